@@ -26,6 +26,6 @@ EXPOSE 8282
 # is ready, else 3 or 7; Docker counts every code but 0 as unhealthy. Code 2, which Docker reserves, means that EXTCLI_URL
 # is not a URL.
 HEALTHCHECK --interval=15s --timeout=5s --start-period=30s --start-interval=1s --retries=3 \
-    CMD ["extcli", "wait", "--ready", "--timeout", "2s"]
+    CMD ["extcli", "wait", "--timeout", "2s"]
 ENTRYPOINT ["extcli"]
 CMD ["serve"]

@@ -22,7 +22,7 @@ ifneq ($(shell cat $(SERVE_STAMP) 2>/dev/null),$(CURDIR))
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test test-all test-long quick lint check fix lock docs screenshots twin soak pauses holds bench bench-docs bench-peers bench-guard clean check-system
+.PHONY: help serve test test-all test-long quick lint check fix lock docs screenshots twin soak bench bench-docs bench-peers bench-guard clean check-system
 .PHONY: mutants test-windows
 # Remove pyvenv.cfg if venv fails, so that the next run starts again.
 .DELETE_ON_ERROR:
@@ -81,13 +81,12 @@ lock: $(DEV_STAMP)  ## Write requirements.lock, with the newest versions that th
 	echo 'hatchling>=1.27' | $(BIN)/uv pip compile --quiet --universal --python-version 3.12 --generate-hashes --no-header \
 	    --no-annotate --no-emit-index-url pyproject.toml - >> requirements.lock
 
-docs: $(DEV_STAMP)  ## Write the generated parts of docs/, the table of completion, and the texts of rulings and refusals
+docs: $(DEV_STAMP)  ## Write the generated parts of docs/, the table of completion, and the texts of rulings
 	PYTHONPATH=tests $(PYTHON) -m tools.cli_reference
 	PYTHONPATH=tests $(PYTHON) -m tools.completion_table
 	PYTHONPATH=tests $(PYTHON) -m tools.ruling_texts
 	PYTHONPATH=tests $(PYTHON) -m tools.layout_page
 	PYTHONPATH=tests $(PYTHON) -m tools.interface_pages
-	PYTHONPATH=tests $(PYTHON) -m tools.refusal_texts
 	PYTHONPATH=tests $(PYTHON) -m tools.tokens_page
 	PYTHONPATH=tests $(PYTHON) -m tools.decision_index
 
@@ -97,7 +96,7 @@ mutants: $(DEV_STAMP)  ## Break the code at 400 places, and check that tests sti
 bench: $(DEV_STAMP) $(PEERS_STAMP)  ## Measure the goals of docs/performance.md, about an hour; GOAL="1 1b" ROUNDS=5 SECONDS=2
 	$(PYTHON) benchmarks/run.py $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SECONDS),--seconds $(SECONDS)) $(GOAL)
 
-bench-docs: $(DEV_STAMP)  ## Write the results of `make bench` into the documents
+bench-docs: $(DEV_STAMP)  ## Write the results of `make bench` into docs/performance.md
 	$(PYTHON) benchmarks/page.py
 
 bench-peers:  ## Compare with fastify, json-server, prism, mockoon, ws and nats-server; ROUNDS=5 SECONDS=2
@@ -111,12 +110,6 @@ twin: $(DEV_STAMP)  ## Compare with the version before, except docs/changes.toml
 
 soak: $(DEV_STAMP)  ## Run the service for long, and fail if memory, open files or tasks grow; MINUTES=30
 	PYTHONPATH=benchmarks $(PYTHON) tests/endurance/soak.py $(or $(MINUTES),30)
-
-pauses: $(DEV_STAMP)  ## Print how long hostile requests hold up the event loop; REQUESTS=100000
-	PYTHONPATH=benchmarks $(PYTHON) tests/endurance/pauses.py $(REQUESTS)
-
-holds: $(DEV_STAMP)  ## Fail if a rare request of a sandbox holds up its event loop for 50 ms; NAMESPACES=2000
-	PYTHONPATH=benchmarks $(PYTHON) tests/endurance/holds.py $(NAMESPACES)
 
 bench-guard: $(DEV_STAMP)  ## Count the instructions of hot calls, about 3 minutes; ARGS=--update accepts them
 	$(PYTHON) benchmarks/guard.py $(ARGS)

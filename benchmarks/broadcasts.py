@@ -22,6 +22,8 @@ the latency of the other subscribers while one never reads, divided by that befo
 from __future__ import annotations
 
 import gc
+import http.client
+import json
 import os
 import resource
 import shutil
@@ -41,7 +43,6 @@ from nats import NatsSocket
 from peers import FOLDER, start_node, start_program
 from report import Row, main, ratios
 from servers import CLIENT_ID
-from sockets import authentication, socket_request
 
 NATS = shutil.which("nats-server", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
 COMPILER = shutil.which("cc")
@@ -51,6 +52,30 @@ MANY = 5_000
 BURST = 20
 REPEATS = 3
 STALLED_ROUNDS = 100
+
+
+def socket_request(action: str, target: str = "", **data: object) -> bytes:
+    """Return the text of a socket request."""
+    return json.dumps({"action": action, "params": {"request_id": 1, "target": target}, "data": data}).encode()
+
+
+def post(address: Address, path: str, role: str, body: object, user: str = "1") -> dict[str, object]:
+    """Send a REST request for channel 1; return the response."""
+    with closing(http.client.HTTPConnection(*address)) as connection:
+        connection.request("POST", f"/v1/e/{path}", json.dumps(body), {"Authorization": authorization(user, role)})
+        response = connection.getresponse()
+        assert response.status == 200, response.status
+        return dict(json.loads(response.read()))
+
+
+def authentication(address: Address) -> bytes:
+    """Return the request that links a socket to channel 1, with a token that another socket got for a PIN."""
+    with closing(Socket(address)) as first:
+        first.finish_handshake()
+        pin = post(address, "link/pin", "broadcaster", {})["pin"]
+        first.send(socket_request("authenticate", client_id=CLIENT_ID, pin=pin))
+        token = json.loads(first.message())["data"]["jwt"]
+    return socket_request("authenticate", client_id=CLIENT_ID, jwt=token)
 
 
 class Kind(NamedTuple):

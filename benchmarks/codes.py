@@ -89,7 +89,7 @@ async def send(address: Address, method: str, path: str, header: str, body: Path
 
 def spend(file: Path, codes: int, length: int, sets: int) -> None:
     """Note the codes of some sets, from the second on, as spent, except the last code of each."""
-    from emulator.engines.sqlite.schema import digest_of
+    from emulator.storage.records import digest_of
 
     connection = sqlite3.connect(file, isolation_level=None, timeout=10)
     connection.execute("PRAGMA cache_size = -200000")

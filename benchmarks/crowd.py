@@ -61,7 +61,11 @@ class Socket:
 
     def send(self, *texts: bytes) -> None:
         """Send text frames with one write."""
-        self._socket.sendall(b"".join(map(frame, texts)))
+        self.sendall(b"".join(map(frame, texts)))
+
+    def sendall(self, data: bytes) -> None:
+        """Send frames as they are."""
+        self._socket.sendall(data)
 
     def message(self) -> bytes:
         """Return the next text."""
@@ -143,10 +147,6 @@ class Crowd:
         while ready := self._poll.poll(0.05, len(self.sockets)):
             for descriptor, _ in ready:
                 self._by_descriptor[descriptor].receive()
-
-    def is_idle(self) -> bool:
-        """Whether no client has unread data."""
-        return not self._poll.poll(0)
 
     def close(self) -> None:
         self._poll.close()

@@ -82,7 +82,7 @@ async def run_case(case: str) -> None:
     """Make the calls of one case. `os.getppid` marks the begin and the end of those that count."""
     from in_process import connected
 
-    from emulator.config.environment import PRODUCTION, SANDBOX
+    from emulator.core.config.environment import PRODUCTION, SANDBOX
 
     mode, _, call_name = case.rpartition(": ")
     with TemporaryDirectory() as folder:
@@ -103,9 +103,6 @@ def run_cases() -> None:
     """Run each case in a process of its own, forked after all imports, and print its id."""
     import in_process  # noqa: F401
     import uvloop
-
-    import emulator.engines.sqlite
-    import emulator.process.run  # noqa: F401
 
     for case in CASES:
         process = os.fork()

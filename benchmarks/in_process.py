@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -16,34 +17,42 @@ from servers import LIMITS
 from uvicorn.server import ServerState
 from websockets.frames import Frame, Opcode
 
-from emulator.config.environment import Environment
-from emulator.config.extensions import Extension
-from emulator.config.settings import Settings
-from emulator.http.http_protocol import Protocol
-from emulator.opening import open_app
+from emulator.core.config.environment import Environment
+from emulator.core.config.extensions import Extension
+from emulator.core.config.settings import Settings
 from emulator.process.http_server import config_of
+from emulator.process.opening import open_app
 
 
 class Wire(asyncio.Transport):
-    """A transport in memory. Each write ends one call."""
+    """A transport in memory. A call ends after the pass of the event loop that writes."""
 
     def __init__(self, protocol: Any) -> None:
         super().__init__()
         self._protocol = protocol
         self._loop = asyncio.get_running_loop()
         self._written = self._loop.create_future()
+        self._parts: list[bytes] = []
+        self._socket = socket.socket()
 
     async def call(self, data: bytes) -> bytes:
         """Hand bytes to the protocol; return what it writes."""
         self._written = self._loop.create_future()
-        self._protocol.data_received(data)
-        return bytes(await self._written)
+        buffer = self._protocol.get_buffer(len(data))
+        buffer[: len(data)] = data
+        self._protocol.buffer_updated(len(data))
+        await self._written
+        written, self._parts = b"".join(self._parts), []
+        return written
 
     def write(self, data: Any) -> None:
-        if not self._written.done():
-            self._written.set_result(data)
+        if not self._parts:
+            self._loop.call_soon(self._written.set_result, None)
+        self._parts.append(data)
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
+        if name == "socket":
+            return self._socket
         return ("127.0.0.1", 8282) if name in ("peername", "sockname") else default
 
     def is_closing(self) -> bool:
@@ -82,10 +91,11 @@ async def connected(environment: Environment, folder: str, *, knows_extension: b
     # Work at intervals would run more often the slower the machine is.
     with patch.object(asyncio, "sleep", lambda delay, *result: sleep(delay and 86_400, *result)):
         async with open_app(settings) as (app, _):
-            config = config_of(app)
+            config = config_of(app, settings)
             config.load()
             loop = asyncio.get_running_loop()
-            protocol = Protocol(config=config, server_state=ServerState(), app_state={}, _loop=loop)
+            kind: Any = config.http_protocol_class
+            protocol = kind(config=config, server_state=ServerState(), app_state={}, _loop=loop)
             wire = Wire(protocol)
             protocol.connection_made(wire)
             yield wire

@@ -24,8 +24,9 @@ from nodes import redis
 from report import Row, ratios
 from rounds import Case, laboratory, measure
 
-from emulator.engines.opening import open_engine
-from emulator.engines.shapes import CastRequest, Key
+from emulator.core.keys import Key
+from emulator.storage.opening import open_engine
+from emulator.storage.shapes import CastRequest
 
 VOTERS = 1_000_000
 

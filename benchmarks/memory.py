@@ -26,7 +26,7 @@ from codes import body_of, send
 from common import argument, memory
 from crowd import Crowd
 from load import load, request
-from nodes import start_workers
+from nodes import start_on_file
 
 REPORTER = """
 import ctypes, gc, signal, sys
@@ -56,11 +56,12 @@ class Service:
         (folder / "sitecustomize.py").write_text(REPORTER)
         self._report = folder / "report"
         errors = stack.enter_context(self._report.open("w"))
-        limits = ("--address-sockets", 0, "--address-pages", 0, "--address-kib", 0, "--max-unauthenticated", 0)
+        unlimited = ("connections", "sockets", "pages", "kib")
+        limits = (*(part for name in unlimited for part in (f"--address-{name}", 0)), "--max-unauthenticated", 0)
         more = (*limits, "--max-sockets", 1_000_000)
         environment = os.environ | {"PYTHONPATH": str(folder)}
         self.newcomers = Newcomers()
-        self.started = start_workers(stack, folder, 1, *more, env=environment, stderr=errors)
+        self.started = start_on_file(stack, folder, *more, env=environment, stderr=errors)
 
     def used(self) -> tuple[int, int]:
         """Return the bytes that are allocated, and those that are resident."""

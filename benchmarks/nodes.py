@@ -3,10 +3,9 @@
 Goal 9 compares one node on Redis with the same service in memory, and two nodes on one Redis with one. The script
 starts its own `redis-server`, which must be installed, with an append-only file and `appendfsync everysec`.
 
-`cores` compares N workers on one file, and N nodes on one Redis, with one of them, for N up to the number of cores.
-Worker or node N runs on core N, counted from 0, and Redis and the load wherever there is time. So the largest N always
-shares its cores with the load, and the rows also have what each process needs: µs of processor time per vote of a new
-voter.
+`cores` compares N nodes on one Redis with one, for N up to the number of cores. Node N runs on core N, counted from 0,
+and Redis and the load wherever there is time. So the largest N always shares its cores with the load, and the rows also
+have what each process needs: µs of processor time per vote of a new voter.
 """
 
 from __future__ import annotations
@@ -66,14 +65,14 @@ def rows(rounds: int, seconds: float) -> list[Row]:
     ]
 
 
-def start_workers(stack: ExitStack, folder: Path, workers: int, *options: object, **popen: Any) -> Started:
-    """Run `extcli serve` on the first `workers` cores until the stack closes, with more `options`."""
+def start_on_file(stack: ExitStack, folder: Path, *options: object, **popen: Any) -> Started:
+    """Run `extcli serve` with its data in a file, on the first core, until the stack closes, with more `options`."""
     extensions = folder / "extensions.toml"
     extensions.write_text(f'[extensions.{CLIENT_ID}]\nsecrets = ["{base64.b64encode(SECRET).decode()}"]\n')
     extensions.chmod(0o600)
-    data = ("--data", f"sqlite://{folder}/{workers}.db", "--extensions", extensions, "--workers", workers)
-    on_cores = partial(os.sched_setaffinity, 0, range(workers))
-    return start_extcli(stack, "--production", *data, *OPTIONS, *options, preexec_fn=on_cores, **popen)
+    data = ("--data", f"sqlite://{folder}/data.db", "--extensions", extensions)
+    on_core = partial(os.sched_setaffinity, 0, [0])
+    return start_extcli(stack, "--production", *data, *OPTIONS, *options, preexec_fn=on_core, **popen)
 
 
 def spent(pids: Sequence[int]) -> float:
@@ -102,21 +101,16 @@ def cores(rounds: int, seconds: float) -> list[Row]:
         url, redis_process = redis(stack, folder)
         nodes = [start_server(stack, "redis", url, number - 1) for number in numbers]
         for number in numbers:
-            cases[f"{number} on file"] = Case([start_workers(stack, folder, number)], requests)
             cases[f"{number} on Redis"] = Case(nodes[:number], requests)
-        results = measure(stack, cases, rounds, seconds, again=["1 on file", "1 on Redis"])
+        results = measure(stack, cases, rounds, seconds, again=["1 on Redis"])
         found = []
         for number in numbers:
-            for kind, data in (("workers", "file"), ("nodes", "Redis")):
-                name = f"{number} on {data}"
-                title = f"N {kind} on one {data} / one, N = {number}"
-                row = results.rate_row("cores", title, name, f"1 on {data}", None, None)
-                servers = cases[name].servers
-                processes = {kind: [each.process for each in servers], "load": []}
-                if data == "Redis":
-                    processes["Redis"] = [redis_process]
-                costs = cost([each.address for each in servers], voters, processes, seconds)
-                found.append(replace(row, figures={**row.figures, **costs}))
+            name, title = f"{number} on Redis", f"N nodes on one Redis / one, N = {number}"
+            row = results.rate_row("cores", title, name, "1 on Redis", None, None)
+            servers = cases[name].servers
+            processes = {"nodes": [each.process for each in servers], "load": [], "Redis": [redis_process]}
+            costs = cost([each.address for each in servers], voters, processes, seconds)
+            found.append(replace(row, figures={**row.figures, **costs}))
     return found
 
 

@@ -1,7 +1,7 @@
-"""Writes the measured parts of the documents: `make bench-docs`, or `python benchmarks/page.py`.
+"""Writes the measured parts of the page: `make bench-docs`, or `python benchmarks/page.py`.
 
-Takes the results of the last runs into `benchmarks/measurements.json`, and writes from it the table and the plot of
-`docs/performance.md` and the tables of `docs/scaling.md`.
+Takes the results of the last runs into `benchmarks/measurements.json`, and writes from it the tables of
+`docs/performance.md`.
 """
 
 from __future__ import annotations
@@ -10,12 +10,10 @@ import re
 from pathlib import Path
 
 import msgspec
-import plot
-import scaling
 from report import MEASUREMENTS, Result, Row, in_order, load_measurements, number, rounded, spread, stored
 from run import SOAK, SOURCES
 
-DOCS = Path(__file__).parent.parent / "docs"
+PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
 
 
 def collect() -> None:
@@ -77,22 +75,16 @@ def fill(text: str, name: str, content: str) -> str:
     return pattern.sub(lambda match: f"{match[1]}\n{content}\n\n{match[2]}", text)
 
 
-def render() -> dict[Path, str]:
-    """Return the documents as the measurements have them."""
+def render() -> str:
+    """Return the page as the measurements have it."""
     results = load_measurements()
     rows = in_order(row for result in results for row in result.rows)
-    performance, growth = DOCS / "performance.md", DOCS / "scaling.md"
-    text = performance.read_text()
+    text = PAGE.read_text()
     for name, content in (("machine", machine(results)), ("goals", table(rows)), ("others", others(rows))):
         text = fill(text, name, content)
-    return {
-        performance: text,
-        DOCS / "performance.svg": plot.draw(rows),
-        growth: fill(growth.read_text(), "needs", scaling.report(rows)),
-    }
+    return text
 
 
 if __name__ == "__main__":
     collect()
-    for path, text in render().items():
-        path.write_text(text)
+    PAGE.write_text(render())

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import uvloop
-from common import Started, pin_to_core, processor_time, start_server
+from common import Started, pin_to_core, start_server
 from load import CONNECTIONS, Measured, load
 from report import Row, bound, ratios
 
@@ -36,12 +36,10 @@ class Results:
 
     def __init__(self, names: Iterable[str]) -> None:
         self._measured: dict[str, list[Measured]] = {name: [] for name in names}
-        self._costs: dict[str, list[float]] = {name: [] for name in names}
 
-    def add(self, name: str, measured: Measured, used: float) -> None:
-        """Add a round in which the servers used this many seconds of processor time."""
+    def add(self, name: str, measured: Measured) -> None:
+        """Add a round."""
         self._measured[name].append(measured)
-        self._costs[name].append(used / measured.answered * 1e6)
 
     def rates(self, name: str) -> list[float]:
         """Return the responses per second of each round."""
@@ -50,10 +48,6 @@ class Results:
     def tails(self, name: str) -> list[float]:
         """Return the 99th percentile of the latency in each round, in ms."""
         return [each.p99 * 1e3 for each in self._measured[name]]
-
-    def costs(self, name: str) -> list[float]:
-        """Return the microseconds of processor time of the servers for each response, in each round."""
-        return self._costs[name]
 
     def rate_row(
         self, goal: str, name: str, ours: str, reference: str, must: float | None, stretch: float | None
@@ -66,19 +60,6 @@ class Results:
     ) -> Row:
         """Compare 99th percentiles of latencies, where less is better."""
         return self._row(goal, name, ours, reference, must, stretch, self.tails, "p99 ms")
-
-    def slowest_row(self, goal: str, name: str, case: str, must: float, stretch: float) -> Row:
-        """Compare the slowest request of each round with the median of the round."""
-        found = self._measured[case]
-        values = [each.slowest / each.p50 for each in found]
-        figures = {"slowest ms": max(each.slowest for each in found) * 1e3}
-        return Row(goal, name, values, [], must, stretch, higher_is_better=False, figures=figures)
-
-    def cost_row(
-        self, goal: str, name: str, ours: str, reference: str, must: float | None, stretch: float | None
-    ) -> Row:
-        """Compare processor time. Other processes on a loaded machine change it less than a rate."""
-        return self._row(goal, name, ours, reference, must, stretch, self.costs, "µs")
 
     def _row(
         self,
@@ -146,12 +127,10 @@ async def _interleave(cases: Mapping[str, Case], rounds: int, seconds: float, co
             gc.collect()
             async with case.around() as started:
                 servers = started or case.servers
-                before = sum(processor_time(each.process) for each in servers)
                 addresses = [each.address for each in servers]
                 measured = await load(addresses, requests, connections=connections, seconds=seconds, status=case.status)
-                used = sum(processor_time(each.process) for each in servers) - before
             assert measured.failed == 0, f"{name}: {measured.failed} requests failed"
             if number:
-                results.add(name, measured, used)
+                results.add(name, measured)
     gc.enable()
     return results

@@ -42,8 +42,6 @@ SOURCES = [
     Source("peers", "rows", ("12",)),
     Source("endpoints", "rows", ("13",)),
     Source("instruments", "rows", ("14",)),
-    Source("snapshots", "rows", ("15",)),
-    Source("namespaces", "rows", ("16",)),
     Source("nodes", "cores", ("cores",)),
 ]
 SOAK = "soak.rows"

@@ -9,8 +9,7 @@ file     the service, data in the file DATA
 redis    the service, data in the Redis at the URL DATA
 sockets  the same as memory
 sandbox  the service as a sandbox, data in memory, with a journal of DATA bytes; 0 is none
-production pauses  the service, data at the URL DATA, without rates; prints its pauses at each SIGUSR2
-sandbox pauses  the service as a sandbox, data in memory; prints its pauses at each SIGUSR2
+production holds  the service, data at the URL DATA, without rates; prints how long its loop was held at each SIGUSR2
 uninstrumented  the same as file, without metrics, request ids, rate limits and request timeouts
 echo     a protocol that answers anything with the same bytes: the limit of the load generator
 websockets  the `websockets` library's server, which sends each message to all clients with `broadcast()`
@@ -20,7 +19,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import json
 import math
 import signal
 import sys
@@ -43,10 +41,10 @@ from websockets.asyncio.server import ServerConnection, broadcast
 from websockets.asyncio.server import serve as serve_websockets
 from websockets.exceptions import ConnectionClosed
 
-from emulator.config.environment import PRODUCTION, AnonymousLimits
-from emulator.config.extensions import Extension
-from emulator.config.settings import Limits, Settings
-from emulator.control.operation.metrics import Metrics
+from emulator.core.config.environment import PRODUCTION, AnonymousLimits
+from emulator.core.config.extensions import Extension
+from emulator.core.config.settings import Limits, Settings
+from emulator.core.observability.metrics import Metrics
 from emulator.http import http_protocol
 from emulator.process import run
 from emulator.process.http_server import Server, listen, url_of
@@ -60,6 +58,7 @@ LIMITS = Limits(
         PRODUCTION.anonymous,
         address_sockets=_MILLION,
         max_unauthenticated=_MILLION,
+        address_connections=_MILLION,
         address_pages=_MILLION,
         address_kib=_MILLION,
     ),
@@ -181,7 +180,7 @@ async def application(app: Any) -> None:
     )
     gc.collect()
     gc.freeze()
-    listener = listen("127.0.0.1", 0)
+    (listener,) = listen("127.0.0.1", 0)
     await Server(config, lambda: print(url_of("127.0.0.1", listener), flush=True)).serve([listener])
 
 
@@ -193,47 +192,36 @@ async def service(data: str, limits: Limits = LIMITS) -> None:
 
 async def run_service(settings: Settings) -> None:
     gateway.PING_EVERY = 3_600.0  # the clients count bytes, pings included
-    listener = listen("127.0.0.1", 0)
+    (listener,) = listen("127.0.0.1", 0)
 
     def started() -> None:
         print(url_of("127.0.0.1", listener), flush=True)
 
-    await run.serve(settings, listener, started, SignalHandler(*HANGUPS))
+    await run.serve(settings, [listener], started, SignalHandler(*HANGUPS))
 
 
-class Pauses:
-    """A timer that notes how long the loop did not run it; prints the longest pauses, in ms, at each SIGUSR2."""
+class Holds:
+    """A timer that notes how long the loop did not run it; prints the longest time, in ms, at each SIGUSR2."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._wall, self._cpu = time.perf_counter_ns(), time.thread_time_ns()
-        self._longest = {"cpu": 0, "wall": 0, "gc": 0}
-        gc.callbacks.append(self._note_collection)
+        self._last, self._longest = time.thread_time_ns(), 0
         self._loop.add_signal_handler(signal.SIGUSR2, self._report)
         self._beat()
 
     def _beat(self) -> None:
-        wall, cpu = time.perf_counter_ns(), time.thread_time_ns()
-        self._longest["wall"] = max(self._longest["wall"], wall - self._wall - 1_000_000)
-        self._longest["cpu"] = max(self._longest["cpu"], cpu - self._cpu)
-        self._wall, self._cpu = wall, cpu
+        now = time.thread_time_ns()
+        self._longest, self._last = max(self._longest, now - self._last), now
         self._loop.call_later(0.001, self._beat)
 
-    def _note_collection(self, phase: str, _: object) -> None:
-        now = time.thread_time_ns()
-        if phase == "start":
-            self._collection = now
-        else:
-            self._longest["gc"] = max(self._longest["gc"], now - self._collection)
-
     def _report(self) -> None:
-        print(json.dumps({name: ns / 1e6 for name, ns in self._longest.items()}), flush=True)
-        self._longest = dict.fromkeys(self._longest, 0)
+        print(self._longest / 1e6, flush=True)
+        self._longest = 0
 
 
 async def watched(serving: Coroutine[Any, Any, None]) -> None:
-    """Serve, and report pauses of the event loop."""
-    _ = Pauses()
+    """Serve, and report how long the event loop was held."""
+    _ = Holds()
     await serving
 
 
@@ -255,8 +243,7 @@ async def serve(name: str, data: str) -> None:
         "redis": lambda: service(data),
         "sandbox": lambda: run_service(Settings(journal=int(data))),
         "sandbox file": lambda: run_service(Settings(data=f"sqlite://{data}", limits=LIMITS)),
-        "production pauses": lambda: watched(service(data, UNLIMITED)),
-        "sandbox pauses": lambda: watched(run_service(Settings())),
+        "production holds": lambda: watched(service(data, UNLIMITED)),
         "uninstrumented": lambda: uninstrumented(f"sqlite://{data}"),
         "echo": echo,
         "websockets": websockets,

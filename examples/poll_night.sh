@@ -6,7 +6,10 @@ here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
 service=
 cleanup() {
-  [ -z "$service" ] || kill "$service" 2>/dev/null || true
+  if [ -n "$service" ]; then
+    kill "$service" 2>/dev/null || true
+    wait "$service" || true # it uses its data until it has ended
+  fi
   rm -rf "$work"
 }
 trap cleanup EXIT

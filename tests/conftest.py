@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
+import sys
 from collections.abc import Callable, Generator, Iterator
 from functools import partial
 
 import httpx
 import pytest
 
-from emulator.config.environment import PRODUCTION
-from emulator.config.extensions import Extension
-from emulator.config.settings import Settings
+from emulator.core.config.environment import PRODUCTION
+from emulator.core.config.extensions import Extension
+from emulator.core.config.settings import Settings
+from support.constants import CLOSED_URL
 from support.service import (
     CHANNEL,
     CLIENT_ID,
@@ -41,6 +44,14 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     return cores if config.option.numprocesses == "logical" else cores * 3 // 2
 
 
+def pytest_configure() -> None:
+    """Let signals act in the processes that tests start, also if `make test &` or `nohup` ignores them."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if sys.platform != "win32" and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     """Leave out of ids what differs from second to second, such as the bytes of a compressed file, and today's times.
 
@@ -63,10 +74,11 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def no_profiles(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Keep tests from reading the developer's profiles."""
+def no_services_of_the_developer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep tests from the developer's profiles, and from a service that runs at the default address."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("EXTCLI_CONFIG", str(tmp_path_factory.getbasetemp() / "config.toml"))
+        patched.setenv("EXTCLI_URL", CLOSED_URL)
         yield
 
 

@@ -13,6 +13,7 @@ import typer.main
 from extcli.app import NOUNS, load_noun
 from extcli.app import app as root
 from extcli.cli.shared_options import SERVE_PANEL, shown_name, with_choices
+from extcli.commands.checks.conditions import CONDITIONS
 from extcli.errors import MEANINGS
 from support.operations import ROWS
 
@@ -60,13 +61,16 @@ and `extcli api` calls any endpoint.
 """
 
 
-def commands() -> Iterator[tuple[str, Any]]:
-    """Each group and command with its full name, in the order of `extcli --help`."""
+def commands(*, every: bool = False) -> Iterator[tuple[str, Any]]:
+    """Each group and command with its full name, in the order of `extcli --help`.
+
+    The conditions of `wait` are also verbs of `expect`, which it yields only for `every` one.
+    """
     for noun in NOUNS:
         found = load_noun(noun)
         yield noun, found
         for verb, command in getattr(found, "commands", {}).items():
-            if not command.hidden:
+            if not command.hidden and (every or noun != "expect" or verb not in CONDITIONS):
                 yield f"{noun} {verb}", command
 
 

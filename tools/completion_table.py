@@ -50,7 +50,7 @@ def page() -> str:
     """Return the table: one line for each noun and verb, after one for the shared options."""
     own = [each for each in typer.main.get_command(root).params if not _is_shared(each)]
     lines = [_line(SHARED, "", [], _shared_options()), _line("", "", [], own, takes_shared=True)]
-    for name, command in commands():
+    for name, command in commands(every=True):
         summary = NOUNS.get(name) or (command.help or "").partition("\n")[0].partition(". ")[0].rstrip(".")
         parameters = [] if hasattr(command, "commands") else command.params
         visible = [each for each in parameters if not getattr(each, "hidden", False)]

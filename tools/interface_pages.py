@@ -17,17 +17,18 @@ from typing import Any
 import msgspec
 from msgspec import inspect as types
 
-from emulator.callers import ANYONE, Role
-from emulator.config.settings import Limits
-from emulator.errors import OF_INPUT, OF_ROLES
+from emulator.core.callers import ANYONE, Role
+from emulator.core.config.settings import Limits
+from emulator.core.errors import OF_INPUT, OF_ROLES, REFUSALS
+from emulator.core.errors import Declared as Refusal
+from emulator.core.wire.url import ALIASES, SERVICE
 from emulator.feature_list import FEATURES
 from emulator.features.stores.rules import STORES
 from emulator.http.endpoint import CHANNEL, Audience, Endpoint
 from emulator.realtime.action import Declared
-from emulator.wire.url import ALIASES, SERVICE
+from support.architecture import feature_of
 from support.role_table import TABLE
 from tools.layout_page import SRC, with_parts
-from tools.refusal_texts import declared
 
 DOCS = SRC.parent / "docs"
 SCOPES = {
@@ -47,9 +48,20 @@ SCOPES = {
 CREDENTIALS = {
     Audience.CLIENT_ID: "a client id, with or without a token",
     Audience.PUBLIC: "none",
+    Audience.HEALTH: "none",
     Audience.MONITORING: "none",
     Audience.CONTROL: "[the control API](control-api.md), sandbox only",
 }
+
+MS = (
+    "advance at delay delay_max ends_at expires_at lasts latest now observed offset opened_at server_time set system_at"
+)
+UNITS = {
+    **dict.fromkeys([*MS.split(), "timestamp"], "ms"),
+    **dict.fromkeys(("age", "endsAt", "endsIn", "idle", "retry_after", "startsAt", "startsIn"), "s"),
+    "cutoff_timestamp": "s | ms",
+}
+"""The units of members that are times. Shapes show the unit in place of the type."""
 
 
 def pages() -> Mapping[Path, str]:
@@ -66,12 +78,20 @@ def pages() -> Mapping[Path, str]:
     return {DOCS / name: with_parts(DOCS / name, each) for name, each in parts.items()}
 
 
+def declared() -> Mapping[str, Refusal]:
+    """Return all declared refusals by code."""
+    for path in SRC.glob("emulator/**/*.py"):
+        if "@refusal(" in path.read_text():
+            import_module(".".join(path.relative_to(SRC).with_suffix("").parts))
+    return REFUSALS
+
+
 def groups() -> dict[str, list[Endpoint[Any]]]:
-    """Return the endpoints that are not pages, by the package of their feature: first those for clients."""
+    """Return the endpoints that are not pages, by the module or package of their feature: first those for clients."""
     found: dict[str, list[Endpoint[Any]]] = {}
     for each in (each for feature in FEATURES for each in feature.endpoints if each.audience is not Audience.PAGE):
-        package = inspect.unwrap(each.handler).__module__.rpartition(".")[0]
-        found.setdefault(package, []).append(each)
+        module = inspect.unwrap(each.handler).__module__
+        found.setdefault(feature_of(module) or module.rpartition(".")[0], []).append(each)
     return dict(sorted(found.items(), key=lambda group: not group[1][0].path.startswith(SERVICE)))
 
 
@@ -125,8 +145,7 @@ def _shape(kind: Any, depth: int, is_sent: bool) -> str:
         case types.StructType():
             is_full = is_sent and not kind.cls.__struct_config__.omit_defaults
             members = [
-                f"{each.encode_name}{_mark(each, is_full)}: {_shape(each.type, depth - 1, is_sent)}"
-                for each in kind.fields
+                f"{each.encode_name}{_mark(each, is_full)}: {_member(each, depth - 1, is_sent)}" for each in kind.fields
             ]
             return "{" + ", ".join(members) + "}"
         case types.ListType() | types.VarTupleType() | types.SetType() | types.FrozenSetType():
@@ -151,6 +170,11 @@ def _shape(kind: Any, depth: int, is_sent: bool) -> str:
         "BoolType": "boolean",
     }
     return {**names, "NoneType": "null", "AnyType": "any", "RawType": "any"}[type(kind).__name__]
+
+
+def _member(member: Any, depth: int, is_sent: bool) -> str:
+    """Return the type of a member; for a time, its unit."""
+    return _shape(member.type, depth, is_sent).replace("integer", UNITS.get(member.encode_name, "integer"))
 
 
 def _mark(member: Any, is_full: bool) -> str:
@@ -217,7 +241,7 @@ def _scope(endpoint: Endpoint[Any]) -> str:
 def _rows_without_role() -> Iterator[str]:
     yield from ("| Endpoint | Credential |", "|---|---|")
     for each in (each for group in groups().values() for each in group):
-        if each.audience in (Audience.CLIENT_ID, Audience.PUBLIC, Audience.MONITORING):
+        if each.audience in CREDENTIALS and each.audience is not Audience.CONTROL:
             yield f"| `{each.title}` | {CREDENTIALS[each.audience]} |"
 
 
@@ -243,7 +267,7 @@ def _feeds() -> Iterator[str]:
         yield f"| {names} | {_socket_roles(each)} | {_cell(_data(each.handler))} | {about} |"
 
 
-def _socket_roles(declared: Declared[Any, Any, Any]) -> str:
+def _socket_roles(declared: Declared[Any, Any]) -> str:
     if declared.is_open:
         return "none needed"
     if "_writable(" in inspect.getsource(declared.handler):

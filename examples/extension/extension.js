@@ -3,7 +3,7 @@ const Muxy = window.Muxy.default; // the script exports the SDK as `default`
 
 const CLIENT_ID = 'my-extension';
 
-// The role is for development; the platform ignores it. The emulator's script sets the channel and the user.
+// The role is for development; Twitch ignores it. The emulator's script sets the channel and the user.
 export async function connect(role) {
   Muxy.debug(new Muxy.DebuggingOptions().role(role));
   Muxy.setup({ clientID: CLIENT_ID, quiet: true });

@@ -1,5 +1,5 @@
 // Connects the published SDK to your own service in production. Upload this file with your pages, and include it after
-// the platform's helper and before the SDK:
+// Twitch's helper and before the SDK:
 //
 //   <script src="service.js" data-service="https://backend.example"></script>
 //   <script src="medkit.umd.js"></script>
@@ -14,7 +14,7 @@
   const { service } = document.currentScript.dataset;
   const { ext } = window.Twitch;
   const listeners = new Map(); // target -> Set of callbacks
-  let authorization = null; // of the viewer, as the platform's helper gives it
+  let authorization = null; // of the viewer, as Twitch's helper gives it
   let socket = null;
 
   const { open } = XMLHttpRequest.prototype;

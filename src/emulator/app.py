@@ -7,7 +7,7 @@ and share the Litestar routes.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
@@ -16,75 +16,67 @@ from weakref import proxy
 
 from emulator.auth.signing_key import SigningKey
 from emulator.auth.tokens import Tokens
-from emulator.callers import Caller
-from emulator.changes import NO_CHANGES, Changes, Commits
-from emulator.clock import Clock
-from emulator.config.extensions import Extension, Extensions
-from emulator.config.settings import Settings
-from emulator.control.calls.service import Calls
-from emulator.control.contents.service import Contents
-from emulator.control.explanations.service import Explanations
+from emulator.control.calls import Calls
+from emulator.control.contents import Contents, names_of
+from emulator.control.explanations import Explanations
 from emulator.control.faults.rules import Known
 from emulator.control.faults.service import FaultPlan
-from emulator.control.gate.gate import ControlGate
-from emulator.control.journal.rules import matches_of
+from emulator.control.gate import ControlGate
 from emulator.control.journal.service import Journals
-from emulator.control.operation.metrics import Metrics
 from emulator.control.operation.service import RESET, Control
 from emulator.control.operation.undo import Undo
 from emulator.control.seeds.service import Seeds
 from emulator.control.snapshots.service import Snapshots
-from emulator.control.sockets.service import Sockets, Subscribers
+from emulator.control.sockets import Sockets
 from emulator.control.waits.rules import subjects_of
 from emulator.control.waits.service import Waits
-from emulator.engines.engine import Engine
-from emulator.engines.opening import open_engine
-from emulator.engines.records import Record
-from emulator.feature_list import FEATURES, absent_from, endpoints_of
-from emulator.features.accumulation.service import Buffers
-from emulator.features.broadcast import actions as broadcast_actions
-from emulator.features.broadcast.change_events import PageEvents
-from emulator.features.broadcast.service import Broadcasts
+from emulator.core.callers import Caller
+from emulator.core.changes import NO_CHANGES, Changes, Commits
+from emulator.core.clock import Clock
+from emulator.core.config.extensions import Extension, Extensions
+from emulator.core.config.settings import Settings
+from emulator.core.hints import Hints
+from emulator.core.ids import NewId, token_id
+from emulator.core.journal import NO_JOURNAL, Journal, JournalBudget
+from emulator.core.limits.rate_limit import RateLimits
+from emulator.core.observability.audit import audit, without_audit
+from emulator.core.observability.metrics import Metrics
+from emulator.core.observability.request_context import DEFAULT_NAMESPACE
+from emulator.core.parity import ComparedRates, Lapses, Parity, Tally, note
+from emulator.core.scheduling.scheduler import Scheduler
+from emulator.core.wire.url import normalize_path
+from emulator.feature_list import FEATURES, KINDS, absent_from, check_content, endpoints_of
+from emulator.features.accumulation import Buffers
+from emulator.features.broadcast import endpoints as broadcast_actions
+from emulator.features.broadcast.service import Broadcasts, PageEvents
 from emulator.features.codes.service import CodeSets
-from emulator.features.datastream.service import Datastream
-from emulator.features.identity.directory import Directory
-from emulator.features.identity.service import Identities
+from emulator.features.datastream import Datastream
+from emulator.features.directory import Directory
+from emulator.features.id_quota import IdQuota
+from emulator.features.identity import Identities
 from emulator.features.pins.rules import LINKS_ENDED
 from emulator.features.pins.service import Pins
-from emulator.features.ranking.service import Rankings
+from emulator.features.ranking import Rankings
 from emulator.features.stores.json_stores import JsonStores
 from emulator.features.stores.rules import STORES
 from emulator.features.stores.service import PUBLISHED, Stores, StoreUpdates
 from emulator.features.transactions.service import Transactions
 from emulator.features.trivia.rules import CONTEST, VOTER
 from emulator.features.trivia.service import Trivia
-from emulator.features.votes.results import PollReader
+from emulator.features.votes.results import PollReader, PollUpdates
 from emulator.features.votes.service import Polls
-from emulator.features.votes.updates import PollUpdates
-from emulator.hints import NO_HINTS, Hints, names_of
 from emulator.http.access import Access
-from emulator.http.dispatch import Dispatcher, answer_inside
+from emulator.http.dispatch import Dispatcher
 from emulator.http.long_requests import Uploads
-from emulator.ids import NewId, token_id
-from emulator.journal import NO_JOURNAL, Journal, JournalBudget
-from emulator.kind_list import KINDS
-from emulator.limits.id_quota import IdQuota
-from emulator.limits.rate_limit import RateLimits
 from emulator.namespaces.registry import Registry
-from emulator.observability.audit import audit, without_audit
-from emulator.observability.request_context import DEFAULT_NAMESPACE
-from emulator.parity.lapses import Lapses
-from emulator.parity.rates import ComparedRates
-from emulator.parity.service import Parity, Tally, note
 from emulator.realtime.dispatch import MessageDispatcher
 from emulator.realtime.faulty_messages import FaultyBroadcasts
 from emulator.realtime.gateway import Gateway
 from emulator.realtime.hub import Hub
 from emulator.realtime.publisher import Publisher
 from emulator.realtime.web_page_access import PusherAccess
-from emulator.record_list import check_content
-from emulator.scheduling.scheduler import Scheduler
-from emulator.wire.url import normalize_path
+from emulator.storage.engine import Engine
+from emulator.storage.opening import open_engine
 
 _log = logging.getLogger("emulator")
 
@@ -140,19 +132,15 @@ class Service:
         """The parts that all features use: recorded changes, verdicts, messages, faults, tokens, ids and limits."""
         settings, clock, me = self.settings, self.clock, self._me
         has_control = settings.environment.has_control
-        has_changes = has_control and not settings.has_peers
         self.scheduler = Scheduler(clock)
-        self.changes = Changes(clock.now) if has_changes else NO_CHANGES
-        self.journal = Journal(shared.journals, clock) if has_changes else NO_JOURNAL
-        self.parity = Parity(
-            clock, absent_from(settings.production), shared.verdicts, is_on=settings.environment.has_control
-        )
-        self.hints = Hints(names_of(self.engine, clock), lambda: me.extensions.current) if has_changes else NO_HINTS
+        self.changes = Changes(clock.now) if has_control else NO_CHANGES
+        self.journal = Journal(shared.journals, clock) if has_control else NO_JOURNAL
+        self.parity = Parity(clock, absent_from(settings.production), shared.verdicts, is_on=has_control)
+        self.hints = Hints(names_of(self.engine, clock), lambda: me.extensions.current, is_on=has_control)
         self._lapses = _lapses(settings)
         self.hub = Hub(self.changes, self.journal)
         self.publisher = Publisher(self.engine.relay, self.hub, clock)
-        is_alone = self.publisher.is_single_node and not settings.has_peers
-        self.faults = FaultPlan(clock, partial(Service._faulty, me), is_alone=is_alone)
+        self.faults = FaultPlan(clock, partial(Service._faulty, me), is_alone=self.publisher.is_single_node)
         self.late = FaultyBroadcasts(self.faults)
         self.tokens = Tokens(settings, self.extensions, clock, self.key, self.hints)
         self._directory = Directory(self.engine.documents, clock)
@@ -166,13 +154,7 @@ class Service:
         """The features of the specification."""
         settings, clock, engine = self.settings, self.clock, self.engine
         directory, id_quota, commits = self._directory, self._id_quota, Commits(self.changes)
-        pages = PageEvents(
-            self.publisher,
-            self.hub,
-            settings.environment,
-            admits=self.extensions.admits,
-            enabled=settings.page_events,
-        )
+        pages = PageEvents(self.publisher, settings.environment, self.extensions.admits, settings.page_events)
         self.pins = Pins(
             engine.documents,
             clock,
@@ -199,15 +181,13 @@ class Service:
         self.rankings = Rankings(engine.ballots, clock, id_quota, commits, self.hints)
         self.buffers = Buffers(engine.logs, clock, id_quota, commits, self.hints)
         self.broadcasts = Broadcasts(
-            self.publisher, directory, settings.environment, self.changes, self.late.send, self.hints
+            self.publisher, directory, settings.environment, self.changes, self.late, self.hints
         )
-        self.code_sets = CodeSets(
-            engine.pools, engine.rosters, engine.documents, clock, self.polls, directory, self._new_id
-        )
+        self.code_sets = CodeSets(engine.pools, engine.rosters, clock, self.polls, directory, self._new_id)
         self.transactions = Transactions(
             engine.documents, clock, self.tokens, self.publisher, settings.environment, directory, commits
         )
-        self.datastream = Datastream(clock, self.publisher)
+        self.datastream = Datastream(clock, self.publisher, settings)
         self.trivia = Trivia(engine.documents, clock, settings.environment, self._lapses, commits)
         self.json_stores = JsonStores(engine.documents, clock, id_quota, commits, self.hints)
 
@@ -217,33 +197,27 @@ class Service:
         self.metrics = Metrics(
             settings.environment.name,
             version("extcli"),
-            sockets=lambda: me.gateway.admission,
+            sockets=lambda: len(me.gateway.admission),
+            unauthenticated=lambda: me.gateway.admission.unauthenticated,
             held=lambda: len(me.dispatcher.held),
         )
         self.control = Control(engine, self.key, clock, settings, version("extcli"), self.metrics)
-        self.undo = Undo(
-            self.control,
-            clock,
-            can_keep=engine.can_copy and not settings.has_peers,
-            ended=self.changes.wake_all,
-        )
+        self.undo = Undo(self.control, engine, clock, self.changes)
         self.snapshots = Snapshots(engine, self.key, clock, settings, version("extcli"), self.control, check_content)
-        self.seeds = Seeds(clock, partial(Service._scratch, me), partial(Service._load, me), self.faults.prepare)
+        self.seeds = Seeds(clock, partial(Service._scratch, me), self.control, self.faults, self._lapses)
         self.contents = Contents(engine, clock, KINDS, settings.environment.state_lifetime)
-        self.connections = Sockets(lambda: me.gateway.admission.games, lambda: me.gateway.admission.pages, self.changes)
+        self.connections = Sockets(self.hub, self.changes, lambda: me.gateway.admission)
         self.waits = Waits(
             self.changes,
             subjects_of(KINDS),
             {kind.waits_for.name: kind.measure(self) for kind in KINDS if kind.waits_for and kind.measure},
-            Subscribers(self.hub, lambda: len(me.gateway.admission)),
+            self.connections,
             self.journal,
-            matches_of,
-            has_peers=settings.has_peers,
             is_alone=self.publisher.is_single_node,
         )
         self.explanations = Explanations(self.journal)
         self.journals = Journals(self.journal, self.name, self.explanations.explain)
-        self.calls = Calls(self.tokens, partial(answer_inside, lambda: me.dispatcher))
+        self.calls = Calls(self.tokens, lambda: me.dispatcher)
 
     def _build_entrances(self) -> None:
         """The entry points of requests and sockets: they check the caller and call the enabled features."""
@@ -252,10 +226,10 @@ class Service:
         access = Access(
             cached_caller=self.tokens.cached_caller,
             authenticate=self.identities.authenticate,
+            is_admitted=self.tokens.is_admitted,
             check_registered=self.tokens.check_registered,
             control_gate=(gate := ControlGate(settings.control_hosts, settings.control_token)),
             page_gate=gate.page,
-            clock=self.clock,
             rate_limits=self._rate_limits,
             parity=self.parity,
         )
@@ -308,28 +282,33 @@ class Service:
         )
 
     def _subscribe_to_control(self) -> None:
-        """The callbacks for a reset, a load, a wipe, expired data and a move of the clock, in this order."""
+        """The callbacks for changed data, a wipe, a reset, a load, expired data and a move of the clock."""
         control, updates = self.control, self.poll_updates
-        control.on_reset += [
-            self._rate_limits.clear,
-            self.pins.attempt_limit.clear,
+        control.on_change += [
             self._id_quota.clear,
+            self.buffers.added.clear,
             self._directory.forget,
             self.tokens.forget,
             self.scheduler.clear,
             self.gateway.watch_pages,
             updates.forget,
+            self.hints.forget,
+            self.changes.wake_all,
+        ]
+        control.on_wipe += [self._lapses.clear, self.faults.clear]
+        control.on_reset += [
+            self._rate_limits.clear,
+            self.pins.attempt_limit.clear,
             self.changes.forget,
             self.journal.clear,
             self.connections.release_all,
             self.parity.tally.clear,
-            self._lapses.clear,
-            self.hints.forget,
+            self.hints.forget_clients,
         ]
         control.on_load.append(updates.reloaded)
-        control.on_wipe.append(self.faults.clear)
         control.on_expiry.append(self._lapses.expired)
         control.on_move += [
+            self._directory.clock_moved,
             self.scheduler.clock_moved,
             updates.clock_moved,
             self.faults.clock_moved,
@@ -340,10 +319,12 @@ class Service:
         self.publisher.on_notice(LINKS_ENDED, self.gateway.links_ended)
 
     async def reset(self) -> None:
+        self.gateway.close_all()
         await self.control.reset()
 
     async def copy(self, source: Service) -> None:
-        """Replace all data and the clock with another namespace's."""
+        """Replace all data and the clock with another namespace's, and close all sockets."""
+        self.gateway.close_all()
         await self.control.copy(source.control)
 
     async def size(self) -> int:
@@ -357,7 +338,7 @@ class Service:
         self.is_dropped = True
 
     def replace_extensions(self, current: Mapping[str, Extension]) -> None:
-        """Replace the registered extensions, and close the sockets whose secret or link this ends."""
+        """Replace the extensions of all namespaces, and close the sockets whose secret or link this ends."""
         before = self.extensions.current
         self.extensions.replace(current)
         for client_id in before.keys() - current.keys():
@@ -368,21 +349,18 @@ class Service:
                 audit("extension changed", extension=client_id, secrets=len(extension.secrets))
             if known is not None and known.tokens_not_before != extension.tokens_not_before:
                 audit("tokens revoked", extension=client_id)
-        if count := self.gateway.expel(lambda caller: self.tokens.is_admitted(caller.client_id, caller.grant)):
+        services = [self] if self.namespaces is None else [each.service for each in self.namespaces.fronts]
+        if count := sum(each.expel_ended() for each in services):
             _log.info("closed %s sockets, because the secrets or links behind them have ended", count)
 
-    async def perform(self, method: str, path: str, caller: Caller, query: Mapping[str, str], body: bytes) -> object:
-        """Run an endpoint for a caller whose token and role need no check."""
-        return await self.dispatcher.run(method, path, caller, query, body)
-
-    async def link(self, caller: Caller, channel_id: str) -> str:
-        """Link a game to a channel, and return its refresh token."""
-        self.tokens.check_registered(caller.client_id)
-        return await self.pins.link(caller, channel_id)
+    def expel_ended(self) -> int:
+        """Check running uploads again, and close the sockets whose secret or link has ended; return how many."""
+        self.dispatcher.access.recheck_uploads()
+        return self.gateway.expel(lambda caller: self.tokens.is_admitted(caller.client_id, caller.grant))
 
     async def close(self) -> None:
         """Cancel scheduled work, and wait for running callbacks."""
-        self.faults.release_all()
+        self.faults.clear()
         self.journal.clear()
         await self.late.close()
         await self.undo.close()
@@ -394,7 +372,7 @@ class Service:
     @asynccontextmanager
     async def _scratch(self, clock: Clock, new_id: NewId) -> AsyncIterator[Service]:
         """Open an empty service in memory with the settings and the signing key of this one."""
-        settings = replace(self.settings, data="sqlite://", has_peers=False)
+        settings = replace(self.settings, data="sqlite://")
         async with open_engine(settings.data, namespace="scratch") as engine:
             key = SigningKey(engine.documents, clock)
             key.value = self.key.value
@@ -414,9 +392,13 @@ class Service:
         self._directory.forget()
         self._id_quota.clear()
         self.changes.wake_all()
+        if not self.publisher.is_single_node:
+            self.scheduler.schedule(RESET, self.clock.now(), self._follow)
 
-    async def _load(self, pages: AsyncIterator[Sequence[Record]], offset: int | None, frozen_at: int | None) -> None:
-        await self.control.load(pages, replace=False, offset=offset, frozen_at=frozen_at)
+    async def _follow(self) -> None:
+        """Use the key of data that another node has loaded, and send the results of its polls."""
+        await self.key.sync()
+        self.poll_updates.reloaded()
 
     async def _caller(self, header: str) -> Caller:
         caller = self.tokens.cached_caller(header) or await self.identities.authenticate(header)

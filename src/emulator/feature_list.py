@@ -1,46 +1,58 @@
-"""All features: the endpoints, socket actions and feeds of each, and the part of a `Service` that handles them."""
+"""All features: the endpoints, socket actions and feeds of each, and the part of a `Service` that handles them. And all
+kinds of records that features keep, from which lists, waits, snapshots and the dashboard follow.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
-from emulator.config.environment import Environment
-from emulator.control.calls import http as calls_http
-from emulator.control.contents import http as contents_http
-from emulator.control.explanations import http as explanations_http
-from emulator.control.faults import http as faults_http
-from emulator.control.journal import http as journal_http
+from emulator.auth import signing_key
+from emulator.control import calls, contents, explanations, parity, sdk_scripts, sockets
+from emulator.control.faults import service as faults
+from emulator.control.journal import service as journal
 from emulator.control.operation import http as control_http
-from emulator.control.parity import http as parity_http
-from emulator.control.sdk_scripts import http as sdk_scripts_http
-from emulator.control.seeds import http as seeds_http
-from emulator.control.snapshots import http as snapshots_http
-from emulator.control.sockets import http as sockets_http
-from emulator.control.waits import http as waits_http
+from emulator.control.seeds import service as seeds
+from emulator.control.snapshots import service as snapshots
+from emulator.control.waits import service as waits
+from emulator.core.config.environment import Environment
+from emulator.core.errors import BadRequest
 from emulator.dashboard import http as dashboard_http
-from emulator.features.accumulation import http as accumulation_http
-from emulator.features.broadcast import actions as broadcast_actions
-from emulator.features.broadcast import http as broadcast_http
-from emulator.features.codes import http as codes_http
-from emulator.features.datastream import actions as datastream_actions
-from emulator.features.datastream import http as datastream_http
-from emulator.features.identity import http as identity_http
-from emulator.features.pins import actions as pins_actions
-from emulator.features.pins import http as pins_http
-from emulator.features.ranking import http as ranking_http
-from emulator.features.stores import actions as stores_actions
-from emulator.features.stores import http as stores_http
-from emulator.features.transactions import actions as transactions_actions
-from emulator.features.transactions import http as transactions_http
-from emulator.features.trivia import http as trivia_http
-from emulator.features.votes import actions as votes_actions
-from emulator.features.votes import http as votes_http
+from emulator.features import accumulation, datastream, id_quota, identity, ranking
+from emulator.features.broadcast import endpoints as broadcast
+from emulator.features.codes import endpoints as codes
+from emulator.features.codes import service as codes_service
+from emulator.features.pins import endpoints as pins
+from emulator.features.pins import service as pins_service
+from emulator.features.stores import endpoints as stores
+from emulator.features.stores import json_stores
+from emulator.features.stores import service as stores_service
+from emulator.features.transactions import endpoints as transactions
+from emulator.features.transactions import service as transactions_service
+from emulator.features.trivia import endpoints as trivia
+from emulator.features.trivia import service as trivia_service
+from emulator.features.votes import endpoints as votes
+from emulator.features.votes import service as votes_service
 from emulator.http.endpoint import Endpoint, Offer
-from emulator.kind_list import KINDS
 from emulator.namespaces import http as namespaces_http
 from emulator.realtime.action import Action, Feed
+from emulator.storage.kinds import Kind, Stored
+from emulator.storage.records import DocumentRecord, Record
+
+KINDS: Final[tuple[Kind, ...]] = (
+    votes_service.POLLS,
+    ranking.RANKINGS,
+    accumulation.BUFFERS,
+    stores_service.STORES_WRITTEN,
+    json_stores.OBJECTS,
+    codes_service.CODES,
+    pins_service.PINS,
+    pins_service.LINKS,
+    trivia_service.TRIVIA,
+    transactions_service.PURCHASES,
+)
 
 
 class Feature(NamedTuple):
@@ -49,58 +61,46 @@ class Feature(NamedTuple):
     service: Callable[[Any], Any]
     """Takes an `app.Service` and returns the part of it that handles them."""
     endpoints: tuple[Endpoint[Any], ...] = ()
-    actions: tuple[Action[Any], ...] = ()
-    feeds: tuple[Feed[Any], ...] = ()
+    actions: tuple[Action, ...] = ()
+    feeds: tuple[Feed, ...] = ()
     is_offered: Callable[[Environment], bool] = lambda environment: True
 
 
-def _has_control(environment: Environment) -> bool:
-    return environment.has_control
-
-
-def _issues_tokens(environment: Environment) -> bool:
-    return environment.issues_sandbox_tokens
-
+_has_control: Final = attrgetter("has_control")
+_issues_tokens: Final = attrgetter("issues_sandbox_tokens")
 
 FEATURES: Final = (
-    Feature(lambda service: service.polls, votes_http.endpoints, votes_actions.actions, votes_actions.feeds),
-    Feature(lambda service: service.rankings, ranking_http.endpoints),
-    Feature(lambda service: service.buffers, accumulation_http.endpoints),
-    Feature(lambda service: service.stores, stores_http.endpoints, stores_actions.actions, stores_actions.feeds),
-    Feature(lambda service: service.json_stores, stores_http.json_store_endpoints),
-    Feature(lambda service: service.pins, pins_http.endpoints, pins_actions.actions, pins_actions.feeds),
-    Feature(lambda service: service.pins, pins_http.control, is_offered=_has_control),
-    Feature(
-        lambda service: service.broadcasts, broadcast_http.endpoints, broadcast_actions.actions, broadcast_actions.feeds
-    ),
-    Feature(lambda service: service.code_sets, codes_http.endpoints),
-    Feature(
-        lambda service: service.transactions,
-        transactions_http.endpoints,
-        transactions_actions.actions,
-        transactions_actions.feeds,
-    ),
-    Feature(lambda service: service.datastream, datastream_http.endpoints, feeds=datastream_actions.feeds),
-    Feature(lambda service: service.trivia, trivia_http.endpoints),
-    Feature(lambda service: service.identities, (identity_http.issue_sandbox_token,), is_offered=_issues_tokens),
-    Feature(lambda service: service.identities, identity_http.endpoints),
+    Feature(lambda service: service.polls, votes.endpoints, votes.actions, votes.feeds),
+    Feature(lambda service: service.rankings, ranking.endpoints),
+    Feature(lambda service: service.buffers, accumulation.endpoints),
+    Feature(lambda service: service.stores, stores.endpoints, stores.actions, stores.feeds),
+    Feature(lambda service: service.json_stores, stores.json_store_endpoints),
+    Feature(lambda service: service.pins, pins.endpoints, pins.actions, pins.feeds),
+    Feature(lambda service: service.pins, pins.control, is_offered=_has_control),
+    Feature(lambda service: service.broadcasts, broadcast.endpoints, broadcast.actions, broadcast.feeds),
+    Feature(lambda service: service.code_sets, codes.endpoints),
+    Feature(lambda service: service.transactions, transactions.endpoints, transactions.actions, transactions.feeds),
+    Feature(lambda service: service.datastream, datastream.endpoints, feeds=datastream.feeds),
+    Feature(lambda service: service.trivia, trivia.endpoints),
+    Feature(lambda service: service.identities, (identity.issue_sandbox_token,), is_offered=_issues_tokens),
+    Feature(lambda service: service.identities, identity.endpoints),
     Feature(lambda service: service.control, control_http.monitoring),
     Feature(lambda service: service.metrics, (control_http.metrics,)),
     Feature(lambda service: service.control, control_http.control, is_offered=_has_control),
     Feature(lambda service: service.undo, control_http.resets, is_offered=_has_control),
-    Feature(lambda service: service.seeds, seeds_http.endpoints, is_offered=_has_control),
-    Feature(lambda service: service.contents, contents_http.endpoints_of(KINDS), is_offered=_has_control),
-    Feature(lambda service: service.waits, waits_http.endpoints_of(KINDS), is_offered=_has_control),
-    Feature(lambda service: service.calls, calls_http.endpoints, is_offered=_has_control),
-    Feature(lambda service: service.connections, sockets_http.endpoints, is_offered=_has_control),
-    Feature(lambda service: service.faults, faults_http.endpoints, is_offered=_has_control),
-    Feature(lambda service: service.journals, journal_http.endpoints, is_offered=_has_control),
-    Feature(lambda service: service.parity, parity_http.endpoints, is_offered=_has_control),
-    Feature(lambda service: service.explanations, explanations_http.endpoints, is_offered=_has_control),
-    Feature(lambda service: service.snapshots, snapshots_http.endpoints, is_offered=_has_control),
+    Feature(lambda service: service.seeds, seeds.endpoints, is_offered=_has_control),
+    Feature(lambda service: service.contents, contents.endpoints_of(KINDS), is_offered=_has_control),
+    Feature(lambda service: service.waits, waits.endpoints_of(KINDS), is_offered=_has_control),
+    Feature(lambda service: service.calls, calls.endpoints, is_offered=_has_control),
+    Feature(lambda service: service.connections, sockets.endpoints, is_offered=_has_control),
+    Feature(lambda service: service.faults, faults.endpoints, is_offered=_has_control),
+    Feature(lambda service: service.journals, journal.endpoints, is_offered=_has_control),
+    Feature(lambda service: service.parity, parity.endpoints, is_offered=_has_control),
+    Feature(lambda service: service.explanations, explanations.endpoints, is_offered=_has_control),
+    Feature(lambda service: service.snapshots, snapshots.endpoints, is_offered=_has_control),
     Feature(lambda service: service.namespaces, namespaces_http.endpoints, is_offered=_has_control),
     Feature(lambda service: service, dashboard_http.endpoints, is_offered=_has_control),
-    Feature(lambda service: None, sdk_scripts_http.endpoints, is_offered=_has_control),
+    Feature(lambda service: None, sdk_scripts.endpoints, is_offered=_has_control),
 )
 """All features. Routes, OpenAPI document, dispatcher and gateway are built from this list."""
 
@@ -122,3 +122,42 @@ def absent_from(environment: Environment) -> frozenset[tuple[str, str]]:
     return frozenset((each.method, each.path) for feature in FEATURES for each in feature.endpoints) - set(
         endpoints_of(environment)
     )
+
+
+_SECRET_NAMES: Final = frozenset({"pin", "pin_token", "transaction"})
+"""Kinds whose names an error does not repeat."""
+
+
+def check_content(record: Record) -> None:
+    """Raise `ValueError` for a record that its feature could not read or would not have written.
+
+    The message names the record, the field, the value and the limit.
+    """
+    kind = record[0].kind
+    checks = _checks()
+    found = checks.get((type(record), kind)) or checks.get((type(record), f"{kind.partition('/')[0]}/"))
+    if found is None:
+        shape = type(record)
+        known = ", ".join(sorted(each for of, each in checks if of is shape))
+        name = shape.__name__.removesuffix("Record").lower()
+        raise ValueError(f"{kind[:64]}: no {name} is of this kind; known are {known}")
+    try:
+        found.check(record)
+    except BadRequest as error:
+        raise ValueError(f"{_name_of(record)}: {'; '.join(error.details)}") from None
+    except ValueError as error:
+        raise ValueError(f"{_name_of(record)}: {error}") from None
+
+
+@cache
+def _checks() -> Mapping[tuple[type[Any], str], Stored]:
+    of_kinds = [each for kind in KINDS for each in kind.records]
+    others = (*identity.STORED, *id_quota.STORED, *signing_key.STORED)
+    return {(each.type, each.kind): each for each in (*of_kinds, *others)}
+
+
+def _name_of(record: Record) -> str:
+    """Return a record's kind, name and channel as a text for error messages."""
+    kind, _, name, channel, _ = record[0]
+    shown = "" if type(record) is DocumentRecord and kind in _SECRET_NAMES else name
+    return " ".join(each for each in (kind, shown, f"in channel {channel}" if channel else "") if each)

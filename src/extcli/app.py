@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from textwrap import wrap
 from typing import Any
 
 import typer
@@ -74,7 +75,6 @@ ROOMS = {
             "simulate": "Crowds of viewers, with results that are exact.",
             "doctor": "Find what is wrong, and what to do.",
             "conform": "Check that a service keeps the rules.",
-            "policies": "List the choices where the specification is silent.",
         },
     ),
     "setup": (
@@ -84,7 +84,7 @@ ROOMS = {
             "config": "Settings: the effective values and their origin.",
             "extension": "Registered extensions and their secrets.",
             "completion": "Print the completion script of a shell.",
-            "help": "Explain exit codes, variables, or seeds.",
+            "help": "List all commands, or explain exit codes, variables, seeds.",
         },
     ),
 }
@@ -93,15 +93,29 @@ NOUNS = {noun: summary for _, nouns in ROOMS.values() for noun, summary in nouns
 
 
 _FILES = {
+    "completion": "help",
+    "datastream": "broadcast",
     "demo": "open",
     "link": "token",
+    "reset": "contents",
     "rig": "open",
     "stop": "status",
+    "seed": "snapshot",
     "state": "stores",
     "store-config": "stores",
     "json-store": "stores",
+    "user": "token",
 }
 """The file of each noun that shares one with others."""
+
+
+FIRST_MINUTE = (
+    ("extcli serve", "start the service on http://127.0.0.1:8282"),
+    ("extcli vote cast lunch 3", "vote for option 3 of the poll lunch"),
+    ("extcli vote get lunch", "print the result"),
+    ("extcli open", "open the dashboard in the browser"),
+)
+"""The first commands to try, with what they do."""
 
 
 class Nouns(Group):
@@ -118,7 +132,28 @@ class Nouns(Group):
             with formatter.section(title):
                 formatter.write_dl([(noun.ljust(width), summary) for noun, summary in nouns.items()])
 
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write one screen: what extcli is, the first commands, and the names of all nouns."""
+        self.format_usage(ctx, formatter)
+        formatter.write_paragraph()
+        formatter.write_text("A local emulator of the Muxy extension backend, and commands for it or a deployment.")
+        with formatter.section("The first minute"):
+            formatter.write_dl(FIRST_MINUTE)
+        with formatter.section("Commands"):
+            for title, nouns in ROOMS.values():
+                lines = wrap(" ".join(nouns), formatter.width - 26, break_on_hyphens=False)
+                for start, line in zip([title, *[""] * len(lines)], lines, strict=False):
+                    formatter.write(f"  {start:22}  {line}\n")
+        formatter.write_paragraph()
+        formatter.write_text(
+            "`extcli COMMAND --help` explains a command. `extcli help all` lists all commands and the shared options."
+        )
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args[0] == "version":
+            _print_version(True)
+        if args[0] == "whoami":
+            args = ["user", "info", *args[1:]]
         name, command, rest = super().resolve_command(ctx, args)
         return name, load_noun(name) if name in NOUNS else command, rest
 
@@ -174,6 +209,15 @@ def extcli(
     extcli vote get                       print the result
     extcli clock advance 8d               polls expire after a week
     """
+
+
+def full_help() -> str:
+    """Return the list of all nouns with their summaries, and the shared options."""
+    root: Any = typer.main.get_command(app)
+    with root.make_context("extcli", [], resilient_parsing=True) as context:
+        formatter = context.make_formatter()
+        Group.format_help(root, context, formatter)
+        return str(formatter.getvalue())
 
 
 def run(args: list[str] | None) -> int | None:

@@ -19,13 +19,15 @@ def decoded(text: bytes | str, *, strict: bool = False) -> Any:
     Raises `ValueError`, with a reason that quotes nothing of the text, if it is not JSON, has too many values, is
     nested too deeply, or has a number of more than 4,300 digits. With `strict` also for `NaN` and `Infinity`.
     """
-    if len(text) > LARGEST_UNCOUNTED and _separators(text) > MOST_VALUES:
+    raw = text.encode(errors="surrogatepass") if isinstance(text, str) else text
+    brackets = raw.count(b"[") + raw.count(b"{")
+    if len(raw) > LARGEST_UNCOUNTED and raw.count(b",") + brackets > MOST_VALUES:
         raise ValueError(f"more than {MOST_VALUES:,} values")
     try:
         value = json.loads(text, parse_constant=_refuse) if strict else json.loads(text)
     except RecursionError:
         raise ValueError("nested too deeply") from None
-    if _brackets(text) > DEEPEST and _is_too_deep(value):
+    if brackets > DEEPEST and _is_too_deep(value):
         raise ValueError("nested too deeply")
     return value
 
@@ -45,17 +47,6 @@ def members(text: bytes | str) -> dict[str, Any]:
     except ValueError:
         return {}
     return value if isinstance(value, dict) else {}
-
-
-def _separators(text: bytes | str) -> int:
-    """Return an upper bound of the number of values in a JSON text, from its commas, colons and brackets."""
-    return text.count(b",") + _brackets(text) if isinstance(text, bytes) else text.count(",") + _brackets(text)
-
-
-def _brackets(text: bytes | str) -> int:
-    if isinstance(text, bytes):
-        return text.count(b"[") + text.count(b"{")
-    return text.count("[") + text.count("{")
 
 
 def _is_too_deep(value: Any) -> bool:

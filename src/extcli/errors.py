@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from httpx import Response
 
 LOG = "the service's log has details"
 
@@ -31,14 +34,13 @@ class ExitCode(IntEnum):
 MEANINGS = {
     ExitCode.DONE: "Success",
     ExitCode.BUG: "A bug in `extcli`, please report it; or `serve` could not write its export",
-    ExitCode.USAGE: "Wrong usage or configuration, or a declined confirmation",
+    ExitCode.USAGE: "Wrong usage or configuration, a declined confirmation, or an output that cannot be written",
     ExitCode.UNREACHABLE: "The service is unreachable, or does not answer before `--timeout`",
     ExitCode.REFUSED: "The service refuses the request (4xx), or some lines of a file",
     ExitCode.SERVICE_FAILED: "The service fails (5xx)",
     ExitCode.EXPECTATION_NOT_MET: (
         "An expectation is not met: `wait`, `expect`, `doctor`, `conform`, a difference between snapshots, "
-        "damaged data, no such service, no code to redeem, a PIN that was not entered, too few events, a simulation "
-        "that differs, an unset key"
+        "damaged data, no such service, no code to redeem, too few events, a simulation that differs, an unset key"
     ),
     ExitCode.INTERRUPTED: "Interrupted",
 }
@@ -117,7 +119,7 @@ class ErrorResponse(CliError):
         lines = [*super().lines(), *([f"  hint: {self.hint}"] if self.hint else [])]
         if not self.is_explained or not self.request_id:
             return lines
-        from extcli.shell import joined
+        from emulator.contract.shell import joined
 
         return [*lines, f"  {joined(['extcli', 'explain', self.request_id, *self.place])}"]
 
@@ -150,7 +152,7 @@ class ServerError(ErrorResponse):
 class UnexpectedResponse(ServerError):
     """A success status with a body that no extension service sends."""
 
-    def __init__(self, response: ResponseHead, problem: str = "") -> None:
+    def __init__(self, response: Response, problem: str = "") -> None:
         """`problem` says which field of the response is wrong, what it must be, and what it is."""
         request = f"{response.request.method} {response.request.url.path}"
         content_type = shortened(response.headers.get("content-type", "no content type"), 80)
@@ -173,17 +175,6 @@ class TooLarge(CliError):
     def __init__(self, what: str, limit: int) -> None:
         fix = "check that --url (EXTCLI_URL) is an extension service"
         super().__init__(f"{what} is too large", why=f"over {limit:,} bytes", fix=fix)
-
-
-class ResponseHead(Protocol):
-    """The parts of a response that `UnexpectedResponse` reads."""
-
-    @property
-    def request(self) -> Any: ...
-    @property
-    def status_code(self) -> int: ...
-    @property
-    def headers(self) -> Mapping[str, str]: ...
 
 
 def status_line(status: int) -> str:

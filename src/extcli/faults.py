@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from emulator.contract.faults import CLOSE_CODES, KINDS, LONGEST_TEXT, MAX_FAULTS, RANGES
 from emulator.contract.kinds import Field, ListOf, OneOf, Report, Table, Text, Whole
@@ -16,6 +16,9 @@ from extcli.errors import Refused, UsageError
 from extcli.output import times
 from extcli.reading.shapes import SHAPE_ERRORS
 from extcli.tables import source
+
+if TYPE_CHECKING:
+    from extcli.api.control import Control
 
 EFFECTS: Final = ("status", "delay", "drop", "reset", "truncate", "stall", "close", "lose", "double", "reorder")
 """A fault has exactly one of these options."""
@@ -226,14 +229,7 @@ DOCUMENT = Table({"faults": Field(FAULTS, "the faults", required=True)}, _ids_ru
 _PLACE = re.compile(r"faults\[\d+\]")
 
 
-class Target(Protocol):
-    """A service or one of its namespaces, to which faults are sent."""
-
-    def replace_faults(self, faults: Sequence[Mapping[str, Any]]) -> Any:
-        """Send the faults and return the response. Raises `Refused`."""
-
-
-def load_faults(path: str, environ: Mapping[str, str], service: Target) -> Any:
+def load_faults(path: str, environ: Mapping[str, str], service: Control) -> Any:
     """Send the faults of a TOML or JSON file and return the response. Raises `UsageError` and `InvalidFile`.
 
     If the file or the service finds an error, nothing was changed.

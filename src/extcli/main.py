@@ -12,26 +12,50 @@ from extcli.errors import CliError, ExitCode
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
-    _replace_closed_streams()
-    _write_utf8()
+    args = list(sys.argv[1:] if args is None else args)
     try:
         if "_EXTCLI_COMPLETE" in os.environ:
             from extcli.completion.shells import complete
 
+            _write_utf8()
             return complete(os.environ)
-        return _run(list(sys.argv[1:] if args is None else args))
+        _replace_closed_streams(may_lack_output=bool({"serve", "exec"} & {*args}) and not {"-h", "--help"} & {*args})
+        _write_utf8()
+        code = _run(args)
     except KeyboardInterrupt:
-        return ExitCode.INTERRUPTED
+        code = ExitCode.INTERRUPTED
+    return _flush_output(code, args)
 
 
-def _replace_closed_streams() -> None:
+def _replace_closed_streams(*, may_lack_output: bool) -> None:
     """Open the null device for each standard stream that the shell closed (`<&-`, `>&-`), which Python sets to `None`.
 
-    In this order each gets its own descriptor number again, so that no socket becomes standard output.
+    In this order each gets its own descriptor number again, so that no socket becomes standard output. A command whose
+    output is not its result `may_lack_output`.
     """
+    from extcli.output.format import watch_output
+
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:
+        if name == "stdout" and not (sys.stdout is None and may_lack_output):
+            watch_output()
+        elif getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115  (open as long as the process)
+
+
+def _flush_output(code: int, args: list[str]) -> int:
+    """Write the rest of the output, and return the exit code: of an error before, or that it cannot be written."""
+    from extcli.output.format import flush, silence
+
+    try:
+        flush()
+    except BrokenPipeError:
+        silence(sys.stdout)
+    except CliError as error:
+        silence(sys.stdout)
+        if code == ExitCode.DONE:
+            _report(error, args)
+            return error.exit_code
+    return code
 
 
 def _write_utf8() -> None:
@@ -46,15 +70,13 @@ def _run(args: list[str]) -> int:
     from typer import Abort, TyperException
 
     from extcli.app import run
-    from extcli.output.format import flush, silence
+    from extcli.output.format import silence
 
     try:
         if not _is_text(args):
             _write_stderr(["extcli: an argument is not UTF-8 text"])
             return ExitCode.USAGE
-        code = run(args) or ExitCode.DONE
-        flush()
-        return code
+        return run(args) or ExitCode.DONE
     except TyperException as error:
         from extcli.cli.usage import is_help, usage_error
 
@@ -100,7 +122,7 @@ def _wants_json(args: list[str]) -> bool:
             chosen.append(word)
         elif word.startswith(("-o", "--output=")):
             chosen.append(word.removeprefix("--output=").removeprefix("-o"))
-    return chosen[-1] == "json"
+    return chosen[-1] in ("json", "jsonl")
 
 
 def _is_text(args: list[str]) -> bool:

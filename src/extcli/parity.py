@@ -47,10 +47,11 @@ class Selection:
 
     def failures(self, document: Mapping[str, Any]) -> list[Seen]:
         """Return the selected verdicts of a response of `GET /_emulator/parity`."""
-        return [each for each in document["rules"] if self._selects_rule(each)]
-
-    def _selects_rule(self, seen: Seen) -> bool:
-        return (UNKNOWN if seen["verdict"] == UNKNOWN else seen["rule"]) in self._rules
+        return [
+            each
+            for each in document["rules"]
+            if (UNKNOWN if each["verdict"] == UNKNOWN else each["rule"]) in self._rules
+        ]
 
 
 def lines_of(failures: Iterable[Seen]) -> list[str]:

@@ -52,18 +52,13 @@ class Session:
         return Output(chosen, quiet=flags.quiet, verbose=flags.verbose)
 
     @property
-    def wants_env(self) -> bool:
-        """Whether the output format is `env`. Raises `UsageError` if the settings are invalid."""
-        return self.output.format is Format.ENV
-
-    @property
     def wants_json(self) -> bool:
         """Whether to print errors as JSON. Works even if the settings are invalid."""
         with suppress(CliError):
-            return self.output.format is Format.JSON
+            return self.output.format in (Format.JSON, Format.JSONL)
         with suppress(CliError):
             self.resolver.ignore_profiles()  # the profile may be the error
-            return self.output.format is Format.JSON
+            return self.output.format in (Format.JSON, Format.JSONL)
         return False
 
     @cached_property
@@ -145,7 +140,7 @@ class Session:
 
     def service(self, acts_as: str = VIEWER) -> Service:
         """Return the service, to be called as the identity that the user chose, or by default as `acts_as`."""
-        return self._service(self.credentials(acts_as))
+        return self.service_with(self.credentials(acts_as))
 
     def credentials(self, acts_as: str, *, to: str | None = None) -> Credentials:
         """Return the credentials of the chosen identity, or of `acts_as`.
@@ -174,29 +169,14 @@ class Session:
         if not is_global(name) and self.spans_channels(acts_as):
             self.output.report(f"{written} belongs to no channel; --channel ID names one")
 
-    def anonymous_service(self) -> Service:
-        """Return the service, called without credentials."""
-        return self._service(None)
-
     def control(self) -> Control:
         """Return the control API of the emulator."""
         from extcli.api.control import Control
 
         return Control(self._calls(None))
 
-    def service_by_client_id(self) -> Service:
-        """Return the service, called with a client id but no token."""
-        from extcli.api.token_sources import NoToken
-
-        return self._service(NoToken())
-
-    def service_with(self, token: str) -> Service:
-        """Return the service, called with this token."""
-        from extcli.api.token_sources import GivenToken
-
-        return self._service(GivenToken(token))
-
-    def _service(self, credentials: Credentials | None) -> Service:
+    def service_with(self, credentials: Credentials | None) -> Service:
+        """Return the service, called with these credentials, or with none."""
         from extcli.api.client import Service
 
         return Service(self._calls(credentials))
@@ -266,6 +246,13 @@ class Session:
             self._socket.close()
         if "http" in self.__dict__:
             self.http.close()
+
+
+def definer_of(name: str) -> str:
+    """Return who defines, changes and deletes the poll or ranking of this id: only admin and backend do if it is shared
+    by all channels (ruling A4).
+    """
+    return BACKEND if is_global(name) else BROADCASTER
 
 
 def is_global(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""The published SDK in frames in Chromium, with the service's replacement of the platform's helper."""
+"""The published SDK in frames in Chromium, with the service's replacement of the platform's helper (ruling B5)."""
 
 from __future__ import annotations
 
@@ -61,7 +61,6 @@ def test_an_extension_broadcast_has_the_target_global(result: ScriptOutput):
     assert [["global", "application/json", message]] == result["received"][0]["global"]
 
 
-@pytest.mark.ruling("B5")
 def test_a_frame_receives_vote_updates(result: ScriptOutput):
     assert ["heard", 1, 3, "vote_update:heard"] == result["voteEvents"]
 

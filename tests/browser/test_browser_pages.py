@@ -1,4 +1,4 @@
-"""The published SDK in Chromium, on pages of another origin, connected by the service's script only."""
+"""The published SDK in Chromium, on pages of another origin, connected by the service's script only (ruling B5)."""
 
 from __future__ import annotations
 
@@ -73,7 +73,6 @@ def test_pages_receive_each_others_messages(result: ScriptOutput):
     assert [[{"for": "you"}, "secret"]] == result["messages"]["whisper"]
 
 
-@pytest.mark.ruling("B5")
 def test_pages_receive_votes_and_writes_to_stores(result: ScriptOutput):
     vote, *stores = result["automaticEvents"]
 

@@ -21,7 +21,6 @@ def authorizations(live: LiveServer, role: str, user: str) -> list[dict[str, str
 
 
 @pytest.mark.slow
-@pytest.mark.ruling("B7")
 @pytest.mark.long
 def test_pages_receive_broadcasts_and_their_own_whispers_only(production: LiveServer, tmp_path):
     copy_pages(tmp_path, production.url)

@@ -19,10 +19,11 @@ import pytest
 import typer.main
 
 import extcli.app as root
-from emulator.config.environment import PRODUCTION
-from emulator.config.extensions import Extension
-from emulator.config.settings import Settings
+from emulator.core.config.environment import PRODUCTION
+from emulator.core.config.extensions import Extension
+from emulator.core.config.settings import Settings
 from extcli.main import main
+from support.extension_files import LAID_OUT
 from support.listen_process import TIMEOUT, Process, read_until
 from support.profile_files import write_profiles
 from support.program import PROGRAM, SECRET_BASE64
@@ -170,6 +171,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     monkeypatch.chdir(folder)
     return folder
+
+
+@pytest.fixture
+def laid_out(folder: Path) -> Path:
+    """A file of two extensions with comments."""
+    (folder / "kept.secret").write_text("ZmlsZQ==")
+    (folder / "extensions.toml").write_text(LAID_OUT)
+    return folder / "extensions.toml"
 
 
 @pytest.fixture

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from support.profile_files import write_profiles
 from support.program import http_response
 
 
@@ -47,30 +50,6 @@ def test_an_error_prints_its_body_and_exits_4_or_5(extcli, answering, status, ex
     assert status in result.stderr
 
 
-def test_a_body_is_printed_unchanged(extcli, answering):
-    url = answering(http_response("200 OK", b"\x00\xff\n\n", "application/octet-stream"))
-
-    result_bytes = b"\x00\xff\n\n".decode(errors="replace")
-    result = extcli("api", "GET", "x", "--no-auth", "--url", url, "-o", "json", exits=0)
-
-    assert result_bytes == result.stdout
-
-
-def test_no_auth_sends_no_credentials(extcli):
-    result = extcli("api", "GET", "vote", "--no-auth", exits=4)
-
-    assert "401" in result.stderr
-
-
-def test_a_table_shows_indented_json(extcli):
-    extcli("vote", "cast", "lunch", "--value", "3")
-
-    stdout = extcli("api", "GET", "vote?id=lunch", "-o", "table").stdout
-
-    assert '  "mean": 3.0,' in stdout.splitlines()
-    assert "[0, 0, 0, 1, 0" in stdout
-
-
 def test_jsonl_has_one_line_for_each_item_of_an_array(extcli, answering):
     url = answering(http_response("200 OK", '[{"a": 1}, 2]'))
 
@@ -78,13 +57,36 @@ def test_jsonl_has_one_line_for_each_item_of_an_array(extcli, answering):
     assert 1 == len(extcli("api", "GET", "vote?id=lunch", "-o", "jsonl").jsonl)
 
 
-@pytest.mark.parametrize("form", ["table", "jsonl"])
-def test_a_body_that_is_not_json_is_printed_in_any_format(extcli, answering, form):
-    url = answering(http_response("200 OK", "<html>", "text/html"))
+@pytest.mark.parametrize("form", ["table", "jsonl", "json"])
+@pytest.mark.parametrize("body", [b"<html>\n", b"\x00\xff\n\n"])
+def test_a_body_that_is_not_json_is_printed_in_any_format(extcli, answering, form, body):
+    url = answering(http_response("200 OK", body, "application/octet-stream"))
 
-    assert "<html>\n" == extcli("api", "GET", "x", "--no-auth", "--url", url, "-o", form).stdout
+    printed = extcli("api", "GET", "x", "--no-auth", "--url", url, "-o", form, exits=0).stdout
+    assert body.decode(errors="replace") == printed
 
 
-def test_a_refused_get_does_not_say_that_nothing_was_changed(extcli):
-    assert "nothing was changed" not in extcli("accumulate", "get", "x" * 65).stderr
-    assert "nothing was changed" in extcli("vote", "cast", "--value", "100").stderr
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("channel_config", "config/channel", "config/extension", "//v1/e/config/channel", "/v1/e/config/channel/"),
+        *("/v1//e/config//channel", "Config/Channel", "config%2Fchannel", "%63onfig/channel", "x/../config/channel"),
+        *("./channel_config", "/_ns/x/v1/e/config/channel", "/_ns/x//v1/e/channel_state?a=b", "channel_config#x"),
+        *(
+            "vote_config?id=lunch",
+            "/v1/e//vote_config",
+            "/_ns/x/_emulator/reset",
+            "//_emulator/reset",
+            "/_emulator/%72eset",
+        ),
+        *("/v1/e/../../_emulator/reset", "/v1/e/json_store?id=a", "all_config/../json_store"),
+    ],
+)
+@pytest.mark.parametrize("prefix", ["", "/_ns/y"])
+def test_every_spelling_of_a_path_that_is_replaced_asks(extcli, live, path, prefix):
+    write_profiles(live={"url": live.url + prefix, "production": True})
+
+    result = extcli("api", "post", path, "--input", "-", "-p", "live", "-v", input="{}", fails=2)
+
+    assert "confirmation needed" in result.stderr
+    assert not re.search("^> POST ", result.stderr, re.MULTILINE)

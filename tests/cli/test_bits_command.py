@@ -13,28 +13,15 @@ from support.program import SECRET_BASE64
 
 def test_a_purchase_is_listed_until_a_game_validates_it(extcli):
     [[bought]] = extcli("bits", "purchase", "hat", "--cost", "50", "--as", "viewer:7").rows
+    extcli("bits", "purchase", "cap", "--id", "t2")
 
-    [[listed, sku, cost, currency, user, posted]] = extcli("bits", "list").rows
+    [[listed, sku, cost, currency, user, posted]] = extcli("bits", "list", "hat").rows
     assert (bought, "hat", "50", "bits", "7") == (listed, sku, cost, currency, user)
     assert posted.isdecimal()
 
-    assert 0 == extcli("bits", "validate", bought).exit_code
-    assert "no outstanding purchases\n" == extcli("bits", "list", "-o", "table").stdout
-
-
-def test_purchases_of_one_product_are_listed(extcli):
-    extcli("bits", "purchase", "hat", "--id", "t1")
-    extcli("bits", "purchase", "cap", "--id", "t2")
-
-    assert ["t2"] == [each["id"] for each in extcli("bits", "list", "cap", "-o", "jsonl").jsonl]
-    assert "t1" in extcli("bits", "list", "-o", "table").stdout
-
-
-def test_a_purchase_can_be_refunded_by_product_and_buyer(extcli):
-    extcli("bits", "purchase", "hat", "--as", "viewer:7")
-
-    assert 0 == extcli("bits", "refund", "--sku", "hat", "--user", "7").exit_code
-    assert [] == extcli("bits", "list").rows
+    for code in (0, 4):
+        extcli("bits", "validate", bought, exits=code)
+    assert ["t2"] == [row[0] for row in extcli("bits", "list").rows]
 
 
 @pytest.mark.parametrize("buyer", ["U2", "2"])
@@ -58,10 +45,6 @@ def test_the_example_of_the_help_receives_a_purchase(extcli, shell):
     assert "t1" == json.loads(output)["data"]["id"]
 
 
-def test_settling_an_unknown_purchase_exits_4(extcli):
-    assert [4, 4] == [extcli("bits", verb, "absent").exit_code for verb in ("validate", "refund")]
-
-
 def test_a_receipt_comes_from_a_file_or_a_pipe_never_from_an_argument(extcli, file, live):
     import jwt
 
@@ -76,8 +59,6 @@ def test_a_receipt_comes_from_a_file_or_a_pipe_never_from_an_argument(extcli, fi
 def test_production_accepts_a_receipt_signed_with_the_secret(extcli, production):
     where = {"EXTCLI_URL": production.url, "EXTCLI_SECRET": SECRET_BASE64}
 
-    result = extcli("bits", "purchase", "hat", "--id", "p1", "--as", "viewer:7", env=where)
-
-    assert (0, [["p1"]]) == (result.exit_code, result.rows)
+    assert [["p1"]] == extcli("bits", "purchase", "hat", "--id", "p1", "--as", "viewer:7", env=where, exits=0).rows
     assert ["p1"] == [row[0] for row in extcli("bits", "list", env=where).rows]
-    assert 0 == extcli("bits", "validate", "p1", env=where).exit_code
+    extcli("bits", "validate", "p1", env=where, exits=0)

@@ -58,6 +58,29 @@ def test_lines_of_one_user_are_applied_in_order(extcli, file):
     assert {f"U{user}": 39 for user in range(20)} == ballots(extcli)
 
 
+def test_lines_of_one_user_in_two_spellings_are_applied_in_order(extcli, file):
+    """Ruling A3: `7` and `U7` are one person."""
+    users = [f"{prefix}{user}" for prefix in ("", "U") for user in range(1, 21)]
+    lines = [(user, str(value)) for value in range(20) for user in users[:: (-1) ** value]]
+    last = {f"U{user.removeprefix('U')}": value for user, value in lines}
+    pairs = file("".join(f"{user},{value}\n" for user, value in lines))
+    documents = file("".join(f'{{"user": "{user}", "n": {at}}}\n' for at, (user, _) in enumerate(lines)), "blobs")
+
+    extcli("vote", "cast", "--from", pairs, exits=0)
+    extcli("rank", "submit", "--from", pairs, exits=0)
+    extcli("accumulate", "add", "--from", documents, "--user-field", "user", exits=0)
+
+    assert {user: int(value) for user, value in last.items()} == {
+        f"U{user.removeprefix('U')}": value for user, value in ballots(extcli).items()
+    }
+    assert [["19", "20"]] == extcli("rank", "get").rows
+    blobs = [each["data"] for each in extcli("accumulate", "get", "-o", "jsonl").jsonl][::-1]
+    for user in last:
+        numbers = [each["n"] for each in blobs if f"U{each['user'].removeprefix('U')}" == user]
+        assert 40 == len(numbers)
+        assert sorted(numbers) == numbers, user
+
+
 def test_tokens_for_many_users_take_several_requests(extcli, file):
     long = "x" * 150
     lines = "".join(f"{long}{user},1\n" for user in range(400))

@@ -39,7 +39,7 @@ def test_an_unclosed_quote_is_reported_as_unclosed(extcli):
 def test_a_heading_with_other_names_is_an_error(extcli, command, heading, column):
     result = extcli(*command, "--from", "-", "-v", input=f"{heading}\nU1,3\n", exits=2)
 
-    assert f"is a heading without the columns user and {column}" in result.stderr
+    assert f"a heading without the columns user and {column}" in result.stderr
     assert f"it has the columns {heading.replace(',', ', ')}" in result.stderr
     assert "> POST" not in result.stderr
 
@@ -99,7 +99,7 @@ def test_a_named_column_must_exist(extcli):
         "vote", "cast", "a", "--from", "-", "--columns", "voter,choice", input="user,value\nU1,3\n", exits=2
     )
 
-    assert "is a heading without the columns voter and choice" in result.stderr
+    assert "a heading without the columns voter and choice" in result.stderr
     assert 2 == extcli("vote", "cast", "a", "--from", "-", "--columns", "voter", input="").exit_code
 
 

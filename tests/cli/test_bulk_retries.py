@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from emulator.config.settings import Limits, Settings
+from emulator.core.config.settings import Limits, Settings
 from engines.redis_server import RedisServer
+from extcli.api.http import Http
+from extcli.api.token_sources import SandboxTokens
+from extcli.config.settings import Identity
 from support.process import server_process
 from support.program import SECRET_BASE64, http_response
-from support.service import CHANNEL, LiveServer, live_server
+from support.service import CHANNEL, CLIENT_ID, LiveServer, live_server
 
 RATE_LIMITED = "the service limits the rate; slowing down"
 RETRYING = "the service is unavailable; retrying"
@@ -178,3 +181,58 @@ def test_a_503_without_retry_after_is_final(extcli, answering):
     result = extcli("rank", "submit", "--from", "-", "--url", url, input="U1,a\n", env=SIGNED, exits=5)
 
     assert RETRYING not in result.stderr
+
+
+# Tokens that a sandbox issues for the lines
+
+BULK = {
+    "vote cast": "U1,1\n",
+    "rank submit": "U1,a\n",
+    "accumulate add": "1\n",
+    "accumulate add --user-field user": '{"user": "U1"}\n',
+}
+
+
+def refuse_one_token(extcli, *fault: str) -> None:
+    extcli("fault", "add", "--match", "POST /v1/e/authtoken", "--times", "1", *fault, exits=0)
+
+
+@pytest.mark.parametrize("command", BULK)
+@pytest.mark.parametrize("status", ["429", "503"])
+def test_a_token_is_requested_again_if_the_service_asks_to_wait(extcli, command, status):
+    refuse_one_token(extcli, "--status", status, "--retry-after", "0")
+
+    result = extcli(*command.split(), "--from", "-", input=BULK[command], exits=0)
+
+    assert "1 sent, 1 accepted, 0 refused" in result.stderr
+
+
+def test_the_tokens_of_a_crowd_are_requested_again_if_the_service_asks_to_wait(extcli, live):
+    refuse_one_token(extcli, "--status", "503", "--retry-after", "0")
+    http = Http(live.url, timeout=20, trace=None)
+
+    tokens = SandboxTokens(CLIENT_ID, Identity("viewer"), CHANNEL, http).tokens_for(["U1", "U2"])
+
+    http.close()
+    assert 2 == len(tokens)
+
+
+@pytest.mark.parametrize(
+    ("refusal", "code", "advice"),
+    [
+        (http_response("429 Too Many Requests", retry_after="3600"), 4, "retry later, at a lower rate"),
+        (http_response("503 Service Unavailable", retry_after="3600"), 5, "the request itself was fine"),
+        (http_response("503 Service Unavailable"), 5, "the request itself was fine"),
+        (http_response("500 Internal Server Error"), 5, "the request itself was fine"),
+        (http_response("403 Forbidden"), 4, "only a sandbox issues tokens"),
+        (http_response("200 OK", "<html>", "text/html"), 5, "is an extension service"),
+    ],
+    ids=["429 beyond the timeout", "503 beyond the timeout", "503 without a time", "500", "403", "a page"],
+)
+def test_a_token_refused_for_good_ends_the_run_at_once(extcli, answering, refusal, code, advice):
+    url = answering(refusal, http_response("200 OK", '{"token": "a.b.c"}'))
+
+    result = extcli("vote", "cast", "--from", "-", "--url", url, input="U1,1\n", fails=code)
+
+    assert advice in result.stderr
+    assert (advice == "only a sandbox issues tokens") == ("EXTCLI_SECRET " in result.stderr)

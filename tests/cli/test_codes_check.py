@@ -1,23 +1,20 @@
-"""`extcli codes check`: every code is validated, and errors are named by place."""
+"""`extcli codes upload --dry-run`: every code is validated, and errors are named by place."""
 
 from __future__ import annotations
 
 import gzip
-from array import array
-from itertools import chain
 
 import pytest
 
 from extcli.api.http import Http
-from extcli.codes.entries import Batch, Entries
+from extcli.codes.entries import Entries
 from extcli.codes.streamed_body import StreamedBody, json_items
-from extcli.codes.validation import Duplicates, compare
 from extcli.errors import CliError, UsageError
 
 
 @pytest.fixture
 def check(extcli):
-    return lambda *args, **settings: extcli("codes", "check", *args, **settings)
+    return lambda *args, **settings: extcli("codes", "upload", *args, "--dry-run", **settings)
 
 
 def named(result) -> list[str]:
@@ -32,16 +29,18 @@ def test_valid_sets_are_counted(check, lines):
     result = check(*sets)
 
     assert (0, "") == (result.exit_code, result.stderr)
-    assert [["0", "Hat", "2", "3", "0", "0"], ["1", "Häte", "1", "2", "0", "0"]] == result.rows
+    assert [["0", "Hat", "2", "3", "0", "0", ""], ["1", "Häte", "1", "2", "0", "0", ""]] == result.rows
     assert [2, 1] == [each["codes"] for each in check(*sets, "-o", "json").json]
     assert [3, 2] == [each["longest"] for each in check(*sets, "-o", "jsonl").jsonl]
-    assert ["index", "name", "codes", "longest", "duplicates", "in", "earlier", "sets"] == (
+    assert ["index", "name", "codes", "longest", "duplicates", "in", "earlier", "sets", "replaces"] == (
         check(*sets, "-o", "table").stdout.splitlines()[0].split()
     )
 
 
-def test_the_service_is_not_contacted(check, lines):
-    assert 0 == check("--set", f"A={lines('A1')}", "--url", "http://127.0.0.1:1").exit_code
+def test_errors_are_found_without_a_service(check, lines):
+    result = check("--set", f"A={lines('A1', 'A1')}", "--url", "http://127.0.0.1:1", exits=2)
+
+    assert [["0", "A", "2", "2", "1", "0"]] == [row[:6] for row in result.rows]
 
 
 @pytest.mark.parametrize(
@@ -201,7 +200,7 @@ def test_twenty_errors_are_named_and_all_are_counted(check, lines):
 
     result = check("--set", f"A={lines(*codes, name='a')}", "--set", f"B={lines(*codes, name='b')}")
 
-    assert "extcli: found 30,000 errors" == result.stderr.splitlines()[0]
+    assert "extcli: found 30,000 errors; nothing was sent" == result.stderr.splitlines()[0]
     assert 20 == len(named(result))
     assert "  and 29,980 more" in result.stderr.splitlines()
     assert "30000" == result.rows[1][5]
@@ -214,37 +213,13 @@ def test_json_errors_list_the_faults(check, lines):
     assert '"faults": ["' in result.stderr
 
 
-def test_codes_with_equal_hashes_are_not_duplicates():
-    class Colliding(str):
-        def __hash__(self) -> int:
-            return 7
+def test_codes_with_equal_hashes_are_not_duplicates(check, lines, monkeypatch):
+    monkeypatch.setattr("extcli.codes.validation._MASK", 7)
 
-    source = [Batch(range(1, 5), [Colliding("a"), Colliding("b"), "c", Colliding("b")])]
-    duplicates = Duplicates()
-    duplicates.add(source[0].items)
-    duplicates.end_source()
+    result = check("--set", f"A={lines('A', 'B', *map(str, range(100)), 'B', name='a')}", exits=2)
 
-    counts, candidates = duplicates.finish()
-
-    assert ([(2, 0)], array("q", [7])) == (counts, candidates)
-    found, equal_hashes = compare([source], candidates, 20)
-    assert [((0, 4), (0, 2))] == found
-    assert [(0, 2)] == equal_hashes
-
-
-def test_every_duplicate_in_100_000_codes_is_found():
-    codes = [f"{number * 7919:09d}" for number in range(100_000)]
-    again = codes[::1000]
-    sources = [[Batch(range(len(codes)), codes)], [Batch(range(len(again)), again)]]
-    duplicates = Duplicates()
-    for source in sources:
-        duplicates.add(chain.from_iterable(batch.items for batch in source))
-        duplicates.end_source()
-
-    counts, candidates = duplicates.finish()
-
-    assert [(0, 0), (0, 100)] == counts
-    assert sorted(map(hash, again)) == list(candidates)
+    assert ["a:103: is the same code as a:2"] == named(result)
+    assert [["0", "A", "103", "2", "1", "0"]] == [row[:6] for row in result.rows]
 
 
 # Limits

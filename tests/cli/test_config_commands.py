@@ -52,12 +52,12 @@ def test_every_setting_is_listed_with_its_effective_value_and_origin(by_key, liv
 
 def test_all_formats_list_the_same_settings(config, live):
     assert ["url", live.url] == config("list").rows[1]
-    assert ["url", live.url, "EXTCLI_URL"] == config("list", "--show-origin").rows[1]
     assert {"key": "url", "value": live.url} == config("list", "-o", "json").json[1]
     assert {"key": "url", "value": live.url} == config("list", "-o", "jsonl").jsonl[1]
     assert ["url", live.url] == config("list", "-o", "table").stdout.splitlines()[2].split()
     assert ["as", ""] == config("list").rows[4]
-    assert {"key": "as", "value": None} == config("list", "-o", "jsonl").jsonl[4]
+    assert f"{live.url}\n" == config("get", "url").stdout == config("get", "url", "-o", "table").stdout
+    assert {"key": "url", "value": live.url, "origin": "EXTCLI_URL"} == config("get", "url", "-o", "json").json
 
 
 @pytest.mark.parametrize("form", ["table", "plain", "json", "jsonl"])
@@ -66,8 +66,7 @@ def test_secrets_and_tokens_are_listed_as_set_or_not_set(config, form):
 
     result = config("list", "--show-origin", "-o", form, env=secrets)
 
-    assert SECRET_BASE64 not in result.stdout + result.stderr
-    assert "hunter2" not in result.stdout + result.stderr
+    assert not [each for each in secrets.values() if each in result.stdout + result.stderr]
     assert "set" == config("get", "secret", env=secrets).stdout.strip()
 
 
@@ -84,41 +83,11 @@ def test_list_does_not_read_the_secret_file_of_a_profile(by_key):
     )
 
 
-def test_production_follows_from_the_address(by_key, live):
-    file = write_profiles(live={"url": live.url, "production": True})
-
-    assert (True, f"profile live in {file}") == tuple(by_key()["production"][name] for name in ("value", "origin"))
-
-
-def test_list_sends_nothing(config):
-    assert 0 == config("list", "--url", "http://127.0.0.1:1").exit_code
-
-
-def test_get_prints_only_the_value(config, live):
-    assert f"{live.url}\n" == config("get", "url").stdout
-    assert f"{live.url}\n" == config("get", "url", "-o", "table").stdout
-    assert {"key": "url", "value": live.url, "origin": "EXTCLI_URL"} == config("get", "url", "-o", "json").json
-
-
 @pytest.mark.parametrize("form", ["table", "plain"])
 def test_get_of_an_unset_setting_exits_7_and_prints_nothing(config, form):
-    result = config("get", "as", "-o", form)
+    config("get", "as", "-o", form, fails=7)
 
-    assert (7, "", "extcli: as is not set\n") == (result.exit_code, result.stdout, result.stderr)
     assert config("get", "channel", "-o", "json").json["value"] is None
-
-
-@pytest.mark.parametrize(
-    ("key", "variables", "code"),
-    [("channel", {"EXTCLI_CHANNEL": "7"}, 0), ("channel", {}, 7), ("extension", {}, 2)],
-    ids=["set", "not set", "no setting"],
-)
-def test_get_of_a_name_of_a_store_points_to_the_store(config, key, variables, code):
-    """`config get channel` is easily meant as `store-config get channel`."""
-    result = config("get", key, "-o", "table", env=variables)
-
-    assert code == result.exit_code
-    assert f"`extcli store-config get {key}` reads the config store" in result.stderr
 
 
 def test_path_prints_the_path_even_of_an_absent_or_invalid_file(config):
@@ -127,22 +96,6 @@ def test_path_prints_the_path_even_of_an_absent_or_invalid_file(config):
     config_file().write_text("[")
 
     assert f"{config_file()}\n" == config("path", "-p", "none").stdout
-
-
-def test_a_table_shows_the_path_of_the_profiles_file_once(config):
-    file = write_profiles(
-        'profile = "live"', live={"url": "https://ext.example", "secret_file": "s", "production": True}
-    )
-
-    by_own, by_other = (
-        config("list", "--show-origin", "-o", "table", env={"EXTCLI_URL": url, "COLUMNS": "200"}).stdout
-        for url in ("", "https://other.example")
-    )
-
-    rows = {line.split()[0]: line.split(maxsplit=2)[2] for line in map(str.strip, by_own.splitlines()[1:])}
-    assert ("the key profile", "profile live", "profile live") == (rows["profile"], rows["url"], rows["production"])
-    assert "default, ignoring profile live" in by_other
-    assert 1 == len([line for line in by_other.splitlines() if f" {file} " in f"{line} "])
 
 
 # `extcli config set` and `unset`: edits of the profiles file, which keep the rest of it
@@ -189,11 +142,8 @@ def test_the_profiles_file_is_created_for_its_owner_only(config, extcli, monkeyp
 def test_set_does_not_create_a_profile(config, text):
     config_file().write_text(text)
 
-    result = config("set", "channel", "7", "-p", "lvie", fails=2)
-
-    assert f"no profile 'lvie' in {config_file()}" in result.stderr
-    assert ("known profiles: dev, live" if text else "the file has no profiles") in result.stderr
-    assert "create it with `extcli profile add lvie --url URL`" in result.stderr
+    for chosen in (("-p", "lvie"), () if not text else ("-p", "none")):
+        config("set", "channel", "7", *chosen, fails=2)
     assert text == config_file().read_text()
 
 
@@ -202,9 +152,7 @@ def test_set_does_not_create_a_profile(config, text):
 def test_set_and_unset_refuse_options_that_are_settings(config, args, option):
     config_file().write_text(TEXT)
 
-    result = config(*args, option, "9", fails=2)
-
-    assert f"takes no {option}" in result.stderr
+    assert option in config(*args, option, "9", fails=2).stderr
     assert TEXT == config_file().read_text()
 
 
@@ -216,47 +164,26 @@ def test_a_profile_with_a_secret_must_have_a_url(config, monkeypatch, tmp_path):
     ).read_text()
 
     for args in (("set", "secret_file", "live.secret", "-p", "dev"), ("unset", "url", "-p", "live")):
-        result = config(*args, fails=2)
-        assert f"profiles.{args[-1]}.secret_file needs a url in the same profile" in result.stderr
+        assert f"profiles.{args[-1]}.secret_file" in config(*args, fails=2).stderr
     assert before == config_file().read_text()
 
 
-def test_set_without_a_current_profile_is_an_error(config):
-    result = config("set", "timeout", "20s", fails=2)
-
-    assert "no profile is selected" in result.stderr
-    assert not config_file().exists()
-
-
 @pytest.mark.parametrize(
-    ("key", "value", "what"),
+    ("key", "value"),
     [
-        ("url", "nonsense", "is not a URL with http or https"),
-        ("ws_url", "http://h", "is not a URL with ws or wss"),
-        ("client_id", "two words", "client_id is not a valid client id"),
-        ("as", ":U1", "is not a role"),
-        ("output", "xml", "is not an output format"),
-        ("timeout", "soon", "is not a duration"),
-        ("pin_path", "../x", "is not a path below /v1/e/"),
-        ("broadcast_method", "PUT", "is not a broadcast method"),
-        ("production", "yes", "must be true or false"),
-        ("channel", "", "must not be empty"),
-        ("secret_file", "none", "cannot read"),
-        ("secret_file", "weak", "is not base64"),
-        ("token_file", "weak", "is not a valid token"),
-        ("colour", "blue", "is not a known key"),
-        ("secret", "hunter2", "a secret or token must not be in this file"),
-        ("token", "hunter2", "a secret or token must not be in this file"),
+        *(("url", "nonsense"), ("ws_url", "http://h"), ("client_id", "two words"), ("as", ":U1"), ("output", "xml")),
+        *(("timeout", "soon"), ("pin_path", "../x"), ("broadcast_method", "PUT"), ("production", "yes")),
+        *(("channel", ""), ("secret_file", "none"), ("secret_file", "weak"), ("token_file", "weak")),
+        *(("colour", "blue"), ("secret", "hunter2"), ("token", "hunter2")),
     ],
 )
-def test_an_invalid_value_is_not_written(config, monkeypatch, tmp_path, key, value, what):
+def test_an_invalid_value_is_not_written(config, monkeypatch, tmp_path, key, value):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "weak").write_text("a secret, in words")
     config_file().write_text(TEXT)
 
     result = config("set", key, value, fails=2)
 
-    assert what in result.stderr
     assert f"{config_file()}: profiles.dev.{key}" in result.stderr
     assert "hunter2" not in result.stderr
     assert TEXT == config_file().read_text()
@@ -291,8 +218,8 @@ def test_unset_removes_a_value(config):
 def test_unset_of_a_missing_value_or_profile_is_an_error(config):
     config_file().write_text(TEXT)
 
-    assert "profiles.dev.channel is not set" in config("unset", "channel").stderr
-    assert "no profile 'none'" in config("unset", "channel", "-p", "none").stderr
+    for more in ((), ("-p", "none")):
+        config("unset", "channel", *more, fails=2)
 
 
 @pytest.mark.parametrize("wrong", ['urll = "http://x"', "timeout = 10", 'secret = "hunter2"'])
@@ -323,20 +250,10 @@ def test_other_layouts_of_toml_can_be_edited(config, extcli, text):
     assert config_file().read_text().startswith(text.replace('"1"', '"7"'))
 
 
-def test_a_layout_that_cannot_be_edited_is_left_unchanged(extcli):
-    text = 'profiles = {dev = {channel = "1"}}\n'
+@pytest.mark.parametrize("text", ['profiles = {dev = {channel = "1"}}\n', "[profiles.dev\n"])
+def test_a_file_that_cannot_be_edited_is_left_unchanged(extcli, text):
     config_file().write_text(text)
 
-    result = extcli("profile", "add", "live", "--url", "https://ext.example", fails=2)
-
-    assert "cannot edit the layout of profiles" in result.stderr
+    for command in (("profile", "add", "live", "--url", "https://ext.example"), ("config", "set", "channel", "7")):
+        extcli(*command, fails=2)
     assert text == config_file().read_text()
-
-
-def test_a_file_that_is_not_toml_is_not_overwritten(config):
-    config_file().write_text("[profiles.dev\n")
-
-    result = config("set", "channel", "7", "-p", "dev", fails=2)
-
-    assert f"{config_file()} is not TOML" in result.stderr
-    assert "[profiles.dev\n" == config_file().read_text()

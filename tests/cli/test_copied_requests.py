@@ -54,7 +54,12 @@ def meaning(entry: dict[str, Any]) -> tuple[Any, ...]:
     body = entry["request"]["text"]
     caller = entry["caller"]
     known = (caller["client_id"], caller["role"], caller["channel_id"], caller["user_id"]) if caller else None
-    return entry["endpoint"], {"id": "default", "cursor": "0", **query}, json.loads(body) if body else None, known
+    return (
+        entry["endpoint"],
+        {"id": "default", "cursor": "0", "start": "0", **query},
+        json.loads(body) if body else None,
+        known,
+    )
 
 
 @each([row for row in ROWS if row.name not in ("validate_pin", "codes")])

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from emulator.control.explanations import texts
+from emulator.control import explanations
 from support.program import http_response
 from support.service import LiveServer
 
@@ -111,7 +111,7 @@ def test_explain_says_what_production_would_have_done(extcli, live: LiveServer):
 
 @pytest.mark.parametrize(("name", "id"), [("A1", "A1"), ("trivia", "gaps: Trivia"), ("stage", "stage")])
 def test_a_rule_is_explained_without_a_service(extcli, name: str, id: str):
-    rule = texts.rules()[id]
+    rule = explanations.rules()[id]
 
     result = extcli("explain", name, "-o", "json", "--url", "http://127.0.0.1:1", exits=0)
 
@@ -125,9 +125,18 @@ def test_a_rule_is_printed_with_the_place_of_its_documentation(extcli):
     assert any(line.startswith("What to do: Sign a token") for line in lines)
 
 
-@pytest.mark.parametrize("id", sorted(texts.rules()))
+@pytest.mark.parametrize("id", sorted(explanations.rules()))
 def test_every_rule_can_be_explained(extcli, id: str):
     assert id == extcli("explain", id, "-o", "json").json["rule"]["id"]
+
+
+def test_all_rulings_are_listed_with_their_first_sentence_without_a_service(extcli):
+    listed = extcli("explain", "--rulings", "-o", "table", "--url", "http://127.0.0.1:1", exits=0).stdout
+
+    assert all(f"\n{id}  " in listed for id in ("W2", "A1", "P5"))
+    assert "(decision 0004)" in listed
+    assert "`authtoken` returns" not in listed
+    assert 2 == extcli("explain", "A1", "--rulings").exit_code
 
 
 def test_an_unknown_name_is_refused_with_the_nearest_rules(extcli):

@@ -52,27 +52,15 @@ def test_the_file_and_its_directory_are_private(extcli, live, state):
         log_in(extcli, live)
     finally:
         os.umask(before)
-
     assert 0o700 == mode(state)
     assert {0o600} == {mode(path) for path in state.iterdir()}
-
-
-def test_a_readable_file_is_private_after_the_next_write(extcli, live, state):
-    log_in(extcli, live)
     (state / "links.json").chmod(0o644)
+    state.chmod(0o755)
     live.advance(1000)
 
     extcli("link", "token")
 
-    assert 0o600 == mode(state / "links.json")
-
-
-def test_an_existing_directory_keeps_its_mode(extcli, live, tmp_path):
-    (tmp_path / "mine").mkdir(mode=0o755)
-
-    log_in(extcli, live, env={"EXTCLI_STATE_DIR": str(tmp_path / "mine")})
-
-    assert 0o755 == mode(tmp_path / "mine")
+    assert (0o755, 0o600) == (mode(state), mode(state / "links.json"))
 
 
 def test_the_refresh_token_is_stored_and_the_access_token_is_not(extcli, live, state):
@@ -104,54 +92,27 @@ def test_the_default_directory_is_the_platform_s(extcli, live, tmp_path):
         assert (tmp_path / "xdg" / "extcli" / "links.json").exists()
 
 
-def test_concurrent_logins_are_all_stored(shell, live, extcli):
-    channels = [str(number) for number in range(3)]
-    processes = [shell("pin", "login") for _ in channels]
-
-    for process, channel in zip(processes, channels, strict=True):
-        process.stdin.write(request_pin(live, channel).encode())
-        process.stdin.close()
-
-    assert {0} == {process.wait(timeout=30) for process in processes}
-    assert channels == [row[2] for row in extcli("link", "list").rows]
-
-
-def test_concurrent_writers_lose_no_link(tmp_path):
+def test_concurrent_writers_lose_no_link_and_a_reader_sees_a_complete_file(tmp_path):
     writers = [writer(tmp_path, name, 40) for name in ("a", "b")]
     for process in writers:
         process.stdin.close()
+    seen = [0]
 
-    assert {0} == {process.wait(timeout=60) for process in writers}
+    while any(process.poll() is None for process in writers):
+        seen.append(len(LinkStore(tmp_path).all()))
+
+    assert [0, 0] == [process.returncode for process in writers]
+    assert seen == sorted(seen)
     assert {f"{name}{number}" for name in "ab" for number in range(40)} == {
         link.channel_id for link in LinkStore(tmp_path).all()
     }
-
-
-def test_a_concurrent_reader_sees_a_complete_file(tmp_path):
-    process = writer(tmp_path, "a", 60)
-    process.stdin.close()
-    seen = [0]
-
-    while process.poll() is None:
-        seen.append(len(LinkStore(tmp_path).all()))
-
-    assert 0 == process.returncode
-    assert seen == sorted(seen)
-    assert 60 == len(LinkStore(tmp_path).all())
     assert {"links.json", "links.lock"} >= {path.name for path in tmp_path.iterdir()}
 
 
 @pytest.mark.parametrize(
     "damage",
     [
-        b"",
-        b"{",
-        b"[]",
-        b"5",
-        b"\xff\xfe",
-        b'{"links": 5}',
-        b'{"links": [5]}',
-        b'{"links": [{}]}',
+        *(b"", b"{", b"[]", b"5", b"\xff\xfe", b'{"links": 5}', b'{"links": [5]}', b'{"links": [{}]}'),
         b'{"links": [{"service": "s", "socket": "w", "client_id": 5, "channel_id": "c", "refresh": "r", "since": 1}]}',
         b"[" * 100_000,
     ],
@@ -161,22 +122,17 @@ def test_a_damaged_file_is_an_error_and_stays_unchanged(extcli, state, command, 
     state.mkdir()
     (state / "links.json").write_bytes(damage)
 
-    result = extcli(*command, "-v", input="ABC234", fails=2)
-
-    assert f"extcli: {state / 'links.json'} is damaged\n" in result.stderr
-    assert "Traceback" not in result.stderr
+    assert f"{state / 'links.json'} is damaged" in extcli(*command, input="ABC234", fails=2).stderr
     assert damage == (state / "links.json").read_bytes()
 
 
 def test_an_unusable_directory_is_an_error_before_the_pin_is_sent(extcli, live, tmp_path):
     (tmp_path / "file").write_text("")
+    variables = {"EXTCLI_STATE_DIR": str(tmp_path / "file" / "x")}
 
-    result = extcli(
-        "pin", "login", "-v", input=request_pin(live), env={"EXTCLI_STATE_DIR": str(tmp_path / "file" / "x")}, fails=2
-    )
+    result = extcli("pin", "login", "-v", input=request_pin(live), env=variables, fails=2)
 
-    assert f"cannot store links in {tmp_path / 'file' / 'x'}" in result.stderr
-    assert "set EXTCLI_STATE_DIR to a directory that you can write" in result.stderr
+    assert "EXTCLI_STATE_DIR" in result.stderr
     assert "CONNECT" not in result.stderr
 
 
@@ -188,8 +144,7 @@ def test_a_failed_write_leaves_the_old_file(extcli, shell, live, state):
     full = shell("link", "token", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10)))
     stdout, stderr = full.communicate(timeout=20)
 
-    assert (2, b"") == (full.returncode, stdout)
-    assert f"extcli: cannot store links in {state}\n  file too large\n" in stderr.decode().lower()
+    assert (2, b"") == (full.returncode, stdout), stderr
     assert before == (state / "links.json").read_bytes()
     assert {"links.json", "links.lock"} == {path.name for path in state.iterdir()}
 
@@ -198,6 +153,7 @@ def test_a_new_token_replaces_only_the_one_it_was_exchanged_for(tmp_path):
     """Meanwhile another process may have replaced or deleted the link."""
     links = LinkStore(tmp_path)
     old, other = (Link("http://h", "ws://h", "app", "1", refresh, since=1) for refresh in ("old", "other"))
+    assert "other" not in repr(other)
 
     links.add(old)
     links.renew(old, "next", 5)
@@ -211,10 +167,6 @@ def test_a_new_token_replaces_only_the_one_it_was_exchanged_for(tmp_path):
     links.delete(other)
     links.renew(other, "late", 6)
     assert [] == links.all()
-
-
-def test_the_repr_of_a_link_hides_its_token():
-    assert "hunter2" not in repr(Link("http://h", "ws://h", "app", "1", "hunter2", since=1))
 
 
 def test_a_refresh_token_is_sent_only_to_the_socket_that_issued_it(extcli, live):

@@ -8,16 +8,16 @@ import signal
 import subprocess
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from itertools import count, takewhile
 from urllib.parse import urlsplit
 
 import pytest
 
-from emulator.config.environment import AnonymousLimits
-from emulator.config.settings import Limits, Settings
+from emulator.core.config.environment import AnonymousLimits
+from emulator.core.config.settings import Limits, Settings
 from extcli.config.flags import Flags
-from extcli.errors import CliError, ExitCode, Unreachable
+from extcli.errors import CliError, ExitCode
 from extcli.realtime.listener import Listener
 from extcli.session import Session
 from support.listen_process import CHANNEL, ROUND, TIMEOUT, next_event, read_until
@@ -27,16 +27,6 @@ from support.service import live_server
 from support.socket_client import SocketClient, linked_game, request_pin
 
 # Output
-
-
-def test_events_are_printed_when_they_arrive(extcli, listening):
-    process = listening("-o", "jsonl")
-
-    for number in (1, 2):
-        extcli("broadcast", "send", "round", f'{{"number": {number}}}')
-        event = json.loads(next_event(process))
-        assert isinstance(event.pop("timestamp"), int)
-        assert {"event": "round", "data": {"number": number}, "channel_id": CHANNEL, "scope": "channel"} == event
 
 
 @pytest.mark.parametrize(
@@ -57,13 +47,14 @@ def test_every_format_prints_an_event_on_one_safe_line(extcli, live, listening, 
     assert re.fullmatch(line, next_event(process))
 
 
-def test_only_the_named_events_are_printed(extcli, listening):
-    process = listening("round", "state", "round", "-o", "plain")
+def test_only_the_named_events_are_printed_and_counted(extcli, listening):
+    process = listening("round", "state", "round", "-o", "plain", "--count", "2")
 
-    for event in ("other", "round", "state"):
+    for event in ("other", "round", "state", "round"):
         extcli("broadcast", "send", event, '"x"')
 
-    assert ['round\t"x"', 'state\t"x"'] == [next_event(process), next_event(process)]
+    stdout, _ = process.communicate(timeout=TIMEOUT)
+    assert (0, b'round\t"x"\nstate\t"x"\n') == (process.returncode, stdout)
 
 
 def test_a_viewer_receives_whispers(extcli, listening):
@@ -79,27 +70,17 @@ def test_a_viewer_receives_whispers(extcli, listening):
 # The end
 
 
-def test_count_ends_after_that_many_events(extcli, listening):
-    process = listening("--count", "2", "-o", "plain")
-
-    for number in range(3):
-        extcli("broadcast", "send", "round", str(number))
-
-    stdout, _ = process.communicate(timeout=TIMEOUT)
-    assert (0, b"round\t0\nround\t1\n") == (process.returncode, stdout)
-
-
-def test_too_few_events_before_the_timeout_exit_7(extcli):
-    result = extcli("listen", "--count", "2", "--timeout", "200ms", fails=7)
-
-    assert "extcli: received 0 of 2 events in time" == result.stderr.splitlines()[1]
-
-
-def test_without_a_count_the_timeout_exits_0(extcli):
-    result = extcli("listen", "round", "--timeout", "200ms")
-
-    assert (0, "") == (result.exit_code, result.stdout)
-    assert "ready: round, as viewer of channel 1001, with a sandbox token\n" == result.stderr
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ("--count 2 --timeout 200ms", 7),
+        ("round --timeout 200ms", 0),
+        (f"{'x' * 257}", 4),
+        ("--url http://127.0.0.1:1", 3),
+    ],
+)
+def test_listen_ends_without_an_event(extcli, words, code):
+    extcli("listen", *words.split(), fails=code)
 
 
 def test_the_timeout_variable_does_not_end_listening(listening, extcli):
@@ -109,10 +90,6 @@ def test_the_timeout_variable_does_not_end_listening(listening, extcli):
     extcli("broadcast", "send", "round", "1")
 
     assert 0 == process.wait(timeout=TIMEOUT)
-
-
-def test_quiet_hides_ready(extcli):
-    assert "" == extcli("listen", "--timeout", "500ms", "-q").stderr
 
 
 def test_an_interrupt_exits_130(listening):
@@ -136,43 +113,20 @@ def test_a_closed_pipe_exits_0(extcli, listening):
     process.stdout = None
 
 
-def test_an_unreachable_service_exits_3_at_once(extcli):
-    result = extcli("listen", "--url", "http://127.0.0.1:1", fails=3)
-
-    assert "cannot connect to" in result.stderr
-
-
-def test_an_invalid_event_name_is_refused(extcli):
-    result = extcli("listen", "x" * 257, fails=4)
-
-    assert "1 to 256 printable characters" in result.stderr
-
-
-def test_too_many_events_are_refused_with_advice(extcli):
-    with live_server(Settings(limits=Limits(topics=1))) as live:
-        result = extcli("listen", "round", "hint", "--url", live.url)
-
-    assert 4 == result.exit_code
-    assert (
-        "  the connection would have 4 subscriptions; the limit is 1\n"
-        "  correct the target, or subscribe to less over one connection\n"
-    ) in result.stderr
-
-
 @pytest.mark.parametrize(
     ("limits", "first"),
     [
         (Limits(sockets=1), linked_game),
         (Limits(anonymous=AnonymousLimits(address_sockets=1)), SocketClient),
+        (Limits(topics=1), nullcontext),
     ],
-    ids=["at authentication", "at the handshake"],
+    ids=["at authentication", "at the handshake", "by subscriptions"],
 )
-def test_too_many_connections_are_refused_with_advice(extcli, limits, first):
+def test_too_many_connections_or_subscriptions_are_refused(extcli, limits, first):
     with live_server(Settings(limits=limits)) as live, first(live):
-        result = extcli("listen", "--url", live.url, exits=4)
+        result = extcli("listen", "round", "hint", "--url", live.url, exits=4)
 
-    assert "429 Too Many Requests" in result.stderr
-    assert "  retry later, or close other connections\n" in result.stderr
+    assert "429 Too Many Requests" in result.stderr or "subscriptions" in result.stderr
 
 
 # Identity
@@ -181,22 +135,12 @@ def test_too_many_connections_are_refused_with_advice(extcli, limits, first):
 def test_a_stored_link_is_the_default_identity(extcli, live):
     extcli("pin", "login", input=request_pin(live))
 
-    result = extcli("listen", "--timeout", "500ms")
-
-    assert "ready: all events, as broadcaster of channel 777, with the stored refresh token\n" == result.stderr
-    assert (
-        "as viewer of channel 777"
-        in extcli("listen", "--timeout", "500ms", "--as", "viewer", "--channel", "777").stderr
-    )
+    for options, identity in (((), "broadcaster of channel 777"), (("--as", "viewer"), "viewer of channel 1001")):
+        assert identity in extcli("listen", "--timeout", "500ms", *options, exits=0).stderr
 
 
 def test_a_secret_authenticates_in_production(extcli, production):
-    result = extcli("listen", "--timeout", "500ms", "--url", production.url, env={"EXTCLI_SECRET": SECRET_BASE64})
-
-    assert (0, "ready: all events, as viewer of channel 1001, with a self-signed token\n") == (
-        result.exit_code,
-        result.stderr,
-    )
+    extcli("listen", "--timeout", "500ms", "--url", production.url, env={"EXTCLI_SECRET": SECRET_BASE64}, exits=0)
 
 
 # `extcli listen` reconnects when the connection is lost, and reports the gap
@@ -213,12 +157,13 @@ def restarted(url: str, *args: str) -> Iterator[ServerProcess]:
         yield served
 
 
-def test_listen_reconnects_after_a_restart_and_reports_the_gap(extcli, listening):
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
+def test_listen_reconnects_after_a_restart_and_reports_the_gap(extcli, listening, end):
     with server_process() as served:
         process = listening("-o", "jsonl", EXTCLI_URL=served.url)
         extcli("broadcast", "send", "round", "1", "--url", served.url)
         assert 1 == json.loads(next_event(process))["data"]
-        served.stop(signal.SIGTERM)
+        served.stop(end)
     for number in (2, 3):
         with restarted(served.url):
             assert GAP.fullmatch(read_until(process, "gap"))
@@ -226,24 +171,12 @@ def test_listen_reconnects_after_a_restart_and_reports_the_gap(extcli, listening
             assert number == json.loads(next_event(process))["data"]
 
 
-def test_listen_reconnects_after_the_service_is_killed(extcli, listening):
-    with server_process() as served:
-        process = listening("-o", "plain", "--count", "1", EXTCLI_URL=served.url)
-        served.stop(signal.SIGKILL)
-    with restarted(served.url):
-        assert GAP.fullmatch(read_until(process, "gap"))
-        extcli("broadcast", "send", "round", "1", "--url", served.url)
-        assert 0 == process.wait(timeout=TIMEOUT)
-
-
 @pytest.mark.parametrize("output", ["table", "jsonl"])
 def test_a_lost_connection_is_reported_at_once(listening, output):
     with server_process() as served:
         process = listening("-o", output, EXTCLI_URL=served.url)
         served.stop(signal.SIGTERM)
-        assert read_until(process, "lost: ").endswith(
-            "closed the connection: the service is stopping (close code 1001: the service stops); trying again"
-        )
+        assert "close code 1001" in read_until(process, "lost: ")
 
 
 def test_an_outage_at_the_timeout_exits_3(listening):
@@ -253,10 +186,7 @@ def test_an_outage_at_the_timeout_exits_3(listening):
 
     stdout, stderr = process.communicate(timeout=TIMEOUT)
     assert (3, b"") == (process.returncode, stdout)
-    lost, gap, error, *_ = stderr.decode().splitlines()
-    assert lost.startswith("lost: ")
-    assert re.fullmatch(r"gap: not connected for \d\.\d s; events since then are lost", gap)
-    assert "cannot connect to" in error
+    assert ["lost", "gap"] == [line.partition(":")[0] for line in stderr.decode().splitlines()[:2]]
 
 
 def test_a_link_that_a_restart_invalidates_ends_listening(extcli, listening):
@@ -265,10 +195,9 @@ def test_a_link_that_a_restart_invalidates_ends_listening(extcli, listening):
         process = listening(EXTCLI_URL=served.url)
         served.stop(signal.SIGTERM)
     with restarted(served.url):
-        _, stderr = process.communicate(timeout=TIMEOUT)
+        process.communicate(timeout=TIMEOUT)
 
     assert 4 == process.returncode
-    assert "the stored link to channel 777 is no longer valid" in stderr.decode()
 
 
 def test_a_link_that_survives_a_restart_is_used_again(extcli, listening, tmp_path):
@@ -323,31 +252,12 @@ def test_listen_gives_up_when_every_connection_breaks_at_once():
     assert ExitCode.UNREACHABLE == error.value.exit_code
 
 
-def test_listen_gives_up_when_the_service_stays_unreachable():
-    with live_server() as live:
-        listener = Listener(Session(Flags(url=live.url)), [], give_up_after=0.3)
-        listener.begin()
-
-    with pytest.raises(Unreachable, match="cannot connect to"):
-        next(listener.updates(None))
-
-
-def test_the_code_and_the_reason_of_a_close_are_reported(extcli, listening):
-    with server_process() as served:
-        process = listening(EXTCLI_URL=served.url)
-        extcli("socket", "close", "--all", "--code", "1012", "--reason", "new version", "--url", served.url)
-
-        assert read_until(process, "lost: ").endswith("(close code 1012: new version); trying again")
-
-
-def test_a_change_of_identity_is_reported(extcli, listening):
+def test_a_close_and_a_change_of_identity_are_reported(extcli, listening):
     """Once a link is stored, it listens as the game of that link."""
     with server_process() as served:
         process = listening(EXTCLI_URL=served.url)
         extcli("pin", "login", "--url", served.url, input=request_pin(served))
-        extcli("socket", "close", "--all", "--code", "1012", "--url", served.url)
+        extcli("socket", "close", "--all", "--code", "1012", "--reason", "new version", "--url", served.url)
 
-        assert read_until(process, "now ") == (
-            "now as broadcaster of channel 777, with the stored refresh token; "
-            "it was as viewer of channel 1001, with a sandbox token"
-        )
+        assert "close code 1012: new version" in read_until(process, "lost: ")
+        assert "broadcaster of channel 777" in read_until(process, "now ")

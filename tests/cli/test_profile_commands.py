@@ -46,42 +46,36 @@ def test_options_of_add_become_settings_of_the_profile(profile, tmp_path):
     assert ["token_file", str(tmp_path / "token")] in profile("show", "other").rows
 
 
-def test_add_refuses_invalid_names_values_and_duplicates(profile):
-    assert 0 == profile("add", "dev", "--url", "http://127.0.0.1:1").exit_code
+@pytest.mark.parametrize(
+    "words",
+    [
+        "dev --url http://127.0.0.1:2",
+        "live",
+        "a.b --url http://127.0.0.1:2",
+        "live --url nonsense",
+        "live --url http://127.0.0.1:2 --channel=",
+        "live --url http://127.0.0.1:2 --secret-file ~no-such-user/secret",
+    ],
+)
+def test_add_refuses_invalid_names_values_and_duplicates(profile, words):
+    profile("add", "dev", "--url", "http://127.0.0.1:1", exits=0)
     before = config_file().read_text()
 
-    for args, why in (
-        (("add", "dev", "--url", "http://127.0.0.1:2"), "profiles.dev exists already"),
-        (("add", "live"), "--url is missing"),
-        (("add", "a.b", "--url", "http://127.0.0.1:2"), "is not a valid profile name"),
-        (("add", "live", "--url", "nonsense"), "is not a URL with http or https"),
-        (("add", "live", "--url", "http://127.0.0.1:2", "--channel", ""), "profiles.live.channel must not be empty"),
-        (("add", "live", "--url", "http://127.0.0.1:2", "--secret-file", "~no-such-user/secret"), "cannot read "),
-    ):
-        result = profile(*args, fails=2)
-        assert why in result.stderr
+    profile("add", *words.split(), fails=2)
+
     assert before == config_file().read_text()
 
 
 def test_profiles_are_listed_with_the_current_one_marked(profile):
-    write_profiles(
-        'profile = "dev"', dev={"url": "http://127.0.0.1:1"}, live={"url": "https://ext.example", "production": True}
-    )
+    assert [] == profile("list", "-o", "json").json
+    dev, live = {"url": "http://127.0.0.1:1"}, {"url": "https://ext.example", "production": True}
+    write_profiles('profile = "dev"', dev=dev, live=live)
 
-    assert [
-        ["dev", "http://127.0.0.1:1", "false", "true"],
-        ["live", "https://ext.example", "true", "false"],
-    ] == profile("list").rows
+    assert [["dev", dev["url"], "false", "true"], ["live", live["url"], "true", "false"]] == profile("list").rows
     assert [False, True] == [each["chosen"] for each in profile("list", "-o", "json", "-p", "live").json]
-    assert {"name": "dev", "url": "http://127.0.0.1:1", "production": False, "chosen": True} == profile(
-        "list", "-o", "jsonl"
-    ).jsonl[0]
-    assert ["*", "dev", "http://127.0.0.1:1"] == profile("list", "-o", "table").stdout.splitlines()[1].split()
-
-
-def test_without_a_file_the_list_is_empty(profile):
-    assert (0, "[]\n") == (profile("list").exit_code, profile("list", "-o", "json").stdout)
-    assert "no profiles\n" == profile("list", "-o", "table").stdout
+    assert {"name": "dev", **dev, "production": False, "chosen": True} == profile("list", "-o", "jsonl").jsonl[0]
+    assert [["name", "dev"], ["url", dev["url"]]] == profile("show").rows
+    assert ["name", "live"] == profile("show", "-p", "live").rows[0]
 
 
 def test_use_sets_the_default_profile(profile, extcli):
@@ -93,41 +87,20 @@ def test_use_sets_the_default_profile(profile, extcli):
     assert '# mine\nprofile = "dev"\n\n[profiles.dev]\nchannel = "7" # seven\n' == config_file().read_text()
 
 
-def test_an_unknown_profile_is_an_error_that_names_the_known_ones(profile):
+@pytest.mark.parametrize("verb", ["use", "rm", "show"])
+def test_an_unknown_profile_is_an_error(profile, verb):
     write_profiles(dev={})
 
-    for verb in ("use", "rm", "show"):
-        result = profile(verb, "live", fails=2)
-        assert "known profiles: dev" in result.stderr
-
-
-def test_use_warns_if_the_variable_selects_another_profile(profile):
-    write_profiles(dev={}, live={})
-
-    assert "EXTCLI_PROFILE still selects live" in profile("use", "dev", env={"EXTCLI_PROFILE": "live"}).stderr
+    profile(verb, "live", fails=2)
 
 
 def test_removing_the_default_profile_leaves_no_default(profile, extcli):
     write_profiles('profile = "dev"', dev={"channel": "7"}, live={})
 
-    result = profile("rm", "dev")
+    profile("rm", "dev", exits=0)
 
-    assert (0, "it was the default; there is no default profile now\n") == (result.exit_code, result.stderr)
     assert "1001" == extcli("user", "info", "-o", "json").json["channel_id"]
     assert [["live", "", "false", "false"]] == profile("list").rows
-
-
-def test_show_prints_the_current_profile_or_a_named_one(profile):
-    write_profiles('profile = "dev"', dev={"channel": "7"}, live={"channel": "8"})
-
-    assert [["name", "dev"], ["channel", "7"]] == profile("show").rows
-    assert [["name", "live"], ["channel", "8"]] == profile("show", "-p", "live").rows
-
-
-def test_profiles_can_be_edited_while_the_default_is_missing(profile):
-    write_profiles('profile = "gone"', dev={})
-
-    assert 0 == profile("use", "dev").exit_code
 
 
 def test_the_default_profiles_file_is_in_the_platform_s_directory(environment, tmp_path):

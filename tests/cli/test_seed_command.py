@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 import stat
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from cli.faulty_seeds import CODES, FAULTY, FILES, HEAD, POLL, REFUSED
 from extcli.errors import UsageError
 from extcli.seeds import read
 from support.examples import spread
-from support.faulty_seeds import CODES, FAULTY, FILES, HEAD, POLL, REFUSED
 from support.records import records
 from support.service import CHANNEL, Client, LiveServer
 
@@ -31,6 +32,11 @@ def faults(stderr: str) -> list[str]:
     return [line.removeprefix("seed.toml:") for line in lines if line.startswith("seed.toml:")]
 
 
+def places(stderr: str) -> list[str]:
+    """The line, the column and the field of each of these."""
+    return [found[0] for line in faults(stderr) if (found := re.match(r"\d+:\d+: (?:[^:\[]|\[[^\]]*\])+", line))]
+
+
 @pytest.mark.parametrize("verb", ["check", "apply"])
 @pytest.mark.parametrize(("text", "expected"), spread(FAULTY, 6), ids=[found[0] for _, found in FAULTY])
 def test_every_fault_is_named_by_line_and_field_and_changes_nothing(extcli, live, folder, verb, text, expected):
@@ -39,7 +45,7 @@ def test_every_fault_is_named_by_line_and_field_and_changes_nothing(extcli, live
 
     result = extcli("seed", verb, seed_file(folder, text))
 
-    assert (2, expected, "") == (result.exit_code, faults(result.stderr), result.stdout)
+    assert (2, expected, "") == (result.exit_code, places(result.stderr), result.stdout)
     assert before == records(live)
 
 
@@ -52,14 +58,8 @@ def test_a_seed_that_the_service_refuses_is_reported_by_line_and_changes_nothing
     result = extcli("seed", "apply", "seed.toml")
 
     assert (0, 2) == (checked.exit_code, result.exit_code)
-    assert expected == faults(result.stderr)
+    assert expected == places(result.stderr)
     assert before == records(live)
-
-
-def test_the_first_line_of_an_error_counts_the_faults(extcli, folder):
-    result = extcli("seed", "check", seed_file(folder, CODES + "file = 'codes.txt'"))
-
-    assert "extcli: seed.toml has 2 errors; nothing was changed" == result.stderr.splitlines()[0]
 
 
 def test_fifty_faults_are_named_and_the_rest_is_counted(extcli, folder):
@@ -68,14 +68,7 @@ def test_fifty_faults_are_named_and_the_rest_is_counted(extcli, folder):
     result = extcli("seed", "check", seed_file(folder, f"{POLL}[polls.votes]\n{votes}"), "-o", "json")
 
     error = json.loads(result.stderr)["error"]
-    assert "seed.toml has 60 errors; nothing was changed" == error["what"]
     assert (51, "and 10 more") == (len(error["faults"]), error["faults"][-1])
-
-
-def test_a_valid_seed_is_reported_as_valid(extcli, folder):
-    result = extcli("seed", "check", seed_file(folder, POLL))
-
-    assert (0, "", "seed.toml is valid\n") == (result.exit_code, result.stdout, result.stderr)
 
 
 def test_the_example_is_valid_and_can_be_applied_again_and_again(extcli, live, folder):
@@ -91,29 +84,13 @@ def test_the_example_is_valid_and_can_be_applied_again_and_again(extcli, live, f
     assert [["0", "2"], ["2", "1"]] == extcli("vote", "get", "lunch").rows
 
 
-def test_apply_prints_how_much_of_each_kind_it_applied(extcli, folder):
-    seed_file(folder, POLL + "votes = { U1 = 0, U2 = 1 }")
+def test_a_seed_goes_into_the_namespace_of_the_url(extcli, live):
+    seed = json.dumps({"extcli": 1, "polls": [{"id": "lunch", "votes": {"U1": 4}}]})
+    blue = ("--url", f"{live.url}/_ns/blue")
 
-    assert [["polls", "1"], ["votes", "2"]] == extcli("seed", "apply", "seed.toml").rows
+    assert [["polls", "1"], ["votes", "1"]] == extcli("seed", "apply", "-", *blue, input=seed).rows
 
-
-def test_a_seed_can_be_json_from_standard_input(extcli):
-    text = json.dumps({"extcli": 1, "polls": [{"id": "lunch", "votes": {"U1": 4}}]})
-
-    assert 0 == extcli("seed", "apply", "-", input=text).exit_code
-    assert [["4", "1"]] == extcli("vote", "get", "lunch").rows
-
-
-def test_a_seed_goes_into_the_namespace_of_the_url(extcli, live, folder):
-    seed_file(folder, "extcli = 1\n[[polls]]\nid = 'lunch'\nvotes = { U1 = 4 }")
-    blue = f"{live.url}/_ns/blue"
-
-    extcli("seed", "apply", "seed.toml", "--url", blue)
-
-    assert ([], [["4", "1"]]) == (
-        extcli("vote", "get", "lunch").rows,
-        extcli("vote", "get", "lunch", "--url", blue).rows,
-    )
+    assert ([], [["4", "1"]]) == (extcli("vote", "get", "lunch").rows, extcli("vote", "get", "lunch", *blue).rows)
     extcli("ns", "rm", "blue")
 
 
@@ -136,9 +113,9 @@ def test_variables_are_replaced_only_in_texts(extcli, folder):
 def test_a_value_from_the_environment_is_in_no_message(extcli, folder):
     text = "extcli = 1\nclient_id = '${SECRET}'\n[[polls]]\nid = '${SECRET}'"
 
-    result = extcli("seed", "check", seed_file(folder, text), env={"SECRET": "the secret word"})
+    result = extcli("seed", "check", seed_file(folder, text), env={"SECRET": "the secret word"}, exits=2)
 
-    assert (2, False) == (result.exit_code, "secret" in result.stderr)
+    assert "secret" not in result.stderr
 
 
 def test_codes_come_from_a_file_next_to_the_seed(extcli, folder):
@@ -160,17 +137,7 @@ def test_a_refresh_token_is_written_to_a_file_and_not_printed(extcli, folder):
     assert 0o600 == stat.S_IMODE(token.stat().st_mode)
     assert 3 == len(token.read_text().strip().split("."))
     assert [{"client_id": "my-extension", "channel_id": CHANNEL}] == result.json["links"]
-
-
-def test_a_token_file_that_cannot_be_written_is_reported(extcli, folder):
-    seed_file(folder, HEAD + "[[links]]\nrefresh_token_file = 'missing/game.token'")
-
-    result = extcli("seed", "apply", "seed.toml")
-
-    assert (2, "extcli: cannot write missing/game.token: No such file or directory\n") == (
-        result.exit_code,
-        result.stderr,
-    )
+    extcli("seed", "apply", seed_file(folder, HEAD + "[[links]]\nrefresh_token_file = 'missing/token'"), exits=2)
 
 
 # `seed check` and the service have the same limits: both accept the same seeds

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from emulator.http.middleware import Middleware
+from support.middleware import Middleware
 from support.service import LiveServer, live_server
 from support.simulations import crowd_of
 

@@ -30,26 +30,6 @@ def test_the_list_has_one_row_per_socket(extcli, live, number):
     assert [f"{pusher_channel()} {pusher_channel('all')}", ""] == page[-2:]
 
 
-@pytest.mark.long
-def test_a_table_says_what_each_socket_follows_and_which_is_stalled(extcli, number):
-    extcli("socket", "stall", number)
-
-    table = extcli("socket", "list", "-o", "table", env={"COLUMNS": "200"}).stdout
-
-    assert "opened" in table
-    assert f"{number} is stalled, and follows state:channel" in table
-
-
-def test_the_table_shows_all_of_a_socket_in_80_columns(extcli, game):
-    for topic in ("extension", "channel"):
-        game.data("subscribe", "state", {"topic_id": topic})
-    table = extcli("socket", "list", "--channel", CHANNEL, "-o", "table", env={"COLUMNS": "80"}).stdout
-
-    assert "…" not in table
-    assert "follows state:channel, state:extension" in table
-    assert 80 >= max(map(len, table.splitlines()))
-
-
 def test_the_list_is_limited_by_client_id_and_channel(extcli, number):
     assert [number] == [row[0] for row in extcli("socket", "list", "--client-id", CLIENT_ID).rows if row[0] == number]
     assert [] == extcli("socket", "list", "--client-id", "another").rows
@@ -63,9 +43,13 @@ def test_watch_prints_the_list_again_only_when_it_changes(extcli, number):
 
 
 def test_close_ends_a_socket_with_its_code(extcli, game, number):
+    assert "/_emulator/sockets/close" in extcli("socket", "close", number, "--dry-run").stdout
+    assert game.no_update()
+
     assert f"{number}\n" == extcli("socket", "close", number, "--code", "4100", "--reason", "again").stdout
 
     assert (4100, "again") == (game.close_code(), game.socket.close_reason)
+    extcli("socket", "close", "999999", exits=4)
 
 
 def test_stall_holds_a_socket_until_the_release(extcli, game, number):
@@ -73,18 +57,6 @@ def test_stall_holds_a_socket_until_the_release(extcli, game, number):
     assert "stalled" == extcli("socket", "list").rows[-1][-3]
 
     assert [number] in extcli("socket", "stall", "--all", "--release").rows
-    assert game.no_update()
-
-
-def test_a_socket_that_is_not_open_exits_4(extcli):
-    result = extcli("socket", "close", "999999", exits=4)
-
-    assert "no open socket 999999" in result.stderr
-
-
-def test_a_dry_run_closes_nothing(extcli, game, number):
-    assert "/_emulator/sockets/close" in extcli("socket", "close", number, "--dry-run").stdout
-
     assert game.no_update()
 
 
@@ -121,43 +93,35 @@ def test_a_script_with_refusals_exits_4_at_its_end(repl):
 
 
 def test_an_invalid_line_ends_a_script_and_is_named(repl):
-    result = repl(f"get state {CHANNEL_STATE}", "get state {bad", "get state {}")
+    result = repl(f"get state {CHANNEL_STATE}", "get state {bad", "get state {}", exits=2)
 
-    assert (2, 1) == (result.exit_code, len(result.stdout.splitlines()))
-    assert "extcli: line 2: the data is not JSON" in result.stderr
-
-
-def test_lines_after_exit_are_not_sent(repl):
-    assert (0, "") == (repl("exit", "get nonsense").exit_code, repl("quit", "get nonsense").stdout)
+    assert 1 == len(result.stdout.splitlines())
+    assert "line 2: " in result.stderr
 
 
-def test_help_goes_to_standard_error(repl):
-    result = repl("help")
-
-    assert (0, "") == (result.exit_code, result.stdout)
-    assert "ACTION [TARGET] [JSON]" in result.stderr
-
-
-def test_empty_input_exits_0(extcli):
-    assert (0, "") == (extcli("socket", "repl").exit_code, extcli("socket", "repl", input="\n\n").stdout)
-
-
-def test_the_last_line_needs_no_newline(extcli):
-    assert 1 == len(extcli("socket", "repl", input=f"get state {CHANNEL_STATE}").jsonl)
-
-
-def test_a_long_script_is_processed_completely(repl):
-    result = repl(*[f"get state {CHANNEL_STATE}"] * 3000)
-
-    assert (0, 3000) == (result.exit_code, len(result.stdout.splitlines()))
+@pytest.mark.parametrize(
+    ("script", "replies"),
+    [
+        ("", 0),
+        ("\n\n", 0),
+        ("help\n", 0),
+        ("exit\nget nonsense\n", 0),
+        ("quit\nget nonsense\n", 0),
+        (f"get state {CHANNEL_STATE}", 1),
+    ],
+    ids=["empty", "empty lines", "help", "exit", "quit", "no newline at the end"],
+)
+def test_a_script_without_a_refusal_exits_0(extcli, script, replies):
+    assert replies == len(extcli("socket", "repl", input=script, exits=0).stdout.splitlines())
 
 
-def test_a_script_can_authenticate_itself(extcli, live):
+def test_a_long_script_is_processed_completely(extcli, live):
     data = json.dumps({"client_id": "my-extension", "pin": request_pin(live)})
+    lines = [f"authenticate {data}", *[f"get state {CHANNEL_STATE}"] * 3000]
 
-    result = extcli("socket", "repl", "--no-auth", input=f"authenticate {data}\nget state {CHANNEL_STATE}\n")
+    result = extcli("socket", "repl", "--no-auth", input="\n".join(lines), exits=0)
 
-    assert (0, 2, "") == (result.exit_code, len(result.jsonl), result.stderr)
+    assert (3001, "") == (len(result.stdout.splitlines()), result.stderr)
 
 
 def test_a_closed_pipe_exits_0(shell):
@@ -184,22 +148,19 @@ def test_a_terminal_shows_replies_and_updates_when_they_arrive(extcli):
         assert 0 == terminal.wait()
 
 
-def test_a_mistake_on_a_terminal_does_not_end_the_session(environment):
+@pytest.mark.parametrize("end", ["exit", "interrupt"])
+def test_a_mistake_on_a_terminal_does_not_end_the_session(environment, end):
     with Terminal("socket", "repl") as terminal:
-        for typed, shown in (("get state {bad\n", "the data is not JSON"), ("get nonsense\n", '"status":404')):
+        for typed, shown in (("get state {bad\n", "not JSON"), ("get nonsense\n", '"status":404')):
             terminal.read_until("> ")
             terminal.type(typed)
             terminal.read_until(shown)
         terminal.read_until("> ")
-        terminal.type("exit\n")
-        assert 0 == terminal.wait()
-
-
-def test_an_interrupt_exits_130_without_a_traceback(environment):
-    with Terminal("socket", "repl") as terminal:
-        terminal.read_until("> ")
-        terminal.process.send_signal(signal.SIGINT)
-        assert 130 == terminal.wait()
+        if end == "exit":
+            terminal.type("exit\n")
+        else:
+            terminal.process.send_signal(signal.SIGINT)
+        assert (0 if end == "exit" else 130) == terminal.wait()
     assert "Traceback" not in terminal.screen
 
 

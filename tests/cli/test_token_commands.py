@@ -60,12 +60,8 @@ def test_mint_signs_by_the_clock_of_the_service(mint, live: LiveServer):
     token = mint("--channel", "1001").stdout.strip()
 
     assert 200 == live.bearer(token).get("vote").status_code
-
-
-def test_mint_reports_a_clock_that_the_emulator_does_not_show(mint, live: LiveServer):
-    stderr = mint("--url", live.url.replace("127.0.0.1", "0.0.0.0")).stderr
-
-    assert "does not show its clock, so this machine's counts: set EXTCLI_CONTROL_TOKEN" in stderr
+    assert "EXTCLI_CONTROL_TOKEN" in mint("--url", live.url.replace("127.0.0.1", "0.0.0.0")).stderr
+    assert mint("--header", "--client-id", "abc").stdout.startswith("Authorization: abc eyJ")
 
 
 @pytest.mark.parametrize("args", [("--url", "http://127.0.0.1:1"), ("-p", "live")], ids=["no service", "production"])
@@ -76,78 +72,44 @@ def test_without_an_emulator_mint_signs_by_the_clock_of_this_machine(mint, live:
     assert real_seconds() < claims_of(mint(*args).stdout)["exp"] <= real_seconds() + 900
 
 
-def test_header_prints_a_complete_header(mint):
-    assert mint("--header", "--client-id", "abc").stdout.startswith("Authorization: abc eyJ")
-
-
-def test_sandbox_prints_a_token_of_the_service(extcli):
-    token = extcli("token", "sandbox", "--role", "broadcaster", "--channel", "9").stdout.strip()
-
-    assert "9" == extcli(*INFO, env={"EXTCLI_TOKEN": token}).json["channel_id"]
-
-
-def test_inspect_prints_claims_and_traps(extcli):
-    token = signed(role="viewer", exp=1, allowed_stage="sandbox", name="?>~?>~" * 3)
-
-    document = extcli("token", "inspect", "-o", "json", input=token).json
+@pytest.mark.parametrize(
+    ("claims", "traps"),
+    [
+        ({}, []),
+        (
+            {"exp": 1, "allowed_stage": "sandbox", "name": "?>~?>~" * 3},
+            ["it expired", "its stage is sandbox", "its payload has - or _"],
+        ),
+        ({"exp": 1_900_000_000_000}, ["exp is more than a year away"]),
+        ({"use": "pin"}, ["it is valid only after the broadcaster has entered the PIN"]),
+        ({"use": "refresh"}, ["it is for no endpoint"]),
+    ],
+    ids=["none", "several", "milliseconds", "pin", "refresh"],
+)
+def test_inspect_prints_claims_and_traps(extcli, claims, traps):
+    document = extcli("token", "inspect", "-", "-o", "json", input=signed(role="viewer", **claims)).json
 
     assert "viewer" == document["claims"]["role"]
-    assert [
-        "it expired",
-        "its stage is sandbox",
-        "its payload has - or _",
-    ] == [
-        next(
-            start
-            for start in ("it expired", "its stage is sandbox", "its payload has - or _")
-            if trap.startswith(start)
-        )
-        for trap in document["traps"]
-    ]
-
-
-def test_a_valid_token_has_no_traps(extcli):
-    token = extcli("token", "mint", env={"EXTCLI_SECRET": SECRET_BASE64}).stdout
-
-    assert [] == extcli("token", "inspect", "-", "-o", "json", input=token).json["traps"]
-
-
-def test_a_table_shows_formatted_times(extcli):
-    stdout = extcli("token", "inspect", "-o", "table", input=signed(role="viewer", exp=1_900_000_000)).stdout
-
-    assert "1900000000  (2030-03-17 17:46:40Z)" in stdout
+    assert [] == [trap for trap in traps if not any(each.startswith(trap) for each in document["traps"])]
+    assert bool(traps) == bool(document["traps"])
 
 
 @pytest.mark.parametrize(
     "text", ["", "abc", "a.b", "a.b.c", "!.!.!", base64.b64encode(json.dumps([1]).encode()).decode() + ".e30.x"]
 )
 def test_invalid_tokens_are_a_usage_error(extcli, text):
-    result = extcli("token", "inspect", input=text, fails=2)
-
-    assert "this is not a token" in result.stderr
+    extcli("token", "inspect", input=text, fails=2)
 
 
-def test_exp_in_milliseconds_is_a_trap(extcli):
-    token = signed(role="viewer", exp=1_900_000_000_000)
-
-    traps = extcli("token", "inspect", "-o", "json", input=token).json["traps"]
-
-    assert ["exp is more than a year away: is it in milliseconds? It must be in seconds"] == traps
-
-
-def test_inspect_reads_a_file_standard_input_or_the_token_file(extcli, file):
+def test_inspect_reads_a_file_standard_input_or_the_token_in_use(extcli, file):
     token = signed(role="viewer", user_id="5")
     path = file(token, "token.jwt")
+    inspect = ("token", "inspect", "-o", "json")
 
     for args, typed in ((path,), ""), (("-",), token), ((), token), (("--token-file", path), ""):
-        assert "5" == extcli("token", "inspect", *args, "-o", "json", input=typed).json["claims"]["user_id"]
-
-
-def test_inspect_at_a_terminal_explains_the_token_in_use(extcli):
-    result = extcli("token", "inspect", "-o", "json", tty=True, env={"EXTCLI_TOKEN": signed(role="viewer")})
-
-    assert "viewer" == result.json["claims"]["role"]
-    assert 2 == extcli("token", "inspect", tty=True).exit_code
+        assert "5" == extcli(*inspect, *args, input=typed).json["claims"]["user_id"]
+    assert "5" == extcli(*inspect, tty=True, env={"EXTCLI_TOKEN": token}).json["claims"]["user_id"]
+    extcli(*inspect, tty=True, exits=2)
 
 
 @pytest.mark.parametrize("prefix", ["", "Authorization: my-extension "])
@@ -155,20 +117,10 @@ def test_a_token_on_the_command_line_is_refused_and_not_quoted(extcli, prefix):
     """Process lists and shell histories show arguments."""
     token = signed(role="viewer")
 
-    result = extcli("token", "inspect", prefix + token, fails=2)
-
-    assert "a token cannot be given on the command line" in result.stderr
-    assert token not in result.stderr
+    assert token not in extcli("token", "inspect", prefix + token, fails=2).stderr
 
 
 # Users
-
-
-def test_users_who_shared_their_id_are_listed(extcli):
-    for user in ("U1", "U2"):
-        extcli("vote", "cast", "--value", "1", "--as", f"viewer:{user}")
-
-    assert {"U1", "U2"} <= {row[0] for row in extcli("user", "list").rows}
 
 
 def test_users_are_listed_page_by_page(extcli, answering):
@@ -186,46 +138,18 @@ def test_users_are_listed_page_by_page(extcli, answering):
     assert ["U1"] == page.stdout.split()
 
 
-@pytest.mark.parametrize(
-    ("use", "trap"),
-    [
-        (
-            "pin",
-            "it is valid only after the broadcaster has entered the PIN that was issued with it: `extcli pin check`",
-        ),
-        ("refresh", "it is for no endpoint"),
-    ],
-)
-def test_inspect_explains_pin_and_refresh_tokens(extcli, use, trap):
-    traps = extcli("token", "inspect", "-o", "json", input=signed(role="viewer", use=use)).json["traps"]
-
-    assert 1 == sum(trap in each for each in traps)
-
-
-def test_inspect_explains_the_token_issued_with_a_game_s_pin(extcli):
-    token = extcli("pin", "request", "--game", "-o", "json").json["token"]
-
-    assert "after the broadcaster has entered the PIN" in extcli("token", "inspect", input=token).stdout
-
-
 # The token that a command sends, and that no secret is printed
-
-
-def test_a_sandbox_issues_a_token_without_a_secret(extcli):
-    info = extcli(*INFO).json
-
-    assert ("viewer", "1001", "U1") == (info["role"], info["channel_id"], info["user_id"])
-
-
-def test_a_viewer_without_a_user_is_anonymous(extcli):
-    info = extcli(*INFO, "--as", "viewer").json
-
-    assert info["opaque_user_id"].startswith("A")
 
 
 @pytest.mark.parametrize(
     ("acts_as", "role", "channel"),
-    [("broadcaster", "broadcaster", "1001"), ("backend", "backend", None), ("admin", "admin", None)],
+    [
+        ("viewer:U1", "viewer", "1001"),
+        ("viewer", "viewer", "1001"),
+        ("broadcaster", "broadcaster", "1001"),
+        ("backend", "backend", None),
+        ("admin", "admin", None),
+    ],
 )
 @pytest.mark.parametrize("variables", [{}, {"EXTCLI_SECRET": SECRET_BASE64}], ids=["sandbox", "signed"])
 def test_a_backend_or_admin_has_no_channel_by_default(extcli, acts_as, role, channel, variables):
@@ -233,6 +157,7 @@ def test_a_backend_or_admin_has_no_channel_by_default(extcli, acts_as, role, cha
     info = extcli(*INFO, "--as", acts_as, env=variables).json
 
     assert (role, channel) == (info["role"], info.get("channel_id") or None)
+    assert acts_as != "viewer" or info["opaque_user_id"].startswith("A")
     assert "5" == extcli(*INFO, "--as", acts_as, "--channel", "5", env=variables).json["channel_id"]
 
 
@@ -250,16 +175,6 @@ def test_as_overrides_a_token_in_the_environment(extcli):
     assert "U2" == extcli(*INFO, "--as", "viewer:U2", env={"EXTCLI_TOKEN": token}).json["user_id"]
 
 
-def test_a_token_for_all_channels_can_select_one(extcli):
-    """Ruling A4."""
-    extcli("vote", "cast", "--value", "3", "--channel", "5")
-    extcli("vote", "cast", "--value", "4", "--channel", "6")
-    token = signed(role="backend")
-
-    assert 2 == len(extcli("vote", "logs", env={"EXTCLI_TOKEN": token}).rows)
-    assert ["3"] == [row[2] for row in extcli("vote", "logs", "--channel", "5", env={"EXTCLI_TOKEN": token}).rows]
-
-
 def test_a_secret_can_come_from_a_file(extcli, production, tmp_path):
     (tmp_path / "secret").write_text(SECRET_BASE64 + "\n")
     variables = {"EXTCLI_URL": production.url, "EXTCLI_SECRET_FILE": str(tmp_path / "secret")}
@@ -268,34 +183,11 @@ def test_a_secret_can_come_from_a_file(extcli, production, tmp_path):
     assert 2 == extcli(*INFO, env={"EXTCLI_SECRET_FILE": str(tmp_path / "none")}).exit_code
 
 
-def test_production_issues_no_tokens_and_the_error_says_what_to_set(extcli, production):
-    result = extcli("vote", "get", "--url", production.url, fails=4)
+@pytest.mark.parametrize("variables", [{}, {"EXTCLI_SECRET": "d3Jvbmc="}], ids=["none", "wrong"])
+def test_production_without_a_valid_secret_is_refused_with_the_name_of_the_variable(extcli, production, variables):
+    result = extcli("vote", "get", "--url", production.url, env=variables, fails=4)
 
-    assert "POST /v1/e/authtoken was refused: 404 Not Found" in result.stderr
-    assert "set EXTCLI_SECRET (or EXTCLI_SECRET_FILE) or EXTCLI_TOKEN" in result.stderr
-
-
-def test_a_refused_token_suggests_checking_the_secret(extcli, production):
-    result = extcli("vote", "get", "--url", production.url, env={"EXTCLI_SECRET": "d3Jvbmc="}, exits=4)
-
-    assert "is EXTCLI_SECRET (or EXTCLI_SECRET_FILE) the secret of client id my-extension" in result.stderr
-
-
-def test_an_expired_token_gets_advice(extcli):
-    result = extcli("vote", "get", env={"EXTCLI_TOKEN": signed(role="viewer", exp=1)}, exits=4)
-
-    assert "expired" in result.stderr
-    assert "extcli token inspect" in result.stderr
-
-
-def test_a_service_without_a_clock_keeps_the_refusal(extcli, answering):
-    """Published services have no clock endpoint."""
-    refusal = http_response("401 Unauthorized", '{"reason":"token expired"}')
-    url = answering(refusal, http_response("404 Not Found"))
-
-    result = extcli("vote", "get", "--url", url, env={"EXTCLI_SECRET": SECRET_BASE64}, exits=4)
-
-    assert "token expired" in result.stderr
+    assert "EXTCLI_SECRET (or EXTCLI_SECRET_FILE)" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -308,16 +200,8 @@ def test_no_secret_is_printed_on_standard_error(extcli, args):
     assert "eyJ" not in result.stderr
 
 
-def test_verbose_output_masks_the_token(extcli, live):
-    result = extcli("vote", "get", "lunch", "-v", env={"EXTCLI_SECRET": SECRET_BASE64})
+def test_a_service_without_a_clock_keeps_the_refusal(extcli, answering):
+    """Published services have no clock endpoint."""
+    url = answering(http_response("401 Unauthorized", "{}"), http_response("404 Not Found"))
 
-    assert [f"> GET {live.url}/v1/e/vote?id=lunch", "> authorization: my-extension ***"] == result.stderr.splitlines()[
-        :2
-    ]
-    assert result.stderr.splitlines()[2].startswith("< 200 OK")
-
-
-def test_no_option_takes_a_secret(extcli):
-    for command in ([], ["token", "mint"], ["vote", "get"]):
-        assert "--secret" not in extcli(*command, "--help").stdout
-        assert 2 == extcli(*command, "--secret", "x").exit_code
+    assert "401" in extcli("vote", "get", "--url", url, env={"EXTCLI_SECRET": SECRET_BASE64}, exits=4).stderr

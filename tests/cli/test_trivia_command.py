@@ -24,12 +24,6 @@ def test_a_new_question_is_inactive_and_listed_for_backends_only(extcli):
     assert {"order": 2, "image": "https://example.com/a.png"}.items() <= stored.items()
 
 
-def test_a_question_whose_id_begins_like_a_state_is_listed_in_full(extcli):
-    extcli("trivia", "define", "state-fair", "--name", "state-wide?")
-
-    assert [["state-fair", "inactive", "state-wide?", "", ""]] == extcli("trivia", "list", "--as", "backend").rows
-
-
 def test_defining_again_keeps_the_texts_that_are_not_given(extcli, question):
     extcli("trivia", "define", question, "--order", "2", "--description", "The final")
     extcli("trivia", "define-option", question, "red", "--short-name", "R")
@@ -38,13 +32,6 @@ def test_defining_again_keeps_the_texts_that_are_not_given(extcli, question):
     assert {"name": "Which team wins?", "description": "The final", "order": 2}.items() <= stored.items()
     [red] = [each for each in stored["options"] if each["id"] == "red"]
     assert {"name": "The red team", "short_name": "R"}.items() <= red.items()
-
-
-def test_options_are_printed_in_order(extcli, question):
-    extcli("trivia", "define-option", "q1", "green", "--order", "-1")
-
-    options = [["green", "", ""], ["red", "The red team", ""], ["blue", "The blue team", ""]]
-    assert options == extcli("trivia", "get", question).rows
 
 
 def test_a_vote_and_the_winner_are_marked(extcli, question):
@@ -59,31 +46,22 @@ def test_a_vote_and_the_winner_are_marked(extcli, question):
     assert [["q1", "results", "Which team wins?", "red", "red"]] == extcli("trivia", "list").rows
 
 
-def test_a_first_vote_joins_the_team_of_the_channel(extcli, question):
-    assert "no team yet\n" == extcli("trivia", "team", "-o", "table").stdout
-
-    extcli("trivia", "vote", question, "red", "--channel", "1001")
-
-    assert [["1001"]] == extcli("trivia", "team").rows
-    assert [["1001"]] == extcli("trivia", "join", "--channel", "2002").rows
-    assert [["2002"]] == extcli("trivia", "join", "--channel", "2002", "--as", "viewer:U2").rows
-
-
 def test_the_leaderboard_lists_the_best_team_first(extcli, question):
     extcli("trivia", "vote", question, "blue", "--as", "viewer:U1", "--channel", "1001")
     extcli("trivia", "vote", question, "red", "--as", "viewer:U2", "--channel", "2002")
     extcli("trivia", "move", question, "results", "--winner", "red")
 
     assert [["2002", "50"], ["1001", "0"]] == extcli("trivia", "leaderboard").rows
-    assert "2002" in extcli("trivia", "leaderboard", "-o", "table").stdout.splitlines()[1]
+    assert [["1001"]] == extcli("trivia", "team").rows
+    assert [["2002"]] == extcli("trivia", "join", "--channel", "2002", "--as", "viewer:U2").rows
 
 
 def test_removed_options_and_questions_are_gone(extcli, question):
     assert [["red", "The red team", ""]] == extcli("trivia", "rm-option", question, "blue").rows
-    assert 0 == extcli("trivia", "rm", question).exit_code
+    extcli("trivia", "rm", question, exits=0)
 
-    assert "no questions\n" == extcli("trivia", "list", "--as", "backend", "-o", "table").stdout
-    assert 4 == extcli("trivia", "rm", question).exit_code
+    assert [] == extcli("trivia", "list", "--as", "backend").rows
+    extcli("trivia", "rm", question, exits=4)
 
 
 def test_control_characters_in_questions_are_escaped(extcli):
@@ -92,20 +70,3 @@ def test_control_characters_in_questions_are_escaped(extcli):
     for output in ("plain", "table"):
         assert "\x1b" not in extcli("trivia", "list", "--as", "backend", "-o", output).stdout
         assert "\x1b" not in extcli("trivia", "get", "q1", "--as", "backend", "-o", output).stdout
-
-
-@pytest.mark.parametrize("role", ["viewer:U1", "admin"])
-def test_a_refused_vote_names_the_command_that_opens_the_question(extcli, role):
-    extcli("trivia", "define", "q1", "--name", "Who?")
-    extcli("trivia", "define-option", "q1", "red", "--name", "Red")
-
-    result = extcli("trivia", "vote", "q1", "red", "--as", role, exits=4)
-
-    assert "extcli trivia move q1 unlocked" in result.stderr
-
-
-def test_a_table_says_to_which_state_a_question_moved(extcli, question):
-    moved = extcli("trivia", "move", question, "locked", "-o", "table")
-
-    assert (0, "question q1 is now locked\n") == (moved.exit_code, moved.stdout)
-    assert "unlocked\n" == extcli("trivia", "move", question, "unlocked").stdout

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from emulator.contract import user_files
-from support.program import SECRET_BASE64
 
 LONG_KEY = f"{'.'.join('a' * 20_000)} = 1\n"
 """`tomllib` takes 1.5 GiB for it."""
@@ -19,7 +18,7 @@ READERS = {
     "seed": lambda path: ("seed", "check", path),
     "faults": lambda path: ("fault", "load", path),
     "JSON": lambda path: ("state", "set", "channel", f"@{path}"),
-    "codes": lambda path: ("codes", "check", "--set", f"Hat={path}"),
+    "codes": lambda path: ("codes", "upload", "--set", f"Hat={path}"),
     "recording": lambda path: ("conform", "--against", path),
     "snapshot": lambda path: ("snapshot", "show", path),
     "extensions": lambda path: ("extension", "list", path),
@@ -28,22 +27,15 @@ READERS = {
 
 @pytest.mark.parametrize("reader", [name for name in READERS if name != "codes"])
 def test_a_device_is_not_read(extcli, reader):
-    result = extcli(*READERS[reader]("/dev/zero"), exits=2)
-
-    assert "not a regular file" in result.stderr
+    extcli(*READERS[reader]("/dev/zero"), exits=2)
 
 
-@pytest.mark.parametrize("reader", ["seed", "faults", "extensions"])
+@pytest.mark.parametrize("reader", ["seed", "faults", "extensions", "profiles"])
 def test_a_key_of_many_parts_is_refused(extcli, file, reader):
-    result = extcli(*READERS[reader](file(LONG_KEY, "long.toml")), exits=2)
+    path = file(LONG_KEY, "long.toml")
+    command, env = (("vote", "get"), {"EXTCLI_CONFIG": path}) if reader == "profiles" else (READERS[reader](path), {})
 
-    assert "a key has more than 100 parts" in result.stderr
-
-
-def test_profiles_with_a_key_of_many_parts_are_refused(extcli, file):
-    result = extcli("vote", "get", env={"EXTCLI_CONFIG": file(LONG_KEY)}, exits=2)
-
-    assert "a key has more than 100 parts" in result.stderr
+    assert "more than 100 parts" in extcli(*command, env=env, exits=2).stderr
 
 
 @pytest.mark.parametrize(
@@ -68,39 +60,30 @@ def test_every_form_of_a_long_key_is_found(text: str):
         user_files.decoded(text)
 
 
-def test_a_number_of_5_000_digits_in_a_seed_is_named(extcli, file):
-    votes = f'[[polls]]\nid = "x"\nvotes = {{ U1 = 0x{"f" * 5_000} }}\n'
-
-    result = extcli("seed", "check", file(SEED + votes, "seed.toml"), exits=2)
-
-    assert "a number has too many digits" in result.stderr
-
-
-def test_a_number_of_20_000_digits_in_a_list_of_codes_is_named(extcli, file):
-    result = extcli("codes", "check", "--set", f"Hat={file('[' + '9' * 20_000 + ']', 'codes.json')}", exits=2)
-
-    assert "is not JSON" in result.stderr
+@pytest.mark.parametrize(
+    ("reader", "name", "text"),
+    [
+        ("seed", "seed.toml", f'{SEED}[[polls]]\nid = "x"\nvotes = {{ U1 = 0x{"f" * 5_000} }}\n'),
+        ("codes", "codes.json", f"[{'9' * 20_000}]"),
+    ],
+)
+def test_a_number_of_many_digits_is_an_error(extcli, file, reader, name, text):
+    assert name in extcli(*READERS[reader](file(text, name)), exits=2).stderr
 
 
-def test_a_document_above_the_limit_is_not_parsed(extcli, file, monkeypatch):
+@pytest.mark.parametrize("reader", ["seed", "JSON"])
+def test_a_document_above_the_limit_is_not_parsed(extcli, file, monkeypatch, reader):
     monkeypatch.setattr(user_files, "DOCUMENT", 1_000)
-    seed = file(SEED + "#" * 1_000, "seed.toml")
 
-    for command in (("seed", "check", seed), ("state", "set", "channel", f"@{seed}")):
-        result = extcli(*command, exits=2)
-
-        assert "it is larger than 1,000 bytes" in result.stderr
+    assert "1,000 bytes" in extcli(*READERS[reader](file(SEED + "#" * 1_000, "seed.toml")), exits=2).stderr
 
 
 @pytest.mark.parametrize("name", ["line.json", "line.json.gz"])
-def test_a_line_that_no_snapshot_has_is_not_read_to_its_end(extcli, tmp_path: Path, name):
-    path = tmp_path / name
+def test_a_line_that_no_snapshot_has_is_not_read_to_its_end(extcli, file, name):
     line = b'{"extcli_snapshot":' + b" " * (17 << 20)
-    path.write_bytes(gzip.compress(line, 1) if name.endswith("gz") else line)
 
-    result = extcli("snapshot", "show", str(path), exits=2)
-
-    assert "a line is longer than 16,777,216 bytes" in result.stderr
+    path = file(gzip.compress(line, 1) if name.endswith("gz") else line, name)
+    assert "16,777,216 bytes" in extcli("snapshot", "show", path, exits=2).stderr
 
 
 def test_a_pipe_is_read_to_its_end(extcli):
@@ -187,11 +170,9 @@ def test_a_seed_writes_no_file_outside_its_folder(extcli, seed, tmp_path: Path, 
     (tmp_path / "seeds" / "folder").symlink_to(tmp_path / "other")
     (tmp_path / "seeds" / "loop").symlink_to("loop")
 
-    result = extcli("seed", verb, seed(name.replace("{root}", str(tmp_path))), exits=2)
-
-    assert "links[0].refresh_token_file: " in result.stderr
-    assert "is outside the folder of the seed, or behind a symbolic link; --trust-seed allows that" in result.stderr
+    assert "--trust-seed" in extcli("seed", verb, seed(name.replace("{root}", str(tmp_path))), exits=2).stderr
     assert "mine" == victim.read_text()
+    assert [] == [*(tmp_path / "other").iterdir()]
 
 
 def test_a_file_without_a_token_is_not_replaced(extcli, seed, tmp_path: Path):
@@ -199,9 +180,7 @@ def test_a_file_without_a_token_is_not_replaced(extcli, seed, tmp_path: Path):
     victim.write_text("two words")
 
     for verb, *options in (("check",), ("apply",), ("apply", "--trust-seed")):
-        result = extcli("seed", verb, seed("notes.txt"), *options, exits=2)
-
-        assert "exists and holds no token, so it is not replaced; delete it first" in result.stderr
+        extcli("seed", verb, seed("notes.txt"), *options, exits=2)
     assert "two words" == victim.read_text()
 
 
@@ -221,7 +200,4 @@ def test_a_seed_reads_codes_in_its_folder_only(extcli, folder: Path, tmp_path: P
     seed = folder / "seed.toml"
     seed.write_text(f'{SEED}[[codes]]\nname = "Hat"\nindex = 0\nfile = "{name}"\n')
 
-    result = extcli("seed", "check", str(seed), env={"EXTCLI_SECRET": SECRET_BASE64}, exits=2)
-
-    assert "codes[0].file: " in result.stderr
-    assert "--trust-seed" in result.stderr or "it is not a regular file" in result.stderr
+    assert "codes[0].file: " in extcli("seed", "check", str(seed), exits=2).stderr

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import httpx
 import pytest
 from playwright.sync_api import expect
 
@@ -11,15 +10,6 @@ from support.service import Client, LiveServer
 
 START = 2_000_000_000_000
 DAY = 86_400_000
-
-
-def test_the_screen_shows_both_clocks_and_what_lies_between(live: LiveServer):
-    live.set(START)
-    main = main_of(f"{live.url}/_emulator/ui/clock")
-
-    assert "2033-05-18 03:33:20.000 UTC" in main
-    assert "<dd>frozen</dd>" in main
-    assert "ahead</dd>" in main
 
 
 @pytest.mark.parametrize(
@@ -70,14 +60,6 @@ def test_the_screen_lists_what_expires_next_and_jumps_there(live: LiveServer, st
     assert f'name="set" value="{at}"' in main
     moved = stranger.post("/_emulator/clock", data={"set": str(at)}).json()
     assert ["rps"] == [each["id"] for each in moved["expired"] if each["kind"] == "poll"]
-
-
-def test_namespaces_are_listed_with_a_link_and_the_command_that_deletes_them(live: LiveServer):
-    httpx.post(f"{live.url}/_ns/lilac").raise_for_status()
-    main = main_of(f"{live.url}/_emulator/ui/namespaces")
-
-    assert '<a href="/_ns/lilac/_emulator/">lilac</a>' in main
-    assert "extcli ns rm lilac" in main
 
 
 def test_forms_create_fork_and_delete_namespaces(live: LiveServer, stranger: Client):

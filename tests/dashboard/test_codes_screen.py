@@ -50,19 +50,13 @@ def test_codes_of_a_user_are_masked(screen: str, admin: Client, viewer):
 
 def test_the_screen_lists_the_latest_redemptions_without_the_codes(screen: str, admin: Client, viewer):
     admin.post("codes/mark_from_list", json={"users": ["5"], "prizes": [0], "prize_limits": [1]}).raise_for_status()
-    for prize in (0, 0, 77, "<b>"):
+    for prize in (0, 0):
         viewer("5").post("codes/redeem", json={"prize": prize})
 
     main = main_of(screen)
 
-    assert ["400", "400", "no code", "a code"] == re.findall('<td data-head="Answer">(.*?)</td>', main)
-    assert ["", "77", "0", "0"] == re.findall('<td data-head="Index">(.*?)</td>', main)
-    assert "&amp;user=5" in main
+    assert ["no code", "a code"] == re.findall('<td data-head="Answer">(.*?)</td>', main)
     assert [] == [code for code in CODES if code in main]
-
-
-def test_an_unknown_user_has_nothing(screen: str):
-    assert "may redeem nothing" in main_of(f"{screen}?user=%3Cb%3E")
 
 
 def test_users_are_marked_and_redeem(screen: str, viewer):
@@ -93,10 +87,6 @@ def test_codes_are_uploaded_and_deleted(screen: str, admin: Client):
 
     call(screen, "delete")
     assert [] == admin.get("codes").json()["indices"]
-
-
-def test_a_refused_upload_returns_its_status(screen: str):
-    assert 400 == call(screen, "upload", body__indices_as_json_as_list="10").json()["status"]
 
 
 def test_the_screen_writes_no_code_to_the_journal(live: LiveServer, screen: str):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from emulator.config.extensions import Extension
-from emulator.config.settings import Settings
+from emulator.core.config.extensions import Extension
+from emulator.core.config.settings import Settings
 from emulator.dashboard.pages import screens
 from support.codes import define, grant, redeem
 from support.pages import fetched

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import subprocess
+from html import unescape
 
 import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
-from support.broadcasts import subscribed_game
 from support.pages import main_of
 from support.program import PROGRAM
 from support.service import CLIENT_ID, LiveServer
@@ -57,17 +58,14 @@ CASES = [
       "body.config.endsIn:json": "90", "channel_id": "777"},
      """vote define tea --prompt 'It'"'"'s "tea"?' --option 'Yes, please' --option No --ends-in 90s """
      f"--as admin {PLACE}"),
-    ("polls", "define", {"body.id": "tea"}, "vote define tea --as admin --client-id my-extension --channel 1001"),
     (f"polls?{OF_LUNCH}", "cast", {"body.value:json": "-3", "user_id": "7", "role": "admin"},
      f"vote cast lunch --value -3 --as admin:7 {PLACE}"),
-    (f"polls?{OF_LUNCH}", "cast", {"user_id": ""}, f"vote cast lunch --value 0 --as viewer {PLACE}"),
     (f"rankings?{OF_LUNCH}", "submit", {"body.key": "deep $blue"},
      f"rank submit lunch --key 'deep $blue' --as viewer:U1 {PLACE}"),
     (f"buffers?{OF_LUNCH}", "add", {"body:json": '{"a": 1}'},
      f"""accumulate add lunch '{{"a": 1}}' --as viewer:U1 {PLACE}"""),
     ("codes?client_id=my-extension&channel_id=777", "redeem", {"user_id": "7", "body.prize:json": "2"},
      f"codes redeem 2 --as viewer:7 {PLACE}"),
-    ("codes?client_id=my-extension&channel_id=777", "redeem", {}, f"codes redeem 0 --as viewer:USER {PLACE}"),
     ("codes?client_id=my-extension&channel_id=777", "mark-list",
      {"body.users:lines": "U1\nU2", "body.prizes:json": "[0, 1]", "body.prize_limits:json": "[1, 3]"},
      f"codes mark-from-list U1 U2 --prize 0 --prize 1 --limit 0=1 --limit 1=3 {PLACE}"),
@@ -103,7 +101,6 @@ CASES = [
     ("trivia?id=my-extension", "move-1", {"body.transition": "state-results", "body.winner": "red"},
      "trivia move q1 results --winner red --client-id my-extension"),
     ("namespaces", "create", {"name": "lilac"}, "ns new lilac"),
-    ("namespaces", "create", {}, "ns new"),
     ("namespaces", "fork", {"name": "rose"}, "ns fork default rose"),
     ("clock", "set", {"set": "2033-05-18T03:33:20"}, "clock set 2033-05-18T03:33:20Z"),
 ]  # fmt: skip
@@ -136,25 +133,44 @@ def test_the_commands_can_be_run(live: LiveServer):
         assert done.returncode in (0, 7), (command, done.stderr)  # 7: the user may redeem no code
 
 
+HOSTILE = "7\x1b[201~\rtouch ran\r\u202e\x9b\t\n"
+"""The end of a paste, ends of lines, the direction of text, a control character of C1, and a completion."""
+
+
+@pytest.mark.parametrize("path", ["ui/polls", "ui/rankings", "ui/buffers", "ui/codes", "ui/requests"])
+def test_no_line_to_copy_has_a_character_that_a_terminal_acts_on(live: LiveServer, path: str):
+    client = live.client("broadcaster", user=HOSTILE, channel=HOSTILE)
+    for call, body in (("vote", {"value": 1}), ("rank", {"key": HOSTILE}), ("accumulate", {"key": HOSTILE})):
+        client.post(f"{call}?id=lunch", json=body).raise_for_status()
+    entry = httpx.get(f"{live.url}/_emulator/journal", params={"order": "newest", "limit": 1}).json()["entries"][0]
+    query = {"id": "lunch", "client_id": CLIENT_ID, "channel_id": HOSTILE, "entry": entry["number"]}
+    text = httpx.get(f"{live.url}/_emulator/{path}", params=query).text
+    copied = [unescape(each) for each in re.findall('data-copy="([^"]*)"', text)]
+    lines = [line for each in copied if "def test" not in each for line in each.removesuffix("\n").split("\n")]
+
+    assert any("ran" in line for line in lines)
+    assert [] == [line for line in lines if not line.isprintable() or line.startswith("touch")]
+
+
 @pytest.mark.slow
 @pytest.mark.long
 @pytest.mark.usefixtures("lunch")
-def test_the_command_stays_when_the_page_changes(live: LiveServer, page: Page):
+def test_no_typed_character_that_a_terminal_acts_on_stands_in_the_command(live: LiveServer, page: Page):
     page.goto(f"{live.url}/_emulator/ui/polls?{OF_LUNCH}")
-    page.wait_for_selector("#reload", state="hidden")
-    typed(page, "cast", {"body.value:json": "5"})
-    live.client("viewer", user="2", channel="777", client_id="my-extension").post("vote?id=lunch", json={"value": 3})
-    expect(page.locator("#voters ~ table")).to_contain_text("U2")
+    page.locator("#cast [name=user_id]").evaluate("(field, text) => { field.value = text; }", HOSTILE.replace("\n", ""))
+    page.locator("#cast [name=user_id]").dispatch_event("input")
 
-    assert "--value 5" in shown(page, "cast")
+    # A field of one line has dropped the ends of lines.
+    assert r"--as $'viewer:7\x1b[201~touch ran\xe2\x80\xae\xc2\x9b\x09' --client-id" in shown(page, "cast")
 
 
-@pytest.mark.usefixtures("lunch")
-def test_without_script_the_command_has_placeholders(live: LiveServer):
-    main = main_of(f"{live.url}/_emulator/ui/polls?{OF_LUNCH}")
+@pytest.mark.parametrize("id", ["-pother", "-vv"])
+def test_an_id_that_begins_with_a_dash_becomes_no_option_of_a_command(live: LiveServer, id: str):
+    live.client("viewer", user="5", channel="777").post("vote", params={"id": id}, json={"value": 1}).raise_for_status()
+    main = main_of(f"{live.url}/_emulator/ui/polls?id={id}&client_id={CLIENT_ID}&channel_id=777")
 
-    assert "extcli vote cast lunch --value VALUE --as ROLE:USER --client-id my-extension --channel 777" in main
-    assert "extcli fault add --match MATCH --EFFECT --retry-after" in main_of(f"{live.url}/_emulator/ui/faults")
+    assert "# no command: an argument begins with -, as options do" in main
+    assert f"extcli vote get {id}" not in main
 
 
 @pytest.mark.slow
@@ -169,70 +185,3 @@ def test_a_refused_form_links_to_its_explanation(live: LiveServer, page: Page):
 
     expect(page.locator("main")).to_contain_text("Why it was refused")
     expect(page.locator("main")).to_contain_text("POST /v1/e/vote")
-
-
-@pytest.mark.slow
-@pytest.mark.long
-def test_a_refused_move_of_the_clock_links_to_its_explanation(live: LiveServer, page: Page):
-    page.goto(f"{live.url}/_emulator/ui/clock")
-    page.wait_for_selector("#reload", state="hidden")  # the first live update writes the form again
-    page.evaluate("document.querySelector('#freeze [name=freeze]').value = 'perhaps'")
-    page.click("#freeze button:not([type])")
-
-    expect(page.locator("#result a")).to_have_text("Why, and what to do")
-
-
-@pytest.mark.slow
-@pytest.mark.long
-def test_the_page_goes_back_to_the_time_of_the_system(live: LiveServer, page: Page):
-    live.set(2_000_000_000_000)
-    page.goto(f"{live.url}/_emulator/ui/clock")
-    page.click("text=Back to the system's time")
-    expect(page.locator("#result")).to_have_text("The clock shows the system's time.")
-
-    assert httpx.get(f"{live.url}/_emulator/clock").json()["offset"] < 60_000
-
-
-@pytest.mark.parametrize(("screen", "has_link"), [("ui/polls", True), ("rig", False), ("ui/nothing", True)])
-def test_only_pages_that_follow_the_service_or_fail_have_a_link_to_reload(live, screen: str, has_link: bool):
-    text = httpx.get(f"{live.url}/_emulator/{screen}", headers={"Accept": "text/html"}).text
-
-    assert has_link == ('id="reload"' in text)
-
-
-@pytest.mark.slow
-@pytest.mark.long
-def test_a_form_says_how_many_sockets_got_a_broadcast(live: LiveServer, page: Page):
-    page.goto(f"{live.url}/_emulator/ui/broadcasts?client_id={CLIENT_ID}&channel_id=777")
-    page.click("#send-drawer > summary")
-    page.click("#send button:not([type])")
-    expect(page.locator("#result")).to_have_text("Sent, but nothing listens to this event there now: see Sockets.")
-
-    with subscribed_game(live, "viewer", user="5"):
-        page.click("#send button:not([type])")
-        expect(page.locator("#result")).to_have_text("Sent to 1 listener.")
-
-
-@pytest.mark.slow
-@pytest.mark.long
-def test_a_form_says_how_many_users_it_marked(live: LiveServer, page: Page):
-    sets = '{"names":["Hat"],"indices":[0],"codes":[["H-1"]]}'
-    live.client("admin", user="9", channel="777").put("codes", content=sets)
-    page.goto(f"{live.url}/_emulator/ui/codes?client_id={CLIENT_ID}&channel_id=777")
-    for users, marked in (("U1\nU2", 2), ("U1", 0)):
-        typed(page, "mark-list", {"body.users:lines": users})
-        page.click("#mark-list button:not([type])")
-        expect(page.locator("#result")).to_have_text(f"Users who may now redeem more than before: {marked}")
-
-
-@pytest.mark.slow
-@pytest.mark.long
-def test_a_form_shows_the_redeemed_code(live: LiveServer, page: Page):
-    admin = live.client("admin", user="9", channel="777")
-    admin.put("codes", json={"names": ["Hat"], "codes": [["H-1"]]}).raise_for_status()
-    admin.post("codes/mark_from_list", json={"users": ["7"], "prizes": [0], "prize_limits": [1]}).raise_for_status()
-    page.goto(f"{live.url}/_emulator/ui/codes?client_id={CLIENT_ID}&channel_id=777")
-    typed(page, "redeem", {"user_id": "7"})
-    for shown_code in (" H-1", ""):
-        page.click("#redeem button:not([type])")
-        expect(page.locator("#result")).to_have_text(f"The code, if the user had one left:{shown_code}")

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from support.pages import fetched, following
-from support.service import CLIENT_ID, LiveServer
+from support.service import LiveServer
 from support.socket_client import SocketClient
 
 FAULT = {"match": "POST /v1/e/rank", "effect": "status", "status": 503}
@@ -35,37 +35,6 @@ def vote(live: LiveServer, value: int = 1) -> None:
     live.client("viewer", user="1", channel="777").post("vote", params={"id": "rps"}, json={"value": value})
 
 
-def test_the_navigation_has_three_groups_with_counts(live: LiveServer):
-    vote(live)
-    words = words_of(frame_of(screen(live, "faults")))
-
-    assert re.search("Data Polls 1 Rankings .* Live Requests 1 .* Rig Control Clock Faults Namespaces 1$", words)
-
-
-@pytest.mark.parametrize(
-    ("path", "title"),
-    [
-        ("ui/polls", "Polls · default · extcli"),
-        ("ui/polls?id=rps&client_id=my-extension&channel_id=777", "Poll rps · default · extcli"),
-        ("ui/requests?entry={mark}", "200 POST /v1/e/vote · default · extcli"),
-        ("ui/nothing", "404 Not Found · default · extcli"),
-    ],
-)
-def test_the_title_of_a_page_names_what_it_shows(live: LiveServer, path: str, title: str):
-    vote(live)
-    path = path.format(mark=live.service.journal.mark)
-
-    assert f"<title>{title}</title>" in fetched(f"{live.url}/_emulator/{path}").text
-
-
-def test_a_page_has_an_icon_of_its_own(live: LiveServer):
-    (path,) = re.findall('<link rel="icon" href="([^"]+)">', fetched(screen(live, "polls")).text)
-    icon = httpx.get(live.url + path)
-
-    assert (200, "image/svg+xml") == (icon.status_code, icon.headers["content-type"].partition(";")[0])
-    assert icon.text.startswith("<svg ")
-
-
 def test_the_header_leads_to_the_same_screen_of_other_namespaces(live: LiveServer):
     httpx.post(f"{live.url}/_ns/blue").raise_for_status()
 
@@ -81,13 +50,6 @@ def test_the_header_says_what_makes_the_service_unusual(live: LiveServer):
     words = words_of(frame_of(screen(live, "polls")))
 
     assert re.search(r"\d\d:\d\d 1 h ahead 0 sockets 1 fault: status 503 400 POST /v1/e/vote", words)
-
-
-def test_the_header_does_not_count_a_fault_that_is_over(live: LiveServer):
-    httpx.post(f"{live.url}/_emulator/faults", json=FAULT | {"times": 1}).raise_for_status()
-    live.client("viewer", user="1", channel="777").post("rank", json={"key": "a"})
-
-    assert "1 fault" not in words_of(frame_of(screen(live, "polls")))
 
 
 def test_the_header_offers_to_undo_a_reset_while_that_is_possible(live: LiveServer):
@@ -136,30 +98,6 @@ def test_the_header_ticks_while_an_edited_text_stays(live: LiveServer, page: Pag
     expect(page.locator("header")).to_contain_text("1 h ahead")
 
     assert '{"half": ' == page.input_value("#text")
-
-
-@pytest.mark.slow
-@pytest.mark.long
-def test_the_undo_of_a_reset_counts_its_seconds_on_every_page(live: LiveServer, page: Page):
-    vote(live)
-    page.goto(screen(live, "faults"))
-    httpx.post(f"{live.url}/_emulator/reset?undo=60").raise_for_status()
-    expect(page.locator("#undo button")).to_have_text(re.compile(r"Undo the reset \(\d\d s\)"))
-    page.click("#undo button")
-    expect(page.locator("#result")).to_have_text("The data is back.")
-
-    assert 1 == live.client("viewer", user="2", channel="777").get("vote?id=rps").json()["stats"]["count"]
-
-
-@pytest.mark.slow
-@pytest.mark.long
-def test_the_switcher_stays_open_while_the_header_changes(live: LiveServer, page: Page):
-    page.goto(screen(live, "requests"))
-    page.click("#switcher summary")
-    live.client("viewer", user="1", channel="777", client_id=CLIENT_ID).post("vote", json={"value": 900})
-    expect(page.locator("header .refusal")).to_be_visible()
-
-    assert page.is_visible("#switcher li a")
 
 
 @pytest.mark.slow

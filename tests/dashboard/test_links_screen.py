@@ -18,8 +18,3 @@ def test_a_link_is_listed_counted_and_ended(live: LiveServer, broadcaster: Clien
 
     assert "<p>No linked games.</p>" in main_of(screen)
     assert not broadcaster.get("pin_token_exists").json()["exists"]
-
-
-def test_links_are_filtered_by_channel(live: LiveServer):
-    with linked_game(live):
-        assert "No links match." in main_of(f"{live.url}/_emulator/ui/links?channel_id=other")

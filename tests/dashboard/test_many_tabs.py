@@ -64,15 +64,6 @@ def test_a_tab_follows_again_when_the_reader_turns_to_it(live: LiveServer, stran
         wait_until(lambda: held(stranger) == MOST_STREAMS)
 
 
-def test_a_closed_tab_leaves_its_stream_to_another(live: LiveServer, browser: Browser):
-    with browser.new_context() as tabs:
-        pages = [opened(tabs, f"{live.url}/_emulator/ui/polls") for _ in range(MOST_STREAMS + 1)]
-        expect(pages[0].locator("#reload")).to_be_visible()
-        pages[-1].close(run_before_unload=True)
-
-        follows(pages[0])
-
-
 def test_a_tab_that_opens_in_the_background_holds_no_stream(live: LiveServer, stranger: Client, browser: Browser):
     with browser.new_context() as tabs:
         tabs.add_init_script(HIDE)

@@ -58,6 +58,4 @@ def test_the_pages_and_the_backend_of_a_new_project_play_a_round(live: LiveServe
         for frame in (first, second, live_page):
             expect(frame.get_by_role("status")).to_have_text("Hydra wins.")
             expect(frame.get_by_role("alert")).to_have_text("")
-        if "SCREENSHOTS_OF_NEW" in os.environ:
-            page.screenshot(path=os.environ["SCREENSHOTS_OF_NEW"], full_page=True)
     assert [] == errors

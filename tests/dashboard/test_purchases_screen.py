@@ -33,9 +33,3 @@ def test_a_purchase_is_listed_with_its_product_and_buyer(screen: str):
 def test_purchases_are_filtered_by_channel(screen: str):
     assert "No purchases match." in main_of(f"{screen}?channel_id=other")
     assert "&lt;b&gt;hat&lt;/b&gt;" in main_of(f"{screen}?channel_id={CHANNEL}")
-
-
-def test_a_filter_is_the_default_of_the_form(screen: str):
-    fields = forms_of(f"{screen}?client_id=other&channel_id=9")["purchase"].fields
-
-    assert ("other", "9") == (fields["client_id"], fields["channel_id"])

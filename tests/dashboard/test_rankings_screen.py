@@ -11,7 +11,6 @@ from support.html_pages import HtmlPage, read_page
 from support.service import CHANNEL, CLIENT_ID, LiveServer
 
 COLOR = {"id": "color", "client_id": CLIENT_ID, "channel_id": CHANNEL}
-HOSTILE = "<script>alert(1)</script>\"' \u202egnp"
 
 
 def rankings(live: LiveServer, **query: str) -> HtmlPage:
@@ -42,16 +41,6 @@ def test_a_ranking_has_bars_of_its_answers(live: LiveServer):
     assert "Users3" in page.text
 
 
-def test_at_most_100_answers_and_100_users_are_shown(live: LiveServer):
-    for user in range(130):
-        answer(live, f"{user}", f"answer {user}")
-
-    page = rankings(live, **COLOR)
-    assert [100, 100] == [len(table) for table in page.tables]
-    assert "100 with the first 100 answers" in page.text
-    assert 30 == len(page.follow("Next page").tables[1])
-
-
 def test_the_answer_of_each_user_is_listed(live: LiveServer):
     answer(live, "5", "red")
     live.client("viewer", opaque="Uhidden", channel=CHANNEL).post("rank?id=color", json={"key": "blue"})
@@ -75,53 +64,6 @@ def test_a_ranking_is_deleted_in_its_channel_only(live: LiveServer):
     assert ["888"] == [row[2] for row in rankings(live).tables[0]]
 
 
-def test_a_ranking_of_all_channels_is_deleted(live: LiveServer):
-    answer(live, "1", "red", "global-color")
-
-    assert 200 == rankings(live).follow("global-color").submit("delete")["status"]
-    assert [] == rankings(live).tables
-
-
-def test_each_command_of_the_page_works(live: LiveServer):
-    answer(live, "9", "red")
-    page = rankings(live, **COLOR)
-    submitting, reading, deleting = (
-        next(command for command in page.commands if f"rank {verb} " in command) for verb in ("submit", "get", "rm")
-    )
-
-    page.run(submitting.replace("KEY", "blue").replace("ROLE:USER", "viewer:U1"))
-    assert "blue\t1\n" in page.run(reading)
-    page.run(deleting)
-    assert [] == rankings(live).tables
-
-
-def test_text_of_others_is_shown_as_text(live: LiveServer):
-    name = "<b>x</b>'&amp;"
-    answer(live, "1", HOSTILE, name)
-
-    page = rankings(live).follow(name)
-    assert f"Ranking {name}" == page.heading
-    assert [HOSTILE, HOSTILE] == [page.tables[0][0][0], page.tables[1][0][2]]
-    assert 3 == len([tag for tag, _ in page.elements if tag == "script"])
-    assert 200 == page.submit("submit", body__key="same")["status"]
-    assert [name] == [row[0] for row in rankings(live).tables[0]]
-
-
-@pytest.mark.slow
-@pytest.mark.long
-def test_the_heads_of_a_long_list_stay_below_the_header(live: LiveServer, page: Page):
-    for number in range(60):
-        answer(live, "1", "x", f"r{number}")
-    page.goto(f"{live.url}/_emulator/ui/rankings")
-    page.locator("tbody tr").nth(50).scroll_into_view_if_needed()
-
-    assert page.evaluate("scrollY") > 0
-    header, head = page.locator("header").bounding_box(), page.locator("thead th").first.bounding_box()
-    assert header is not None
-    assert head is not None
-    assert 0 <= header["y"] + header["height"] - head["y"] < 4
-
-
 @pytest.mark.slow
 def test_rankings_are_sorted_by_their_answers_and_their_total_is_shown(live: LiveServer, page: Page):
     for ranking, users in (("a", 1), ("b", 3), ("c", 2)):
@@ -130,12 +72,6 @@ def test_rankings_are_sorted_by_their_answers_and_their_total_is_shown(live: Liv
     page.goto(f"{live.url}/_emulator/ui/rankings?client_id={CLIENT_ID}")
     names = page.locator("main tbody th")
     assert ["a", "b", "c"] == names.all_inner_texts()
-    assert "Rankings of all extensions and channels: 6 answers" == page.locator("main caption").inner_text()
-
     page.get_by_role("link", name="Answers").click()
     page.wait_for_url("**client_id=*&sort=most")
     assert ["b", "c", "a"] == names.all_inner_texts()
-    page.set_viewport_size({"width": 375, "height": 740})
-    page.get_by_role("link", name="Ranking", exact=True).click()
-    page.wait_for_url(lambda url: "sort" not in url)
-    assert ["a", "b", "c"] == names.all_inner_texts()

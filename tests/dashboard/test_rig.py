@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from urllib.parse import parse_qs, urlsplit
-
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from support.rig_pages import Log, extension, frame, log, page, rig
 from support.service import LiveServer
@@ -84,61 +82,6 @@ def test_a_viewer_shares_the_id_when_the_page_asks(live: LiveServer, extension: 
 
 
 @pytest.mark.long
-def test_theme_and_language_change_without_a_reload(live: LiveServer, extension: str, page: Page):
-    page.goto(rig(live, url=f"{extension}/probe.html", viewers="1"))
-    viewer = frame(page, "1")
-    viewer.wait_for_function("window.tokens.length")
-    page.get_by_text("Settings of viewer 1").click()
-    page.get_by_label("Theme").select_option("dark")
-    page.get_by_label("Language").fill("fr")
-    page.get_by_label("Language").press("Tab")
-    viewer.wait_for_function("window.contexts.length == 3")
-
-    assert [["light", "en", []], ["dark", "en", ["theme"]], ["dark", "fr", ["language"]]] == viewer.evaluate(
-        "window.contexts"
-    )
-    kept = parse_qs(urlsplit(page.url).query)
-    assert (["dark"], ["fr"]) == (kept["1.theme"], kept["1.language"])
-
-
-@pytest.mark.long
-def test_another_user_loads_only_this_frame_again(live: LiveServer, extension: str, page: Page):
-    page.goto(rig(live, url=f"{extension}/probe.html", viewers="2"))
-    for name in "12":
-        frame(page, name).wait_for_function("window.tokens.length")
-    frame(page, "2").evaluate("window.isKept = true")
-    page.get_by_text("Settings of viewer 1").click()
-    with page.expect_response(lambda response: "extcli_user=77" in response.url):
-        page.get_by_label("User id").first.fill("77")
-        page.get_by_label("User id").first.press("Tab")
-    frame(page, "1").wait_for_function("window.tokens?.[0]?.user_id == '77'")
-
-    assert frame(page, "2").evaluate("window.isKept")
-    assert ["77"] == parse_qs(urlsplit(page.url).query)["1.user_id"]
-
-
-@pytest.mark.long
-def test_the_address_keeps_the_arrangement_without_script(live: LiveServer, extension: str, browser: Browser):
-    context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.goto(rig(live, url=f"{extension}/probe.html", viewers="1"))
-    page.get_by_text("Settings of viewer 1").click()
-    page.get_by_label("Identity").select_option("anonymous")
-    page.get_by_label("No network").check()
-    page.get_by_label("Viewers", exact=True).fill("3")
-    page.get_by_role("button", name="Apply").first.click()
-    page.wait_for_url("**viewers=3**")
-    shared = browser.new_page()
-    shared.goto(page.url)
-
-    assert 3 == shared.locator("iframe").count()
-    assert "anonymous" == shared.get_by_label("Identity").first.input_value()
-    assert shared.get_by_label("No network").first.is_checked()
-    shared.close()
-    context.close()
-
-
-@pytest.mark.long
 def test_a_muted_frame_is_offline_and_the_others_are_not(live: LiveServer, extension: str, page: Page):
     page.goto(rig(live, url=f"{extension}/probe.html", viewers="2"))
     for name in "12":
@@ -166,27 +109,6 @@ def test_a_muted_frame_is_offline_and_the_others_are_not(live: LiveServer, exten
     assert {"fetch": False, "xhr": False, "socket": False, "events": False, "beacon": False, "onLine": False} == offline
     assert {"fetch": True, "xhr": True, "socket": True, "events": False, "beacon": True, "onLine": True} == other
     assert muted.evaluate(NETWORK, live.url)["fetch"]
-
-
-@pytest.mark.long
-def test_a_page_may_start_muted(live: LiveServer, extension: str, page: Page):
-    page.goto(rig(live, url=f"{extension}/probe.html", viewers="1", **{"1.mute": "on"}))
-
-    assert (False, []) == (
-        frame(page, "1").evaluate(NETWORK, live.url)["fetch"],
-        frame(page, "1").evaluate("window.tokens"),
-    )
-
-
-@pytest.mark.long
-def test_a_folded_frame_says_that_it_has_no_network(live: LiveServer, extension: str, page: Page):
-    page.goto(rig(live, url=f"{extension}/probe.html", viewers="2", **{"1.mute": "on"}))
-    first, second = (page.locator(".frame summary").nth(index) for index in (0, 1))
-    assert ["Settings of viewer 1 no network", "Settings of viewer 2"] == [first.inner_text(), second.inner_text()]
-
-    first.click()
-    page.get_by_label("No network").first.uncheck()
-    assert "Settings of viewer 1" == first.inner_text().strip()
 
 
 NETWORK = """async (url) => {
@@ -231,15 +153,6 @@ def test_a_broadcast_of_the_bar_reaches_all_frames(live: LiveServer, extension: 
         frame(page, name).wait_for_function("window.heard.length")
 
         assert {"text": "hello"} == frame(page, name).evaluate("window.heard[0].data")
-
-
-@pytest.mark.long
-def test_a_refused_broadcast_says_why(live: LiveServer, extension: str, page: Page):
-    page.goto(rig(live, url=f"{extension}/probe.html", viewers="1"))
-    page.get_by_label("Data, as JSON").fill("{")
-    page.get_by_role("button", name="Send").click()
-
-    expect(page.get_by_role("status")).to_have_text("body.data: '{' is not JSON; a text has double quotes")
 
 
 @pytest.mark.long

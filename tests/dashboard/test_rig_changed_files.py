@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from support.browser import serve_folder
-from support.rig_pages import Log, frame, log, page, rig
+from support.rig_pages import Log, log, page, rig
 from support.service import LiveServer
 
 __all__ = ("log", "page")
@@ -64,17 +64,3 @@ def test_a_reload_of_the_rig_shows_a_changed_file_in_each_frame(
     expect_texts(page, text="new page" if is_page else "old page", script="old script" if is_page else "new script")
     expect(page.get_by_role("status")).to_contain_text("A file of the pages has changed")
     assert [] == log.errors
-
-
-def test_a_reload_without_a_change_loads_each_frame_once(live: LiveServer, pages: str, page: Page):
-    page.goto(rig(live, url=f"{pages}/panel.html", viewers="2"))
-    expect_texts(page, script="old script")
-    page.reload()
-    expect_texts(page, script="old script")
-
-    for number in "12":
-        has_changed, (loaded, from_cache) = frame(page, number).evaluate(
-            """Promise.all([window.extcliFiles, performance.getEntriesByType('navigation').map(
-                 ({ type, transferSize }) => [type, transferSize === 0])[0]])"""
-        )
-        assert (False, "navigate", True) == (has_changed, loaded, from_cache)

@@ -1,12 +1,12 @@
-"""The page of the rig as HTML: its policy, its warnings, and parameters of any kind."""
+"""The page of the rig as HTML: its policy, what it says about an extension's pages, and parameters of any kind."""
 
 from __future__ import annotations
 
-import functools
+import re
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlencode
 
 import pytest
@@ -15,59 +15,144 @@ from support.filled_service import HOSTILE
 from support.pages import fetched, main_of
 from support.service import LiveServer
 
+OK = b"HTTP/1.1 200 OK\r\n\r\n"
+HELPER, SDK = b"<script src='/_emulator/platform-helper.js'>", b"<script src='/_emulator/sdk.js'>"
+IMAGE = b"<img src='data:image/png;base64," + b"ab/c" * 15_000 + b"'>"
+LONG = b" " * 131_072
+"""More than the service reads."""
+
 
 def rig(service: LiveServer, **query: str) -> str:
     return f"{service.url}/_emulator/rig?{urlencode(query)}"
 
 
+class Server:
+    """Accepts connections, keeps the first line of each request, and sends one response per path."""
+
+    def __init__(self, listener: socket.socket, answers: dict[str, bytes]) -> None:
+        self.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        self.requests: list[str] = []
+        self._listener = listener
+        self._answers = answers
+
+    def serve(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            with connection:
+                line, *_ = connection.recv(4_096).decode().splitlines() or [""]
+                self.requests.append(line)
+                path = line.split(" ")[1] if line else ""
+                try:
+                    connection.sendall(self._answers.get(path, OK + HELPER + SDK))
+                except OSError:
+                    continue
+
+
 @contextmanager
 def serving(
-    headers: dict[str, str], status: int = 200, body: bytes = b"/_emulator/platform-helper.js /_emulator/sdk.js"
-) -> Iterator[str]:
-    """Serve one response to every request."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_OneAnswer, headers, status, body)) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
+    answers: dict[str, bytes] | None = None, family: socket.AddressFamily = socket.AF_INET, port: int = 0
+) -> Iterator[Server]:
+    host = "::1" if family == socket.AF_INET6 else "127.0.0.1"
+    with socket.create_server((host, port), family=family) as listener:
+        server = Server(listener, answers or {})
+        thread = threading.Thread(target=server.serve, daemon=True)
         thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_address[1]}"
-        finally:
-            server.shutdown()
-            thread.join()
+        yield server
+        listener.shutdown(socket.SHUT_RDWR)
+    thread.join()
 
 
-class _OneAnswer(BaseHTTPRequestHandler):
-    def __init__(self, headers: dict[str, str], status: int, body: bytes, *args: object) -> None:
-        self.answer = headers, status, body
-        super().__init__(*args)  # type: ignore[arg-type]
+def warning(live: LiveServer, url: str) -> str:
+    """Return what the rig says of a page; nothing if the page may be shown and loads what it needs."""
+    return "".join(re.findall('<p class="(?:warning|soft)"><b>.*?</b><br>(.*?)</p>', main_of(rig(live, url=url)), re.S))
 
-    def do_GET(self) -> None:
-        headers, status, body = self.answer
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(body)
 
-    def log_message(self, format: str, *args: object) -> None:
-        pass
+def redirect(target: str) -> bytes:
+    return f"HTTP/1.1 302 Found\r\nLocation: {target}\r\n\r\n".encode("latin-1")
+
+
+def head(line: str) -> bytes:
+    """Return a good page with one more header."""
+    return f"HTTP/1.1 200 OK\r\n{line}\r\n\r\n".encode("latin-1") + HELPER + SDK
 
 
 @pytest.mark.parametrize(
-    ("header", "text"),
+    ("answer", "problem"),
     [
-        ({"X-Frame-Options": "DENY"}, "forbids frames by its header X-Frame-Options: DENY"),
-        (
-            {"Content-Security-Policy": "default-src *; frame-ancestors 'none'"},
-            "forbids frames by its header Content-Security-Policy: frame-ancestors &#39;none&#39;",
-        ),
+        (b"", "no valid response"),
+        (b"SSH-2.0-OpenSSH_9.9\r\n\r\n", "no valid response"),
+        (b"HTTP/1.1 ok\r\n\r\n", "no valid response"),
+        (b"HTTP/1.1 200 OK\r\nX: " + LONG, "no valid response"),
+        (b"HTTP/1.1 404 Not Found\r\n\r\n", "404"),
+        (redirect("/"), "redirects"),
+        (redirect("/caf\xe9"), ""),
+        (redirect("http://[::\xff"), "no valid response"),
+        (head("X-Frame-Options: deny, \xff"), "X-Frame-Options"),
+        (head("Content-Security-Policy: default-src *; frame-ancestors 'none' \xff"), "frame-ancestors"),
+        (head("Content-Security-Policy: frame-ancestors OWN"), ""),
+        (OK + HELPER + SDK.replace(b"'/", b"'OWN/"), ""),
+        (OK + HELPER.replace(b"'/", b"'http://127.0.0.1:1/") + SDK, "uses the service http://127.0.0.1:1"),
+        (OK + HELPER.replace(b"'/", b"'OWN/_ns/a/") + SDK, "uses the service"),
+        (OK + HELPER.replace(b"'/", b"'http://[/") + SDK, "uses the service"),
+        (OK + HELPER, "sdk.js"),
+        (OK + SDK, "platform-helper.js"),
+        (OK + IMAGE, "platform-helper.js nor sdk.js"),
+        (OK + IMAGE + HELPER + SDK, ""),
+        (OK + LONG + SDK, ""),  # what it loads is not known
     ],
 )
-def test_a_page_that_forbids_frames_is_named_with_its_header(live: LiveServer, header: dict[str, str], text: str):
-    with serving(header) as url:
-        shown = main_of(rig(live, url=url))
+def test_a_page_that_no_frame_shows_or_that_lacks_a_script_is_named(live: LiveServer, answer: bytes, problem: str):
+    with serving({"/": answer.replace(b"OWN", live.url.encode())}) as server:
+        found = warning(live, f"{server.url}/")
 
-    assert text in shown
-    assert f"or allow {live.url} there" in shown
+    assert problem in found
+    assert bool(problem) == bool(found)
+
+
+def test_a_page_is_fetched_once_with_its_query_and_without_its_fragment(live: LiveServer):
+    with serving() as server:
+        assert "" == warning(live, f"{server.url}/a%20b.html?q=1#top")
+
+    assert ["GET /a%20b.html?q=1 HTTP/1.1"] == server.requests
+
+
+@pytest.mark.parametrize("host", ["localhost", "panel.localhost", "127.0.0.1"])
+def test_every_name_of_this_machine_is_contacted(live: LiveServer, host: str):
+    with serving() as server:
+        assert "" == warning(live, server.url.replace("127.0.0.1", host))
+
+
+def test_localhost_is_also_its_other_address(live: LiveServer):
+    with socket.socket() as reserved:
+        reserved.bind(("127.0.0.1", 0))  # so that no other program answers at this port
+        port = reserved.getsockname()[1]
+        with serving(family=socket.AF_INET6, port=port):
+            assert "" == warning(live, f"http://localhost:{port}/")
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "10.0.0.1", "169.254.169.254", "0.0.0.0"])
+def test_another_machine_is_not_contacted(live: LiveServer, host: str):
+    assert "contacts no other machine" in warning(live, f"http://{host}:8000/")
+
+
+def test_a_redirect_is_followed_within_the_origin_only(live: LiveServer):
+    with serving() as other, serving({"/to": redirect("/"), "/away": redirect(f"{other.url}/")}) as server:
+        assert "" == warning(live, f"{server.url}/to")
+        assert f"redirects to {other.url}/" in warning(live, f"{server.url}/away")
+
+    assert [] == other.requests
+
+
+@pytest.mark.long
+def test_a_server_that_does_not_run_or_respond_is_named(live: LiveServer):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        assert "did not answer within" in warning(live, url)
+
+    assert "connection refused" in warning(live, url)
 
 
 @pytest.mark.parametrize("word", [word for word in HOSTILE if "<" in word or '"' in word])
@@ -82,30 +167,12 @@ def test_hostile_parameters_are_texts(live: LiveServer, name: str, word: str):
     assert "\n" not in answer.headers["content-security-policy"]
 
 
-def test_an_invalid_arrangement_keeps_what_was_filled_in(live: LiveServer):
-    answer = fetched(rig(live, url="http://127.0.0.1:1/", viewers="9"))
-
-    assert 400 == answer.status_code
-    assert "viewers: must be 1 to 6" in answer.text
-    assert 'value="http://127.0.0.1:1/"' in answer.text
-
-
 def test_the_policy_names_the_one_origin_of_the_frames(live: LiveServer):
     with_frames = fetched(rig(live, url="http://localhost:8000/panel.html?a=1", config="/config.html"))
     policy = fetched(rig(live)).headers["content-security-policy"]
 
     assert f"{policy}; frame-src http://localhost:8000" == with_frames.headers["content-security-policy"]
     assert "default-src 'none'" in policy
-
-
-def test_a_page_that_allows_frames_has_no_warning(live: LiveServer):
-    with serving({"Content-Security-Policy": f"frame-ancestors {live.url}"}) as url:
-        assert "warning" not in main_of(rig(live, url=url))
-
-
-def test_a_page_that_uses_another_service_is_named(live: LiveServer):
-    with serving({}, body=b"<script src='http://127.0.0.1:1/_emulator/platform-helper.js'>") as url:
-        assert f"uses the service http://127.0.0.1:1, and this rig is of {live.url}." in main_of(rig(live, url=url))
 
 
 def test_production_has_no_rig(production: LiveServer):

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
-import struct
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,9 +13,6 @@ from support.browser import copy_pages, serve_folder
 from support.service import CHANNEL, LiveServer
 
 pytestmark = pytest.mark.slow
-ROOT = Path(__file__).parents[2]
-IMAGES = ROOT / "docs" / "images"
-WIDTH, HEIGHT = 1000, 620
 MOST = 150 * 1024
 """Bytes of a picture."""
 
@@ -29,7 +24,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
-    context = browser.new_context(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme="light")
+    context = browser.new_context(viewport={"width": 1000, "height": 620}, color_scheme="light")
     yield context.new_page()
     context.close()
 
@@ -45,7 +40,7 @@ def test_the_readme_shows_the_page_of_a_poll(live: LiveServer, page: Page, folde
         live.client("viewer", user=str(user), channel=CHANNEL).post("vote?id=boss", json={"value": value})
     expect(page.get_by_role("row", name="0 Dragon 52 43 %")).to_be_visible()
 
-    check_picture(take(page, folder / "poll.png"))
+    take(page, folder / "poll.png")
 
 
 @pytest.mark.long
@@ -61,29 +56,11 @@ def test_the_readme_shows_an_extension_in_the_rig(live: LiveServer, page: Page, 
         second.get_by_role("button", name="Hydra").click()
         expect(broadcaster.locator("#poll .note")).to_have_text("2 votes")
 
-        check_picture(take(page, folder / "rig.png"))
+        take(page, folder / "rig.png")
 
 
-def test_the_pictures_of_the_readme_are_there_and_small():
-    text = (ROOT / "README.md").read_text()
-    shown = re.findall(r"!\[[^\]]+\]\((docs/images/[^)]+)\)", text)
-
-    assert sorted(shown) == sorted(str(path.relative_to(ROOT)) for path in IMAGES.iterdir())
-    for path in shown:
-        check_picture(ROOT / path)
-
-
-def take(page: Page, path: Path) -> Path:
+def take(page: Page, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     page.screenshot(path=path)
-    return path
 
-
-def check_picture(path: Path) -> None:
-    """Check that a picture is a PNG of a reasonable size, with something on it."""
-    content = path.read_bytes()
-    width, _height = struct.unpack(">II", content[16:24])
-
-    assert b"\x89PNG" == content[:4]
-    assert WIDTH <= width
-    assert 10 * 1024 < len(content) < MOST
+    assert 10 * 1024 < path.stat().st_size < MOST

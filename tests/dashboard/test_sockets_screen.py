@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from support.forms import forms_of
-from support.pages import fetched, main_of
+from support.pages import main_of
 from support.pusher_client import subscribed_page
 from support.service import LiveServer
 from support.socket_client import SocketClient
@@ -34,10 +34,6 @@ def test_the_screen_lists_games_and_pages_with_what_they_follow(live: LiveServer
     assert "extcli socket list" in main
 
 
-def test_the_screen_says_that_there_are_no_sockets(screen: str):
-    assert "No sockets." in main_of(f"{screen}?client_id=nobody")
-
-
 def test_a_socket_is_closed_from_its_page(screen: str, number: int, game: SocketClient):
     forms_of(f"{screen}?socket={number}")["close"].send(code="4321", reason="bye").raise_for_status()
 
@@ -63,15 +59,3 @@ def test_all_sockets_are_stalled_released_and_closed(screen: str, number: int, g
 
     forms_of(screen)["close-all"].send().raise_for_status()
     assert 1012 == game.close_code()
-
-
-@pytest.mark.parametrize("number", ["0", "x", "-1", "9" * 40, "<b>"])
-def test_the_number_of_a_closed_socket_gets_a_page(screen: str, number: str):
-    assert "This socket is no longer open." in main_of(f"{screen}?socket={number}")
-
-
-def test_a_malformed_cursor_is_a_page_with_the_reason(screen: str):
-    answer = fetched(f"{screen}?cursor=x")
-
-    assert 400 == answer.status_code
-    assert "Malformed cursor" in answer.text

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -75,23 +74,3 @@ def test_a_planted_bug_fails_with_a_readable_message(tmp_path: Path, runner: str
 
     assert 2 == result.returncode, result.stdout + result.stderr
     assert re.search(RUNNERS[runner][1], re.sub(r"\x1b\[[0-9;]*m", "", result.stdout)), result.stdout
-
-
-@pytest.mark.parametrize(("client", "file"), [("node-test", "extcli.mjs"), ("playwright", "extcli-playwright.mjs")])
-def test_the_modules_of_the_project_are_those_that_connect_prints(client: str, file: str):
-    printed = subprocess.run(
-        [PROGRAM, "connect", client],
-        env={"PATH": os.environ["PATH"], "HOME": "/nonexistent", "PYTHONPATH": str(ROOT / "src")},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-
-    assert printed.stdout == (PROJECT / "tests" / file).read_text()
-
-
-def test_the_packages_of_the_project_are_those_that_its_test_installs():
-    own = json.loads((PROJECT / "package.json").read_text())
-    installed = json.loads((SDK / "package.json").read_text())["dependencies"]
-
-    assert (own["dependencies"] | own["devDependencies"]).items() <= installed.items()

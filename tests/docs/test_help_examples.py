@@ -98,7 +98,3 @@ def test_an_example_of_the_help_works(
 
 def _quoted(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
-
-
-def test_no_reason_for_not_running_an_example_is_left_over() -> None:
-    assert [] == [start for start in NOT_RUN if not any(line.startswith(start) for line in EXAMPLES)]

@@ -8,7 +8,6 @@ import signal
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -19,12 +18,10 @@ from support.authentication import authenticate, refused
 from support.holding import VIOLATION, Holding, all_are, owner
 from support.pins import create_pin
 from support.process import ServerProcess, server_process
-from support.service import CHANNEL, CLIENT_ID, OTHER_ID, real_seconds
+from support.service import CHANNEL, CLIENT_ID, OTHER_ID
 from support.socket_client import SocketClient
 
 GUIDE = ROOT / "docs" / "deploying.md"
-WORKERS = 2
-ROLES = ("viewer", "broadcaster", "admin", "backend")
 pytestmark = pytest.mark.slow
 
 
@@ -36,7 +33,7 @@ def steps(heading: str) -> list[str]:
 
 @dataclass
 class Deployment:
-    """A production service of two workers, with two extensions in a file that `extcli extension` edits."""
+    """A production service with two extensions in a file that `extcli extension` edits."""
 
     folder: Path
     served: ServerProcess
@@ -47,11 +44,10 @@ class Deployment:
         assert ("extcli", 0) == (program, main(arguments))
 
     def reload(self) -> None:
-        """Send SIGHUP, and wait until the supervisor and all workers have logged the reload."""
+        """Send SIGHUP, and wait until the service has logged the reload."""
         self.served.process.send_signal(signal.SIGHUP)
         assert self.served.process.stderr is not None
-        reloads = (line for line in self.served.process.stderr if "reloaded by process" in line)
-        assert WORKERS + 1 == len(list(islice(reloads, WORKERS + 1)))
+        assert any("reloaded by process" in line for line in self.served.process.stderr)
 
     def secret(self, client_id: str = CLIENT_ID) -> bytes:
         """The newest secret of an extension."""
@@ -66,48 +62,7 @@ def deploy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Abst
     for client_id in (CLIENT_ID, OTHER_ID):
         assert 0 == main(["extension", "init", "--client-id", client_id, "-q"])
     arguments = ("--production", "--extensions", "extensions.toml", "--data", f"sqlite:///{tmp_path}/data.db")
-    return lambda: server_process(*arguments, "--workers", str(WORKERS))
-
-
-class Thief:
-    """Tokens of all roles, links, PINs and open sockets: whatever a leaked secret gives."""
-
-    def __init__(self, served: ServerProcess, secret: bytes) -> None:
-        self._clients = [
-            served.client(role, user="5", channel=CHANNEL, key=secret, exp=real_seconds() + 3_600) for role in ROLES
-        ]
-        self._sockets = [SocketClient(served) for _ in ROLES]
-        for game, client in zip(self._sockets, self._clients, strict=True):
-            authenticate(game, jwt=client.headers["Authorization"].split()[1])
-        self._holdings = [Holding(served, secret, channel) for channel in (CHANNEL, "888")]
-
-    def has_everything(self) -> bool:
-        statuses = [client.get("user_info").status_code for client in self._clients]
-        return statuses == [200] * 4 and all(all_are(each.working(), True) for each in self._holdings)
-
-    def has_nothing(self) -> bool:
-        statuses = [client.get("user_info").status_code for client in self._clients]
-        codes = [game.close_code() for game in self._sockets]
-        left = [each.working() for each in self._holdings]
-        return (statuses, codes) == ([401] * 4, [VIOLATION] * 4) and all(all_are(each, False) for each in left)
-
-
-def test_the_steps_after_the_leak_of_a_secret(tmp_path: Path, deploy):
-    rotate, retire = steps("A secret has leaked")
-    with deploy() as served:
-        deployment = Deployment(tmp_path, served)
-        thief = Thief(served, deployment.secret())
-        others = Holding(served, deployment.secret(OTHER_ID), client_id=OTHER_ID)
-
-        deployment.run(rotate)
-        deployment.reload()
-        assert thief.has_everything()
-        owners = [Holding(served, deployment.secret(), channel) for channel in (CHANNEL, "888")]
-        deployment.run(retire)
-        deployment.reload()
-
-        assert thief.has_nothing()
-        assert [True] * 3 == [all_are(each.working(), True) for each in (*owners, others)]
+    return lambda: server_process(*arguments)
 
 
 def test_the_steps_after_the_leak_of_a_token(tmp_path: Path, deploy):

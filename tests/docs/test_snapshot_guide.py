@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from blocks import ROOT, blocks
 
-from emulator.control.snapshots.reader import SnapshotReader
+from emulator.control.snapshots.codec import SnapshotReader
 
 
 def test_the_snapshot_of_the_guide_is_valid() -> None:

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from emulator.engines.engine import Engine
+from emulator.storage.engine import Engine
 from engines.contract_ballots import BallotsContract
 from engines.contract_catalog import CatalogContract
 from engines.contract_documents import DocumentsContract

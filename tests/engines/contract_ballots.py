@@ -4,87 +4,17 @@ from __future__ import annotations
 
 import asyncio
 
-from emulator.engines.engine import Engine
-from emulator.engines.shapes import EMPTY_TALLY, NEVER, BallotEntry, CastRequest, Tally, Terms
-from engines.shorthand import END, EVERYWHERE, MANY, NOW, ODD, cast, choice_of, counts, entries, key
+from emulator.storage.engine import Engine
+from emulator.storage.shapes import EMPTY_TALLY, BallotEntry, CastRequest, Tally, Terms
+from engines.shorthand import END, EVERYWHERE, NOW, ODD, cast, choice_of, counts, entries, key
 
 
 class BallotsContract:
-    async def test_a_cast_returns_the_counts_including_itself(self, engine: Engine) -> None:
-        await cast(engine, "U1", "3")
-
-        done = await cast(engine, "U2", "5")
-
-        assert (None, None, Tally((("3", 1), ("5", 1)), "5")) == done
-
     async def test_a_cast_returns_no_tally_unless_requested(self, engine: Engine) -> None:
         done = await engine.ballots.cast(key(), CastRequest("U1", "3"), now=NOW, expires_at=END)
 
         assert done == (None, None, EMPTY_TALLY)
         assert await counts(engine) == [("3", 1)]
-
-    async def test_a_second_cast_replaces_the_first(self, engine: Engine) -> None:
-        await cast(engine, "U1", "3")
-
-        done = await cast(engine, "U1", "5")
-
-        assert (None, "3", Tally((("5", 1),), "5")) == done
-        assert await counts(engine) == [("5", 1)]
-
-    async def test_casting_the_same_choice_again_keeps_the_count(self, engine: Engine) -> None:
-        await cast(engine, "U1", "3")
-
-        assert (None, "3", Tally((("3", 1),), "3")) == await cast(engine, "U1", "3")
-
-    async def test_times_are_ignored_if_a_voter_has_one_cast(self, engine: Engine) -> None:
-        await cast(engine, "U1", "3", times=4)
-
-        assert await counts(engine) == [("3", 1)]
-        assert [entry.times for entry in await entries(engine)] == [1]
-
-    async def test_an_absent_ballot_reads_as_empty(self, engine: Engine) -> None:
-        assert await engine.ballots.tally(key(), now=NOW, voter="U1") == EMPTY_TALLY
-        assert await entries(engine) == []
-        assert await engine.ballots.definition(key(), now=NOW) is None
-
-    async def test_a_voter_without_casts_has_no_choice(self, engine: Engine) -> None:
-        await cast(engine, "U1", "3")
-
-        assert await choice_of(engine, "U2") is None
-
-    async def test_a_ballot_is_alive_until_just_before_its_expiry(self, engine: Engine) -> None:
-        await cast(engine, "U1", "3", expires_at=END)
-
-        assert await counts(engine, now=END - 1) == [("3", 1)]
-        assert await choice_of(engine, "U1", now=END - 1) == "3"
-        assert len(await entries(engine, now=END - 1)) == 1
-        assert await counts(engine, now=END) == []
-        assert await choice_of(engine, "U1", now=END) is None
-        assert await entries(engine, now=END) == []
-        assert await counts(engine, EVERYWHERE, now=END) == []
-        assert await entries(engine, EVERYWHERE, now=END) == []
-
-    async def test_a_cast_extends_the_life_of_the_whole_ballot(self, engine: Engine) -> None:
-        await cast(engine, "U1", "3", expires_at=NOW + 10)
-        await cast(engine, "U2", "3", expires_at=NOW + 20)
-
-        assert await counts(engine, now=NOW + 19) == [("3", 2)]
-
-        await cast(engine, "U1", "3", expires_at=NOW + 5)
-
-        assert await counts(engine, now=NOW + 19) == [("3", 2)]
-        assert await counts(engine, now=NOW + 20) == []
-
-    async def test_an_expired_ballot_starts_again(self, engine: Engine) -> None:
-        await engine.ballots.define(key(), b"old", Terms(closes_at=END), now=NOW, expires_at=END)
-        await cast(engine, "U1", "3")
-        await cast(engine, "U2", "3")
-
-        done = await cast(engine, "U1", "5", now=END, expires_at=END + 10)
-
-        assert (None, None, Tally((("5", 1),), "5")) == done
-        assert [entry.voter for entry in await entries(engine, now=END)] == ["U1"]
-        assert await engine.ballots.definition(key(), now=END) is None
 
     async def test_an_entry_is_the_latest_cast_with_its_note(self, engine: Engine) -> None:
         await engine.ballots.cast(key(), CastRequest("U1", "3", b"first"), now=NOW, expires_at=END)
@@ -125,14 +55,6 @@ class BallotsContract:
         assert await engine.ballots.definition(key(), now=NOW) is None
         assert (None, None, Tally((("5", 1),), "5")) == await cast(engine, "U1", "5")
 
-    async def test_dropping_an_absent_or_expired_ballot_is_allowed(self, engine: Engine) -> None:
-        await engine.ballots.drop(key(), now=NOW)
-        await cast(engine, "U1", "3", expires_at=NOW + 1)
-        await engine.ballots.drop(key(), now=NOW + 1)
-        await engine.ballots.drop(EVERYWHERE, now=NOW + 1)
-
-        assert await counts(engine) == []
-
     async def test_dropping_all_channels_keeps_other_ballots(self, engine: Engine) -> None:
         others = [key("two"), key(owner="else"), key()._replace(kind="else")]
         for each in (*others, key(), key(channel=""), key(channel="b")):
@@ -152,32 +74,9 @@ class BallotsContract:
         assert await engine.ballots.definition(key(), now=END - 1) == b"two"
         assert await engine.ballots.definition(key(), now=END) is None
 
-    async def test_a_new_definition_keeps_the_casts_and_their_expiry(self, engine: Engine) -> None:
-        await cast(engine, "U1", "3", expires_at=END)
-        await engine.ballots.define(key(), b"poll", Terms(), now=NOW, expires_at=NEVER)
-
-        assert await counts(engine, now=END - 1) == [("3", 1)]
-        assert await engine.ballots.definition(key(), now=END - 1) == b"poll"
-        assert await counts(engine, now=END) == []
-        assert await engine.ballots.definition(key(), now=END) is None
-
-    async def test_a_definition_sets_the_expiry_of_a_ballot_without_casts(self, engine: Engine) -> None:
-        await engine.ballots.define(key(), b"one", Terms(), now=NOW, expires_at=END)
-        await engine.ballots.define(key(), b"two", Terms(), now=NOW, expires_at=END + 10)
-
-        assert await engine.ballots.definition(key(), now=END + 9) == b"two"
-
-    async def test_defining_an_expired_ballot_starts_it_again(self, engine: Engine) -> None:
-        await cast(engine, "U1", "3", expires_at=END)
-
-        await engine.ballots.define(key(), b"new", Terms(), now=END, expires_at=END + 10)
-
-        assert await counts(engine, now=END) == []
-        assert await entries(engine, now=END) == []
-
     async def test_a_definition_is_replaced_only_in_place_of_the_expected_one(self, engine: Engine) -> None:
         async def redefine(expected: bytes | None, new: bytes, now: int = NOW) -> bool:
-            return await engine.ballots.redefine(key(), expected, new, Terms(), now=now, expires_at=now + 5)
+            return await engine.ballots.define(key(), new, Terms(), now=now, expires_at=now + 5, only_if=expected)
 
         assert not await redefine(b"one", b"two")
         assert await redefine(None, b"one")
@@ -187,42 +86,6 @@ class BallotsContract:
         assert b"two" == await engine.ballots.definition(key(), now=NOW)
         assert not await redefine(b"two", b"three", NOW + 5)  # it has expired
         assert await redefine(None, b"three", NOW + 5)
-
-    async def test_the_choice_with_the_most_casts_comes_first(self, engine: Engine) -> None:
-        for voter, choice in (("U1", "a"), ("U2", "b"), ("U3", "c"), ("U4", "c"), ("U5", "b"), ("U6", "c")):
-            await cast(engine, voter, choice)
-
-        assert await counts(engine) == [("c", 3), ("b", 2), ("a", 1)]
-
-    async def test_among_equal_counts_the_older_choice_comes_first(self, engine: Engine) -> None:
-        for voter, choice in (("U1", "b"), ("U2", "c"), ("U3", "a"), ("U4", "c"), ("U5", "a"), ("U6", "b")):
-            await cast(engine, voter, choice)
-
-        assert await counts(engine) == [("b", 2), ("c", 2), ("a", 2)]
-
-    async def test_a_choice_without_casts_for_a_while_loses_its_rank(self, engine: Engine) -> None:
-        for voter, choice in (("U1", "a"), ("U2", "b"), ("U1", "b"), ("U1", "a")):
-            await cast(engine, voter, choice)
-
-        assert await counts(engine) == [("b", 1), ("a", 1)]
-
-    async def test_a_choice_that_passes_from_voter_to_voter_keeps_its_rank(self, engine: Engine) -> None:
-        for voter, choice in (("U1", "a"), ("U2", "b"), ("U3", "a"), ("U1", "c"), ("U3", "a")):
-            await cast(engine, voter, choice)
-
-        assert await counts(engine) == [("a", 1), ("b", 1), ("c", 1)]
-
-    async def test_repeating_a_choice_keeps_its_rank(self, engine: Engine) -> None:
-        for voter, choice in (("U1", "a"), ("U2", "b"), ("U1", "a")):
-            await cast(engine, voter, choice)
-
-        assert await counts(engine) == [("a", 1), ("b", 1)]
-
-    async def test_a_choice_without_casts_is_absent(self, engine: Engine) -> None:
-        await cast(engine, "U1", "a")
-        await cast(engine, "U1", "b")
-
-        assert await counts(engine) == [("b", 1)]
 
     async def test_top_returns_the_first_choices_of_the_tally(self, engine: Engine) -> None:
         for number in range(6):
@@ -288,10 +151,3 @@ class BallotsContract:
 
         assert await choice_of(engine, "U1", EVERYWHERE, now=NOW + 2) == "b"
         assert await choice_of(engine, "U3", EVERYWHERE, now=NOW + 2) is None
-
-    async def test_a_voters_choice_is_the_latest_of_several(self, engine: Engine) -> None:
-        await engine.ballots.define(key(), b"", MANY, now=NOW, expires_at=END)
-        for choice in ("a", "b", "a"):
-            await cast(engine, "U1", choice)
-
-        assert await choice_of(engine, "U1") == "a"

@@ -7,38 +7,26 @@ from collections.abc import Mapping
 
 import pytest
 
-from emulator.engines.engine import Engine
-from emulator.engines.shapes import NEVER, Key
-from engines.shorthand import END, NOW, ODD, keep, key, read, write
+from emulator.core.keys import NEVER, Key
+from emulator.storage.engine import Engine
+from engines.shorthand import END, NOW, ODD, keep, key, purged, read, write
 
 ONE, TWO, THREE = key("one"), key("two"), key("three")
 
 
 class DocumentsContract:
-    async def test_a_read_omits_absent_documents(self, engine: Engine) -> None:
-        await write(engine, b"1", ONE)
-
-        assert await engine.documents.read([ONE, TWO], now=NOW) == {ONE: b"1"}
-
     async def test_a_document_stores_any_bytes(self, engine: Engine) -> None:
         for value in (b"", b"\x00", b"\xff\xfe", "🎲".encode(), bytes(range(256)) * 100):
             await write(engine, value)
 
             assert value == await read(engine)
 
-    async def test_a_peek_returns_a_live_document(self, engine: Engine) -> None:
-        await write(engine, b"1", expires_at=END)
-
-        peeked = [await engine.documents.peek(each, now=now) for each, now in ((key(), NOW), (key(), END), (TWO, NOW))]
-
-        assert peeked == [b"1", None, None]
-
     async def test_a_peek_follows_every_change(self, engine: Engine) -> None:
         seen = [await engine.documents.peek(key(), now=NOW)]
         for change in (write(engine, b"1"), write(engine, b"2"), engine.documents.drop([key()], now=NOW)):
             await change
             seen.append(await engine.documents.peek(key(), now=NOW))
-        for remove in (lambda: engine.purge(now=END), engine.reset):
+        for remove in (lambda: purged(engine, now=END), engine.reset):
             await write(engine, b"3", expires_at=END)
             seen.append(await engine.documents.peek(key(), now=NOW))
             await remove()
@@ -63,11 +51,6 @@ class DocumentsContract:
 
         assert {b"before", b"after"} >= {*results[1:]}
         assert await engine.documents.peek(key(), now=NOW) == b"after"
-
-    async def test_an_update_returns_what_it_wrote(self, engine: Engine) -> None:
-        written = await engine.documents.update([ONE, TWO], lambda _: {TWO: b"2"}, now=NOW, expires_at=END)
-
-        assert written == {TWO: b"2"}
 
     async def test_an_update_keeps_the_documents_it_does_not_return(self, engine: Engine) -> None:
         await write(engine, b"1", ONE, expires_at=NOW + 5)
@@ -119,23 +102,6 @@ class DocumentsContract:
 
         assert await engine.documents.read([ONE, TWO], now=NOW) == {}
 
-    async def test_a_document_is_alive_until_just_before_its_expiry(self, engine: Engine) -> None:
-        await write(engine, b"1", expires_at=END)
-
-        assert await read(engine, now=END - 1) == b"1"
-        assert await read(engine, now=END) is None
-
-    async def test_a_document_that_never_expires_is_alive_at_any_time(self, engine: Engine) -> None:
-        await write(engine, b"1", expires_at=NEVER)
-
-        assert await read(engine, now=NEVER - 1) == b"1"
-
-    async def test_writing_again_extends_the_life(self, engine: Engine) -> None:
-        await write(engine, b"1", expires_at=NOW + 5)
-        await write(engine, b"2", expires_at=NOW + 10)
-
-        assert (b"2", None) == (await read(engine, now=NOW + 9), await read(engine, now=NOW + 10))
-
     async def test_concurrent_updates_of_one_document_all_count(self, engine: Engine) -> None:
         def more(live: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
             return {ONE: b"%d" % (int(live.get(ONE, b"0")) + 1)}
@@ -181,11 +147,6 @@ class DocumentsContract:
         assert await engine.documents.drop([ONE, TWO, THREE], now=NOW + 1) == 0
         assert await engine.documents.read([ONE, TWO], now=NOW) == {}
 
-    async def test_an_operation_on_no_keys_does_nothing(self, engine: Engine) -> None:
-        assert await engine.documents.read([], now=NOW) == {}
-        assert await engine.documents.update([], lambda _: {}, now=NOW, expires_at=END) == {}
-        assert await engine.documents.drop([], now=NOW) == 0
-
     async def test_keys_are_equal_only_if_all_parts_are(self, engine: Engine) -> None:
         base = Key("a", "b", "c", "d", "e")
         keys = [base, *(base._replace(**{part: "x"}) for part in Key._fields)]
@@ -229,6 +190,43 @@ class DocumentsContract:
         assert ({}, {} if replace else {ONE: b"1"}) == (before, found)
         stored = await engine.documents.read([ONE, TWO], now=NEVER - 1)
         assert stored == {ONE: b"2" if replace else b"1", TWO: b"2"}
+
+    @pytest.mark.parametrize("replace", [True, False])
+    async def test_keeping_extends_the_life_of_a_document(self, engine: Engine, replace: bool) -> None:
+        for end in (END, END + 2, END + 1):
+            await keep(engine, {ONE: b"1"}, replace=replace, expires_at=end)
+
+        peeked = [await engine.documents.peek(ONE, now=END + at) for at in (1, 2)]
+        assert [b"1", None] == peeked
+        assert [b"1", None] == [await read(engine, ONE, now=END + at) for at in (1, 2)]
+
+    @pytest.mark.parametrize("replace", [True, False])
+    async def test_an_expired_document_is_kept_as_a_new_one(self, engine: Engine, replace: bool) -> None:
+        user = key("kept", user="U1")
+        await keep(engine, {user: b"1"}, replace=replace, expires_at=END)
+        found = await keep(engine, {user: b"2"}, replace=replace, now=END, expires_at=END + 2)
+
+        assert {} == found
+        assert b"2" == await engine.documents.peek(user, now=END + 1)
+        assert ["U1"] == await engine.documents.users(key("kept"), after="", limit=9, now=END + 1)
+        await purged(engine, now=END + 2)
+        assert [] == await engine.documents.users(key("kept"), after="", limit=9, now=END)
+
+    async def test_a_kept_document_outlives_a_clock_that_was_set_back(self, engine: Engine) -> None:
+        await keep(engine, {ONE: b"1"}, replace=True, now=NOW + 50, expires_at=END + 50)
+        await keep(engine, {ONE: b"1"}, replace=True, now=NOW, expires_at=END)
+
+        assert {ONE: b"1"} == await keep(engine, {ONE: b""}, replace=False, now=END + 1, expires_at=END + 2)
+        assert b"1" == await engine.documents.peek(ONE, now=END + 49)
+
+    async def test_documents_kept_at_once_have_each_their_own_expiry(self, engine: Engine) -> None:
+        await asyncio.gather(
+            keep(engine, {ONE: b"1"}, replace=True, expires_at=END),
+            keep(engine, {TWO: b"2"}, replace=False, expires_at=END + 1),
+            keep(engine, {THREE: b"3"}, replace=True, expires_at=END),
+        )
+
+        assert {TWO: b"2"} == await engine.documents.read([ONE, TWO, THREE], now=END)
 
     async def test_of_two_that_keep_a_document_at_once_one_finds_the_others(self, engine: Engine) -> None:
         found = await asyncio.gather(

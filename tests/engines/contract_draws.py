@@ -1,4 +1,4 @@
-"""The contract of a draw of a reward code: how many operations it takes, and draws during marks and deletes."""
+"""The contract of a draw of a reward code: also draws during marks and deletes."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from typing import Any
 
 import pytest
 
-from emulator.callers import Caller, Role
-from emulator.clock import Clock
-from emulator.engines.engine import Engine
-from emulator.errors import BadRequest
+from emulator.core.callers import Caller, Role
+from emulator.core.clock import DAY, Clock
+from emulator.core.errors import BadRequest
+from emulator.core.keys import Key
 from emulator.features.codes.rules import GrantBody, NamesBody
 from emulator.features.codes.service import CodeSets
-from emulator.features.identity.directory import Directory
-from engines.shorthand import LoopPasses
+from emulator.features.directory import Directory
+from emulator.storage.engine import Engine
+from engines.shorthand import purged
 
 BACKEND = Caller("client", Role.BACKEND, None, None, "A-backend")
 VIEWERS = {
@@ -25,19 +26,8 @@ VIEWERS = {
 }
 
 
-class Counted:
-    """A shape of an engine that notes the names of the operations it is called for."""
-
-    def __init__(self, shape: Any, calls: list[str]) -> None:
-        self._shape, self._calls = shape, calls
-
-    def __getattr__(self, name: str) -> Any:
-        self._calls.append(name)
-        return getattr(self._shape, name)
-
-
 class Overtaken:
-    """The documents of an engine; another node does something right before the first operation of one name."""
+    """A shape of an engine; another node does something right before the first operation of one name."""
 
     def __init__(self, shape: Any, operation: str, meanwhile: Callable[[], Awaitable[None]]) -> None:
         self._shape, self._operation, self._meanwhile = shape, operation, meanwhile
@@ -63,17 +53,19 @@ class NoPolls:
             yield page
 
 
-def code_sets(engine: Engine, calls: list[str]) -> CodeSets:
-    return wired(engine.documents, Counted(engine.pools, calls), Counted(engine.rosters, calls), calls)
+def code_sets(engine: Engine) -> CodeSets:
+    return wired(engine.documents, engine.pools, engine.rosters)
 
 
-def overtaken(engine: Engine, operation: str, meanwhile: Callable[[], Awaitable[None]]) -> CodeSets:
-    return wired(Overtaken(engine.documents, operation, meanwhile), engine.pools, engine.rosters, [])
+def overtaken(engine: Engine, shape: str, operation: str, meanwhile: Callable[[], Awaitable[None]]) -> CodeSets:
+    shapes: dict[str, Any] = {"pools": engine.pools, "rosters": engine.rosters}
+    shapes[shape] = Overtaken(shapes[shape], operation, meanwhile)
+    return wired(engine.documents, **shapes)
 
 
-def wired(documents: Any, pools: Any, rosters: Any, calls: list[str]) -> CodeSets:
-    clock, counted = Clock(), Counted(documents, calls)
-    return CodeSets(pools, rosters, counted, clock, NoPolls(), Directory(counted, clock))  # type: ignore[arg-type]
+def wired(documents: Any, pools: Any, rosters: Any, clock: Clock | None = None) -> CodeSets:
+    clock = clock or Clock()
+    return CodeSets(pools, rosters, clock, NoPolls(), Directory(documents, clock))  # type: ignore[arg-type]
 
 
 async def put(sets: CodeSets, *codes: str, index: int = 0) -> None:
@@ -90,34 +82,8 @@ async def mark(sets: CodeSets, *users: str, prize: int = 0) -> None:
 
 
 class DrawsContract:
-    @pytest.mark.parametrize("viewer", VIEWERS.values(), ids=VIEWERS)
-    async def test_a_draw_of_a_code_takes_three_operations(self, engine: Engine, viewer: Caller) -> None:
-        calls: list[str] = []
-        sets = code_sets(engine, calls)
-        await put(sets, "a", "b")
-        await mark(sets, "5")
-
-        for code, held in (("a", ("a",)), (None, ("a",))):
-            calls.clear()
-            assert (code, held) == await sets.redeem(viewer, 0)
-            assert ["read", "listing", "draw"] == calls
-
-    async def test_the_event_loop_runs_while_uploaded_codes_are_compared(self, engine: Engine) -> None:
-        calls: list[str] = []
-        sets = code_sets(engine, calls)
-        async with sets.new_upload(BACKEND) as upload:
-            for start in range(0, 30_000, 5_000):
-                await upload.add(0, start, [f"code {number}" for number in range(start, start + 5_000)])
-            await upload.add(0, 30_000, ["code 0"])
-            calls.clear()
-            async with LoopPasses() as passes:
-                with pytest.raises(BadRequest, match=r"codes\[0\]\[0\] and codes\[0\]\[30000\]"):
-                    await sets.define(upload, NamesBody(["hats"]), 1)
-
-        assert passes.count > calls.count("items") > 3
-
     async def test_a_mark_counts_until_the_sets_are_deleted(self, engine: Engine) -> None:
-        sets, (viewer, other) = code_sets(engine, []), VIEWERS.values()
+        sets, (viewer, other) = code_sets(engine), VIEWERS.values()
         await put(sets, "a", "b")
 
         assert (None, ()) == await sets.redeem(viewer, 0)
@@ -131,21 +97,58 @@ class DrawsContract:
         await mark(sets, "5")
         assert ("c", ("a", "c")) == await sets.redeem(viewer, 0)
 
-    async def test_a_mark_keeps_the_marks_of_a_set_that_another_node_has_just_added(self, engine: Engine) -> None:
-        other_node, (viewer, _) = code_sets(engine, []), VIEWERS.values()
+    @pytest.mark.parametrize("operation", ["listing", "add_members", "annotate"])
+    async def test_a_mark_keeps_the_marks_of_a_set_that_another_node_has_just_added(
+        self, engine: Engine, operation: str
+    ) -> None:
+        other_node, (viewer, _) = code_sets(engine), VIEWERS.values()
 
         async def add_set() -> None:
             await put(other_node, "b", index=1)
             await mark(other_node, "5", prize=1)
 
-        node = overtaken(engine, "update", add_set)
+        node = overtaken(engine, "rosters", operation, add_set)
         await put(other_node, "a")
         await mark(node, "6")
 
         assert [0, 1] == await node.eligibility(viewer)
 
+    @pytest.mark.parametrize("operation", ["add_members", "annotate"])
+    async def test_a_mark_lives_as_long_as_a_set_that_another_node_has_just_renewed(
+        self, engine: Engine, operation: str
+    ) -> None:
+        clock = Clock()
+        other_node = wired(engine.documents, engine.pools, engine.rosters, clock=clock)
+
+        async def renew_set() -> None:
+            clock.advance(10 * DAY)
+            await put(other_node, "b")
+
+        node = overtaken(engine, "rosters", operation, renew_set)
+        await put(other_node, "a")
+        await mark(node, "5")
+        clock.advance(89 * DAY)
+        await purged(engine, now=clock.now())
+
+        assert [1] == await other_node.eligibility(VIEWERS["with a shared id"])
+
+    async def test_an_upload_extends_all_marks_of_living_sets_and_deletes_the_others(self, engine: Engine) -> None:
+        clock, viewer = Clock(), VIEWERS["with a shared id"]
+        sets = wired(engine.documents, engine.pools, engine.rosters, clock=clock)
+        await put(sets, "a", index=0)
+        await put(sets, "b", index=1)
+        for number in range(120):
+            await mark(sets, "5", prize=number % 2)
+        for index in (0, 0):
+            clock.advance(60 * DAY)
+            await put(sets, "c", index=index)
+
+        assert [1] == await sets.eligibility(viewer)
+        rosters = [roster async for page in engine.rosters.all(Key("marked", "client", ""), now=0) for roster in page]
+        assert 60 == len(rosters)
+
     async def test_a_delete_leaves_no_record_of_marks(self, engine: Engine) -> None:
-        sets = code_sets(engine, [])
+        sets = code_sets(engine)
         await put(sets, "a")
         await mark(sets, "5")
         await sets.clear(BACKEND)
@@ -154,7 +157,7 @@ class DrawsContract:
         assert [] == [record for page in pages for record in page if record[0].kind in ("marks", "marked")]
 
     async def test_a_delete_keeps_the_marks_of_a_set_that_another_node_has_just_added(self, engine: Engine) -> None:
-        other_node, (viewer, _) = code_sets(engine, []), VIEWERS.values()
+        other_node, (viewer, _) = code_sets(engine), VIEWERS.values()
 
         async def add_set() -> None:
             await put(other_node, "b")
@@ -162,13 +165,13 @@ class DrawsContract:
 
         await put(other_node, "a")
         await mark(other_node, "6")
-        node = overtaken(engine, "update", add_set)
+        node = overtaken(engine, "rosters", "drop", add_set)
         assert [0] == await node.clear(BACKEND)
 
         assert [1] == await node.eligibility(viewer)
 
     async def test_draws_during_marks_and_deletes_hand_out_what_was_granted(self, engine: Engine) -> None:
-        sets, (viewer, _) = code_sets(engine, []), VIEWERS.values()
+        sets, (viewer, _) = code_sets(engine), VIEWERS.values()
         order, drawn = random.Random(1), list[str]()
         for each in range(20):
             await put(sets, f"{each}a", f"{each}b", f"{each}c")

@@ -6,9 +6,23 @@ import asyncio
 
 import pytest
 
-from emulator.engines.engine import Engine
-from emulator.engines.shapes import NEVER, CastRequest, Item, Key, ListedBallot, ListedLog, Terms
-from engines.shorthand import END, EVERYWHERE, MANY, NOW, ODD, LoopPasses, all_of, append, cast, items, key, latest
+from emulator.core.keys import NEVER, Key
+from emulator.storage.engine import Engine
+from emulator.storage.shapes import CastRequest, Item, ListedBallot, ListedLog, Terms
+from engines.shorthand import (
+    END,
+    EVERYWHERE,
+    MANY,
+    NOW,
+    ODD,
+    all_of,
+    append,
+    cast,
+    items,
+    key,
+    latest,
+    purged,
+)
 
 
 async def ballots(engine: Engine, group: Key = EVERYWHERE, *, now: int = NOW, limit: int = 999) -> list[Key]:
@@ -41,11 +55,6 @@ class LogsContract:
             await append(engine, value)
 
         assert [item.value for item in await items(engine)] == [b"3", b"2", b"1"]
-
-    async def test_an_absent_log_reads_as_empty(self, engine: Engine) -> None:
-        assert await latest(engine) == 0
-        assert await items(engine) == []
-        assert await items(engine, EVERYWHERE) == []
 
     async def test_a_log_stores_any_bytes(self, engine: Engine) -> None:
         values = [b"", b"\x00", b"\xff", "🎲".encode()]
@@ -107,15 +116,6 @@ class LogsContract:
         assert [item.value for item in seen] == [b"old"] * 2300
         assert [item.value for item in seen_everywhere] == [b"old"] * 2301
 
-    async def test_the_event_loop_runs_between_pages(self, engine: Engine) -> None:
-        await asyncio.gather(*(append(engine, b"1") for _ in range(2300)))
-
-        span = await engine.logs.read(key(), now=NOW)
-        async with LoopPasses() as passes:
-            pages = [page async for page in span.pages]
-
-        assert passes.count >= len(pages)
-
     async def test_logs_of_all_channels_are_read_as_one_in_order(self, engine: Engine) -> None:
         for number in range(30):
             await append(engine, b"%d" % number, key(channel=f"p{number % 3}"), now=NOW + number // 4)
@@ -136,7 +136,7 @@ class LogsContract:
 
     async def test_a_log_can_be_appended_to_after_all_its_entries_expired(self, engine: Engine) -> None:
         await append(engine, b"1", expires_at=END)
-        await engine.purge(now=END)
+        await purged(engine, now=END)
         await append(engine, b"2", now=END, expires_at=NEVER)
 
         assert [Item(END, b"2")] == await items(engine, now=END)
@@ -224,7 +224,7 @@ class LogsContract:
         for _ in range(2):  # before and after the purge
             assert [key("c")] == await ballots(engine, now=END) == await logs(engine, now=END)
             assert [key("c")] == await ballots(engine, now=END, limit=1) == await logs(engine, now=END, limit=1)
-            await engine.purge(now=END)
+            await purged(engine, now=END)
         assert [] == await ballots(engine, now=END + 1) == await logs(engine, now=END + 1)
 
     async def test_a_record_that_starts_again_is_listed_once(self, engine: Engine) -> None:
@@ -232,7 +232,7 @@ class LogsContract:
         await fill(engine, [key()], expires_at=END + 1)
         await cast(engine, "U1", "3", now=END + 1, expires_at=END + 9)
         await append(engine, b"2", now=END + 1, expires_at=END + 9)
-        await engine.purge(now=END + 1)
+        await purged(engine, now=END + 1)
 
         assert [key()] == await ballots(engine, now=END + 1) == await logs(engine, now=END + 1)
 
@@ -246,17 +246,3 @@ class LogsContract:
             assert each in await ballots(engine, each)
             after = await engine.ballots.listing(EVERYWHERE, now=NOW, limit=999, after=each)
             assert each not in [listed.key for listed in after]
-
-    async def test_a_reset_leaves_nothing_to_list(self, engine: Engine) -> None:
-        await fill(engine, SORTED)
-        await engine.reset()
-
-        assert [] == await ballots(engine) == await logs(engine)
-
-    async def test_the_event_loop_runs_while_records_are_listed(self, engine: Engine) -> None:
-        await fill(engine, [key(f"{number:03}") for number in range(120)])
-
-        async with LoopPasses() as passes:
-            assert 120 == len(await ballots(engine)) == len(await logs(engine))
-
-        assert passes.count >= 3

@@ -8,25 +8,25 @@ from typing import Any
 
 import pytest
 
-from emulator.callers import Caller, Role
-from emulator.changes import Changes, Commits
-from emulator.clock import Clock
-from emulator.config.settings import Settings
-from emulator.engines.engine import Engine
-from emulator.engines.records import Record
-from emulator.engines.shapes import Key
-from emulator.errors import EngineError, Unavailable
+from emulator.core.callers import Caller, Role
+from emulator.core.changes import Changes, Commits
+from emulator.core.clock import Clock
+from emulator.core.config.settings import Settings
+from emulator.core.errors import EngineError, Unavailable
+from emulator.core.keys import Key
+from emulator.core.parity import Lapses
 from emulator.features.codes import service as codes
 from emulator.features.codes.rules import GrantBody, NamesBody
-from emulator.features.identity.directory import Directory
+from emulator.features.directory import Directory
+from emulator.features.id_quota import IdQuota
 from emulator.features.stores.rules import CHANNEL_STATE
 from emulator.features.stores.service import Stores
 from emulator.features.votes.definitions import PollConfig
 from emulator.features.votes.service import Polls
-from emulator.hints import NO_HINTS
-from emulator.limits.id_quota import IdQuota
-from emulator.parity.lapses import Lapses
+from emulator.storage.engine import Engine
+from emulator.storage.records import Record
 from engines.contract_draws import BACKEND, VIEWERS, Overtaken, code_sets, put
+from support.signing import NO_HINTS
 
 WRITERS = {
     "with an opaque id": Caller("client", Role.VIEWER, "7", "5", "Uopaque"),
@@ -91,7 +91,7 @@ class OvertakenContract:
         self, engine: Engine, monkeypatch: pytest.MonkeyPatch, batches_before: int
     ) -> None:
         monkeypatch.setattr(codes, "_MIN_WRITTEN", 1)
-        sets = code_sets(engine, [])
+        sets = code_sets(engine)
 
         async def put_during_a_reset() -> None:
             async with sets.new_upload(BACKEND) as upload:
@@ -108,7 +108,7 @@ class OvertakenContract:
         assert [] == [page async for page in engine.dump(now=Clock().now()) if page]
 
     async def test_a_mark_that_a_load_overtakes_is_refused_whole(self, engine: Engine) -> None:
-        sets, (viewer, _) = code_sets(engine, []), VIEWERS.values()
+        sets, (viewer, _) = code_sets(engine), VIEWERS.values()
         await put(sets, "a")
         before = [page async for page in engine.dump(now=Clock().now())]
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from emulator.engines.engine import Engine
-from emulator.engines.pools import Count, Holding, Stock
-from emulator.engines.shapes import NEVER, Key
+from emulator.core.keys import NEVER, Key
+from emulator.storage.engine import Engine
+from emulator.storage.pools import Count, Holding, Stock
 from engines.pool_shorthand import assign, draw, draws, drop, fill, held, source, stocked
 from engines.shorthand import END, EVERYWHERE, NOW, ODD, key
 
@@ -17,27 +17,7 @@ P, Q, R = key("p"), key("q"), key("r")
 X, Y, Z = source("x"), source("y"), source("z")
 
 
-P, Q, R = key("p"), key("q"), key("r")
-X, Y, Z = source("x"), source("y"), source("z")
-
-
 class PoolsContract:
-    async def test_items_are_handed_out_in_list_order(self, engine: Engine) -> None:
-        await fill(engine, ["b", "a"])
-        await fill(engine, ["d", "c"])
-        await assign(engine)
-
-        assert [await draw(engine, str(n)) for n in range(6)] == ["b", "a", "d", "c", None, None]
-
-    async def test_a_list_filled_in_uneven_steps_keeps_its_order(self, engine: Engine) -> None:
-        items = [f"code {number}" for number in range(1500)]
-        for start, end in ((0, 1), (1, 128), (128, 257), (257, 257), (257, 1257), (1257, 1500)):
-            await fill(engine, items[start:end])
-        await assign(engine)
-
-        assert items == [await draw(engine, most=9999) for _ in items]
-        assert await draw(engine, most=9999) is None
-
     async def test_a_list_is_read_in_parts_from_any_position(self, engine: Engine) -> None:
         items = [f"code {number}" for number in range(5000)]
         for start, end in ((0, 1), (1, 128), (128, 257), (257, 1257), (1257, 5000)):
@@ -77,37 +57,6 @@ class PoolsContract:
         await assign(engine)
 
         assert await draws(engine, 5) == ["a"]
-
-    async def test_a_repeated_item_is_handed_out_once(self, engine: Engine) -> None:
-        await fill(engine, ["a", "a", "b", "a", "c", "b"])
-        await assign(engine)
-
-        assert await draws(engine, 9) == ["a", "b", "c"]
-
-    async def test_an_absent_or_unfilled_pool_is_empty(self, engine: Engine) -> None:
-        assert await draw(engine) is None
-
-        await assign(engine)
-
-        assert await draw(engine) is None
-        assert await held(engine) is None
-        assert await drop(engine) == 0
-
-    async def test_a_user_gets_no_more_than_the_limit(self, engine: Engine) -> None:
-        await stocked(engine, "abcdefgh")
-
-        assert [await draw(engine, most=most) for most in (0, -1, 1, 1, 2, 2, 3)] == [
-            None,
-            None,
-            "a",
-            None,
-            "b",
-            None,
-            "c",
-        ]
-        assert await draw(engine, "U2") == "d"
-        assert await held(engine) == Holding(("a", "b", "c"), 3)
-        assert await held(engine, "U2") == Holding(("d",), 1)
 
     async def test_the_note_of_a_pool_limits_each_draw(self, engine: Engine) -> None:
         notes: list[bytes] = []
@@ -223,14 +172,6 @@ class PoolsContract:
             with pytest.raises(ValueError, match="channel"):
                 await operation
 
-    async def test_stocks_are_the_lists_of_live_pools(self, engine: Engine) -> None:
-        await assign(engine, {P: X}, note=b"\x00one")
-        await assign(engine, {Q: Y}, note=b"", expires_at=END + 1)
-
-        assert {P: Stock(X, b"\x00one"), Q: Stock(Y, b"")} == await engine.pools.stocks([P, Q, R], now=END - 1)
-        assert {Q: Stock(Y, b"")} == await engine.pools.stocks([P, Q, R], now=END)
-        assert {} == await engine.pools.stocks([], now=NOW)
-
     async def test_counts_are_the_progress_of_live_pools(self, engine: Engine) -> None:
         await fill(engine, "abc", X)
         await fill(engine, "za", Y)
@@ -303,87 +244,3 @@ class PoolsContract:
 
         assert done == (removed_by == "nothing")
         assert (change if done else {}) == await engine.pools.stocks([P, Q], now=now)
-
-    async def test_handed_out_items_stay_when_the_list_is_replaced(self, engine: Engine) -> None:
-        await fill(engine, "abcd", X)
-        await fill(engine, "xbaydcz", Y)
-        await assign(engine, {P: X})
-        assert await draws(engine, 3, P) == ["a", "b", "c"]
-
-        await assign(engine, {P: Y})
-
-        assert await held(engine, "0", P) == Holding(("a",), 1)
-        assert [await draw(engine, "0", P, most=most) for most in (1, 2)] == [None, "x"]
-        assert await held(engine, "0", P) == Holding(("a", "x"), 2)
-        assert await draws(engine, 9, P, name="V") == ["y", "d", "z"]
-        assert await drop(engine, P) == 7
-
-    async def test_a_replaced_list_is_deleted(self, engine: Engine) -> None:
-        await fill(engine, "abc", X)
-        await assign(engine, {P: X})
-        await assign(engine, {P: Y})
-        await assign(engine, {P: X})
-
-        assert await draw(engine, "U1", P) is None
-
-        await assign(engine, {P: Y})
-        await fill(engine, "d", X)
-        await assign(engine, {P: X})
-
-        assert await draws(engine, 3, P) == ["d"]
-
-    async def test_assigning_the_same_list_keeps_the_position(self, engine: Engine) -> None:
-        await fill(engine, "abc", X)
-        await assign(engine, {P: X}, note=b"1")
-        assert await draws(engine, 1, P) == ["a"]
-
-        await assign(engine, {P: X}, note=b"2", expires_at=END + 1)
-
-        assert {P: Stock(X, b"2")} == await engine.pools.stocks([P], now=END)
-        assert await draws(engine, 9, P, now=END, name="V") == ["b", "c"]
-
-    async def test_a_used_list_can_be_neither_filled_nor_assigned_elsewhere(self, engine: Engine) -> None:
-        await fill(engine, "ab", X)
-        await assign(engine, {P: X})
-        await assign(engine, {R: Z})
-        for refused in (
-            fill(engine, "c", X),
-            fill(engine, "c", Z),
-            assign(engine, {Q: X}),
-            assign(engine, {R: Y, Q: X}),
-        ):
-            with pytest.raises(ValueError, match="list"):
-                await refused
-        with pytest.raises(ValueError, match="list"):
-            await assign(engine, {Q: Y, key("s"): Y})
-
-        assert {P: Stock(X, b""), R: Stock(Z, b"")} == await engine.pools.stocks([P, Q, R, key("s")], now=NOW)
-        assert await draws(engine, 5, P) == ["a", "b"]
-
-    async def test_the_list_of_a_dropped_or_expired_pool_can_be_filled_again(self, engine: Engine) -> None:
-        for pool, of, now in ((P, X, NOW), (Q, Y, END)):
-            await fill(engine, "abc", of)
-            await assign(engine, {pool: of})
-            if pool == P:
-                await drop(engine, pool)
-            await fill(engine, pool.name, of, now=now, expires_at=NEVER)
-            other = pool._replace(user="other")
-            await assign(engine, {other: of}, now=now, expires_at=NEVER)
-
-            assert await draws(engine, 3, other, now=now) == [pool.name]
-
-    async def test_a_list_lives_until_its_own_expiry_unless_a_pool_uses_it(self, engine: Engine) -> None:
-        for of, now in ((X, END - 1), (Y, END)):
-            await fill(engine, "a", of, expires_at=NOW + 1)
-            await fill(engine, "b", of, expires_at=END)
-            await assign(engine, {P._replace(user=of.name): of}, now=now, expires_at=END + 9)
-
-        assert await draws(engine, 3, P._replace(user="x"), now=END + 8) == ["a", "b"]
-        assert await draws(engine, 3, P._replace(user="y"), now=END + 8) == []
-
-    async def test_an_expired_list_starts_empty(self, engine: Engine) -> None:
-        await fill(engine, "abc", X, expires_at=END)
-        await fill(engine, "d", X, now=END, expires_at=END + 9)
-        await assign(engine, {P: X}, now=END, expires_at=END + 9)
-
-        assert await draws(engine, 3, P, now=END) == ["d"]

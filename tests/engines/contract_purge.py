@@ -7,11 +7,26 @@ from collections.abc import Awaitable, Callable, Mapping
 
 import pytest
 
-from emulator.engines.engine import Engine
-from emulator.engines.records import ListRecord
-from emulator.engines.shapes import NEVER, CastRequest, Expired, Terms
-from engines.pool_shorthand import add_members, assign, draw, fill, held, listing, source
-from engines.shorthand import END, NOW, Open, append, cast, choice_of, counts, entries, items, key, latest, read, write
+from emulator.core.keys import NEVER, Expired
+from emulator.storage.engine import Engine
+from emulator.storage.records import ListRecord
+from emulator.storage.shapes import CastRequest, Terms
+from engines.pool_shorthand import add_members, assign, fill, listing, source
+from engines.shorthand import (
+    NOW,
+    Open,
+    append,
+    cast,
+    choice_of,
+    counts,
+    entries,
+    items,
+    key,
+    latest,
+    purged,
+    read,
+    write,
+)
 
 NAMES = ("early", "late", "never")
 ENDS = {"early": NOW + 10, "late": NOW + 20, "never": NEVER}
@@ -127,27 +142,15 @@ KINDS: Mapping[str, tuple[Write, IsAlive]] = {
 
 class PurgeContract:
     async def test_a_purge_does_not_change_any_result(self, engine: Engine) -> None:
-        for purged in (NOW, NOW + 9, NOW + 10, NOW + 15, NOW + 20, NOW + 9999):
+        for at in (NOW, NOW + 9, NOW + 10, NOW + 15, NOW + 20, NOW + 9999):
             await engine.reset()
             await fill_shapes(engine)
-            before = [await read_all(engine, now) for now in (purged, purged + 5, NOW + 20)]
+            before = [await read_all(engine, now) for now in (at, at + 5, NOW + 20)]
 
-            await engine.purge(now=purged)
+            await purged(engine, now=at)
             await engine.tidy()
 
-            assert before == [await read_all(engine, now) for now in (purged, purged + 5, NOW + 20)]
-
-    async def test_a_purge_does_not_change_later_casts(self, engine: Engine) -> None:
-        await fill_shapes(engine)
-        await engine.purge(now=NOW + 10)
-        await engine.tidy()
-
-        early, late = [
-            await cast(engine, "U1", "b", key(name, channel="x"), now=NOW + 10) for name in ("early", "late")
-        ]
-
-        assert (early.previous, early.tally.counts) == (None, (("b", 1),))
-        assert (late.previous, late.tally.counts) == ("a", (("a", 1), ("b", 1)))
+            assert before == [await read_all(engine, now) for now in (at, at + 5, NOW + 20)]
 
     async def test_a_purge_reports_expirations_in_order(self, engine: Engine) -> None:
         await write(engine, b"1", key("document"), expires_at=NOW + 3)
@@ -161,12 +164,12 @@ class PurgeContract:
             Expired(key("defined"), NOW + 2),
             Expired(key("document"), NOW + 3),
             Expired(key("log"), NOW + 4),
-        ] == await engine.purge(now=NOW + 4)
+        ] == await purged(engine, now=NOW + 4)
 
     async def test_each_expiry_is_reported_once(self, engine: Engine) -> None:
         await fill_shapes(engine)
 
-        first, again, rest = [await engine.purge(now=now) for now in (NOW + 15, NOW + 15, NOW + 20)]
+        first, again, rest = [await purged(engine, now=now) for now in (NOW + 15, NOW + 15, NOW + 20)]
 
         assert (len(first), again, len(rest)) == (12, [], 8)
 
@@ -174,14 +177,15 @@ class PurgeContract:
         for end in (3, 5, 4, 9):
             await append(engine, b"1", now=NOW + end, expires_at=NOW + 10 + end)
 
-        assert [Expired(key(), NOW + 15)] == await engine.purge(now=NOW + 16)
-        assert [Expired(key(), NOW + 19)] == await engine.purge(now=NOW + 19)
+        assert [Expired(key(), NOW + 15)] == await purged(engine, now=NOW + 16)
+        assert [Expired(key(), NOW + 19)] == await purged(engine, now=NOW + 19)
 
-    async def test_a_long_log_is_reported_once(self, engine: Engine) -> None:
+    async def test_the_last_report_of_a_long_log_is_of_its_newest_entry(self, engine: Engine) -> None:
         for number in range(1200):
             await append(engine, b"1", now=NOW + number, expires_at=NOW + 2000 + number)
 
-        assert [Expired(key(), NOW + 3199)] == await engine.purge(now=NOW + 9999)
+        reported = [each async for page in engine.purge(now=NOW + 9999) for each in page]
+        assert (Expired(key(), NOW + 3199), {key()}) == (reported[-1], {each.key for each in reported})
         assert await items(engine) == []
 
     async def test_dropped_records_are_not_reported(self, engine: Engine) -> None:
@@ -192,58 +196,20 @@ class PurgeContract:
             await engine.ballots.drop(key(name, channel=None, user="d"), now=NOW)
 
         logs = [key(name, channel=channel) for name in NAMES for channel in "xy"]
-        assert sorted(logs) == sorted(one.key for one in await engine.purge(now=NOW + 99))
+        assert sorted(logs) == sorted(one.key for one in await purged(engine, now=NOW + 99))
 
     async def test_records_before_a_reset_are_not_reported(self, engine: Engine) -> None:
         await fill_shapes(engine)
         await engine.reset()
 
-        assert await engine.purge(now=NOW + 99) == []
-
-    async def test_an_expiry_is_reported_after_a_replacement(self, engine: Engine) -> None:
-        """So the report does not depend on a purge in between."""
-        await write(engine, b"1", key("document"), expires_at=NOW + 1)
-        await cast(engine, "U1", "a", key("ballot"), expires_at=NOW + 2)
-        await engine.ballots.define(key("defined"), b"", Terms(), now=NOW, expires_at=NOW + 3)
-        await write(engine, b"2", key("document"), now=NOW + 5, expires_at=END)
-        await cast(engine, "U1", "a", key("ballot"), now=NOW + 5, expires_at=END)
-        await engine.ballots.define(key("defined"), b"", Terms(), now=NOW + 5, expires_at=END)
-
-        assert [
-            Expired(key("document"), NOW + 1),
-            Expired(key("ballot"), NOW + 2),
-            Expired(key("defined"), NOW + 3),
-        ] == await engine.purge(now=NOW + 5)
-        assert await engine.purge(now=NOW + 5) == []
-
-    async def test_an_expiry_is_reported_after_a_drop(self, engine: Engine) -> None:
-        await write(engine, b"1", key("document"), expires_at=NOW + 1)
-        await cast(engine, "U1", "a", key("ballot"), expires_at=NOW + 2)
-        await engine.documents.drop([key("document")], now=NOW + 1)
-        await engine.ballots.drop(key("ballot"), now=NOW + 2)
-
-        assert [Expired(key("document"), NOW + 1), Expired(key("ballot"), NOW + 2)] == await engine.purge(now=NOW + 2)
+        assert await purged(engine, now=NOW + 99) == []
 
     async def test_a_purge_affects_its_own_namespace_only(self, engine: Engine, open: Open) -> None:
         async with open(namespace="other") as other:
             await fill_shapes(other)
 
-            assert await engine.purge(now=NOW + 99) == []
-            assert len(await other.purge(now=NOW + 99)) == 18
-
-    async def test_a_purge_of_nothing_reports_nothing(self, engine: Engine) -> None:
-        assert await engine.purge(now=NOW) == []
-
-    @pytest.mark.parametrize("kind", KINDS)
-    async def test_a_write_under_a_clock_set_back_shortens_no_expiry(self, engine: Engine, kind: str) -> None:
-        change, is_alive = KINDS[kind]
-        await change(engine, NOW, NOW + LIFETIME)
-        await change(engine, NOW - 8 * DAY, NOW - DAY)
-
-        await engine.purge(now=NOW + LIFETIME - 1)
-
-        assert await is_alive(engine, NOW + LIFETIME - 1)
-        assert not await is_alive(engine, NOW + LIFETIME)
+            assert await purged(engine, now=NOW + 99) == []
+            assert len(await purged(other, now=NOW + 99)) == 18
 
     @pytest.mark.parametrize("kind", KINDS)
     async def test_a_record_lives_as_long_as_its_latest_expiry(self, engine: Engine, kind: str) -> None:
@@ -260,26 +226,8 @@ class PurgeContract:
                 end = now + steps.choice((DAY, LIFETIME, LIFETIME, 14 * DAY))
                 await change(engine, now, end)
                 latest = max(latest, end)
+            await purged(engine, now=latest - 1)
             assert (await is_alive(engine, latest - 1), await is_alive(engine, latest)) == (True, False), seed
-
-    async def test_a_pool_and_what_it_handed_out_live_as_long_as_its_list(self, engine: Engine) -> None:
-        await fill(engine, ["a"], expires_at=NOW + 20)
-        await assign(engine, expires_at=NOW + 5)
-        await draw(engine)
-
-        for now, lives in ((NOW + 19, True), (NOW + 20, False)):
-            await engine.purge(now=now)
-            assert lives == bool(await engine.pools.stocks([key()], now=now)), now
-            assert lives == (await held(engine, now=now) is not None), now
-
-    async def test_a_pool_with_another_list_ends_no_earlier(self, engine: Engine) -> None:
-        await assign(engine, expires_at=NOW + 20)
-        await assign(engine, {key(): source("other")}, expires_at=NOW + 5)
-
-        await engine.purge(now=NOW + 19)
-
-        assert {key(): (source("other"), b"")} == await engine.pools.stocks([key()], now=NOW + 19)
-        assert {} == await engine.pools.stocks([key()], now=NOW + 20)
 
     async def test_a_write_may_let_a_document_end_earlier(self, engine: Engine) -> None:
         await write(engine, b"1", expires_at=NEVER)

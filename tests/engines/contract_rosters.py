@@ -6,10 +6,11 @@ import asyncio
 
 import pytest
 
-from emulator.engines.engine import Engine
-from emulator.engines.shapes import NEVER
-from engines.pool_shorthand import add_members, listing
-from engines.shorthand import END, EVERYWHERE, NOW, ODD, Open, key
+from emulator.core.keys import NEVER
+from emulator.storage.engine import Engine
+from emulator.storage.pools import Listed
+from engines.pool_shorthand import add_members, all_rosters, annotate, listing
+from engines.shorthand import END, EVERYWHERE, NOW, ODD, Open, key, purged
 
 A, B, C = key("a"), key("b"), key("c")
 
@@ -26,26 +27,11 @@ class RostersContract:
         assert await listing(engine, "absent") == set()
         assert await listing(engine) == set()
 
-    async def test_an_absent_or_empty_roster_has_no_members(self, engine: Engine) -> None:
-        assert await listing(engine, "x", "") == set()
-
-        await add_members(engine, [], A)
-
-        assert await listing(engine, "x", "") == set()
-
     async def test_members_add_up_without_duplicates(self, engine: Engine) -> None:
         for names in (["x", "x"], ["x", "y"], []):
             await add_members(engine, names, A)
 
         assert [await listing(engine, name) for name in "xy"] == [{"a"}, {"a"}]
-
-    async def test_adding_members_returns_how_many_are_new(self, engine: Engine) -> None:
-        many = [f"{number}" for number in range(2500)]
-
-        added = [await add_members(engine, names, A) for names in (["x", "y", "x"], ["y", "z"], [], many, many)]
-
-        assert added == [2, 1, 0, 2500, 0]
-        assert await add_members(engine, ["x"], B) == 1
 
     async def test_a_listing_tells_the_members_apart(self, engine: Engine) -> None:
         await add_members(engine, ["x", "y"], A)
@@ -54,7 +40,7 @@ class RostersContract:
 
         found = await engine.rosters.listing(key(""), ["z", "y", "absent", "x"], now=NOW + 1)
 
-        assert found == {"x": {"a"}, "y": {"a", "b"}}
+        assert found == [Listed("a", b"", ["y", "x"]), Listed("b", b"", ["y"])]
 
     async def test_a_listing_omits_rosters_with_another_kind_owner_channel_or_user(self, engine: Engine) -> None:
         others = [A._replace(kind="s"), A._replace(owner="o"), A._replace(channel="p"), A._replace(user="h")]
@@ -88,21 +74,6 @@ class RostersContract:
             {"a", "b"} if number % 100 < 10 else {"a"} for number, _ in enumerate(names)
         ]
 
-    async def test_a_roster_is_alive_until_just_before_its_expiry(self, engine: Engine) -> None:
-        await add_members(engine, ["x"], A, expires_at=END)
-        await add_members(engine, ["x"], B, expires_at=END + 1)
-
-        assert [await listing(engine, "x", now=now) for now in (END - 1, END, END + 1)] == [{"a", "b"}, {"b"}, set()]
-
-    async def test_adding_members_extends_the_life_of_the_whole_roster(self, engine: Engine) -> None:
-        await add_members(engine, ["x"], A, expires_at=END)
-        await add_members(engine, ["y"], A, expires_at=END + 9)
-        await add_members(engine, ["x"], B, expires_at=END)
-        await add_members(engine, [], B, expires_at=END - 9)
-
-        assert await listing(engine, "x", now=END - 1) == {"a", "b"}
-        assert await listing(engine, "x", now=END + 8) == {"a"}
-
     async def test_an_expired_roster_starts_empty(self, engine: Engine) -> None:
         await add_members(engine, ["x"], A, expires_at=END)
         await add_members(engine, ["y"], A, now=END, expires_at=NEVER)
@@ -126,7 +97,7 @@ class RostersContract:
         await engine.rosters.drop([B], now=NOW)
 
         for _ in range(2):
-            assert await engine.purge(now=END) == []
+            assert await purged(engine, now=END) == []
             await engine.tidy()
 
             assert await listing(engine, names[7], now=END) == {"c"}
@@ -158,7 +129,7 @@ class RostersContract:
             return_exceptions=True,
         )
 
-        assert [int, *[UnicodeEncodeError] * 3, int] == [type(each) for each in done]
+        assert [None, *[UnicodeEncodeError] * 3, None] == [each if each is None else type(each) for each in done]
         assert [await listing(engine, name) for name in "xyz"] == [{"a"}, set(), {"a"}]
 
     async def test_rosters_refuse_all_channels(self, engine: Engine) -> None:
@@ -169,3 +140,58 @@ class RostersContract:
         ):
             with pytest.raises(ValueError, match="channel"):
                 await operation
+
+    async def test_a_note_moves_its_roster_to_the_end_of_the_group(self, engine: Engine) -> None:
+        for roster in (A, B, C):
+            await add_members(engine, ["x"], roster)
+
+        noted = [await annotate(engine, note, roster) for note, roster in ((b"1", B), (b"\x00|%", A), (b"2", B))]
+
+        assert noted == [True, True, True]
+        found = await engine.rosters.listing(key(""), ["x"], now=NOW)
+        assert found == [Listed("c", b"", ["x"]), Listed("a", b"\x00|%", ["x"]), Listed("b", b"2", ["x"])]
+
+    async def test_an_absent_or_expired_roster_gets_no_note(self, engine: Engine) -> None:
+        await add_members(engine, ["x"], A, expires_at=END)
+        await add_members(engine, ["x"], B)
+        await engine.rosters.drop([B], now=NOW)
+
+        noted = [await annotate(engine, b"1", each, now=END, expires_at=NEVER) for each in (A, B, C)]
+
+        assert noted == [False, False, False]
+        assert [] == await engine.rosters.listing(key(""), ["x"], now=END)
+
+    async def test_a_note_extends_the_life_of_its_roster(self, engine: Engine) -> None:
+        for end, roster in ((END, A), (END + 9, B)):
+            await add_members(engine, ["x"], roster, expires_at=end)
+        await annotate(engine, b"1", A, expires_at=END + 1)
+        await annotate(engine, b"2", B, expires_at=END)
+
+        assert [await listing(engine, "x", now=now) for now in (END, END + 1)] == [{"a", "b"}, {"b"}]
+
+    async def test_all_rosters_of_a_group_are_found_with_their_notes(self, engine: Engine) -> None:
+        for number, odd in enumerate(ODD):
+            await add_members(engine, ["x"], key(odd), expires_at=END + number % 2)
+            await annotate(engine, odd.encode(), key(odd))
+        await add_members(engine, ["x"], key("other", channel="p"))
+        many = {f"name {number}": b"" for number in range(250)}
+        await asyncio.gather(*(add_members(engine, [], key(name, owner="o")) for name in many))
+
+        assert await all_rosters(engine, key("")) == {odd: odd.encode() for odd in ODD}
+        assert await all_rosters(engine, key(""), now=END) == {odd: odd.encode() for odd in ODD[1::2]}
+        assert await all_rosters(engine, key("", owner="o")) == many
+
+    async def test_a_removed_roster_leaves_nothing_at_its_members(self, engine: Engine) -> None:
+        names = [f"name {number}" for number in range(600)]
+        for roster in (A, B, C):
+            await add_members(engine, names, roster)
+        await annotate(engine, b"1", B)
+        await engine.rosters.drop([A, C], now=NOW)
+        await engine.tidy()
+
+        assert [Listed("b", b"1", names)] == await engine.rosters.listing(key(""), names, now=NOW)
+        await engine.rosters.drop([B], now=NOW)
+        await engine.tidy()
+        assert [] == await engine.rosters.listing(key(""), names, now=NOW)
+        await add_members(engine, names[:1], B)
+        assert [Listed("b", b"", names[:1])] == await engine.rosters.listing(key(""), names, now=NOW)

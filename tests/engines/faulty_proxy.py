@@ -26,9 +26,8 @@ class FaultyProxy:
         self.refused = 0
         """Connections that were reset right after they were accepted."""
         self._flowing = asyncio.Event()
-        """Cleared while new connections forward nothing; each connection keeps the event of its start."""
+        """Cleared while nothing is forwarded."""
         self._flowing.set()
-        self._events = {self._flowing}
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
 
@@ -47,18 +46,9 @@ class FaultyProxy:
         """Return the proxy's address as a Redis URL."""
         return f"redis://127.0.0.1:{self.port}/0"
 
-    @property
-    def connections(self) -> int:
-        """How many connections are open, including those that one side has closed."""
-        return len(self._ends) // 2
-
     def swallow(self) -> None:
         """Forward nothing, as if all packets were lost; neither side sees an error."""
         self._do(self._swallow)
-
-    def delay(self) -> None:
-        """Forward nothing on the current connections until `restore`; later ones work."""
-        self._do(self._delay)
 
     def reset(self) -> None:
         """Reset all connections, and every new one."""
@@ -78,12 +68,6 @@ class FaultyProxy:
     async def _swallow(self) -> None:
         self._flowing.clear()
 
-    async def _delay(self) -> None:
-        self._flowing.clear()
-        self._flowing = asyncio.Event()
-        self._flowing.set()
-        self._events.add(self._flowing)
-
     async def _reset_all(self) -> None:
         self._is_refusing = True
         for end in self._ends:
@@ -91,8 +75,7 @@ class FaultyProxy:
 
     async def _restore(self) -> None:
         self._is_refusing = False
-        for each in self._events:
-            each.set()
+        self._flowing.set()
 
     async def _listen(self) -> None:
         self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
@@ -106,7 +89,6 @@ class FaultyProxy:
         await asyncio.gather(*others, return_exceptions=True)
 
     async def _accept(self, from_node: StreamReader, to_node: StreamWriter) -> None:
-        flowing = self._flowing
         ends = {to_node}
         try:
             if self._is_refusing:
@@ -116,7 +98,7 @@ class FaultyProxy:
             from_server, to_server = await asyncio.open_connection("127.0.0.1", self._to)
             ends.add(to_server)
             self._ends |= ends
-            await asyncio.gather(_forward(from_node, to_server, flowing), _forward(from_server, to_node, flowing))
+            await asyncio.gather(self._forward(from_node, to_server), self._forward(from_server, to_node))
         except OSError:
             _reset(to_node)  # there is no server
         finally:
@@ -124,14 +106,13 @@ class FaultyProxy:
             for end in ends:
                 end.close()
 
-
-async def _forward(source: StreamReader, sink: StreamWriter, flowing: asyncio.Event) -> None:
-    with suppress(OSError):
-        while data := await source.read(65_536):
-            await flowing.wait()
-            sink.write(data)
-            await sink.drain()
-    sink.close()
+    async def _forward(self, source: StreamReader, sink: StreamWriter) -> None:
+        with suppress(OSError):
+            while data := await source.read(65_536):
+                await self._flowing.wait()
+                sink.write(data)
+                await sink.drain()
+        sink.close()
 
 
 def _reset(end: StreamWriter) -> None:

@@ -8,10 +8,11 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from emulator.engines.engine import Engine
-from emulator.engines.pools import Stock
-from emulator.engines.shapes import NEVER, CastRequest, Key, Terms
-from engines.shorthand import NOW, keep
+from emulator.core.keys import NEVER, Key
+from emulator.storage.engine import Engine
+from emulator.storage.pools import Stock
+from emulator.storage.shapes import CastRequest, Terms
+from engines.shorthand import NOW, keep, purged
 
 USERS, CHOICES = ("A", "ü:1", ""), ("z", "x", "y", "")
 ONE = Key("k", "e", "n", "")
@@ -61,6 +62,14 @@ def _of_pools(keys: st.SearchStrategy[Key]) -> tuple[st.SearchStrategy[Any], ...
     )
 
 
+def _of_rosters(keys: st.SearchStrategy[Any]) -> tuple[st.SearchStrategy[Any], ...]:
+    return (
+        st.tuples(st.just("add"), keys, st.lists(st.sampled_from(USERS), max_size=3)),
+        st.tuples(st.just("annotate"), keys, st.sampled_from([b"", b"\0|n"])),
+        st.tuples(st.just("drop roster"), keys, st.none()),
+    )
+
+
 _PURGE = st.tuples(st.just("purge"), st.none(), st.none())
 _FEW = st.sampled_from([ONE, ONE, ONE._replace(name="o|%")])
 _KEPT = OF_USERS.map(lambda key: key._replace(kind="kept"))
@@ -76,14 +85,16 @@ HISTORIES = _histories(
     *_OF_DOCUMENTS,
     st.tuples(st.just("append"), KEYS, st.sampled_from([b"", b"\0", b"v"])),
     *_of_pools(KEYS),
-    st.tuples(st.just("add"), KEYS, st.lists(st.sampled_from(USERS), max_size=3)),
-    st.tuples(st.just("drop roster"), KEYS, st.none()),
+    *_of_rosters(KEYS),
     _PURGE,
 )
 """Each operation with the ms that the clock moves before it, and the ms that what it writes lives."""
 OF_ONE_SHAPE = {
     "ballots": _histories(*_OF_BALLOTS, _PURGE, st.tuples(st.just("tally"), KEYS, st.sampled_from(USERS))),
     "pools": _histories(*_of_pools(_FEW), _PURGE, st.tuples(st.just("counts"), _FEW, st.sampled_from(USERS))),
+    "rosters": _histories(
+        *_of_rosters(_FEW), _PURGE, st.tuples(st.just("list"), _FEW, st.lists(st.sampled_from(USERS), unique=True))
+    ),
     "documents": _histories(
         *_OF_DOCUMENTS,
         _PURGE,
@@ -138,10 +149,14 @@ async def run(engine: Engine, what: str, key: Any, value: Any, now: int, end: in
             return await engine.pools.discard([key], now=now)
         case "add":
             return await engine.rosters.add_members(key, value, now=now, expires_at=end)
+        case "annotate":
+            return await engine.rosters.annotate(key, value, now=now, expires_at=end)
+        case "list":
+            return await engine.rosters.listing(key, value, now=now)
         case "drop roster":
             return await engine.rosters.drop([key], now=now)
         case "purge":
-            return await engine.purge(now=now)
+            return await purged(engine, now=now)
     with suppress(ValueError):  # another pool uses the list
         if what == "fill":
             await engine.pools.fill(key, value, now=now, expires_at=end)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 
-from emulator.engines.engine import Engine
-from emulator.engines.pools import Holding, Stock
-from emulator.engines.shapes import Key
+from emulator.core.keys import Key
+from emulator.storage.engine import Engine
+from emulator.storage.pools import Holding, Stock
 from engines.shorthand import END, NOW, key
 
 
@@ -66,11 +66,20 @@ async def drop(engine: Engine, pool: Key | None = None, *, now: int = NOW) -> in
 
 async def add_members(
     engine: Engine, members: Sequence[str], roster: Key | None = None, *, now: int = NOW, expires_at: int = END
-) -> int:
-    return await engine.rosters.add_members(roster or key(), members, now=now, expires_at=expires_at)
+) -> None:
+    await engine.rosters.add_members(roster or key(), members, now=now, expires_at=expires_at)
 
 
 async def listing(engine: Engine, *members: str, beside: Key | None = None, now: int = NOW) -> set[str]:
     """Return the rosters of any of the members."""
-    found = await engine.rosters.listing(beside or key(""), members, now=now)
-    return {name for names in found.values() for name in names}
+    return {found.name for found in await engine.rosters.listing(beside or key(""), members, now=now)}
+
+
+async def annotate(
+    engine: Engine, note: bytes, roster: Key | None = None, *, now: int = NOW, expires_at: int = END
+) -> bool:
+    return await engine.rosters.annotate(roster or key(), note, now=now, expires_at=expires_at)
+
+
+async def all_rosters(engine: Engine, group: Key, *, now: int = NOW) -> dict[str, bytes]:
+    return {name: note async for page in engine.rosters.all(group, now=now) for name, note in page.items()}

@@ -17,7 +17,7 @@ import pytest
 import redis
 from redis.crc import REDIS_CLUSTER_HASH_SLOTS, key_slot
 
-from emulator.engines.redis.keys import namespace_key
+from emulator.storage.redis.keys import namespace_key
 
 SECONDS = 10.0
 
@@ -105,8 +105,6 @@ def free_port() -> int:
 FAILED_AFTER = 1_000
 """Milliseconds without a response after which the other nodes replace one."""
 _SECONDS = 20.0
-_BATCH = 5
-"""Keys to move with one command."""
 
 
 class ClusterNode(RedisServer):
@@ -166,25 +164,14 @@ class RedisCluster:
         return next(node for node in self.primaries if node is not owner)
 
     @contextmanager
-    def moving(self, namespace: str, to: ClusterNode) -> Iterator[Callable[[], int]]:
-        """Move the slot of a namespace as `redis-cli --cluster reshard` does.
-
-        Inside the block the slot is on its way, without its keys: the function moves some and returns how many. At the
-        end the rest follow, and the move is complete.
-        """
+    def moving(self, namespace: str, to: ClusterNode) -> Iterator[None]:
+        """Move the slot of a namespace as `redis-cli --cluster reshard` does; its keys move at the end of the block."""
         owner, slot = self.owner(namespace), key_slot(namespace_key(namespace))
-
-        def move_some() -> int:
-            keys = owner.run("CLUSTER", "GETKEYSINSLOT", slot, _BATCH)
-            if keys:
-                owner.run("MIGRATE", "127.0.0.1", to.port, "", 0, 10_000, "KEYS", *keys)
-            return len(keys)
-
         to.run("CLUSTER", "SETSLOT", slot, "IMPORTING", owner.id())
         owner.run("CLUSTER", "SETSLOT", slot, "MIGRATING", to.id())
-        yield move_some
-        while move_some():
-            pass
+        yield
+        keys = owner.run("CLUSTER", "GETKEYSINSLOT", slot, 1_000)
+        owner.run("MIGRATE", "127.0.0.1", to.port, "", 0, 10_000, "KEYS", *keys)
         for node in (to, owner, *self.primaries):
             node.run("CLUSTER", "SETSLOT", slot, "NODE", to.id())
 

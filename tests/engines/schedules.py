@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from emulator.engines.engine import Engine
-from emulator.engines.records import (
+from emulator.core.errors import EngineError
+from emulator.storage.engine import Engine
+from emulator.storage.records import (
     BallotRecord,
     DocumentRecord,
     EntryRecord,
@@ -27,10 +28,9 @@ from emulator.engines.records import (
     Record,
     RosterRecord,
 )
-from emulator.engines.shapes import CastRequest, Terms
-from emulator.errors import EngineError
+from emulator.storage.shapes import CastRequest, Terms
 from engines.pool_shorthand import add_members, assign, draw, fill, source, stocked
-from engines.shorthand import END, MANY, NOW, Open, all_of, append, keep, key, write
+from engines.shorthand import END, MANY, NOW, Open, all_of, append, keep, key, purged, write
 
 WRITERS, DISTURBANCES = 10, 6
 LEAST, MOST = 8, 60
@@ -146,7 +146,7 @@ class Schedule:
     async def _purge(self) -> None:
         await asyncio.gather(*(write(self._engine, b"1", key(f"soon {n}"), expires_at=SOON) for n in range(3)))
         await append(self._engine, b"1", key("soon"), expires_at=SOON)
-        await self._engine.purge(now=_PURGED)
+        await purged(self._engine, now=_PURGED)
 
     async def _reset(self) -> None:
         await self._replacing(self._engine.reset())
@@ -313,9 +313,6 @@ _SHAPES: Mapping[str, Callable[[Engine, str, int], Awaitable[tuple[object, ...] 
 _REMOVALS = frozenset(shape for shape in _SHAPES if shape.startswith(("dropped", "discarded")))
 
 
-KEPT = 300
-
-
 class AcknowledgedContract:
     schedules = 12
     """How many are generated; their seeds count from 0."""
@@ -324,22 +321,6 @@ class AcknowledgedContract:
     def disturbances(self, engine: Engine) -> Mapping[str, Disturbance]:
         """What may run during writes only on this engine."""
         return {}
-
-    async def test_documents_kept_during_a_purge_stay(self, engine: Engine) -> None:
-        keys = [key(f"{number}") for number in range(KEPT)]
-
-        async def write(writer: int) -> None:
-            for one in keys[writer::10]:
-                await keep(engine, {one: b"1"}, replace=False)
-
-        async def purge() -> None:
-            while not done.done():
-                await engine.purge(now=NOW)
-
-        done = asyncio.gather(*(write(writer) for writer in range(10)))
-        await asyncio.gather(done, purge())
-
-        assert [] == sorted(set(keys) - set(await engine.documents.read(keys, now=NOW)))
 
     @pytest.mark.slow
     async def test_no_schedule_loses_an_acknowledged_write(

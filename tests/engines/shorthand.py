@@ -7,9 +7,10 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Self, TypeVar
 
-from emulator.engines.engine import Engine
-from emulator.engines.shapes import BallotEntry, Cast, CastRequest, Item, Key, Terms
-from emulator.errors import EngineError
+from emulator.core.errors import EngineError
+from emulator.core.keys import NEVER, Expired, Key
+from emulator.storage.engine import Engine
+from emulator.storage.shapes import BallotEntry, Cast, CastRequest, Item, Terms
 
 NOW = 1_700_000_000_000
 END = NOW + 60_000
@@ -56,6 +57,11 @@ async def all_of(pages: AsyncIterator[Sequence[T]]) -> list[T]:
     return [one async for page in pages for one in page]
 
 
+async def purged(engine: Engine, *, now: int) -> list[Expired]:
+    """Purge, and return what was reported, earliest first."""
+    return sorted(await all_of(engine.purge(now=now)), key=lambda one: (one.at, one.key))
+
+
 async def cast(
     engine: Engine,
     voter: str,
@@ -89,9 +95,11 @@ async def write(engine: Engine, value: bytes, at: Key | None = None, *, now: int
     await engine.documents.update([where], lambda _: {where: value}, now=now, expires_at=expires_at)
 
 
-async def keep(engine: Engine, documents: Mapping[Key, bytes], *, replace: bool) -> Mapping[Key, bytes]:
+async def keep(
+    engine: Engine, documents: Mapping[Key, bytes], *, replace: bool, now: int = NOW, expires_at: int = NEVER
+) -> Mapping[Key, bytes]:
     """Keep documents, and wait until they are on disk; return those that stay as they were."""
-    kept = await engine.documents.keep(documents, replace=replace)
+    kept = await engine.documents.keep(documents, replace=replace, now=now, expires_at=expires_at)
     if kept.saved is not None:
         await kept.saved
     return kept.found

@@ -12,15 +12,17 @@ from functools import partial
 from typing import Any, TypeVar
 
 import pytest
+import redis
 from hypothesis import given, settings
 
-from emulator.clock import system_now
-from emulator.config.settings import Settings
-from emulator.engines.engine import Engine
-from emulator.engines.opening import open_engine, open_medium
-from emulator.engines.redis import ballots as redis_ballots
-from emulator.engines.shapes import NEVER, CastRequest, Key
-from emulator.opening import open_app
+from emulator.core.clock import system_now
+from emulator.core.config.settings import Settings
+from emulator.core.keys import NEVER, Key
+from emulator.process.opening import open_app
+from emulator.storage.engine import Engine
+from emulator.storage.opening import open_engine, open_medium
+from emulator.storage.pools import Listed
+from emulator.storage.shapes import CastRequest
 from engines.contract import EngineContract
 from engines.contract_dump import dumped, load
 from engines.contract_entries import VOTERS
@@ -28,7 +30,22 @@ from engines.contract_entries import fill as cast_many
 from engines.contract_property import SHARED
 from engines.histories import HISTORIES, History, replay
 from engines.pool_shorthand import add_members, draw, held, stocked
-from engines.shorthand import END, EVERYWHERE, NOW, Open, append, cast, counts, entries, items, keep, key, read, write
+from engines.shorthand import (
+    END,
+    EVERYWHERE,
+    NOW,
+    Open,
+    append,
+    cast,
+    counts,
+    entries,
+    items,
+    keep,
+    key,
+    purged,
+    read,
+    write,
+)
 from support.examples import examples
 from support.service import CLIENT_ID, live_server
 from support.socket_client import SocketClient, linked_game, request_pin
@@ -143,12 +160,7 @@ async def test_each_cast_of_a_batch_returns_the_counts_at_its_time(engine: Engin
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("max_age", [redis_ballots.MAX_AGE, 0])
-async def test_tallies_stay_right_while_two_engines_cast_by_turns(
-    engine: Engine, second: Engine, monkeypatch: pytest.MonkeyPatch, max_age: float
-) -> None:
-    """Each engine keeps the counts and asks for the changes of the other; sometimes there are too many to ask for."""
-    monkeypatch.setattr(redis_ballots, "MAX_AGE", max_age)
+async def test_tallies_stay_right_while_two_engines_cast_by_turns(engine: Engine, second: Engine) -> None:
     chance, now = random.Random(1), NOW
     for _ in range(40):
         one = chance.choice([engine, second])
@@ -229,7 +241,7 @@ async def test_records_that_never_expire_are_alive_at_any_time(engine: Engine) -
     await append(engine, b"1", expires_at=NEVER)
     await cast(engine, "U1", "a", expires_at=NEVER)
 
-    assert [] == await engine.purge(now=NEVER - 1)
+    assert [] == await purged(engine, now=NEVER - 1)
     assert [b"1"] == [item.value for item in await items(engine, EVERYWHERE, now=NEVER - 1)]
     assert [("a", 1)] == await counts(engine, EVERYWHERE, now=NEVER - 1)
 
@@ -240,7 +252,7 @@ async def test_a_call_may_have_more_arguments_than_the_lua_stack_holds(engine: E
     await add_members(engine, many, key("roster"))
 
     assert ["0", "1"] == [await draw(engine, user) for user in "ab"]
-    assert {"19999": {"roster"}} == await engine.rosters.listing(key(""), ["19999"], now=NOW)
+    assert [Listed("roster", b"", many)] == await engine.rosters.listing(key(""), many, now=NOW)
 
 
 # Services
@@ -317,3 +329,20 @@ async def test_the_namespaces_with_data_are_listed(redis_url: str) -> None:
 
         await two.drop()
         assert ["b{|%}"] == await medium.namespaces()
+
+
+async def test_tidying_removes_the_members_of_removed_rosters(redis_database: redis.Redis, engine: Engine) -> None:
+    names = [f"{number}" for number in range(2_000)]
+    for roster in ("gone", "kept", "expired"):
+        await add_members(
+            engine, names if roster != "kept" else names[:9], key(roster), expires_at=END + (roster == "kept")
+        )
+    await engine.rosters.drop([key("gone")], now=NOW)
+    await purged(engine, now=END)
+    await engine.tidy()
+
+    (members,) = [name for name in redis_database.scan_iter(count=1000) if b":qu:" in name]
+    assert 9 == redis_database.hlen(members)
+    assert {17} == {len(ids) for ids in redis_database.hvals(members)}
+    await engine.rosters.drop([key("kept")], now=END)
+    assert not [name for name in redis_database.scan_iter(count=1000) if b":q" in name]

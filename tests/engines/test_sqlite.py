@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from emulator.engines.engine import Engine
-from emulator.engines.opening import open_engine, open_medium
-from emulator.engines.shapes import Key, Terms
-from emulator.engines.sqlite import SqliteEngine, documents
-from emulator.errors import EngineError
+from emulator.core.errors import EngineError
+from emulator.core.keys import Key
+from emulator.storage.engine import Engine
+from emulator.storage.opening import open_engine, open_medium
+from emulator.storage.shapes import CastRequest, Terms
+from emulator.storage.sqlite import SqliteEngine
 from engines.contract import EngineContract
 from engines.schedules import Disturbance
-from engines.shorthand import END, EVERYWHERE, NOW, Open, cast, key, write
+from engines.shorthand import END, EVERYWHERE, NOW, Open, all_of, cast, key
 
 
 class TestMemory(EngineContract):
@@ -35,7 +37,7 @@ class TestMemory(EngineContract):
 class TestFile(EngineContract):
     @pytest.fixture
     def open(self, tmp_path: Path) -> Open:
-        """All namespaces share a connection. A second engine of a namespace acts as another process."""
+        """All namespaces share a connection. A second engine of a namespace has one of its own, to read the file."""
         url = f"sqlite://{tmp_path}/data.db"
         medium = open_medium(url)
         first: dict[str, SqliteEngine] = {}
@@ -51,13 +53,9 @@ class TestFile(EngineContract):
         return open
 
     @pytest.fixture
-    async def disturbances(self, engine: Engine, open: Open) -> AsyncIterator[Mapping[str, Disturbance]]:
-        async with open(namespace="main") as second:
-            yield {
-                "failure": partial(fail, engine),
-                "checkpoint": engine._database.checkpoints.copy_log_now,  # type: ignore[attr-defined]
-                "another connection": lambda: write(second, b"1", key("of another connection")),
-            }
+    def disturbances(self, engine: Engine) -> Mapping[str, Disturbance]:
+        copy_log = engine._database.checkpoints.copy_log_now  # type: ignore[attr-defined]
+        return {"failure": partial(fail, engine), "checkpoint": copy_log}
 
 
 async def fail(engine: Engine) -> None:
@@ -72,46 +70,39 @@ async def fail(engine: Engine) -> None:
         await group_commit.write(work)
 
 
-@pytest.mark.parametrize("group", [EVERYWHERE, key()], ids=["all channels", "one channel"])
-async def test_the_work_of_a_listing_does_not_grow_with_the_number_of_ballots(group: Key) -> None:
-    async with open_engine("sqlite://", namespace="main") as engine:
-        steps = [await steps_of_listing(engine, group, ballots) for ballots in (300, 3000)]
+async def work_of(engine: Any, operation: Callable[[], Awaitable[object]]) -> int:
+    """Run an operation; return how many instructions of SQLite it took."""
+    connection, steps = engine._group_commit.connection, 0
 
-    assert steps[1] < 2 * steps[0]
-
-
-async def steps_of_listing(engine: Engine, group: Key, ballots: int) -> int:
-    """The steps of SQLite's virtual machine for a page of 10, once there are this many ballots."""
-    await asyncio.gather(*(cast(engine, "U1", "3", key(f"{number}")) for number in range(ballots)))
-    steps = 0
-
-    def count() -> int:
+    def step() -> int:
         nonlocal steps
         steps += 1
         return 0
 
-    connection = engine._group_commit.connection  # type: ignore[attr-defined]
-    connection.set_progress_handler(count, 1)
-    try:
-        assert 10 == len(await engine.ballots.listing(group, now=NOW, limit=10))
-    finally:
-        connection.set_progress_handler(None, 0)
+    connection.set_progress_handler(step, 1)
+    await operation()
+    connection.set_progress_handler(None, 1)
     return steps
 
 
-async def test_a_document_that_left_the_cache_is_found_before_it_is_written(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(documents, "_MAX_PEEKED", 2)
-    first, *others = [key(f"{number}") for number in range(4)]
-    async with open_engine("sqlite://", namespace="main") as engine:
-        peeked = await asyncio.gather(
-            engine.documents.keep({first: b"kept"}, replace=False),
-            *(engine.documents.peek(each, now=NOW) for each in (*others, first)),
-        )
+@pytest.mark.parametrize("group", [EVERYWHERE, key()], ids=["all channels", "one channel"])
+async def test_the_work_of_a_listing_does_not_grow_with_the_number_of_ballots(group: Key) -> None:
+    async def listing(ballots: int) -> int:
+        async with open_engine("sqlite://", namespace="main") as engine:
+            await asyncio.gather(*(cast(engine, "U1", "3", key(f"{number}")) for number in range(ballots)))
+            return await work_of(engine, lambda: engine.ballots.listing(group, now=NOW, limit=10))
 
-        assert [None, None, None, b"kept"] == peeked[1:]
-        assert b"kept" == await engine.documents.peek(first, now=NOW)
+    assert await listing(3_000) < 2 * await listing(300)
+
+
+async def test_the_work_of_reading_notes_grows_with_their_number_only() -> None:
+    async def notes(voters: int) -> int:
+        async with open_engine("sqlite://", namespace="main") as engine:
+            requests = [CastRequest(f"U{number}", "a", b"note", whole=True) for number in range(voters)]
+            await asyncio.gather(*(engine.ballots.cast(key(), each, now=NOW, expires_at=END) for each in requests))
+            return await work_of(engine, lambda: all_of(engine.ballots.notes(key(), now=NOW, separator=b",")))
+
+    assert await notes(4_000) < 6 * await notes(1_000)
 
 
 async def test_a_definition_that_is_rolled_back_is_never_read() -> None:
@@ -136,9 +127,3 @@ async def test_a_definition_that_is_rolled_back_is_never_read() -> None:
 
         assert isinstance(failure, EngineError)
         assert b"old" == found == await engine.ballots.definition(key(), now=NOW)
-
-
-def test_no_test_of_the_contract_hides_another() -> None:
-    names = [name for part in EngineContract.__bases__ for name in vars(part) if name.startswith("test_")]
-
-    assert len(names) == len(set(names))

@@ -1,37 +1,27 @@
-"""Files: several engines and processes on one, crashes, failed commits, and older formats."""
+"""Files: the write-ahead log, other programs, failed commits, loads while others write, and what is tidied."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
 import shutil
 import sqlite3
-from contextlib import ExitStack, closing, suppress
+from collections.abc import AsyncIterator, Sequence
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
 
-from emulator.engines.opening import open_engine
-from emulator.engines.shapes import NEVER, BallotEntry, CastRequest
-from emulator.engines.sqlite import connection as connection_module
-from emulator.engines.sqlite.schema import VERSION, create_or_raise
-from emulator.errors import EngineError
-from engines.child_process import COUNTER, POLL
-from engines.database_files import go, make_older, opened, process
-from engines.shorthand import NOW, Listener, append, cast, choice_of, counts, entries, items, key, read, write
-
-
-async def test_written_data_is_there_after_reopening_the_file(path: Path) -> None:
-    async with opened(path) as engine:
-        await cast(engine, "U1", "a")
-        await write(engine, b"1")
-        await append(engine, b"2")
-
-    async with opened(path) as engine:
-        assert await counts(engine) == [("a", 1)]
-        assert await read(engine) == b"1"
-        assert [item.value for item in await items(engine)] == [b"2"]
-        assert (await cast(engine, "U1", "b")).previous == "a"
+from emulator.core.errors import EngineError
+from emulator.core.keys import NEVER
+from emulator.storage.opening import open_engine, open_medium
+from emulator.storage.pools import Holding
+from emulator.storage.records import DocumentRecord, Record
+from emulator.storage.sqlite.table_list import TABLES
+from engines.contract_dump import dumped, load
+from engines.database_files import opened
+from engines.pool_shorthand import add_members, assign, draw, draws, drop, fill, held, listing, source, stocked
+from engines.shorthand import END, NOW, LoopPasses, append, cast, choice_of, counts, entries, items, key, purged, read
+from engines.shorthand import write as write_document
 
 
 async def test_writes_reach_the_file_itself_while_it_is_open(path: Path, tmp_path: Path) -> None:
@@ -49,150 +39,59 @@ def _has_ballots(path: Path) -> bool:
     return False
 
 
-async def test_a_read_that_fails_in_sqlite_raises_an_engine_error_and_the_next_one_works(path: Path) -> None:
+async def test_a_write_waits_for_another_program_that_is_writing(path: Path) -> None:
     async with opened(path) as engine:
         with closing(sqlite3.connect(path, isolation_level=None)) as other:
-            other.execute("ALTER TABLE documents RENAME TO moved")
-            with pytest.raises(EngineError, match="no such table: documents"):
-                await read(engine)
-
-            other.execute("ALTER TABLE moved RENAME TO documents")
-            assert await read(engine) is None
-
-
-async def test_two_engines_on_one_file_act_as_one(path: Path) -> None:
-    async with opened(path) as one, opened(path) as two:
-        for number in range(4):
-            await cast((one, two)[number % 2], f"U{number}", "ab"[number // 2])
-
-            assert await counts(one) == await counts(two)
-
-        await asyncio.gather(*(cast(each, f"V{n}", "c") for n in range(50) for each in (one, two)))
-
-        assert (await counts(one))[0] == (await counts(two))[0] == ("c", 50)
-
-        await two.reset()
-
-        assert await counts(one) == []
-        assert (await cast(one, "U1", "b")).tally.counts == (("b", 1),)
-        assert await choice_of(two, "U1") == "b"
-
-
-async def test_a_namespace_that_another_engine_dropped_is_empty_and_usable(path: Path) -> None:
-    async with opened(path) as one:
-        await cast(one, "U1", "a")
-        await write(one, b"1")
-        async with opened(path) as two:
-            await two.drop()
-
-        assert ([], None) == (await counts(one), await read(one))
-        assert (await cast(one, "U2", "b")).tally.counts == (("b", 1),)
-        await one.tidy()
-        async with opened(path) as three:
-            assert await counts(three) == [("b", 1)]
-
-
-async def test_two_processes_on_one_new_file_lose_nothing(path: Path) -> None:
-    times = 400
-    with process("share", path, "x", times) as one, process("share", path, "y", times) as two:
-        go(one, two)
-
-        assert [each.wait() for each in (one, two)] == [0, 0]
-
-    async with opened(path) as engine:
-        tallied = dict(await counts(engine, POLL))
-        found = await entries(engine, POLL)
-        assert await read(engine, COUNTER) == b"%d" % (2 * times)
-        assert len(found) == 3 * times
-        assert tallied == {name: sum(entry.choice == name for entry in found) for name in ("x", "y")}
-        assert all(entry.choice == entry.voter[0] for entry in found if not entry.voter.startswith("both"))
-
-
-async def test_many_processes_can_create_a_file_at_once(path: Path) -> None:
-    with ExitStack() as running:
-        processes = [running.enter_context(process("share", path, str(number), 20)) for number in range(4)]
-        go(*processes)
-
-        assert [each.wait() for each in processes] == [0] * 4
-
-    async with opened(path) as engine:
-        assert await read(engine, COUNTER) == b"80"
-
-
-@pytest.mark.parametrize("count", [1, 150, 350, 600, 900])
-async def test_no_acknowledged_write_is_lost_when_the_process_is_killed(path: Path, count: int) -> None:
-    """SIGKILL comes after `count` acknowledged writes, during the next ones."""
-    with process("acknowledge", path, "U", 50_000) as running:
-        go(running)
-        assert running.stdout
-        acknowledged = [int(running.stdout.readline()) for _ in range(count)]
-        running.kill()
-        running.wait()
-        # The last line may be incomplete.
-        acknowledged += [int(line) for line in running.stdout.read().splitlines(keepends=True) if line.endswith("\n")]
-
-    assert len(acknowledged) < 50_000
-    async with opened(path) as engine:
-        found = await entries(engine, POLL)
-        assert {f"U{number}" for number in acknowledged} <= {entry.voter for entry in found}
-        assert {b"%d" % number for number in acknowledged} <= {item.value for item in await items(engine, POLL)}
-        documents = [COUNTER._replace(user=str(number)) for number in acknowledged]
-        assert len(await engine.documents.read(documents, now=0)) == len(acknowledged)
-        assert sum(count for _, count in await counts(engine, POLL)) == len(found)
-
-
-async def test_a_reading_is_a_snapshot_while_another_engine_casts(path: Path) -> None:
-    voters = [f"U{number}" for number in range(2300)]
-    async with opened(path) as one, opened(path) as two:
-        await asyncio.gather(*(cast(one, voter, "a") for voter in voters))
-        seen: list[str] = []
-
-        async for page in one.ballots.entries(key(), now=NOW):
-            seen += [entry.voter for entry in page]
-            await asyncio.gather(*(cast(two, voter, "b", now=NOW + 1) for voter in voters[::3]))
-
-        assert seen == voters
-
-
-async def test_a_write_waits_for_child_process_that_is_writing(path: Path) -> None:
-    async with opened(path) as engine:
-        other = sqlite3.connect(path, isolation_level=None)
-        other.execute("BEGIN IMMEDIATE")
-        waiting = asyncio.create_task(cast(engine, "U1", "a"))
-        for _ in range(20):
-            await asyncio.sleep(0)
-
-        assert not waiting.done()
-
-        other.execute("COMMIT")
-        other.close()
+            other.execute("BEGIN IMMEDIATE")
+            waiting = asyncio.create_task(cast(engine, "U1", "a"))
+            for _ in range(20):
+                await asyncio.sleep(0)
+            assert not waiting.done()
+            other.execute("COMMIT")
 
         assert (await waiting).refused is None
 
 
-@pytest.mark.parametrize("table", ["items", "tallies"])
-async def test_a_failed_commit_fails_all_its_writes_and_the_engine_recovers(path: Path, table: str) -> None:
-    """A log entry fails at once, a tally at the commit."""
-    async with opened(path) as engine:
+@pytest.mark.parametrize("event", ["INSERT ON items", "INSERT ON tallies", "INSERT ON marks", "INSERT ON handed"])
+async def test_a_failed_commit_fails_all_its_writes_and_the_engine_recovers(path: Path, event: str) -> None:
+    """A log entry and a draw fail at once, with the operations before them; a cast fails at the commit."""
+    async with opened(path) as engine, opened(path, "other") as other:
         await cast(engine, "U0", "a")
+        await stocked(engine, "xyz")
+        assert await draw(engine, "U0") == "x"
         failing = sqlite3.connect(path, isolation_level=None)
-        failing.execute(f"CREATE TRIGGER full BEFORE INSERT ON {table} BEGIN SELECT RAISE(ABORT, 'disk full'); END")
+        failing.execute(f"CREATE TRIGGER full BEFORE {event} BEGIN SELECT RAISE(ABORT, 'disk full'); END")
+        writes = [cast(engine, "U1", "b"), append(engine, b"1"), draw(engine, "U1")]
+        if event == "INSERT ON items":
+            writes = [writes[0], writes[2], writes[1]]
+        *written, found = await asyncio.gather(*writes, counts(engine), return_exceptions=True)
 
-        results = await asyncio.gather(
-            cast(engine, "U1", "b"), append(engine, b"1"), counts(engine), return_exceptions=True
-        )
-
-        assert [type(each) for each in results[:2]] == [EngineError] * 2
-        assert "disk full" in str(results[0])
-        assert results[2] == [("a", 1)]  # a read returns what was committed before
+        assert [EngineError] * 3 == [type(each) for each in written]
+        assert "disk full" in str(written[0])
+        assert found == [("a", 1)]  # a read returns what was committed before
         assert await counts(engine) == [("a", 1)]
-        assert await items(engine) == []
+        assert (await items(engine), await held(engine, "U1"), await counts(other)) == ([], None, [])
 
         failing.execute("DROP TRIGGER full")
         failing.close()
 
-        assert (await cast(engine, "U1", "b")).tally.counts == (("a", 1), ("b", 1))
+        casts = [await cast(engine, voter, "b") for voter in ("U0", "U1")]
+        assert ["a", None] == [each.previous for each in casts]
+        assert casts[-1].tally.counts == (("b", 2),)
         assert len(await entries(engine)) == 2
+        assert await draws(engine, 9, name="V") == ["y", "z"]
+
+
+async def test_a_failed_commit_undoes_the_writes_of_all_namespaces(path: Path) -> None:
+    async with open_medium(f"sqlite://{path}") as medium, medium.engine("one") as one, medium.engine("two") as two:
+        await cast(two, "U1", "a")
+        with closing(sqlite3.connect(path, isolation_level=None)) as failing:
+            failing.execute("CREATE TRIGGER full BEFORE INSERT ON items BEGIN SELECT RAISE(ABORT, 'disk full'); END")
+        done = await asyncio.gather(cast(two, "U1", "b"), append(one, b"1"), return_exceptions=True)
+
+        assert [EngineError, EngineError] == [type(each) for each in done]
+        assert await choice_of(two, "U1") == "a"
+        assert [entry.choice for entry in await entries(two)] == ["a"]
 
 
 @pytest.mark.parametrize("url", ["sqlite://", "sqlite://{path}"])
@@ -216,100 +115,135 @@ async def test_a_rollback_during_a_reading_does_not_affect_it(path: Path, url: s
         assert await counts(engine) == [("a", 1500)]
 
 
-async def test_tidying_deletes_the_rows_of_dropped_reset_or_expired_records(path: Path) -> None:
-    async with opened(path) as engine:
-        for poll in ("dropped", "ended", "reset"):
-            await cast(engine, "U1", "a", at=key(poll), expires_at=NOW + (5 if poll == "ended" else 99))
-        await engine.ballots.drop(key("dropped"), now=NOW)
-        await engine.purge(now=NOW + 5)
-        await engine.reset()
+RECORDS = [DocumentRecord(key(f"{number:03}"), END, b"new") for number in range(500)]
 
+
+class Halfway:
+    """Records whose second page arrives when `proceed` is set."""
+
+    def __init__(self) -> None:
+        self.is_halfway, self.proceed = asyncio.Event(), asyncio.Event()
+
+    async def pages(self) -> AsyncIterator[Sequence[Record]]:
+        yield RECORDS[:250]
+        self.is_halfway.set()
+        await self.proceed.wait()
+        yield RECORDS[250:]
+
+
+async def test_a_load_that_starts_later_wins(path: Path) -> None:
+    halfway = Halfway()
+    async with opened(path) as engine:
+        loading = asyncio.create_task(engine.load(halfway.pages(), replace=True))
+        await halfway.is_halfway.wait()
+        await load(engine, [DocumentRecord(key("other"), END, b"1")])
+        halfway.proceed.set()
+        with pytest.raises(EngineError):
+            await loading
+
+        assert b"1" == await read(engine, key("other"))
+
+
+async def test_casts_in_other_and_in_the_same_namespace_go_on_during_a_load(path: Path) -> None:
+    halfway, medium = Halfway(), open_medium(f"sqlite://{path}")
+    async with medium.engine("main") as engine, medium.engine("other") as other:
+        loading = asyncio.create_task(engine.load(halfway.pages(), replace=True))
+        await halfway.is_halfway.wait()
+
+        await cast(other, "U1", "a")
+        await cast(engine, "U1", "a")
+        assert ([("a", 1)], [("a", 1)]) == (await counts(engine), await counts(other))
+        halfway.proceed.set()
+        await loading
+
+        assert ([], [("a", 1)]) == (await counts(engine), await counts(other))
+        assert RECORDS == await dumped(engine)
+
+
+async def test_a_dump_shows_one_moment_while_writing_goes_on(path: Path) -> None:
+    async with opened(path) as engine:
+        await load(engine, RECORDS)
+        found: list[Record] = []
+
+        async for page in engine.dump(now=NOW):
+            found += page
+            await write_document(engine, b"later", key(f"later {len(found)}"))
+            await write_document(engine, b"later", RECORDS[-1].key)
+
+        assert RECORDS == found
+
+
+async def test_large_lists_and_rosters_do_not_block_the_event_loop(path: Path) -> None:
+    codes, names = [f"code {n:06}" for n in range(200_000)], [f"{n * 7919 % 100_003}" for n in range(100_000)]
+    async with opened(path) as engine:
+        async with LoopPasses() as passes:
+            for start in range(0, len(codes), 10_000):
+                await fill(engine, codes[start : start + 10_000])
+            for start in range(0, len(names), 1000):
+                await add_members(engine, names[start : start + 1000])
+            await assign(engine)
+
+        assert passes.count >= 120
+        assert codes[:3000] == await draws(engine, 3000)
+        assert [await listing(engine, name) for name in (*names[::9999], "absent")] == [{"one"}] * 11 + [set()]
+
+        await fill(engine, codes[2990:], source("next"))
+        await assign(engine, {key(): source("next")})
+        assert codes[3000:3010] == await draws(engine, 10, name="V")
+        assert await drop(engine) == 3010
+        await engine.rosters.drop([key()], now=NOW)
+        async with LoopPasses() as passes:
+            await engine.tidy()
+        assert passes.count >= 100
+
+        assert await held(engine, "7") == Holding((codes[7],), 0)
+        await purged(engine, now=NEVER - 1)
         await engine.tidy()
 
-    with sqlite3.connect(path) as connection:
-        counts_by_table = {
-            table: connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
-            for table in ("ballots", "marks", "tallies", "dead", "dead_spaces")
-        }
-    assert dict.fromkeys(counts_by_table, 0) == counts_by_table
+    assert {"families": 1, "spent": 3010} == rows(path)
 
 
-async def test_a_file_of_format_1_is_migrated_and_keeps_its_data(path: Path) -> None:
+def rows(path: Path) -> dict[str, int]:
+    """Count the rows of each table that belongs to namespaces, without the empty ones."""
+    with closing(sqlite3.connect(path)) as file:
+        names = [*(name for name in TABLES if name != "spaces"), "dead"]
+        counted = {name: file.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in names}
+    return {name: count for name, count in counted.items() if count}
+
+
+async def test_tidying_leaves_no_rows_of_dropped_reset_or_expired_records(path: Path) -> None:
     async with opened(path) as engine:
-        await cast(engine, "U1", "a")
-        await write(engine, b"1")
-        await append(engine, b"2")
-    make_older(path, 1)
+        await fill(engine, "abc")
+        for name in ("dropped", "ended", "reset"):
+            end = NOW + (5 if name == "ended" else 99)
+            await cast(engine, "U1", "a", at=key(name), expires_at=end)
+            await stocked(engine, "abc", key(name))
+            await draw(engine, "U1", key(name))
+            await add_members(engine, ["x"], key(name))
+            await append(engine, b"1", key(name), expires_at=end)
+            await write_document(engine, b"1", key(name), expires_at=end)
+        casting = cast(engine, "U2", "a", at=key("dropped"))  # is not written yet when the ballot is dropped
+        await asyncio.gather(casting, engine.ballots.drop(key("dropped"), now=NOW), engine.tidy())
+        await drop(engine, key("dropped"))
+        await engine.rosters.drop([key("dropped")], now=NOW)
+        await engine.documents.drop([key("dropped")], now=NOW)
+        await purged(engine, now=NOW + 5)
+        await engine.reset()
+        await engine.tidy()
 
-    async with opened(path) as engine, opened(path) as other:
-        assert await counts(engine) == [("a", 1)]
-        assert await read(engine) == b"1"
-        assert [item.value for item in await items(engine)] == [b"2"]
-        assert (await cast(engine, "U1", "b")).previous == "a"
-        listener = Listener(other)
-        await engine.relay.publish(key(), b"3")
-        await listener.has(1)
-
-    with sqlite3.connect(path) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (VERSION,)
-
-
-async def test_several_processes_can_migrate_a_file_at_once(path: Path) -> None:
-    async with opened(path):
-        pass
-    make_older(path, 1)
-
-    with ExitStack() as running:
-        processes = [running.enter_context(process("publish", path, str(number), 5)) for number in range(4)]
-        go(*processes)
-
-        assert [each.wait() for each in processes] == [0] * 4
-
-    with sqlite3.connect(path) as connection:
-        assert connection.execute("SELECT count(*) FROM messages").fetchone() == (20,)
-    assert len(list(path.parent.glob("data.db.format-1-*"))) == 1
+    assert {} == rows(path)
 
 
-async def test_notes_from_before_format_6_are_never_joined(path: Path) -> None:
+async def test_a_roster_dropped_during_tidying_leaves_no_rows(path: Path) -> None:
     async with opened(path) as engine:
-        for voter in ("U1", "U2"):
-            await engine.ballots.cast(key(), CastRequest(voter, "a", b"old", whole=True), now=NOW, expires_at=NEVER)
-    make_older(path, 5)
+        for name in ("first", "second"):
+            for start in range(0, 5000, 1000):
+                await add_members(engine, [f"name {n}" for n in range(start, start + 1000)], key(name))
+        await engine.rosters.drop([key("first")], now=NOW)
+        tidying = asyncio.create_task(engine.tidy())
+        while rows(path)["members"] > 8000:
+            await engine.rosters.drop([], now=NOW)  # a write returns to the event loop
+        await engine.rosters.drop([key("second")], now=NOW)
+        await tidying
 
-    async with opened(path) as engine:
-        await engine.ballots.cast(key(), CastRequest("U2", "b", b"new", whole=True), now=NOW + 1, expires_at=NEVER)
-        some = [page async for page in engine.ballots.notes(key(), now=NOW, separator=b",")]
-        later = [page async for page in engine.ballots.notes(key(), now=NOW, since=NOW + 1, separator=b",")]
-
-        assert some == [[BallotEntry("U1", "a", 1, NOW, b"old"), BallotEntry("U2", "b", 1, NOW + 1, b"new")]]
-        assert later == [b"new"]
-
-
-@pytest.mark.parametrize("raised_by_the_other", [True, False])
-async def test_an_engine_waits_while_another_process_upgrades_the_format(
-    path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, raised_by_the_other: bool
-) -> None:
-    async with opened(path):
-        pass
-    make_older(path, VERSION - 1)
-    monkeypatch.setattr(connection_module, "PAUSES", ())
-    monkeypatch.setattr(connection_module, "_RAISE_PAUSE", 0)
-    logged = asyncio.Event()
-    monkeypatch.setattr(caplog.handler, "handle", lambda record: logged.set() or caplog.handler.emit(record))
-    other = sqlite3.connect(path, isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
-
-    with caplog.at_level(logging.INFO, "emulator.engines"):
-        opening = asyncio.create_task(opened(path).__aenter__())
-        await asyncio.wait_for(logged.wait(), 10)
-        if raised_by_the_other:
-            create_or_raise(other, VERSION - 1, "")
-            other.execute("COMMIT")
-        other.close()
-        engine = await opening
-        await engine.__aexit__()
-
-    assert 1 == caplog.text.count("waiting for another process, which raises its format")
-    assert raised_by_the_other == (f"raised from format {VERSION - 1}" not in caplog.text)
-    with closing(sqlite3.connect(path)) as connection:
-        assert (VERSION,) == connection.execute("PRAGMA user_version").fetchone()
+    assert {} == rows(path)

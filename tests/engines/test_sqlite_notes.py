@@ -11,10 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from emulator.engines.engine import Engine
-from emulator.engines.opening import open_engine
-from emulator.engines.shapes import BallotEntry, CastRequest, Terms
-from emulator.engines.sqlite import entries as readings
+from emulator.storage.engine import Engine
+from emulator.storage.opening import open_engine
+from emulator.storage.shapes import BallotEntry, CastRequest, Terms
+from emulator.storage.sqlite import entries as readings
 from engines.shorthand import END, NOW, all_of, key
 from support.examples import examples
 
@@ -72,12 +72,3 @@ def holds(page: bytes | Sequence[BallotEntry], left: Iterator[BallotEntry]) -> b
     notes = page.split(b",")
     entries = list(islice(left, len(notes)))
     return notes == [entry.note for entry in entries if entry.times == 1 and entry.note.endswith(WHOLE)]
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("statement", ["_JOINED_LATER", "_SCANNED"])
-def test_a_planted_difference_is_found(monkeypatch: pytest.MonkeyPatch, statement: str) -> None:
-    monkeypatch.setattr(readings, statement, getattr(readings, statement).replace("min(whole)", "1"))
-
-    with pytest.raises((AssertionError, ExceptionGroup)):
-        test_joined_notes_equal_the_notes_of_the_entries()

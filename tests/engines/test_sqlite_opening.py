@@ -1,26 +1,24 @@
-"""Opening files: paths, files that are refused, and corruption found at the start."""
+"""Opening files: paths, files that are refused, modes, and what the first opening after a kill removes (ruling A5)."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-import random
+import shutil
 import sqlite3
 import stat
-from collections.abc import Iterator
-from importlib.metadata import version
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from emulator.engines.engine import Upgrades
-from emulator.engines.opening import open_engine
-from emulator.engines.sqlite import SqliteEngine, corruption
-from emulator.engines.sqlite.corruption import marker_path
-from emulator.engines.sqlite.files.copying import timestamp
-from emulator.engines.sqlite.files.verification import facts_of_file
-from emulator.engines.sqlite.schema import VERSION
-from emulator.errors import EngineError
+from emulator.core.errors import EngineError
+from emulator.storage.opening import open_engine
+from emulator.storage.records import Record
+from emulator.storage.sqlite import SqliteEngine
+from emulator.storage.sqlite.schema import VERSION
+from engines.contract_dump import dumped, fill_all
 from engines.database_files import opened
 from engines.shorthand import cast
 
@@ -36,20 +34,10 @@ def use(url: str | Path, casts: int = 1) -> None:
     asyncio.run(work())
 
 
-async def test_a_file_of_the_current_format_opens_without_upgrades(path: Path) -> None:
-    for _ in range(2):
-        async with open_engine(f"sqlite://{path}", namespace="main", upgrades=Upgrades(allowed=False)) as engine:
-            await engine.check()
-
-
-def test_a_file_names_the_version_that_wrote_it(path: Path) -> None:
-    use(path)
-
-    assert version("extcli") == facts_of_file(str(path)).version
-
-
-def test_the_names_of_files_have_the_time_in_utc() -> None:
-    assert "20261122T222306Z" == timestamp(1_795_386_186_999)
+def change(path: Path, *statements: str) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as file:
+        for statement in statements:
+            file.execute(statement)
 
 
 def test_a_missing_directory_is_reported(tmp_path: Path) -> None:
@@ -62,70 +50,43 @@ def test_a_directory_is_refused(tmp_path: Path) -> None:
         use(tmp_path)
 
 
-def test_a_file_that_is_not_a_database_stays_unchanged(path: Path) -> None:
+def diary(path: Path) -> None:
     path.write_bytes(b"Dear diary, " * 500)
 
-    with pytest.raises(EngineError, match=r"^cannot open .*/data.db: file is not a database$"):
-        use(path)
 
-    assert path.read_bytes() == b"Dear diary, " * 500
+def other_program(path: Path) -> None:
+    change(path, "CREATE TABLE diary (day)")
 
 
-def test_the_database_of_another_program_stays_unchanged(path: Path) -> None:
-    other = sqlite3.connect(path)
-    other.execute("CREATE TABLE diary (day)")
-    other.close()
-    before = path.read_bytes()
+def other_program_of_format_1(path: Path) -> None:
+    change(path, "CREATE TABLE diary (day)", "PRAGMA user_version = 1")
 
-    with pytest.raises(EngineError, match=r"^cannot open .*/data.db: .*another program$"):
-        use(path)
 
-    assert path.read_bytes() == before
+def newer_format(path: Path) -> None:
+    use(path)
+    change(path, f"PRAGMA user_version = {VERSION + 1}", "PRAGMA application_id = 0x45020301")
+
+
+def no_format(path: Path) -> None:
+    use(path)
+    change(path, "PRAGMA user_version = 0")
 
 
 @pytest.mark.parametrize(
-    ("loss", "missing"),
+    ("make", "reason"),
     [
-        ("DROP TABLE spaces", "spaces"),
-        ("DROP INDEX ballots_by_key", "ballots_by_key"),
-        ("DELETE FROM numbers", "the row of numbers"),
+        (diary, "file is not a database$"),
+        (other_program, "it is the database of another program$"),
+        (other_program_of_format_1, "it is the database of another program$"),
+        (newer_format, rf"its data has format {VERSION + 1}, and this version reads format {VERSION}; .*\(2\.3\.1\)"),
+        (no_format, rf"its data has format 0, and this version reads format {VERSION}; use the extcli that wrote it"),
     ],
 )
-def test_a_partly_recovered_file_stays_unchanged(path: Path, loss: str, missing: str) -> None:
-    use(path)
-    file = sqlite3.connect(path)
-    file.execute(loss)
-    file.commit()
-    file.close()
+def test_an_unusable_file_is_refused_and_stays_unchanged(path: Path, make, reason: str) -> None:  # type: ignore[no-untyped-def]
+    make(path)
     before = path.read_bytes()
 
-    message = rf"^cannot open .*/data.db: it is an incomplete extcli database: {missing} is missing; was it"
-    with pytest.raises(EngineError, match=message):
-        use(path)
-
-    assert path.read_bytes() == before
-
-
-def test_a_file_of_a_newer_format_is_refused(path: Path) -> None:
-    use(path)
-    newer = sqlite3.connect(path)
-    newer.execute("PRAGMA user_version = 99")
-    newer.close()
-
-    with pytest.raises(EngineError, match=r"^cannot open .*/data.db: .*newer version.*99.*$"):
-        use(path)
-
-
-@pytest.mark.parametrize("version", range(VERSION))
-def test_a_file_whose_format_number_was_lowered_stays_unchanged(path: Path, version: int) -> None:
-    use(path)
-    lowered = sqlite3.connect(path)
-    lowered.execute(f"PRAGMA user_version = {version}")
-    lowered.close()
-    before = path.read_bytes()
-
-    message = rf"^cannot open .*/data.db: its user_version is {version}, but its tables are of format {VERSION}; was"
-    with pytest.raises(EngineError, match=message):
+    with pytest.raises(EngineError, match=f"^cannot open {path}: {reason}"):
         use(path)
 
     assert path.read_bytes() == before
@@ -139,88 +100,14 @@ def test_an_empty_file_becomes_a_database(path: Path) -> None:
     assert path.stat().st_size
 
 
-def test_a_corrupt_file_raises_an_engine_error(path: Path) -> None:
+def test_a_corrupt_file_raises_an_error_of_one_line(path: Path) -> None:
     use(path, casts=2000)
     with path.open("r+b") as file:
         file.seek(4096)
         file.write(os.urandom(path.stat().st_size - 4096))
 
-    with pytest.raises(EngineError):
+    with pytest.raises(EngineError, match=rf"^cannot open {path}: [^\n]*$"):
         use(path)
-
-
-def test_a_marked_file_opens_again_after_it_was_restored(path: Path) -> None:
-    use(path, casts=2000)
-    whole = path.read_bytes()
-    path.write_bytes(whole[: len(whole) // 2] + os.urandom(1024) + whole[len(whole) // 2 + 1024 :])
-    Path(marker_path(str(path))).write_text("malformed")
-
-    with pytest.raises(EngineError, match=r"^cannot open [^\n]*/data.db: it is corrupt [^\n]*$"):
-        use(path)
-
-    path.write_bytes(whole)
-    use(path)
-
-    assert not Path(marker_path(str(path))).exists()
-
-
-@pytest.mark.parametrize("is_marked", [False, True])
-def test_corruption_anywhere_gives_at_most_one_line(path: Path, is_marked: bool) -> None:
-    use(path, casts=500)
-    whole, chance = path.read_bytes(), random.Random(4)
-    errors = []
-    for _ in range(40):
-        at = chance.choice([chance.randrange(4096), chance.randrange(len(whole) - 64)])
-        path.write_bytes(whole[:at] + chance.randbytes(64) + whole[at + 64 :])
-        for beside in path.parent.glob("data.db-*"):
-            beside.unlink()
-        if is_marked:
-            Path(marker_path(str(path))).touch()
-        try:
-            use(path, casts=500)
-        except EngineError as error:
-            errors.append(str(error))
-
-    assert errors
-    assert [] == [each for each in errors if "\n" in each]
-
-
-def test_a_file_that_is_too_large_is_not_checked_but_a_warning_is_logged(
-    path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    use(path, casts=500)
-    other = sqlite3.connect(path)
-    other.execute("UPDATE numbers SET next = next + 1")
-    other.commit()
-    for beside in path.parent.glob("data.db*"):
-        beside.with_name(beside.name.replace("data", "crashed")).write_bytes(beside.read_bytes())
-    other.close()
-    monkeypatch.setattr(corruption, "MAX_CHECKED_SIZE", 1000)
-
-    use(path.with_name("crashed.db"))
-
-    assert "crashed.db was not closed cleanly and is too large to check" in caplog.text
-
-
-async def test_a_check_fails_if_the_directory_of_the_file_is_gone(tmp_path: Path) -> None:
-    folder = tmp_path / "data"
-    folder.mkdir()
-    async with opened(folder / "data.db") as engine:
-        folder.rename(tmp_path / "moved")
-        with pytest.raises(EngineError, match=r"cannot find the disk of .*: No such file or directory"):
-            await engine.check()
-        (tmp_path / "moved").rename(folder)
-        await engine.check()
-
-
-async def test_a_marked_file_that_child_process_has_open_is_refused(path: Path) -> None:
-    marker = Path(marker_path(str(path)))
-    async with opened(path):
-        await asyncio.to_thread(marker.write_text, "malformed")
-
-        with pytest.raises(EngineError, match="it is corrupt"):
-            async with opened(path):
-                pass
 
 
 @pytest.mark.parametrize("form", ["sqlite:///{path}", "sqlite://{path}", "sqlite:////{path}"])
@@ -230,23 +117,33 @@ def test_slashes_before_an_absolute_path_collapse(path: Path, form: str) -> None
     assert path.exists()
 
 
-@pytest.mark.parametrize("url", ["sqlite:///./data.db", "sqlite://./data.db", "sqlite:///../here/data.db"])
-def test_a_path_may_be_relative(tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("sqlite:///./data.db", "data.db"),
+        ("sqlite://./data.db", "data.db"),
+        ("sqlite:///../here/data.db", "data.db"),
+        ("sqlite://./:memory:", ":memory:"),  # a path with a special meaning to SQLite
+    ],
+)
+def test_a_path_may_be_relative(tmp_path: Path, url: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     here = tmp_path / "here"
     here.mkdir()
     monkeypatch.chdir(here)
 
     use(url)
 
-    assert (here / "data.db").exists()
+    assert (here / name).exists()
 
 
-def test_a_path_with_a_special_meaning_to_sqlite_is_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_a_path_may_be_a_link(path: Path) -> None:
+    path.symlink_to("real.db")
 
-    use("sqlite://./:memory:")
+    for _ in range(2):
+        use(path)
 
-    assert (tmp_path / ":memory:").exists()
+    assert path.is_symlink()
+    assert path.with_name("real.db").is_file()
 
 
 @pytest.mark.parametrize(("query", "level"), [("", 1), ("?synchronous=normal", 1), ("?synchronous=full", 2)])
@@ -278,32 +175,74 @@ def warnings_and_modes(path: Path) -> tuple[list[str], dict[str, int]]:
     return asyncio.run(work())
 
 
-@pytest.mark.ruling("A5")
-def test_a_new_database_is_readable_by_its_owner_alone(tmp_path: Path, umask: None) -> None:
-    warnings, modes = warnings_and_modes(tmp_path / "data.db")
+def test_a_new_database_is_readable_by_its_owner_alone(path: Path, umask: None) -> None:
+    warnings, modes = warnings_and_modes(path)
 
     assert {"data.db": 0o600, "data.db-wal": 0o600, "data.db-shm": 0o600} == modes
     assert [] == warnings
 
 
-@pytest.mark.parametrize("mode", [0o644, 0o604, 0o602])
-def test_a_database_that_other_users_can_open_causes_a_warning(tmp_path: Path, mode: int) -> None:
-    path = tmp_path / "data.db"
+@pytest.mark.parametrize(("mode", "is_risky"), [(0o644, True), (0o604, True), (0o602, True), (0o640, False)])
+def test_a_database_that_other_users_can_open_causes_a_warning(path: Path, mode: int, is_risky: bool) -> None:
     warnings_and_modes(path)
     path.chmod(mode)
 
     warnings, modes = warnings_and_modes(path)
 
-    assert [
-        f"{path}{suffix}: holds the key that signs tokens, but every user of this machine can open it: chmod 600"
-        for suffix in ("", "-wal")
-    ] == warnings
+    assert (
+        is_risky
+        * [
+            f"{path}{suffix}: holds the key that signs tokens, but every user of this machine can open it: chmod 600"
+            for suffix in ("", "-wal")
+        ]
+        == warnings
+    )
     assert mode == modes["data.db"]
 
 
-def test_a_database_of_a_group_causes_no_warning(tmp_path: Path) -> None:
-    path = tmp_path / "data.db"
-    warnings_and_modes(path)
-    path.chmod(0o640)
+async def leave_as_killed(path: Path, killed: Path) -> None:
+    """Copy an open database to another path, as a kill would leave it."""
+    for end in ("", "-wal"):
+        shutil.copy(f"{path}{end}", f"{killed}{end}")
 
-    assert [] == warnings_and_modes(path)[0]
+
+def names(path: Path) -> set[str]:
+    with closing(sqlite3.connect(path)) as connection:
+        return {name for (name,) in connection.execute("SELECT namespace FROM spaces")}
+
+
+async def test_an_opening_removes_the_half_copies_of_its_own_namespaces_only(path: Path) -> None:
+    async with opened(path) as engine:
+        await fill_all(engine)
+        records = await dumped(engine)
+    killed, is_stuck = path.with_name("killed.db"), asyncio.Event()
+
+    async def pages() -> AsyncIterator[Sequence[Record]]:
+        yield records
+        is_stuck.set()
+        await asyncio.Event().wait()
+
+    async with opened(path, "main/fork") as engine:
+        loading = asyncio.create_task(engine.load(pages(), replace=True))
+        await is_stuck.wait()
+        await leave_as_killed(path, killed)
+        loading.cancel()
+        await asyncio.gather(loading, return_exceptions=True)
+
+    async with opened(killed, "other"), opened(killed, "mai"):
+        assert "main/fork//loading" in names(killed)
+    async with opened(killed) as engine:
+        assert "main/fork//loading" not in names(killed)
+        await engine.tidy()
+        assert records == await dumped(engine)
+
+
+async def test_an_opening_removes_what_a_killed_process_had_set_aside(path: Path) -> None:
+    killed = path.with_name("killed.db")
+    async with opened(path, "main/x") as engine:
+        await fill_all(engine)
+        await engine.set_aside()
+        await leave_as_killed(path, killed)
+
+    async with opened(killed):
+        assert {"main", "main/x"} == names(killed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from emulator.engines.opening import open_engine
+from emulator.storage.opening import open_engine
 
 INVALID = (
     *("redis://", "redis:///0", "redis://h/x", "rediss://h?bogus=1", "redis://:hush@h:x/0", "redis://:hu/sh@h/0"),
@@ -45,15 +45,15 @@ def test_an_invalid_url_is_refused_without_showing_its_password(url: str) -> Non
 @pytest.mark.parametrize(
     ("url", "expected"),
     [
-        ("sqlite://", ("sqlite", "memory", False, False)),
-        ("sqlite:////srv/data.db?synchronous=full", ("sqlite", "/srv/data.db", True, True)),
-        ("sqlite:///./data.db", ("sqlite", "./data.db", True, True)),
-        ("redis://host", ("redis", "Redis at host:6379", True, True)),
-        ("rediss://user:hush@host:1/2?socket_timeout=3", ("redis", "Redis at host:1/2", True, True)),
-        ("valkey://host/3", ("redis", "Redis at host:6379/3", True, True)),
+        ("sqlite://", ("sqlite", "memory", False)),
+        ("sqlite:////srv/data.db?synchronous=full", ("sqlite", "/srv/data.db", True)),
+        ("sqlite:///./data.db", ("sqlite", "./data.db", True)),
+        ("redis://host", ("redis", "Redis at host:6379", True)),
+        ("rediss://user:hush@host:1/2?socket_timeout=3", ("redis", "Redis at host:1/2", True)),
+        ("valkey://host/3", ("redis", "Redis at host:6379/3", True)),
     ],
 )
-def test_a_closed_engine_describes_itself(url: str, expected: tuple[str, str, bool, bool]) -> None:
+def test_a_closed_engine_describes_itself(url: str, expected: tuple[str, str, bool]) -> None:
     engine = open_engine(url, namespace="main")
 
-    assert (engine.name, engine.location, engine.survives_restart, engine.is_shared) == expected
+    assert (engine.name, engine.location, engine.survives_restart) == expected

@@ -1,12 +1,9 @@
-"""Kills a process at each of its steps: `dying_process.py TASK FOLDER [MOST]`.
+"""Kills a process at some of its steps: `dying_process.py TASK FOLDER MOST`.
 
-`FOLDER/start` has the files with which each attempt begins. The attempt that dies at step 7 works in `FOLDER/7`. The
-last one reaches its end, and its number is printed. A step is a line of the modules that change files or copy data.
-
-With `MOST`, it dies at this many steps only, from the first to the last and as far from each other as possible.
+`FOLDER/start` has the files with which each attempt begins. The attempt that dies at step 7 works in `FOLDER/7`. A step
+is a line of the modules that change files or copy data. It dies at `MOST` steps, from the first to the last and as far
+from each other as possible.
 """
-
-# ruff: noqa: T201 - it talks to the test by printing
 
 from __future__ import annotations
 
@@ -21,30 +18,19 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from emulator.config.settings import Settings
-from emulator.engines.engine import Upgrades
-from emulator.engines.opening import open_engine
-from emulator.engines.sqlite import dump, namespace, schema
-from emulator.engines.sqlite import load as load_module
-from emulator.engines.sqlite.files import backup, copying
-from emulator.opening import open_app
+from emulator.core.config.settings import Settings
+from emulator.process.opening import open_app
+from emulator.storage.sqlite import dump, namespace
+from emulator.storage.sqlite import load as load_module
+from emulator.storage.sqlite.files import backup, verification
 
-_MODULES = {backup.__file__, copying.__file__}
+_MODULES = {backup.__file__, verification.__file__}
 _COPYING = {namespace.__file__, load_module.__file__, dump.__file__}
-_UPGRADE = {schema.create_or_upgrade.__code__, schema._backed_up.__code__, schema.create_or_raise.__code__}
 FORKED = "forked"
 
 
-def upgrade(folder: Path) -> None:
-    async def open_and_close() -> None:
-        async with open_engine(f"sqlite://{folder}/data.db", namespace="sandbox", upgrades=Upgrades(now=1)):
-            pass
-
-    asyncio.run(open_and_close())
-
-
 def replace(folder: Path) -> None:
-    backup.restore(str(folder / "backup.db"), str(folder / "data.db"), environments=("sandbox", "production"), now=1)
+    backup.restore(str(folder / "backup.db"), str(folder / "data.db"), now=1)
 
 
 def back_it_up(folder: Path) -> None:
@@ -74,7 +60,6 @@ async def _chunks(document: bytes) -> AsyncIterator[bytes]:
 
 
 TASKS: dict[str, Callable[[Path], None]] = {
-    "upgrade": upgrade,
     "restore": replace,
     "backup": back_it_up,
     "fork": fork,
@@ -93,8 +78,7 @@ def die_at(step: int, task: str) -> Iterator[int]:
         return each_line
 
     def each_call(frame: FrameType, event: str, argument: Any) -> Any:
-        is_step = frame.f_code.co_filename in modules or frame.f_code in _UPGRADE
-        return each_line if is_step else None
+        return each_line if frame.f_code.co_filename in modules else None
 
     sys.settrace(each_call)
     return steps
@@ -115,22 +99,17 @@ def steps_of(task: str, folder: Path) -> int:
     return int((folder / "steps").read_text())
 
 
-def main(task: str, folder: Path, most: int = 0) -> None:
-    total = steps_of(task, folder) if most else 0
-    for step in (1 + each * (total - 1) // max(1, most - 1) for each in range(most)) if most else count(1):
+def main(task: str, folder: Path, most: int) -> None:
+    total = steps_of(task, folder)
+    for step in (1 + each * (total - 1) // max(1, most - 1) for each in range(most)):
         shutil.copytree(folder / "start", folder / str(step))
         child = os.fork()
         if not child:
             die_at(step, task)
             TASKS[task](folder / str(step))
             os._exit(0)
-        _, status = os.waitpid(child, 0)
-        if os.WIFEXITED(status):
-            assert os.WEXITSTATUS(status) == 0
-            print(step)
-            return
-    print(most + 1)
+        os.waitpid(child, 0)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]), *map(int, sys.argv[3:]))
+    main(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from emulator.clock import DAY, HOUR, SECOND, Clock, system_now
+from emulator.core.clock import DAY, HOUR, SECOND, Clock, system_now
 from faults.crowd import ACKNOWLEDGED, Crowd
 from support.service import CHANNEL, Client, LiveServer, in_production, live_server, real_seconds
 

@@ -40,19 +40,6 @@ def test_on_a_full_disk_writes_are_refused_and_reads_continue(tmp_path: Path):
     assert 0 == account.unknown
 
 
-def test_while_writes_are_refused_the_service_is_not_ready(tmp_path: Path):
-    disk, crowd = SmallDisk(tmp_path / "disk", "32m"), Crowd()
-    with server_process("--data", disk.data, under=disk.under) as served:
-        crowd.prepare(served)
-        assert 200 == ready(served)
-        disk.fill(served)
-        with crowd.writing(served):
-            wait_until(lambda: ready(served) == 503)
-        disk.empty(served)
-
-        assert 200 == ready(served)
-
-
 def test_on_a_full_disk_the_service_is_not_ready_before_any_write_fails(tmp_path: Path):
     disk = SmallDisk(tmp_path / "disk", "32m")
     with server_process("--data", disk.data, under=disk.under) as served:

@@ -1,8 +1,10 @@
-"""SIGKILL during a fork, load, backup, restore or upgrade: the file verifies, and so does each backup of it."""
+"""SIGKILL during a fork, load, backup or restore: the file has the old content or the new, and so do its backups."""
 
 from __future__ import annotations
 
 import asyncio
+import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -10,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from emulator.engines.opening import open_engine
-from emulator.engines.records import Record
-from emulator.engines.shapes import NEVER, CastRequest, Key
-from emulator.engines.sqlite.files.backup import back_up, restore
-from emulator.engines.sqlite.files.verification import verify_file
-from emulator.engines.sqlite.schema import VERSION
-from engines.aged_files import unpack
+from emulator.core.keys import NEVER, Key
+from emulator.storage.opening import open_engine
+from emulator.storage.records import Record
+from emulator.storage.shapes import CastRequest
+from emulator.storage.sqlite.files.backup import back_up, restore
+from emulator.storage.sqlite.files.verification import verify_file
+from engines.filled_file import write_filled_file
 from faults import dying_process
 from faults.dying_process import FORKED, TASKS
 from faults.rounds import KILLS
@@ -48,12 +50,10 @@ def prepare(folder: Path, task: str) -> Mapping[str, Content]:
     """Write the files with which each attempt begins, and return the contents that a kill may leave."""
     start = folder / "start"
     (start / "copies").mkdir(parents=True)
-    data = unpack(3 if task == "upgrade" else VERSION, start / "data.db")
-    if task == "upgrade":
-        raised = unpack(3, folder / "raised.db")
-        return {"old": contents(raised)}
-    asyncio.run(cast(data, VOTES))
-    old = contents(data)
+    data = write_filled_file(start / "data.db")
+    asyncio.run(cast(data, VOTES, dies=True))
+    (folder / "whole").mkdir()
+    old = contents(copied(data, folder / "whole"))
     if task == "fork":
         return {"old": old, "new": {**old, FORK: old["sandbox"]}}
     if task in ("load", "restore"):
@@ -70,16 +70,26 @@ def prepare(folder: Path, task: str) -> Mapping[str, Content]:
 def check(folder: Path, allowed: Mapping[str, Content]) -> str:
     """Check the file, a backup of it and the restored backup; return the name of its content, empty if unknown."""
     data, copy, other = folder / "data.db", folder / "copies" / "checked.db", folder / "other.db"
-    assert [] == verify_file(str(data)).findings, folder
-    back_up(str(data), copy, now=1, replace=False)
+    assert [] == verify_file(str(data)), folder
+    for each in copy.parent.glob(".*"):  # of the killed backup, an hour later
+        os.utime(each, (0, 0))
+    back_up(str(data), copy, now=1_800_000_000_000, replace=False)
     assert not list(copy.parent.glob(".*")), folder
-    restored = restore(str(copy), str(other), environments=("sandbox", "production"), now=1)
-    assert restored.damage is None, folder
+    assert () == restore(str(copy), str(other), now=1).findings, folder
     found = [contents(each) for each in (other, data)]
-    for each in (other, data):
-        assert [] == verify_file(str(each)).findings, folder
     assert found[0] == found[1], folder
-    return next((name for name, content in allowed.items() if content == found[0]), "")
+    name = next((name for name, content in allowed.items() if content == found[0]), "")
+    for former in folder.glob("data.db.before-restore-*Z"):
+        assert allowed["old"] == contents(copied(former, folder / "copies")), folder
+    return name
+
+
+def copied(file: Path, to: Path) -> Path:
+    """Copy a database, with its log if there is one."""
+    for end in ("", "-wal"):
+        if Path(f"{file}{end}").exists():
+            shutil.copy(f"{file}{end}", to)
+    return to / file.name
 
 
 def contents(file: Path) -> Content:
@@ -88,7 +98,7 @@ def contents(file: Path) -> Content:
     async def read() -> Content:
         content = {}
         for name in ("sandbox", FORK):
-            async with open_engine(f"sqlite://{file}", namespace=name, is_alone=True) as engine:
+            async with open_engine(f"sqlite://{file}", namespace=name) as engine:
                 await engine.tidy()
                 pages = [page async for page in engine.dump(now=0)]
                 records = [each for page in pages for each in page if each[0].kind != "signing_key"]
@@ -99,17 +109,24 @@ def contents(file: Path) -> Content:
     return asyncio.run(read())
 
 
-async def cast(file: Path, votes: int) -> None:
+async def cast(file: Path, votes: int, *, dies: bool = False) -> None:
+    """Cast votes. If it `dies`, leave the file and its log as a kill would."""
     key = Key("poll", "my-extension", "crowd", "777")
     async with open_engine(f"sqlite://{file}", namespace="sandbox") as engine:
         for number in range(votes):
             request = CastRequest(f"U{number}", str(number % 3))
             await engine.ballots.cast(key, request, now=1_700_000_000_000, expires_at=NEVER)
+        if dies:
+            (beside := file.with_name("dead")).mkdir()
+            copied(file, beside)
+    if dies:
+        copied(beside / file.name, file.parent)
+        shutil.rmtree(beside)
 
 
 async def snapshot(file: Path) -> bytes:
-    from emulator.config.settings import Settings
-    from emulator.opening import open_app
+    from emulator.core.config.settings import Settings
+    from emulator.process.opening import open_app
 
     async with open_app(Settings(data=f"sqlite://{file}")) as (_, service):
         return b"".join([chunk async for chunk in service.snapshots.save(keys=True)])

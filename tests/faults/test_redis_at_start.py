@@ -33,9 +33,9 @@ def failed_start(data: str, *options: str) -> str:
     return line
 
 
-@pytest.mark.parametrize(("word", "workers"), [("hush.hush", "1"), ("hush.hush", "2"), ("", "1")])
-def test_a_wrong_password_is_not_shown(guarded: RedisServer, word: str, workers: str) -> None:
-    error = failed_start(f"redis://:{word}@127.0.0.1:{guarded.port}/0", "--workers", workers)
+@pytest.mark.parametrize("word", ["hush.hush", ""])
+def test_a_wrong_password_is_not_shown(guarded: RedisServer, word: str) -> None:
+    error = failed_start(f"redis://:{word}@127.0.0.1:{guarded.port}/0")
 
     assert error.startswith("extcli serve: Redis: ")
     assert "hush" not in error

@@ -6,8 +6,6 @@ import signal
 import time
 from pathlib import Path
 
-import pytest
-
 from faults.crowd import ACKNOWLEDGED, Crowd
 from faults.rounds import ROUNDS
 from support.process import STOP_TIMEOUT, server_process
@@ -15,21 +13,20 @@ from support.process import STOP_TIMEOUT, server_process
 ENOUGH = 150
 
 
-@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.long)])
-def test_a_stop_under_load_is_clean_and_loses_no_acknowledged_write(tmp_path: Path, workers: int):
+def test_a_stop_under_load_is_clean_and_loses_no_acknowledged_write(tmp_path: Path):
     data = f"sqlite:///{tmp_path}/data.db"
     crowd = Crowd()
     with server_process("--data", data) as served:
         crowd.prepare(served)
     for _ in range(ROUNDS):
-        with server_process("--data", data, "--workers", str(workers)) as served, crowd.writing(served):
+        with server_process("--data", data) as served, crowd.writing(served):
             crowd.wait_for(ACKNOWLEDGED, ENOUGH)
             started = time.monotonic()
             assert 0 == served.stop(signal.SIGTERM)
             elapsed = time.monotonic() - started
 
     with server_process("--data", data) as served:
-        fault = f"stopped {ROUNDS} times, {workers} process(es), the last one within {elapsed * 1_000:.0f} ms"
+        fault = f"stopped {ROUNDS} times, the last one within {elapsed * 1_000:.0f} ms"
         account = crowd.account(served).show(fault)
 
     assert account.faultless, account

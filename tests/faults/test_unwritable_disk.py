@@ -45,10 +45,9 @@ def test_writes_are_refused_while_the_disk_fails(tmp_path: Path):
     assert 0 == account.unknown
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
-def test_a_start_on_a_read_only_disk_fails_with_one_line(tmp_path: Path, workers: str):
+def test_a_start_on_a_read_only_disk_fails_with_one_line(tmp_path: Path):
     disk = SmallDisk(tmp_path / "disk", "32m", "ro")
-    with server_process("--data", disk.data, "--workers", workers, under=disk.under) as served:
+    with server_process("--data", disk.data, under=disk.under) as served:
         _, error = served.process.communicate(timeout=10)
 
     assert 2 == served.process.returncode

@@ -93,7 +93,7 @@ class Entry(Write):
     name = "entries"
 
     def send(self, ask: Ask, number: int) -> httpx.Response:
-        return ask("POST", "accumulate", "viewer", user="5551", channel=CHANNEL, json={"n": number})
+        return ask("POST", "accumulate", "backend", channel=CHANNEL, json={"n": number})
 
     def found(self, ask: Ask, numbers: Collection[int]) -> Counter[int]:
         entries = ask("GET", "accumulate", "backend", channel=CHANNEL).json()["data"]

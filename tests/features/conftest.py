@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from emulator.config.extensions import Extension
-from emulator.config.settings import Settings
+from emulator.core.config.extensions import Extension
+from emulator.core.config.settings import Settings
 from support.audit_lines import AuditLines
 from support.broadcasts import subscribed_game
 from support.pusher_client import PusherClient, subscribed_page
-from support.service import CLIENT_ID, SECRET, LiveServer, live_server
+from support.service import CLIENT_ID, SECRET, LiveServer, live_server, still_clock
 from support.socket_client import SocketClient
 
 
@@ -32,8 +32,9 @@ def admin_game(live: LiveServer) -> Iterator[SocketClient]:
 
 @pytest.fixture(scope="module")
 def running_known() -> Iterator[LiveServer]:
-    """A sandbox with an extensions file."""
-    with live_server(Settings(extensions={CLIENT_ID: Extension(CLIENT_ID, (SECRET,))})) as live:
+    """A sandbox with an extensions file, whose rates see no time pass."""
+    settings = Settings(extensions={CLIENT_ID: Extension(CLIENT_ID, (SECRET,))})
+    with live_server(settings, clock=still_clock()) as live:
         yield live
 
 

@@ -2,81 +2,114 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterator
 
-import httpx
 import pytest
 
-from support.service import Client
-
-
-def add(client: Client, blob: object, where: str = "") -> None:
-    client.post(f"accumulate{where}", json=blob).raise_for_status()
+from emulator.core.callers import Role
+from emulator.core.clock import DAY, HOUR
+from emulator.core.config.settings import Limits, Settings
+from emulator.features.accumulation import ENTRIES_PER_DAY
+from support.people import Person
+from support.service import CHANNEL, OTHER_ID, Client, LiveServer, live_server
 
 
 def read(client: Client, where: str = "") -> dict:
     return client.get(f"accumulate{where}").raise_for_status().json()
 
 
-def blobs(client: Client, where: str = "") -> list[object]:
-    return [entry["data"] for entry in read(client, where)["data"]]
-
-
-def reason(answer: httpx.Response) -> tuple[int, str]:
-    return answer.status_code, answer.json()["reason"]
-
-
-@pytest.mark.ruling("R3")
 @pytest.mark.parametrize(
-    ("body", "stored"),
+    ("body", "status"),
     [
-        ('{ "a" : [ 1 , 2 ] }' + " " * 1000, {"a": [1, 2]}),
-        ('"' + "\\u00e9" * 126 + '"', "é" * 126),
-        ('"' + "\\ud83d\\ude00" * 63 + '"', "😀" * 63),
-        ('{"a":"' + "x" * 1000 + '","a":1}', {"a": 1}),
-        ("1." + "0" * 1000, 1.0),
-        ('"' + "\\/" * 253 + '"', "/" * 253),
-        (json.dumps('{"a": "' + "x" * 247 + '"}'), {"a": "x" * 247}),
-        (json.dumps('{"a":NaN}'), '{"a":NaN}'),
+        ("1." + "0" * 1000, 200),
+        ('"' + "\\/" * 253 + '"', 200),
+        ('"' + "\\u0001" * 42 + '"', 200),
+        ('"' + "\\u0001" * 43 + '"', 400),
     ],
-    ids=["spaces", "escapes", "surrogate pairs", "duplicate keys", "digits", "slashes", "double-encoded", "no JSON"],
+    ids=["digits", "slashes", "control characters", "one more"],
 )
-def test_the_limit_applies_to_the_compact_json_not_the_body(viewer, broadcaster, body, stored):
-    answer = viewer().post("accumulate", content=body)
-
-    assert 200 == answer.status_code
-    assert [stored] == blobs(broadcaster)
+def test_the_limit_applies_to_the_compact_json_not_the_body(viewer, body, status):
+    assert status == viewer().post("accumulate", content=body).status_code
 
 
-@pytest.mark.ruling("R3")
-def test_control_characters_count_as_their_escapes(viewer):
-    answers = [viewer().post("accumulate", content='"' + "\\u0001" * times + '"') for times in (42, 43)]
-
-    assert [200, 400] == [answer.status_code for answer in answers]
+# Entries of one user (ruling R2)
 
 
-@pytest.mark.ruling("R2")
-def test_an_empty_start_reads_all_entries(viewer, broadcaster):
-    add(viewer(), 1)
-
-    assert [1] == blobs(broadcaster, "?start=")
-
-
-@pytest.mark.ruling("R2", "A4")
-def test_a_buffer_belongs_to_a_channel_whatever_its_id(viewer, broadcaster, backend):
-    for channel in ("777", "888"):
-        add(viewer(channel=channel), channel, "?id=global-x")
-
-    assert (["777"], ["888", "777"]) == (blobs(broadcaster, "?id=global-x"), blobs(backend, "?id=global-x"))
+@pytest.fixture
+def limited(monkeypatch: pytest.MonkeyPatch) -> Iterator[LiveServer]:
+    """A service that takes 4 entries a day of a viewer, and 6 of a broadcaster."""
+    monkeypatch.setitem(ENTRIES_PER_DAY, Role.VIEWER, 4)
+    monkeypatch.setitem(ENTRIES_PER_DAY, Role.BROADCASTER, 6)
+    with live_server() as live:
+        live.freeze()
+        yield live
 
 
-def test_a_long_buffer_is_read_completely_and_in_order(live, viewer, broadcaster):
-    poster = live.service.tokens.verify(viewer().headers["Authorization"]).caller
+def added(client: Client, *buffers: str) -> list[int]:
+    """Add an entry to each of these buffers, and return the statuses."""
+    return [client.post("accumulate", params={"id": each}, json=1).status_code for each in buffers]
 
-    async def collect() -> None:
-        for number in range(2_500):
-            await live.service.buffers.add(poster, "777", "default", number)
 
-    live.run(collect())
+def test_one_viewer_adds_a_limited_number_of_entries_to_all_buffers(limited: LiveServer):
+    def viewer(user: str, channel: str = CHANNEL, client_id: str = "my-extension") -> Client:
+        return limited.client("viewer", user=user, channel=channel, client_id=client_id)
 
-    assert list(range(2_499, -1, -1)) == blobs(broadcaster)
+    assert [200] * 4 + [429] == added(viewer("1"), "a", "a", "b", "c", "a")
+    assert [429] == added(viewer("1", "778"), "a")
+    assert [200] == added(viewer("2"), "a")
+    assert [200] == added(viewer("1", client_id=OTHER_ID), "a")
+    assert [200] * 20 == added(limited.client("admin", channel=CHANNEL), *"a" * 20)
+    assert [200] * 20 == added(limited.client("backend", channel=CHANNEL), *"a" * 20)
+    limited.reset()
+    assert [200] == added(viewer("1"), "a")
+
+
+def test_a_refused_entry_says_when_to_retry(limited: LiveServer):
+    client = limited.client("viewer", user="1", channel=CHANNEL)
+    limited.set(limited.now() // DAY * DAY + DAY // 2)
+    added(client, *"aaaa")
+
+    refused = client.post("accumulate", json=1)
+
+    assert (429, "accumulation.too_many_entries") == (refused.status_code, refused.headers["x-emulator-code"])
+    assert "43200" == refused.headers["Retry-After"]
+
+
+@pytest.mark.parametrize(("role", "most"), [("viewer", 4), ("broadcaster", 6)])
+def test_at_most_two_days_of_entries_of_one_user_are_alive(limited: LiveServer, role: str, most: int):
+    client, reader = (limited.client(each, user=CHANNEL, channel=CHANNEL) for each in (role, "admin"))
+    limited.set(limited.now() // DAY * DAY + DAY // 2)
+    alive = []
+    for _ in range(60):
+        added(client, *"aa")
+        alive.append(len(read(reader, "?id=a")["data"]))
+        limited.advance(HOUR)
+
+    assert most < max(alive) <= 2 * most
+    limited.advance(2 * DAY)
+    assert [200] * most + [429] == added(client, *"a" * (most + 1))
+
+
+def test_a_person_has_one_limit_of_entries_before_and_after_sharing(limited: LiveServer):
+    person = Person(limited)
+
+    assert [200, 200, 200, 200, 429] == [
+        *added(person.anonymous, "a", "a"), *added(person.shared, "a"), *added(person.named, "a", "a"),
+    ]  # fmt: skip
+
+
+def test_invalid_entries_do_not_count(limited: LiveServer):
+    client = limited.client("viewer", user="1", channel=CHANNEL)
+    assert [400] * 5 == [client.post("accumulate", json="x" * 254).status_code for _ in range(5)]
+
+    assert [200] * 4 + [429] == added(client, *"aaaaa")
+
+
+def test_a_refused_entry_does_not_count(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(ENTRIES_PER_DAY, Role.VIEWER, 4)
+    with live_server(Settings(limits=Limits(ids=4))) as live:  # one id for each viewer
+        live.freeze()
+        client = live.client("viewer", user="1", channel=CHANNEL)
+
+        assert [200, 400, 400, 400, 400] == added(client, *"abcde")
+        assert [200, 200, 200, 429] == added(client, *"aaaa")

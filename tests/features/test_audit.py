@@ -130,21 +130,6 @@ def test_applying_a_seed_logs_its_counts_and_not_its_calls(stranger: Client, aud
     assert ["seed applied: 1 poll, 2 votes, 3 codes; operator"] == audit.texts
 
 
-def test_namespaces_that_are_created_forked_and_dropped_are_logged(live: LiveServer, audit: AuditLines):
-    with Client(base_url=live.url) as client:
-        client.post("/_ns/audited").raise_for_status()
-        client.post("/_ns/audited-fork?from=audited").raise_for_status()
-        for name in ("audited", "audited-fork"):
-            client.delete(f"/_ns/{name}").raise_for_status()
-
-    assert [
-        "namespace created: named audited; operator",
-        "namespace created: named audited-fork, source audited; operator",
-        "namespace dropped: named audited; operator",
-        "namespace dropped: named audited-fork; operator",
-    ] == audit.texts
-
-
 def test_an_id_cannot_pass_for_another_fact(live: LiveServer, audit: AuditLines):
     user = "x; operator, role admin"
 

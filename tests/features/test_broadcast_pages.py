@@ -18,7 +18,6 @@ from support.pusher_client import Broadcast, pusher_channel, subscribed_page
 from support.service import CHANNEL, CLIENT_ID, real_seconds
 
 
-@pytest.mark.ruling("B1")
 @pytest.mark.parametrize("event", [f"{PREFIX}news", "sandbox:another-name:news", "ext:motd", "news", "production:x:y"])
 def test_a_pages_event_keeps_its_name(admin, page, event):
     assert_ok(
@@ -28,7 +27,6 @@ def test_a_pages_event_keeps_its_name(admin, page, event):
     assert [Broadcast(pusher_channel(), "broadcast", event, {}, True)] == page.broadcasts()
 
 
-@pytest.mark.ruling("X8")
 @pytest.mark.parametrize(
     ("event", "name"), [(f"{PREFIX}a:b", "a:b"), (f"{PREFIX}{'x' * 256}", "x" * 256), ("sandbox:other:news",) * 2]
 )
@@ -38,7 +36,6 @@ def test_games_receive_a_pages_event_under_the_developers_name(admin, admin_game
     assert [(name, 1, CHANNEL, "channel")] == events_of(admin_game)
 
 
-@pytest.mark.ruling("B1")
 @pytest.mark.parametrize("event", [PREFIX, f"{PREFIX}{'x' * 257}", f"{PREFIX}\n"])
 def test_a_pages_event_needs_a_developers_name(admin, admin_game, page, event):
     assert (400, "Invalid event") == error_of(admin.post("pusher_broadcast", json={"event": event, "data": 1}))
@@ -46,7 +43,6 @@ def test_a_pages_event_needs_a_developers_name(admin, admin_game, page, event):
     assert ([], []) == (page.broadcasts(), events_of(admin_game, 0))
 
 
-@pytest.mark.ruling("B1")
 def test_a_page_may_send_an_event_without_data(admin, admin_game, page):
     assert_ok(
         admin.post("pusher_broadcast", json={"event": f"{PREFIX}start", "target": "broadcast", "user_id": CHANNEL})
@@ -57,7 +53,6 @@ def test_a_page_may_send_an_event_without_data(admin, admin_game, page):
     assert {"event": f"{PREFIX}start"} == json.loads(json.loads(frame["data"])["message"])
 
 
-@pytest.mark.ruling("B1", "B3")
 def test_a_page_may_whisper(live, admin, page):
     with subscribed_game(live, "viewer", user="5551") as own:
         assert_ok(admin.post("pusher_broadcast", json={"event": f"{PREFIX}n", "data": 1, "target": "whisper-U5551"}))
@@ -66,22 +61,13 @@ def test_a_page_may_whisper(live, admin, page):
     assert ["whisper-5551", "whisper-U5551"] == sorted(each.target for each in page.broadcasts())
 
 
-@pytest.mark.ruling("B1")
 def test_in_sandbox_a_page_of_any_role_may_broadcast(live, page):
-    for role in ("viewer", "broadcaster", "admin", "backend", "no-such-role"):
+    for role in ("viewer", "no-such-role"):
         assert_ok(live.client(role, user=CHANNEL, channel=CHANNEL).post("pusher_broadcast", json=MESSAGE))
 
-    assert 5 == len(page.broadcasts())
+    assert 2 == len(page.broadcasts())
 
 
-@pytest.mark.ruling("B1")
-def test_a_viewer_may_not_broadcast_to_another_channel(viewer, page):
-    assert (403, "role is not authorized") == error_of(
-        viewer().post("pusher_broadcast", json=MESSAGE | {"user_id": "8"})
-    )
-
-
-@pytest.mark.ruling("B1")
 @pytest.mark.parametrize(
     ("role", "status"), [("viewer", 403), ("nobody", 403), ("broadcaster", 200), ("admin", 200), ("backend", 200)]
 )
@@ -94,7 +80,6 @@ def test_in_production_a_page_needs_a_role_that_may_broadcast(production, role, 
         assert ["news"] * (status == 200) == [each.event for each in page.broadcasts()]
 
 
-@pytest.mark.ruling("B1")
 def test_in_production_the_name_of_an_event_starts_with_production(production):
     client = production.client("broadcaster", user=CHANNEL, channel=CHANNEL, exp=real_seconds() + 600)
 

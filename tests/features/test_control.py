@@ -1,4 +1,4 @@
-"""Access to monitoring and to the control API (operations, Watching and Controlling)."""
+"""Access to monitoring and to the control API (operations, Watching and Controlling) (ruling W5)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from emulator.config.settings import Settings
+from emulator.core.config.settings import Settings
 from support.service import Client, LiveServer, live_server
 
 CONTROL = [("GET", "/_emulator/clock"), ("POST", "/_emulator/clock"), ("POST", "/_emulator/reset")]
@@ -25,32 +25,6 @@ def test_a_running_service_is_live_and_ready(stranger: Client):
     assert {"status": "ready", "environment": "sandbox", "data": "sqlite"} == ready
 
 
-def test_ready_reports_the_production_environment(production: LiveServer):
-    with Client(base_url=production.url) as client:
-        assert "production" == client.get("/_emulator/ready").json()["environment"]
-
-
-def test_metrics_count_responses_by_endpoint_and_status(stranger: Client, viewer):
-    def counted(labels: str) -> float:
-        text = stranger.get("/_emulator/metrics").text
-        found = re.search(rf"^emulator_requests_total\{{{re.escape(labels)}\}} (\S+)$", text, re.MULTILINE)
-        return float(found[1]) if found else 0
-
-    labels = ('method="POST",path="/v1/e/vote",status="200"', 'method="POST",path="/v1/e/vote",status="400"')
-    before = [counted(each) for each in labels]
-
-    for value in (1, 2, 100):
-        viewer().post("vote", json={"value": value})
-
-    assert [2, 1] == [counted(each) - start for each, start in zip(labels, before, strict=True)]
-
-
-def test_metrics_are_in_the_prometheus_text_format(stranger: Client):
-    answer = stranger.get("/_emulator/metrics")
-
-    assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
-
-
 @pytest.mark.parametrize("path", MONITORING)
 def test_monitoring_accepts_any_host_in_both_environments(live: LiveServer, production: LiveServer, path: str):
     for service in (live, production):
@@ -58,19 +32,24 @@ def test_monitoring_accepts_any_host_in_both_environments(live: LiveServer, prod
             assert 200 == client.get(path).status_code
 
 
-@pytest.mark.parametrize(
-    "host", ["localhost", "LOCALHOST:8282", "127.0.0.1", "127.0.0.1:1", "127.9.9.9", "[::1]:8282", "[::1]"]
-)
+@pytest.mark.parametrize("host", ["LOCALHOST:8282", "127.9.9.9", "[::1]:8282", "[::1]"])
 def test_the_control_api_accepts_loopback_hosts(stranger: Client, host: str):
     assert {200} == statuses(stranger, Host=host)
 
 
 @pytest.mark.parametrize(
     "host",
-    ["evil.example", "evil.example:8282", "192.168.1.5", "0.0.0.0", "localhost.evil.example", "127.0.0.1.evil.example",
-     "localhost@evil.example", "[fe80::1]", "[", ""],
-)  # fmt: skip
-@pytest.mark.ruling("W5")
+    [
+        "evil.example",
+        "192.168.1.5",
+        "0.0.0.0",
+        "localhost.evil.example",
+        "localhost@evil.example",
+        "[fe80::1]",
+        "[",
+        "",
+    ],
+)
 def test_control_refuses_other_hosts(stranger: Client, host: str):
     assert {403} == statuses(stranger, Host=host)
 
@@ -83,27 +62,33 @@ def test_control_refuses_malformed_hosts(stranger: Client, host: str):
 def test_the_control_api_accepts_hosts_given_as_options():
     with live_server(Settings(control_hosts=("Emulator.CI",))) as live, Client(base_url=live.url) as client:
         assert {200} == statuses(client, Host="emulator.ci:8282")
+        assert {200} == statuses(client, Host="emulator.ci", **{"X-Forwarded-For": "6.6.6.6"})
         assert {403} == statuses(client, Host="other.ci:8282")
+        assert {403} == statuses(client, Host="localhost", **{"X-Forwarded-For": "6.6.6.6"})
 
 
 FOREIGN = [
-    {"X-Forwarded-For": "6.6.6.6"},
     {"X-Forwarded-For": "127.0.0.1, 6.6.6.6"},
-    {"X-Forwarded-For": "6.6.6.6, 127.0.0.1"},
     {"X-Forwarded-For": "2001:db8::1"},
     {"X-Forwarded-For": "unknown"},
-    {"X-Forwarded-For": ""},
     {"X-Real-IP": "6.6.6.6"},
     {"X-Forwarded-Host": "evil.example"},
-    {"Forwarded": "for=6.6.6.6"},
     {"Forwarded": 'for="[2001:db8::1]:80";proto=http, for=127.0.0.1'},
     {"Forwarded": "proto=https"},
+    *(
+        {"Origin": each}
+        for each in ("https://evil.example", "http://localhost:1", "null", "file://", "http://127.0.0.1")
+    ),
+    *({"Sec-Fetch-Site": each} for each in ("cross-site", "same-site")),
 ]
 
 
 @pytest.mark.parametrize("headers", FOREIGN, ids=str)
-def test_control_refuses_a_proxys_client_on_another_machine(stranger: Client, headers: dict[str, str]):
+def test_control_refuses_other_origins_and_clients_of_a_proxy(stranger: Client, viewer, headers: dict[str, str]):
+    viewer().post("vote", json={"value": 1})
+
     assert {403} == statuses(stranger, Host="localhost", **headers)
+    assert 1 == viewer().get("vote").json()["count"]
 
 
 @pytest.mark.parametrize(
@@ -120,12 +105,6 @@ def test_the_control_api_accepts_a_proxys_client_on_this_machine(stranger: Clien
     assert {200} == statuses(stranger, Host="localhost", **headers)
 
 
-def test_the_control_api_accepts_all_clients_of_a_proxy_whose_host_is_allowed():
-    with live_server(Settings(control_hosts=("emulator.ci",))) as live, Client(base_url=live.url) as client:
-        assert {200} == statuses(client, Host="emulator.ci", **{"X-Forwarded-For": "6.6.6.6"})
-        assert {403} == statuses(client, Host="localhost", **{"X-Forwarded-For": "6.6.6.6"})
-
-
 def test_control_refuses_the_other_clients_of_a_trusted_proxy():
     with live_server(Settings(proxies=("127.0.0.1",))) as live, Client(base_url=live.url) as client:
         assert {403} == statuses(client, **{"X-Forwarded-For": "6.6.6.6"})
@@ -138,36 +117,18 @@ def test_a_namespace_is_dropped_by_clients_on_this_machine_only(stranger: Client
     assert [403, 200] == [answer.status_code for answer in dropped]
 
 
-@pytest.mark.parametrize(
-    "origin", ["https://evil.example", "http://localhost:1", "null", "file://", "http://127.0.0.1"]
-)
-@pytest.mark.ruling("W5")
-def test_control_refuses_pages_of_another_origin(stranger: Client, origin: str):
-    assert {403} == statuses(stranger, Origin=origin)
-
-
-@pytest.mark.parametrize("site", ["cross-site", "same-site"])
-@pytest.mark.ruling("W5")
-def test_control_refuses_requests_that_the_browser_marks_as_cross_site(stranger: Client, site: str):
-    assert {403} == statuses(stranger, **{"Sec-Fetch-Site": site})
-
-
 def test_the_control_api_accepts_pages_of_its_own_origin(live: LiveServer, stranger: Client):
     assert {200} == statuses(stranger, Origin=live.url, **{"Sec-Fetch-Site": "same-origin"})
 
 
-def test_a_refused_control_call_changes_nothing(stranger: Client, viewer):
-    viewer().post("vote", json={"value": 1})
-
-    stranger.post("/_emulator/reset", headers={"Host": "evil.example"})
-    stranger.post("/_emulator/reset", headers={"Origin": "https://evil.example"})
-    stranger.post("/_emulator/clock", json={"advance": 700_000_000}, headers={"Origin": "https://evil.example"})
-
-    assert 1 == viewer().get("vote").json()["count"]
-
-
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE"])
-@pytest.mark.parametrize("path", ["/_emulator/clock", "/_emulator/reset", "/_emulator//clock/", "//_emulator/reset"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/_emulator/clock", "/_emulator//clock/", "//_emulator/reset", "/_emulator/call", "/_emulator/faults"),
+        *("/_emulator/journal", "/_emulator/seed", "/_ns/blue/v1/e/vote"),
+    ],
+)
 def test_production_has_no_control_api(production: LiveServer, method: str, path: str):
     with Client(base_url=production.url) as client:
         answer = client.request(method, f"{production.url}{path}", content=b"{}")

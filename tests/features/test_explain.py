@@ -6,37 +6,26 @@ import httpx
 import jwt
 import pytest
 
-from emulator.control.explanations import texts
+from emulator.control import explanations
 from support.explanations import id_of, why
 from support.service import CHANNEL, CLIENT_ID, SECRET, Client, LiveServer
 from support.socket_client import SocketClient
 
 
-def test_a_request_that_was_not_refused_has_no_explanation(live: LiveServer, viewer):
-    answer = viewer().get("vote")
+def test_a_refused_request_is_explained_by_its_id_and_its_number(live: LiveServer, stranger: Client, viewer):
+    accepted, refused = viewer().get("vote"), viewer().delete("vote")
 
-    with Client(base_url=live.url) as client:
-        found = client.get("/_emulator/explain", params={"id": id_of(answer)}).json()
+    found = [stranger.get("/_emulator/explain", params={"id": id_of(each)}).json() for each in (accepted, refused)]
+    (entry,) = stranger.get("/_emulator/journal?status=403").json()["entries"]
 
-    assert "explanation" not in found
+    assert "explanation" not in found[0]
     assert ("GET /v1/e/vote", 200, "viewer", CLIENT_ID, CHANNEL) == tuple(
-        found["entry"][name] for name in ("name", "status", "role", "client_id", "channel_id")
+        found[0]["entry"][name] for name in ("name", "status", "role", "client_id", "channel_id")
     )
-
-
-def test_the_response_about_a_refusal_has_its_rule(live: LiveServer, stranger: Client, viewer):
-    answer = viewer().delete("vote")
-
-    found = stranger.get("/_emulator/explain", params={"id": id_of(answer)}).json()
-
-    assert "spec: Authentication" == found["rule"]["id"] == found["explanation"]["rule"]
-
-
-def test_an_entry_is_also_explained_by_its_number(live: LiveServer, stranger: Client, viewer):
-    answer = viewer().delete("vote")
-    (entry,) = stranger.get("/_emulator/journal", params={"id": id_of(answer)}).json()["entries"]
-
-    assert why(live, id_of(answer)) == why(live, str(entry["number"]))
+    assert "spec: Authentication" == found[1]["rule"]["id"] == found[1]["explanation"]["rule"] == entry["rule"]
+    assert found[1]["explanation"]["next_step"] == entry["next_step"]
+    assert why(live, id_of(refused)) == why(live, str(entry["number"]))
+    assert "x-emulator-code" not in accepted.headers
 
 
 def test_the_verdict_of_production_is_explained(live: LiveServer, stranger: Client):
@@ -45,56 +34,25 @@ def test_the_verdict_of_production_is_explained(live: LiveServer, stranger: Clie
     found = stranger.get("/_emulator/explain", params={"id": id_of(answer)}).json()
 
     assert ("refuse", "exp") == (found["production"]["verdict"], found["production"]["rule"])
-    assert texts.rules()["exp"].next_step == found["production"]["next_step"]
-
-
-def test_the_journal_has_the_rule_and_the_next_step_of_a_refusal(live: LiveServer, stranger: Client, viewer):
-    viewer().delete("vote")
-
-    (entry,) = stranger.get("/_emulator/journal?status=403").json()["entries"]
-
-    assert "spec: Authentication" == entry["rule"]
-    assert "Send a token of the role broadcaster (with extcli: `--as broadcaster`)." == entry["next_step"]
+    assert explanations.rules()["exp"].next_step == found["production"]["next_step"]
 
 
 def test_without_a_refusal_the_response_is_empty(stranger: Client):
     assert {} == stranger.get("/_emulator/explain").raise_for_status().json()
 
 
-@pytest.mark.parametrize("query", ["id=A11", "rule=A11"])
+@pytest.mark.parametrize("query", ["id=A11", "rule=A11", "id=x7"])
 def test_an_unknown_name_is_a_404_with_the_nearest_rules(stranger: Client, query: str):
     answer = stranger.get(f"/_emulator/explain?{query}")
 
-    assert 404 == answer.status_code
-    assert "A1" in answer.json()["info"].rpartition("nearest rules are ")[2].split(", ")
-
-
-@pytest.mark.parametrize("query", ["id=A99", "rule=A99", "id=x7"])
-def test_a_name_like_a_ruling_is_not_looked_up_in_the_journal(stranger: Client, query: str):
-    answer = stranger.get(f"/_emulator/explain?{query}")
-
-    assert answer.json()["info"].startswith("there is no rule ")
-
-
-@pytest.mark.parametrize(
-    ("path", "near"),
-    [("/v1/e/vots", "/v1/e/vote"), ("/v1/e/brodcast", "/v1/e/broadcast"), ("/_emulator/clok", "/_emulator/clock")],
-)
-def test_an_unknown_path_is_refused_with_the_nearest_one(stranger: Client, path: str, near: str):
-    answer = stranger.get(path)
-
-    assert (404, f"there is no {path}; did you mean {near}?") == (answer.status_code, answer.json()["info"])
-
-
-@pytest.mark.parametrize("path", ["/v1/e/zzzz", f"/v1/e/vote{'x' * 100}", "/x"])
-def test_a_path_unlike_all_others_is_refused_without_a_guess(stranger: Client, path: str):
-    assert "did you mean" not in stranger.get(path).json()["info"]
+    assert (404, True) == (answer.status_code, answer.json()["info"].startswith("there is no rule "))
+    assert "A1" in answer.json()["info"].rpartition("nearest rules are ")[2].split(", ") or "x7" in query
 
 
 def test_a_rule_is_read_by_its_name(stranger: Client):
     rule = stranger.get("/_emulator/explain?rule=a1").json()["rule"]
 
-    assert ("A1", texts.rules()["A1"].text) == (rule["id"], rule["text"])
+    assert ("A1", explanations.rules()["A1"].text) == (rule["id"], rule["text"])
 
 
 def test_explanations_are_not_recorded(live: LiveServer, stranger: Client):
@@ -140,7 +98,3 @@ def test_a_refused_call_has_its_code_in_the_sandbox_only(
     assert (code, None) == (answer.headers.get("x-emulator-code"), there.headers.get("x-emulator-code"))
     (entry,) = stranger.get("/_emulator/journal", params={"id": id_of(answer)}).json()["entries"]
     assert code == entry["code"]
-
-
-def test_a_successful_call_has_no_code(viewer):
-    assert "x-emulator-code" not in viewer().get("vote").headers

@@ -47,24 +47,15 @@ def test_exactly_three_of_fifty_clients_at_once_hit_a_fault_with_three_times(liv
     assert 47 == viewer().get("vote", params=RPS).json()["count"]
 
 
-def test_a_share_with_a_seed_makes_the_same_choices_again(live: LiveServer, viewer):
+def test_a_share_with_a_seed_makes_the_same_choices_again_until_its_number_of_hits(live: LiveServer, viewer):
     voter, runs = viewer(), []
-    for seed in (7, 7, 8):
-        add_fault(live, VOTE, "status", share=0.3, seed=seed, id="some")
-        runs.append([status_of_vote(voter) for _ in range(60)])
+    for seed, limit in ((7, {}), (7, {}), (8, {}), (7, {"times": 3})):
+        add_fault(live, VOTE, "status", share=0.3, seed=seed, id="some", **limit)
+        runs.append([at for at in range(60) if status_of_vote(voter) == 503])
 
     assert runs[0] == runs[1] != runs[2]
-    assert 8 <= runs[0].count(503) <= 28
-
-
-def test_a_fault_with_a_share_ends_after_its_number_of_hits(live: LiveServer, viewer):
-    voter, runs = viewer(), []
-    for limit in ({}, {"times": 3}):
-        add_fault(live, VOTE, "status", share=0.3, seed=7, id="some", **limit)
-        runs.append([status_of_vote(voter) for _ in range(40)])
-
-    hits = [at for at, status in enumerate(runs[0]) if status == 503]
-    assert hits[:3] == [at for at, status in enumerate(runs[1]) if status == 503] < hits
+    assert 8 <= len(runs[0]) <= 28
+    assert runs[0][:3] == runs[3]
     assert [(3, 0)] == [(fault["hits"], fault["left"]) for fault in faults_of(live)]
 
 
@@ -131,31 +122,18 @@ def test_a_client_id_without_a_token_meets_its_condition(live: LiveServer, stran
 # Reset and namespaces
 
 
-def test_a_reset_removes_all_faults(live: LiveServer, viewer):
+@pytest.mark.parametrize("end", ["reset", "snapshot"])
+def test_a_reset_and_a_loaded_snapshot_remove_all_faults(live: LiveServer, stranger: Client, viewer, end: str):
+    document = stranger.get("/_emulator/snapshot").raise_for_status().content
     add_fault(live, VOTE, "status")
     add_fault(live, "BROADCAST *", "lose")
 
-    live.reset()
+    if end == "reset":
+        live.reset()
+    else:
+        stranger.put("/_emulator/snapshot", content=document).raise_for_status()
 
     assert [] == faults_of(live)
-    assert 200 == status_of_vote(viewer())
-
-
-def test_a_seed_leaves_the_faults(live: LiveServer, stranger: Client, viewer):
-    add_fault(live, VOTE, "status")
-
-    seed = {"extcli": 1, "client_id": CLIENT_ID, "channel": CHANNEL}
-    stranger.put("/_emulator/seed", json=seed).raise_for_status()
-
-    assert 503 == status_of_vote(viewer())
-
-
-def test_a_snapshot_replaces_all_data_and_removes_the_faults(live: LiveServer, stranger: Client, viewer):
-    document = stranger.get("/_emulator/snapshot").raise_for_status().content
-    add_fault(live, VOTE, "status")
-
-    stranger.put("/_emulator/snapshot", content=document).raise_for_status()
-
     assert 200 == status_of_vote(viewer())
 
 

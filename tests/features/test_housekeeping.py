@@ -6,11 +6,11 @@ import asyncio
 
 import pytest
 
-from emulator import opening
-from emulator.config.extensions import Extensions
-from emulator.config.settings import Settings
-from emulator.engines.opening import open_medium
-from emulator.errors import EngineError
+from emulator.core.config.extensions import Extensions
+from emulator.core.config.settings import Settings
+from emulator.core.errors import EngineError
+from emulator.process import opening
+from emulator.storage.opening import open_medium
 
 
 @pytest.mark.parametrize(
@@ -36,19 +36,3 @@ async def test_housekeeping_goes_on_after_a_failure(failure, logged: str, monkey
         await asyncio.wait_for(swept.wait(), 10)
 
     assert logged in caplog.messages
-
-
-@pytest.mark.slow
-async def test_a_service_closes_after_a_background_task_failed(monkeypatch, caplog):
-    failed = asyncio.Event()
-
-    async def fail() -> None:
-        failed.set()
-        raise ZeroDivisionError
-
-    async with opening.open_service(Settings(), Extensions({}, admits_any=True), open_medium("sqlite://")) as service:
-        monkeypatch.setattr(service.engine, "check", fail)
-        service.metrics.storage(ok=False)
-        await asyncio.wait_for(failed.wait(), 10)
-
-    assert ["a background task failed"] == caplog.messages

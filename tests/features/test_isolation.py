@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from emulator.config.environment import PRODUCTION
-from emulator.config.extensions import Extension
-from emulator.config.settings import Settings
+from emulator.core.config.environment import PRODUCTION
+from emulator.core.config.extensions import Extension
+from emulator.core.config.settings import Settings
 from support.service import CLIENT_ID, SECRET, Client, LiveServer, live_server, real_seconds
 
 PATHS = (
@@ -66,7 +66,6 @@ def test_writes_and_deletes_do_not_affect_other_extensions(live: LiveServer):
 
 
 @pytest.mark.parametrize("store", SHARED)
-@pytest.mark.ruling("S6")
 def test_channel_stores_can_be_separate_per_extension(store: str):
     with live_server(Settings(channel_stores_per_extension=True)) as live:
         admin_of(live, CLIENT_ID).post(store, json={"a": 1}).raise_for_status()
@@ -93,21 +92,3 @@ def test_sandbox_and_production_share_no_data_in_one_file(tmp_path):
         assert empty == after_sandbox_wrote
         assert (1, 0) == (real.get("vote").json()["count"], sandboxed.get("vote").json()["count"])
         assert 5 == real.get("vote").json()["vote"]
-
-
-def test_two_services_in_memory_share_no_data(live: LiveServer):
-    fill(admin_of(live, CLIENT_ID), 3)
-
-    with live_server() as other:
-        assert 0 == admin_of(other, CLIENT_ID).get("vote").json()["count"]
-
-
-@pytest.mark.slow
-def test_data_in_a_file_survives_a_restart(tmp_path):
-    settings = Settings(data=f"sqlite:///{tmp_path}/kept.db")
-    with live_server(settings) as live:
-        fill(admin_of(live, CLIENT_ID), 3)
-        before = read_all(admin_of(live, CLIENT_ID))
-
-    with live_server(settings) as live:
-        assert before == read_all(admin_of(live, CLIENT_ID))

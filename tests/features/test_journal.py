@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from emulator.config.settings import Settings
+from emulator.core.config.settings import Settings
 from support.journal import entries_of, entry_of, journal_of
 from support.service import CHANNEL, CLIENT_ID, Client, LiveServer, live_server
 
@@ -15,53 +15,20 @@ def test_an_entry_has_the_request_its_caller_and_the_response(live: LiveServer, 
 
     entry = entry_of(live, answer)
 
-    assert {
-        "kind": "request",
-        "at": 1_700_000_000_000,
-        "id": answer.headers["x-request-id"],
-        "namespace": "default",
-        "caller": {
-            "client_id": CLIENT_ID,
-            "role": "viewer",
-            "channel_id": CHANNEL,
-            "user_id": "5551",
-            "opaque_id": "Uabc",
-        },
-        "endpoint": "POST /v1/e/vote",
-        "path": "/v1/e/vote?id=rps",
-        "status": 200,
-        "request": {"text": '{"value":2}', "encoding": "text", "size": 11, "is_cut": False, "is_hidden": False},
-        "response": {
-            "text": answer.text,
-            "encoding": "text",
-            "size": len(answer.content),
-            "is_cut": False,
-            "is_hidden": False,
-        },
-        "reason": "",
-        "detail": "",
-        "code": "",
-        "rule": "",
-        "next_step": "",
-        "fault": "",
-        "hint": "",
-        "recipients": [],
-        "delivered": 0,
-        "dropped": 0,
-        "socket": 0,
-    } == {
-        name: value for name, value in entry.items() if name not in ("number", "system_at", "duration_ms", "production")
+    whole = {"encoding": "text", "is_cut": False, "is_hidden": False}
+    caller = {"client_id": CLIENT_ID, "role": "viewer", "channel_id": CHANNEL, "user_id": "5551", "opaque_id": "Uabc"}
+    expected = {
+        **{"kind": "request", "at": 1_700_000_000_000, "id": answer.headers["x-request-id"], "namespace": "default"},
+        **{"caller": caller, "endpoint": "POST /v1/e/vote", "path": "/v1/e/vote?id=rps", "status": 200},
+        "request": {"text": '{"value":2}', "size": 11, **whole},
+        "response": {"text": answer.text, "size": len(answer.content), **whole},
+        **dict.fromkeys(("reason", "detail", "code", "rule", "next_step", "fault", "hint"), ""),
+        **{"recipients": [], "delivered": 0, "dropped": 0, "socket": 0},
     }
-    assert entry["system_at"] > 1_750_000_000_000
-    assert 0 < entry["duration_ms"] < 10_000
-
-
-def test_a_refusal_has_its_reason_and_its_explanation(live: LiveServer, viewer):
-    answer = viewer().post("vote", json={"value": "x"})
-
-    entry = entry_of(live, answer)
-
-    assert (400, answer.json()["reason"], answer.json()["info"]) == (entry["status"], entry["reason"], entry["detail"])
+    varying = {name: entry.pop(name) for name in ("number", "system_at", "duration_ms", "production")}
+    assert expected == entry
+    assert varying["system_at"] > 1_750_000_000_000
+    assert 0 < varying["duration_ms"] < 10_000
 
 
 def test_an_entry_is_found_by_its_request_id_and_its_number(live: LiveServer, stranger: Client, viewer):
@@ -72,7 +39,7 @@ def test_an_entry_is_found_by_its_request_id_and_its_number(live: LiveServer, st
         assert newest == stranger.get("/_emulator/journal/entry", params={"id": id}).json()
 
 
-@pytest.mark.parametrize("id", ["", "unknown", "999999999999", "0", "-1", "99999999999999999999"])
+@pytest.mark.parametrize("id", ["", "unknown", "-1", "99999999999999999999"])
 def test_an_unknown_entry_is_a_404_that_says_that_it_may_be_gone(stranger: Client, id: str):
     answer = stranger.get("/_emulator/journal/entry", params={"id": id})
 
@@ -80,20 +47,17 @@ def test_an_unknown_entry_is_a_404_that_says_that_it_may_be_gone(stranger: Clien
     assert "too old" in answer.json()["info"]
 
 
-def test_a_long_body_is_cut_at_4_kib_and_keeps_its_size(live: LiveServer, viewer):
+def test_a_long_body_is_cut_at_4_kib_and_one_that_is_not_utf_8_is_kept_as_base64(live: LiveServer, viewer):
     body = b'{"text":"' + "é".encode() * 3_000 + b'"}'
 
-    sent = entry_of(live, viewer().post("accumulate", content=body))["request"]
+    sent, binary = (
+        entry_of(live, viewer().post("accumulate", content=each))["request"] for each in (body, b"\xff\xfe{}")
+    )
 
     assert (True, len(body), "text") == (sent["is_cut"], sent["size"], sent["encoding"])
     assert body.decode().startswith(sent["text"])
     assert 4_090 <= len(sent["text"].encode()) <= 4_096
-
-
-def test_a_body_that_is_not_utf_8_is_kept_as_base64(live: LiveServer, viewer):
-    sent = entry_of(live, viewer().post("accumulate", content=b"\xff\xfe{}"))["request"]
-
-    assert ("base64", "//57fQ==", 4) == (sent["encoding"], sent["text"], sent["size"])
+    assert ("base64", "//57fQ==", 4) == (binary["encoding"], binary["text"], binary["size"])
 
 
 def test_readers_of_the_journal_and_monitoring_are_not_recorded(live: LiveServer, stranger: Client):
@@ -149,27 +113,19 @@ def selected(service: LiveServer, **query: object) -> list[str]:
     [
         ({}, ["first", "second", "third", "fourth", "fifth"]),
         ({"status": "4xx"}, ["second", "fourth"]),
-        ({"status": "403"}, ["fourth"]),
-        ({"status": "400,403"}, ["second", "fourth"]),
-        ({"status": "5xx"}, []),
-        ({"status": "none"}, []),
         ({"status": "none,403"}, ["fourth"]),
         ({"path": "/v1/e/vote"}, ["first", "second", "fifth"]),
         ({"path": "id=b"}, ["second"]),
         ({"method": "get"}, ["fifth"]),
         ({"method": "GET,POST", "path": "/v1"}, ["first", "second", "third", "fourth", "fifth"]),
-        ({"role": "broadcaster"}, ["third"]),
         ({"role": "broadcaster,admin"}, ["third", "fifth"]),
         ({"client_id": "other"}, ["fifth"]),
         ({"channel_id": "888"}, ["fifth"]),
         ({"user": "1"}, ["first", "fourth"]),
         ({"user": "Uone"}, ["first"]),
-        ({"kind": "request"}, ["first", "second", "third", "fourth", "fifth"]),
         ({"kind": "frame"}, []),
-        ({"search": "second"}, ["second"]),
         ({"search": "THIRD"}, ["third"]),
         ({"search": "not authorized"}, ["fourth"]),
-        ({"search": "uone"}, ["first"]),
         ({"status": "2xx", "role": "viewer"}, ["first"]),
     ],
 )
@@ -178,29 +134,17 @@ def test_a_query_selects_entries(filled: LiveServer, query: dict[str, str], name
 
 
 @pytest.mark.parametrize(
-    ("query", "info"),
+    ("query", "is_of_stream"),
     [
-        ("status=40", "status: '40' is not a status such as 403, 4xx or none"),
-        ("status=", None),
-        ("role=owner", "role: 'owner' is not one of viewer, broadcaster, admin, backend"),
-        ("kind=socket", "kind: 'socket' is not one of request, frame, delivery"),
-        ("limit=0", "limit: '0' is not within 1 to 1000"),
-        ("limit=1001", "limit: '1001' is not within 1 to 1000"),
-        ("order=up", "order: 'up' is not one of newest, oldest"),
-        ("since=x", "since: 'x' is not a whole number of 0 or more"),
-        ("before=-1", "before: '-1' is not a whole number of 0 or more"),
-        ("stauts=400", "stauts: is unknown; use status, path,"),
-        ("search=" + "x" * 1_025, "search: has over 1024 characters"),
+        *(("status=40", True), ("role=owner", True), ("kind=socket", True), ("since=x", True), ("stauts=400", True)),
+        *(("limit=0", False), ("limit=1001", False), ("order=up", False), ("before=-1", False)),
+        ("search=" + "x" * 1_025, True),
     ],
 )
-def test_a_malformed_query_is_a_400_that_names_the_parameter(stranger: Client, query: str, info: str | None):
-    answers = [stranger.get(f"/_emulator/journal?{query}")]
-    if not query.startswith(("limit", "order", "before")):
-        answers.append(stranger.get(f"/_emulator/journal/stream?timeout=0&{query}"))
-
-    for answer in answers:
-        assert answer.status_code == (400 if info else 200)
-        assert info is None or info in answer.json()["info"]
+def test_a_malformed_query_is_a_400_that_names_the_parameter(stranger: Client, query: str, is_of_stream: bool):
+    for path in ("journal?", "journal/stream?timeout=0&")[: 1 + is_of_stream]:
+        answer = stranger.get(f"/_emulator/{path}{query}")
+        assert (400, query.partition("=")[0]) == (answer.status_code, answer.json()["info"].partition(": ")[0])
 
 
 def test_pages_go_back_from_the_newest_entry(live: LiveServer, viewer):
@@ -253,13 +197,6 @@ def test_without_a_journal_its_api_returns_403():
         answers = [client.get(f"/_emulator/journal{path}") for path in ("", "/entry?id=1", "/stream?timeout=0")]
 
     assert [(403, "No journal")] * 3 == [(each.status_code, each.json()["reason"]) for each in answers]
-    assert "--journal 0" in answers[0].json()["info"]
-
-
-def test_production_has_no_journal(production: LiveServer):
-    with Client(base_url=production.url) as client:
-        assert 404 == client.get("/_emulator/journal").status_code
-    assert not production.service.journal.is_on
 
 
 def test_each_namespace_has_its_own_journal(live: LiveServer, stranger: Client):

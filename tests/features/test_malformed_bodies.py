@@ -1,6 +1,8 @@
 """Each malformed body of each call, and malformed data of each socket action, is refused and changes nothing.
 
 The members and the faults are in `tests/support/body_table.py`. Faults of one rule are in its own tests.
+
+Rulings C2, P2, P4, S1, T2, W2, W6, W8, X2, X5.
 """
 
 from __future__ import annotations
@@ -81,7 +83,6 @@ def test_every_operation_with_a_body_is_in_the_table(live: LiveServer):
 
 
 @each(CALLS)
-@pytest.mark.ruling("W2", "W6", "W8", "P2", "P4", "S1", "T2", "C2")
 def test_a_malformed_body_is_refused_and_changes_nothing(row: Row, live: LiveServer, channel: dict[str, Client]):
     body = BODIES[f"{row.method} {row.name}"]
     client = channel["admin" if "admin" in row.roles else "broadcaster"]
@@ -98,7 +99,6 @@ def test_a_malformed_body_is_refused_and_changes_nothing(row: Row, live: LiveSer
 
 
 @pytest.mark.parametrize("action", [body.operation for body in BODIES.values() if body.operation in ACTIONS])
-@pytest.mark.ruling("X2", "X5")
 def test_malformed_data_of_an_action_is_refused_and_changes_nothing(
     action: str, live: LiveServer, channel: dict[str, Client]
 ):

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from emulator.config.settings import Settings
-from emulator.engines.records import TYPES, Record
+from emulator.core.config.settings import Settings
+from emulator.storage.records import TYPES, Record
 from support.examples import examples
 from support.service import CHANNEL, LiveServer, RunningService, live_server
 from support.socket_client import linked_game
@@ -55,7 +55,7 @@ class Spaces:
 
     def records(self, name: str) -> list[Record]:
         async def collect() -> list[Record]:
-            service = (await self._live.service.namespaces.front(name))._service
+            service = (await self._live.service.namespaces.front(name)).service
             return [record async for page in service.engine.dump(now=service.clock.now()) for record in page]
 
         return self._live.run(collect())

@@ -10,9 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
-from emulator.contract.parity import outcome_of, rule_of
-from emulator.parity.service import (
-    ANSWERS,
+from emulator.contract.parity import RULES, outcome_of, rule_of
+from emulator.core.parity import (
     CALLER_RATE,
     CLAIMS,
     DIFFER,
@@ -60,7 +59,7 @@ def check(sent: Sent, sandbox: httpx.Response, production: httpx.Response) -> st
         if sandbox.is_success and "/_emulator/" not in sent.path:
             assert comparable(sandbox) == comparable(production), told
     elif outcome_of(verdict) == REFUSE:
-        assert production.status_code == ANSWERS[rule_of(verdict)] != sandbox.status_code, told
+        assert production.status_code == RULES[rule_of(verdict)].status != sandbox.status_code, told
     else:
         assert outcome_of(verdict) == DIFFER, told  # never unknown, because the secrets are known
     return verdict
@@ -102,7 +101,9 @@ def check_frame(both: Twins, sockets: tuple[SocketClient, SocketClient], action:
     told = f"{action} {target} {data}\n  {verdict!r}, {replies}"
     if verdict:
         # Where the token or PIN was refused, later messages come from a connection without rights.
-        expected = {ANSWERS[rule_of(verdict)]} if action == "authenticate" else {ANSWERS[rule_of(verdict)], 401}
+        expected = (
+            {RULES[rule_of(verdict)].status} if action == "authenticate" else {RULES[rule_of(verdict)].status, 401}
+        )
         assert outcome_of(verdict) == REFUSE, told
         assert production in expected, told
         assert production != sandbox, told

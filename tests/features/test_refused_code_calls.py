@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from emulator.engines.records import ListRecord, RosterRecord
+from emulator.storage.records import ListRecord, RosterRecord
 from support.service import Client, LiveServer
 
 
@@ -29,35 +29,26 @@ def sets(backend: Client) -> None:
     backend.post("codes/mark_from_list", json=grant).raise_for_status()
 
 
-def test_a_repeated_member_of_an_upload_leaves_no_list(live: LiveServer, backend: Client):
-    answer = backend.put("codes", content='{"codes":[["B1"],["B2"]],"names":["Cap"],"indices":[1],"codes":[["B3"]]}')
-
-    assert (200, (2, 1)) == (answer.status_code, stored(live))
-
-
-def test_a_refused_upload_leaves_no_list(live: LiveServer, backend: Client):
-    answer = backend.put("codes", content='{"codes":[["B1"]],"codes":[["B2"]],"names":[""]}')
-
-    assert (400, (1, 1)) == (answer.status_code, stored(live))
-
-
-def test_a_repeated_member_of_a_grant_leaves_no_roster(live: LiveServer, backend: Client):
-    body = '{"users":["1","2"],"users":["3"],"prizes":[0],"prize_limits":[2]}'
-    answer = backend.post("codes/mark_from_list", content=body)
-
-    assert (200, (1, 2)) == (answer.status_code, stored(live))
+@pytest.mark.parametrize(
+    ("body", "status", "left"),
+    [
+        ('{"codes":[["B1"],["B2"]],"names":["Cap"],"indices":[1],"codes":[["B3"]]}', 200, (2, 1)),
+        ('{"codes":[["B1"]],"codes":[["B2"]],"names":[""]}', 400, (1, 1)),
+    ],
+)
+def test_an_upload_that_is_refused_or_repeats_a_member_leaves_no_list(live, backend: Client, body, status, left):
+    assert (status, left) == (backend.put("codes", content=body).status_code, stored(live))
 
 
-@pytest.mark.parametrize("body", ['{"users":["1"],"prizes":[7],"prize_limits":[1]}', '{"users":["1"],"prizes":[0]}'])
-def test_a_refused_grant_leaves_no_roster(live: LiveServer, backend: Client, body: str):
-    answer = backend.post("codes/mark_from_list", content=body)
-
-    assert (400, (1, 1)) == (answer.status_code, stored(live))
-
-
-def test_a_grant_with_an_invalid_user_leaves_no_roster(live: LiveServer, backend: Client):
-    users = [*map(str, range(20_000)), ""]
-    grant = {"prizes": [0], "prize_limits": [1], "users": users}
-    answer = backend.post("codes/mark_from_list", json=grant)
-
-    assert (400, (1, 1)) == (answer.status_code, stored(live))
+@pytest.mark.parametrize(
+    ("body", "status", "left"),
+    [
+        ('{"users":["1","2"],"users":["3"],"prizes":[0],"prize_limits":[2]}', 200, (1, 2)),
+        ('{"users":["1"],"prizes":[7],"prize_limits":[1]}', 400, (1, 1)),
+        ('{"users":["1"],"prizes":[0]}', 400, (1, 1)),
+        ('{"users":[%s""],"prizes":[0],"prize_limits":[1]}' % ('"1",' * 20_000), 400, (1, 1)),
+    ],
+    ids=["repeated", "prize", "limits", "user"],
+)
+def test_a_grant_that_is_refused_or_repeats_a_member_leaves_no_roster(live, backend: Client, body, status, left):
+    assert (status, left) == (backend.post("codes/mark_from_list", content=body).status_code, stored(live))

@@ -9,9 +9,9 @@ from pathlib import Path
 import jwt
 import pytest
 
-from emulator.callers import Caller, Role
-from emulator.config.settings import Settings
-from emulator.features.transactions.rules import Transaction, TransactionBody
+from emulator.core.callers import Caller, Role
+from emulator.core.config.settings import Settings
+from emulator.features.transactions.service import Transaction, TransactionBody
 from engines.redis_server import RedisServer
 from support.service import CHANNEL, CLIENT_ID, SECRET, LiveServer, live_server
 

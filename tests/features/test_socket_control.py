@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import ExitStack
 from typing import Any
 
 import pytest
 
-from emulator.config.settings import Limits, Settings
+from emulator.core.config.settings import Limits, Settings
 from support.journal import entries_of
 from support.pusher_client import PusherClient
 from support.service import CHANNEL, CLIENT_ID, Client, LiveServer, live_server
@@ -75,13 +74,6 @@ def test_a_game_is_listed_with_its_caller_and_what_it_follows(live: LiveServer, 
     assert 0 <= live.now() - listed["opened_at"] < 60_000
 
 
-def test_a_socket_is_listed_without_a_role_until_it_authenticates(live: LiveServer, sockets):
-    with SocketClient(live):
-        listed = sockets()[-1]
-
-    assert (CLIENT_ID, "", "", []) == tuple(listed[name] for name in ("client_id", "role", "user_id", "subscriptions"))
-
-
 def test_a_page_is_listed_with_its_pusher_channels(live: LiveServer, sockets):
     channels = [f"twitch.pubsub.{CLIENT_ID}.777", f"twitch.pubsub.{CLIENT_ID}.all", "elsewhere"]
     with PusherClient(live) as page:
@@ -93,21 +85,6 @@ def test_a_page_is_listed_with_its_pusher_channels(live: LiveServer, sockets):
     )
     assert page.greeting["data"].startswith(f'{{"socket_id":"{listed["number"]}.')
     assert (3, 4) == (listed["requests"], listed["frames"])
-
-
-def test_updates_count_as_messages_sent(sockets, number: int, broadcaster: Client, game: SocketClient):
-    before = sockets()[-1]["frames"]
-    broadcaster.post("channel_state", json={"round": 1}).raise_for_status()
-    game.update()
-
-    assert before + 1 == sockets()[-1]["frames"]
-
-
-def test_each_connection_has_a_number_of_its_own_in_the_order_of_opening(live: LiveServer, sockets, number: int):
-    with SocketClient(live), SocketClient(live):
-        numbers = [each["number"] for each in sockets()]
-
-    assert [number, number + 1, number + 2] == numbers[-3:]
 
 
 def test_the_list_is_read_in_pages_and_by_client_id_and_channel(live: LiveServer, stranger: Client, sockets, number):
@@ -123,15 +100,10 @@ def test_the_list_is_read_in_pages_and_by_client_id_and_channel(live: LiveServer
         assert (2, "0") == (len(both["sockets"]), both["next"])
 
 
-@pytest.mark.parametrize("query", ["cursor=x", "cursor=-1", "limit=0", "limit=1001"])
-def test_a_malformed_page_of_the_list_is_refused(stranger: Client, query: str):
-    assert 400 == stranger.get(f"/_emulator/sockets?{query}").status_code
-
-
 # Closing
 
 
-@pytest.mark.parametrize("code", [1000, 1001, 1012, 1014, 3000, 4000, 4999])
+@pytest.mark.parametrize("code", [1000, 1014, 4999])
 def test_a_socket_is_closed_with_the_given_code_and_reason(act, sockets, number: int, game: SocketClient, code: int):
     assert [number] == act("close", socket=number, code=code, reason="häßlich")
 
@@ -140,11 +112,11 @@ def test_a_socket_is_closed_with_the_given_code_and_reason(act, sockets, number:
     assert number not in [each["number"] for each in sockets()]
 
 
-def test_all_sockets_are_closed_with_4000_by_default(live: LiveServer, act, number: int, game: SocketClient):
+def test_all_sockets_are_closed_with_1012_by_default(live: LiveServer, act, number: int, game: SocketClient):
     with PusherClient(live) as page:
         assert [number, number + 1] == act("close", all=True)[-2:]
 
-        assert [4000, 4000] == [game.close_code(), page.close_code()]
+        assert [1012, 1012] == [game.close_code(), page.close_code()]
 
     assert {"closes.closed_by_call"} == {each["code"] for each in entries_of(live, kind="frame", path="close")}
 
@@ -152,12 +124,9 @@ def test_all_sockets_are_closed_with_4000_by_default(live: LiveServer, act, numb
 @pytest.mark.parametrize(
     ("body", "detail"),
     [
-        ({"code": 1005}, "code: 1005 is not within 1000 to 1003, 1007 to 1014 or 3000 to 4999"),
-        ({"code": 1006}, "code: 1006"),
-        ({"code": 1015}, "code: 1015"),
-        ({"code": 2999}, "code: 2999"),
-        ({"all": True}, "socket, all: must be the number of one socket"),
-        ({"socket": None}, "socket, all: must be the number of one socket"),
+        *(({"code": code}, f"code: {code}") for code in (1005, 1006, 1015, 2999)),
+        ({"all": True}, "socket, all: "),
+        ({"socket": None}, "socket, all: "),
     ],
 )
 def test_a_malformed_close_closes_nothing(stranger: Client, number: int, game: SocketClient, body, detail: str):
@@ -179,54 +148,25 @@ def test_a_socket_that_is_not_open_is_refused(stranger: Client, verb: str):
 # Stalling
 
 
-def test_a_stalled_socket_gets_nothing_until_it_is_released(
-    act, sockets, number: int, broadcaster: Client, game: SocketClient
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_stalled_socket_gets_and_does_nothing_until_it_is_released(
+    act, sockets, number: int, broadcaster: Client, game: SocketClient, times: int
 ):
-    assert [number] == act("stall", socket=number)
+    requests = sockets()[-1]["requests"]
+    assert [[number]] * times == [act("stall", socket=number) for _ in range(times)]
     for round_number in (1, 2):
         broadcaster.post("channel_state", json={"round": round_number}).raise_for_status()
-
-    assert is_silent(game)
-    listed = sockets()[-1]
-    assert listed["stalled"]
-    assert listed["unread"] > 100
-
-    assert [number] == act("stall", socket=number, stalled=False)
-    assert [{"round": 1}, {"round": 2}] == [game.update()["data"]["state"] for _ in range(2)]
-    assert (False, 0) == (sockets()[-1]["stalled"], sockets()[-1]["unread"])
-
-
-def test_messages_to_a_stalled_socket_get_replies_after_the_release(act, sockets, number: int, game: SocketClient):
-    requests = sockets()[-1]["requests"]
-    act("stall", socket=number)
     game.send("get", "state", {"state_id": "channel"})
 
     assert is_silent(game)
-    assert requests == sockets()[-1]["requests"]
+    listed = sockets()[-1]
+    assert (True, requests) == (listed["stalled"], listed["requests"])
+    assert listed["unread"] > 100
 
-    act("stall", socket=number, stalled=False)
-    assert {"ok": True, "state": {}} == game.reply()["data"]
-
-
-def test_a_stalled_socket_outlives_the_pings_of_the_service(live: LiveServer, act, number: int, game: SocketClient):
-    act("stall", socket=number)
-
-    async def ping_twice() -> None:
-        for _ in range(2):
-            for peer in live.service.gateway.admission.peers:
-                peer.connection.ping()
-
-    live.run(ping_twice())
-    act("stall", socket=number, stalled=False)
-
-    assert game.no_update()
-
-
-def test_a_reset_ends_all_stalls(live: LiveServer, act, number: int, game: SocketClient):
-    act("stall", all=True)
-    live.reset()
-
-    assert game.no_update()
+    assert [[number]] * times == [act("stall", socket=number, stalled=False) for _ in range(times)]
+    assert [{"round": 1}, {"round": 2}] == [game.update()["data"]["state"] for _ in range(2)]
+    assert {"round": 2} == game.reply()["data"]["state"]
+    assert (False, 0) == (sockets()[-1]["stalled"], sockets()[-1]["unread"])
 
 
 def test_a_stalled_socket_can_be_closed_and_gets_what_was_held_back(
@@ -240,14 +180,6 @@ def test_a_stalled_socket_can_be_closed_and_gets_what_was_held_back(
     assert 4001 == game.close_code()
 
 
-def test_stalling_twice_and_releasing_twice_have_no_effect(act, number: int, broadcaster: Client, game: SocketClient):
-    for stalled in (True, True, False, False):
-        assert [number] == act("stall", socket=number, stalled=stalled)
-    broadcaster.post("channel_state", json={"round": 1}).raise_for_status()
-
-    assert {"round": 1} == game.update()["data"]["state"]
-
-
 def test_a_stalled_socket_is_closed_with_1013_when_too_much_is_unread():
     with live_server(Settings(limits=Limits(outbox=16 * 1024))) as live, linked_game(live) as game:
         game.data("subscribe", "state", CHANNEL_STATE)
@@ -257,30 +189,6 @@ def test_a_stalled_socket_is_closed_with_1013_when_too_much_is_unread():
 
         assert "x" * 20_000 == game.update()["data"]["state"]["text"]
         assert 1013 == game.close_code()
-
-
-def test_stalled_sockets_hold_no_more_than_their_limit_while_broadcasts_arrive():
-    limit, size = 64 * 1024, 10_000
-    with live_server(Settings(limits=Limits(outbox=limit))) as live, ExitStack() as opened:
-        games = [opened.enter_context(linked_game(live)) for _ in range(5)]
-        for game in games:
-            game.data("subscribe", "broadcast", {"topic_id": "*"})
-        broadcaster = live.client("broadcaster", user=CHANNEL, channel=CHANNEL)
-        connections = [each.connection for each in live.service.gateway.admission.games]
-        with Client(base_url=live.url) as control:
-            control.post("/_emulator/sockets/stall", json={"all": True}).raise_for_status()
-
-        held = []
-        for _ in range(30):
-            broadcaster.post("broadcast", json={"event": "e", "data": "x" * size}).raise_for_status()
-            held += [each.unread for each in connections]
-
-        assert limit < max(held) + 2 * size  # it was used up
-        assert max(held) <= limit + 2 * size
-        assert not any(each.is_stalled for each in connections)
-        for game in games:
-            assert "x" * size == game.update()["data"]["data"]
-            assert 1013 == game.close_code()
 
 
 def test_a_service_stops_although_a_socket_is_stalled():

@@ -35,3 +35,10 @@ def test_a_patch_of_one_record_is_refused_above_64_kib(admin: Client, patch: Any
 
     assert 413 == answer.status_code
     assert answer.json()["info"].startswith("a patch of one record has 70")
+
+
+@pytest.mark.parametrize("end", ["", "}} x", ",}", '}, "2": nul}'])
+def test_a_malformed_map_above_64_kib_is_refused(admin: Client, end: str):
+    answer = admin.patch("extension_viewer_state", content='{"1": {"a": "' + "x" * 70_000 + '"' + end)
+
+    assert (400, "Malformed json body") == (answer.status_code, answer.json()["reason"])

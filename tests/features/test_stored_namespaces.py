@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from emulator.config.settings import Limits, Settings
-from emulator.opening import open_app
+from emulator.core.config.settings import Limits, Settings
 from support.service import CHANNEL, Client, LiveServer, RunningService, live_server
 
 
@@ -63,22 +61,10 @@ def test_they_are_listed_with_their_records_and_none_is_opened(live: LiveServer,
     assert before == {each["name"]: each["records"] for each in client.get("/_ns").json()["details"]}
 
 
-def test_the_dashboard_lists_them(live: LiveServer, client: Client):
-    assert 'href="/_ns/blue/_emulator/"' in client.get("/_emulator/").text
-    assert "blue" in client.get("/_emulator/ui/namespaces").text
-    assert 0 == opened(live)
-
-
 def test_a_stored_namespace_can_be_a_source_but_not_a_target_of_a_fork(live: LiveServer, client: Client):
     assert 409 == client.post("/_ns/blue?from=default").status_code
     assert 200 == client.post("/_ns/copy?from=blue").status_code
     assert (1, 1) == (count(at(live, "blue")), count(at(live, "copy")))
-
-
-def test_a_foreign_page_uses_one(client: Client):
-    answer = client.get("/_ns/blue/_emulator/sdk.js", headers={"Sec-Fetch-Site": "cross-site"})
-
-    assert 200 == answer.status_code
 
 
 def test_one_can_be_dropped_without_opening_it(settings: Settings):
@@ -100,11 +86,3 @@ def test_idle_ones_are_dropped_counting_from_the_start_of_the_process(live: Live
     live.run(live.service.namespaces.drop_idle(0))
 
     assert [] == client.get("/_ns").json()["namespaces"]
-
-
-async def test_of_several_workers_none_drops_what_it_has_not_open(settings: Settings):
-    async with open_app(replace(settings, has_peers=True)) as (_, service):
-        assert service.namespaces is not None
-        await service.namespaces.drop_idle(0)
-
-        assert ["blue", "empty"] == (await service.namespaces.listing()).namespaces

@@ -1,4 +1,4 @@
-"""Purchases: a page posts a receipt, and the channel's games receive and settle it."""
+"""Purchases: a page posts a receipt, and the channel's games receive and settle it (ruling T6)."""
 
 from __future__ import annotations
 
@@ -13,11 +13,9 @@ import httpx
 import jwt
 import pytest
 
-from support.service import CLIENT_ID, OTHER_SECRET, SECRET, Client, LiveServer, real_seconds
+from support.service import OTHER_SECRET, SECRET, Client, LiveServer, real_seconds
 from support.signing import signed
 from support.socket_client import SocketClient, linked_game
-
-DAY = 86_400_000
 
 
 def receipt(transaction: str = "t1", sku: str = "hat", user: str = "5", key: bytes = SECRET, **claims: Any) -> str:
@@ -30,44 +28,25 @@ def post(client: Client, token: str) -> httpx.Response:
     return client.post("bits/transactions", json={"transactionReceipt": token, "displayName": "Ann"})
 
 
-def test_games_receive_the_purchases_of_the_products_they_follow(game: SocketClient, live: LiveServer, viewer):
+@pytest.mark.parametrize("target", ["transaction", "twitchPurchaseBits"])
+def test_games_receive_the_purchases_of_the_products_they_follow(game: SocketClient, live: LiveServer, viewer, target):
     live.freeze()
-    game.data("subscribe", "twitchPurchaseBits", {"sku": "*"})
-    game.data("subscribe", "twitchPurchaseBits", {"sku": "hat"})
+    game.data("subscribe", target, {"sku": "*"})
+    game.data("subscribe", target, {"sku": "hat"})
 
     assert (201, {}) == ((answer := post(viewer(), receipt())).status_code, answer.json())
 
     update = game.update()
     assert "twitchPurchaseBits" == update["meta"]["target"]
-    own_id = update["data"].pop("muxy_id")
+    assert update["data"].pop("muxy_id")
     assert {
-        "id": "t1",
-        "sku": "hat",
-        "displayName": "A hat",
-        "userId": "5",
-        "username": "Ann",
-        "currency": "bits",
-        "cost": 50,
-        "timestamp": live.now(),
+        **{"id": "t1", "sku": "hat", "displayName": "A hat", "userId": "5", "username": "Ann"},
+        **{"currency": "bits", "cost": 50, "timestamp": live.now()},
     } == update["data"]
-    assert own_id
-    assert game.no_update()
-
-
-@pytest.mark.parametrize("target", ["transaction", "twitchPurchaseBits"])
-def test_games_follow_purchases_under_either_name(game: SocketClient, viewer, target: str):
-    game.data("subscribe", target, {"sku": "*"})
-    post(viewer(), receipt())
-    assert "t1" == game.update()["data"]["id"]
-
-    game.data("unsubscribe", target, {"sku": "*"})
+    for sku in ("*", "hat"):
+        game.data("unsubscribe", target, {"sku": sku})
     post(viewer(), receipt("t2"))
     assert game.no_update()
-
-
-@pytest.mark.parametrize("target", ["transaction", "twitchPurchaseBits"])
-def test_following_purchases_without_a_product_is_an_error(game: SocketClient, target: str):
-    assert "data.sku" in game.error("subscribe", target, {})["detail"]
 
 
 def test_followers_of_other_products_channels_and_extensions_receive_nothing(
@@ -96,25 +75,13 @@ def test_up_to_10_outstanding_purchases_are_listed_oldest_first(live: LiveServer
     assert ["t1", "t3", "t5", "t7", "t9", "t11"] == [each["id"] for each in hats]
 
 
-def test_a_purchase_is_found_among_more_than_100(game: SocketClient, viewer):
-    buyer = viewer()
-    for number in range(101):
-        post(buyer, receipt(f"t{number}", sku="sword" if number < 100 else "hat")).raise_for_status()
-
-    assert ["t100"] == [each["id"] for each in game.data("get", "transaction", {"sku": "hat"})["transactions"]]
-
-
 @pytest.mark.parametrize("action", ["validate", "refund"])
 @pytest.mark.parametrize(
     "which",
     [
         {"transaction_id": "t1"},
-        {"transaction_id": "OWN"},
         {"muxy_id": "OWN"},
-        {"id": "t1"},
-        {"id": "OWN"},
-        {"transaction_id": "OWN", "user_id": "5"},
-        {"transaction_id": "t1", "details": "a reason"},
+        {"id": "OWN", "user_id": "5"},
         {"sku": "hat", "user_id": "5"},
         {"sku": "hat", "user_id": "U5"},
         {"sku": "hat", "user_id": "UBUYER"},
@@ -131,55 +98,16 @@ def test_a_settled_purchase_is_no_longer_outstanding(game: SocketClient, viewer,
 
     assert ["t2"] == [each["id"] for each in game.data("get", "transaction", {"sku": "*"})["transactions"]]
     assert 404 == game.error(action, "transaction", which)["status"]
-
-
-def test_a_settled_purchase_posted_again_stays_settled(game: SocketClient, viewer):
-    post(viewer(), receipt())
-    game.data("validate", "transaction", {"transaction_id": "t1"})
-
-    post(viewer(), receipt())
-
-    assert [] == game.data("get", "transaction", {"sku": "*"})["transactions"]
-
-
-def test_a_viewer_may_not_follow_or_list_purchases(live: LiveServer, unlinked: SocketClient):
-    token = jwt.encode({"role": "viewer", "channel_id": "777", "user_id": "5"}, SECRET)
-    unlinked.data("authenticate", data={"client_id": CLIENT_ID, "jwt": token})
-
-    statuses = [
-        unlinked.error("get", "transaction", {"sku": "*"})["status"],
-        unlinked.error("subscribe", "twitchPurchaseBits", {"sku": "*"})["status"],
+    assert [201, 400] == [
+        post(viewer("5", opaque="UBUYER", channel=each), receipt()).status_code for each in ("777", "888")
     ]
-
-    assert [403, 403] == statuses
-
-
-def test_an_outstanding_purchase_expires_after_30_days(live: LiveServer, game: SocketClient, viewer):
-    live.freeze()
-    post(viewer(), receipt())
-
-    live.advance(30 * DAY - 1)
-    before = game.data("get", "transaction", {"sku": "*"})["transactions"]
-    live.advance(1)
-
-    assert (1, []) == (len(before), game.data("get", "transaction", {"sku": "*"})["transactions"])
-
-
-def test_sandbox_accepts_a_forged_receipt_in_plain_padded_base64(viewer, game: SocketClient):
-    payload = {"data": {"transactionId": "t?>~", "userId": "5", "product": {"sku": "hat", "cost": {"amount": "7"}}}}
-    middle = base64.b64encode(json.dumps(payload).encode() + b" ").decode()
-    forged = f"e30=.{middle}.AAAA"
-
-    answer = post(viewer(), forged)
-
-    assert (201, 7) == (answer.status_code, game.data("get", "transaction", {"sku": "*"})["transactions"][0]["cost"])
+    assert ["t2"] == [each["id"] for each in game.data("get", "transaction", {"sku": "*"})["transactions"]]
 
 
 @pytest.mark.parametrize(
     "token",
     ["", "abc", "a.b.c", "e30.e30.x", jwt.encode({"data": {"transactionId": "", "userId": "5"}}, SECRET)],
 )
-@pytest.mark.ruling("T6")
 def test_the_sandbox_accepts_any_text_as_a_receipt(viewer, game: SocketClient, token: str):
     answers = [post(viewer(), token).status_code for _ in range(2)]
     body = {"transactionReceipt": token, "transactionId": "b1", "userId": "5", "sku": "hat"}
@@ -192,66 +120,39 @@ def test_the_sandbox_accepts_any_text_as_a_receipt(viewer, game: SocketClient, t
     assert ["b1"] == [each["id"] for each in listed if each["sku"] == "hat"]
 
 
-@pytest.mark.ruling("T6")
-@pytest.mark.parametrize("claims", [{}, {"data": {"transactionId": "", "userId": "5"}}])
-def test_production_refuses_a_receipt_that_it_cannot_read(production: LiveServer, claims: dict[str, Any]):
-    soon = real_seconds() + 600
-    answer = post(production.client("admin", channel="777", exp=soon), jwt.encode({**claims, "exp": soon}, SECRET))
-
-    assert (400, "Invalid receipt") == (answer.status_code, answer.json()["reason"])
-
-
 def test_production_accepts_only_receipts_signed_with_the_extensions_secret(production: LiveServer):
     soon = real_seconds() + 600
     client = production.client("viewer", user="5", channel="777", exp=soon)
 
-    answers = {
-        "good": post(client, receipt("p1", exp=soon)),
-        "forged": post(client, receipt("p2", key=OTHER_SECRET, exp=soon)),
-        "expired": post(client, receipt("p3", exp=real_seconds() - 1)),
-        "without exp": post(client, receipt("p4")),
+    tokens = {
+        "good": receipt("p1", exp=soon),
+        "forged": receipt("p2", key=OTHER_SECRET, exp=soon),
+        "signed by the service": receipt("p3", key=production.service.tokens._service_key.value.encode(), exp=soon),
+        "expired": receipt("p4", exp=real_seconds() - 1),
+        "unreadable": jwt.encode({"data": {"transactionId": "", "userId": "5"}, "exp": soon}, SECRET),
     }
 
-    statuses = {name: answer.status_code for name, answer in answers.items()}
-    assert {"good": 201, "forged": 400, "expired": 400, "without exp": 400} == statuses
+    statuses = {name: post(client, token).status_code for name, token in tokens.items()}
+    assert {**dict.fromkeys(tokens, 400), "good": 201} == statuses
 
 
-@pytest.mark.parametrize("which", [{}, {"muxy_id": ""}, {"sku": "hat"}, {"user_id": "5"}, {"id": 5}])
+@pytest.mark.parametrize("which", [{}, {"muxy_id": ""}, {"sku": "hat"}])
 def test_a_purchase_to_settle_must_be_named(game: SocketClient, viewer, which: dict[str, Any]):
     post(viewer(), receipt())
 
     assert 400 == game.error("validate", "transaction", which)["status"]
 
 
-def test_a_receipt_is_accepted_in_one_channel_only(game: SocketClient, viewer):
-    first, *others = [post(viewer("5", channel=channel), receipt()) for channel in ("777", "888", "999")]
-
-    assert (201, [400, 400]) == (first.status_code, [answer.status_code for answer in others])
-    assert "was posted before" in others[0].json()["info"]
-    assert 201 == post(viewer("5"), receipt()).status_code
-
-
-def test_a_receipt_is_accepted_from_one_user_only(game: SocketClient, viewer):
+def test_a_receipt_is_accepted_in_one_channel_from_one_user_for_each_extension(game: SocketClient, viewer):
     game.data("subscribe", "twitchPurchaseBits", {"sku": "*"})
-    statuses = [post(viewer(user), receipt()).status_code for user in ("5", "6", "5")]
-    other_buyer = post(viewer("5"), receipt(user="6")).status_code
+    tried = [("5", "777"), ("5", "888"), ("6", "777"), ("5", "777")]
+    statuses = [post(viewer(user, channel=channel), receipt()).status_code for user, channel in tried]
+    statuses.append(post(viewer("5"), receipt(user="6")).status_code)
+    statuses.append(post(viewer("5", client_id="other-extension"), receipt()).status_code)
 
-    assert ([201, 400, 201], 400) == (statuses, other_buyer)
+    assert [201, 400, 400, 201, 400, 201] == statuses
     assert "5" == game.update()["data"]["userId"]
     assert game.no_update()
-
-
-def test_a_settled_purchase_cannot_be_posted_in_another_channel(live: LiveServer, game: SocketClient, viewer):
-    post(viewer("5"), receipt())
-    game.data("validate", "transaction", {"id": "t1"})
-
-    assert 400 == post(viewer("5", channel="888"), receipt()).status_code
-
-
-def test_another_extension_may_have_a_purchase_of_the_same_id(viewer):
-    assert [201, 201] == [
-        post(viewer("5", client_id=name), receipt()).status_code for name in (CLIENT_ID, "other-extension")
-    ]
 
 
 def test_simultaneous_posts_of_one_receipt_are_accepted_in_one_channel(live: LiveServer, viewer):
@@ -264,18 +165,7 @@ def test_simultaneous_posts_of_one_receipt_are_accepted_in_one_channel(live: Liv
     assert {201: 1, 400: 19} == Counter(statuses)
 
 
-def test_the_transaction_id_next_to_the_receipt_is_ignored(game: SocketClient, viewer):
-    body = {"transactionReceipt": receipt(), "transactionId": "other", "userId": "6"}
-
-    viewer("5").post("bits/transactions", json=body).raise_for_status()
-
-    (listed,) = game.data("get", "transaction", {"sku": "*"})["transactions"]
-    assert ("t1", "5") == (listed["id"], listed["userId"])
-
-
-@pytest.mark.parametrize(
-    "amount", [-1, 2**53, 10**30, int("9" * 4_300), "9" * 5_000, "-1", "1_0", " 5", "٣", "", 1.5, True]
-)
+@pytest.mark.parametrize("amount", [-1, 2**53, int("9" * 4_300), "1_0", "٣", 1.5, True])
 def test_a_price_that_is_not_an_amount_counts_as_unreadable(viewer, game: SocketClient, amount: object):
     product = {"sku": "hat", "cost": {"amount": amount}}
     payload = {"data": {"transactionId": "t1", "userId": "5", "product": product}}
@@ -297,18 +187,15 @@ def buyer(production: LiveServer) -> Callable[..., Client]:
 
 def test_in_production_the_buyer_must_be_the_caller(buyer):
     soon = real_seconds() + 600
-    answers = {
-        "the buyer": post(buyer("5"), receipt("q1", exp=soon)),
-        "the buyer, as opaque id": post(buyer(None, opaque="U5"), receipt("q2", exp=soon)),
-        "the buyer, as broadcaster": post(buyer("5", "broadcaster"), receipt("q3", exp=soon)),
-        "another viewer": post(buyer("6"), receipt("q4", exp=soon)),
-        "an anonymous viewer": post(buyer(None, opaque="A5"), receipt("q5", exp=soon)),
-        "a broadcaster": post(buyer("777", "broadcaster"), receipt("q6", exp=soon)),
-        "a backend": post(buyer(None, "backend"), receipt("q7", exp=soon)),
-    }
+    callers = [
+        *((buyer("5"), 201), (buyer(None, opaque="U5"), 201), (buyer("5", "broadcaster"), 201)),
+        *((buyer("6"), 400), (buyer(None, opaque="A5"), 400), (buyer("777", "broadcaster"), 400)),
+        (buyer(None, "backend"), 201),
+    ]
 
-    assert [201, 201, 201, 400, 400, 400, 201] == [answer.status_code for answer in answers.values()]
-    assert "userId" in answers["another viewer"].json()["info"]
+    for number, (caller, status) in enumerate(callers):
+        assert status == post(caller, receipt(f"q{number}", exp=soon)).status_code
+        assert 201 == post(buyer("5"), receipt(f"q{number}", exp=soon)).status_code, "it stays good for the buyer"
 
 
 def test_in_production_a_known_buyer_may_post_under_their_opaque_id(buyer):
@@ -320,21 +207,17 @@ def test_in_production_a_known_buyer_may_post_under_their_opaque_id(buyer):
     assert [400, 201] == [before, post(hidden, token).status_code]
 
 
-def test_a_receipt_refused_to_another_user_stays_good_for_the_buyer(buyer):
-    token = receipt("r1", exp=real_seconds() + 600)
-
-    assert [400, 201, 201] == [post(buyer(user), token).status_code for user in ("6", "5", "5")]
-
-
-def test_in_production_a_receipt_signed_by_the_service_itself_is_refused(production: LiveServer, buyer):
-    key = production.service.tokens._service_key.value.encode()
-
-    assert 400 == post(buyer("5"), receipt("s1", key=key, exp=real_seconds() + 600)).status_code
-
-
 @pytest.mark.parametrize("exp", [None, 2_000_000_000_000, True, "soon"])
 def test_in_production_a_receipt_needs_an_exp_in_seconds(buyer, exp: object):
     product = {"sku": "hat", "cost": {"amount": 1}}
     payload = {"exp": exp, "data": {"transactionId": "u1", "userId": "5", "product": product}}
 
     assert 400 == post(buyer("5"), signed({"alg": "HS256"}, payload)).status_code
+
+
+def test_a_purchase_is_found_among_more_than_100(game: SocketClient, viewer):
+    buyer = viewer()
+    for number in range(101):
+        post(buyer, receipt(f"t{number}", sku="sword" if number < 100 else "hat")).raise_for_status()
+
+    assert ["t100"] == [each["id"] for each in game.data("get", "transaction", {"sku": "hat"})["transactions"]]

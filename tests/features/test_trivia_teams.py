@@ -9,7 +9,7 @@ import pytest
 
 from support.connection import Connection
 from support.service import Client, LiveServer
-from support.trivia import create_question, error_of, results, set_state, team, vote
+from support.trivia import create_question, results, set_state, team, vote
 
 
 def leaderboard(admin: Client) -> list[dict[str, Any]]:
@@ -24,29 +24,19 @@ def owner(live: LiveServer, channel: str) -> Client:
     return live.client("broadcaster", user=channel, channel=channel)
 
 
-def test_a_user_without_a_vote_or_team_membership_has_no_team(viewer):
-    assert {"id": ""} == viewer().get("team_membership").json()
-
-
-def test_the_first_vote_sets_the_team_permanently(admin, viewer):
+@pytest.mark.parametrize("joins", [False, True])
+def test_the_first_vote_or_joining_sets_the_team_permanently(admin, viewer, joins: bool):
     create_question(admin)
-    create_question(admin, "q2")
+    before = team(viewer())
 
-    vote(viewer(channel="777"))
+    if joins:
+        viewer(channel="777").post("team_membership").raise_for_status()
+    else:
+        vote(viewer(channel="777"))
     vote(viewer(channel="888"))
-    vote(viewer(channel="888"), question="q2")
     joined = viewer(channel="888").post("team_membership").json()
 
-    assert ({"id": "777"}, "777", "777") == (joined, team(viewer()), team(viewer(channel="888")))
-
-
-def test_joining_sets_the_team_before_any_vote(admin, viewer):
-    create_question(admin, state="state-results")
-
-    joined = viewer(channel="888").post("team_membership").json()
-    vote(viewer(channel="777"))
-
-    assert ({"id": "888"}, "888") == (joined, team(viewer()))
+    assert ("", {"id": "777"}, "777") == (before, joined, team(viewer(channel="888")))
 
 
 @pytest.mark.parametrize(
@@ -57,23 +47,6 @@ def test_a_refused_vote_sets_no_team(admin, viewer, state: str, option: str):
 
     assert vote(viewer(), option) in (400, 404)
     assert "" == team(viewer())
-
-
-async def test_concurrent_first_votes_from_two_channels_set_one_team(live, admin, viewer):
-    create_question(admin)
-    create_question(admin, "q2")
-
-    async def cast(user: int, channel: str, question: str) -> None:
-        async with Connection(live, viewer(str(user), channel=channel)) as voter:
-            await voter.post("curated_poll", {"question_id": question, "vote": "o1"})
-
-    await asyncio.gather(*(cast(user, *way) for user in range(50) for way in (("777", "q1"), ("888", "q2"))))
-    for question in ("q1", "q2"):
-        set_state(admin, "state-results", question)
-
-    rows = leaderboard(admin)
-    assert 50 == sum(row["questions"]["q1"]["team_votes"] for row in rows)
-    assert all(row["questions"]["q1"]["team_votes"] == row["questions"]["q2"]["team_votes"] for row in rows)
 
 
 async def test_a_vote_concurrent_with_a_change_of_state_counts_or_is_refused(live, admin, viewer):
@@ -116,9 +89,7 @@ def test_without_a_channel_a_user_can_neither_join_nor_vote(admin, backend):
 
     answers = [backend.post("team_membership"), backend.post("curated_poll", json={"question_id": "q1", "vote": "o1"})]
 
-    assert [(400, "a team needs a channel: use a token with channel_id, or ?channel_id=")] * 2 == [
-        error_of(each) for each in answers
-    ]
+    assert [400, 400] == [each.status_code for each in answers]
     assert {} == results(backend)
     assert {"id": "888"} == backend.post("team_membership?channel_id=888").json()
     assert 200 == vote(backend)
@@ -162,17 +133,6 @@ def test_the_combined_score_adds_the_questions_in_state_results(admin, viewer):
     assert ["q2"] == list(leaderboard(admin)[0]["questions"])
 
 
-def test_another_winner_changes_the_scores(admin, viewer):
-    create_question(admin)
-    vote(viewer(), "o2")
-    set_state(admin, "state-results", winner="o1")
-    before = scores(admin)
-
-    set_state(admin, "state-results", winner="o2")
-
-    assert ([("777", 0)], [("777", 50)]) == (before, scores(admin))
-
-
 def test_votes_for_removed_options_and_questions_do_not_count(admin, viewer):
     create_question(admin)
     create_question(admin, "q2")
@@ -187,18 +147,3 @@ def test_votes_for_removed_options_and_questions_do_not_count(admin, viewer):
     (row,) = leaderboard(admin)
     assert (50, ["q1"]) == (row["combined_score"], list(row["questions"]))
     assert (1, 0.5) == (row["questions"]["q1"]["team_votes"], row["questions"]["q1"]["team_participation"])
-
-
-@pytest.mark.slow
-async def test_a_leaderboard_of_many_pages_of_voters_counts_each_once(live, admin, viewer):
-    create_question(admin)
-
-    async def cast(start: int) -> None:
-        for user in range(start, 1_201, 30):
-            async with Connection(live, viewer(f"u{user}")) as voter:
-                await voter.post("curated_poll", {"question_id": "q1", "vote": "o1"})
-
-    await asyncio.gather(*map(cast, range(30)))
-    set_state(admin, "state-results")
-
-    assert 1_201 == leaderboard(admin)[0]["questions"]["q1"]["team_votes"]

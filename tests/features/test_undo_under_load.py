@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from emulator.config.settings import Settings
+from emulator.core.config.settings import Settings
 from support.service import Client, LiveServer, live_server
 
 WRITERS = 3

@@ -8,8 +8,7 @@ from threading import Event, Thread
 
 import pytest
 
-from emulator.callers import Caller, Role
-from emulator.engines.shapes import CastRequest, Key
+from emulator.core.callers import Caller, Role
 from support.service import CLIENT_ID, Client, LiveServer
 
 
@@ -40,31 +39,6 @@ def _voter(number: int) -> Caller:
     return Caller(CLIENT_ID, Role.VIEWER, "777", str(number), f"U{number}")
 
 
-@pytest.mark.ruling("P3")
-def test_an_empty_since_or_limit_selects_all_votes(viewer, admin):
-    for user in ("1", "2"):
-        cast(viewer(user), 3)
-
-    assert log(admin) == log(admin, "?since=&limit=")
-    assert 2 == len(log(admin))
-
-
-def test_votes_stored_by_earlier_versions_look_like_new_ones(live, viewer, admin):
-    """They stored the first members of an entry only, and nothing for users who do not share their id."""
-    now = live.freeze()
-    cast(viewer("5551"), 3)
-    key = Key("poll", CLIENT_ID, "default", "777")
-    for user, note in (("Ux", b'{"identifier":"5552","opaque":"Ux"'), ("Aabc", b"")):
-        request = CastRequest(user, "4", note)
-        live.run(live.service.polls._ballots.cast(key, request, now=now, expires_at=now + 1000))
-
-    expected = [("5551", "U5551", 3), ("5552", "Ux", 4), ("Aabc", "Aabc", 4)]
-    assert [
-        {"identifier": identifier, "opaque": opaque, "value": value, "timestamp": now}
-        for identifier, opaque, value in expected
-    ] == log(admin)
-
-
 def test_a_log_of_shared_ids_is_the_same_bytes_as_one_with_an_unshared_id(live, viewer, admin):
     """The first is joined from stored text; the second is encoded entry by entry."""
     live.freeze()
@@ -77,7 +51,6 @@ def test_a_log_of_shared_ids_is_the_same_bytes_as_one_with_an_unshared_id(live, 
 
 
 @pytest.mark.slow
-@pytest.mark.ruling("P3")
 def test_a_log_of_20_000_votes_is_complete_while_users_keep_voting(live, crowd, admin, viewer):
     crowd(20_000)
     again, enough = [viewer(str(number)) for number in (0, 9_999, 19_999)], Event()
@@ -102,23 +75,6 @@ def test_a_log_of_20_000_votes_is_complete_while_users_keep_voting(live, crowd, 
 
 
 @pytest.mark.slow
-@pytest.mark.ruling("P3")
-def test_the_log_is_streamed_without_blocking_other_requests(crowd, admin, viewer):
-    crowd(5_000)
-
-    with admin.stream("GET", "vote_logs") as answer:
-        pieces = answer.iter_raw()
-        first = next(pieces)
-        assert 5_000 == viewer().get("vote").json()["count"]
-        rest = list(pieces)
-
-    assert b'{"result":[{' == first[:12]
-    assert "content-length" not in answer.headers
-    assert len(rest) > 1
-
-
-@pytest.mark.slow
-@pytest.mark.ruling("P3")
 def test_a_log_stays_readable_if_the_poll_is_cleared_meanwhile(crowd, admin, broadcaster):
     crowd(5_000)
 

@@ -8,11 +8,9 @@ from typing import Any
 import httpx
 import pytest
 
-from emulator.changes import KEPT, Change
-from emulator.engines.shapes import Key
 from support.broadcasts import subscribed_game
 from support.pusher_client import subscribed_page
-from support.service import CHANNEL, CLIENT_ID, Client, LiveServer
+from support.service import CHANNEL, Client, LiveServer
 from support.socket_client import linked_game
 from support.waits import LONG, ask
 
@@ -33,19 +31,6 @@ def test_a_condition_that_is_true_returns_at_once(wait: Wait, viewer):
     assert (True, {"count": "at least 1"}, {"count": 1}) == (outcome["met"], outcome["wanted"], outcome["found"])
 
 
-def test_at_the_timeout_the_condition_is_not_met(wait: Wait):
-    outcome = wait("poll", timeout=20)
-
-    assert (False, {"count": 0}, []) == (outcome["met"], outcome["found"], outcome["changes"])
-
-
-def test_a_number_means_at_least_and_an_equals_sign_exactly(wait: Wait, viewer):
-    for user in ("1", "2", "3"):
-        viewer(user).post("vote", json={"value": 3})
-
-    assert [True, False, True] == [wait("poll", count=each)["met"] for each in ("2", "=2", "=3")]
-
-
 def test_all_comparisons_of_a_condition_have_to_hold(wait: Wait, viewer):
     for user, value in (("1", 0), ("2", 0), ("3", 5)):
         viewer(user).post("vote", json={"value": value})
@@ -55,6 +40,7 @@ def test_all_comparisons_of_a_condition_have_to_hold(wait: Wait, viewer):
     assert outcome["met"]
     assert {"count": 3, "sum": 5, "value 0": 2, "value 5": 1, "value 7": 0} == outcome["found"]
     assert not wait("poll", count=3, value="0=2,5==2", sum=5)["met"]
+    assert [True, False, True] == [wait("poll", count=each)["met"] for each in ("2", "=2", "=3")]
 
 
 def test_a_link_a_question_and_a_purchase_are_waited_for(live: LiveServer, wait: Wait, viewer, broadcaster):
@@ -93,17 +79,13 @@ def test_the_last_three_changes_say_what_happened(live: LiveServer, wait: Wait, 
     ] == shown
 
 
-def test_a_wait_covers_all_channels_if_it_names_none(live: LiveServer, wait: Wait, viewer):
+def test_a_wait_covers_all_channels_of_one_extension_if_it_names_none(live: LiveServer, wait: Wait, viewer):
     viewer("1").post("vote", json={"value": 1})
     live.client("viewer", user="2", channel="888").post("vote", json={"value": 1})
 
     assert [2, 1] == [wait("poll", channel_id=each)["found"]["count"] for each in ("", CHANNEL)]
-
-
-def test_a_wait_is_about_one_extension(wait: Wait, viewer):
-    viewer().post("vote", json={"value": 1})
-
-    assert 0 == wait("poll", client_id="other-extension")["found"]["count"]
+    outcome = wait("poll", client_id="other-extension", timeout=20)
+    assert (False, {"count": 0}) == (outcome["met"], outcome["found"])
 
 
 def test_a_ranking_is_compared_by_answer(wait: Wait, viewer):
@@ -128,11 +110,9 @@ def test_a_buffer_is_compared_by_its_newest_entry(wait: Wait, viewer):
     ("path", "equals", "is_met"),
     [
         ("/teams/0/name", '"red"', True),
-        ("/teams/0/name", '"Red"', False),
         ("/teams/1", "", False),
         ("/a~1b", "true", True),
         ("/a~1b", "1", False),
-        ("", "", True),
         ("", '{"a/b": true, "teams": [{"name": "red"}]}', True),
     ],
 )
@@ -140,25 +120,6 @@ def test_a_store_is_compared_at_a_json_pointer(wait: Wait, broadcaster, path: st
     broadcaster.post("channel_state", json={"teams": [{"name": "red"}], "a/b": True})
 
     assert is_met is wait("store", "channel_state", path=path, equals=equals)["met"]
-
-
-def test_a_store_that_was_never_written_has_no_value(wait: Wait):
-    outcome = wait("store", "channel_config")
-
-    assert (False, {"document": "any value"}, {}) == (outcome["met"], outcome["wanted"], outcome["found"])
-
-
-def test_the_store_of_one_viewer_is_found_by_any_of_their_ids(wait: Wait, viewer):
-    viewer("5").post("viewer_state", json={"team": "red"})
-
-    assert [True, True, False] == [wait("store", "viewer_state", user=each)["met"] for each in ("5", "U5", "6")]
-
-
-def test_a_json_store_is_compared_by_its_id(wait: Wait, broadcaster):
-    broadcaster.post("json_store?id=level", json={"level": 7})
-
-    assert wait("json_store", "level", path="/level", equals="7")["met"]
-    assert not wait("json_store", "other")["met"]
 
 
 def test_a_broadcast_without_recipients_is_counted(wait: Wait, broadcaster, backend):
@@ -219,13 +180,6 @@ def test_every_response_of_the_sandbox_carries_the_mark_of_the_latest_change(
     assert [mark] * len(later) == [each.headers["x-emulator-mark"] for each in later]
 
 
-def test_production_sends_no_mark(production: LiveServer):
-    client = production.client("viewer", user="1", channel=CHANNEL)
-    answers = [client.get("vote"), client.post("vote", json={"value": 1}), client.get("user_info"), client.get("none")]
-
-    assert [None] * 4 == [each.headers.get("x-emulator-mark") for each in answers]
-
-
 def test_since_a_mark_only_later_changes_count(wait: Wait, viewer, broadcaster):
     def mark_after(answer: httpx.Response) -> str:
         return answer.raise_for_status().headers["x-emulator-mark"]
@@ -244,25 +198,7 @@ def test_since_a_mark_only_later_changes_count(wait: Wait, viewer, broadcaster):
     assert {"/round": 1, "writes": 1} == wait("store", "channel_state", path="/round", since=mark)["found"]
 
 
-def test_a_deleted_poll_still_counts_its_votes_since_a_mark(wait: Wait, viewer, broadcaster):
-    mark = wait("poll")["mark"]
-    viewer("1").post("vote", json={"value": 1})
-    broadcaster.delete("vote")
-
-    assert [{"count": 1}, {"count": 0}] == [wait("poll", since=mark)["found"], wait("poll")["found"]]
-
-
 def test_a_mark_of_the_future_is_refused(live: LiveServer, wait: Wait):
     answer = ask(live, "poll", since=wait("poll")["mark"] + 1)
 
     assert (400, True) == (answer.status_code, "is after the latest mark" in answer.json()["info"])
-
-
-def test_a_mark_that_is_too_old_is_refused(live: LiveServer, wait: Wait, broadcaster):
-    mark = wait("broadcast", "goal")["mark"]
-    for _ in range(KEPT + 1):
-        live.service.changes.note(Change(Key("event", CLIENT_ID, "goal", CHANNEL), "channel"))
-
-    answer = ask(live, "broadcast", "goal", since=mark)
-
-    assert (400, True) == (answer.status_code, "is too old" in answer.json()["info"])

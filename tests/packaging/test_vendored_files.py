@@ -11,7 +11,17 @@ import pytest
 import emulator
 
 LISTS = sorted(Path(emulator.__file__).parent.rglob("VENDORED.toml"))
-OWN = {"VENDORED.toml", "dashboard.css", "dashboard.js", "demo.js", "icon.svg", "rig.js", "trace.js", "viewer.js"}
+OWN = {
+    "VENDORED.toml",
+    "dashboard.css",
+    "dashboard.js",
+    "demo.js",
+    "icon.svg",
+    "rig.js",
+    "shell.js",
+    "trace.js",
+    "viewer.js",
+}
 
 
 @pytest.mark.parametrize("listing", LISTS, ids=lambda path: path.parent.name)

@@ -2,38 +2,28 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from support.plugin_runs import ROOT, declare_plugin
+from support.plugin_runs import run_pytest
+from support.service import LiveServer
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.slow]
 
+TESTS = """
+    import pytest
 
-@pytest.fixture
-def benchmark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """The benchmark, as a module."""
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    # Declares the plugin to this process and to the runs of pytest.
-    site = str(declare_plugin(tmp_path))
-    monkeypatch.syspath_prepend(site)
-    monkeypatch.setenv("PYTHONPATH", site)
-    yield importlib.import_module("pytest_isolation")
-    sys.modules.pop("pytest_isolation", None)
+    @pytest.mark.parametrize("number", range(60))
+    def test_sees_only_its_own_vote(extcli, number):
+        viewer = extcli.viewer("U%d" % number)
+        assert [1, 1] == [viewer.vote("boss", number % 3)["count"] for _ in range(2)]
+"""
 
 
-@pytest.mark.parametrize(
-    "shared", [pytest.param(True, marks=pytest.mark.long), False], ids=["one service", "a service for each worker"]
-)
-def test_parallel_tests_see_only_their_own_data(benchmark: Any, shared: bool):
-    result = benchmark.measure(120, 3, shared=shared)
+@pytest.mark.parametrize("shared", [True, False], ids=["one service", "a service for each worker"])
+def test_parallel_tests_see_only_their_own_data(live: LiveServer, tmp_path: Path, shared: bool):
+    run = run_pytest(tmp_path, "-n", "3", *(["--extcli-url", live.url] if shared else []), files={"test": TESTS})
 
-    assert 0 == result.exit_code, result.output
-    assert "120 passed" in result.output
-    assert 117 == len(result.isolation)
-    assert [] == result.left
+    assert (0, True) == (run.exit_code, "60 passed" in run.output), run.output
+    assert [] == [name for name in live._http.get("/_ns").json()["namespaces"] if name.startswith("test_")]

@@ -1,4 +1,4 @@
-"""`--leeway`: the tolerated clock skew of token signers, to the second (ruling A1)."""
+"""`--leeway`: the tolerated clock skew of token signers, to the second (rulings A1, T3)."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from typing import Any
 import jwt
 import pytest
 
-from emulator.clock import Clock
-from emulator.config.environment import PRODUCTION, SANDBOX, Environment
-from emulator.config.settings import Settings
+from emulator.core.clock import Clock
+from emulator.core.config.environment import PRODUCTION, SANDBOX, Environment
+from emulator.core.config.settings import Settings
+from support.authentication import authenticate, refused
+from support.pins import create_pin
 from support.process import server_process
-from support.service import CLIENT_ID, OURS, SECRET, Client, LiveServer, live_server, real_seconds
+from support.service import CHANNEL, CLIENT_ID, OURS, SECRET, Client, LiveServer, live_server, real_seconds
 from support.socket_client import SocketClient
 
 NOW = 2_000_000_000
@@ -39,7 +41,6 @@ def status(client: Client) -> int:
 
 
 @BOTH
-@pytest.mark.ruling("A1")
 def test_exp_may_be_past_by_less_than_the_leeway(lenient: LiveServer):
     ends = [NOW - LEEWAY + 1, NOW - LEEWAY, NOW - LEEWAY - 1]
 
@@ -47,11 +48,45 @@ def test_exp_may_be_past_by_less_than_the_leeway(lenient: LiveServer):
 
 
 @BOTH
-@pytest.mark.ruling("A1")
 def test_nbf_may_be_in_the_future_by_at_most_the_leeway(lenient: LiveServer):
     starts = [NOW, NOW + LEEWAY, NOW + LEEWAY + 1]
 
     assert [200, 200, 401] == [status(lenient.client("viewer", exp=NOW + 600, nbf=start)) for start in starts]
+
+
+@BOTH
+@pytest.mark.parametrize("past", [0, LEEWAY * 1000 - 1])
+def test_an_issued_token_in_its_leeway_makes_nothing(lenient: LiveServer, clock: Clock, past: int):
+    owner = lenient.client("broadcaster", user=CHANNEL, channel=CHANNEL, exp=NOW * 2)
+    with SocketClient(lenient) as game:
+        pair = authenticate(game, pin=create_pin(owner))
+        clock.set(jwt.decode(pair["jwt"], options={"verify_signature": False})["exp"] * 1000 + past)
+        issued, other = lenient.bearer(pair["jwt"]), create_pin(owner, "pin", json={"identifier": CLIENT_ID})
+
+        made = [
+            refused(game, jwt=pair["jwt"]),
+            issued.post("link/pin"),
+            issued.post("validate_pin", json={"pin": other}),
+        ]
+
+    assert 200 == status(issued)
+    assert [401] * 3 == [made[0][0], *(each.status_code for each in made[1:])]
+    assert "token expired: exp" in made[1].json()["info"]
+
+
+@BOTH
+@pytest.mark.parametrize("left", [1, 500, 999, 1_000, 1_001])
+def test_tokens_made_just_before_a_token_expires_end_with_it(lenient: LiveServer, clock: Clock, left: int):
+    owner = lenient.client("broadcaster", user=CHANNEL, channel=CHANNEL, exp=NOW * 2)
+    with SocketClient(lenient) as game:
+        first = authenticate(game, pin=create_pin(owner))["jwt"]
+        ends = jwt.decode(first, options={"verify_signature": False})["exp"]
+        clock.set(ends * 1000 - left)
+        made = authenticate(game, jwt=first)
+
+    assert [ends] * 2 == [
+        jwt.decode(made[each], options={"verify_signature": False})["exp"] for each in ("jwt", "refresh")
+    ]
 
 
 @BOTH

@@ -31,7 +31,7 @@ PASSWORD = "the-password-of-the-tests"
 
 
 class LoggedService:
-    """A service whose whole output, including its workers' output, goes to files."""
+    """A service whose whole output goes to files."""
 
     def __init__(self, folder: Path, *args: str, **environment: str) -> None:
         self._out, self._err = folder / "out.txt", folder / "err.txt"
@@ -106,10 +106,10 @@ def test_a_sandbox_logs_no_secret(tmp_path: Path, seen: LeakDetector, log_format
 
 
 @pytest.mark.parametrize("log_format", [pytest.param("text", marks=pytest.mark.long), "json"])
-def test_production_workers_with_traces_log_no_secret(
+def test_production_with_traces_logs_no_secret(
     tmp_path: Path, seen: LeakDetector, extensions_file: Path, log_format: str
 ):
-    production = ("--production", "--extensions", str(extensions_file), "--workers", "2", "--otel")
+    production = ("--production", "--extensions", str(extensions_file), "--otel")
     with Collector() as collector, running(
         tmp_path, *production, "--data", f"sqlite:///{tmp_path}/data.db", "--log-format", log_format,
         OTEL_EXPORTER_OTLP_ENDPOINT=collector.url,

@@ -1,4 +1,4 @@
-"""No token enters the journal, wherever a client puts it."""
+"""No token enters the journal, wherever a client puts it (ruling B7)."""
 
 from __future__ import annotations
 
@@ -130,7 +130,6 @@ def test_a_token_in_a_frame_of_a_page_stays_out(live: LiveServer, seen: LeakDete
     assert set() == leaks(live, seen)
 
 
-@pytest.mark.ruling("B7")
 @pytest.mark.parametrize("encoded", [True, False], ids=["percent", "plain"])
 def test_the_credential_of_a_page_stays_out(live: LiveServer, seen: LeakDetector, scenario: Scenario, encoded: bool):
     token = scenario.token("viewer")

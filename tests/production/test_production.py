@@ -21,7 +21,6 @@ def soon() -> int:
     return real_seconds() + 600
 
 
-@pytest.mark.ruling("A1")
 def test_a_token_signed_with_the_previous_secret_is_accepted(production: LiveServer):
     statuses = [
         production.client("viewer", exp=soon(), key=key).get("user_info").status_code
@@ -31,7 +30,6 @@ def test_a_token_signed_with_the_previous_secret_is_accepted(production: LiveSer
     assert [200, 200] == statuses
 
 
-@pytest.mark.ruling("A1")
 def test_the_log_recommends_exp_once_per_extension(production: LiveServer, caplog: pytest.LogCaptureFixture):
     production.service.tokens._endless.clear()
     for number in range(3):
@@ -43,13 +41,11 @@ def test_the_log_recommends_exp_once_per_extension(production: LiveServer, caplo
 
 
 @pytest.mark.parametrize("stage", ["production", "testing", None])
-@pytest.mark.ruling("A1")
 def test_a_token_of_another_stage_is_accepted(production: LiveServer, stage: str | None):
     assert 200 == production.client("viewer", exp=soon(), allowed_stage=stage).get("user_info").status_code
 
 
 @pytest.mark.parametrize("claim", ["extension_id", "app_id"])
-@pytest.mark.ruling("A2")
 def test_the_extension_id_in_a_token_may_be_a_number(production: LiveServer, claim: str):
     statuses = [
         production.client("viewer", client_id="12345", exp=soon(), **{claim: named}).get("user_info").status_code
@@ -65,7 +61,6 @@ def test_a_token_issued_by_a_sandbox_gets_401_in_production(live: LiveServer, pr
     assert 401 == production.bearer(issued).get("user_info").status_code
 
 
-@pytest.mark.ruling("A5")
 def test_tokens_of_the_service_outlive_a_restart(tmp_path):
     settings = in_production(data=f"sqlite:///{tmp_path}/data.db")
     with live_server(settings) as live:

@@ -9,10 +9,10 @@ from urllib.parse import quote
 import pytest
 from websockets.sync.client import connect
 
-from emulator.clock import Clock
-from emulator.config.environment import PRODUCTION
-from emulator.config.extensions import Extension
-from emulator.config.settings import Limits, Settings
+from emulator.core.clock import Clock
+from emulator.core.config.environment import PRODUCTION
+from emulator.core.config.extensions import Extension
+from emulator.core.config.settings import Limits, Settings
 from production.test_production_roles import CREDENTIALS, Invalid, authorization
 from support.pusher_client import KEY, QUERY, PusherClient, pusher_channel, subscribed_page
 from support.service import (
@@ -27,8 +27,6 @@ from support.service import (
     real_seconds,
 )
 from support.socket_client import TIMEOUT
-
-pytestmark = pytest.mark.ruling("B7")
 
 HERE, EVERYWHERE = pusher_channel(), pusher_channel("all")
 SUCCEEDED = "pusher_internal:subscription_succeeded"

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import jwt
 import pytest
 
-from emulator.config.extensions import Extension
-from emulator.config.settings import Limits
+from emulator.core.config.extensions import Extension
+from emulator.core.config.settings import Limits
 from support.examples import spread
 from support.role_table import CLIENT_ID_ROWS, OPEN_ROWS, ROLES, ROWS, Row, each, write_defaults
 from support.service import (

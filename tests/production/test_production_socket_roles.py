@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from emulator.config.settings import Limits
+from emulator.core.config.settings import Limits
 from production.test_production_roles import CREDENTIALS, Invalid, authorization
 from support.service import OURS, THEIRS, LiveServer, in_production, live_server
 from support.socket_client import SocketClient

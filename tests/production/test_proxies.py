@@ -1,4 +1,4 @@
-"""The client address: the address of the connection, or the one that a trusted proxy forwards."""
+"""The client address: the address of the connection, or the one that a trusted proxy forwards (ruling A6)."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from emulator.config.settings import Limits, Settings, read_settings
-from emulator.errors import ConfigurationError
-from support.service import CLIENT_ID, Client, LiveServer, live_server
+from emulator.core.config.settings import Limits, Settings, read_settings
+from emulator.core.errors import ConfigurationError
+from support.service import CLIENT_ID, Client, LiveServer, live_server, still_clock
 
 FORWARDED = {"X-Forwarded-For": "203.0.113.7", "X-Forwarded-Host": "evil.example", "X-Forwarded-Proto": "https"}
 
@@ -43,7 +43,6 @@ def test_of_several_hops_the_nearest_that_is_not_a_proxy_counts():
     assert "203.0.113.0" == seen
 
 
-@pytest.mark.ruling("A6")
 @pytest.mark.parametrize(
     ("forwarded", "address"),
     [
@@ -67,8 +66,7 @@ def test_a_forwarded_address_may_have_a_port_and_an_invalid_one_is_ignored(
 
 def test_clients_behind_a_proxy_have_separate_rate_limits():
     settings = Settings(proxies=("127.0.0.1",), limits=Limits(caller_rate=1))
-    with live_server(settings) as live, Client(base_url=f"{live.url}/v1/e/") as client:
-        live.freeze()
+    with live_server(settings, clock=still_clock()) as live, Client(base_url=f"{live.url}/v1/e/") as client:
 
         def statuses(address: str, times: int) -> list[int]:
             headers = {"Authorization": CLIENT_ID, "X-Forwarded-For": address}
@@ -76,6 +74,28 @@ def test_clients_behind_a_proxy_have_separate_rate_limits():
 
         assert [*[200] * 50, 429] == statuses("203.0.113.7", 51)
         assert [200] == statuses("203.0.113.8", 1)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "headers"),
+    [
+        ("GET", "vote", {"Authorization": f"{CLIENT_ID} no.token.atall"}),
+        ("POST", "link/pin", {"Authorization": CLIENT_ID}),
+        ("POST", "authtoken", {}),
+    ],
+    ids=["invalid tokens", "client ids", "no credential"],
+)
+def test_the_addresses_of_an_ipv6_network_of_48_bits_share_a_rate(method: str, path: str, headers: dict[str, str]):
+    settings = Settings(proxies=("127.0.0.1",), limits=Limits(caller_rate=1))
+    with live_server(settings, clock=still_clock()) as live, Client(base_url=f"{live.url}/v1/e/") as client:
+
+        def status(address: str) -> int:
+            return client.request(method, path, headers={**headers, "X-Forwarded-For": address}).status_code
+
+        statuses = [status(f"2001:db8:1:{number:x}::1") for number in range(51)]
+
+        assert [51, 50] == [statuses.index(429) + 1, len([each for each in statuses if each != 429])]
+        assert 429 != status("2001:db8:2::1")
 
 
 def test_the_control_api_ignores_x_forwarded_host(behind_proxy: LiveServer):
@@ -87,7 +107,7 @@ def test_the_control_api_ignores_x_forwarded_host(behind_proxy: LiveServer):
 
 @pytest.mark.parametrize("proxy", ["*", "0.0.0.0/0", "::/0", "proxy.example", "", "127.0.0.1/8"])
 def test_a_proxy_must_be_an_address_and_not_every_address(proxy: str):
-    settings: dict[str, Any] = {"production": False, "data": "sqlite://", "extensions": None}
+    settings: dict[str, Any] = {"production": False, "data": "sqlite://", "check_data": str, "extensions": None}
 
     with pytest.raises(ConfigurationError, match="--proxy"):
         read_settings(**settings, proxies=(proxy,))

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from emulator.config.environment import PRODUCTION
-from emulator.config.extensions import Extension
-from emulator.config.settings import Settings
-from emulator.errors import Unauthorized
+from emulator.core.config.environment import PRODUCTION
+from emulator.core.config.extensions import Extension
+from emulator.core.config.settings import Settings
+from emulator.core.errors import Unauthorized
 from support.authentication import authenticate, refused
 from support.holding import VIOLATION, Holding, all_are, owner, token_of
 from support.pins import create_pin, token_exists, validate
@@ -41,7 +41,6 @@ def rotating() -> Iterator[LiveServer]:
         yield live
 
 
-@pytest.mark.ruling("A1", "T3")
 def test_rotating_a_secret_ends_nothing(rotating):
     held = Holding(rotating, OLD)
 
@@ -50,7 +49,6 @@ def test_rotating_a_secret_ends_nothing(rotating):
     assert all_are(held.working(), True)
 
 
-@pytest.mark.ruling("A1", "A5", "T2", "T3")
 def test_retiring_a_secret_ends_everything_that_it_admitted(rotating):
     held = Holding(rotating, OLD)
     register(rotating, *BOTH)
@@ -60,7 +58,6 @@ def test_retiring_a_secret_ends_everything_that_it_admitted(rotating):
     assert all_are(held.working(), False)
 
 
-@pytest.mark.ruling("T3")
 def test_retiring_a_secret_ends_what_games_made_of_it_since(rotating):
     held = Holding(rotating, OLD)
     register(rotating, *BOTH)
@@ -78,7 +75,6 @@ def test_retiring_a_secret_ends_what_games_made_of_it_since(rotating):
     assert [401, 401] == [rotating.bearer(each["jwt"]).get("user_info").status_code for each in (refreshed, by_pin)]
 
 
-@pytest.mark.ruling("A1", "T3")
 def test_retiring_a_secret_spares_the_new_ones_links_and_other_extensions(rotating):
     old = Holding(rotating, OLD)
     register(rotating, *BOTH)
@@ -94,7 +90,6 @@ def test_retiring_a_secret_spares_the_new_ones_links_and_other_extensions(rotati
     assert [True] * 3 == [all_are(each.working(), True) for each in spared]
 
 
-@pytest.mark.ruling("T2", "T3")
 @pytest.mark.parametrize(("key", "works"), [(NEW, True), (OLD, False)], ids=["new", "old"])
 @pytest.mark.parametrize("path", ["link/pin", "pin"])
 def test_a_pin_without_a_token_is_admitted_by_the_secret_of_its_validator(rotating, path, key, works):
@@ -111,7 +106,6 @@ def test_a_pin_without_a_token_is_admitted_by_the_secret_of_its_validator(rotati
         assert works is (rotating.bearer(issued["token"]).get("user_info").status_code == 200)
 
 
-@pytest.mark.ruling("T2")
 def test_a_pin_keeps_the_secret_of_its_request_when_another_one_validates_it(rotating):
     register(rotating, *BOTH)
     pin = create_pin(owner(rotating, OLD))
@@ -122,7 +116,6 @@ def test_a_pin_keeps_the_secret_of_its_request_when_another_one_validates_it(rot
     assert 400 == validate(owner(rotating, NEW), pin)
 
 
-@pytest.mark.ruling("T3")
 def test_a_node_that_has_not_reloaded_yet_ends_no_link_of_the_new_secret(tmp_path):
     extensions = {CLIENT_ID: Extension(CLIENT_ID, ONLY_OLD)}
     settings = Settings(PRODUCTION, data=f"sqlite:///{tmp_path}/data.db", extensions=extensions)
@@ -136,7 +129,6 @@ def test_a_node_that_has_not_reloaded_yet_ends_no_link_of_the_new_secret(tmp_pat
         assert all_are(new.working(), True)
 
 
-@pytest.mark.ruling("T2")
 def test_delete_pin_ends_the_links_of_all_secrets(rotating):
     register(rotating, *BOTH)
     held = [Holding(rotating, OLD), Holding(rotating, NEW)]
@@ -148,7 +140,6 @@ def test_delete_pin_ends_the_links_of_all_secrets(rotating):
     assert not token_exists(owner(rotating, OLD))
 
 
-@pytest.mark.ruling("T2")
 def test_a_token_exists_only_while_its_secret_does(rotating):
     held = Holding(rotating, OLD)
     register(rotating, *BOTH)
@@ -160,7 +151,6 @@ def test_a_token_exists_only_while_its_secret_does(rotating):
     held.by_pin.socket.close()
 
 
-@pytest.mark.ruling("A1")
 def test_removing_an_extension_closes_its_sockets_and_no_others(rotating):
     held, other = Holding(rotating, OLD), Holding(rotating, OTHER_SECRET, client_id=OTHER_ID)
 
@@ -173,7 +163,6 @@ def test_removing_an_extension_closes_its_sockets_and_no_others(rotating):
     assert all_are(other.working(), True)
 
 
-@pytest.mark.ruling("A1")
 @pytest.mark.parametrize("role", ["viewer", "broadcaster", "admin", "backend"])
 def test_retiring_a_secret_closes_the_sockets_of_every_role(rotating, role):
     client = rotating.client(role, user="5", channel=CHANNEL, key=OLD, exp=real_seconds() + 600)
@@ -186,7 +175,6 @@ def test_retiring_a_secret_closes_the_sockets_of_every_role(rotating, role):
         assert (400, "Bad Request") == refused(unauthenticated, pin="ZZZZZZ")
 
 
-@pytest.mark.ruling("A1")
 def test_a_login_that_waits_while_its_secret_is_retired_is_refused(rotating):
     pins = rotating.service.pins
     result = rotating.run(pins.authenticate_by_jwt(CLIENT_ID, token_of(owner(rotating, OLD))))
@@ -197,7 +185,6 @@ def test_a_login_that_waits_while_its_secret_is_retired_is_refused(rotating):
         pins.check_admitted(result.caller)
 
 
-@pytest.mark.ruling("T3")
 def test_the_sandbox_knows_no_retired_secrets():
     with live_server(Settings(extensions={CLIENT_ID: Extension(CLIENT_ID, ONLY_OLD)})) as live:
         held = Holding(live, OLD)
@@ -207,7 +194,6 @@ def test_the_sandbox_knows_no_retired_secrets():
         assert all_are(held.working(), True)
 
 
-@pytest.mark.ruling("A5", "T3")
 def test_a_changed_registration_is_logged_without_its_secrets(rotating, caplog):
     with caplog.at_level("INFO", "emulator.audit"):
         register(rotating, *ONLY_OLD, tokens_not_before=rotating.service.clock.now() + 1)
@@ -227,7 +213,6 @@ def test_tokens_not_before_ends_issued_tokens_and_links_but_no_self_signed_token
     assert all_are(other.working(), True)
 
 
-@pytest.mark.ruling("T3")
 def test_links_made_after_tokens_not_before_work(rotating):
     Holding(rotating, OLD)
     register(rotating, *ONLY_OLD, tokens_not_before=rotating.service.clock.now())
@@ -237,7 +222,6 @@ def test_links_made_after_tokens_not_before_work(rotating):
     assert all_are(held.working(), True)
 
 
-@pytest.mark.ruling("T3")
 def test_tokens_refreshed_between_the_instant_and_the_reload_also_end(rotating):
     held = Holding(rotating, OLD)
     instant = rotating.service.clock.now() + 1

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import signal
 import threading
-from itertools import islice
 from pathlib import Path
 from queue import SimpleQueue
 
@@ -21,19 +20,18 @@ def command(file: Path, verb: str, *args: str) -> bytes:
     return base64.b64decode(newest.read_text())
 
 
-def reload(served: ServerProcess, workers: int) -> None:
-    """Send SIGHUP and wait until the supervisor and all workers have logged the reload."""
+def reload(served: ServerProcess) -> None:
+    """Send SIGHUP and wait until the service has logged the reload."""
     served.process.send_signal(signal.SIGHUP)
     assert served.process.stderr is not None
-    reloads = (line for line in served.process.stderr if "reloaded by process" in line)
-    assert workers + 1 == len({line.split(" process ")[1] for line in islice(reloads, workers + 1)})
+    assert any("reloaded by process" in line for line in served.process.stderr)
 
 
 def test_no_vote_is_refused_while_a_secret_is_rotated_and_retired(tmp_path: Path):
     file = tmp_path / "extensions.toml"
     data = f"sqlite:///{tmp_path}/data.db"
     first = command(file, "init")
-    with server_process("--production", "--extensions", str(file), "--data", data, "--workers", "2") as served:
+    with server_process("--production", "--extensions", str(file), "--data", data) as served:
         done, statuses = threading.Event(), list[int]()
         issued, used = [first], SimpleQueue[bytes]()
 
@@ -51,13 +49,13 @@ def test_no_vote_is_refused_while_a_secret_is_rotated_and_retired(tmp_path: Path
         voting.start()
         try:
             second = command(file, "rotate")
-            reload(served, 2)
+            reload(served)
             both = [client(secret).get("vote").status_code for secret in (first, second)]
             issued.append(second)
             while used.get(timeout=20) != second:
                 pass
             assert second == command(file, "retire")
-            reload(served, 2)
+            reload(served)
         finally:
             done.set()
             voting.join()

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from emulator.clock import Clock
 from support.authentication import authenticated_game
-from support.service import OURS, THEIRS, LiveServer, in_production, live_server
+from support.service import OURS, THEIRS, LiveServer, in_production, live_server, still_clock
 from support.socket_client import SocketClient, linked_game
 
 
@@ -35,8 +34,8 @@ def viewer_game(live: LiveServer) -> Iterator[SocketClient]:
 
 @pytest.fixture
 def frozen_production() -> Iterator[LiveServer]:
-    """A production service with a frozen clock, two extensions and a trusted proxy on loopback."""
-    clock = Clock()
+    """A production service with two extensions and a trusted proxy on loopback. No time passes, for rates neither."""
+    clock = still_clock()
     clock.set(2_000_000_000_000)
     clock.freeze(True)
     with live_server(in_production(OURS, THEIRS, proxies=("127.0.0.1",)), clock=clock) as live:

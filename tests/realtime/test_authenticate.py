@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from emulator.clock import DAY, MINUTE
-from emulator.config.extensions import Extension
-from emulator.config.settings import Settings
+from emulator.core.clock import DAY, MINUTE
+from emulator.core.config.extensions import Extension
+from emulator.core.config.settings import Settings
 from support.authentication import authenticate, refused, status_of_pin, unbound_pin
 from support.service import CHANNEL, CLIENT_ID, OTHER_ID, SECRET, LiveServer, live_server
 from support.socket_client import SocketClient, request_pin
@@ -28,7 +28,6 @@ def channels(live: LiveServer) -> None:
         live.client("broadcaster", user=channel, channel=channel).post("channel_state", json={"of": channel})
 
 
-@pytest.mark.ruling("X4")
 def test_a_pin_returns_a_pair_of_tokens_and_the_channel(live, unlinked):
     answer = authenticate(unlinked, pin=request_pin(live))
 
@@ -37,7 +36,6 @@ def test_a_pin_returns_a_pair_of_tokens_and_the_channel(live, unlinked):
     assert [] == [value for value in answer.values() if not isinstance(value, str)]
 
 
-@pytest.mark.ruling("T3")
 def test_use_does_not_extend_a_pin(live):
     live.freeze()
     pin = request_pin(live)
@@ -49,13 +47,11 @@ def test_use_does_not_extend_a_pin(live):
     assert 400 == status_of_pin(live, pin)
 
 
-@pytest.mark.ruling("T1")
 @pytest.mark.parametrize("template", [" {}", "{} ", "{}\n", "{}\0", "\ufeff{}"])
 def test_a_pin_with_other_characters_around_it_is_wrong(live, unlinked, template):
     assert (400, "Bad Request") == refused(unlinked, pin=template.format(request_pin(live)))
 
 
-@pytest.mark.ruling("X4")
 @pytest.mark.parametrize("credential", [{"pin": "ZZZZZZ"}, {"refresh": "x.y.z"}, {"jwt": "x.y.z"}, {}, {"pin": 1}])
 def test_a_failed_later_attempt_keeps_rights_and_subscriptions(game, broadcaster, channels, credential):
     game.data("subscribe", "state", {"topic_id": "channel"})
@@ -67,13 +63,11 @@ def test_a_failed_later_attempt_keeps_rights_and_subscriptions(game, broadcaster
     assert {"of": CHANNEL, "x": 1} == game.update()["data"]["state"]
 
 
-@pytest.mark.ruling("X1")
 def test_the_pin_of_another_client_id_is_wrong(live, unlinked):
     assert (400, "Bad Request") == refused(unlinked, pin=request_pin(live, client_id=OTHER_ID))
     assert CHANNEL == authenticate(unlinked, OTHER_ID, pin=request_pin(live, client_id=OTHER_ID))["twitch_id"]
 
 
-@pytest.mark.ruling("X4")
 def test_a_connection_can_switch_to_another_channel(live, game, channels):
     before = channel_read(game)
 
@@ -82,7 +76,6 @@ def test_a_connection_can_switch_to_another_channel(live, game, channels):
     assert [(200, CHANNEL), (200, "888")] == [before, channel_read(game)]
 
 
-@pytest.mark.ruling("X4")
 def test_rights_outlive_the_access_token(live):
     live.set(START)
     with SocketClient(live) as game:
@@ -94,7 +87,6 @@ def test_rights_outlive_the_access_token(live):
         assert (401, (200, "later")) == (live.bearer(token).get("user_info").status_code, channel_read(game))
 
 
-@pytest.mark.ruling("X4")
 def test_a_pin_ends_with_the_token_that_made_it(live, unlinked):
     live.set(START)
     token = authenticate(unlinked, pin=request_pin(live))["jwt"]
@@ -107,7 +99,6 @@ def test_a_pin_ends_with_the_token_that_made_it(live, unlinked):
     assert (200, 400) == (before, status_of_pin(live, pin))
 
 
-@pytest.mark.ruling("X4")
 def test_a_broadcasters_jwt_gets_the_same_response_as_a_pin(live, unlinked):
     first = authenticate(unlinked, pin=request_pin(live))
 
@@ -139,17 +130,14 @@ def test_authenticate_requires_exactly_one_credential_as_a_string(unlinked, cred
     assert (400, "Bad Request") == (lambda e: (e["status"], e["title"]))(unlinked.error("authenticate", data=data))
 
 
-@pytest.mark.ruling("X4")
 def test_unknown_members_are_ignored(live, unlinked):
     assert CHANNEL == authenticate(unlinked, pin=request_pin(live), game_id="a game", x=None)["twitch_id"]
 
 
-@pytest.mark.ruling("T3")
 def test_an_unbound_sandbox_pin_links_the_channel_sandbox(live, unlinked):
     assert "sandbox" == authenticate(unlinked, pin=unbound_pin(live))["twitch_id"]
 
 
-@pytest.mark.ruling("T3")
 def test_an_unbound_sandbox_pin_links_the_extensions_owner():
     extensions = {CLIENT_ID: Extension(CLIENT_ID, (SECRET,), "1001"), OTHER_ID: Extension(OTHER_ID, (SECRET,))}
     with live_server(Settings(extensions=extensions)) as live, SocketClient(live) as game:
@@ -161,7 +149,6 @@ def test_an_unbound_sandbox_pin_links_the_extensions_owner():
     assert ("1001", "sandbox") == (owned, ownerless)
 
 
-@pytest.mark.ruling("T3")
 def test_a_bound_sandbox_pin_links_the_broadcasters_channel(live, unlinked, broadcaster):
     pin = unbound_pin(live)
     before = authenticate(unlinked, pin=pin)["twitch_id"]
@@ -171,7 +158,6 @@ def test_a_bound_sandbox_pin_links_the_broadcasters_channel(live, unlinked, broa
     assert ["sandbox", CHANNEL] == [before, authenticate(unlinked, pin=pin)["twitch_id"]]
 
 
-@pytest.mark.ruling("T3")
 def test_production_refuses_a_pin_that_no_broadcaster_has_accepted(frozen_production):
     pin = unbound_pin(frozen_production)
     broadcaster = frozen_production.client("broadcaster", user=CHANNEL, channel=CHANNEL, exp=FAR_AWAY)
@@ -183,7 +169,6 @@ def test_production_refuses_a_pin_that_no_broadcaster_has_accepted(frozen_produc
 
 
 @pytest.mark.parametrize("client_id", ["{} {}", '"{}', " {}", "{}\n{}"])
-@pytest.mark.ruling("X4")
 def test_a_client_id_that_contains_a_token_gets_400(production, client_id):
     token = production.client("viewer", user="5", channel=CHANNEL, exp=FAR_AWAY).headers["Authorization"].split()[1]
 

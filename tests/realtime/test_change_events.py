@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from emulator.clock import SECOND
-from emulator.config.extensions import Extension
-from emulator.config.settings import Settings
+from emulator.core.clock import SECOND
+from emulator.core.config.extensions import Extension
+from emulator.core.config.settings import Settings
 from support.broadcasts import events_of, subscribed_game
 from support.process import server_process
 from support.pusher_client import (
@@ -36,7 +36,6 @@ from support.service import (
 
 HERE, EVERYWHERE = pusher_channel(), pusher_channel("all")
 PREFIX = f"sandbox:{CLIENT_ID}:"
-pytestmark = pytest.mark.ruling("B5")
 
 
 @pytest.fixture

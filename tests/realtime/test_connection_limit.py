@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from websockets.exceptions import InvalidStatus
 
-from emulator.config.settings import Limits, Settings
+from emulator.core.config.settings import Limits, Settings
 from support.authentication import authenticate
 from support.pusher_client import PusherClient
 from support.service import CLIENT_ID, OTHER_ID, LiveServer, live_server

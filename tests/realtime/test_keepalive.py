@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from emulator.realtime.closes import closed_by_call
-from emulator.realtime.connection import Connection
+from emulator.realtime.websocket import WebSocket
 from support.service import CLIENT_ID, LiveServer
 from support.socket_client import TIMEOUT, SocketClient
 
@@ -38,12 +38,12 @@ def raw(live: LiveServer, *, receive_buffer: int | None = None) -> Iterator[sock
         yield connection
 
 
-def latest(live: LiveServer) -> Connection:
+def latest(live: LiveServer) -> WebSocket:
     """The service's side of the latest connection."""
     return list(live.service.gateway.admission.peers)[-1].connection
 
 
-def ping(live: LiveServer, server_side: Connection) -> None:
+def ping(live: LiveServer, server_side: WebSocket) -> None:
     """Ping the client as `keep_alive` does."""
 
     async def act() -> None:

@@ -1,6 +1,6 @@
 """The Pusher protocol, by which pages receive broadcasts as with the published SDK (ruling B4).
 
-Malformed messages are in `rules/test_pusher_frames.py`.
+`test_pusher_fuzz.py` sends malformed messages at random.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import pytest
 from websockets.exceptions import InvalidStatus
 
-from emulator.config.settings import Limits, Settings
+from emulator.core.config.settings import Limits, Settings
 from emulator.realtime.web_page_connection import PusherConnection
 from support.process import server_process, wait_until
 from support.pusher_client import KEY, QUERY, PusherClient, decode_frame, pusher_channel, subscribed_page
@@ -250,7 +250,20 @@ def test_a_pong_gets_no_reply(page):
 # Invalid messages
 
 
-@pytest.mark.parametrize("frame", ["{", b'{"event":"pusher:ping","data":{}}'])
+@pytest.mark.parametrize(
+    "frame",
+    [
+        "{",
+        b'{"event":"pusher:ping","data":{}}',
+        "null",
+        '{"event":7}',
+        '{"event":"client-message","channel":"news","data":{}}',
+        '{"event":"pusher:subscribe","data":"[]"}',
+        '{"event":"pusher:subscribe","data":{"channel":["news"]}}',
+        '{"event":"pusher:unsubscribe"}',
+        '{"event":"\\ud800"}',
+    ],
+)
 def test_a_malformed_message_is_an_error_43xx_and_the_connection_stays_open(page, frame):
     page.socket.send(frame)
 
@@ -301,7 +314,6 @@ def is_closing(live: LiveServer) -> bool:
     return any(each.connection._protocol.state.name == "CLOSING" for each in list(live.service.gateway.admission.peers))
 
 
-@pytest.mark.ruling("B4")
 def test_a_slow_page_is_closed_with_1013_and_does_not_delay_others(narrow):
     with never_reads(narrow) as slow, subscribed_page(narrow) as page:
         admin = narrow.client("admin", channel=CHANNEL)

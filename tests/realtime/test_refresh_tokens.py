@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
-from emulator.clock import DAY, SECOND
+from emulator.core.clock import DAY, SECOND
 from support.authentication import authenticate, refused
 from support.service import CHANNEL, OTHER_ID
 from support.socket_client import SocketClient, request_pin
@@ -13,7 +11,6 @@ YEAR = 365 * DAY
 START = 2_000_000_000_000
 
 
-@pytest.mark.ruling("T3")
 def test_a_refresh_token_expires_after_365_days(live):
     live.set(START)
     with SocketClient(live) as game:
@@ -29,7 +26,6 @@ def test_a_refresh_token_expires_after_365_days(live):
         assert CHANNEL == authenticate(game, refresh=renewed)["twitch_id"]
 
 
-@pytest.mark.ruling("T2")
 def test_a_revoked_refresh_token_stays_invalid_after_a_new_link(live, unlinked, broadcaster):
     old = authenticate(unlinked, pin=request_pin(live))["refresh"]
     broadcaster.delete("pin")
@@ -39,7 +35,6 @@ def test_a_revoked_refresh_token_stays_invalid_after_a_new_link(live, unlinked, 
     assert (400, "Bad Request") == refused(unlinked, refresh=old)
 
 
-@pytest.mark.ruling("T2")
 def test_revoking_spares_other_channels_and_client_ids(live, unlinked, broadcaster):
     of_channel = authenticate(unlinked, pin=request_pin(live, "888"))["refresh"]
     of_client = authenticate(unlinked, OTHER_ID, pin=request_pin(live, client_id=OTHER_ID))["refresh"]
@@ -50,7 +45,6 @@ def test_revoking_spares_other_channels_and_client_ids(live, unlinked, broadcast
     assert CHANNEL == authenticate(unlinked, OTHER_ID, refresh=of_client)["twitch_id"]
 
 
-@pytest.mark.ruling("X1")
 def test_another_signature_client_id_or_kind_of_token_is_refused(live, unlinked):
     pair = authenticate(unlinked, pin=request_pin(live))
     head, payload, signature = pair["refresh"].split(".")

@@ -31,7 +31,6 @@ def subscribed(live: LiveServer) -> Iterator[SocketClient]:
         yield game
 
 
-@pytest.mark.ruling("X7")
 @pytest.mark.parametrize("path", ["link/pin", "pin"])
 def test_an_unlinked_game_receives_the_validation_of_a_pin(unlinked, broadcaster, stranger, path):
     subscribe(unlinked)
@@ -42,7 +41,6 @@ def test_an_unlinked_game_receives_the_validation_of_a_pin(unlinked, broadcaster
     assert event("authenticated") == unlinked.update()["data"]
 
 
-@pytest.mark.ruling("X7")
 def test_in_production_an_unlinked_game_does_not_learn_the_channel(production):
     owner = production.client("broadcaster", user=CHANNEL, channel=CHANNEL, exp=real_seconds() + 600)
     with linked_game(production, exp=real_seconds() + 600) as linked, SocketClient(production) as unlinked:
@@ -56,7 +54,6 @@ def test_in_production_an_unlinked_game_does_not_learn_the_channel(production):
         assert {"topic_id": "authentication", "event": "authenticated"} == unlinked.update()["data"]
 
 
-@pytest.mark.ruling("X7")
 def test_an_unlinked_game_receives_only_its_own_client_id(live, unlinked, stranger):
     subscribe(unlinked)
     of_another = live.client("broadcaster", user=CHANNEL, channel=CHANNEL, client_id=OTHER_ID)
@@ -69,7 +66,6 @@ def test_an_unlinked_game_receives_only_its_own_client_id(live, unlinked, strang
     assert unlinked.no_update()
 
 
-@pytest.mark.ruling("X7")
 def test_an_unlinked_game_receives_no_other_authentications(live, unlinked, broadcaster):
     subscribe(unlinked)
 
@@ -81,7 +77,6 @@ def test_an_unlinked_game_receives_no_other_authentications(live, unlinked, broa
     assert unlinked.no_update()
 
 
-@pytest.mark.ruling("X7")
 def test_a_subscription_before_authentication_continues_with_the_channel(live, unlinked, broadcaster):
     subscribe(unlinked)
     authenticate(unlinked, pin=request_pin(live))
@@ -91,7 +86,6 @@ def test_a_subscription_before_authentication_continues_with_the_channel(live, u
     assert [event("authenticated"), event("revoked")] == [unlinked.update()["data"] for _ in range(2)]
 
 
-@pytest.mark.ruling("X7")
 def test_a_subscription_follows_the_connection_to_another_channel(live, subscribed, broadcaster):
     authenticate(subscribed, pin=request_pin(live, "888"))
     assert event("authenticated", "888") == subscribed.update()["data"]
@@ -101,7 +95,6 @@ def test_a_subscription_follows_the_connection_to_another_channel(live, subscrib
     assert subscribed.no_update()
 
 
-@pytest.mark.ruling("X7")
 def test_other_channels_and_client_ids_receive_nothing(live, subscribed):
     linked_game(live, "888").socket.close()
     linked_game(live, CHANNEL, OTHER_ID).socket.close()
@@ -109,7 +102,6 @@ def test_other_channels_and_client_ids_receive_nothing(live, subscribed):
     assert subscribed.no_update()
 
 
-@pytest.mark.ruling("X7")
 def test_a_failed_attempt_is_not_reported(live, subscribed):
     with SocketClient(live) as game:
         game.error("authenticate", data={"client_id": CLIENT_ID, "pin": "ZZZZZZ"})
@@ -117,7 +109,6 @@ def test_a_failed_attempt_is_not_reported(live, subscribed):
     assert subscribed.no_update()
 
 
-@pytest.mark.ruling("X7")
 def test_unsubscribing_ends_the_updates(subscribed, broadcaster):
     subscribed.data("unsubscribe", "authentication")
 
@@ -126,7 +117,6 @@ def test_unsubscribing_ends_the_updates(subscribed, broadcaster):
     assert subscribed.no_update()
 
 
-@pytest.mark.ruling("X7")
 def test_no_update_contains_a_token_or_a_pin(live, subscribed, broadcaster):
     pin = request_pin(live)
     with SocketClient(live) as game:

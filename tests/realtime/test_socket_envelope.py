@@ -16,21 +16,18 @@ from support.socket_client import linked_game, request_pin
 UNSUPPORTED = ("drops", "matchmaking", "match", "match_poll", "gameMetadata", "gatewayActions", "gatewayActionState")
 
 
-@pytest.mark.ruling("X2")
 def test_the_timestamp_is_the_time_of_the_service_in_ms(live, game):
     live.set(2_000_000_000_123)
 
     assert 2_000_000_000_123 == game.request("get", "state", {"state_id": "channel"})["meta"]["timestamp"]
 
 
-@pytest.mark.ruling("X2")
 def test_the_target_of_a_request_without_one_is_an_empty_string(live, unlinked):
     reply = unlinked.request("authenticate", data={"client_id": CLIENT_ID, "pin": request_pin(live)})
 
     assert "" == reply["meta"]["target"]
 
 
-@pytest.mark.ruling("X2")
 def test_200_pipelined_requests_get_responses_in_order(game):
     frames = [
         {"action": ("get", "set", "frobnicate")[number % 3], "params": {"request_id": number, "target": "state"},
@@ -48,7 +45,6 @@ def test_200_pipelined_requests_get_responses_in_order(game):
     assert [{"n": n - 2} for n in range(3, 200, 3)] == [replies[n]["data"]["state"] for n in range(3, 200, 3)]
 
 
-@pytest.mark.ruling("X2")
 def test_requests_pipelined_after_authenticate_have_its_rights(live, unlinked):
     unlinked.send("authenticate", data={"client_id": CLIENT_ID, "pin": request_pin(live)})
     unlinked.send("subscribe", "state", {"topic_id": "channel"})
@@ -60,7 +56,6 @@ def test_requests_pipelined_after_authenticate_have_its_rights(live, unlinked):
     assert {"a": 1} == unlinked.update()["data"]["state"]
 
 
-@pytest.mark.ruling("X2")
 def test_one_connection_does_not_delay_another(live, game):
     with linked_game(live) as other:
         for _ in range(100):
@@ -82,7 +77,6 @@ def test_a_closed_connection_drops_its_subscriptions(live: LiveServer):
         assert 0 == len(topics)
 
 
-@pytest.mark.ruling("X9")
 def test_every_action_on_an_unsupported_target_gets_404_and_says_so(game):
     actions = ("subscribe", "unsubscribe", "get", "set", "create", "validate", "broadcast", "clear")
     for action, target in product(actions, UNSUPPORTED):
@@ -92,7 +86,6 @@ def test_every_action_on_an_unsupported_target_gets_404_and_says_so(game):
         assert f"{target} is not part of this service; nothing was done" == error["detail"], action
 
 
-@pytest.mark.ruling("X9")
 @pytest.mark.parametrize(
     ("action", "target", "data", "member"),
     [

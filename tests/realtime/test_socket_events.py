@@ -1,4 +1,4 @@
-"""Broadcasts over the socket: subscribers and whispers (Events; rulings B3, X8)."""
+"""Broadcasts over the socket: subscribers and whispers (Events; rulings B3, X5, X8)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,6 @@ def received(game: SocketClient, number: int) -> list[str]:
     return seen
 
 
-@pytest.mark.ruling("X8")
 @pytest.mark.parametrize("event", ["state", "config", "poll", "channel", "authentication", "broadcast", "match", "*x"])
 def test_the_target_broadcast_subscribes_to_events_with_reserved_names(game, event):
     game.data("subscribe", "broadcast", {"topic_id": event})
@@ -40,7 +39,6 @@ def test_the_target_broadcast_subscribes_to_events_with_reserved_names(game, eve
     assert [event] == received(game, 1)
 
 
-@pytest.mark.ruling("X8")
 @pytest.mark.parametrize(("target", "data"), [("*", None), ("broadcast", {"topic_id": "*"})])
 def test_the_star_subscribes_to_all_events(game, target, data):
     game.data("subscribe", target, data)
@@ -54,7 +52,6 @@ def test_the_star_subscribes_to_all_events(game, target, data):
     assert [] == received(game, 0)
 
 
-@pytest.mark.ruling("X8")
 def test_unsubscribing_ends_one_event_only(game):
     game.data("subscribe", "news")
     game.data("subscribe", "weather")
@@ -66,7 +63,6 @@ def test_unsubscribing_ends_one_event_only(game):
     assert ["weather"] == received(game, 1)
 
 
-@pytest.mark.ruling("X8")
 def test_event_names_are_case_sensitive(game):
     game.data("subscribe", "News")
 
@@ -75,7 +71,6 @@ def test_event_names_are_case_sensitive(game):
     assert [] == received(game, 0)
 
 
-@pytest.mark.ruling("X8")
 def test_other_channels_and_extensions_receive_nothing(live, game):
     with linked_game(live, "888") as elsewhere, linked_game(live, CHANNEL, OTHER_ID) as of_another:
         for each in (elsewhere, of_another):
@@ -87,7 +82,6 @@ def test_other_channels_and_extensions_receive_nothing(live, game):
         assert [[], []] == [received(each, 0) for each in (elsewhere, of_another)]
 
 
-@pytest.mark.ruling("B3", "X8")
 @pytest.mark.parametrize("spelling", ["123", "U123"])
 def test_a_whisper_reaches_only_its_user_under_both_spellings_of_the_id(game, viewer_game, anonymous_game, spelling):
     for each in (game, viewer_game, anonymous_game):
@@ -100,7 +94,6 @@ def test_a_whisper_reaches_only_its_user_under_both_spellings_of_the_id(game, vi
     assert [[], [], []] == [received(each, 0) for each in (viewer_game, game, anonymous_game)]
 
 
-@pytest.mark.ruling("B3")
 @pytest.mark.parametrize("user", ["123", "U123"])
 def test_a_whisper_matches_either_spelling_in_the_token(live, game, user):
     with authenticated_game(live, "viewer", user=user) as viewer:
@@ -112,7 +105,6 @@ def test_a_whisper_matches_either_spelling_in_the_token(live, game, user):
         assert ["news", "news"] == received(viewer, 2)
 
 
-@pytest.mark.ruling("B3")
 def test_a_whisper_to_several_users_reaches_each_once(live, game, viewer_game, anonymous_game):
     for each in (viewer_game, anonymous_game):
         each.data("subscribe", "news")
@@ -133,7 +125,6 @@ def test_a_message_whispers_to_at_most_1000_users(game, viewer_game):
     assert ["news"] == received(viewer_game, 1)
 
 
-@pytest.mark.ruling("B3")
 def test_a_whisper_without_users_reaches_no_one(game, viewer_game):
     viewer_game.data("subscribe", "news")
 
@@ -142,7 +133,6 @@ def test_a_whisper_without_users_reaches_no_one(game, viewer_game):
     assert [] == received(viewer_game, 0)
 
 
-@pytest.mark.ruling("X5", "X8")
 def test_the_older_form_with_a_message_is_accepted(game, viewer_game):
     viewer_game.data("subscribe", "news")
 
@@ -151,7 +141,6 @@ def test_the_older_form_with_a_message_is_accepted(game, viewer_game):
     assert "hello" == viewer_game.update()["data"]["data"]
 
 
-@pytest.mark.ruling("X8")
 def test_neither_votes_nor_state_are_events(live, game, broadcaster):
     game.data("subscribe", "*")
 

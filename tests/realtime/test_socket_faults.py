@@ -261,3 +261,29 @@ async def _tasks() -> set[object]:
     import asyncio
 
     return {*asyncio.all_tasks()}
+
+
+TITLES = {
+    400: "Bad Request", 401: "Unauthorized", 404: "Not Found", 409: "Conflict", 413: "Content Too Large",
+    431: "Request Header Fields Too Large", 429: "Too Many Requests", 500: "Internal Service Error",
+    502: "Bad Gateway", 503: "Service Unavailable", 504: "Gateway Timeout",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("status", TITLES)
+def test_an_injected_error_has_the_title_of_the_service_for_its_status(live: LiveServer, viewer, status: int):
+    add_fault(live, "SOCKET subscribe *", "status", status=status)
+    add_fault(live, "GET /v1/e/vote", "status", status=status)
+    with SocketClient(live) as game:
+        titles = [game.error("subscribe", "authentication")["title"], viewer().get("vote").json()["errors"][0]["title"]]
+
+    assert [TITLES[status]] * 2 == titles
+
+
+def test_a_message_without_a_target_is_told_which_targets_there_are(live: LiveServer):
+    with linked_game(live) as game:
+        errors = [game.error("set"), game.error("set", "nonsense"), game.error("get", "authentication")]
+
+    assert errors[0]["detail"].startswith("set needs a target; supported: ")
+    assert errors[1]["detail"].startswith("set does not support nonsense; supported: ")
+    assert errors[2]["detail"].startswith("get does not support authentication; supported: ")

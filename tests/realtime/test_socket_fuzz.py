@@ -1,4 +1,4 @@
-"""Fuzzing of the socket: each message has one well-formed reply, and nothing fails or leaks."""
+"""Fuzzing of the socket: each message has one well-formed reply, and nothing fails or leaks (rulings X2, X3, X4)."""
 
 from __future__ import annotations
 
@@ -107,7 +107,6 @@ def fuzzed() -> Iterator[LiveServer]:
             assert {"ok": True} == game.data("subscribe", "state", {"topic_id": "channel"})
 
 
-@pytest.mark.ruling("X2", "X3")
 @pytest.mark.parametrize("seed", spread(range(20), 5))
 def test_every_random_request_has_one_reply(fuzzed, seed):
     generator, sent = RequestGenerator(random.Random(seed)), 0
@@ -155,7 +154,6 @@ requests = st.fixed_dictionaries(
 texts = requests.map(json.dumps) | documents.map(json.dumps) | st.text(st.characters(codec="utf-8"), max_size=60)
 
 
-@pytest.mark.ruling("X2", "X3")
 @settings(
     max_examples=examples(60), derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck)
 )
@@ -165,7 +163,6 @@ def test_every_text_has_one_reply(fuzzed, conversation):
         converse(game, conversation)
 
 
-@pytest.mark.ruling("X2", "X4")
 @settings(
     max_examples=examples(30), derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck)
 )

@@ -9,13 +9,15 @@ from __future__ import annotations
 import pytest
 from websockets.exceptions import InvalidStatus
 
-from support.service import CLIENT_ID, OTHER_ID, LiveServer
+from emulator.realtime.connection import Peer
+from emulator.realtime.websocket import WebSocket
+from support.middleware import Middleware
+from support.service import CLIENT_ID, OTHER_ID, LiveServer, live_server
 from support.socket_client import SocketClient, request_pin
 
 HTTP_PATHS = ["/v1/e/vote", "//v1/e/vote", "/schema", "/_emulator/clock"]
 
 
-@pytest.mark.ruling("X1")
 @pytest.mark.parametrize("path", HTTP_PATHS)
 def test_an_upgrade_at_an_http_path_gets_404_as_json(live, path):
     with pytest.raises(InvalidStatus) as rejected:
@@ -26,7 +28,6 @@ def test_an_upgrade_at_an_http_path_gets_404_as_json(live, path):
     assert b'"status":404' in response.body
 
 
-@pytest.mark.ruling("X1")
 def test_a_client_id_of_over_100_characters_gets_400(live):
     with pytest.raises(InvalidStatus) as rejected:
         SocketClient(live, f"/0.2.0/{'x' * 101}")
@@ -34,7 +35,6 @@ def test_a_client_id_of_over_100_characters_gets_400(live):
     assert 400 == rejected.value.response.status_code
 
 
-@pytest.mark.ruling("X1")
 def test_the_client_id_in_authenticate_overrides_the_path(live):
     with SocketClient(live, f"/0.2.0/{OTHER_ID}") as game:
         game.data("authenticate", data={"client_id": CLIENT_ID, "pin": request_pin(live)})
@@ -44,13 +44,23 @@ def test_the_client_id_in_authenticate_overrides_the_path(live):
     assert 400 == error["status"]
 
 
-@pytest.mark.ruling("X1")
 def test_an_unregistered_client_id_can_connect_but_not_authenticate(production: LiveServer):
     with SocketClient(production, "/0.2.0/unregistered") as game:
         assert 400 == game.error("authenticate", data={"client_id": "unregistered", "pin": "ABCDEF"})["status"]
 
 
-@pytest.mark.ruling("X1")
-def test_the_handshake_selects_no_subprotocol(live):
-    with SocketClient(live, subprotocols=["chat"]) as game:
-        assert game.socket.subprotocol is None
+class Broken(Middleware):
+    """An application with a bug."""
+
+    async def open_peer(self, path: str, query: str, connection: WebSocket) -> Peer:
+        raise ValueError(path)
+
+
+def test_a_handshake_that_fails_unexpectedly_is_answered_and_closed(caplog: pytest.LogCaptureFixture):
+    request = b"GET /ws HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    request += b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+    with live_server(wrap=Broken) as live:
+        answer = live.exchange(request)
+
+    assert answer.startswith(b"HTTP/1.1 500 ")
+    assert ["unexpected failure in opening /ws"] == [each.message for each in caplog.records if each.exc_info]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from emulator.clock import MINUTE, SECOND
+from emulator.core.clock import MINUTE, SECOND
 from support.service import LiveServer
 from support.socket_polls import configure, create, poll, statuses, subscribe, vote
 
@@ -19,7 +19,6 @@ def frozen(live: LiveServer) -> LiveServer:
     return live
 
 
-@pytest.mark.ruling("X5")
 def test_the_order_of_requests_of_published_clients_works(frozen, game):
     for action, target, data in (
         ("delete", "poll", {"poll_id": "run"}),
@@ -41,7 +40,6 @@ def test_the_order_of_requests_of_published_clients_works(frozen, game):
     assert game.no_update()
 
 
-@pytest.mark.ruling("X5")
 def test_creating_subscribing_and_disabling_cause_no_update(frozen, game):
     subscribe(game)
     create(game)
@@ -53,7 +51,6 @@ def test_creating_subscribing_and_disabling_cause_no_update(frozen, game):
     assert [] == statuses(game, 0)
 
 
-@pytest.mark.ruling("X5")
 def test_a_refused_vote_causes_no_update(frozen, game):
     create(game, config={"disabled": True})
     subscribe(game)
@@ -64,7 +61,6 @@ def test_a_refused_vote_causes_no_update(frozen, game):
     assert [] == statuses(game, 0)
 
 
-@pytest.mark.ruling("X5")
 def test_many_votes_cause_one_update_at_once_and_one_after_the_pause(frozen, game):
     create(game)
     subscribe(game)
@@ -82,7 +78,6 @@ def test_many_votes_cause_one_update_at_once_and_one_after_the_pause(frozen, gam
     assert game.no_update()
 
 
-@pytest.mark.ruling("X5")
 def test_the_pause_of_one_poll_does_not_delay_another(frozen, game):
     for poll_id in ("a", "b"):
         subscribe(game, poll_id)
@@ -91,7 +86,6 @@ def test_the_pause_of_one_poll_does_not_delay_another(frozen, game):
     assert ["a", "b"] == [game.update()["data"]["topic_id"] for _ in range(2)]
 
 
-@pytest.mark.ruling("X5")
 def test_the_star_subscribes_to_all_polls_of_the_channel(frozen, game):
     subscribe(game, "*")
     for poll_id in ("a", "b", "default"):
@@ -103,7 +97,6 @@ def test_the_star_subscribes_to_all_polls_of_the_channel(frozen, game):
     assert [] == statuses(game, 0)
 
 
-@pytest.mark.ruling("X5")
 def test_overlapping_subscriptions_deliver_an_update_once(frozen, game):
     subscribe(game, "*")
     subscribe(game)
@@ -113,7 +106,6 @@ def test_overlapping_subscriptions_deliver_an_update_once(frozen, game):
     assert ["active"] == statuses(game, 1)
 
 
-@pytest.mark.ruling("X5")
 def test_the_start_and_the_end_of_a_poll_are_one_update_each(frozen, game):
     subscribe(game)
     create(game, config={"startsAt": START + 10, "endsAt": START + 20})
@@ -128,7 +120,6 @@ def test_the_start_and_the_end_of_a_poll_are_one_update_each(frozen, game):
     assert ("pending", [], ["active"], ["expired"]) == (before, pending, begun, statuses(game, 1))
 
 
-@pytest.mark.ruling("X5")
 def test_passing_start_and_end_in_one_move_is_one_expired_update(frozen, game):
     subscribe(game)
     create(game, config={"startsAt": START + 10, "endsAt": START + 20})
@@ -139,7 +130,6 @@ def test_passing_start_and_end_in_one_move_is_one_expired_update(frozen, game):
     assert game.no_update()
 
 
-@pytest.mark.ruling("X5")
 @pytest.mark.parametrize("topic", ["color", "*"])
 @pytest.mark.parametrize("way", ["socket", "REST"])
 def test_earlier_and_later_subscribers_receive_start_and_end(frozen, game, other, broadcaster, topic, way):
@@ -156,7 +146,6 @@ def test_earlier_and_later_subscribers_receive_start_and_end(frozen, game, other
         assert [[status]] * 2 == [statuses(each, 1) for each in (game, other)]
 
 
-@pytest.mark.ruling("X5")
 def test_a_moved_end_replaces_the_first(frozen, game):
     subscribe(game)
     create(game, config={"endsIn": 10})
@@ -169,7 +158,6 @@ def test_a_moved_end_replaces_the_first(frozen, game):
     assert ([], ["expired"]) == (early, statuses(game, 1))
 
 
-@pytest.mark.ruling("X5")
 def test_stopping_a_poll_repeatedly_is_one_update(frozen, game):
     create(game)
     subscribe(game)
@@ -181,7 +169,6 @@ def test_stopping_a_poll_repeatedly_is_one_update(frozen, game):
     assert ["expired"] == statuses(game, 1)
 
 
-@pytest.mark.ruling("X5")
 def test_a_stop_right_after_a_vote_is_an_update(frozen, game):
     create(game)
     subscribe(game)
@@ -194,7 +181,6 @@ def test_a_stop_right_after_a_vote_is_an_update(frozen, game):
     assert ["expired"] == statuses(game, 1)
 
 
-@pytest.mark.ruling("X5")
 def test_unsubscribing_ends_the_updates(frozen, game):
     create(game)
     subscribe(game)
@@ -207,7 +193,6 @@ def test_unsubscribing_ends_the_updates(frozen, game):
     assert [] == statuses(game, 0)
 
 
-@pytest.mark.ruling("X5")
 @pytest.mark.parametrize("side", ["socket", "rest"])
 def test_a_deleted_poll_sends_no_updates(frozen, game, broadcaster, side):
     create(game, config={"endsIn": 10})
@@ -222,7 +207,6 @@ def test_a_deleted_poll_sends_no_updates(frozen, game, broadcaster, side):
     assert [] == statuses(game, 0)
 
 
-@pytest.mark.ruling("X5")
 def test_deleting_a_poll_drops_its_pending_update(frozen, game):
     create(game)
     subscribe(game)

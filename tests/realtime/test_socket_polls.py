@@ -1,4 +1,4 @@
-"""Polls over the socket, and their entries in the channel state (Poll; rulings P4, X5, X6)."""
+"""Polls over the socket, and their entries in the channel state (Poll; rulings A4, P4, X5, X6)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from emulator.clock import SECOND
+from emulator.core.clock import SECOND
 from support.authentication import authenticated_game
 from support.socket_client import SocketClient, linked_game
 from support.socket_polls import OPTIONS, configure, create, poll, statuses, subscribe, vote
@@ -16,7 +16,6 @@ def state(game: SocketClient) -> dict[str, Any]:
     return dict(game.data("get", "state", {"state_id": "channel"})["state"])
 
 
-@pytest.mark.ruling("P4", "X5")
 def test_a_new_poll_has_its_definition_and_zeros(game):
     assert {"ok": True} == create(game, user_data={"mystery": True})
 
@@ -32,7 +31,6 @@ def test_a_new_poll_has_its_definition_and_zeros(game):
     } == poll(game)
 
 
-@pytest.mark.ruling("P4", "X5")
 def test_votes_over_rest_count_per_option_and_in_the_statistics(live, game):
     create(game)
     for user, value in enumerate([0, 0, 2, 50, -99]):
@@ -44,7 +42,6 @@ def test_votes_over_rest_count_per_option_and_in_the_statistics(live, game):
     assert (5, -47, -9.4) == (standing["count"], standing["sum"], standing["mean"])
 
 
-@pytest.mark.ruling("X5")
 def test_a_poll_without_a_definition_has_64_results(live, game):
     vote(live, "1", 63)
 
@@ -55,7 +52,6 @@ def test_a_poll_without_a_definition_has_64_results(live, game):
     assert [0] * 63 + [1] == standing["results"]
 
 
-@pytest.mark.ruling("P4", "X5")
 def test_creating_an_existing_poll_replaces_its_definition_and_keeps_its_votes(live, game):
     create(game)
     vote(live, "1", 1)
@@ -66,7 +62,6 @@ def test_creating_an_existing_poll_replaces_its_definition_and_keeps_its_votes(l
     assert ("Anew?", [0, 1], 1) == (standing["poll"]["prompt"], standing["results"], standing["count"])
 
 
-@pytest.mark.ruling("P4", "X5")
 def test_a_disabled_poll_refuses_votes_and_stays_active(live, game):
     create(game)
     configure(game, disabled=True)
@@ -77,7 +72,6 @@ def test_a_disabled_poll_refuses_votes_and_stays_active(live, game):
     assert (400, "active", 200) == (*seen, vote(live, "1", 1))
 
 
-@pytest.mark.ruling("P4", "X5")
 def test_a_stopped_poll_is_expired_and_refuses_votes_until_deleted(live, game):
     create(game)
 
@@ -88,7 +82,6 @@ def test_a_stopped_poll_is_expired_and_refuses_votes_until_deleted(live, game):
     assert 200 == vote(live, "1", 1)
 
 
-@pytest.mark.ruling("P4", "X5")
 @pytest.mark.parametrize(
     "body",
     [
@@ -106,7 +99,6 @@ def test_an_invalid_poll_gets_400_and_leaves_nothing_behind(game, body):
     assert 404 == game.error("get", "poll", {"poll_id": "p"})["status"]
 
 
-@pytest.mark.ruling("P4", "X5")
 @pytest.mark.parametrize(
     ("beside", "expected"),
     [
@@ -123,7 +115,6 @@ def test_a_new_poll_takes_fields_from_its_config_unless_they_are_given_outside_i
     assert expected == (found["prompt"], found["options"], found["user_data"])
 
 
-@pytest.mark.ruling("P4", "X5")
 def test_an_empty_list_of_options_removes_those_of_the_poll(game):
     create(game)
 
@@ -132,7 +123,6 @@ def test_an_empty_list_of_options_removes_those_of_the_poll(game):
     assert [] == poll(game)["poll"]["options"]
 
 
-@pytest.mark.ruling("P4", "X5")
 def test_channels_have_separate_polls(live, game):
     create(game)
     with linked_game(live, "888") as elsewhere:
@@ -146,7 +136,6 @@ def test_channels_have_separate_polls(live, game):
         assert [] == statuses(elsewhere, 0)
 
 
-@pytest.mark.ruling("P4", "X5")
 def test_a_global_poll_is_shared_by_all_channels(live, game):
     with authenticated_game(live, "admin") as admin:
         create(admin, "global-x")
@@ -158,7 +147,6 @@ def test_a_global_poll_is_shared_by_all_channels(live, game):
         assert [0, 1, 0] == elsewhere.update()["data"]["results"]
 
 
-@pytest.mark.ruling("A4", "X6")
 def test_an_extension_level_delete_removes_poll_and_entry_in_all_channels(live, game, broadcaster, backend):
     broadcaster.post("channel_state", json={"mine": 1})
     with linked_game(live, "888") as elsewhere:
@@ -171,7 +159,6 @@ def test_an_extension_level_delete_removes_poll_and_entry_in_all_channels(live, 
         assert [404, 404] == [each.error("get", "poll", {"poll_id": "color"})["status"] for each in (game, elsewhere)]
 
 
-@pytest.mark.ruling("X6")
 @pytest.mark.parametrize(
     "own", [1, "text", {"prompt": "mine"}, {"prompt": "", "options": [], "user_data": 0, "x": 1}, []]
 )
@@ -183,7 +170,6 @@ def test_deleting_a_poll_keeps_a_developers_value_under_its_name(game, own):
     assert {"color": own} == state(game)
 
 
-@pytest.mark.ruling("X6")
 def test_replacing_the_state_keeps_the_poll(game):
     create(game)
 
@@ -192,14 +178,12 @@ def test_replacing_the_state_keeps_the_poll(game):
     assert ({}, "active") == (state(game), poll(game)["poll"]["status"])
 
 
-@pytest.mark.ruling("X6")
 def test_a_poll_defined_over_rest_has_no_entry(game, broadcaster):
     broadcaster.post("vote_config", json={"id": "color", "config": {"prompt": "Which?"}}).raise_for_status()
 
     assert {} == state(game)
 
 
-@pytest.mark.ruling("X5", "X6")
 def test_state_subscribers_receive_the_entry_and_its_removal(game, other):
     other.data("subscribe", "state", {"topic_id": "channel"})
 

@@ -1,4 +1,4 @@
-"""Sizes of socket messages: 4 KiB before authentication, 64 KiB of data after it, 2 MiB in all (rulings W8, X3, X9)."""
+"""Sizes of socket messages: 4 KiB before authentication, 64 KiB of data after it, 2 MiB in all (W8, X2, X3, X9)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import suppress
 import pytest
 from websockets.exceptions import ConnectionClosed
 
-from emulator.config.settings import KIB, MIB, Limits, Settings
+from emulator.core.config.settings import KIB, MIB, Limits, Settings
 from support.pusher_client import PusherClient
 from support.service import CLIENT_ID, LiveServer, live_server
 from support.socket_client import NO_REQUEST, SocketClient, linked_game
@@ -23,7 +23,6 @@ def request(action: str, target: str, request_id: int = 7) -> str:
     return json.dumps({"action": action, "params": {"request_id": request_id, "target": target}})[:-1]
 
 
-@pytest.mark.ruling("X3")
 def test_before_authentication_the_fragments_of_a_message_have_at_most_4_kib(live: LiveServer):
     with SocketClient(live) as stranger:
         with suppress(ConnectionClosed):  # the last fragment may find the connection closed
@@ -31,7 +30,6 @@ def test_before_authentication_the_fragments_of_a_message_have_at_most_4_kib(liv
         assert TOO_BIG == stranger.close_code()
 
 
-@pytest.mark.ruling("X3")
 def test_a_failed_login_keeps_the_limit(live: LiveServer):
     with SocketClient(live) as stranger:
         assert 401 == stranger.error("authenticate", data={"client_id": CLIENT_ID, "jwt": "x"})["status"]
@@ -39,7 +37,6 @@ def test_a_failed_login_keeps_the_limit(live: LiveServer):
         assert TOO_BIG == stranger.close_code()
 
 
-@pytest.mark.ruling("X3")
 def test_messages_of_pages_have_at_most_4_kib(live: LiveServer):
     with PusherClient(live) as page:
         page.socket.send(json.dumps({"event": "pusher:ping", "data": {}}).ljust(4 * KIB))
@@ -49,7 +46,6 @@ def test_messages_of_pages_have_at_most_4_kib(live: LiveServer):
             page.socket.recv(timeout=5)
 
 
-@pytest.mark.ruling("X3")
 def test_a_smaller_frame_limit_holds_before_and_after_authentication():
     with live_server(Settings(limits=Limits(frame=1 * KIB))) as live:
         for client in (SocketClient(live), linked_game(live)):
@@ -60,7 +56,6 @@ def test_a_smaller_frame_limit_holds_before_and_after_authentication():
                 assert TOO_BIG == client.close_code()
 
 
-@pytest.mark.ruling("X3", "W8")
 @pytest.mark.parametrize(
     ("action", "target", "data"),
     [
@@ -87,7 +82,6 @@ def test_a_request_over_64_kib_gets_413_and_changes_nothing(live: LiveServer, ac
         assert {"state": {}, "ok": True} == game.data("get", "state", {"state_id": "channel"})
 
 
-@pytest.mark.ruling("X3")
 def test_the_limit_for_data_is_the_limit_of_bodies():
     with live_server(Settings(limits=Limits(body=128 * KIB))) as live, linked_game(live) as game:
         assert 400 == game.error("set", "state", {"state_id": "channel", "state": {"x": "y" * 100 * KIB}})["status"]
@@ -95,7 +89,6 @@ def test_the_limit_for_data_is_the_limit_of_bodies():
         assert (413, True) == (error["status"], "the limit is 131072 for data" in error["detail"])
 
 
-@pytest.mark.ruling("X9")
 @pytest.mark.parametrize("target", ["gameMetadata", "gatewayActions", "matchmaking"])
 def test_a_large_request_to_a_target_beyond_the_service_gets_404(live: LiveServer, target: str):
     logo = "A" * (1536 * KIB)
@@ -104,7 +97,6 @@ def test_a_large_request_to_a_target_beyond_the_service_gets_404(live: LiveServe
         assert (404, f"{target} is not part of this service; nothing was done") == (error["status"], error["detail"])
 
 
-@pytest.mark.ruling("X3")
 @pytest.mark.parametrize("text", ["[%s]", '{"action":"get","data":[%s', '{"action":[%s]}', '{"params":[%s]}', '"[%s]"'])
 def test_a_large_text_that_is_not_a_request_gets_400(live: LiveServer, text: str):
     with linked_game(live) as game:
@@ -114,7 +106,6 @@ def test_a_large_text_that_is_not_a_request_gets_400(live: LiveServer, text: str
         assert (400, NO_REQUEST) == (reply["errors"][0]["status"], reply["meta"]["request_id"])
 
 
-@pytest.mark.ruling("X3")
 def test_large_members_of_a_request_other_than_data_are_not_read(live: LiveServer):
     with linked_game(live) as game:
         game.socket.send(f'{{"action":"get","x":[{EMPTY_LISTS}],"params":{{"request_id":5,"target":"state"}}}}')
@@ -123,7 +114,6 @@ def test_large_members_of_a_request_other_than_data_are_not_read(live: LiveServe
         assert (NO_REQUEST, 400) == ((reply := game.reply())["meta"]["request_id"], reply["errors"][0]["status"])
 
 
-@pytest.mark.ruling("X3")
 @pytest.mark.parametrize("size", [60 * KIB, 2 * MIB - KIB], ids=["small", "large"])
 def test_a_request_nested_too_deeply_gets_400(live: LiveServer, size: int):
     with linked_game(live) as game:
@@ -133,7 +123,6 @@ def test_a_request_nested_too_deeply_gets_400(live: LiveServer, size: int):
         assert (400, "the request is not valid JSON: nested too deeply") == (error["status"], error["detail"])
 
 
-@pytest.mark.ruling("X2")
 def test_many_tiny_messages_in_one_packet_have_one_reply_each(live: LiveServer):
     with linked_game(live) as game:
         connection = game.socket.socket

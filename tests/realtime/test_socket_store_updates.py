@@ -1,15 +1,14 @@
-"""Updates of state and config over the socket (rulings X2, X4, X5, S6)."""
+"""Updates of state and config over the socket (rulings S6, W1, X2, X4, X5)."""
 
 from __future__ import annotations
 
 import pytest
 
+from realtime.socket_stores import set_state, state, updates
 from support.service import CHANNEL, CLIENT_ID, OTHER_ID
 from support.socket_client import NO_REQUEST, linked_game, request_pin
-from support.socket_stores import set_state, state, updates
 
 
-@pytest.mark.ruling("X5")
 def test_a_subscription_may_name_its_target_in_its_data(game):
     game.data("subscribe", "", {"target": "channel"})
 
@@ -21,7 +20,6 @@ def test_a_subscription_may_name_its_target_in_its_data(game):
     assert [] == updates(game, 0)
 
 
-@pytest.mark.ruling("X2", "X5")
 @pytest.mark.parametrize("state_id", ["channel", "extension"])
 def test_an_update_has_its_store_as_target(live, admin_game, state_id):
     live.set(2_000_000_000_000)
@@ -33,7 +31,6 @@ def test_an_update_has_its_store_as_target(live, admin_game, state_id):
     assert {"meta": meta, "data": {"topic_id": state_id, "state": {"a": 1}}} == admin_game.update()
 
 
-@pytest.mark.ruling("X5")
 def test_unsubscribing_ends_one_topic_of_one_connection(game, other, broadcaster):
     for each in (game, other):
         each.data("subscribe", "state", {"topic_id": "channel"})
@@ -47,7 +44,6 @@ def test_unsubscribing_ends_one_topic_of_one_connection(game, other, broadcaster
     assert 2 == len(updates(other, 2))
 
 
-@pytest.mark.ruling("X5", "S6")
 def test_extensions_share_the_stores_of_a_channel(live, game):
     with linked_game(live, CHANNEL, OTHER_ID) as of_another:
         game.data("subscribe", "state", {"topic_id": "channel"})
@@ -61,7 +57,6 @@ def test_extensions_share_the_stores_of_a_channel(live, game):
         assert {"a": 1} == state(game)
 
 
-@pytest.mark.ruling("X5", "S6")
 def test_each_extension_has_one_state_for_all_channels(live, admin_game):
     with linked_game(live, "888") as elsewhere, linked_game(live, CHANNEL, OTHER_ID) as of_another:
         for each in (elsewhere, of_another):
@@ -74,7 +69,6 @@ def test_each_extension_has_one_state_for_all_channels(live, admin_game):
         assert {} == state(of_another, "extension")
 
 
-@pytest.mark.ruling("X4", "X5")
 def test_authenticating_again_keeps_the_subscriptions(live, game, broadcaster):
     game.data("subscribe", "state", {"topic_id": "channel"})
 
@@ -84,7 +78,6 @@ def test_authenticating_again_keeps_the_subscriptions(live, game, broadcaster):
     assert [{"topic_id": "channel", "state": {"a": 1}}] == updates(game, 1)
 
 
-@pytest.mark.ruling("X5", "W1")
 @pytest.mark.parametrize("path", ["channel_config", "config/channel"])
 def test_config_written_on_either_side_updates_subscribers(game, broadcaster, path):
     game.data("subscribe", "config", {"config_id": "channel"})
@@ -98,6 +91,5 @@ def test_config_written_on_either_side_updates_subscribers(game, broadcaster, pa
     assert [{"config": document, "config_id": "channel"} for document in documents] == updates(game, 3)
 
 
-@pytest.mark.ruling("X5")
 def test_the_combined_config_has_no_updates(game):
     assert 400 == game.error("subscribe", "config", {"config_id": "combined"})["status"]

@@ -1,4 +1,4 @@
-"""State and config over the socket: reads, writes, patches and roles (rulings X5, S1, S2, S4)."""
+"""State and config over the socket: reads, writes, patches and roles (rulings A4, S1, S2, S4, X5)."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ import json
 
 import pytest
 
+from realtime.socket_stores import patch, set_state, state, updates
 from support.authentication import authenticated_game
-from support.socket_stores import patch, set_state, state, updates
 
 CHANNEL_STATE = {"state_id": "channel"}
 
 
-@pytest.mark.ruling("X5")
 def test_set_replaces_the_state_and_returns_it(game):
     set_state(game, {"a": 1})
 
@@ -20,7 +19,6 @@ def test_set_replaces_the_state_and_returns_it(game):
     assert {"b": 2} == state(game)
 
 
-@pytest.mark.ruling("X5")
 def test_patch_changes_the_state_and_returns_all_of_it(game):
     set_state(game, {"a": 1})
 
@@ -29,7 +27,6 @@ def test_patch_changes_the_state_and_returns_all_of_it(game):
     assert {"ok": True, "state": {"a": 1, "b": 2}} == answer
 
 
-@pytest.mark.ruling("X5", "S2")
 def test_a_patch_with_an_object_is_a_merge_patch(game):
     set_state(game, {"a": 1, "b": 2})
 
@@ -38,7 +35,6 @@ def test_a_patch_with_an_object_is_a_merge_patch(game):
     assert {"b": 2, "c": 3} == answer["state"]
 
 
-@pytest.mark.ruling("X5", "S4")
 def test_a_state_has_at_most_64_kib(game):
     size = 64 * 1024 - len('{"a":""}')
     set_state(game, {"a": "x" * size})
@@ -48,7 +44,6 @@ def test_a_state_has_at_most_64_kib(game):
     assert (400, size) == (error["status"], len(state(game)["a"]))
 
 
-@pytest.mark.ruling("X5", "S2")
 def test_a_failing_operation_gets_400_and_changes_nothing(game):
     set_state(game, {"exp": 1})
     game.data("subscribe", "state", {"topic_id": "channel"})
@@ -61,14 +56,12 @@ def test_a_failing_operation_gets_400_and_changes_nothing(game):
     assert [] == updates(game, 0)
 
 
-@pytest.mark.ruling("X5")
 @pytest.mark.parametrize("name", ["", "viewer", "extension_viewer", "Channel", "combined", "x" * 1_000])
 def test_only_channel_and_extension_have_a_state(game, name):
     assert 400 == game.error("get", "state", {"state_id": name})["status"]
     assert 400 == game.error("subscribe", "state", {"topic_id": name})["status"]
 
 
-@pytest.mark.ruling("X5")
 def test_older_requests_use_the_target_as_store_and_update_as_patch(live, game):
     game.data("set", "channel", {"state": {"a": 1}})
     game.socket.send(
@@ -87,7 +80,6 @@ def test_older_requests_use_the_target_as_store_and_update_as_patch(live, game):
     assert {} == game.data("get", "extension")["state"]
 
 
-@pytest.mark.ruling("A4", "X5")
 def test_a_token_without_a_channel_has_only_the_extension_state(live):
     with authenticated_game(live, "backend", channel=None) as game:
         set_state(game, {"a": 1}, "extension")
@@ -102,7 +94,6 @@ def test_a_token_without_a_channel_has_only_the_extension_state(live):
         assert {"a": 1} == state(game, "extension")
 
 
-@pytest.mark.ruling("X5")
 def test_config_is_read_by_id_or_combined(game, admin_game):
     admin_game.data("set", "config", {"config_id": "extension", "config": {"e": 1}})
     game.data("set", "config", {"config": {"c": 1}})

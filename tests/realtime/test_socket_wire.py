@@ -100,21 +100,18 @@ def raw(live: LiveServer) -> Iterator[Raw]:
         yield raw
 
 
-@pytest.mark.ruling("X3")
 def test_a_frame_length_over_2_mib_closes_with_1009_at_once(raw):
     raw.send(frame(TEXT, size=2 * MIB + 1))
 
     assert 1009 == raw.close_code()
 
 
-@pytest.mark.ruling("X3")
 def test_fragments_over_2_mib_in_total_close_with_1009(raw):
     raw.send(frame(TEXT, b" " * MIB, fin=False), frame(0, size=MIB + 1))
 
     assert 1009 == raw.close_code()
 
 
-@pytest.mark.ruling("X3")
 @pytest.mark.parametrize("opcode", [3, 4, 5, 6, 7, 11, 15])
 def test_an_unknown_opcode_closes_with_1002(raw, opcode):
     raw.send(frame(opcode, b"x"))
@@ -122,7 +119,6 @@ def test_an_unknown_opcode_closes_with_1002(raw, opcode):
     assert 1002 == raw.close_code()
 
 
-@pytest.mark.ruling("X3")
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -154,7 +150,6 @@ def test_a_protocol_violation_closes_with_1002(raw, wrong):
     assert 1002 == raw.close_code()
 
 
-@pytest.mark.ruling("X3")
 def test_a_ping_between_fragments_gets_a_pong_at_once(raw):
     raw.send(frame(TEXT, READ[:9], fin=False), frame(PING, b"here"))
     pong = raw.read()
@@ -164,7 +159,6 @@ def test_a_ping_between_fragments_gets_a_pong_at_once(raw):
     assert (TEXT, True) == ((read := raw.read() or (0, b""))[0], b"errors" in read[1])
 
 
-@pytest.mark.ruling("X3")
 def test_a_request_may_come_byte_by_byte(raw):
     raw.send(*(bytes([byte]) for byte in frame(TEXT, READ)))
 
@@ -177,7 +171,6 @@ def test_a_close_gets_a_response_with_its_code(raw):
     assert 1000 == raw.close_code()
 
 
-@pytest.mark.ruling("X3")
 def test_a_binary_message_closes_with_1003_after_pending_replies(game):
     game.send("get", "state", {"state_id": "channel"})
     game.socket.send(b"\x00")
@@ -186,14 +179,12 @@ def test_a_binary_message_closes_with_1003_after_pending_replies(game):
     assert 1003 == game.close_code()
 
 
-@pytest.mark.ruling("X3")
 def test_a_message_of_2_mib_is_accepted(game):
     game.socket.send(READ.decode().ljust(2 * MIB))
 
     assert "errors" in game.message()
 
 
-@pytest.mark.ruling("X3")
 @pytest.mark.parametrize("text", [b"\xff", b'{"action":"\xc3"}', b"\xed\xa0\x80", b"\xf5\x80\x80\x80"])
 def test_invalid_utf_8_closes_with_1007(game, text):
     game.socket.send(text, text=True)
@@ -201,7 +192,6 @@ def test_invalid_utf_8_closes_with_1007(game, text):
     assert 1007 == game.close_code()
 
 
-@pytest.mark.ruling("X3")
 @pytest.mark.parametrize("size", [1, 3, 50])
 def test_a_fragmented_message_is_one_message(game, size):
     data = {"state_id": "channel", "state": {"a": "é\U0001f600"}}
@@ -214,13 +204,11 @@ def test_a_fragmented_message_is_one_message(game, size):
     assert (7, {"a": "é\U0001f600"}) == (reply["meta"]["request_id"], reply["data"]["state"])
 
 
-@pytest.mark.ruling("X3")
 def test_a_ping_gets_a_pong_at_any_time(game):
     assert game.socket.ping(b"here").wait(5)
     assert {} == game.data("get", "state", {"state_id": "channel"})["state"]
 
 
-@pytest.mark.ruling("X3")
 def test_random_bytes_cause_no_failure_and_no_leak():
     choose = random.Random(11)
     codes = set()

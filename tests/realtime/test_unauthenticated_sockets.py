@@ -9,12 +9,12 @@ from contextlib import ExitStack, contextmanager
 import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from emulator.clock import SECOND
-from emulator.config.environment import AnonymousLimits
-from emulator.config.settings import Limits, Settings
+from emulator.core.clock import SECOND
+from emulator.core.config.environment import AnonymousLimits
+from emulator.core.config.settings import Limits, Settings
 from support.authentication import authenticate
 from support.pusher_client import PusherClient
-from support.service import CLIENT_ID, LiveServer, live_server
+from support.service import CLIENT_ID, LiveServer, live_server, still_clock
 from support.socket_client import SocketClient, linked_game, request_pin
 
 ONE, OTHER, THIRD = "203.0.113.1", "203.0.113.2", "203.0.113.3"
@@ -23,7 +23,7 @@ ONE, OTHER, THIRD = "203.0.113.1", "203.0.113.2", "203.0.113.3"
 @contextmanager
 def limited(sockets: int = 10_000, **anonymous: int) -> Iterator[LiveServer]:
     limits = Limits(sockets=sockets, anonymous=AnonymousLimits(**anonymous))
-    with live_server(Settings(limits=limits, proxies=("127.0.0.1",))) as live:
+    with live_server(Settings(limits=limits, proxies=("127.0.0.1",)), clock=still_clock()) as live:
         live.freeze()
         yield live
 
@@ -63,6 +63,19 @@ def test_an_address_has_few_unauthenticated_sockets():
         assert "2 unauthenticated connections from this address are open; the limit is 2" == refusal(live, ONE)
         with game_from(live, OTHER) as other:
             assert "errors" not in other.request("subscribe", "authentication")
+
+
+def test_the_addresses_of_an_ipv6_network_of_48_bits_share_their_sockets():
+    first, second, third, other = ("2001:db8:1:1::1", "2001:db8:1:2::1", "2001:db8:1:ffff::1", "2001:db8:2:1::1")
+    with limited(address_sockets=2) as live, game_from(live, first), game_from(live, second):
+        refusal(live, third)
+        with game_from(live, other):
+            pass
+    with limited(address_pages=2) as live, page_from(live, first), page_from(live, second):
+        with pytest.raises(InvalidStatus):
+            page_from(live, third)
+        with page_from(live, other):
+            pass
 
 
 def test_authentication_and_the_end_of_a_socket_free_its_place():
@@ -141,7 +154,7 @@ def test_an_address_has_a_number_of_bytes_a_minute_before_authentication():
         assert limited_count(live, "Too much before authentication").endswith(" 1.0")
         other.socket.send("x" * 3_000)
         assert 400 == other.reply()["errors"][0]["status"]
-        live.advance(60 * SECOND)
+        live.let_pass(60 * SECOND)
         first.socket.send("x" * 3_000)
         assert 400 == first.reply()["errors"][0]["status"]
 
@@ -164,8 +177,7 @@ def test_an_address_has_a_limit_of_pages_apart_from_its_games():
 
 
 def test_handshakes_count_toward_the_rate_of_the_address():
-    with live_server(Settings(limits=Limits(caller_rate=1))) as live, ExitStack() as stack:
-        live.freeze()
+    with live_server(Settings(limits=Limits(caller_rate=1)), clock=still_clock()) as live, ExitStack() as stack:
         for _ in range(50):
             stack.enter_context(SocketClient(live))
         with pytest.raises(InvalidStatus) as error:

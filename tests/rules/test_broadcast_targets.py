@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from emulator.contract.limits import MAX_USER_LENGTH
-from emulator.errors import BadRequest
-from emulator.features.broadcast.rules import user_of_target
+from emulator.core.errors import BadRequest
+from emulator.features.broadcast.service import user_of_target
 
 
 def test_a_whisper_names_a_user_of_at_most_256_characters():

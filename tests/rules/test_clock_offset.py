@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import count
 
-from emulator.clock import HOUR, Clock
+from emulator.core.clock import HOUR, Clock
 
 INSTANT = 2_000_000_000_000
 

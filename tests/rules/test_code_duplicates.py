@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -10,14 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emulator.errors import EngineError
+from emulator.core.errors import EngineError
 from emulator.features.codes import duplicates
 from emulator.features.codes.duplicates import Duplicates, Place, pairs_among
 from support.examples import examples
 
 Pairs = list[tuple[Place, Place]]
 SETS = st.lists(st.lists(st.text("ab\u00fc", min_size=1, max_size=3), max_size=12), max_size=4)
-SAME = ["SAME"] * 10_000
 
 
 def repeated_among(batches: Iterable[list[str]]) -> list[set[int]]:
@@ -66,28 +64,10 @@ def test_all_pairs_are_found_on_disk(sets: list[list[str]], size: int):
         assert pairs_in(sets) == pairs_found(sets, size)
 
 
-@settings(deadline=None, max_examples=examples(30))
-@given(SETS, st.integers(0, 3), st.integers(1, 5))
-def test_exactly_the_repeated_hashes_are_found_at_once_and_in_steps(sets: list[list[str]], at_once: int, step: int):
-    codes = [code for codes in sets for code in codes]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(duplicates, "_MAX_AT_ONCE", at_once)
-        patch.setattr(duplicates, "_STEP", step)
-        found = set[int]().union(*repeated_among([codes, []]))
-
-    assert {hash(code) for code, count in Counter(codes).items() if count > 1} == found
-
-
 def test_codes_with_equal_hashes_are_not_duplicates(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(duplicates, "hash", lambda code: len(code), raising=False)
 
     assert [((0, 1), (1, 0))] == pairs_found([["a", "b", "cd"], ["b", "dc"]], 3)
-
-
-def test_many_equal_codes_are_compared_in_steps():
-    steps = [step for step in repeated_among([SAME] * 30) if step]
-
-    assert [{hash("SAME")}] * 30 == steps
 
 
 def test_a_full_temporary_folder_is_a_storage_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -7,7 +7,6 @@ import pytest
 from extcli.config.urls import reachable
 from extcli.errors import UsageError
 from extcli.running.exec_run import Template
-from extcli.running.registry import NAME
 
 VALUES = {
     "url": "http://h:1",
@@ -73,10 +72,3 @@ def test_a_faulty_template_is_refused_before_anything_starts(argument: str, mess
 )
 def test_a_client_connects_to_loopback_if_the_service_listens_on_all_addresses(url: str, connected: str):
     assert connected == reachable(url)
-
-
-@pytest.mark.parametrize(
-    ("name", "valid"), [("web", True), ("a-B_9", True), ("", False), ("../a", False), ("a.b", False)]
-)
-def test_a_name_of_a_service_is_a_file_name(name: str, valid: bool):
-    assert valid == bool(NAME.fullmatch(name))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from extcli.completion.shells import written
-from extcli.completion.words import commands_in, options_of, read_table, split, words_at_end
+from extcli.completion.words import read_table, words_at_end
 
 TABLE = read_table(
     "*\t\t\t-p=profiles --profile=profiles --url=- -q --quiet\n"
@@ -55,39 +55,6 @@ def test_the_word_at_the_cursor_has_a_kind(line: str, kind: str, typed: str, com
 )
 def test_some_words_have_no_candidates(line: str) -> None:
     assert words_at_end(TABLE, line) is None
-
-
-def test_the_options_before_the_cursor_are_known() -> None:
-    found = words_at_end(TABLE, "extcli -p live --url=http://a vote get ")
-
-    assert found is not None
-    assert {"-p": "live", "--url": "http://a"} == found.given
-
-
-def test_commands_have_summaries() -> None:
-    assert {"get": "Print it", "cast": "Cast it"} == commands_in(TABLE, "vote")
-    assert ["vote", "listen", "connect", "serve"] == list(commands_in(TABLE, ""))
-
-
-def test_shared_options_belong_to_the_commands_that_take_them() -> None:
-    assert ["--help", "--profile", "--quiet", "--top", "--url"] == options_of(TABLE, "vote get")
-    assert ["--log-format"] == options_of(TABLE, "serve")
-
-
-@pytest.mark.parametrize(
-    ("line", "words", "word", "quote"),
-    [
-        ("a b", ["a"], "b", ""),
-        ("a  b ", ["a", "b"], "", ""),
-        ("a 'b c' d", ["a", "b c"], "d", ""),
-        ('a "b c', ["a"], "b c", '"'),
-        ("a b\\ c", ["a"], "b c", ""),
-        ("a '' b", ["a", ""], "b", ""),
-        ("a 'b\\", ["a"], "b\\", "'"),
-    ],
-)
-def test_a_line_is_split_as_a_shell_does(line: str, words: list[str], word: str, quote: str) -> None:
-    assert (words, word, quote) == split(line)
 
 
 @pytest.mark.parametrize(

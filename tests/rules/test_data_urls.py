@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from emulator.engines.opening import path_in, refusal
+from emulator.storage.opening import path_in, refusal
 
 
 @pytest.mark.parametrize(

@@ -54,11 +54,6 @@ def test_localhost_leads_to_the_service(addresses, accepting, in_url, otherwise)
         assert status is rules.localhost("localhost", 8282, addresses, accepting, in_url=uses_name).status
 
 
-def test_the_address_that_works_is_named():
-    assert "http://127.0.0.1:8282" in rules.localhost("localhost", 8282, [V6], {V4}, in_url=True).action
-    assert "http://[::1]:8282" in rules.localhost("localhost", 8282, [V4], {V6}, in_url=True).action
-
-
 PROXY = {"HTTP_PROXY": "http://me:swordfish@proxy:3128"}
 
 

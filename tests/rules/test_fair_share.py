@@ -5,10 +5,8 @@ from __future__ import annotations
 import random
 from collections import Counter
 
-import pytest
-
-from emulator.errors import TooManyRequests
-from emulator.limits.connection_limit import FairShare
+from emulator.core.errors import TooManyRequests
+from emulator.core.limits.connection_limit import FairShare
 
 
 def share(total: int = 0, per_address: int = 0, members: str = "") -> FairShare[str]:
@@ -17,30 +15,6 @@ def share(total: int = 0, per_address: int = 0, members: str = "") -> FairShare[
     for member in members.split():
         assert made.add(member, member[0]) is None
     return made
-
-
-def test_an_address_may_have_a_limited_number_of_members():
-    with pytest.raises(TooManyRequests, match="2 things from this address are open; the limit is 2"):
-        share(per_address=2, members="a1 b1 a2").add("a3", "a")
-
-
-@pytest.mark.parametrize(
-    ("members", "newcomer", "replaced"),
-    [
-        ("a1 a2 b1", "c1", "a1"),
-        ("b1 a1 a2", "c1", "a1"),
-        ("a1 a2 b1", "b2", "a1"),
-        ("a1 b1 c1", "d1", "a1"),
-    ],
-)
-def test_once_full_the_address_with_the_most_members_loses_one(members: str, newcomer: str, replaced: str):
-    assert replaced == share(total=3, members=members).add(newcomer, newcomer[0])
-
-
-@pytest.mark.parametrize(("members", "newcomer"), [("a1 a2 b1", "a3"), ("a1 b1 c1", "a2"), ("a1 a2 a3", "a4")])
-def test_once_full_the_address_with_the_most_members_gets_no_more(members: str, newcomer: str):
-    with pytest.raises(TooManyRequests, match="3 things are open; the limit is 3"):
-        share(total=3, members=members).add(newcomer, newcomer[0])
 
 
 def test_the_member_that_was_idle_longest_is_replaced_first():

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from emulator.control.faults import rules
-from emulator.faults import BROADCAST, CONNECT, MESSAGE, REQUEST
-from extcli.commands.emulator.fault import conditions_of, effect_of, remaining_limits
+from emulator.contract.faults import KINDS
+from emulator.core.faults import BROADCAST, CONNECT, MESSAGE, REQUEST
 from extcli.faults import EFFECTS, delays, members, problems
 
 VOTE = "POST /v1/e/vote"
@@ -61,11 +60,11 @@ def test_an_effect_or_condition_is_allowed_exactly_if_the_service_allows_it(kind
     ]
     conditions = [
         name
-        for name in rules.CONDITIONS[BROADCAST]
+        for name in KINDS[BROADCAST].conditions
         if not list(problems({"match": MATCHES[kind], "delay": "1s", name: "x"}, str))
     ]
 
-    assert (list(rules.EFFECTS[kind]), list(rules.CONDITIONS[kind])) == (effects, conditions)
+    assert (list(KINDS[kind].effects), list(KINDS[kind].conditions)) == (effects, conditions)
 
 
 @pytest.mark.parametrize("effect", ["lose", "double", "reorder"])
@@ -114,37 +113,3 @@ def test_a_wrong_combination_names_the_option_to_blame(options: dict[str, Any], 
 
 def test_a_range_of_equal_delays_is_valid():
     assert {"delay": 5, "delay_max": 5} == delays("5ms..5ms")
-
-
-@pytest.mark.parametrize(
-    ("fault", "shown"),
-    [
-        ({"effect": "status", "status": 503, "retry_after": None}, "status 503"),
-        ({"effect": "status", "status": 429, "retry_after": 2}, "status 429, retry after 2 s"),
-        ({"effect": "delay", "delay": 200, "delay_max": None}, "delay 200ms"),
-        ({"effect": "delay", "delay": 200, "delay_max": 2000}, "delay 200ms to 2s"),
-        ({"effect": "truncate", "bytes": 50}, "truncate after 50 bytes"),
-        ({"effect": "close", "code": 1012}, "close 1012"),
-        ({"effect": "lose"}, "lose"),
-    ],
-)
-def test_an_effect_is_shown_with_its_parameters(fault: dict[str, Any], shown: str):
-    assert shown == effect_of(fault)
-
-
-@pytest.mark.parametrize(
-    ("fault", "shown"),
-    [
-        ({}, ""),
-        ({"times": 3, "left": 2}, "2 of 3"),
-        ({"share": 0.1}, "10% at random"),
-        ({"share": 0.005}, "0.5% at random"),
-        ({"times": 3, "left": 0, "ends_at": 1_000}, "0 of 3, until 1970-01-01 00:00:01Z"),
-    ],
-)
-def test_the_remaining_limits_of_a_fault_are_shown(fault: dict[str, Any], shown: str):
-    assert shown == remaining_limits(fault)
-
-
-def test_only_the_conditions_that_a_fault_has_are_shown():
-    assert "role=viewer channel=1001" == conditions_of({"role": "viewer", "channel": "1001", "user": "", "event": ""})

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from emulator.callers import Caller, Role
-from emulator.control.faults.rules import Fault, Known, checked_pattern, meets, pattern_of
-from emulator.errors import BadRequest
-from emulator.faults import BROADCAST, CONNECT, MESSAGE, REQUEST, FaultError, Held, Hit, Subject
+from emulator.control.faults.rules import Known, checked_pattern, meets, pattern_of
+from emulator.core.callers import Caller, Role
+from emulator.core.errors import BadRequest
+from emulator.core.faults import BROADCAST, CONNECT, MESSAGE, REQUEST, Fault, Subject
 
 KNOWN = Known(
     [("GET", "/v1/e/vote"), ("POST", "/v1/e/vote"), ("GET", "/v1/e/all_config")],
@@ -122,19 +122,3 @@ def test_all_conditions_of_a_fault_must_be_met(conditions: dict[str, str], chang
     fault, news = Fault("BROADCAST *", "lose", **conditions), subject(BROADCAST, "news")
 
     assert (True, False) == (meets(fault, news), meets(fault, news._replace(**changed)))
-
-
-@pytest.mark.parametrize("effect", ["status", "delay", "drop", "reset", "stall", "close"])
-def test_the_error_of_a_fault_names_it_and_how_to_remove_it(effect: str):
-    error = Hit("slow", effect, Held(), status=507).error()
-
-    assert isinstance(error, FaultError)
-    assert error.detail.startswith("fault slow ")
-    assert error.detail.endswith("; remove it with `extcli fault rm slow`")
-    assert {"status": 507, "delay": 503}.get(effect, 0) == error.status
-
-
-def test_a_status_without_a_phrase_is_titled_fault():
-    assert ("Fault", "Bad Gateway") == (
-        Hit("f1", "status", Held(), status=599).error().title, Hit("f1", "status", Held(), status=502).error().title,
-    )  # fmt: skip

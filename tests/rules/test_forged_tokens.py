@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from emulator.auth.tokens import Tokens
-from emulator.errors import Unauthorized
+from emulator.core.errors import Unauthorized
+from rules.token_verdicts import fast_reading, fast_verdict, pyjwt_reading, pyjwt_verdict
 from support import signing
 from support.service import CLIENT_ID, SECRET
 from support.signing import NOW, production_tokens, segment
-from support.token_verdicts import fast_reading, fast_verdict, pyjwt_reading, pyjwt_verdict
 
 
 def claims() -> dict[str, Any]:
@@ -122,37 +122,17 @@ def verify(tokens: Tokens, token: str) -> None:
     tokens.verify(f"{CLIENT_ID} {token}")
 
 
-def test_the_token_behind_the_forgeries_is_valid(tokens: Tokens):
-    verify(tokens, valid())
-
-
 @pytest.mark.parametrize("forgery", FORGERIES)
-@pytest.mark.ruling("A1")
-def test_a_forged_token_is_refused_every_time(tokens: Tokens, forgery: str):
+def test_a_forged_token_is_refused_every_time_with_the_error_of_pyjwt(tokens: Tokens, forgery: str):
     token = FORGERIES[forgery]()
 
     for _ in range(2):
-        with pytest.raises(Unauthorized):
+        with pytest.raises(Unauthorized) as refused:
             verify(tokens, token)
-
-
-@pytest.mark.parametrize("forgery", FORGERIES)
-@pytest.mark.ruling("A1")
-def test_a_forged_token_gets_the_error_of_pyjwt(tokens: Tokens, forgery: str):
-    token = FORGERIES[forgery]()
-
-    with pytest.raises(Unauthorized) as refused:
-        verify(tokens, token)
 
     assert fast_verdict(token) in (None, pyjwt_verdict(token))
     assert pyjwt_verdict(token) == refused.value.detail
     assert fast_reading(token) in (None, pyjwt_reading(token))
-
-
-@pytest.mark.parametrize("field", ["jwk", "jku", "x5u"])
-def test_the_error_names_a_forbidden_header_field(tokens: Tokens, field: str):
-    with pytest.raises(Unauthorized, match=f"{field} is not allowed in the header"):
-        verify(tokens, with_header(**{field: "x"}))
 
 
 def test_other_header_fields_are_ignored(tokens: Tokens):

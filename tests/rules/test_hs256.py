@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emulator.auth import hs256, jwts, refusals
-from emulator.errors import ServiceError
+from emulator.auth import hs256, jwts
+from emulator.core.errors import ServiceError
+from rules.token_verdicts import KEYS, fast_reading, fast_verdict, pyjwt_reading, pyjwt_verdict
 from support.examples import examples
 from support.service import CLIENT_ID, SECRET
 from support.signing import NOW, production_tokens, segment, signed
-from support.token_verdicts import KEYS, fast_reading, fast_verdict, pyjwt_reading, pyjwt_verdict
 
 HEADER = {"alg": "HS256", "typ": "JWT"}
 CLAIMS = {"role": "viewer", "user_id": "1", "channel_id": "777", "exp": NOW + 600}
@@ -28,7 +28,6 @@ TOKENS = production_tokens(tuple(KEYS.values()))
 NAMES = st.sampled_from([*CLAIMS, "opaque_user_id", "nbf", "jti", "use", "é", "a"]) | st.text(max_size=4)
 TEXTS = st.text(st.characters(exclude_categories=()), max_size=8)
 SCALARS = st.one_of(st.none(), st.booleans(), st.integers(), st.sampled_from([2**63, 2**64, -(2**63) - 1]), TEXTS)
-FLAT = SCALARS | st.lists(SCALARS, max_size=2)
 VALUES = st.recursive(
     SCALARS | st.floats(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
@@ -88,7 +87,6 @@ def tokens(draw: st.DrawFn) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.ruling("A1")
 @settings(deadline=None, max_examples=examples(300))
 @given(tokens())
 def test_the_fast_way_agrees_with_pyjwt_or_abstains(token: str):
@@ -97,7 +95,6 @@ def test_the_fast_way_agrees_with_pyjwt_or_abstains(token: str):
 
 
 @pytest.mark.slow
-@pytest.mark.ruling("A1")
 @settings(deadline=None, max_examples=examples(100))
 @given(tokens())
 def test_a_token_that_pyjwt_refuses_gets_the_error_of_pyjwt(token: str):
@@ -109,25 +106,6 @@ def test_a_token_that_pyjwt_refuses_gets_the_error_of_pyjwt(token: str):
         TOKENS.verify(f"{CLIENT_ID} {token}")
 
     assert verdict == refused.value.detail
-
-
-@settings(deadline=None, max_examples=examples(100))
-@given(
-    st.dictionaries(
-        NAMES,
-        st.recursive(
-            st.one_of(st.none(), st.booleans(), st.integers(-(2**70), 2**70), st.text(max_size=8)),
-            lambda scalar: st.lists(scalar, max_size=2) | st.dictionaries(st.text(max_size=4), scalar, max_size=2),
-            max_leaves=1,
-        ),
-    ),
-    st.sampled_from([*KEYS.values()]),
-)
-def test_usual_claims_are_verified_the_fast_way(claims: dict[str, Any], key: bytes):
-    token = signed(HEADER, claims, key=key)
-
-    assert pyjwt_verdict(token) == fast_verdict(token)
-    assert pyjwt_reading(token) == fast_reading(token)
 
 
 @pytest.mark.parametrize(
@@ -145,21 +123,6 @@ def test_a_usual_token_is_verified_the_fast_way(header: dict[str, Any], claims: 
     token = signed(header, claims)
 
     assert repr((claims, "")) == fast_verdict(token) == pyjwt_verdict(token)
-
-
-@pytest.mark.parametrize("key", [b"another key of thirty-two bytes!", b""])
-def test_a_usual_token_that_no_key_signed_is_refused_the_fast_way(key: bytes):
-    token = signed(HEADER, CLAIMS, key=key)
-
-    assert refusals.bad_signature().detail == fast_verdict(token) == pyjwt_verdict(token)
-
-
-def test_a_signature_in_another_spelling_is_left_to_pyjwt():
-    token = signed(HEADER, CLAIMS)
-    last = "AEIMQUYcgkosw048".index(token[-1])
-    token = token[:-1] + "BFJNRVZdhlptx159"[last]  # sets a bit after the end of the 32 bytes
-
-    assert fast_verdict(token) is None
 
 
 def test_a_token_that_the_service_issues_is_verified_the_fast_way():
@@ -208,14 +171,7 @@ MISSPELLED = {
 }
 
 
-def test_the_payload_behind_the_misspelled_ones_is_valid():
-    assert fast_verdict(spelled(EMPTY)) == pyjwt_verdict(spelled(EMPTY)) == repr(({}, ""))
-    assert fast_verdict(spelled(LONG_TEXT)) == pyjwt_verdict(spelled(LONG_TEXT))
-    assert LONG_TEXT != MISSPELLED["the standard alphabet"]
-
-
 @pytest.mark.parametrize("what", MISSPELLED)
-@pytest.mark.ruling("A1")
 def test_a_misspelled_payload_is_refused_by_pyjwt_even_if_signed(what: str):
     token = spelled(MISSPELLED[what])
 
@@ -234,7 +190,6 @@ def test_a_text_that_is_not_a_token_is_left_to_pyjwt(text: str):
 
 @pytest.mark.parametrize("key", [JWK, PEM, b"ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAABAQ"])
 @pytest.mark.parametrize("signer", [0, 1])
-@pytest.mark.ruling("A1")
 def test_an_extension_with_a_secret_that_pyjwt_refuses_is_left_to_pyjwt(key: bytes, signer: int):
     secrets = (key, SECRET)
 

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from emulator.control.calls.rules import CallBody, checked_call
-from emulator.errors import BadRequest
+from emulator.control.calls import CallBody, checked_call
+from emulator.core.errors import BadRequest
 from emulator.features.codes.rules import (
     MAX_CODE_LENGTH,
     MAX_CODES,
     ValidationErrors,
     check_codes,
 )
-from emulator.features.transactions.rules import (
-    Product,
-    Receipt,
-    ReceiptData,
-    TransactionBody,
-    transaction_of,
-)
+from emulator.features.transactions.service import Product, Receipt, ReceiptData, TransactionBody, transaction_of
 
 
 @pytest.mark.parametrize("name", ["user_id", "channel_id", "opaque_user_id"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from emulator.control.journal.rules import matches_of
-from emulator.journal import REQUEST, Entry
+from emulator.core.journal import REQUEST, Entry
 
 ENTRIES = [
     Entry(REQUEST, 0, 0, "same"),

@@ -8,9 +8,9 @@ import subprocess
 
 import pytest
 
-from emulator.callers import Caller, Role
 from emulator.control.journal.snippets import snippet_of
-from emulator.journal import REQUEST, Entry
+from emulator.core.callers import Caller, Role
+from emulator.core.journal import REQUEST, Entry
 
 URL = "http://localhost:1"
 ANONYMOUS = Caller("ext", Role.VIEWER, "777", None, "A-own-id")
@@ -63,3 +63,10 @@ def test_a_value_with_nul_is_sent_as_json():
 
     assert made.startswith('printf %s \'{"key":"a\\u0000b"}\' | ')
     assert "api POST 'rank?id=log' --input -" in made
+
+
+@pytest.mark.parametrize("form", ["curl", "extcli"])
+def test_a_command_does_not_control_the_terminal(form: str):
+    made = snippet_of(entry("POST /v1/e/vote", "/v1/e/vote?id=%1B[201~%0Aid", b'{"a": "\x1b[31m"}'), form, URL)
+
+    assert made.replace("\n", "").isprintable()

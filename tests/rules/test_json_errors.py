@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from extcli.reading.json_errors import not_json
+from extcli.reading.shapes import not_json
 
 QUOTES = "put single quotes around the JSON, so that your shell keeps its double quotes: '{\"key\": 1}'"
 TEXTS = {

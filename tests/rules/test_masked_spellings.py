@@ -6,8 +6,7 @@ import json
 
 import pytest
 
-from emulator.observability import masking
-from emulator.observability.masking import masked, masked_text
+from emulator.core.observability.masking import masked, masked_text
 
 VALUE = "s3cr3t-Value"
 NAMES = [
@@ -39,13 +38,6 @@ def test_a_credential_inside_a_text_is_hidden(text: str):
         assert b"dXNlcjpz" not in masked(body)
     assert "s3cr3t" not in masked_text(text)
     assert "dXNlcjpz" not in masked_text(text)
-
-
-@pytest.mark.parametrize("word", masking.WORDS)
-def test_the_fast_check_finds_every_word_of_the_pattern(word: bytes):
-    body = b'{"%b": "%b"}' % (word.replace(rb"[_-]?", b"_"), VALUE.encode())
-
-    assert VALUE.encode() not in masked(body)
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,6 @@ from hypothesis import strategies as st
 from emulator.features.votes.rules import Stats, stats_of
 from support.examples import examples
 
-pytestmark = pytest.mark.ruling("P1")
-
 VALUES = st.integers(-99, 99)
 HISTOGRAMS = st.dictionaries(VALUES, st.integers(1, 10**12), max_size=199)
 

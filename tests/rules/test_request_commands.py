@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from emulator.control.journal.commands import words_of
+from emulator.control.journal.snippets import words_of
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from emulator.dashboard.strip import BAR, BARS, Part, strip_of
-from emulator.journal import DELIVERY, REQUEST, Entry
+from emulator.core.journal import DELIVERY, REQUEST, Entry
+from emulator.dashboard.screens.requests import BAR, BARS, Part, strip_of
 
 NOW = 1_700_000_000_000 + 3_000  # three seconds into a bar
 

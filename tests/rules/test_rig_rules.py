@@ -7,9 +7,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from emulator.dashboard.rig.arrangement import arrangement_of, with_buttons
+from emulator.core.errors import BadRequest
+from emulator.dashboard.rig.arrangement import arrangement_of
 from emulator.dashboard.rig.framing import forbidding_header
-from emulator.errors import BadRequest
 
 PAGE = "http://127.0.0.1:8000/panel.html"
 OWN = "127.0.0.1:8282"
@@ -24,27 +24,6 @@ def headers_of(*pairs: tuple[str, str]) -> Message:
     for name, value in pairs:
         headers[name] = value
     return headers
-
-
-def test_a_rig_has_two_viewers_with_users_of_their_own_by_default():
-    frames = arrangement_of({"url": PAGE}, OWN).frames
-
-    assert [("1", "viewer", "5551", "shared"), ("2", "viewer", "5552", "shared")] == [
-        (frame.name, frame.role, frame.user_id, frame.identity) for frame in frames
-    ]
-
-
-def test_the_config_and_live_pages_are_the_broadcasters():
-    query = {"url": PAGE, "viewers": "1", "config": "/config.html", "live": "live.html?a=1", "channel_id": "777"}
-    _, config, live = arrangement_of(query, OWN).frames
-
-    assert ("http://127.0.0.1:8000/config.html", "config", "broadcaster", "777") == (
-        config.url,
-        config.mode,
-        config.role,
-        config.user_id,
-    )
-    assert ("http://127.0.0.1:8000/live.html?a=1", "dashboard") == (live.url, live.mode)
 
 
 def test_the_address_of_a_frame_has_its_viewer_and_its_own_parameters():
@@ -69,6 +48,7 @@ def test_the_address_of_a_frame_has_its_viewer_and_its_own_parameters():
         "popout": "false",
         "mode": "viewer",
         "language": "pt-BR",
+        "locale": "pt-BR",
         "extcli_role": "viewer",
         "extcli_channel": "1001",
         "extcli_client": "ext",
@@ -77,26 +57,6 @@ def test_the_address_of_a_frame_has_its_viewer_and_its_own_parameters():
         "extcli_theme": "dark",
         "extcli_mute": "on",
     } == parameters(src)
-
-
-@pytest.mark.parametrize(
-    ("button", "settings"),
-    [
-        ({"preset": "Full screen"}, {"anchor": "video_overlay", "extcli_fullscreen": "on", "extcli_controls": "on"}),
-        ({"preset": "15 s behind"}, {"extcli_delay": "15"}),
-        ({"add": "subscriber"}, {"extcli_subscription": "1000", "extcli_user": "5553"}),
-        ({"add": "anonymous"}, {"extcli_identity": "anonymous"}),
-    ],
-)
-def test_a_button_changes_the_last_viewer(button: dict[str, str], settings: dict[str, str]):
-    last = arrangement_of(with_buttons({"url": PAGE, **button}), OWN).frames[-1]
-
-    assert ("3" if "add" in button else "2") == last.name
-    assert settings.items() <= parameters(last.src).items()
-
-
-def test_a_seventh_viewer_is_not_added():
-    assert "6" == with_buttons({"url": PAGE, "viewers": "6", "add": "shared"})["viewers"]
 
 
 def test_a_broadcasters_user_is_the_channel():

@@ -6,11 +6,9 @@ from array import array
 
 import pytest
 
-from extcli.api.local_http import Failed, ResponseReader
-from extcli.simulate.outcome import Verdict, compare, compare_entries, possible_counts
+from extcli.simulate.outcome import NO_RESPONSE, NOT_SENT, Verdict, compare, compare_entries, possible_counts
 from extcli.simulate.plan import Plan
 from extcli.simulate.subjects import wrong_statistics
-from extcli.simulate.work import NO_RESPONSE, NOT_SENT
 
 
 def plan_of(*requests: tuple[int, int], expected: tuple[int, ...], late: int = 0) -> Plan:
@@ -94,71 +92,3 @@ def test_statistics_must_follow_from_the_votes():
     assert ["mean is 1.1, but the votes give 1"] == wrong_statistics(stats(2, 0, 2, mean=1.1))
     assert ["stddev is 1.1547, but the votes give 1"] == wrong_statistics(stats(2, 0, 2, stddev=1.1547005))
     assert [] == wrong_statistics(stats(2, 0, 1, mean=9.0)), "a vote is not counted one by one"
-
-
-def reader_of(data: bytes) -> ResponseReader:
-    reader = ResponseReader(100)
-    reader.feed(data)
-    return reader
-
-
-@pytest.mark.parametrize(
-    ("data", "status", "body", "closes"),
-    [
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", 200, b"{}", False),
-        (b"HTTP/1.1 400 Bad Request\r\ncontent-length:2\r\nConnection: Close\r\n\r\n{}", 400, b"{}", True),
-        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n1;x=y\r\n}\r\n0\r\n\r\n", 200, b"{}", False),
-        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 200, b"", False),
-        (b"HTTP/1.1 204 No Content\r\n\r\n", 204, b"", False),
-        (b"HTTP/1.0 200 OK\r\ncontent-length: 0\r\n\r\n", 200, b"", True),
-    ],
-)
-def test_a_response_is_complete_at_its_last_byte(data: bytes, status: int, body: bytes, closes: bool):
-    whole = reader_of(data)
-    assert (True, status, closes, body) == (whole.is_complete, whole.status, whole.closes, whole.body)
-    for end in range(len(data)):
-        assert not reader_of(data[:end]).is_complete
-
-
-def test_one_reader_reads_all_responses_of_a_connection():
-    reader = ResponseReader(100)
-    for status, data in (
-        (429, b"HTTP/1.1 429 X\r\nRetry-After: 1\r\ncontent-length: 1\r\n\r\n0"),
-        (204, b"HTTP/1.1 204 X\r\n\r\n"),
-    ):
-        reader.feed(data)
-        assert (True, status) == (reader.is_complete, reader.status)
-        reader.reset()
-    assert (0, b"", None) == (reader.status, reader.body, reader.retry_after)
-
-
-def test_a_response_without_a_length_ends_with_its_connection():
-    data = b"HTTP/1.1 200 OK\r\n\r\nhello"
-    reader = reader_of(data)
-    assert (False, True, b"hello") == (reader.is_complete, reader.closes, reader.body)
-    reader.end()
-
-
-@pytest.mark.parametrize("data", [b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{"])
-def test_a_response_that_ends_early_is_an_error(data: bytes):
-    with pytest.raises(Failed, match="incomplete"):
-        reader_of(data).end()
-
-
-def test_a_response_has_limits_for_its_head_and_its_body():
-    with pytest.raises(Failed, match="too large: over 100 bytes"):
-        reader_of(b"HTTP/1.1 200 OK\r\n\r\n" + bytes(101))
-    with pytest.raises(Failed, match="the head of the response is too large"):
-        reader_of(b"HTTP/1.1 200 OK\r\nx: " + b"x" * (1 << 16))
-
-
-@pytest.mark.parametrize("value", ["1", "60", "soon", ""])
-def test_a_refusal_says_when_to_send_it_again(value: str):
-    reader = reader_of(f"HTTP/1.1 429 X\r\nRetry-After: {value}\r\ncontent-length: 0\r\n\r\n".encode())
-    assert value == reader.retry_after
-
-
-@pytest.mark.parametrize("data", [b"SSH-2.0", b"HTTP/9 200\r\n\r\n", b"HTTP/1.1 xyz OK\r\n\r\n"])
-def test_a_response_that_is_not_http_is_an_error(data: bytes):
-    with pytest.raises(Failed, match="the response is not HTTP"):
-        reader_of(data)

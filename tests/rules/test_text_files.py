@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from emulator.config.extensions import read_extensions
 from emulator.contract import user_files
+from emulator.core.config.extensions import read_extensions
 from emulator.process.http_server import is_taken
 from extcli import clock
 

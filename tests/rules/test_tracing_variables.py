@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from emulator.errors import ConfigurationError
+from emulator.core.errors import ConfigurationError
 from emulator.process.tracing import check_variables
 
 NO_URL = "must be a URL with http:// or https:// and a host"

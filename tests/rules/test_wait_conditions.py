@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from emulator.control.waits import rules
-from emulator.control.waits.rules import Condition, count_facts, document_facts, subjects_of, timeout_of
-from emulator.engines.shapes import Key
-from emulator.errors import BadRequest
-from emulator.kind_list import KINDS
+from emulator.control.waits.rules import Condition, count_facts, subjects_of, timeout_of
+from emulator.core.errors import BadRequest
+from emulator.core.keys import Key
+from emulator.feature_list import KINDS
 
 SCOPE = {"client_id": "ext", "channel_id": "777"}
 SUBJECTS = subjects_of(KINDS)
@@ -112,25 +110,6 @@ def test_counts_are_summed_over_all_values():
     checks = condition_of(SCOPE | {"for": "poll", "count": "1", "sum": "1", "value": "-2=1,5=1"}).checks
 
     assert {"count": 5, "sum": -6, "value -2": 3, "value 5": 0} == count_facts(checks, {"-2": 3, "0": 2})
-
-
-@pytest.mark.parametrize(
-    ("path", "found"),
-    [
-        ("", {"document": {"a": [{"b/c": 1, "~": 2}], "": 3}}),
-        ("/a/0/b~1c", {"/a/0/b~1c": 1}),
-        ("/a/0/~0", {"/a/0/~0": 2}),
-        ("/", {"/": 3}),
-        ("/a/1", {}),
-        ("/a/00", {}),
-        ("/a/-", {}),
-        ("/a/0/x/y", {}),
-    ],
-)
-def test_a_json_pointer_finds_a_value(path: str, found: dict[str, Any]):
-    checks = condition_of(SCOPE | {"for": "store", "id": "channel_state", "path": path}).checks
-
-    assert found == document_facts(checks, b'{"a":[{"b/c":1,"~":2}],"":3}')
 
 
 @pytest.mark.parametrize(

@@ -113,10 +113,12 @@ async function purchases({ first }) {
   });
 }
 
-async function otherFunctions({ first }) {
-  return first.evaluate(async () => {
+async function otherFunctions({ broadcaster }) {
+  return broadcaster.evaluate(async () => {
     const { ext } = window.Twitch;
-    const changed = new Promise((resolve) => ext.configuration.onChanged(resolve));
+    const changed = new Promise((resolve) => {
+      ext.configuration.onChanged(() => ext.configuration.broadcaster && resolve());
+    });
     ext.configuration.set('broadcaster', '1', 'content');
     await changed;
     const followed = new Promise((resolve) => ext.actions.onFollow((...args) => resolve(args)));
@@ -143,7 +145,10 @@ async function refresh(open) {
   const early = await tokens();
   await page.clock.runFor(1_000);
   await waitForTokens(2);
-  const { opaqueId, id, isLinked } = await frame.evaluate(() => ({ ...window.Twitch.ext.viewer, onChanged: null }));
+  const { opaqueId, id, isLinked } = await frame.evaluate(() => {
+    const { viewer } = window.Twitch.ext;
+    return { opaqueId: viewer.opaqueId, id: viewer.id, isLinked: viewer.isLinked };
+  });
   return { early, anonymous: /^A/.test(opaqueId), id, isLinked };
 }
 

@@ -44,20 +44,9 @@ def test_a_line_names_the_namespace_and_the_request():
 def test_json_has_the_facts_as_members():
     replaced, reset = (json.loads(line) for line in audit_lines("--log-format", "json"))
 
-    replaced.pop("time")
-    assert {
-        "level": "info",
-        "logger": "emulator.audit",
-        "message": "codes replaced: 2 sets, 3 codes; client my-extension, backend, user A-backend",
-        "namespace": "blue",
-        "request_id": "mine",
-        "what": "codes replaced",
-        "sets": 2,
-        "codes": 3,
-        "client_id": "my-extension",
-        "role": "backend",
-        "user": "A-backend",
-    } == replaced
+    facts = {"namespace": "blue", "request_id": "mine", "what": "codes replaced", "sets": 2, "codes": 3}
+    caller = {"client_id": "my-extension", "role": "backend", "user": "A-backend"}
+    assert (facts | caller).items() <= replaced.items()
     assert ("data reset", "operator") == (reset["what"], reset["by"])
 
 

@@ -119,12 +119,10 @@ def check_codes_after_kills(data: str, size: int, kill: Callable[[int, Nodes], N
     assert ["Hats", "Caps"] == names
 
 
-@pytest.mark.ruling("C2")
 def test_a_killed_service_hands_out_each_code_once_and_loses_none(tmp_path: Path):
     check_codes_after_kills(f"sqlite:///{tmp_path}/codes.db", 1, lambda _, nodes: nodes[0].process.kill())
 
 
-@pytest.mark.ruling("C2")
 @pytest.mark.parametrize("size", [1, pytest.param(2, marks=pytest.mark.long)], ids=["one node", "two nodes"])
 def test_a_killed_redis_or_node_hands_out_each_code_once_and_loses_none(tmp_path: Path, size: int):
     with RedisServer(tmp_path, "--appendonly", "yes", "--appendfsync", "always") as redis:

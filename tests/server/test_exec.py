@@ -22,8 +22,6 @@ from support.program import PROGRAM
 from support.service import CHANNEL, CLIENT_ID, SECRET
 
 pytestmark = pytest.mark.slow
-STARTS = int(os.environ.get("STARTS", "3"))
-"""`STARTS=200` repeats what fails rarely."""
 
 VOTE = """
 import os, socket
@@ -67,7 +65,7 @@ def authorization(**claims: str) -> str:
 
 
 def test_the_service_responds_to_the_first_statement_of_the_command():
-    for _ in range(STARTS):
+    for _ in range(3):
         assert (0, "HTTP/1.1 200 OK\n", "") == run_exec(
             "--quiet", "--", *python(VOTE), env={"AUTHORIZATION": authorization()}
         )
@@ -141,12 +139,9 @@ def test_the_secret_file_signs_tokens_of_a_registered_extension(tmp_path: Path):
     show = 'stat -c %a "$EXTCLI_SECRET_FILE" "$(dirname "$EXTCLI_SECRET_FILE")"; cat "$EXTCLI_SECRET_FILE"; '
     options = ("--quiet", "--production", "--extensions", str(file))
 
-    assert (0, f"600\n700\n{secret}\none\n", "") == run_exec(
-        *options, "--", "sh", "-c", f"{show} echo $EXTCLI_CLIENT_ID"
-    )
-    assert (0, f"600\n700\n{secret}\ntwo\n", "") == run_exec(
-        *options, "--client-id", "two", "--", "sh", "-c", f"{show} echo $EXTCLI_CLIENT_ID"
-    )
+    for name, chosen in (("one", ()), ("two", ("--client-id", "two"))):
+        command = ("sh", "-c", f"{show} echo $EXTCLI_CLIENT_ID")
+        assert (0, f"600\n700\n{secret}\n{name}\n", "") == run_exec(*options, *chosen, "--", *command)
 
 
 def test_extcli_in_the_command_needs_no_configuration(tmp_path: Path):
@@ -156,14 +151,6 @@ def test_extcli_in_the_command_needs_no_configuration(tmp_path: Path):
     code, printed, _ = run_exec("--quiet", "--", "sh", "-c", script, env=places)
     assert (0, "3\t1\nchannel_id\t1001") == (code, "\n".join(printed.splitlines()[:2]))
     assert [] == list(tmp_path.iterdir())
-
-
-def test_the_log_is_shown_unless_quiet():
-    code, printed, log = run_exec("--", "echo", "done")
-
-    assert (0, "done\n") == (code, printed)
-    assert ["serving", "stopped"] == [line.split(" emulator: ")[1].partition(":")[0] for line in log.splitlines()]
-    assert (0, "done\n", "") == run_exec("--quiet", "--", "echo", "done")
 
 
 def test_a_failed_run_leaves_a_report_and_a_successful_one_nothing(tmp_path: Path):
@@ -186,30 +173,18 @@ def _mode(path: Path) -> int:
     return path.stat().st_mode & 0o777
 
 
-def test_the_report_of_a_failed_run_has_its_journal(tmp_path: Path):
-    vote = f"{PROGRAM} vote cast lunch --value 3; {PROGRAM} vote logs lunch --as viewer"
+def test_the_report_has_the_journal_of_each_namespace_that_the_command_left(tmp_path: Path):
+    folder = tmp_path / "namespaces" / "blue"
+    votes = f"{PROGRAM} vote cast lunch --value 3; EXTCLI_URL=$EXTCLI_URL/_ns/blue {PROGRAM} vote cast lunch --value 3"
+    run_exec("--quiet", "--on-failure", str(tmp_path), "--", "sh", "-c", f"{votes}; exit 1")
 
-    code, _, _ = run_exec("--quiet", "--on-failure", str(tmp_path), "--", "sh", "-c", vote)
-
-    assert 4 == code
-    entries = [json.loads(line) for line in (tmp_path / "journal.jsonl").read_text().splitlines()]
-    assert [("POST /v1/e/vote", 200), ("GET /v1/e/vote_logs", 403)] == [
-        (entry["endpoint"], entry["status"]) for entry in entries
-    ]
-    assert [] == har_errors(json.loads((tmp_path / "journal.har").read_text()))
-
-
-def test_the_report_has_each_namespace_that_the_command_left(tmp_path: Path):
-    folder = tmp_path / "namespaces"
-    vote = f"EXTCLI_URL=$EXTCLI_URL/_ns/blue {PROGRAM} --quiet vote cast lunch --value 3; exit 1"
-    run_exec("--quiet", "--on-failure", str(tmp_path), "--", "sh", "-c", vote)
-    entries = [json.loads(line) for line in (folder / "blue" / "journal.jsonl").read_text().splitlines()]
-
-    assert ["blue"] == [each.name for each in folder.iterdir()]
-    assert ["POST /v1/e/vote"] == [entry["endpoint"] for entry in entries]
-    assert "lunch" in (folder / "blue" / "snapshot.json").read_text()
-    assert [] == har_errors(json.loads((folder / "blue" / "journal.har").read_text()))
-    assert (0o700, {0o600}) == (_mode(folder / "blue"), {_mode(each) for each in (folder / "blue").iterdir()})
+    assert [folder] == list(folder.parent.iterdir())
+    for each in (tmp_path, folder):
+        entries = [json.loads(line) for line in (each / "journal.jsonl").read_text().splitlines()]
+        assert [("POST /v1/e/vote", 200)] == [(entry["endpoint"], entry["status"]) for entry in entries]
+        assert [] == har_errors(json.loads((each / "journal.har").read_text()))
+    assert "lunch" in (folder / "snapshot.json").read_text()
+    assert (0o700, {0o600}) == (_mode(folder), {_mode(each) for each in folder.iterdir()})
 
 
 def test_the_report_of_the_next_run_replaces_only_its_own_files(tmp_path: Path):
@@ -220,21 +195,6 @@ def test_the_report_of_the_next_run_replaces_only_its_own_files(tmp_path: Path):
     run_exec("--quiet", "--on-failure", str(tmp_path), "--", "false")
 
     assert ["notes.txt"] == [each.name for each in (tmp_path / "namespaces").rglob("*") if each.is_file()]
-
-
-def test_the_command_knows_the_report_of_its_own_run_only(tmp_path: Path):
-    command = ("--", "sh", "-c", "echo $EXTCLI_ON_FAILURE")
-    of_another_run = {"EXTCLI_ON_FAILURE": "/elsewhere"}
-    _, with_report, _ = run_exec("--quiet", "--on-failure", str(tmp_path), *command, env=of_another_run)
-    _, without_report, _ = run_exec("--quiet", *command, env=of_another_run)
-
-    assert (f"{tmp_path}\n", "\n") == (with_report, without_report)
-
-
-def test_without_a_journal_the_report_has_none(tmp_path: Path):
-    run_exec("--quiet", "--journal", "0", "--on-failure", str(tmp_path), "--", "false")
-
-    assert not [each.name for each in tmp_path.iterdir() if "journal" in each.name]
 
 
 def test_a_run_that_a_signal_ends_leaves_a_report(tmp_path: Path):
@@ -281,25 +241,9 @@ def test_a_service_that_dies_ends_the_command_at_once():
     code, _, log = run.end()
 
     assert 5 == code
-    assert log.startswith(
-        "extcli exec: the service died with exit code 137 while the command ran, so the command is ended\n"
-        "extcli exec: the service's log ends with:\n"
-    )
+    assert "exit code 137" in log
     assert " emulator: serving: extcli " in log
     assert [] == run.left()
-
-
-def test_a_command_may_finish_its_work_when_its_service_dies():
-    """It gets SIGTERM, and time to write a report."""
-    script = f"{sys.executable} -IS -c 'import signal; signal.pthread_sigmask(signal.SIG_BLOCK, [15]); "
-    script += 'print("on", flush=True); signal.sigwait([15]); print("cleaned up")\''
-    run = ExecProcess("--quiet", "--", "sh", "-c", f"exec {script}")
-    assert "on" == run.line()
-    [service] = set(children_of(run.process.pid)) - {process_named(Path(sys.executable).name, run.process.pid)}
-    os.kill(service, signal.SIGKILL)
-    code, printed, _ = run.end()
-
-    assert (5, "cleaned up\n") == (code, printed)
 
 
 @pytest.mark.long
@@ -317,3 +261,12 @@ def test_runs_side_by_side_share_no_port_and_touch_no_files(tmp_path: Path):
     assert [1] * 8 == counts
     assert [(1, "", "")] * 8 == ends  # `read` at the end of the input exits 1
     assert sorted(places) == sorted(str(each.relative_to(tmp_path)) for each in tmp_path.rglob("*"))
+
+
+def test_the_command_knows_the_report_of_its_own_run_only(tmp_path: Path):
+    command = ("--", "sh", "-c", "echo $EXTCLI_ON_FAILURE")
+    of_another_run = {"EXTCLI_ON_FAILURE": "/elsewhere"}
+    _, with_report, _ = run_exec("--quiet", "--on-failure", str(tmp_path), *command, env=of_another_run)
+    _, without_report, _ = run_exec("--quiet", *command, env=of_another_run)
+
+    assert (f"{tmp_path}\n", "\n") == (with_report, without_report)

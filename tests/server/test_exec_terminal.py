@@ -8,11 +8,9 @@ import re
 import select
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from support.process import wait_until
 from support.program import PROGRAM
 
 pytestmark = pytest.mark.long
@@ -101,58 +99,3 @@ def test_ctrl_z_stops_the_run_and_fg_continues_it(shell: Shell):
     shell.type(b"hello\n")
 
     shell.read_until("got hello")
-
-
-def test_a_command_in_the_background_stops_when_it_reads_until_it_gets_the_terminal(shell: Shell):
-    shell.run("extcli exec -q -- sh -c 'echo rea''dy; read line; echo got $line' &")
-    shell.read_until("ready")
-    shell.run("")
-    shell.run("wait %1; jobs")
-    shell.read_until("Stopped")
-    shell.run("fg")
-    shell.read_until("extcli exec")
-    shell.type(b"hello\n")
-
-    shell.read_until("got hello")
-
-
-def test_ctrl_c_also_reaches_the_script_that_runs_exec(shell: Shell):
-    shell.run(
-        "bash -c \"trap 'echo tra''pped' INT; extcli exec -q -- sh -c 'echo rea''dy; exec sleep 60'; echo co''de \\$?\""
-    )
-    shell.read_until("ready")
-    shell.type(CTRL_C)
-
-    assert "trapped" in shell.read_until("code 130")
-
-
-def test_the_next_program_of_a_pipeline_reads_the_keyboard(shell: Shell):
-    shell.run(
-        "extcli exec -q -- sh -c 'echo rea''dy; exec sleep 60' | sh -c 'head -1; read line < /dev/tty; echo got $line'"
-    )
-    shell.read_until("ready")
-    shell.type(b"hello\n")
-    shell.read_until("got hello")
-    shell.type(CTRL_C)
-    shell.run("echo al''ive")
-
-    shell.read_until("alive")
-
-
-def test_ctrl_z_also_stops_a_command_that_does_not_read(shell: Shell):
-    shell.run("extcli exec -q -- sh -c 'echo rea''dy $$; while :; do :; done'")
-    pid = int(re.findall(r"\d+", shell.read_until(r"ready \d+\n"))[-1])
-    shell.type(CTRL_Z)
-    shell.read_until("Stopped")
-    wait_until(lambda: state(pid) == "T")
-    shell.run("fg")
-    wait_until(lambda: state(pid) == "R")
-    shell.type(CTRL_C)
-    shell.run("echo al''ive")
-
-    shell.read_until("alive")
-
-
-def state(pid: int) -> str:
-    """Return the state of a process: R, S, T, Z."""
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import signal
 from contextlib import ExitStack
-from pathlib import Path
-
-import pytest
 
 from support.faults import RawClient, add_fault, hits_of
 from support.process import server_process, unexpected_log_lines, wait_until
-from support.service import CLIENT_ID, Client
+from support.service import CLIENT_ID
 from support.socket_client import SocketClient
 
 VOTE = "/v1/e/vote?id=rps"
@@ -40,23 +37,3 @@ def test_a_stop_ends_stalls_and_delays_within_five_seconds():
         assert delayed.rest().startswith(b"HTTP/1.1 503 ")
         assert 1001 == game.close_code()
         assert [] == [line for line in unexpected_log_lines(served) if " INFO emulator.audit" not in line]
-
-
-@pytest.mark.slow
-def test_several_workers_refuse_faults_with_a_reason(tmp_path: Path):
-    with (
-        server_process("--workers", "2", "--data", f"sqlite:///{tmp_path}/data.db") as served,
-        Client(base_url=served.url) as client,
-    ):
-        refused = client.post("/_emulator/faults", json={"match": "POST /v1/e/vote", "effect": "drop"})
-
-    assert (409, "No faults") == (refused.status_code, refused.json()["reason"])
-    assert "--workers 1" in refused.json()["info"]
-
-
-def test_a_file_with_one_process_takes_faults(tmp_path: Path):
-    with server_process("--data", f"sqlite:///{tmp_path}/data.db") as served:
-        add_fault(served, "POST /v1/e/vote", "status", status=500)
-        viewer = served.client("viewer", user="5551", channel="777")
-
-        assert 500 == viewer.post("vote", params={"id": "rps"}, json={"value": 1}).status_code

@@ -43,11 +43,12 @@ def test_limits_of_ids_sockets_and_subscriptions():
 
 def test_limits_of_callers_and_client_ids():
     with with_flags(RATES) as served:
-        served.freeze()
-        callers = [served.client("viewer", user=user, channel="777") for user in "1234"]
-        answers = [[caller.get("vote").status_code for _ in range(6)] for caller in callers]
+        callers = [served.client("viewer", user=str(user), channel="777") for user in range(10)]
+        allowed = [[caller.get("vote").status_code for _ in range(20)].count(200) for caller in callers]
 
-    assert [*[[*[200] * 5, 429]] * 3, [429] * 6] == answers
+    # Bursts of 5 and 15 requests, and as many more as the machine's time allows.
+    assert 5 <= allowed[0] < 20
+    assert 15 <= sum(allowed) < 100
 
 
 ANONYMOUS = {
@@ -55,6 +56,7 @@ ANONYMOUS = {
     "--address-sockets": "1",
     "--max-unauthenticated": "1",
     "--login-timeout": "60",
+    "--address-connections": "50",
     "--address-pages": "1",
     "--address-kib": "1",
 }
@@ -63,7 +65,6 @@ ANONYMOUS = {
 def test_limits_of_callers_without_a_token():
     flags = ANONYMOUS | {"--proxy": "127.0.0.1"}
     with with_flags(flags) as served:
-        served.freeze()
         with Client(base_url=served.url) as client:
             pins = [client.post("/v1/e/pin", json={"identifier": CLIENT_ID}).status_code for _ in range(2)]
         with SocketClient(served) as game, PusherClient(served):
@@ -92,6 +93,4 @@ def _status(connect: Callable[[], object]) -> int:
 )
 def test_limits_of_wrong_pins(flags: dict[str, str], allowed: int):
     with with_flags(flags) as served:
-        served.freeze()
-
         assert [*[400] * allowed, 429] == [status_of_pin(served, "ZZZZZZ") for _ in range(allowed + 1)]

@@ -1,4 +1,4 @@
-"""A second service on a SQLite file is refused: each would have a clock of its own, and `reset` would empty both."""
+"""A second service on a SQLite file is refused: each has a clock and caches of its own."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from emulator.engines.sqlite.schema import VERSION
-from support.examples import spread
+from emulator.storage.sqlite.schema import VERSION
+from support.extension_files import write_extensions
 from support.process import ServerProcess, server_process
 
 
@@ -32,11 +32,11 @@ def vote(served: ServerProcess) -> int:
     return served.client("viewer", user="1", channel="777").post("vote", json={"value": 1}).status_code
 
 
-@pytest.mark.parametrize("first", ["1", "2"], ids=["one process", "workers"])
-@pytest.mark.parametrize("second", spread(["1", "2"], 2), ids=["one more process", "more workers"])
-def test_a_second_service_is_refused_and_names_the_first(data: str, first: str, second: str):
-    with server_process("--data", data, "--workers", first) as served:
-        line = refusal("--data", data, "--workers", second)
+@pytest.mark.parametrize("second", ["sandbox", "production"])
+def test_a_second_service_is_refused_and_names_the_first(data: str, tmp_path: Path, second: str):
+    options = ("--production", "--extensions", write_extensions(tmp_path)) if second == "production" else ()
+    with server_process("--data", data) as served:
+        line = refusal("--data", data, *options)
 
         assert f"in use by another extcli serve, process {served.process.pid}; stop it first" in line
         assert re.match(r"extcli serve: cannot open /\S*/data\.db: in use", line)
@@ -50,9 +50,8 @@ def test_another_name_of_the_file_is_recognized(data: str, tmp_path: Path):
         assert "in use by another extcli serve" in refusal("--data", f"sqlite:///{tmp_path}/link.db?synchronous=full")
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
-def test_a_killed_service_leaves_the_file_free(data: str, workers: str):
-    with server_process("--data", data, "--workers", workers) as served:
+def test_a_killed_service_leaves_the_file_free(data: str):
+    with server_process("--data", data) as served:
         served.process.kill()
         served.process.wait(5)
     with server_process("--data", data) as served:
@@ -73,15 +72,7 @@ def test_readers_and_backups_work_while_a_service_runs(data: str, tmp_path: Path
         assert 200 == vote(served)
 
 
-def test_no_lock_file_is_left_for_a_file_that_is_not_a_database(tmp_path: Path):
-    (tmp_path / "diary").write_text("Dear diary")
-
-    assert "file is not a database" in refusal("--data", f"sqlite:///{tmp_path}/diary")
-    assert ["diary"] == [each.name for each in tmp_path.iterdir()]
-
-
-@pytest.mark.parametrize("workers", ["1", "2"])
-def test_a_file_with_a_lowered_format_number_is_refused_in_one_line(data: str, tmp_path: Path, workers: str):
+def test_a_file_of_another_format_is_refused_in_one_line(data: str, tmp_path: Path):
     with server_process("--data", data) as served:
         vote(served)
         served.stop(15)
@@ -89,6 +80,6 @@ def test_a_file_with_a_lowered_format_number_is_refused_in_one_line(data: str, t
     shell.execute("PRAGMA user_version = 3")
     shell.close()
 
-    assert f"data.db: its user_version is 3, but its tables are of format {VERSION}" in refusal(
-        "--data", data, "--workers", workers
-    )
+    line = refusal("--data", data)
+
+    assert f"data.db: its data has format 3, and this version reads format {VERSION}" in line

@@ -8,8 +8,6 @@ import signal
 import threading
 from pathlib import Path
 
-import pytest
-
 from engines.redis_server import RedisServer
 from support.process import server_process, unexpected_log_lines
 from support.service import CLIENT_ID, SECRET
@@ -31,11 +29,10 @@ def extensions(folder: Path, line: str, mode: int = 0o600) -> str:
     return str(file)
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
-def test_a_risky_setting_is_logged_once_for_all_workers(tmp_path: Path, workers: str):
+def test_a_risky_setting_is_logged_once(tmp_path: Path):
     file = extensions(tmp_path, f'secrets = ["{TEXT}"]', mode=0o644)
 
-    (line,) = warnings("--extensions", file, "--data", f"sqlite:///{tmp_path}/data.db", "--workers", workers)
+    (line,) = warnings("--extensions", file, "--data", f"sqlite:///{tmp_path}/data.db")
 
     assert line.startswith(f"{file}: holds secrets")
 
@@ -50,29 +47,25 @@ def test_extensions_from_a_pipe_are_read_once(tmp_path: Path):
     writer.join()
 
 
-@pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.long)])
-def test_a_redis_without_persistence(tmp_path: Path, workers: str):
+def test_a_redis_without_persistence(tmp_path: Path):
     with RedisServer(tmp_path) as redis:
-        without = warnings("--data", redis.url(), "--workers", workers)
+        without = warnings("--data", redis.url())
     with RedisServer(tmp_path, "--appendonly", "yes", "--appendfsync", "everysec") as redis:
-        with_log = warnings("--data", redis.url(), "--workers", workers)
+        with_log = warnings("--data", redis.url())
 
     assert ([NO_LOG], []) == (without, with_log)
 
 
-@pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.long)])
-def test_an_unknown_variable_is_named_without_its_value(tmp_path: Path, workers: str):
+def test_an_unknown_variable_is_named_without_its_value(tmp_path: Path):
     lines = warnings(
         "--data",
         f"sqlite:///{tmp_path}/data.db",
-        "--workers",
-        workers,
-        EXTCLI_SERVE_WORKRES="hidden",
+        EXTCLI_SERVE_LEWAY="hidden",
         EXTCLI_SERVE_SERVICE_ACCOUNT="hidden",
         EXTCLI_SERVE_LOG_LEVEL="info",
     )
 
     assert [
+        "EXTCLI_SERVE_LEWAY: unknown option; did you mean EXTCLI_SERVE_LEEWAY?",
         "EXTCLI_SERVE_SERVICE_ACCOUNT: unknown option",
-        "EXTCLI_SERVE_WORKRES: unknown option; did you mean EXTCLI_SERVE_WORKERS?",
     ] == lines

@@ -2,41 +2,26 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from emulator.config.settings import Settings
+from emulator.core.config.settings import Settings
 from engines.redis_server import RedisServer
 from support.people import Person
 from support.service import LiveServer, live_server
 
-pytestmark = [pytest.mark.slow, pytest.mark.ruling("A3")]
+pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(params=["file", "redis"])
-def nodes(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[LiveServer, LiveServer]]:
+@pytest.fixture
+def nodes(tmp_path: Path) -> Iterator[tuple[LiveServer, LiveServer]]:
     """Two nodes on the same data."""
-    if request.param == "file":
-        settings = Settings(data=f"sqlite:///{tmp_path}/people.db", has_peers=True)
-        with live_server(settings) as one, live_server(settings) as two:
-            yield one, two
-        return
     with RedisServer(tmp_path) as server:
         settings = Settings(data=server.url())
         with live_server(settings) as one, live_server(settings) as two:
             yield one, two
-
-
-@contextmanager
-def subscribed_to_notices(node: LiveServer) -> Iterator[threading.Event]:
-    """Set the event once the node has received the notice of a reset."""
-    notified = threading.Event()
-    node.service.engine.relay.listen(lambda key, _: notified.set() if key.kind == "reset" else None)
-    yield notified
 
 
 def test_a_person_known_to_another_node_keeps_the_one_vote(nodes: tuple[LiveServer, LiveServer]):
@@ -51,19 +36,6 @@ def test_a_person_known_to_another_node_keeps_the_one_vote(nodes: tuple[LiveServ
 
     assert (1, 3) == (there["count"], there["vote"])
     assert 1 == person.vote(person.shared, 4)["count"]
-
-
-def test_after_a_reset_on_one_node_the_other_records_ids_again(nodes: tuple[LiveServer, LiveServer]):
-    one, two = nodes
-    person = Person(one)
-    person.on(two).share()
-    with subscribed_to_notices(two) as notified:
-        one.reset()
-        assert notified.wait(timeout=5)
-
-    person.on(two).share()
-
-    assert person.opaque_id == person.named.get("user_info").json()["opaque_user_id"]
 
 
 def test_a_new_opaque_id_counts_on_every_node_at_once(nodes: tuple[LiveServer, LiveServer]):

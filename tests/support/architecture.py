@@ -17,25 +17,21 @@ SRC = Path(__file__).parent.parent.parent / "src"
 Graph = Mapping[str, frozenset[str]]
 """The modules of this project that each module imports, by dotted name."""
 
+SHARING = ("emulator.features",)
+"""The folders whose services may import the services of each other's features."""
 ROOMS = ("features", "control")
 """The folders of `emulator` whose folders are features."""
 BASICS = {
-    "bounded_cache",
-    "callers",
-    "changes",
-    "clock",
-    "engines.shapes",
-    "engines.pools",
-    "engines.records",
-    "errors",
+    *(
+        f"core.{name}"
+        for name in ("bounded_cache", "callers", "changes", "clock", "errors", "faults", "hints", "journal")
+    ),
+    *("core.keys", "core.wire", "storage.kinds", "storage.pools", "storage.records", "storage.shapes"),
 }
-BASICS |= {"faults", "hints", "journal", "kinds", "stored", "wire"}
 """Modules of `emulator` that every part of a feature may import."""
-SERVICES = {"service", "attempt_limit", "grants", "json_stores", "links", "live_pins", "metrics", "change_events"}
-SERVICES |= {"undo", "updates"}
-"""Modules of features that import what services may. All but these, `http`, `actions` and `gate` are rules."""
-GATES = {"gate"}
-"""Modules of features that `dashboard` and `namespaces` ask who may enter. No rule limits what they import."""
+SERVICES = ("attempt_limit", "exposition", "grants", "json_stores", "links", "results", "undo")
+_KINDS = {**dict.fromkeys(SERVICES, "service"), "http": "endpoints"}
+"""What modules in the folders of features are, by name. All others but `service` and `endpoints` are rules."""
 
 
 def _imports(table: str, basics: Collection[str] = ()) -> Mapping[str, Collection[str]]:
@@ -52,39 +48,32 @@ def _imports(table: str, basics: Collection[str] = ()) -> Mapping[str, Collectio
 FEATURE_IMPORTS = _imports(
     """
 rules
-service  auth config engines.engine ids limits observability.audit observability.response_counts parity
-         realtime.admission realtime.closes realtime.hub realtime.publisher realtime.web_page_connection
-         realtime.web_page_access realtime.session scheduling
-http     http.endpoint http.streaming_json ids parity.service
-actions  parity.service realtime.action realtime.session
+service    auth core http.endpoint realtime.admission realtime.closes realtime.faulty_messages realtime.hub
+           realtime.publisher realtime.web_page_connection realtime.web_page_access realtime.session storage.engine
+endpoints  core http.endpoint http.streaming_json realtime.action realtime.session
 """,
     BASICS,
 )
-"""What each kind of module of a feature may import besides its own folder."""
+"""What each kind of module of a feature may import besides its own folder. Some services declare endpoints too."""
+WHOLE_IMPORTS = {"http.dispatch"}
+"""What a feature in one file may import besides all of that: the service calls itself."""
 
-EMULATOR_IMPORTS = _imports("""
-contract
-wire           errors
-engines        bounded_cache errors
-observability  callers clock engines.shapes errors faults journal wire
-scheduling     clock errors
-config         clock engines errors observability
-auth           bounded_cache callers clock config engines.shapes engines.records errors hints ids
-               parity.service stored
-parity         bounded_cache callers clock engines.shapes errors limits observability
-limits         bounded_cache callers clock engines.shapes engines.records errors stored wire
-realtime       callers changes clock config engines.shapes errors faults journal limits observability parity
-               scheduling wire
-dashboard      callers changes clock config control engines errors features http journal kind_list limits namespaces
-               observability parity realtime wire
-http           callers changes clock config errors faults hints journal limits observability parity realtime wire
-""")
-"""What each folder of the service may import besides itself and `contract`. `UNLIMITED` may import all."""
-UNLIMITED = {"namespaces", "process", *ROOMS}
-"""The other folders of the service. `FEATURE_IMPORTS` has the rules for features."""
+FLOORS = (
+    ("contract",),
+    ("core",),
+    ("storage",),
+    ("auth", "http", "realtime"),
+    ("features",),
+    ("control",),
+    ("dashboard", "namespaces"),
+    ("feature_list",),
+    ("app",),
+    ("process",),
+)
+"""The rooms of the service, from the ground up. Each imports only from floors below its own."""
 
-EXTCLI_BASICS = {"errors", "bounded_json", "reading", "shell"}
-"""What every folder of the command line may import. `reading`, `errors` and `shell` import no other folder."""
+EXTCLI_BASICS = {"errors", "bounded_json", "reading"}
+"""What every folder of the command line may import. `reading` and `errors` import no other folder."""
 EXTCLI_IMPORTS = _imports("""
 reading
 output      clock errors
@@ -94,11 +83,11 @@ snapshots   api atomic_file errors output
 api         clock config errors output
 cli         clock config errors output session
 codes       api cli clock config errors output session
-seeds       atomic_file codes config errors faults output tables
+seeds       api atomic_file codes config errors faults output tables
 simulate    api atomic_file clock config errors output session
 bulk        api clock config errors output session
 realtime    api clock config errors output session
-running     api.local_http clock config errors extensions journal.views output parity
+running     api clock config errors extensions journal.views output parity
 journal     api clock errors output session
 testing     api clock config errors faults journal.views output seeds session
 doctor      api clock config errors output session
@@ -167,17 +156,17 @@ def is_in(name: str, parents: Iterable[str]) -> bool:
 
 
 def feature_of(name: str) -> str:
-    """Return the folder of the feature that a module belongs to, such as `emulator.features.votes`; else nothing."""
+    """Return the feature that a module belongs to, such as `emulator.features.votes`; else nothing."""
     parts = name.split(".")
     return ".".join(parts[:3]) if parts[0] == "emulator" and parts[1:2] and parts[1] in ROOMS and parts[2:] else ""
 
 
-def kind_of(name: str) -> str:
-    """Return the key of `FEATURE_IMPORTS` for a module of a feature; nothing for its package and for gates."""
-    file = name.removeprefix(feature_of(name)).strip(".").partition(".")[0]
-    if not file or file in GATES:
-        return ""
-    return "service" if file in SERVICES else file if file in ("http", "actions") else "rules"
+def kinds_of(name: str) -> Collection[str]:
+    """Return the keys of `FEATURE_IMPORTS` for a module of a feature; none for a package."""
+    if name == feature_of(name):
+        return () if (SRC / name.replace(".", "/") / "__init__.py").exists() else FEATURE_IMPORTS
+    file = name.split(".")[3]
+    return (file,) if file in FEATURE_IMPORTS else (_KINDS.get(file, "rules"),)
 
 
 def folder_of(name: str) -> str:
@@ -191,7 +180,11 @@ CONTRACT = "emulator.contract"
 
 def folder_violations(graph: Graph) -> list[str]:
     """Return the imports between folders that are not allowed."""
-    allowed = {f"emulator.{name}": {f"emulator.{each}" for each in names} for name, names in EMULATOR_IMPORTS.items()}
+    allowed = {
+        f"emulator.{room}": {f"emulator.{each}" for below in FLOORS[:floor] for each in below}
+        for floor, rooms in enumerate(FLOORS)
+        for room in rooms
+    }
     for name, names in EXTCLI_IMPORTS.items():
         allowed[f"extcli.{name}"] = {f"extcli.{each}" for each in EXTCLI_BASICS | set(names)}
     return [
@@ -204,29 +197,32 @@ def folder_violations(graph: Graph) -> list[str]:
 
 
 def feature_violations(graph: Graph) -> list[str]:
-    """Return the imports of rules, services, endpoints and actions that are not allowed, and between features."""
+    """Return the imports of rules, services and endpoints that are not allowed, also of other features."""
     return [
         f"{name} imports {imported}"
         for name, found in graph.items()
         for imported in sorted(found)
-        if (feature := feature_of(name)) and not _may_import(feature, kind_of(name), imported)
+        if (feature := feature_of(name)) and not _may_import(name, feature, imported)
     ]
 
 
-def _may_import(feature: str, kind: str, imported: str) -> bool:
+def _may_import(name: str, feature: str, imported: str) -> bool:
     if is_in(imported, [feature, CONTRACT]):
         return True
+    kinds = kinds_of(name)
     if feature_of(imported):
-        return False
-    return not kind or is_in(imported, {f"emulator.{each}" for each in FEATURE_IMPORTS[kind]})
+        is_control = is_in(feature, ["emulator.control"])  # what it imports is below it, or beside it
+        is_shared = "service" in kinds and is_in(feature, SHARING) and is_in(imported, SHARING)
+        return is_control or is_shared
+    allowed = {each for kind in kinds for each in FEATURE_IMPORTS[kind]} | (WHOLE_IMPORTS if len(kinds) > 1 else set())
+    return not kinds or is_in(imported, {f"emulator.{each}" for each in allowed})
 
 
 def root_violations(graph: Graph) -> list[str]:
     """Return imports of what wires the service, and of the service by the command line, at other places."""
     importers = {
-        "emulator.app": {"emulator.opening", "emulator.process.run"},
-        "emulator.opening": {"emulator.process.run"},
-        "emulator.feature_list": {"emulator.app", "emulator.opening"},
+        "emulator.app": {"emulator.process"},
+        "emulator.feature_list": {"emulator.app", "emulator.process"},
         "emulator.dashboard": {"emulator.dashboard", "emulator.feature_list"},
         "emulator": {"emulator", "extcli.commands.emulator.data", "extcli.commands.emulator.serve"},
         "extcli": {"extcli"},

@@ -26,7 +26,7 @@ TABLE = f"""
 POST vote: value! integer -99..99, count integer
 POST vote_config: id text, config! object, config.prompt text ..256b, config.options texts 1..64, {POLL},
   config.global flag, expected object?
-POST rank: key! text
+POST rank: key! text ..1024b
 POST extension_config, POST channel_config, POST extension_state, POST channel_state, POST viewer_state: object
 POST extension_viewer_state, POST extension_hidden_state, POST json_store: object
 PATCH extension_config, PATCH channel_config, PATCH extension_state, PATCH channel_state, PATCH viewer_state: patch

@@ -46,7 +46,7 @@ class _Reader(HTMLParser):
         given = {name: value or "" for name, value in attrs}
         name = given.get("name", "")
         if tag == "form":
-            self._form = Form(urljoin(self._url, given["action"]), given.get("method", "get"))
+            self._form = Form(urljoin(self._url, given.get("action", "")), given.get("method", "get"))
             self.forms[given.get("id") or given.get("class", "")] = self._form
         elif self._form is None:
             return

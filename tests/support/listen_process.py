@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 
-from emulator.engines.shapes import Key
+from emulator.core.keys import Key
 from support.service import CLIENT_ID
 
 TIMEOUT = 20

@@ -12,6 +12,7 @@ FILES = {
     "seed.toml": "extcli = 1\n",
     "hats.txt": "HAT-1\nHAT-2\n",
     "faults.toml": '[[faults]]\nmatch = "GET /v1/e/rank"\nstatus = 503\n',
+    "game.json": '{"identifier": "my-extension", "jwt": "a.b.c"}',
     "state-patch.json": '{"state_id": "channel", "state": [{"op": "add", "path": "/a", "value": 1}]}',
     "config-patch.json": '{"config_id": "channel", "config": [{"op": "add", "path": "/b", "value": 1}]}',
 }
@@ -74,7 +75,7 @@ GET    extension_broadcast           broadcast send news 1 --extension-wide
 POST   extension_broadcast           broadcast send news 1 --extension-wide --post
 GET    whisper_self                  broadcast whisper-self draft 1
 POST   whisper_self                  broadcast whisper-self draft 1 --post
-POST   pusher_broadcast              broadcast as-page round 1
+POST   pusher_broadcast              api POST pusher_broadcast -f event=sandbox:my-extension:round -f data=1
 POST   datastream                    datastream send '{"click": 1}'
 
 POST   curated_poll_edit             trivia define q1 --name "Which team wins?"
@@ -94,7 +95,7 @@ GET    user_ids                      user list
 POST   link/pin                      pin request
 POST   pin                           pin request --game
 POST   validate_pin                  pin request --game -o plain | cut -f1 | extcli pin validate
-POST   unauthed/validate_pin         pin request --game -o plain | cut -f2 | extcli pin check
+POST   unauthed/validate_pin         api POST unauthed/validate_pin --input game.json --no-auth
 GET    pin_token_exists              pin status
 
 POST   bits/transactions             bits purchase hat --id t1
@@ -124,7 +125,7 @@ socket subscribe authentication      socket send subscribe authentication
 socket subscribe datastream          socket send subscribe datastream --data '{}'
 socket subscribe twitchPurchaseBits  socket send subscribe twitchPurchaseBits --data '{"sku": "*"}'
 POST   /_emulator/pins/expire        pin request -o plain | extcli pin expire -
-DELETE pin                           pin revoke
+DELETE pin                           link end
 
 GET    /_emulator/clock              clock now
 POST   /_emulator/clock              clock advance 1h

@@ -15,15 +15,25 @@ from urllib.parse import parse_qsl, urlsplit
 import httpx
 import jwt
 
-from emulator.callers import Caller
-from emulator.config.environment import PRODUCTION, STRICT
-from emulator.config.extensions import Extension
-from emulator.config.settings import Limits, Settings
-from emulator.engines.shapes import NEVER, Key
-from emulator.errors import BadRequest, Forbidden
-from emulator.journal import FRAME
+from emulator.core.callers import Caller
+from emulator.core.config.environment import PRODUCTION, STRICT
+from emulator.core.config.extensions import Extension
+from emulator.core.config.settings import Limits, Settings
+from emulator.core.errors import BadRequest, Forbidden
+from emulator.core.journal import FRAME
+from emulator.core.keys import NEVER, Key
 from support.role_table import ROLES, TABLE
-from support.service import CHANNEL, CLIENT_ID, OTHER_ID, PREVIOUS_SECRET, SECRET, Client, LiveServer, live_server
+from support.service import (
+    CHANNEL,
+    CLIENT_ID,
+    OTHER_ID,
+    PREVIOUS_SECRET,
+    SECRET,
+    Client,
+    LiveServer,
+    live_server,
+    still_clock,
+)
 from support.socket_client import SocketClient
 
 VERDICT = "x-emulator-production"
@@ -240,14 +250,14 @@ class Twins:
             elif name == "bits/transactions" and live is self.production:
                 # A receipt that production refuses stays unknown there: go on with the next purchase.
                 with suppress(BadRequest):
-                    await live.service.perform(sent.method, url.path, caller, dict(parse_qsl(url.query)), body)
+                    await live.service.dispatcher.run(sent.method, url.path, caller, dict(parse_qsl(url.query)), body)
                     return
                 self._purchase += 1
             elif name == "pusher_broadcast" and live is self.production:
                 with suppress(Forbidden):
-                    await live.service.perform(sent.method, url.path, caller, {}, body)
+                    await live.service.dispatcher.run(sent.method, url.path, caller, {}, body)
             else:
-                await live.service.perform(sent.method, url.path, caller, dict(parse_qsl(url.query)), body)
+                await live.service.dispatcher.run(sent.method, url.path, caller, dict(parse_qsl(url.query)), body)
 
         live.run(repeat())
 
@@ -272,7 +282,8 @@ class Twins:
         return next(each.production for each in self.sandbox.service.journal.newest() if each.kind == FRAME)
 
     def move(self, ms: int) -> None:
-        """Advance the clock of both."""
+        """Let time pass for both."""
+        self.sandbox.let_pass(ms)
         self.sandbox.advance(ms)
         self.production.run(self.production.service.control.sweep())
 
@@ -316,7 +327,7 @@ def twins(seed: int, *, client_rate: int = 0, strict: bool = False) -> Iterator[
         limits=Limits(client_rate=client_rate),
     )
     chosen = replace(STRICT, caller_rate=RATE, anonymous=anonymous) if strict else settings.environment
-    with live_server(replace(settings, environment=chosen)) as sandbox:
+    with live_server(replace(settings, environment=chosen), clock=still_clock()) as sandbox:
         sandbox.freeze()
         with live_server(replace(settings, environment=environment), clock=sandbox.service.clock) as production:
             production.run(_share_key(sandbox, production))

@@ -224,8 +224,6 @@ def _run(wire: socket.socket, main: Any) -> None:
     os.environ.clear()
     os.environ.update(environment)
     sys.argv = [str(PROGRAM), *args]
-    # Spawned workers import this file as the main module.
-    sys.modules["__main__"].__file__ = str(PROGRAM)
     wire.sendall(os.getpid().to_bytes(_LENGTH, "big"))
     if ends_with_caller:
         threading.Thread(target=_end_with_caller, args=(wire,), daemon=True).start()

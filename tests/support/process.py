@@ -43,19 +43,6 @@ def unexpected_log_lines(served: ServerProcess) -> list[str]:
     return [line for line in served.process.stderr if " INFO emulator: " not in line]
 
 
-def worker_pids(served: ServerProcess) -> set[int]:
-    """Return the process ids of the workers, without the resource tracker of multiprocessing."""
-    children = Path(f"/proc/{served.process.pid}/task/{served.process.pid}/children").read_text().split()
-    return {int(pid) for pid in children if b"spawn_main" in _command(pid)}
-
-
-def _command(pid: str) -> bytes:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except (FileNotFoundError, ProcessLookupError):
-        return b""
-
-
 def wait_until(condition: Callable[[], T], seen: Callable[[], object] = str) -> T:
     """Call `condition` until it returns a true value, for up to 20 seconds, and return that value.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from emulator.engines.records import Record
+from emulator.storage.records import Record
 from support.service import LiveServer
 
 

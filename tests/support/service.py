@@ -17,14 +17,14 @@ import httpx
 import jwt
 
 from emulator.app import Service
-from emulator.clock import Clock
-from emulator.config.environment import PRODUCTION
-from emulator.config.extensions import Extension
-from emulator.config.settings import Settings
-from emulator.http.front import HOT
+from emulator.core.clock import Clock
+from emulator.core.config.environment import PRODUCTION
+from emulator.core.config.extensions import Extension
+from emulator.core.config.settings import Settings
+from emulator.http.hot_path import HOT
 from emulator.http.middleware import Application
-from emulator.opening import open_app
 from emulator.process.http_server import Server, config_of, listen, url_of
+from emulator.process.opening import open_app
 from emulator.process.run import prepared
 from support.constants import CHANNEL as CHANNEL
 from support.constants import CLIENT_ID as CLIENT_ID
@@ -42,6 +42,24 @@ OURS, THEIRS = Extension(CLIENT_ID, (SECRET,)), Extension(OTHER_ID, (OTHER_SECRE
 def in_production(*extensions: Extension, **settings: Any) -> Settings:
     """Return settings of production with these registered extensions; without, with `OURS`."""
     return Settings(PRODUCTION, extensions={each.client_id: each for each in extensions or (OURS,)}, **settings)
+
+
+class StillTicks:
+    """The time that rates see. It stands still until a test lets it pass, so no rate depends on the machine's speed."""
+
+    def __init__(self) -> None:
+        self.now = 10**18
+
+    def __call__(self) -> int:
+        return self.now
+
+    def let_pass(self, ms: int) -> None:
+        self.now += ms * 1_000_000
+
+
+def still_clock() -> Clock:
+    """Return a clock for a service whose rates see no time pass before `LiveServer.let_pass`."""
+    return Clock(ticks=StillTicks())
 
 
 NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -142,6 +160,10 @@ class LiveServer(RunningService):
             await namespaces.drop(name)
         await self.service.undo.reset(0)
 
+    def let_pass(self, ms: int) -> None:
+        """Let time pass for the rates of a service that has a `still_clock`."""
+        self.service.clock.ticks.let_pass(ms)
+
     def close(self) -> None:
         """Close the connections of all clients."""
         assert self.connections is not None
@@ -165,7 +187,7 @@ def live_server(
 
     `prepare` is called with the URL, before the service is ready.
     """
-    listener = listen("127.0.0.1", 0)
+    (listener,) = listen("127.0.0.1", 0)
     url = url_of("127.0.0.1", listener)
     ready = threading.Event()
     started: list[tuple[LiveServer, asyncio.AbstractEventLoop, Server]] = []
@@ -174,7 +196,7 @@ def live_server(
         chosen = settings or Settings()
         async with open_app(chosen, clock, hot=hot) as (app, service):
             server = Server(
-                config_of(wrap(app), chosen.proxies),
+                config_of(wrap(app), chosen),
                 ready.set,
                 timeout=chosen.limits.request_timeout,
                 prepare=partial(prepared, service, lambda _: prepare(url)) if prepare else None,

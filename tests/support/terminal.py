@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pty
 import select
 import subprocess
+import termios
+from functools import partial
 from types import TracebackType
 from typing import Self
 
@@ -19,15 +22,16 @@ CTRL_D = "\x04"
 class Terminal:
     """The program on its own terminal, with standard output and standard error on one screen."""
 
-    def __init__(self, *args: str, **variables: str) -> None:
+    def __init__(self, *args: str, reads_input: bool = True, **variables: str) -> None:
         self._controller, terminal = pty.openpty()
         self.process = subprocess.Popen(
             [PROGRAM, *args],
-            stdin=terminal,
+            stdin=terminal if reads_input else subprocess.DEVNULL,
             stdout=terminal,
             stderr=terminal,
             env={**os.environ, "TERM": "dumb", "COLUMNS": "200", **variables},
             start_new_session=True,
+            preexec_fn=partial(fcntl.ioctl, terminal, termios.TIOCSCTTY, 0),
         )
         os.close(terminal)
         self.screen = ""
@@ -39,7 +43,13 @@ class Terminal:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.process.kill()
         self.process.wait(TIMEOUT)
-        os.close(self._controller)
+        self.hang_up()
+
+    def hang_up(self) -> None:
+        """Close the terminal."""
+        controller, self._controller = self._controller, -1
+        if controller >= 0:
+            os.close(controller)
 
     def read_until(self, text: str) -> str:
         """Read until `text` appears after the last text read; return the output up to and including it."""

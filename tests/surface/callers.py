@@ -56,5 +56,4 @@ FIRST_SETS = {"codes": [["A1", "A2", "A3"], ["B1", "B2"]], "names": ["Hat", "Swo
 FIRST_GRANT = {"prizes": [0, 1], "prize_limits": [2, 2]}
 SHORT = st.sampled_from([0, 1, 999, SECOND, 30 * SECOND, 5 * MINUTE - 1, HOUR, 5 * HOUR])
 BACK = st.sampled_from([1, SECOND, HOUR])
-RIGHT = st.integers(0, 3)
 LONG = st.sampled_from([DAY - 1, DAY, WEEK - 1, WEEK, 14 * DAY, 90 * DAY - 1, 90 * DAY])

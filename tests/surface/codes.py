@@ -22,6 +22,8 @@ class CodeSet:
     name: str
     codes: list[str]
     expires_at: int
+    earlier: int = 0
+    """The codes handed out before the latest PUT at its index."""
     position: int = 0
     """The codes handed out or skipped."""
     handed: list[tuple[str, str]] = field(default_factory=list)
@@ -81,6 +83,7 @@ class Codes:
             expires_at = self.clock.now + LIFETIME
             if index in sets:
                 sets[index].name, sets[index].codes = name, these
+                sets[index].earlier = len(sets[index].handed)
                 sets[index].expires_at = max(sets[index].expires_at, expires_at)
             else:
                 self.sets.append(CodeSet(call.caller.client_id, index, name, these, expires_at))
@@ -95,7 +98,7 @@ class Codes:
         return {
             "names": [each.name for each in sets.values()],
             "indices": list(sets),
-            "distributed": [len(each.handed) for each in sets.values()],
+            "distributed": [len(each.handed) - each.earlier for each in sets.values()],
             "left": [len(each.codes) - each.position for each in sets.values()],
         }
 
@@ -104,7 +107,7 @@ class Codes:
         ended = self.active(call).values()
         for each in ended:
             each.is_active = False
-        return {"distributed": [len(each.handed) for each in ended]}
+        return {"distributed": [len(each.handed) - each.earlier for each in ended]}
 
     def post_codes_mark_from_list(self, call: Call) -> dict[str, Any]:
         call.only(*EXTENSION_WRITERS)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from emulator.config.settings import Settings
+from emulator.core.config.settings import Settings
 from support.examples import examples
 from support.service import live_server
 from surface.machine import SurfaceMachine

@@ -24,7 +24,7 @@ class Surface:
 
     def __post_init__(self) -> None:
         self.clock = clock = Clock(self.now)
-        self.people, self.pins = People(), Pins(clock)
+        self.people, self.pins = People(clock), Pins(clock)
         self.polls, self.rankings, self.accumulation = Polls(clock, self.people), Rankings(clock), Accumulation(clock)
         self.stores, self.codes = Stores(clock, self.people), Codes(clock, self.polls, self.people)
         self._parts = (

@@ -5,23 +5,33 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from surface.calls import EXTENSION_WRITERS, Call, Caller
+from surface.calls import DAY, EXTENSION_WRITERS, Call, Caller, Clock
 
 
 class People:
-    """The users of all extensions who shared their id and wrote."""
+    """The users of all extensions who shared their id and wrote in the last 90 days, to the end of the day."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
         self.seen_as: dict[tuple[str, str], str] = {}
         """Client id and shared id → the opaque id of the last write; empty if no token named one."""
         self.shared: dict[tuple[str, str], str] = {}
         """Client id and opaque id → the shared id."""
+        self.ends: dict[tuple[bool, str, str], int] = {}
+        """Whether an id is shared, client id and id → when it is forgotten."""
 
     def expire(self) -> None:
-        """The directory never expires."""
+        for (is_shared, *key), end in list(self.ends.items()):
+            if end <= self.clock.now:
+                del self.ends[is_shared, key[0], key[1]]
+                (self.seen_as if is_shared else self.shared).pop((key[0], key[1]))
 
     def expiries(self) -> list[int]:
-        return []
+        return list(self.ends.values())
+
+    def keep(self, is_shared: bool, client_id: str, id: str) -> None:
+        key, end = (is_shared, client_id, id), -(-(self.clock.now + 90 * DAY) // DAY) * DAY
+        self.ends[key] = max(end, self.ends.get(key, 0))
 
     def known(self, caller: Caller) -> Caller:
         """The caller under the opaque id seen last, if the token names none."""
@@ -30,11 +40,14 @@ class People:
 
     def wrote(self, caller: Caller) -> None:
         """Record the ids of a token that wrote."""
-        if caller.user and caller.opaque:
-            self.shared[caller.client_id, caller.opaque] = caller.user
-            self.seen_as[caller.client_id, caller.user] = caller.opaque
-        elif caller.user:
-            self.seen_as.setdefault((caller.client_id, caller.user), "")
+        if not caller.user:
+            return
+        opaque = caller.opaque or self.seen_as.get((caller.client_id, caller.user), "")
+        self.seen_as[caller.client_id, caller.user] = opaque
+        self.keep(True, caller.client_id, caller.user)
+        if opaque:
+            self.shared[caller.client_id, opaque] = caller.user
+            self.keep(False, caller.client_id, opaque)
 
     def opaque_id(self, client_id: str, spelling: str) -> str:
         """The opaque id of a user on a list."""

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import rule, run_state_machine_as_test
 
-from emulator.config.settings import Settings
+from emulator.core.config.settings import Settings
 from engines.redis_server import RedisServer
 from support.examples import examples
 from support.service import Client, live_server

@@ -35,8 +35,6 @@ def main(arguments: list[str]) -> int:
     except Missing as error:
         sys.stderr.write(f"twin: {error}\n")
         return 2
-    if chosen.listed:
-        report.write_listed(chosen.listed)
     report.seconds, report.processor_seconds = time.monotonic() - began, _used() - used
     return report.finish(
         whole=not (chosen.quick or chosen.only or chosen.setup or chosen.match or chosen.episode is not None)
@@ -60,17 +58,13 @@ def _jobs(versions: tuple[Version, Version], chosen: argparse.Namespace) -> list
         number = 1 if chosen.match else QUICK_COMMANDS if chosen.quick else COMMANDS
         for part in range(number):
             lines = commands.Choice(chosen.seed, share, chosen.match, part, number)
-            found.append(Job(versions, chosen.seed, SETUPS[0], lines=lines, verbose=chosen.verbose))
+            found.append(Job(versions, chosen.seed, SETUPS[0], lines=lines))
     if "rest" in wanted or "conversations" in wanted:
         divided = [
             jobs.parts(each if part in wanted else range(0), count)
             for part, each in (("rest", episodes), ("conversations", numbers))
         ]
-        found += [
-            Job(versions, chosen.seed, setup, *both, verbose=chosen.verbose)
-            for setup in setups
-            for both in zip(*divided, strict=True)
-        ]
+        found += [Job(versions, chosen.seed, setup, *both) for setup in setups for both in zip(*divided, strict=True)]
     return found
 
 
@@ -93,8 +87,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--conversations", type=int, help="conversations on all engines together")
     parser.add_argument("--match", default="", help="only command lines that contain this text")
     parser.add_argument("--source", type=Path, help="a folder of sources in place of src/")
-    parser.add_argument("--listed", type=Path, help="write each listed difference to this file, as lines of JSON")
-    parser.add_argument("--verbose", action="store_true", help="print each step")
     return parser
 
 

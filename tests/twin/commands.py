@@ -1,35 +1,38 @@
-"""The part that runs command lines: every help, every example in one, mistakes, seeds, snapshots, bulk files."""
+"""The part that runs command lines: every documented example, mistakes, seeds, snapshots, bulk files.
+
+It compares exit codes, output as JSON, files, requests and the data that a line leaves; no help, tables or wording.
+"""
 
 from __future__ import annotations
 
-import itertools
+import json
 import random
 import re
 import shutil
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from support.help_examples import BEFORE, COMPRESSED, ENDLESS, FILES, FILLED_BY
 from twin.comparing import Comparison
-from twin.environment import Missing, Version
+from twin.environment import Missing, Version, documented_commands
 from twin.forking import Outcome, Program, outcome
-from twin.host import START, Clock, Pair, Setup, running
-from twin.lines import LINES, MORE_FILES
+from twin.host import START, Clock, Host, Pair, Setup, running
+from twin.lines import LINES, MISTAKES, MORE_FILES
 from twin.report import Report
 from twin.wire import Wire
 
 NOT_RUN = (
     "extcli serve", "extcli exec", "extcli listen", "extcli socket repl", "extcli logs -f", "extcli open",
     "extcli stop", "extcli status", 'eval "$(extcli status', "extcli extension init /etc/", "extcli completion",
-    "extcli simulate", "extcli conform", "extcli doctor",
+    "extcli simulate", "extcli conform", "extcli doctor", "extcli demo",
 )  # fmt: skip
 """Command lines that start services, never end, write outside their folder, or measure real time."""
-_HAS_COMMANDS = re.compile(r"^(Commands|The emulator):", re.MULTILINE)
-_COMMAND = re.compile(r"^  ([a-z][a-z-]*)  +\S")
 QUICK_SHARE = 0.12
 _SQLITE = b"SQLite format 3\0"
+_ASKED = ("kind", "endpoint", "path", "caller", "request", "status")
+"""What is compared of a request in the journal."""
 
 
 class Choice(NamedTuple):
@@ -40,6 +43,19 @@ class Choice(NamedTuple):
     text: str
     part: int
     parts: int
+
+    def lines(self) -> Iterator[str]:
+        """Yield the chosen lines."""
+        page = documented_commands()
+        examples = "".join(re.findall(r"^```shell\n(.*?)^```", page, re.MULTILINE | re.DOTALL)).splitlines()
+        commands = re.findall(r"^#+ (extcli .+)$", page, re.MULTILINE)
+        examples += [f"{command} {mistake}" for command in commands for mistake in MISTAKES]
+        lines = [*LINES, *(line for line in dict.fromkeys(examples) if not any(each in line for each in ENDLESS))]
+        chosen = random.Random(f"{self.seed} {self.part}")
+        for line in lines[self.part :: self.parts]:
+            is_run = self.text in line and not line.startswith(NOT_RUN)
+            if is_run and (self.share >= 1 or chosen.random() < self.share):
+                yield line
 
 
 class Commands:
@@ -61,19 +77,10 @@ class Commands:
                 (template / name).parent.mkdir(parents=True, exist_ok=True)
                 (template / name).write_text(content)
             (template / "hats.txt.gz").write_bytes(COMPRESSED)
-        outcomes = self._run(f"set -e\n{FILLED_BY}", self._templates)
-        for each in outcomes:
+        for each in self._run(f"set -e\n{FILLED_BY}", self._templates):
             if each.code:
                 raise Missing(f"the data of the examples could not be written: {each.errors.decode()}")
-        self._data = [self._call(host.port, b"GET", b"/_emulator/snapshot?keys=true") for host in self.pair]
-
-    def _call(self, port: int, method: bytes, path: bytes, body: bytes = b"") -> bytes:
-        wire = Wire(port)
-        length = b"Content-Length: %d\r\n" % len(body) if body else b""
-        wire.send(b"%b %b HTTP/1.1\r\nHost: localhost\r\n%b\r\n%b" % (method, path, length, body))
-        response = wire.receive()
-        wire.close()
-        return response.body
+        self._data = [_call(host, "GET", "/_emulator/snapshot?keys=true") for host in self.pair]
 
     def _run(self, script: str, folders: list[Path], **variables: str) -> list[Outcome]:
         self._seed += 1
@@ -83,104 +90,76 @@ class Commands:
         ]
         return [outcome(process) for process in processes]
 
-    def compare(self, line: str, place: str) -> list[Outcome]:
-        """Run a line from the same beginning with both, and compare everything it did."""
+    def compare(self, line: str) -> None:
+        """Run a line from the same beginning with both, and compare what it did."""
         self.clock.set(START)
         for folder, template in zip(self.folders, self._templates, strict=True):
             shutil.rmtree(folder, ignore_errors=True)
             shutil.copytree(template, folder, symlinks=True)
         for host, data in zip(self.pair, self._data, strict=True):
-            self._call(host.port, b"PUT", b"/_emulator/snapshot", data)
+            _call(host, "PUT", "/_emulator/snapshot", data)
+        marks = [_journal(host, "limit=1")["mark"] for host in self.pair]
+        # A line that hands text to another program has the format that this one reads.
+        variables = {} if any(each in line for each in ("|", "$(", ">")) else {"EXTCLI_OUTPUT": "json"}
         first = next((script for text, script in BEFORE.items() if text in line), "")
-        line = line.replace("http://127.0.0.1:8282", "$EXTCLI_URL")
-        old, new = outcomes = self._run(f"{first} >/dev/null\n{line}" if first else line, self.folders)
+        shown = line.replace("http://127.0.0.1:8282", "$EXTCLI_URL")
+        script = f"{first} >/dev/null\n{shown}" if first else shown
+        old, new = self._run(script, self.folders, **variables)
+        requests = [_requests(host, mark) for host, mark in zip(self.pair, marks, strict=True)]
         places = [
             ((str(folder), "<folder>"), (str(program.folder), "<bin>"))
             for folder, program in zip(self.folders, self.programs, strict=True)
         ]
         comparison = Comparison(*self.pair, *places)
         found = [f"exit code: {old.code} -> {new.code}"] if old.code != new.code else []
-        found += comparison.bodies(old.output, new.output, "stdout")
-        found += comparison.bodies(old.errors, new.errors, "stderr")
+        if _is_json(old.output):
+            found += comparison.bodies(old.output, new.output, "stdout")
         found += self._files(comparison)
-        snapshots = [self._call(host.port, b"GET", b"/_emulator/snapshot") for host in self.pair]
-        found += comparison.bodies(*snapshots, "snapshot")
+        found += comparison.bodies(*requests, "requests", is_sorted=False)
+        found += comparison.bodies(*(_call(host, "GET", "/_emulator/snapshot") for host in self.pair), "snapshot")
         self.report.counts["command lines"] += 1
-        self.report.step(f"{old.code} {line}\n{old.output.decode()}{old.errors.decode()}")
         if found:
             again = f"make twin ARGS='--only commands --match \"{line[:60]}\"'"
-            self.report.found("commands", place, found, [line], again)
-        return outcomes
+            self.report.found("commands", _place(line), found, [line], again)
 
     def _files(self, comparison: Comparison) -> Iterator[str]:
         olds, news = (dict(_listed(folder)) for folder in self.folders)
-        for name in sorted(olds.keys() | news.keys()):
-            if name not in news:
-                yield f"file {name}: written -> absent"
-                continue
-            if name not in olds:
-                yield f"file {name}: absent -> written"
-                continue
+        for name in sorted(olds.keys() ^ news.keys()):
+            yield f"file {name}: {'written -> absent' if name in olds else 'absent -> written'}"
+        for name in sorted(olds.keys() & news.keys()):
             (old_mode, old), (new_mode, new) = olds[name], news[name]
             if old_mode != new_mode:
                 yield f"file {name}: mode {old_mode} -> {new_mode}"
             if old != new and not old.startswith(_SQLITE):  # the commands show what is in these
                 yield from comparison.bodies(old, new, f"file {name}")
 
-    def helps(self, command: str, chosen: Callable[[str], bool]) -> Iterator[tuple[str, str]]:
-        """Compare the help of a command and those below it, of `extcli` the chosen ones; yields each with its help."""
-        old, new = self._run(f"{command} --help", self._templates)
-        found = Comparison().bodies(old.output + old.errors, new.output + new.errors, "stdout")
-        if found:
-            line = f"{command} --help"
-            again = f"make twin ARGS='--only commands --match \"{line}\"'"
-            self.report.found("commands", line, found, [line], again)
-        self.report.counts["pages of help"] += 1
-        text = old.output.decode()
-        yield command, text
-        if _HAS_COMMANDS.search(text):
-            for line in text.partition("\nOptions")[0].splitlines():
-                if (name := _COMMAND.match(line)) and (command != "extcli" or chosen(name[1])):
-                    yield from self.helps(f"{command} {name[1]}", chosen)
 
-    def all(self, choice: Choice) -> None:
-        """Compare the chosen lines."""
-        chosen = random.Random(f"{choice.seed} {choice.part}")
-        turns = itertools.count()
-
-        def is_chosen(command: str) -> bool:
-            if choice.text:
-                return command in choice.text.split()
-            return next(turns) % choice.parts == choice.part and chosen.random() < 2 * choice.share
-
-        helps = dict(self.helps("extcli", is_chosen))
-        examples = dict.fromkeys(line for text in helps.values() for line in _examples(text))
-        lines = [
-            each
-            for each in (*examples, *LINES[choice.part :: choice.parts])
-            if not each.startswith(NOT_RUN) and not any(e in each for e in ENDLESS)
-        ]
-        for command in helps:
-            if " " in command and not command.startswith(NOT_RUN):
-                lines += [
-                    f"{command} --nonsense",
-                    f"{command} -o json x y z </dev/null",
-                    f"{command} -o jsonl --url http://127.0.0.1:9",
-                ]
-        for line in lines:
-            if choice.text in line and (choice.share >= 1 or chosen.random() < choice.share):
-                self.compare(line, _place(line))
+def _call(host: Host, method: str, path: str, body: bytes = b"") -> bytes:
+    wire = Wire(host.port)
+    length = f"Content-Length: {len(body)}\r\n" if body else ""
+    wire.send(f"{method} {path} HTTP/1.1\r\nHost: localhost\r\n{length}\r\n".encode() + body)
+    response = wire.receive()
+    wire.close()
+    return response.body
 
 
-def _examples(text: str) -> Iterator[str]:
-    """Yield the examples in a help, one command line each."""
-    _, _, below = text.partition("\n  Example")
-    for line in re.sub(r"^s?:", "", below).splitlines():
-        if not line.strip() and below:
-            if line is not below.splitlines()[0]:
-                return
-            continue
-        yield line.strip()
+def _journal(host: Host, query: str) -> Any:
+    return json.loads(_call(host, "GET", f"/_emulator/journal?{query}"))
+
+
+def _requests(host: Host, since: int) -> bytes:
+    """Return what a line has asked the service, one request on each line: several at once come in any order."""
+    entries = _journal(host, f"order=oldest&limit=1000&since={since}")["entries"]
+    asked = [{name: each.get(name) for name in _ASKED} for each in entries if each["kind"] in ("request", "frame")]
+    return "\n".join(json.dumps(each, ensure_ascii=False) for each in asked).encode("utf-8", "backslashreplace")
+
+
+def _is_json(output: bytes) -> bool:
+    """Return whether each line is JSON, and there is one."""
+    try:
+        return bool([json.loads(line) for line in output.splitlines()])
+    except ValueError:
+        return False
 
 
 def _place(line: str) -> str:
@@ -200,17 +179,17 @@ def _listed(folder: Path) -> Iterator[tuple[str, tuple[str, bytes]]]:
 def run(versions: tuple[Version, Version], folder: Path, choice: Choice, report: Report) -> None:
     """Compare command lines with a sandbox in memory."""
     clock = Clock(folder)
-    setup = Setup("memory", False)
-    programs = [
+    old, new = (
         Program(version, clock, folder / side / "bin") for version, side in zip(versions, ("old", "new"), strict=True)
-    ]
+    )
     try:
-        with running(versions, setup, clock, folder) as pair:
-            for program in programs:
+        with running(versions, Setup("memory", False), clock, folder) as pair:
+            for program in (old, new):
                 program.wait()
-            commands = Commands((programs[0], programs[1]), pair, clock, folder, report)
+            commands = Commands((old, new), pair, clock, folder, report)
             commands.fill()
-            commands.all(choice)
+            for line in choice.lines():
+                commands.compare(line)
     finally:
-        for program in programs:
+        for program in (old, new):
             program.close()

@@ -15,41 +15,27 @@ from twin.wire import Response
 
 VOLATILE = [
     (re.compile(r'("duration_ms" ?: ?)[0-9.e-]+'), r"\g<1>0"),  # real time
-    (re.compile(r"\([0-9.]+s(?:, [0-9,]+ per second)?\)"), "(<s>)"),  # the same, of a bulk command
     (re.compile(r"(?<![\w.-])[0-9]+(?:\.[0-9]+)? ?(?:ms|µs)\b(?![^<]*</code>)"), "<ms>"),  # the same, for readers
-    (
-        re.compile(
-            r"^(# \w+ )?(process_|python_|\w+_duration_seconds|\w+_lag_seconds|emulator_tasks).*\n", re.MULTILINE
-        ),
-        "",
-    ),  # process
+    # Of the process.
+    (re.compile(r"^(# \w+ )?(process_|python_|\w+_duration_seconds|\w+_lag_seconds|emulator_tasks).*\n", re.M), ""),
     (re.compile(r'("frames" ?: ?)[0-9]+'), r"\g<1>0"),  # of a socket: updates of polls are at most one a second
     (re.compile(r'("entry":\{"id":"[^"]*","kind":"[^"]*","at":)[0-9]+'), r"\g<1>0"),  # as below
-    (
-        re.compile(r'"at":[0-9]+,"system_at":[0-9]+'),
-        '"at":0',
-    ),  # of the journal, which may be written after the response
-    (
-        re.compile(r'("endpoint":"[^"]*","at":)[0-9]+'),
-        r"\g<1>0",
-    ),  # of an example of parity, which may be counted so, too
-    (
-        re.compile(r'"size":[0-9]+(?=,"is_cut":true)'),
-        '"size":0',
-    ),  # of a page in the journal, which keeps only a part of it
+    # Of the journal, which may be written after the response; and of an example of parity, which may be counted so.
+    (re.compile(r'"at":[0-9]+,"system_at":[0-9]+'), '"at":0'),
+    (re.compile(r'("endpoint":"[^"]*","at":)[0-9]+'), r"\g<1>0"),
+    (re.compile(r'"size":[0-9]+(?=,"is_cut":true)'), '"size":0'),  # of a page in the journal, which keeps a part of it
     (re.compile(r"(?<=expire-)[0-9a-f]{16}"), "<hex16>"),  # of a PIN, in the dashboard
     # Of PINs that expire next, also in the journal, where the body is a text: several at one instant are in any order.
     (re.compile(r'(\\?"kind\\?":\\?"pin\\?",\\?"id\\?":\\?")[0-9a-f]{16}(?=\\?",\\?"at\\?":)'), r"\1<pin>"),
     (re.compile(r'(data-head="(?:Age|Idle|Last used)">)[^<]*'), r"\1<age>"),  # of a namespace
     # Of a namespace: housekeeping deletes expired records when it has the time.
     (re.compile(r'(data-head="Records" class="number">)[0-9]+'), r"\1<count>"),
-    (re.compile(r'("records":)[0-9]+(?=,"age")'), r"\g<1>0"),
-    (re.compile(r"Used last: .*"), "Used last: <namespaces>"),  # by real time
-    # Of an entry, as commands print it: also counts what they ask the service before.
-    (re.compile(r'(\(number |^\{"number": |\{"entries": \[\{"number": |\}, \{"number": )[0-9]+'), r"\g<1>0"),
-    (re.compile(r'("mark": )[0-9]+'), r"\g<1>0"),  # of the journal, as commands print it; the same
+    (re.compile(r'(\\?"records\\?":)[0-9]+(?=,\\?"age\\?")'), r"\g<1>0"),
+    # Of entries of the journal, as commands print them: they count what the commands ask the service before, too.
+    (re.compile(r'("(?:number|mark)": )[0-9]+'), r"\g<1>0"),
     (re.compile(r"\?v=[0-9a-f]+"), "?v=<hash>"),  # of the content of a file of the dashboard
-    (re.compile(r'("(?:seconds|slowest|lag_ms|uptime_ms|idle_ms|age_ms|age|idle)" ?: ?)[0-9.e-]+'), r"\g<1>0"),
+    (re.compile(r"shown=[0-9a-f.]+"), "shown=<hash>"),  # of parts of a page, with ids and addresses that differ
+    (re.compile(r'(\\?"(?:seconds|slowest|lag_ms|uptime_ms|idle_ms|age_ms|age|idle)\\?" ?: ?)[0-9.e-]+'), r"\g<1>0"),
 ]
 """What differs between two runs of one version, and what stands in its place: in JSON, what leaves it JSON."""
 _SUBSCRIPTIONS = re.compile(r'(?<="subscriptions":\[)[^\]]+')

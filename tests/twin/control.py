@@ -48,12 +48,7 @@ class Control:
             (2, lambda now: self._get(f"/_emulator/explain?rule={self._one('A1', 'S2', 'P4', 'Z9', '', 'a1', 'X5')}")),
             (4, lambda now: self._contents()),
             (4, lambda now: self._get(f"/_emulator/journal?{'&'.join(self.random.sample(JOURNAL, 2))}")),
-            (
-                3,
-                lambda now: self._get(
-                    f"/_emulator/journal/entry?id={self._one('latest', '@@request@@', 'x')}{self._as()}"
-                ),
-            ),
+            (3, lambda now: self._entry()),
             (2, lambda now: self._get("/_emulator/journal/stream?timeout=0&since=0")),
             (2, lambda now: self._get(f"/_emulator/wait?timeout=0&for={self._one(*WAITS)}&client_id={self._name}")),
             (3, lambda now: self._get("/_emulator/snapshot" + self._one("", "?keys=true"))),
@@ -109,8 +104,9 @@ class Control:
         chosen = [f"{name}={self._one(*among)}" for name, among in filters.items() if self.random.random() < 0.25]
         return "?" + "&".join(chosen) if chosen else ""
 
-    def _as(self) -> str:
-        return str(self._one("", "", "&as=curl", "&as=extcli", "&as=python", "&as=x"))
+    def _entry(self) -> Call:
+        form = self._one("", "", "&as=curl", "&as=extcli", "&as=python", "&as=x")
+        return self._get(f"/_emulator/journal/entry?id={self._one('latest', '@@request@@', 'x')}{form}")
 
     def _load(self, now: int) -> Call:
         body = self._one(*self.snapshots[-3:]) if self.snapshots and self.random.random() < 0.8 else FOREIGN
@@ -135,38 +131,17 @@ class Control:
     def _move(self, now: int) -> Call:
         ms = self._one(*MOVES) + self._one(0, 0, -1, 1)
         # Never back: what a write under an earlier clock does to lifetimes is an intended difference.
-        kinds: list[dict[str, Any]] = [
-            *(
-                {"advance": ms},
-                {"advance": ms},
-                {"advance": ms},
-                {"freeze": True},
-                {"freeze": False},
-            ),
-            *({"set": "x"}, {"advance": -5}, {"set": 10**15}),
-        ]
-        return self._post("/_emulator/clock", self._one(*kinds))
+        moves: list[dict[str, Any]] = [{"advance": ms}] * 3
+        moves += [{"freeze": True}, {"freeze": False}, {"set": "x"}, {"advance": -5}, {"set": 10**15}]
+        return self._post("/_emulator/clock", self._one(*moves))
 
     def _fault(self) -> Call:
         effects: list[dict[str, Any]] = [
-            *(
-                {"status": 503},
-                {"status": 429, "retry_after": 3},
-                {"effect": "drop"},
-                {"effect": "truncate", "bytes": 5},
-            ),
-            *({"effect": "reset"}, {"status": 42}, {"effect": "nothing"}, {"effect": "delay", "delay": 1}),
-        ]
-        limits = [
-            {},
-            {"times": 1},
-            {"times": 2},
-            {"role": "viewer"},
-            {"user": "5"},
-            {"share": 1.0},
-            {"share": 7},
-            {"after": 1},
-        ]
+            {"status": 503}, {"status": 429, "retry_after": 3}, {"status": 42}, {"effect": "drop"}, {"effect": "reset"},
+            {"effect": "truncate", "bytes": 5}, {"effect": "nothing"}, {"effect": "delay", "delay": 1},
+        ]  # fmt: skip
+        limits: list[dict[str, Any]] = [{}, {"times": 1}, {"times": 2}, {"role": "viewer"}, {"user": "5"}]
+        limits += [{"share": 1.0}, {"share": 7}, {"after": 1}]
         match = self._one(
             "GET /v1/e/vote", "POST /v1/e/vote", "* /v1/e/rank*", "nothing", "SOCKET connect", "BROADCAST *"
         )

@@ -247,7 +247,6 @@ class Conversation:
                 socket.end("no reply in time")
             olds, news = talk.replies()
             index = self.talks.index(talk)
-            self.report.step(f"{self.steps[-1]}\n{index} -> {olds}")
             if found := self._texts(olds, news, f"reply of connection {index}"):
                 self._differs = not self._compared(self._page_event if talk.is_page else place, found) or self._differs
                 # After another text of a refusal, both connections are in the same state.

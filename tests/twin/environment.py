@@ -14,7 +14,7 @@ from pathlib import Path
 from filelock import FileLock
 
 ROOT = Path(__file__).parents[2]
-REFERENCE = "824e090c435cf5af9e0546bc75a15cb3733fa4d7"
+REFERENCE = "7809787233197b36541420a756ae8d47776bd128"
 """The commit that the working tree is compared with: the last one before the present work. Written here only."""
 
 
@@ -57,6 +57,12 @@ def reference() -> Version:
     return Version("reference", folder / "bin" / "python")
 
 
+def documented_commands() -> str:
+    """Return the page about all commands, as of the fixed commit."""
+    _require_commit()
+    return _run("git", "show", f"{REFERENCE}:docs/cli.md")
+
+
 def _build(folder: Path, constraints: str) -> None:
     _require_commit()
     sys.stderr.write(f"building {REFERENCE[:12]} into {folder} (about a minute)\n")
@@ -76,11 +82,7 @@ _PIP = ("-m", "pip", "--quiet", "--disable-pip-version-check")
 def _require_commit() -> None:
     known = subprocess.run(["git", "cat-file", "-e", f"{REFERENCE}^{{commit}}"], cwd=ROOT, capture_output=True)
     if known.returncode:
-        shallow = subprocess.run(
-            ["git", "rev-parse", "--is-shallow-repository"], cwd=ROOT, capture_output=True, text=True
-        )
-        hint = "run `git fetch --unshallow`" if shallow.stdout.strip() == "true" else "run `git fetch`"
-        raise Missing(f"the commit {REFERENCE[:12]}, with which `make twin` compares, is not in this clone: {hint}")
+        raise Missing(f"the commit {REFERENCE[:12]} is not in this clone: run `git fetch`, with --unshallow if needed")
 
 
 def _wheel(scratch: Path) -> Path:

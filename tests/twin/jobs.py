@@ -31,7 +31,6 @@ class Job(NamedTuple):
     episodes: range = range(0)
     talks: range = range(0)
     lines: commands.Choice | None = None
-    verbose: bool = False
 
     @property
     def title(self) -> str:
@@ -45,7 +44,7 @@ class Job(NamedTuple):
     def run(self) -> Report:
         """Compare, and return what was found."""
         began = time.monotonic()
-        report = Report(changes.read(), verbose=self.verbose)
+        report = Report(changes.read())
         with tempfile.TemporaryDirectory(prefix="twin-") as name:
             folder = Path(name)
             if self.lines:

@@ -1,4 +1,4 @@
-"""Command lines beyond the examples: mistakes, other formats, seeds, snapshots, and files of many lines."""
+"""Command lines beyond the examples: mistakes, seeds, snapshots, and files of many lines."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ MORE_FILES = {
 }
 _TEXT = """
 extcli
-extcli --version
 extcli nonsense
 extcli votes list
 extcli vote cast lunch --value 999
@@ -28,54 +27,41 @@ extcli vote cast lunch
 extcli vote cast lunch --value 1 --as moderator
 extcli vote cast lunch --value 1 --as viewer:U7 -v
 extcli vote cast lunch --value 1 --dry-run
-extcli vote cast lunch --value 1 --dry-run=curl
 extcli vote cast lunch --from many.csv
 extcli vote cast lunch --from many.csv --keep-going
-extcli vote cast lunch --from good.csv -o json
+extcli vote cast lunch --from good.csv
 extcli vote cast lunch --from good.csv --dry-run
 extcli vote cast lunch --from missing.csv
-extcli vote get lunch -o table
-extcli vote get lunch -o json
 extcli vote get lunch -o jsonl
 extcli vote get lunch --query stats.count
 extcli vote get lunch --query 'stats['
 extcli vote get lunch -p missing
-extcli vote logs lunch -o table
-extcli vote list -o table
-extcli vote list -o json
+extcli vote logs lunch
 extcli vote rm lunch --as viewer
 extcli vote rm lunch && extcli vote get lunch
 extcli vote define lunch --options A
 extcli vote define lunch --prompt X --options A,B --ends-in 5x
 extcli vote close lunch && extcli vote cast lunch --value 1
 extcli rank submit colour --from answers.jsonl
-extcli rank get colour -o table
-extcli accumulate add ratings '{' ; extcli accumulate get ratings -o table
+extcli accumulate add ratings '{' ; extcli accumulate get ratings
 extcli codes upload --set Hat=bad-codes.txt --yes
-extcli codes upload --set Hat=codes.json --yes && extcli codes list -o table && extcli codes redeem 0
-extcli codes rm --yes -o json
-extcli state get channel -o table
+extcli codes upload --set Hat=codes.json --yes && extcli codes list && extcli codes redeem 0
+extcli codes rm --yes
 extcli state patch channel round=5 team=null && extcli state get channel
 extcli state set channel '[1]'
 extcli json-store get missing
-extcli trivia list -o table
-extcli bits list -o table
-extcli user list -o json
-extcli token sandbox --role viewer -o json
 extcli token mint --role backend
 extcli token explain abc
 extcli token sandbox --role viewer | extcli token explain -
-extcli pin request -o json
 extcli pin validate AAAAAA
 extcli pin status
-extcli pin request -o plain | extcli pin login && extcli token refresh -o json
+extcli pin request -o plain | extcli pin login && extcli token refresh
 extcli seed check broken.toml
 extcli seed check wrong.toml
 extcli seed check small.toml
 extcli seed apply small.toml && extcli vote list
-extcli seed apply wrong.toml -o json
-extcli seed apply seed.toml -o json
-extcli seed example
+extcli seed apply wrong.toml
+extcli seed apply seed.toml
 extcli snapshot save one.json && extcli vote cast lunch --value 1 --as viewer:U55 && extcli snapshot save two.json && \
 extcli snapshot diff one.json two.json
 extcli snapshot save - | wc -c
@@ -83,31 +69,20 @@ extcli snapshot save one.json --with-keys && extcli reset && extcli snapshot loa
 extcli snapshot load broken.json
 extcli snapshot load missing.json
 extcli snapshot diff before.json broken.json
-extcli clock now
-extcli clock advance 8d && extcli vote list -o table
-extcli clock set 2031-01-01T00:00:00Z && extcli clock now -o json && extcli clock next
-extcli clock freeze -o json
+extcli clock advance 8d && extcli vote list
+extcli clock set 2031-01-01T00:00:00Z && extcli clock now && extcli clock next
 extcli clock advance -5
-extcli contents -o table
-extcli contents polls -o json
-extcli contents stores -o table
 extcli fault add --match 'GET /v1/e/vote' --status 503 && extcli vote get lunch
 extcli fault add --match x
-extcli fault load faults.toml && extcli fault list -o table
-extcli ns new red && extcli ns list -o table && extcli --url $EXTCLI_URL/_ns/red vote list
+extcli fault load faults.toml && extcli fault list
+extcli ns new red && extcli ns list && extcli --url $EXTCLI_URL/_ns/red vote list
 extcli ns rm nothing
 extcli reset --undo
 extcli reset --keep 1m && extcli vote list && extcli reset --undo && extcli vote list
 extcli vote get nothing --as viewer -q ; extcli explain
-extcli vote rm lunch --as viewer ; extcli explain -o json
-extcli explain A1
+extcli vote rm lunch --as viewer ; extcli explain
 extcli explain Z9
-extcli logs -o table
-extcli logs -o json
 extcli logs show latest
-extcli vote get lunch && extcli logs show latest --as curl
-extcli policies
-extcli policies -o json
 extcli expect votes lunch --count 1 --timeout 1s
 extcli expect votes lunch --count 9 --timeout 1s
 extcli expect store channel --path round --equals 4 --timeout 1s
@@ -119,47 +94,31 @@ extcli api GET /v1/e/polls -v
 extcli api POST /v1/e/vote --data '{"value": 3}'
 extcli api GET nothing
 extcli api TRACE /v1/e/polls
-extcli connect
-extcli connect node
-extcli connect env
-extcli socket list -o table
 extcli socket send get state --data '{"state_id": "channel"}'
 extcli socket send get state --data '{'
-extcli socket send frobnicate -o json
+extcli socket send frobnicate
 extcli broadcast send round '{"number": 2}'
 extcli broadcast send round '{'
 extcli datastream send '{"click": 1}'
-extcli profile list -o table
 extcli profile add dev2 --url http://x.example ; extcli profile list ; extcli profile rm dev2
 EXTCLI_CONFIG=bad-profiles.toml extcli vote list
 EXTCLI_URL=nonsense extcli vote list
 EXTCLI_TIMEOUT=x extcli vote list
 EXTCLI_OUTPUT=yaml extcli vote list
-extcli config show -o table
-extcli config show -o json
 extcli config set timeout 5x
 extcli extension init --client-id new --extensions new.toml ; ls -l new* | cut -c1-10
-extcli extension list -o table
 extcli extension rotate --client-id my-extension && extcli extension retire --client-id my-extension
 extcli extension init --client-id my-extension
-extcli help exit-codes
-extcli help
-extcli help seeds
-extcli help nonsense
 extcli data verify missing.db
 extcli data verify seed.toml
-extcli status
-extcli stop nothing
-extcli rig --help
-extcli vote list --url http://127.0.0.1:9
-extcli vote list --url http://127.0.0.1:9 -o json
 extcli vote list --token-file missing
 extcli vote list --channel ''
-extcli vote list --channel $'a\\tb' -o table
+extcli vote list --channel $'a\\tb'
 extcli vote cast $'\\xff' --value 1
 extcli vote list >&-
 extcli vote list | true
 extcli vote list <&- 2>&-
-_EXTCLI_COMPLETE=complete_bash _EXTCLI_LINE='extcli vo' extcli
 """
+MISTAKES = ("--nonsense", "x y z </dev/null", "-o jsonl --url http://127.0.0.1:9")
+"""What is added to each command."""
 LINES = [line for line in _TEXT.splitlines() if line]

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from twin.changes import Changes
@@ -28,31 +26,20 @@ class Finding(NamedTuple):
 class Report:
     """The result of a job, or of several."""
 
-    def __init__(self, changes: Changes, *, verbose: bool = False) -> None:
+    def __init__(self, changes: Changes) -> None:
         self.changes = changes
         self.counts: Counter[str] = Counter()
         """What was compared, by the words that the report prints."""
-        self.listed: Counter[Difference] = Counter()
         self.seconds = self.processor_seconds = 0.0
         self._findings: list[Finding] = []
         self._known: set[Difference] = set()
         self._printed = 0
-        self._verbose = verbose
-
-    def step(self, text: str) -> None:
-        """Print a step, if the reader wants to see each."""
-        if self._verbose:
-            _say(text)
 
     def found(self, part: str, where: str, what: Sequence[str], steps: Sequence[str], again: str) -> bool:
         """Record the differences at one place, and return whether entries excuse all of them."""
         differences = [Difference(where, each) for each in what]
         unlisted = [each for each in differences if not self.changes.excuse(each)]
         self.counts["listed differences"] += len(what) - len(unlisted)
-        for each in differences:
-            if each not in unlisted:
-                self.listed[each] += 1
-                self.step(f"listed: {each}")
         if not unlisted:
             return True
         self.counts["unlisted differences"] += len(unlisted)
@@ -63,7 +50,6 @@ class Report:
         """Add the report of a job, and print the differences that are new in it."""
         self.counts.update(other.counts)
         self.changes.used.update(other.changes.used)
-        self.listed.update(other.listed)
         for finding in other._findings:
             self._print(finding)
         _say(f"{title}: {other.seconds:.0f} s")
@@ -82,11 +68,6 @@ class Report:
         for text in finding.steps:
             _say(f"    {text}")
         _say(f"    again: {finding.again}")
-
-    def write_listed(self, path: Path) -> None:
-        """Write what entries excused: how often, where and what, in order, so that one can narrow the entries."""
-        lines = (f"{json.dumps([count, *each], ensure_ascii=False)}\n" for each, count in sorted(self.listed.items()))
-        path.write_text("".join(lines), "utf-8")
 
     def finish(self, *, whole: bool) -> int:
         """Print the counts, and return the exit code."""

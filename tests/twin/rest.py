@@ -120,7 +120,6 @@ class Episode:
     def _send(self, call: Call, wires: list[Wire]) -> bool:
         """Send a call to both, and return whether the episode may go on."""
         self.steps.append(f"{call.place} ({call.note}) at {self.clock.now}")
-        self.report.step(f"{self.steps[-1]} {call.parts!r:.400}")
         for wire, captured in zip(wires, self.captured, strict=True):
             wire.send(call.filled(captured))
         goes_on = True

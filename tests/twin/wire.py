@@ -57,11 +57,6 @@ class Wire:
             self.close()
             return Response("no response in time", [], b"", True)
 
-    def end(self) -> None:
-        """Say that nothing more will be sent."""
-        if self._socket is not None:
-            self._socket.shutdown(socket.SHUT_WR)
-
     def close(self) -> None:
         if self._socket is not None:
             self._socket.close()

@@ -1,4 +1,4 @@
-"""CORS: open on the service API, closed on everything else (ruling W5)."""
+"""CORS: open on the service API, closed on everything else (rulings W3, W5)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ def cors(answer: httpx.Response) -> dict[str, str]:
 @pytest.mark.parametrize(
     "path", ["vote", "//vote", "authtoken", "config/channel", "no/such/path", "accumulate?id=a&b#c"]
 )
-@pytest.mark.ruling("W5")
 def test_a_preflight_succeeds_for_every_path(stranger: Client, path: str):
     answer = stranger.options(
         f"/v1/e/{path}",
@@ -38,7 +37,6 @@ def test_a_preflight_succeeds_for_every_path(stranger: Client, path: str):
     assert OPEN | {"access-control-max-age": "7200"} == cors(answer)
 
 
-@pytest.mark.ruling("W5")
 def test_any_origin_may_read_errors_raised_before_an_endpoint(live: LiveServer, stranger: Client, viewer):
     answers = [
         stranger.get("/v1/e/vote"),
@@ -55,7 +53,6 @@ def test_any_origin_may_read_errors_raised_before_an_endpoint(live: LiveServer, 
     assert [OPEN] * len(answers) == [cors(answer) for answer in answers]
 
 
-@pytest.mark.ruling("W5")
 def test_any_origin_may_read_a_streamed_response(admin: Client):
     assert [OPEN, OPEN] == [cors(admin.get(path)) for path in ("vote_logs", "accumulate")]
 
@@ -74,7 +71,6 @@ def test_any_origin_may_read_a_streamed_response(admin: Client):
     ],
 )
 @pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS"])
-@pytest.mark.ruling("W5")
 def test_no_origin_may_read_anything_outside_the_api(stranger: Client, path: str, method: str):
     answer = stranger.request(method, path, headers={"Origin": PAGE, "Access-Control-Request-Method": "POST"})
 
@@ -84,9 +80,58 @@ def test_no_origin_may_read_anything_outside_the_api(stranger: Client, path: str
 @pytest.mark.parametrize(
     "path", ["/_emulator/clock", "/_emulator/reset", "/_emulator/live", "/schema/openapi.json", "/"]
 )
-@pytest.mark.ruling("W3")
 def test_a_preflight_outside_the_api_gets_405_with_a_body(stranger: Client, path: str):
     answer = stranger.options(path, headers={"Origin": PAGE, "Access-Control-Request-Method": "POST"})
 
     assert (405, "application/json") == (answer.status_code, answer.headers["content-type"])
     assert "Method Not Allowed" == answer.json()["reason"]
+
+
+SCRIPTS = ["/_emulator/sdk.js", "/_emulator/platform-helper.js"]
+PRIVATE = "Access-Control-Request-Private-Network"
+
+
+@pytest.mark.parametrize(
+    "path", ["/v1/e/vote", "/_ns/other/v1/e/vote", "/_ns/unopened/v1/e/vote", *SCRIPTS, f"/_ns/unopened{SCRIPTS[0]}"]
+)
+def test_pages_of_public_sites_may_call_the_private_network(stranger: Client, path: str):
+    asked = {"Origin": PAGE, "Access-Control-Request-Method": "GET"}
+
+    plain, private = (stranger.options(path, headers={**asked, **more}) for more in ({}, {PRIVATE: "true"}))
+
+    assert [200, 200] == [plain.status_code, private.status_code]
+    assert OPEN | {"access-control-max-age": "7200"} == cors(plain)
+    assert cors(plain) | {"access-control-allow-private-network": "true"} == cors(private)
+
+
+@pytest.mark.parametrize("path", ["/_emulator/clock", "/_emulator/ready", "/_ns", "/", "/_emulator/ui/static/rig.js"])
+def test_no_page_of_another_site_may_call_the_control_api_in_the_private_network(stranger: Client, path: str):
+    answer = stranger.options(path, headers={"Origin": PAGE, "Access-Control-Request-Method": "GET", PRIVATE: "true"})
+
+    assert (405, {}) == (answer.status_code, cors(answer))
+
+
+@pytest.mark.parametrize("value", ["false", "", "1"])
+def test_the_private_network_is_allowed_to_those_who_ask(stranger: Client, value: str):
+    answer = stranger.options("/v1/e/vote", headers={"Origin": PAGE, PRIVATE: value})
+
+    assert "access-control-allow-private-network" not in answer.headers
+
+
+def test_isolated_pages_may_load_scripts_and_responses(stranger: Client, viewer, admin: Client):
+    answers = [
+        *(stranger.get(path) for path in SCRIPTS),
+        stranger.get("/v1/e/nothing"),
+        stranger.get("/v1/e/vote"),
+        stranger.options("/v1/e/vote"),
+        viewer().get("vote"),
+        viewer().get("user_info"),
+        admin.get("vote_logs"),
+    ]
+
+    assert {"cross-origin"} == {answer.headers.get("cross-origin-resource-policy") for answer in answers}
+
+
+@pytest.mark.parametrize("path", ["/_emulator/clock", "/_emulator/", "/schema", "/_emulator/ready"])
+def test_isolated_pages_may_load_nothing_else(stranger: Client, path: str):
+    assert "cross-origin" != stranger.get(path).headers.get("cross-origin-resource-policy")

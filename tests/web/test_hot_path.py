@@ -20,13 +20,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from litestar.types import Receive, Scope, Send
 
-from emulator.clock import Clock
+from emulator.core.clock import Clock
 from emulator.http import hot_path
-from emulator.http.front import HOT, Responder
-from emulator.http.middleware import Middleware
+from emulator.http.hot_path import HOT, Responder
 from emulator.http.request import Request as OneRequest
 from emulator.http.response import Reply
 from support.examples import examples
+from support.middleware import Middleware
 from support.service import CLIENT_ID, SECRET, Client, LiveServer, live_server
 
 pytestmark = pytest.mark.slow

@@ -8,9 +8,9 @@ from threading import Thread
 
 import pytest
 
-from emulator.config.settings import Settings
+from emulator.core.config.settings import Settings
 from emulator.http import http_protocol
-from emulator.http.front import HOT
+from emulator.http.hot_path import HOT
 from support.service import LiveServer, live_server
 
 REQUEST = b"GET /_emulator/live HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -40,7 +40,7 @@ def test_pipelined_requests_are_not_read_far_ahead(monkeypatch):
             super().on_headers_complete()
             longest = max(longest, len(self.pipeline))
 
-    monkeypatch.setattr("emulator.process.http_server.Protocol", Observed)
+    monkeypatch.setattr("emulator.process.http_server.HttpProtocol", Observed)
     with live_server() as live, live.connect() as connection:
         sending = Thread(target=connection.sendall, args=(REQUEST * 10_000,))
         sending.start()
@@ -56,7 +56,7 @@ BROKEN = [
     b"GARBAGE\r\n\r\n",
     b"GET /v1/e/vote HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
     b"POST /v1/e/viewer_state HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
-    b"GET /v1/e/vote HTTP/1.1\r\nHost: a\r\nX: " + b"y" * 70_000,
+    b"GET /v1/e/vote HTTP/1.1\r\nHost: a\r\nX: " + b"y" * 80_000,
 ]
 
 

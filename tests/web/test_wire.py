@@ -32,7 +32,6 @@ def exchange(live: LiveServer, request: bytes) -> tuple[int, dict[str, str], byt
 
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE"])
 @pytest.mark.parametrize("alias", ALIASES)
-@pytest.mark.ruling("W1")
 def test_an_alias_responds_like_the_specified_path(live: LiveServer, alias: str, method: str):
     live.freeze()
     admin = live.client("admin", user="9001", channel="777")
@@ -45,21 +44,18 @@ def test_an_alias_responds_like_the_specified_path(live: LiveServer, alias: str,
 
 
 @pytest.mark.parametrize("body", ['"{"', '"\\"{}\\""', '"{\\"value\\":NaN}"', '"value"', '""', '"[]"'])
-@pytest.mark.ruling("W2")
 def test_an_invalid_body_in_a_json_string_gets_400(viewer, body: str):
     assert 400 == viewer().post("vote", content=body).status_code
 
 
 @pytest.mark.parametrize("text", [b'{"key":"\xf4\x90\x80\x80"}', b'"{\\"key\\":\\"\xf4\x90\x80\x80\\"}"'])
 @pytest.mark.parametrize("path", ["rank", "viewer_state"])
-@pytest.mark.ruling("W2")
 def test_a_character_beyond_unicode_gets_400(viewer, path: str, text: bytes):
     answer = viewer().post(path, content=text)
 
     assert (400, "Malformed json body") == (answer.status_code, answer.json()["reason"])
 
 
-@pytest.mark.ruling("W2")
 def test_a_chunked_body_is_read_to_its_end(live: LiveServer, viewer):
     credential = viewer("5551").headers["Authorization"]
     head = f"POST /v1/e/vote HTTP/1.1\r\nHost: x\r\nAuthorization: {credential}\r\nConnection: close\r\n"
@@ -104,7 +100,6 @@ def test_json_values_are_stored_unchanged(viewer, text: str, stored: str):
         ("POST", "json_store", b"{}", b"{}"),
     ],
 )
-@pytest.mark.ruling("W3")
 def test_an_empty_response_is_json(admin: Client, method: str, path: str, body: bytes, expected: bytes):
     answer = admin.request(method, path, content=body)
 

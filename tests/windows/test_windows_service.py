@@ -10,8 +10,8 @@ import pytest
 
 from support.program import PROGRAM, SECRET_BASE64
 from support.service import CLIENT_ID
-from support.voters import Voters
 from windows.conftest import TIMEOUT, Windows
+from windows.voters import Voters
 
 KILLS = 20
 ENOUGH = 30
@@ -51,7 +51,7 @@ def test_a_killed_service_loses_no_acknowledged_vote(windows: Windows):
         with windows.service("--data", "sqlite:///./data.db") as service:
             voters = Voters(service, str(number))
             voters.wait_for(ENOUGH, TIMEOUT)
-            windows.terminate(int((windows.folder / "data.db-sandbox-lock").read_bytes()[1:]))
+            windows.terminate(int((windows.folder / "data.db-lock").read_bytes()[1:]))
             voters.join()
         acknowledged |= voters.acknowledged
 

@@ -1,20 +1,52 @@
-"""Reads and checks the claims of a token (ruling A2). No I/O."""
+"""Reads an `Authorization` header, and reads and checks the claims of its token (rulings A1, A2). No I/O."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from functools import lru_cache
+from hashlib import blake2b
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from emulator.auth import refusals
-from emulator.callers import EXTENSION_WRITERS, Caller, Grant, Role, opaque_id_of
+from emulator.contract.names import is_client_id
+from emulator.core.callers import EXTENSION_WRITERS, Caller, Grant, Role, opaque_id_of
 
+_MAX_HEADER_LENGTH = 8_192
 _LEAST_MILLISECONDS = 10**11
 """A time from here up is in Unix ms, below in seconds."""
+_SHOWN = 40
+"""Characters of an unknown role that a refusal shows."""
 _ROLES = {role.value: role for role in Role}
+
+
+def digest_of(header: str) -> bytes:
+    """Return 128 bits that stand for a header in the cache, in place of its some 300 characters.
+
+    BLAKE2b is a cryptographic hash function. To be taken for another caller, a client would need a header with the
+    digest of that caller's, of the 2**128 that there are; two of its own with one digest would gain it nothing.
+    """
+    text = header.encode() if header.isascii() else header.encode("utf-8", "surrogatepass")
+    return blake2b(text).digest()[:16]  # `digest_size=16` takes longer
+
+
+def split_header(header: str | None) -> tuple[str, str]:
+    """Split `<client id> <JWT>`; surrounding double quotes are removed. Raises `Unauthorized`."""
+    if not header:
+        raise refusals.no_header()
+    if len(header) > _MAX_HEADER_LENGTH:
+        raise refusals.long_header(limit=_MAX_HEADER_LENGTH)
+    parts = header.strip().strip('"').split()
+    if len(parts) != 2:
+        raise refusals.malformed_header(words=len(parts))
+    if parts[0].lower() == "bearer":
+        raise refusals.bearer()
+    if not is_client_id(parts[0]):
+        raise refusals.malformed_client_id()
+    return parts[0], parts[1]
 
 
 def caller_of(client_id: str, claims: Mapping[str, Any], grant: Grant, production: str = "") -> Caller:
@@ -30,7 +62,7 @@ def caller_of(client_id: str, claims: Mapping[str, Any], grant: Grant, productio
     channel_id = channel_id and _interned_text(channel_id)
     return Caller(
         _interned_text(client_id), role, channel_id, user_id, opaque_id, milliseconds(claims, "exp"), grant, is_derived,
-        production,
+        production, claimed=_claimed_role(claims),
     )  # fmt: skip
 
 
@@ -61,9 +93,9 @@ def usual_caller(client_id: str, payload: bytes, grant: Grant, production: str =
     except ValueError:
         return None
     channel_id, user_id, exp = claims.channel_id, claims.user_id, claims.exp
-    if not 0 < exp < _LEAST_MILLISECONDS or not payload.isascii() or b"\\u0000" in payload:
+    role = _ROLES.get(claims.role)
+    if role is None or not 0 < exp < _LEAST_MILLISECONDS or not payload.isascii() or b"\\u0000" in payload:
         return None
-    role = _ROLES.get(claims.role, Role.VIEWER)
     claimed = claims.opaque_user_id
     opaque_id = claimed or (opaque_id_of(user_id) if user_id else f"A-{role}")
     if role is Role.BROADCASTER:
@@ -115,7 +147,7 @@ def check_lifetime(claims: Mapping[str, Any]) -> bool:
         return False
     role = role_of(claims.get("role"))
     if role not in EXTENSION_WRITERS:
-        raise refusals.no_exp_of_role(role=role)
+        raise refusals.no_exp_of_role(role=role, claimed=_claimed_role(claims))
     return True
 
 
@@ -124,6 +156,16 @@ def check_client_id(claims: Mapping[str, Any], client_id: str) -> None:
     for name in ("extension_id", "app_id"):
         if (id_of(claims, name) or client_id) != client_id:
             raise refusals.other_extension(claim=name)
+
+
+def _claimed_role(claims: Mapping[str, Any]) -> str:
+    """Return in words what a token has in place of a known role; empty if its role is known."""
+    role = claims.get("role")
+    if isinstance(role, str) and role in _ROLES:
+        return ""
+    if "role" not in claims:
+        return "the token has no role, which counts as viewer"
+    return f"the token's role {json.dumps(role)[:_SHOWN]} counts as viewer"
 
 
 def role_of(value: Any) -> Role:

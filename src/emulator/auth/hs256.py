@@ -104,12 +104,8 @@ def unverified(token: str) -> dict[str, Any] | None:
     if not token.isascii():
         return None
     header, _, rest = token.encode().partition(b".")
-    return _usual_claims(header, rest.partition(b".")[0])
-
-
-def _usual_claims(header: bytes, payload: bytes) -> dict[str, Any] | None:
     try:
-        return _claims_of(_decode_segment(payload)) if _is_usual(header) else None
+        return _claims_of(_decode_segment(rest.partition(b".")[0])) if _is_usual(header) else None
     except ValueError:  # in the base64, UTF-8, JSON or types of the claims
         return None
 

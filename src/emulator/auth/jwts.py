@@ -61,7 +61,7 @@ def unverified(token: str) -> Mapping[str, Any]:
         header_and_claims = ".".join(token.split(".")[:2])
         claims: Mapping[str, Any] = jwt.decode(f"{header_and_claims}.", options=_UNVERIFIED)
     except _MALFORMED:
-        raise refusals.not_a_jwt() from None
+        raise refusals.no_shape_of_a_jwt(parts=token.count(".") + 1) from None
     return claims
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Final
 
-from emulator.clock import in_words
 from emulator.contract.names import CLIENT_ID_RULE
-from emulator.errors import UNAUTHORIZED, BadRequest, Facts, Forbidden, Unauthorized, refusal
+from emulator.core.clock import in_words
+from emulator.core.errors import UNAUTHORIZED, BadRequest, Facts, Forbidden, Unauthorized, refusal
 
 _HEADER: Final = (Unauthorized, UNAUTHORIZED, "spec: Authentication")
 _TOKEN: Final = (Unauthorized, UNAUTHORIZED, "A1")
@@ -94,9 +94,10 @@ def no_exp() -> Facts:
 
 
 @refusal(*_TOKEN, *_NO_EXP)
-def no_exp_of_role(*, role: str) -> Facts:
+def no_exp_of_role(*, role: str, claimed: str) -> Facts:
+    why = f"; {claimed}" if claimed else ""
     held, needed = f"no exp, role {role}", "exp in Unix seconds, which viewers and broadcasters need"
-    return Facts(f"token has no exp claim, which the role {role} needs", held, needed)
+    return Facts(f"token has no exp claim, which the role {role} needs{why}", held, needed)
 
 
 @refusal(*_TOKEN, "The token's exp is in milliseconds", "Divide exp by 1,000 when you sign the token.")
@@ -148,8 +149,21 @@ def key_in_header(*, names: str) -> Facts:
     return Facts(detail, f"{names} in the header", "a header with alg HS256, without keys")
 
 
-@refusal(*_TOKEN, "The token is not a JWT",
-         f"Send a JWT: {_NEW}; `extcli token inspect` shows what is wrong with a token.")  # fmt: skip
+_NOT_A_JWT: Final = (
+    "The token is not a JWT",
+    f"Send a JWT: {_NEW}; `extcli token inspect` shows what is wrong with a token.",
+)
+
+
+@refusal(*_TOKEN, *_NOT_A_JWT)
+def no_shape_of_a_jwt(*, parts: int) -> Facts:
+    """Refuse a token of the sandbox, which does not look at the signature."""
+    shape = "header.claims.signature, the first two a JSON object in base64url"
+    held = "one part" if parts == 1 else f"{parts} parts"
+    return Facts(f"{_MALFORMED}not a JWT, which is {shape}; this text has {held}", f"a text of {held}", shape)
+
+
+@refusal(*_TOKEN, *_NOT_A_JWT)
 def not_a_jwt() -> Facts:
     detail = f"{_MALFORMED}not a JWT signed with HS256"
     return Facts(detail, "text that is not a JWT with HS256", "a JWT signed with HS256")
@@ -195,7 +209,7 @@ def no_such_extension(*, client_id: str) -> Facts:
     return Facts(detail, f"client id {client_id}", "a client id in the extensions file")
 
 
-@refusal(*_RECEIPT, "The receipt is not signed by the platform", "Post a receipt as it came from the platform.")
+@refusal(*_RECEIPT, "The receipt is not signed by Twitch", "Post a receipt as it came from Twitch.")
 def unverified_receipt(*, problem: str) -> Facts:
     return Facts(f"transactionReceipt: {problem}", problem, "a receipt signed with a secret of this extension")
 

@@ -7,11 +7,12 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from emulator.clock import Clock
-from emulator.engines.records import DocumentRecord
-from emulator.engines.shapes import NEVER, Documents, Key
-from emulator.ids import signing_key
-from emulator.stored import VALUE, Stored, wrong
+from emulator.core.clock import Clock
+from emulator.core.ids import signing_key
+from emulator.core.keys import NEVER, Key
+from emulator.storage.kinds import VALUE, Stored, wrong
+from emulator.storage.records import DocumentRecord
+from emulator.storage.shapes import Documents
 
 KIND = "signing_key"
 """The kind of the document with the key."""

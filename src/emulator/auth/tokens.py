@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import hmac
 import logging
@@ -20,24 +19,26 @@ from emulator.auth.claims import (
     check_exp,
     check_lifetime,
     check_stage,
+    digest_of,
     grant_of,
     id_of,
     milliseconds,
     role_of,
+    split_header,
     usual_caller,
 )
-from emulator.auth.headers import digest_of, split_header
 from emulator.auth.signing_key import SigningKey
-from emulator.bounded_cache import BoundedCache
-from emulator.callers import NO_GRANT, Caller, Grant, Role
-from emulator.clock import Clock
-from emulator.config.extensions import Extension, Extensions
-from emulator.config.settings import Settings
-from emulator.errors import ServiceError, Unauthorized
-from emulator.hints import NO_HINTS, Hints
-from emulator.ids import token_id
-from emulator.parity.service import (
-    ANSWERS,
+from emulator.auth.wrong_keys import wrong_key_of
+from emulator.contract.parity import RULES
+from emulator.core.bounded_cache import BoundedCache
+from emulator.core.callers import NO_GRANT, Caller, Grant, Role
+from emulator.core.clock import Clock
+from emulator.core.config.extensions import Extension, Extensions
+from emulator.core.config.settings import Settings
+from emulator.core.errors import ServiceError, Unauthorized
+from emulator.core.hints import Hints
+from emulator.core.ids import token_id
+from emulator.core.parity import (
     CLAIMS,
     EXP,
     FOR_SANDBOX,
@@ -55,9 +56,9 @@ from emulator.parity.service import (
 PIN_USE, REFRESH_USE = "pin", "refresh"
 """Values of the claim `use`: a token that is invalid until its PIN is validated, and one for refreshing only."""
 HELPER = "helper"
-"""The claim of a token that the sandbox issued to a helper of its own, in place of one of the platform.
+"""The claim of a token that the sandbox issued to a helper of its own, in place of one of Twitch.
 
-The platform renews its tokens: so this one stays valid when the clock moves. Production refuses it like any token of
+Twitch renews its tokens: so this one stays valid when the clock moves. Production refuses it like any token of
 the sandbox.
 """
 _log = logging.getLogger("emulator")
@@ -92,12 +93,7 @@ class Tokens:
     """Verifies `Authorization` headers and signs tokens."""
 
     def __init__(
-        self,
-        settings: Settings,
-        extensions: Extensions,
-        clock: Clock,
-        service_key: SigningKey,
-        hints: Hints = NO_HINTS,
+        self, settings: Settings, extensions: Extensions, clock: Clock, service_key: SigningKey, hints: Hints
     ) -> None:
         self._extensions = extensions
         self._leeway = settings.leeway
@@ -172,7 +168,7 @@ class Tokens:
         caller = usual_caller(client_id, found.payload, NO_GRANT, UNVERIFIED if extension is None else "")
         if caller is None:
             return None
-        hint = self.check_registered(client_id)
+        hint = self.check_registered(client_id) or self._hints.token_placeholder(caller)
         note(caller.production)
         self._hints.count_token(client_id)
         return Credential(replace(caller, hint=hint) if hint else caller)
@@ -190,8 +186,8 @@ class Tokens:
         if claims.get(HELPER) is True and not self._environment.verifies_tokens:
             caller = replace(caller, expires_at=None)
         if production == UNDECODED:
-            hint = self._hints.hint_secret_not_decoded()
-        if hint:
+            hint = self._hints.hint_wrong_key(self._wrong_key(client_id, token))
+        if hint := hint or self._hints.token_placeholder(caller):
             caller = replace(caller, hint=hint)
         if not_before := milliseconds(claims, "nbf"):
             caller = replace(caller, not_before=not_before)
@@ -234,9 +230,9 @@ class Tokens:
 
     def issue(self, lifetime: int, **claims: str | int | None) -> str:
         """Sign a token with a lifetime in ms and these claims; claims that are `None` are left out."""
-        now = self._clock.now() // 1000
+        now = self._clock.now()
         payload: dict[str, Any] = {name: value for name, value in claims.items() if value is not None}
-        payload = {"jti": token_id(), **payload, "iat": now, "exp": now + lifetime // 1000}
+        payload = {"jti": token_id(), **payload, "iat": now // 1000, "exp": (now + lifetime) // 1000}
         if self._environment.stage:
             payload["allowed_stage"] = self._environment.stage
         return jwts.sign(payload, self._service_key.value.encode())
@@ -269,8 +265,8 @@ class Tokens:
         try:
             claims, secret = self._verified(client_id, token)
         except Unauthorized:
-            if self._hints.is_on and self._is_by_text(client_id, token):
-                self._hints.hint_secret_not_decoded()
+            if self._hints.is_on:
+                self._hints.hint_wrong_key(self._wrong_key(client_id, token))
             raise
         check_stage(claims, self._environment.refused_stage)
         if check_lifetime(claims) and client_id not in self._endless:
@@ -295,14 +291,14 @@ class Tokens:
         if secret is not None:
             claims = verified
         elif self._extensions.current:
-            return UNDECODED if self._is_by_text(client_id, token) else SIGNATURE
+            return UNDECODED if self._wrong_key(client_id, token) else SIGNATURE
         else:
             verdict = UNVERIFIED
         is_helpers = secret == "" and claims.get(HELPER) is True and self._extensions.current
         try:
             check_stage({} if is_helpers else claims, self._production.refused_stage)
         except ServiceError as error:
-            if error.status != ANSWERS["stage"]:
+            if error.status != RULES["stage"].status:
                 return CLAIMS
             return STAGE if self._extensions.current else FOR_SANDBOX
         try:
@@ -315,11 +311,10 @@ class Tokens:
             return CLAIMS
         return verdict
 
-    def _is_by_text(self, client_id: str, token: str) -> bool:
-        """Whether the base64 text of a secret signed a token: a common mistake, as secrets are handed out as base64."""
+    def _wrong_key(self, client_id: str, token: str) -> str:
+        """Return which text of a secret signed a token: a common mistake, as secrets are handed out as base64."""
         extension = self._extensions.find(client_id)
-        texts = [base64.b64encode(secret) for secret in extension.secrets] if extension else []
-        return any(jwts.signed_claims(token, key) is not None for text in texts for key in (text, text.rstrip(b"=")))
+        return wrong_key_of(token, extension.secrets) if extension else ""
 
     def _own_grant(self, client_id: str, claims: Mapping[str, Any]) -> Grant:
         """Check a token that the service signed itself: only the forms that it issues in production are accepted."""

@@ -24,6 +24,8 @@ MAX_VOTES: Final = 1_024
 MAX_STORE_BYTES: Final = 64 * 1024
 """The limit of compact JSON per store, of the bytes that a patch may copy, and of a patch for one record."""
 MAX_JSON_STORE_BYTES: Final = 2 * 1024
+MAX_ANSWER_BYTES: Final = 1_024
+"""The limit of an answer of a ranking, in UTF-8 (ruling R1)."""
 
 MAX_SETS: Final = 10
 MAX_SET_NAME_LENGTH: Final = 256

@@ -48,6 +48,33 @@ CLIENT_ID_RULE: Final = (
     f"1 to {MAX_CLIENT_ID_LENGTH} printable characters of Latin-1, without spaces and double quotes, "
     "not 'Bearer', and not beginning with 'eyJ'"
 )
+ALIASES: Final = {
+    "config": "all_config",
+    "config/extension": "extension_config",
+    "config/channel": "channel_config",
+    "broadcast_extension": "extension_broadcast",
+    "codes/eligible": "codes/eligibility",
+    "unauthed/pin": "pin",
+    "gamelink/pin": "link/pin",
+    "gamelink/token": "link/pin",
+    "vote/vote_logs": "vote_logs",
+    "user-info": "user_info",
+    "trivia": "curated_poll",
+}
+"""Other paths below `/v1/e/` of the service API, and the specified ones."""
+SECRET_NAMES: Final = ("pin", "auth", "authorization")
+SECRET_ENDS: Final = (
+    *("token", "secret", "password", "passwd", "pwd", "passphrase", "credential"),
+    *("apikey", "privatekey"),
+)
+"""Ends of the names of other secret members, in lower case, without `_` and `-`, and in the singular."""
+SECRET_TOKEN: Final = r"eyJ[\w-]{8,}(?:\.[\w-]*)*|ZXlK[\w+/-]{8,}"
+"""A JWT, or a truncated one: base64 that starts with `{"`. Or the base64 of that."""
+SECRET_TEXT: Final = re.compile(
+    SECRET_TOKEN
+    + r"|(?i:\bbasic +(?=(?-i:[a-z]*[0-9A-Z+/=]))[a-z0-9+/_-]{8,}={0,2}|(?<=://)[^\s/:@\"']*:[^\s/@\"']+(?=@))"
+)
+"""A token, `Basic …`, or user and password in a URL."""
 VIEWER_STORES: Final = ("viewer_state", "extension_viewer_state")
 """The stores that belong to a user."""
 
@@ -55,3 +82,9 @@ VIEWER_STORES: Final = ("viewer_state", "extension_viewer_state")
 def is_client_id(text: str) -> bool:
     """Whether a text can be the client id of an extension."""
     return _IS_CLIENT_ID(text) is not None
+
+
+def is_secret(name: str) -> bool:
+    """Whether a member of this name is secret at any depth: `pin`, `access_token`, `clientSecret`."""
+    plain = name.lower().replace("_", "").replace("-", "")
+    return plain in SECRET_NAMES or plain.removesuffix("s").endswith(SECRET_ENDS)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-import shlex
+import re
+from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
-from emulator.engines.shapes import Key
+from emulator.contract.shell import joined
+from emulator.core.keys import Key
 
 Kind = Literal["", "optional", "each", "limits"]
 
@@ -77,15 +79,30 @@ PLACE = (field("client_id", "--client-id"), field("channel_id", "--channel", sho
 
 
 def record_command(*words: str | Part, key: Key, role: str = "") -> list[str | Part]:
-    """Return the words of the command for a record."""
+    """Return the words of the command for a record; a command would take a name such as `--yes` for an option."""
+    if key.name.startswith("-"):
+        return [_NO_COMMAND]
     options = [*(("--as", role) if role else ()), "--client-id", key.owner]
     return [*words, *options, *(("--channel", key.channel) if key.channel else ())]
 
 
+_OPTION = re.compile("--[a-z-]+|-f")
+_NO_COMMAND = "# no command: an argument begins with -, as options do"
+
+
 def command_of(words: list[Any]) -> str | Command:
-    """Return a command line of words and parts; a text if it has no parts."""
+    """Return a command line of words and parts; a text if it has no parts.
+
+    A comment takes the place of a command that would read the value of a record as an option.
+    """
+    given = [str(word) for word in words]
+    if _NO_COMMAND in given:
+        return _NO_COMMAND
+    for before, word in pairwise(given):
+        if word.startswith("-") and not _OPTION.fullmatch(word) and not before.startswith("-"):
+            return _NO_COMMAND
     if not any(isinstance(word, Part) for word in words):
-        return shlex.join(map(str, words))
+        return joined(given)
     plain = [text for word in words for text in (word.words if isinstance(word, Part) else [str(word)])]
     template = [word.as_json() if isinstance(word, Part) else str(word) for word in words]
-    return Command(shlex.join(plain), json.dumps(template, ensure_ascii=False, separators=(",", ":")))
+    return Command(joined(plain), json.dumps(template, ensure_ascii=False, separators=(",", ":")))

@@ -5,19 +5,11 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any, Final
 
+from emulator.core.errors import Conflict, EngineError
+from emulator.core.observability.request_context import DEFAULT_NAMESPACE as DEFAULT
 from emulator.dashboard.screen import Service
 from emulator.dashboard.screens.faults import effect_of, is_over
-from emulator.errors import Conflict, EngineError
-from emulator.kind_list import KINDS
-from emulator.observability.request_context import DEFAULT_NAMESPACE as DEFAULT
 
-GROUPS: Final = {
-    "": ("overview",),
-    "Data": tuple(dict.fromkeys(kind.screen for kind in KINDS if kind.screen)),
-    "Live": ("requests", "broadcasts", "sockets", "rig"),
-    "Control": ("clock", "faults", "namespaces"),
-}
-"""The screens as the navigation lists them."""
 _LOOKED_AT: Final = 2_000
 """Entries of the journal in which the latest refusal is looked for."""
 _NAMESPACES: Final = 30
@@ -30,7 +22,7 @@ async def frame_of(service: Service) -> dict[str, Any]:
     names: list[str] = []
     with suppress(EngineError):
         held = await service.contents.counts()
-        for kind in KINDS:
+        for kind in service.contents.kinds:
             counts[kind.screen] = counts.get(kind.screen, 0) + held[kind.name]
         names = await service.namespaces.latest() if service.namespaces is not None else []
     faults, now = [], service.clock.now()
@@ -39,11 +31,16 @@ async def frame_of(service: Service) -> dict[str, Any]:
     recent = service.journal.newest(_LOOKED_AT)
     live = {"requests": len(service.journal), "sockets": service.sockets, "faults": len(faults)}
     return {
-        "groups": GROUPS,
+        "groups": {
+            "": ("overview",),
+            "Data": tuple(dict.fromkeys(kind.screen for kind in service.contents.kinds if kind.screen)),
+            "Live": ("requests", "broadcasts", "sockets", "rig"),
+            "Control": ("clock", "faults", "namespaces"),
+        },
         "counts": {**counts, **live, "namespaces": len(names) + 1},
         "namespaces": [DEFAULT, *names[:_NAMESPACES]],
         "clock": service.clock,
         "faults": faults,
         "refused": next((each for each in recent if each.reason and not each.is_probe), None),
-        "undo": service.undo.latest(),
+        "undo": service.undo.latest,
     }

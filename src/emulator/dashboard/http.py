@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 
-from emulator.control.gate.gate import ENTER, TOKEN_COOKIE
+from emulator.control.gate import ENTER, TOKEN_COOKIE
+from emulator.core.observability.request_context import label_of
+from emulator.core.wire.url import query_of
 from emulator.http.endpoint import Audience, Call, Endpoint, Page, Parameter, endpoint
 from emulator.http.response import HTML, PAGE_HEADERS
-from emulator.observability.request_context import label_of
-from emulator.wire.url import query_of
 
 if TYPE_CHECKING:
     from emulator.dashboard.pages import Pages
@@ -20,10 +20,10 @@ _SEE_OTHER: Final = 303
 _prepared: Final = set[str]()
 """The pages that have been prepared."""
 _LEADING: Final = (
-    "overview", "polls", "rankings", "buffers", "stores", "codes", "pins", "links", "trivia", "purchases",
+    "ui", "overview", "polls", "rankings", "buffers", "stores", "codes", "pins", "links", "trivia", "purchases",
     "broadcasts", "requests", "namespaces",
 )  # fmt: skip
-"""The screens whose name is not also a path of the control API."""
+"""The screens whose name is not also a path of the control API, and the path above all."""
 _TOKEN: Final = Parameter("token", "The control token.")
 
 
@@ -65,18 +65,13 @@ async def sign_in(service: Any, call: Call) -> Page:
     return Page(b"", HTML.decode(), headers, _SEE_OTHER)
 
 
-@endpoint("GET", "/_emulator/ui", audience=Audience.PAGE)
-async def read_screens(service: Any, call: Call) -> Page:
-    """Send a browser to the overview."""
-    return _see_other(f"{_prefix_of(service)}/_emulator/")
-
-
 def _redirect_to_screen(screen: str) -> Endpoint[Any]:
     """Return an endpoint that redirects from an address that people guess to a screen."""
 
     @endpoint("GET", f"/_emulator/{screen}", audience=Audience.PAGE)
     async def lead(service: Any, call: Call) -> Page:
-        return _see_other(f"{_prefix_of(service)}/_emulator/{'' if screen == 'overview' else f'ui/{screen}'}")
+        path = "" if screen in ("ui", "overview") else f"ui/{screen}"
+        return _see_other(f"{_prefix_of(service)}/_emulator/{path}")
 
     return lead
 
@@ -156,7 +151,6 @@ endpoints: Final = (
     read_root,
     read_overview,
     sign_in,
-    read_screens,
     *map(_redirect_to_screen, _LEADING),
     read_screen,
     submit_form,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import takewhile
+from itertools import takewhile, zip_longest
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from emulator.wire import json_codec
+from emulator.core.wire import json_codec
 
 _REORDERING: Final = re.compile("[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 """Characters that change the order or the lines of the text around them."""
@@ -53,7 +53,10 @@ def differences(before: Any, after: Any) -> Iterator[Difference]:
         pointer, one, other = places.pop()
         if isinstance(one, dict) and isinstance(other, dict):
             names = dict.fromkeys([*one, *other])
-            inner = [(_escaped(name), one.get(name, _ABSENT), other.get(name, _ABSENT)) for name in names]
+            inner = [
+                (name.replace("~", "~0").replace("/", "~1"), one.get(name, _ABSENT), other.get(name, _ABSENT))
+                for name in names
+            ]
         elif isinstance(one, list) and isinstance(other, list):
             inner = _entries(one, other)
         else:
@@ -68,18 +71,12 @@ def _entries(one: list[Any], other: list[Any]) -> list[tuple[str, Any, Any]]:
     start = sum(1 for _ in takewhile(_are_equal, zip(one, other, strict=False)))
     rest = zip(reversed(one[start:]), reversed(other[start:]), strict=False)
     end = sum(1 for _ in takewhile(_are_equal, rest))
-    left, right = one[start : len(one) - end], other[start : len(other) - end]
-    size = max(len(left), len(right))
-    left, right = left + [_ABSENT] * (size - len(left)), right + [_ABSENT] * (size - len(right))
-    return [(str(start + index), *pair) for index, pair in enumerate(zip(left, right, strict=True))]
+    pairs = zip_longest(one[start : len(one) - end], other[start : len(other) - end], fillvalue=_ABSENT)
+    return [(str(start + index), *pair) for index, pair in enumerate(pairs)]
 
 
 def _are_equal(pair: tuple[Any, Any]) -> bool:
     return json_codec.encode(pair[0]) == json_codec.encode(pair[1])
-
-
-def _escaped(name: str) -> str:
-    return name.replace("~", "~0").replace("/", "~1")
 
 
 def _text(value: Any) -> str | None:

@@ -6,7 +6,7 @@ import gzip
 import pkgutil
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path
@@ -16,21 +16,20 @@ from urllib.parse import urlencode
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from emulator.contract.shell import posix, quoted, windows
+from emulator.core.errors import EngineError, NotFound, ServiceError, storage_failed
+from emulator.core.observability.request_context import DEFAULT_NAMESPACE as DEFAULT
 from emulator.dashboard import commands, refusals, texts
 from emulator.dashboard import screens as screens_package
 from emulator.dashboard.commands import Command, command_of
-from emulator.dashboard.frame import GROUPS, frame_of
+from emulator.dashboard.frame import frame_of
 from emulator.dashboard.rig.happened import frame_activity
 from emulator.dashboard.screen import Query, Screen, Service
 from emulator.dashboard.static_files import version_of
 from emulator.dashboard.stream import GONE, compressed, digest_of, ending, events_of
-from emulator.errors import EngineError, NotFound, ServiceError, storage_failed
 from emulator.http.endpoint import Page
 from emulator.http.response import HTML, PAGE_HEADERS
-from emulator.observability.request_context import DEFAULT_NAMESPACE as DEFAULT
 
-ORDER: Final = tuple(name for names in GROUPS.values() for name in names if name != "rig")
-"""The screens as the navigation lists them."""
 PATHS: Final = {"overview": "", "rig": "rig"}
 """The pages that are not under `ui/`."""
 _MISSING: Final = NotFound.status
@@ -56,6 +55,8 @@ def environment() -> Environment:
     templates.filters |= texts.FILTERS
     templates.globals["version_of"] = version_of
     templates.globals["typed"] = commands
+    templates.globals["quote"] = posix
+    templates.globals["is_windows"] = quoted is windows
     templates.globals["hidden"] = hidden_fields
     templates.globals["ui"] = templates.get_template("macros.html").module  # last: macros see the globals set before
     return templates
@@ -68,9 +69,9 @@ def hidden_fields(**values: object) -> tuple[dict[str, object], ...]:
 
 @cache
 def screens() -> dict[str, Screen]:
-    """Return all screens by name, in the order of the navigation."""
-    names = [module.name for module in pkgutil.iter_modules(screens_package.__path__)]
-    return {name: import_module(f"{screens_package.__name__}.{name}").SCREEN for name in sorted(names, key=ORDER.index)}
+    """Return all screens by name."""
+    files = [module.name for module in pkgutil.iter_modules(screens_package.__path__)]
+    return {each.name: each for file in files for each in import_module(f"{screens_package.__name__}.{file}").SCREENS}
 
 
 @dataclass
@@ -87,7 +88,7 @@ class Pages:
 
     async def page(self, name: str, query: Query, fields: Query | None = None) -> Page:
         """Return a whole page, or an error page. `fields` are the form's."""
-        screen, is_live = screens().get(name), False
+        screen, is_live, more = screens().get(name), False, ServiceError.more
         try:
             if screen is None:
                 raise refusals.no_screen(name=name[:60])
@@ -95,8 +96,9 @@ class Pages:
             is_live = fields is None and screen.is_live(query)
         except (ServiceError, EngineError) as error:
             failure = error if isinstance(error, ServiceError) else storage_failed()
-            status, content = failure.status, self.render("error.html", {"error": failure})
-        return await self.whole(name if screen else "", query, content, status, is_live=is_live)
+            status, more, content = failure.status, failure.more, self.render("error.html", {"error": failure})
+        page = await self.whole(name if screen else "", query, content, status, is_live=is_live)
+        return replace(page, headers=(*page.headers, *more))
 
     async def whole(
         self,

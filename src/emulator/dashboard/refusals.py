@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from emulator.errors import BadRequest, Facts, MethodNotAllowed, NotFound, refusal
+from emulator.core.errors import BadRequest, Facts, MethodNotAllowed, NotFound, refusal
 
 _RULE: Final = "docs: Control"
 

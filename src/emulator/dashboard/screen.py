@@ -3,66 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
-from emulator.callers import Caller, Role, opaque_id_of
-from emulator.changes import Changes
-from emulator.clock import Clock, clamp_instant
-from emulator.config.extensions import Extensions
-from emulator.config.settings import Settings
-from emulator.control.calls.service import Calls
-from emulator.control.contents.rules import Content, Filter
-from emulator.control.contents.service import Contents
-from emulator.control.explanations.service import Explanations
-from emulator.control.faults.service import FaultPlan
-from emulator.control.journal.service import Journals
-from emulator.control.operation.service import Control
-from emulator.control.operation.undo import Undo
-from emulator.control.sockets.service import Sockets
+from emulator.control.contents import Content, Filter
+from emulator.core.callers import Caller, Role, opaque_id_of
+from emulator.core.clock import clamp_instant
+from emulator.core.keys import Key
+from emulator.core.wire.cursors import FIRST
+from emulator.core.wire.refusals import invalid_parameter
 from emulator.dashboard.rig.arrangement import DEFAULT_CHANNEL, DEFAULT_CLIENT
-from emulator.engines.engine import Engine
-from emulator.engines.shapes import BallotEntry, Key
-from emulator.features.codes.service import CodeSets
-from emulator.http.dispatch import Dispatcher
-from emulator.journal import Journal
-from emulator.namespaces.registry import Registry
-from emulator.parity.service import Parity
-from emulator.wire.cursors import FIRST
-from emulator.wire.refusals import invalid_parameter
+from emulator.storage.shapes import BallotEntry
 
-
-class Service(Protocol):
-    """The parts of a running service that screens read."""
-
-    name: str
-    """The name of the namespace."""
-    settings: Settings
-    extensions: Extensions
-    engine: Engine
-    clock: Clock
-    changes: Changes
-    journal: Journal
-    contents: Contents
-    control: Control
-    connections: Sockets
-    calls: Calls
-    code_sets: CodeSets
-    journals: Journals
-    explanations: Explanations
-    faults: FaultPlan
-    parity: Parity
-    dispatcher: Dispatcher
-    namespaces: Registry | None
-    undo: Undo
-
-    @property
-    def sockets(self) -> int:
-        """The number of open connections of games and pages."""
-
-    async def size(self) -> int:
-        """Return the number of records."""
-
-
+Service = Any
+"""The `app.Service` that a page is about. It reads any part of it."""
 Query = Mapping[str, str]
 """The query parameters of a page by name, as the user typed them."""
 
@@ -114,7 +67,7 @@ async def viewer_of(service: Service, client_id: str, channel_id: str, user: str
     is_id = user.isdecimal()
     opaque_id = opaque_id_of(user) if is_id else user
     caller = Caller(client_id, Role.VIEWER, channel_id, user if is_id else None, opaque_id, is_opaque_id_derived=is_id)
-    known, _ = await service.dispatcher.identify(caller, writes=False)
+    known: Caller = (await service.dispatcher.identify(caller, writes=False))[0]
     return known
 
 

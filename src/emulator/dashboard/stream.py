@@ -9,10 +9,10 @@ from contextlib import contextmanager, suppress
 from hashlib import sha256
 from typing import Final
 
-from emulator.changes import ALL
-from emulator.clock import monotonic, processor_time
+from emulator.core.changes import ALL
+from emulator.core.clock import monotonic, processor_time
+from emulator.core.errors import EngineError, ServiceError
 from emulator.dashboard.screen import Service
-from emulator.errors import EngineError, ServiceError
 from emulator.http.response import close_chunks
 
 INTERVAL: Final = 0.25
@@ -26,8 +26,6 @@ GONE: Final = b"event: gone\ndata: \n\n"
 """Says that the namespace was dropped. A page that connected again would create it again."""
 _KEEP_ALIVE: Final = 15.0
 """Seconds without a message after which a comment is sent, so that a lost connection is noticed."""
-_PEERS: Final = 1.0
-"""Seconds between two looks at data that other processes change too."""
 _open_pages = 0
 """The open pages of all namespaces: they share the processor."""
 
@@ -41,7 +39,6 @@ async def events_of(
     the page as it is.
     """
     yield b": connected\n\n"
-    period = min(every, _PEERS) if service.settings.has_peers else every
     sent_at = monotonic()
     with _count_stream(), service.changes.watching(ALL) as changed, service.journal.watching() as recorded:
         while True:
@@ -63,7 +60,7 @@ async def events_of(
                 yield b": still here\n\n"
             rest = seconds_until_next_rendering(processor_time() - used, _open_pages)
             await asyncio.sleep(max(0.0, began + rest - monotonic()))
-            await _wait_for_either(changed, recorded, period)
+            await _wait_for_either(changed, recorded, every)
 
 
 def _part(name: str, text: str) -> str:

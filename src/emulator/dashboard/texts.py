@@ -11,10 +11,10 @@ from typing import Any, Final
 import msgspec
 from markupsafe import Markup, escape
 
-from emulator.clock import DAY, END_OF_TIME, HOUR, MINUTE, SECOND
 from emulator.contract.parity import outcome_of, rule_of
+from emulator.core.clock import DAY, END_OF_TIME, HOUR, MINUTE, SECOND
+from emulator.core.keys import NEVER
 from emulator.dashboard.json_text import escaped
-from emulator.engines.shapes import NEVER
 
 _UNITS: Final = ((DAY, "d"), (HOUR, "h"), (MINUTE, "min"), (SECOND, "s"))
 _LONGEST: Final = 200

@@ -1,3 +1,4 @@
-"""HTTP: paths and aliases (`front`), checks of the caller (`access`), the call of an endpoint (`dispatch`),
-declarations (`endpoint`), journal entries (`recording`), responses, OpenAPI. Independent of the features.
+"""HTTP: declared endpoints, the checks and the call of one, bodies, responses, and the OpenAPI document.
+
+It knows no feature. `endpoint` declares, `dispatch` calls, `access` checks the caller, `recording` writes the journal.
 """

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
+from weakref import WeakSet
 
-from litestar.types import HTTPScope
+from litestar.types import HTTPScope, Receive
 
-from emulator.callers import Caller, role_error
-from emulator.clock import Clock
 from emulator.contract.names import is_client_id
-from emulator.errors import Forbidden, Unauthorized
+from emulator.core.callers import Caller, Grant, role_error
+from emulator.core.errors import Forbidden, Unauthorized
+from emulator.core.limits.rate_limit import RateLimits
+from emulator.core.parity import ENDPOINT, Parity, note
 from emulator.http.endpoint import Audience, Endpoint
 from emulator.http.request import Request
-from emulator.limits.rate_limit import RateLimits
-from emulator.parity.service import ENDPOINT, Parity, note
 
 Gate = Callable[[HTTPScope], None]
 """Raises a `ServiceError` if a request may not reach the control API."""
@@ -23,19 +24,42 @@ Gate = Callable[[HTTPScope], None]
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class Access:
-    """The checks of one service before an endpoint reads its body. Each raises a `ServiceError`."""
+    """The checks of one service before an endpoint runs, and of what has ended since. Each raises a `ServiceError`."""
 
     cached_caller: Callable[[str | None], Caller | None]
     """Returns the caller of a header that was verified before; `None` for any other header."""
     authenticate: Callable[[str | None], Awaitable[Caller]]
     """Verifies a header."""
+    is_admitted: Callable[[str, Grant], bool]
+    """Whether the grant of a client id has not ended."""
     check_registered: Callable[[str], object]
     """Raises `Unauthorized` for a client id that is not accepted."""
     control_gate: Gate
     page_gate: Gate
-    clock: Clock
     rate_limits: RateLimits
     parity: Parity
+    _waiting: WeakSet[asyncio.Future[None]] = field(default_factory=WeakSet)
+    """The uploads that wait for the next part of their body."""
+
+    def recheck_uploads(self) -> None:
+        """Have all uploads verify their tokens again, because the registered extensions have changed."""
+        for each in list(self._waiting):
+            if not each.done():
+                each.set_result(None)
+
+    async def receive_verified(self, receive: Receive, header: str | None) -> Any:
+        """Receive the next part of an upload, whose token must be valid until then."""
+        message = asyncio.ensure_future(receive())
+        try:
+            while True:
+                woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+                self._waiting.add(woken)
+                await asyncio.wait((message, woken), return_when=asyncio.FIRST_COMPLETED)
+                await self.caller_without_counting(header)
+                if message.done():
+                    return message.result()
+        finally:
+            message.cancel()
 
     async def caller_without_counting(self, header: str | None) -> Caller:
         """Return the caller of an Authorization header. Failures are not counted."""
@@ -59,9 +83,9 @@ class Access:
 
     def check_caller(self, caller: Caller, endpoint: Endpoint[Any], peer: str) -> None:
         """Count a request of a caller, and check the role."""
-        self.rate_limits.check(caller, peer, now=self.clock.now())
+        self.rate_limits.check(caller, peer)
         if caller.role not in endpoint.roles:
-            raise role_error(caller.role, endpoint.roles)
+            raise role_error(caller, endpoint.roles)
 
     async def client_of(self, request: Request) -> tuple[Caller | None, str]:
         """Count a request that needs no token. Return its caller, `None` if it has no token, and its client id, empty
@@ -77,7 +101,7 @@ class Access:
                 raise
         elif header:
             request.context.caller = caller = await self.verified_caller(header, peer)
-            self.rate_limits.check(caller, peer, now=self.clock.now())
+            self.rate_limits.check(caller, peer)
             return caller, caller.client_id
         self.rate_limits.check_address(peer)
         return None, client_id
@@ -87,6 +111,8 @@ class Access:
         match endpoint.audience:
             case Audience.PUBLIC:
                 self.parity.check_endpoint(endpoint.method, endpoint.path)
+                self.rate_limits.check_address(request.peer)
+            case Audience.MONITORING:
                 self.rate_limits.check_address(request.peer)
             case Audience.CONTROL | Audience.PAGE:
                 note(ENDPOINT)

@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from litestar.types import HTTPScope, Receive
 
-from emulator.callers import Caller, Identify, finish_recording
-from emulator.changes import Changes
-from emulator.clock import monotonic
-from emulator.config.settings import Limits
-from emulator.errors import ServiceError
-from emulator.faults import REQUEST as REQUESTS
-from emulator.faults import Faults
-from emulator.hints import Hints
-from emulator.http.access import Access, authorization_of
+from emulator.core.callers import Caller, Identify, finish_recording
+from emulator.core.changes import Changes
+from emulator.core.clock import monotonic
+from emulator.core.config.settings import Limits
+from emulator.core.errors import EngineError, ServiceError
+from emulator.core.faults import DELAY, RESET, STALL, TRUNCATE, FaultError, Faults, NoResponse, Subject
+from emulator.core.faults import REQUEST as REQUESTS
+from emulator.core.hints import Hints
+from emulator.core.journal import Journal
+from emulator.core.observability.metrics import Metrics, answerable
+from emulator.core.observability.request_context import bound_to, context_of, inner_context
+from emulator.core.parity import UNJUDGED, Parity
+from emulator.core.wire.refusals import malformed_json
+from emulator.core.wire.url import normalize_path, query_of
+from emulator.http.access import Access, authorization_of, bare_client_id
 from emulator.http.endpoint import Audience, Bound, Call, Endpoint, Offer, Streamed
-from emulator.http.faulty_requests import FaultyRequests
+from emulator.http.faulty_requests import NO_ANSWER, hang_up, stall, truncated
 from emulator.http.long_requests import HeldRequests, Uploads
 from emulator.http.recording import request_entry
-from emulator.http.refusals import no_path
+from emulator.http.refusals import no_path, wrong_method
 from emulator.http.request import Request, json_of, request_of
 from emulator.http.response import (
     JSON,
@@ -33,12 +41,8 @@ from emulator.http.response import (
     reply_of,
     with_first_chunk,
 )
-from emulator.journal import Journal
-from emulator.observability.request_context import bound_to, inner_context
-from emulator.observability.response_counts import Recorder, answerable
-from emulator.parity.service import UNJUDGED, Parity
-from emulator.wire.url import normalize_path, query_of
 
+_UNREADABLE: Final = "wire.malformed_json"
 _LONGEST_GUESS: Final = 64
 """Characters of an unknown path for which a similar one is looked for."""
 _OWN: Final = (Audience.CONTROL, Audience.PAGE)
@@ -62,7 +66,7 @@ class Dispatcher:
     access: Access
     identify: Identify
     limits: Limits
-    recorder: Recorder
+    recorder: Metrics
     changes: Changes
     parity: Parity
     journal: Journal
@@ -78,9 +82,28 @@ class Dispatcher:
         """Whether this service has the endpoint; production lacks the control API and `authtoken`."""
         return (method, path) in self.offers
 
-    def knows(self, path: str) -> bool:
-        """Whether this service has an endpoint at `path`, for any method."""
-        return any(path == known for _, known in self.offers)
+    def methods(self, path: str) -> set[str]:
+        """Return the methods of this service's endpoints at `path`."""
+        parts = path.split("/")
+        return {method for method, known in self.offers if _matches(known.split("/"), parts)}
+
+    def is_open(self, path: str) -> bool:
+        """Whether pages of any origin may use `path` (ruling W5)."""
+        return path.startswith("/v1/") or any(path == known for _, known in self.open_endpoints)
+
+    def wrong_method(self, method: str, path: str) -> ServiceError:
+        """Return the error for a method that the path lacks, with those that it has (W9), or for no such path."""
+        methods = self.methods(path)
+        if not methods and not path.startswith("/schema"):
+            return no_path(path=path[:100])
+        error = wrong_method(path=path[:100], method=method)
+        if "GET" in methods:
+            methods.add("HEAD")
+        if methods and self.is_open(path):
+            methods.add("OPTIONS")
+        if methods:
+            error.more = ((b"allow", ", ".join(sorted(methods)).encode()),)
+        return error
 
     def nearest(self, path: str) -> str:
         """Return the path of an endpoint that is most like this one; empty if none is, or without a journal."""
@@ -88,8 +111,11 @@ class Dispatcher:
             return ""
         from difflib import get_close_matches
 
-        found = get_close_matches(path, {known for _, known in self.offers if "{" not in known}, 1, 0.8)
-        return found[0] if found else ""
+        known = {known for _, known in self.offers if "{" not in known}
+        found = get_close_matches(path, known, 1, 0.8)
+        # the prefix counts for nothing: it alone makes /_emulator/nope like /_emulator/undo
+        name, *names = (each.rpartition("/")[2] for each in (path, *found))
+        return found[0] if get_close_matches(name, names, 1, 0.7) else ""
 
     @property
     def open_endpoints(self) -> list[tuple[str, str]]:
@@ -100,9 +126,9 @@ class Dispatcher:
         """Return the endpoint with this method and path, bound to this service."""
         bound = self._bound.get((method, path))
         if bound is None:
-            bound = self.offers[method, path].bind(self.service)
-            if bound.endpoint.is_upload:
-                bound = Bound(bound.endpoint, self.uploads.counted(bound.answer))
+            endpoint, part = self.offers[method, path]
+            answer = partial(endpoint.handler, part(self.service))
+            bound = Bound(endpoint, self.uploads.counted(answer) if endpoint.streamed else answer)
             self._bound[method, path] = bound
         return bound
 
@@ -114,6 +140,9 @@ class Dispatcher:
         """
         reply = await self._perform(self.bound(method, path), scope, receive)
         if not isinstance(reply.body, bytes):
+            if context_of(scope).is_head:  # the body might never end
+                await close_chunks(reply.body)
+                reply.body = in_one_chunk(b"")
             scope["state"][STREAM] = reply.body
         return reply
 
@@ -122,9 +151,50 @@ class Dispatcher:
         if bound.endpoint.held:
             return await self._run_held(bound, request, receive)
         if REQUESTS in self.faults.kinds and bound.endpoint.allows_any_origin:
-            faulty = FaultyRequests(self.faults, self.access, self.answer, self._refused, self.limits)
-            return await faulty.perform(bound, request, receive)
+            return await self._answer_unless_faulty(bound, request, receive)
         return await self.answer(bound, request)
+
+    async def _answer_unless_faulty(self, bound: Bound, request: Request, receive: Receive) -> Reply:
+        """Run an endpoint, unless a fault prevents that. If it suppresses the response, close the connection."""
+        started = monotonic()
+        hit = self.faults.choose(await self._subject(bound.endpoint, request))
+        if hit is None:
+            return await self.answer(bound, request)
+        context = request.context
+        context.fault = hit.header
+        if hit.fault.effect == DELAY and await hit.delayed():
+            return await self.answer(bound, request)
+        if hit.fault.effect == TRUNCATE:
+            return truncated(await self.answer(bound, request), hit.fault.bytes or 0, request)
+        with suppress(ServiceError):  # to close a connection with unread data would reset it
+            await request.body(getattr(self.limits, bound.endpoint.limit))
+        error: FaultError = hit.error()
+        context.route, context.production = bound.endpoint.path, ""
+        reply = error_reply(error, cors=True, shows_code=True) if error.status else Reply(0, b"", cors=False)
+        if error.status:
+            self.recorder.answered(bound.endpoint.method, bound.endpoint.path, error.status, monotonic() - started)
+        self._record(bound.endpoint, request, reply, monotonic() - started, error)
+        if isinstance(error, NoResponse):
+            if hit.fault.effect == STALL:
+                await stall(hit, receive)
+            hang_up(request, resets=hit.fault.effect == RESET)
+            return Reply(NO_ANSWER, b"", cors=False)
+        return reply
+
+    async def _subject(self, endpoint: Endpoint[Any], request: Request) -> Subject:
+        """Return the facts that faults match. Authenticates only if a fault has a condition on the caller."""
+        subject = Subject(REQUESTS, endpoint.method, endpoint.path)
+        if not self.faults.needs_caller(subject):
+            return subject
+        header = authorization_of(request.headers)
+        if client_id := bare_client_id(header):
+            return subject._replace(client_id=client_id)
+        try:
+            caller = await self.access.caller_without_counting(header)
+            channel = caller.channel(query_of(request.query).get("channel_id", ""))
+        except (ServiceError, EngineError):
+            return subject
+        return subject._replace(caller=caller, client_id=caller.client_id, channel=channel)
 
     async def _run_held(self, bound: Bound, request: Request, receive: Receive) -> Reply:
         """Run an endpoint that waits for something; every error becomes a reply."""
@@ -147,6 +217,10 @@ class Dispatcher:
             reply = reply_of(await self._answer(bound, request), endpoint.allows_any_origin, endpoint.status)
         except Exception as exception:
             failure = answerable(exception, endpoint.title, self.recorder)
+            encoding = request.headers.get(b"content-encoding")
+            if encoding and failure.refused and failure.refused.code == _UNREADABLE:
+                named = encoding.decode("ascii", "backslashreplace")[:_LONGEST_GUESS]
+                failure = malformed_json(f"its Content-Encoding is {named}; send it uncompressed, without that header")
             reply = _error_reply(endpoint, failure, shows_code=self.parity.is_on)
         seconds = monotonic() - started
         self.recorder.answered(method, path, reply.status, seconds)
@@ -158,14 +232,6 @@ class Dispatcher:
             self.journal.add(request_entry(endpoint, request, reply, seconds, failure))
         del failure  # its traceback refers to this frame: a circle, which only a collection of garbage would free
         return reply
-
-    def _refused(
-        self, endpoint: Endpoint[Any], request: Request, reply: Reply, seconds: float, error: ServiceError
-    ) -> None:
-        """Count and record an error that the endpoint did not cause; status 0 means that no response was sent."""
-        if reply.status:
-            self.recorder.answered(endpoint.method, endpoint.path, reply.status, seconds)
-        self._record(endpoint, request, reply, seconds, error)
 
     def _record(
         self, endpoint: Endpoint[Any], request: Request, reply: Reply, seconds: float, error: ServiceError
@@ -187,9 +253,8 @@ class Dispatcher:
     async def _answer(self, bound: Bound, request: Request) -> object:
         endpoint, access = bound.endpoint, self.access
         headers, peer, context = request.headers, request.peer, request.context
-        caller, client_id = None, ""
+        caller, client_id, header = None, "", authorization_of(headers)
         if endpoint.audience is Audience.CLIENTS:
-            header = authorization_of(headers)
             context.caller = caller = access.cached_caller(header) or await access.verify_uncached(header, peer)
             if caller.hint:
                 context.hint = caller.hint
@@ -201,7 +266,7 @@ class Dispatcher:
         # The control API and pages have no callers, and their limits are for all.
         is_large = endpoint.audience in _OWN if caller is None else caller.role in endpoint.limit_roles
         limit: int = getattr(self.limits, endpoint.limit) if is_large else self.limits.body
-        body = await request.body(limit) if endpoint.is_body_read else b""
+        body = await self._read_body(endpoint, request, limit, header if caller is not None else None)
         if body and endpoint.audience is Audience.CONTROL and endpoint.body is not None:
             body = json_of(body, headers, endpoint.body_shape)
         recording = None
@@ -211,18 +276,45 @@ class Dispatcher:
             query, chunks = query_of(request.query), request.chunks(limit)
             if request.parts:
                 query = {**query, **request.parts}
-            if "channel_id" in query and caller is not None and not caller.spans_channels:
-                self.hints.other_channel(caller, query["channel_id"])
+            if query and caller is not None and self.hints.is_on:
+                self.hints.query(caller, query)
             call = Call(caller, query, body, peer, client_id, access.check_registered, chunks, headers)
             answer = await bound.answer(call)
             context.mark = self.changes.mark  # before anything else runs, so that later effects have later marks
         finally:
             if recording is not None:
                 await finish_recording(recording)
-        if not isinstance(answer, Streamed):
+        if not isinstance(answer, Streamed) or (endpoint.held and context.is_head):
             return answer
         chunks = self.held.stream(answer.chunks) if endpoint.held else answer.chunks
-        return Streamed(await with_first_chunk(chunks), answer.content_type)
+
+        def is_admitted() -> bool:
+            return caller is None or access.is_admitted(caller.client_id, caller.grant)
+
+        return Streamed(await with_first_chunk(chunks, is_admitted), answer.content_type)
+
+    async def _read_body(self, endpoint: Endpoint[Any], request: Request, limit: int, header: str | None) -> bytes:
+        """Read the body, unless the endpoint does. The token of this header must be valid until all of it has arrived.
+
+        `header` is `None` for a request without a token.
+        """
+        receive = None if header is None else request.receive
+        if not endpoint.is_body_read:
+            if receive is not None:
+                request.receive = partial(self.access.receive_verified, receive, header)
+            return b""
+        body = await request.body(limit)
+        # The end of chunks may be long in coming, even without a body.
+        if receive is not None and (body or b"transfer-encoding" in request.headers):
+            await self.access.caller_without_counting(header)
+        return body
+
+
+def _matches(known: Sequence[str], parts: Sequence[str]) -> bool:
+    """Whether these are the parts of a path with an endpoint. A part in braces stands for any text."""
+    return len(known) == len(parts) and all(
+        each == part or each.startswith("{") for each, part in zip(known, parts, strict=True)
+    )
 
 
 def _error_reply(endpoint: Endpoint[Any], error: ServiceError, *, shows_code: bool) -> Reply:

@@ -9,20 +9,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from enum import Enum
-from functools import cached_property, partial
+from functools import cached_property
 from types import FunctionType
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar, cast
 
 import msgspec
 
-from emulator.callers import ANYONE, Caller, Role
 from emulator.contract.limits import MAX_ID_LENGTH
-from emulator.limits import listing_pages
-from emulator.wire import json_codec
-from emulator.wire.cursors import FIRST
-from emulator.wire.refusals import checked_text, invalid_parameter
+from emulator.core.callers import ANYONE, Caller, Role
+from emulator.core.limits import listing_pages
+from emulator.core.wire import json_codec
+from emulator.core.wire.cursors import FIRST
+from emulator.core.wire.refusals import checked_text, invalid_parameter
 
 T = TypeVar("T")
 
@@ -120,8 +120,10 @@ class Audience(Enum):
     """Clients that send a client id: in the header, with or without a token, or in the body."""
     PUBLIC = "public"
     """Clients without a credential."""
+    HEALTH = "health"
+    """Health checks: no credential and no limit, both environments."""
     MONITORING = "monitoring"
-    """Health checks and metrics: no credential, both environments."""
+    """Metrics: no credential, both environments."""
     CONTROL = "control"
     """The control API: sandbox only, allowed hosts only, closed to web pages."""
     PAGE = "page"
@@ -138,14 +140,8 @@ class Parameter:
     """Its JSON Schema type."""
 
 
-@dataclass(frozen=True)
-class Header:
+class Header(Parameter):
     """A header of a response."""
-
-    name: str
-    meaning: str
-    kind: str = "string"
-    """Its JSON Schema type."""
 
 
 CHANNEL = Parameter("channel_id", "The channel, for roles admin and backend.")
@@ -225,37 +221,50 @@ class JsonLines(str):
     __slots__ = ()
 
 
+async def _undeclared(service: object, call: Call) -> object:
+    """The handler of a declaration that decorates no function yet."""
+    raise NotImplementedError
+
+
 @dataclass(frozen=True)
 class Endpoint(Generic[S]):
-    """A method and path with its handler; `S` is the feature's service."""
+    """A method and path with its handler; `S` is the feature's service. It is declared by decorating its handler.
+
+    The handler returns a value to encode as JSON or a `Special` response, or raises a `ServiceError`. `answer` and
+    `headers` are for the OpenAPI document.
+    """
 
     method: str
     path: str
     """A part in braces, as in `/ui/{screen}`, stands for any text; it is a parameter of the call."""
-    handler: Callable[[S, Call], Awaitable[object]]
-    roles: frozenset[Role]
-    audience: Audience
-    body: object | None
-    """The shape of the body, or a function that imports and returns it."""
-    answer: object
-    query: tuple[Parameter, ...]
-    headers: tuple[Header, ...]
+    _: KW_ONLY
+    handler: Callable[[S, Call], Awaitable[object]] = _undeclared
+    roles: frozenset[Role] = frozenset()
+    audience: Audience = Audience.CLIENTS
+    body: object | None = None
+    """The shape of the body, or a function that imports and returns it, if that takes long."""
+    answer: object = Nothing
+    query: tuple[Parameter, ...] = ()
+    headers: tuple[Header, ...] = ()
     """The headers of its response."""
-    limit: str
+    limit: str = "body"
     """The field of `Limits` with the largest body in bytes."""
-    limit_roles: frozenset[Role]
+    limit_roles: frozenset[Role] = ANYONE
     """The roles that `limit` is for; others have the limit `body`."""
-    is_body_read: bool
-    """Whether the body is read before the handler runs. If not, the handler reads it from `Call.chunks`, or there is
-    none."""
-    held: bool
+    streamed: bool = False
+    """Whether the handler reads the body, which may be large, from `Call.chunks`."""
+    held: bool = False
     """Whether the response may take long. Such a request has no body; it ends when the client leaves."""
-    status: int
+    status: int = 200
     """The status of a success."""
-    secrets: frozenset[str]
+    secrets: frozenset[str] = frozenset()
     """The members of the body and of the response, and the parameters, that the journal hides; `*` hides all."""
-    is_in_journal: bool
-    """Whether the journal records its responses. It omits reads of the journal, health checks and pages."""
+    is_recorded: bool = True
+    """Whether the journal records its responses, unless it is a health check or a page."""
+
+    def __call__(self, handler: Callable[[T, Call], Awaitable[object]]) -> Endpoint[T]:
+        """Declare the decorated function as the handler."""
+        return cast("Endpoint[T]", replace(cast("Any", self), handler=handler))
 
     @property
     def name(self) -> str:
@@ -267,10 +276,15 @@ class Endpoint(Generic[S]):
         """The type of the body; `None` without a body."""
         return self.body() if isinstance(self.body, FunctionType) else self.body
 
-    @property
-    def is_upload(self) -> bool:
-        """Whether the body may be large. A process takes few at once (`http/long_requests.py`)."""
-        return not self.is_body_read and not self.held
+    @cached_property
+    def is_body_read(self) -> bool:
+        """Whether the body is read before the handler runs."""
+        return not (self.streamed or self.held)
+
+    @cached_property
+    def is_in_journal(self) -> bool:
+        """Whether the journal records its responses."""
+        return self.is_recorded and self.audience not in (Audience.HEALTH, Audience.MONITORING, Audience.PAGE)
 
     @cached_property
     def title(self) -> str:
@@ -294,9 +308,6 @@ class Endpoint(Generic[S]):
         """Whether web pages of any origin may read the response."""
         return self.audience in (Audience.CLIENTS, Audience.CLIENT_ID, Audience.PUBLIC)
 
-    def bind(self, service: S) -> Bound:
-        return Bound(self, partial(self.handler, service))
-
 
 @dataclass(frozen=True)
 class Bound:
@@ -313,9 +324,6 @@ class Offer(NamedTuple):
     part: Callable[[Any], Any]
     """Takes a service and returns the part of it that handles the endpoint."""
 
-    def bind(self, service: Any) -> Bound:
-        return self.endpoint.bind(self.part(service))
-
 
 def _may_have_texts(kind: Any, inspect: Any) -> bool:
     if isinstance(kind, inspect.StructType):
@@ -327,36 +335,5 @@ def _may_have_texts(kind: Any, inspect: Any) -> bool:
     return not isinstance(kind, inspect.IntType | inspect.FloatType | inspect.BoolType | inspect.NoneType)
 
 
-def endpoint(
-    method: str,
-    path: str,
-    *,
-    roles: frozenset[Role] = frozenset(),
-    audience: Audience = Audience.CLIENTS,
-    body: object | None = None,
-    answer: object = Nothing,
-    query: tuple[Parameter, ...] = (),
-    headers: tuple[Header, ...] = (),
-    limit: str = "body",
-    limit_roles: frozenset[Role] = ANYONE,
-    streamed: bool = False,
-    held: bool = False,
-    status: int = 200,
-    secrets: frozenset[str] = frozenset(),
-    is_recorded: bool = True,
-) -> Callable[[Callable[[S, Call], Awaitable[object]]], Endpoint[S]]:
-    """Declare the decorated function as the handler of `method path`.
-
-    The function returns a value to encode as JSON or a `Special` response, or raises a `ServiceError`. `body`, `answer`
-    and `headers` are for the OpenAPI document. A `body` whose import takes long may be a function that returns it. If
-    `streamed`, the handler reads the body from `Call.chunks`.
-    """
-
-    def declare(handler: Callable[[S, Call], Awaitable[object]]) -> Endpoint[S]:
-        return Endpoint(
-            method, path, handler, roles, audience, body, answer, query, headers, limit, limit_roles,
-            is_body_read=not (streamed or held), held=held, status=status, secrets=secrets,
-            is_in_journal=is_recorded and audience not in (Audience.MONITORING, Audience.PAGE),
-        )  # fmt: skip
-
-    return declare
+endpoint: Final[type[Endpoint[Any]]] = Endpoint
+"""Declares the decorated function as the handler of a method and path."""

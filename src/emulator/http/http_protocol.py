@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
 from functools import partial
 from typing import Any, Final, cast
 from weakref import ref
 
+from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from emulator.errors import BadRequest, ServiceError
-from emulator.http.faulty_requests import CYCLE
-from emulator.http.front import HotPath
-from emulator.http.hot_path import Exchange, is_plain
-from emulator.http.refusals import duplicate_header, head_too_large, invalid_request, request_timeout, too_many_headers
-from emulator.http.request import Request
-from emulator.observability.entries import unrouted_entry
-from emulator.observability.logs import LONGEST_PATH, log_request
-from emulator.observability.request_context import (
+from emulator.core.errors import BadRequest, ServiceError, TooManyRequests
+from emulator.core.limits.connection_limit import OpenConnections, hidden_address
+from emulator.core.observability.entries import unrouted_entry
+from emulator.core.observability.logs import LONGEST_PATH, log_request
+from emulator.core.observability.request_context import (
     CONTEXT,
     REQUEST_ID,
     RequestContext,
@@ -27,8 +23,13 @@ from emulator.observability.request_context import (
     context_of,
     request_id,
 )
-from emulator.wire.coalescing_transport import LONG_PIECE, SHORT_PIECE, CoalescingTransport, flush_batch_of
-from emulator.wire.json_codec import error_body
+from emulator.core.wire.json_codec import error_body
+from emulator.core.wire.transports import ShortReads
+from emulator.http.faulty_requests import CYCLE
+from emulator.http.hot_path import Exchange, is_plain
+from emulator.http.middleware import Application, Forwarding
+from emulator.http.refusals import duplicate_header, head_too_large, invalid_request, request_timeout, too_many_headers
+from emulator.http.request import Request
 
 MAX_HEAD = 64 * 1024
 """Bytes of a request line with its headers. uvicorn has no limit, and copies a header again for each piece of it."""
@@ -40,25 +41,24 @@ MIN_BYTE_RATE: Final = 1024
 """Bytes per second. A request has one more second to arrive per this many bytes."""
 _SINGLE: Final = (b"authorization", b"host")
 """Headers that may occur once: a proxy may have checked one of two, and the service would use the other."""
-_CHECK_INTERVAL: Final = 1.0
+_LAST_READS: Final = 2.0
+"""Seconds that a client has to end its request after a refusal."""
+_MAPPED: Final = "::ffff:"
 _MAX_PIPELINED: Final = 16
 """Pipelined requests of a connection that wait while it reads on."""
 _SECURITY_LINES: Final = "".join(f"{name.lower()}: {value}\r\n" for name, value in SECURITY_HEADERS)
 
 _log = logging.getLogger("emulator")
-# uvicorn logs invalid HTTP without the request id; `_refuse` logs it with the id.
-logging.getLogger("uvicorn.error").addFilter(lambda record: record.msg != "Invalid HTTP request received.")
 
 
 class Protocol(HttpToolsProtocol):
-    """uvicorn's HTTP protocol with coalesced writes and limits."""
+    """uvicorn's HTTP protocol with limits."""
 
     _in_head = True
-    _head_size = 0
+    _head_size: int | None = 0
+    """Bytes of the head, or since the latest chunk or its header, while they may be trailers; `None` in a body."""
     _complete = False
     """Whether the data just parsed ended with a complete request."""
-    _trailer_size: int | None = None
-    """Bytes since the latest chunk header, while they may be trailers of a chunked body."""
     _invalid: ServiceError | None = None
     """What is wrong with the complete headers."""
     _since: float | None = None
@@ -70,40 +70,56 @@ class Protocol(HttpToolsProtocol):
     _exchange: Exchange | None = None
     """The arriving request, if it takes the hot path."""
     _refusal: bytes | None = None
-    """The error that ends the connection, while earlier requests are not answered yet. No more data is parsed."""
+    """The error that ends the connection, once earlier requests are answered. No more data is parsed."""
     _write_paused_since: float | None = None
     """Since when the client has stopped reading, in the loop's seconds."""
 
+    def __init__(
+        self, application: Application, open_connections: OpenConnections, forwarding: Forwarding | None, **given: Any
+    ) -> None:
+        super().__init__(**given)
+        self._application = application
+        is_outermost = cast("Any", self.config.app) is application  # what is around it must see each request
+        self._hot_path = application.hot_path if is_outermost else None
+        self._open = open_connections
+        self._forwarding = forwarding
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Wrap the transport so that small writes are coalesced and long reads divided."""
-        # uvloop's transports are not subclasses of asyncio's, but implement the same methods.
-        self._pieces = CoalescingTransport(cast("asyncio.Transport", transport), flush_batch_of(self.loop))
-        super().connection_made(self._pieces)
-        app: Any = self.config.app
-        self._hot_path: HotPath | None = app.hot_path
+        """Find the application and the client's address; refuse the connection if there are too many."""
+        super().connection_made(cast("asyncio.Transport", transport))
         self._since = self.loop.time()
+        if self.client is not None:  # a listener for both families writes IPv4 as IPv6
+            self.client = self.client[0].removeprefix(_MAPPED), self.client[1]
+        address = self.client[0] if self.client else ""
+        try:
+            self._open.add(self, address, self.transport.get_extra_info("socket").fileno())
+        except TooManyRequests as error:
+            _log.warning("refused a connection from %s: %s", hidden_address(address), error.detail)
+            self._refuse(error)
+            self.transport.close()  # there are too many to wait for their ends
 
     def data_received(self, data: bytes) -> None:
-        """Parse received bytes in pieces."""
-        self._pieces.hand_over(data, self.piece_received, SHORT_PIECE if self._in_head else LONG_PIECE)
-
-    def piece_received(self, data: bytes) -> None:
-        """Parse a chunk of received bytes; refuse headers above `MAX_HEAD`."""
+        """Parse received bytes; refuse headers above `MAX_HEAD`."""
         if self._refusal is not None or self.transport.is_closing():
             return
         self._complete = False
         if self._since is None:
             self._since = self.loop.time()
         self._received += len(data)
-        super().data_received(data)
-        if self._in_head and not self._complete:  # a head after a complete request counts from its next piece on
+        rest = data
+        while rest:
+            try:
+                self.parser.feed_data(rest)
+                break
+            except HttpParserError:
+                self._refuse(self._invalid or invalid_request(problem="invalid HTTP request"))  # ruling W4
+                break
+            except HttpParserUpgrade as upgrade:
+                rest = self._switch_protocols(rest[upgrade.args[0] :])
+        if self._head_size is not None and not self._complete:  # what follows a request counts from its next read on
             self._head_size += len(data)
-            if self._head_size > MAX_HEAD and not self.transport.is_closing():
-                self._refuse(head_too_large(part="headers", limit=MAX_HEAD))
-        elif self._trailer_size is not None:
-            self._trailer_size += len(data)
-            if self._trailer_size > MAX_HEAD and not self.transport.is_closing():
-                self._refuse(head_too_large(part="trailers", limit=MAX_HEAD))
+            if self._head_size > MAX_HEAD:
+                self._refuse(head_too_large(part="headers" if self._in_head else "trailers", limit=MAX_HEAD))
 
     def on_headers_complete(self) -> None:
         """Check the headers, and give the request an id, which its response carries."""
@@ -111,16 +127,21 @@ class Protocol(HttpToolsProtocol):
         headers = dict(self.headers)
         context = RequestContext(request_id(headers), headers=headers)
         self.scope["state"][CONTEXT] = context
-        if len(headers) != len(self.headers) or len(headers) > MAX_HEADERS:
+        if self._forwarding is not None:
+            self._forwarding.apply(self.scope)
+        if len(headers) != len(self.headers) or len(headers) > MAX_HEADERS or (self._head_size or 0) > MAX_HEAD // 2:
             self._check(self.headers)
+        self._head_size = 0 if b"transfer-encoding" in headers else None
         self._exchange = self._hot_exchange(headers, context)
         if self._exchange is not None:
             self.cycle = cast("Any", self._exchange)
             return
+        if self.parser.should_upgrade():
+            self._check_upgrade(headers)
+            return
         super().on_headers_complete()
-        if self._cycle_is_current:  # otherwise a WebSocket handshake
-            self.scope["state"][CYCLE] = ref(self.cycle)  # which has the scope: the two must not form a circle
-            self.cycle.default_headers = [*self.cycle.default_headers, (REQUEST_ID, context.id.encode())]
+        self.scope["state"][CYCLE] = ref(self.cycle)  # which has the scope: the two must not form a circle
+        self.cycle.default_headers = [*self.cycle.default_headers, (REQUEST_ID, context.id.encode())]
 
     def _hot_exchange(self, headers: dict[bytes, bytes], context: RequestContext) -> Exchange | None:
         """Return an exchange on the hot path, if the request may take it."""
@@ -136,16 +157,19 @@ class Protocol(HttpToolsProtocol):
             or self.flow.write_paused
         ):
             return None
-        peer = self.client[0] if self.client else ""
-        return Exchange(self, answer, Request(context, headers, query, peer), self.scope)
+        return Exchange(self, answer, Request(context, headers, query, self._peer), self.scope)
 
     def on_chunk_header(self) -> None:
         """Expect a chunk or, after the last, trailers, which must not change the headers."""
-        self._trailer_size = 0
+        self._head_size = 0
         self.scope["headers"] = self.headers.copy()
 
+    def on_chunk_complete(self) -> None:
+        """Expect the header of the next chunk."""
+        self._head_size = 0
+
     def on_body(self, body: bytes) -> None:
-        self._trailer_size = None
+        self._head_size = None
         if self._exchange is not None:
             self._exchange.request.raw += body
         else:
@@ -154,24 +178,62 @@ class Protocol(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         """Reset the counters for the next request, and start one on the hot path."""
         if self._exchange is None:
+            if self.parser.should_upgrade():  # `_switch_protocols` follows
+                return
             super().on_message_complete()
+            if not self.parser.should_keep_alive():  # a trailer may say so too; the parser reads no further request
+                self.cycle.keep_alive = False
         self._in_head, self._head_size, self._complete = True, 0, True
-        self._since, self._received, self._trailer_size = None, 0, None
+        self._since, self._received = None, 0
         if self._exchange is not None:
             self._exchange.begin()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Drop the reference to the latest request, which refers to this connection, so that both are freed at once."""
         super().connection_lost(exc)
+        self._open.remove(self)
         self.cycle = self._exchange = cast("Any", None)
 
-    def handle_websocket_upgrade(self) -> None:
-        """Hand the connection over to a WebSocket, and drop the parser, which refers to this protocol.
+    def _should_upgrade(self) -> bool:
+        """Whether a request with `Upgrade` is a WebSocket handshake. Any other `Upgrade` is ignored."""
+        upgrades = [value.strip().lower() for name, value in self.headers if name == b"upgrade"]
+        return upgrades == [b"websocket"] and self.scope["method"] == "GET" and self.scope["http_version"] == "1.1"
 
-        Neither is used again.
+    def _check_upgrade(self, headers: dict[bytes, bytes]) -> None:
+        """Refuse a tunnel, and a handshake with a body or behind requests without a response. Raises."""
+        self.scope["method"] = self.parser.get_method().decode("ascii")
+        self.scope["http_version"] = self.parser.get_http_version()
+        if self.scope["method"] == "CONNECT":
+            problem = "CONNECT is not supported"
+        elif not self._should_upgrade():
+            return
+        elif headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers:
+            problem = "a WebSocket handshake has no body"
+        elif self._awaits_answers:
+            problem = "a WebSocket handshake must wait for the responses to earlier requests"
+        else:
+            return
+        self._invalid = invalid_request(problem=problem)
+        raise self._invalid
+
+    def _switch_protocols(self, rest: bytes) -> bytes:
+        """Hand the connection over to a WebSocket, or return what is to be parsed: the request without `Upgrade`.
+
+        httptools skips the body of each request with `Upgrade`. `rest` are the bytes after the headers.
         """
-        super().handle_websocket_upgrade()
-        self.parser = cast("Any", None)
+        if self._should_upgrade():
+            self.handle_websocket_upgrade()
+            socket: Any = self.transport.get_protocol()
+            socket.address = self._peer
+            self.transport.set_protocol(ShortReads(socket))
+            self._open.remove(self)
+            self.parser = cast("Any", None)  # it refers to this protocol; neither is used again
+            return b""
+        self.parser = HttpRequestParser(self)
+        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn does
+        start = b"%b %b HTTP/%b" % (self.scope["method"].encode(), self.url, self.scope["http_version"].encode())
+        lines = [b"%b: %b" % header for header in self.headers if header[0] != b"upgrade"]
+        return b"\r\n".join((start, *lines, b"", rest))
 
     def on_response_complete(self) -> None:
         """Start the next pipelined request, or wait for one.
@@ -187,8 +249,7 @@ class Protocol(HttpToolsProtocol):
         if self.pipeline:
             self._start_asgi_task(*self.pipeline.pop())
         elif self._refusal is not None:
-            self.transport.write(self._refusal)
-            self.transport.close()
+            self._send_refusal(self._refusal)
         if len(self.pipeline) > _MAX_PIPELINED:
             self.flow.pause_reading()
 
@@ -225,19 +286,23 @@ class Protocol(HttpToolsProtocol):
             else:
                 self.transport.close()
 
-    def send_400_response(self, msg: str) -> None:
-        """Respond to invalid HTTP with the service's error body (ruling W4), and close."""
-        self._refuse(self._invalid or invalid_request(problem="invalid HTTP request"))
-
     def _check(self, headers: list[tuple[bytes, bytes]]) -> None:
-        """Refuse too many headers, and a repeated header that must be unique. Raises, which stops the parser."""
+        """Refuse too many or too long headers, and a repeated one that must be unique. Raises, so parsing stops."""
         if len(headers) > MAX_HEADERS:
             self._invalid = too_many_headers(count=len(headers), limit=MAX_HEADERS)
+        elif len(self.url) + sum(len(name) + len(value) for name, value in headers) > MAX_HEAD:
+            self._invalid = head_too_large(part="headers", limit=MAX_HEAD)
         for single in _SINGLE:
             if sum(name == single for name, _ in headers) > 1:
                 self._invalid = duplicate_header(header=single.decode())
         if self._invalid is not None:
             raise self._invalid
+
+    @property
+    def _peer(self) -> str:
+        """The address of the client that sends the request; empty if unknown."""
+        client: tuple[str, int] | None = self.scope["client"]
+        return client[0] if client else ""
 
     @property
     def _knows_request(self) -> bool:
@@ -264,6 +329,8 @@ class Protocol(HttpToolsProtocol):
 
     def _refuse(self, error: ServiceError) -> None:
         """Respond to the arriving request with an error, after earlier responses; log and count it once, and close."""
+        if self._refusal is not None or self.transport.is_closing():
+            return
         body = error_body(error)
         if self._is_in_application:
             if self.cycle.response_started:  # a request has one response
@@ -271,29 +338,42 @@ class Protocol(HttpToolsProtocol):
                 return
             context = context_of(self.scope)
             context.early_error = error  # the application logs and counts it
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
         else:
             headers = self.headers if self._knows_request else ()
             context = RequestContext(request_id(dict(headers))) if self._in_head else context_of(self.scope)
             self._record(context, error, body)
+        after = "" if error.retry_after is None else f"retry-after: {error.retry_after}\r\n"
+        sent = b"" if self._knows_request and self.parser.get_method() == b"HEAD" else body
         head = (
             f"HTTP/1.1 {error.status} {error.title}\r\n"
             "content-type: application/json\r\naccess-control-allow-origin: *\r\n"
-            f"x-request-id: {context.id}\r\n{_SECURITY_LINES}"
+            "cross-origin-resource-policy: cross-origin\r\n"
+            f"x-request-id: {context.id}\r\n{_SECURITY_LINES}{after}"
             f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
         )
+        self._refusal = head.encode() + sent
         if self._awaits_answers:
             self._since = None
-            self._refusal = head.encode() + body
             if not self._in_head and self._cycle_is_current:
                 self.pipeline.popleft()  # the arriving request, which is incomplete
             return
-        self.transport.write(head.encode() + body)
-        self.transport.close()
+        self._send_refusal(self._refusal)
+
+    def _send_refusal(self, refusal: bytes) -> None:
+        """Send the last response, and discard what still arrives.
+
+        A close with unread bytes would reset the connection, and the client might never read the response.
+        """
+        self.transport.write(refusal)
+        self.transport.write_eof()
+        self.flow.resume_reading()
+        self.loop.call_later(_LAST_READS, self.transport.abort)
 
     def _record(self, context: RequestContext, error: ServiceError, body: bytes) -> None:
         """Count, log and note in the journal an error that the application does not see."""
-        app: Any = self.config.app
-        app.refused(error)
+        self._application.refused(error)
         target, _, query = self.url.partition(b"?") if self._knows_request else (b"", b"", b"")
         path = target.decode("latin-1")
         method = self.parser.get_method().decode("latin-1") if target else ""
@@ -312,13 +392,4 @@ class Protocol(HttpToolsProtocol):
             answer=body,
             error=error,
         )
-        app.record(path, entry)
-
-
-async def close_overdue(connections: Iterable[object], timeout: float) -> None:
-    """Close overdue connections, forever. Checking all once a second is cheaper than a timer for each request."""
-    while True:
-        await asyncio.sleep(_CHECK_INTERVAL)
-        for connection in list(connections):
-            if isinstance(connection, Protocol):
-                connection.close_if_overdue(timeout)
+        self._application.record(path, entry)

@@ -6,7 +6,8 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Sequence
-from functools import cache, cached_property
+from functools import cache, lru_cache
+from itertools import compress
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,10 +17,11 @@ from litestar.datastructures import CacheControlHeader
 from litestar.handlers import HTTPRouteHandler
 from litestar.response import Response
 
-from emulator.config.settings import Limits
+from emulator.contract.names import ALIASES
+from emulator.core.config.settings import Limits
+from emulator.core.wire.url import SERVICE
 from emulator.http.dispatch import DISPATCHER, Dispatcher
 from emulator.http.endpoint import Audience, Endpoint, JavaScript, JsonLines
-from emulator.wire.url import ALIASES, SERVICE
 
 _REFERENCE = "#/components/schemas/{name}"
 _TEXTS: Final[dict[object, str]] = {
@@ -135,28 +137,26 @@ class Document:
     def __init__(self, endpoints: Sequence[Endpoint[Any]], version: str) -> None:
         self._endpoints = [each for each in endpoints if each.audience is not Audience.PAGE]
         self._version = version
+        self._read = lru_cache(self._text)
 
     def read(self, serves: Callable[[str, str], bool]) -> bytes:
         """Return the document as JSON, with the endpoints whose method and path the running service `serves`."""
+        return self._read(tuple(serves(each.method, each.path) for each in self._endpoints))
+
+    def _text(self, served: tuple[bool, ...]) -> bytes:
         paths: dict[str, dict[str, Any]] = {}
-        for each, operation in zip(self._endpoints, self._operations, strict=True):
-            if serves(each.method, each.path):
-                paths.setdefault(each.path, {})[each.method.lower()] = operation
+        for each in compress(self._endpoints, served):
+            paths.setdefault(each.path, {})[each.method.lower()] = _operation(each)
         return msgspec.json.encode(
             {
                 "info": {"title": "Extension backend", "version": self._version},
                 "openapi": "3.1.0",
                 "servers": [{"url": "/"}],
                 "paths": paths,
-                "components": {"schemas": self._schemas, "securitySchemes": _SECURITY_SCHEMES},
+                "components": {"schemas": self._schemas(), "securitySchemes": _SECURITY_SCHEMES},
             }
         )
 
-    @cached_property
-    def _operations(self) -> list[dict[str, Any]]:
-        return [_operation(each) for each in self._endpoints]
-
-    @cached_property
     def _schemas(self) -> dict[str, Any]:
         kinds = [
             kind for each in self._endpoints for kind in (each.body_shape, each.answer) if kind not in (None, *_TEXTS)

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from emulator.errors import ServiceError
-from emulator.faults import fault_id
-from emulator.http.endpoint import Endpoint
-from emulator.http.request import Request
-from emulator.http.response import Reply
-from emulator.journal import HIDDEN, MAX_BODY, REQUEST, Entry, Journal
-from emulator.observability.entries import unrouted_entry
-from emulator.observability.masking import (
+from emulator.core.errors import ServiceError
+from emulator.core.journal import HIDDEN, MAX_BODY, REQUEST, Entry, Journal
+from emulator.core.observability.entries import unrouted_entry, with_outcome
+from emulator.core.observability.masking import (
     EVERYTHING,
     masked,
     masked_caller,
     masked_path,
-    masked_refusal,
     masked_target,
     masked_text,
 )
-from emulator.observability.request_context import PRODUCTION, RequestContext
+from emulator.core.observability.request_context import PRODUCTION, RequestContext
+from emulator.http.endpoint import Endpoint
+from emulator.http.request import Request
+from emulator.http.response import Reply
 
 _OWN_ID: Final = 20
 """Characters that an id may have which the service made itself."""
@@ -34,14 +32,13 @@ def request_entry(
     endpoint: Endpoint[Any], request: Request, reply: Reply, seconds: float, failure: ServiceError | None
 ) -> Entry:
     """Return the journal entry of a response to an HTTP request, without secrets."""
-    context, secrets, query, body = request.context, endpoint.secrets, request.query, request.raw
+    context, secrets, query = request.context, endpoint.secrets, request.query
     answer = reply.body if isinstance(reply.body, bytes) else b""
-    id, detail = context.id, failure.detail if failure else ""
-    title, path = endpoint.title, endpoint.path
+    id, title, path = context.id, endpoint.title, endpoint.path
     if request.parts:
         path = masked_path(endpoint.path.format(**request.parts))
         title = f"{endpoint.method} {path}"
-    return Entry(
+    entry = Entry(
         REQUEST,
         0,
         0,
@@ -51,28 +48,25 @@ def request_entry(
         masked_target(path, query, endpoint.shown) if query else path,
         reply.status,
         seconds,
-        _HIDDEN if request.size and EVERYTHING in secrets else masked(body, secrets),
+        _HIDDEN if request.size and EVERYTHING in secrets else masked(request.raw, secrets),
         request.size,
         masked(answer, secrets) if failure or endpoint.answers_with_texts else answer[:MAX_BODY],
         len(answer),
-        failure.reason if failure else "",
-        masked_text(detail) if detail else "",
-        context.production,
-        fault=fault_id(context.fault) if context.fault else "",
-        refused=masked_refusal(failure.refused) if failure else None,
-        hint=masked_text(context.hint) if context.hint else "",
     )
+    return with_outcome(entry, context, failure)
+
+
+_OF_BROWSERS: Final = ("/favicon.ico", "/apple-touch-icon", "/robots.txt", "/.well-known/")
+"""What browsers request by themselves: its refusal would hide one that matters."""
 
 
 def record_unrouted(
     journal: Journal, context: RequestContext, method: str, path: str, reply: Reply, error: ServiceError | None = None
 ) -> None:
     """Record a response that came from no endpoint in a journal, if the journal is enabled."""
-    if journal.is_on:
+    if journal.is_on and not path.startswith(_OF_BROWSERS):
         answer = reply.body if isinstance(reply.body, bytes) else b""
-        entry = unrouted_entry(
-            path, id=context.id, method=method, status=reply.status, answer=answer, error=error, fault=context.fault
-        )
-        entry.hint = masked_text(context.hint) if context.hint else ""
+        entry = unrouted_entry(path, id=context.id, method=method, status=reply.status, answer=answer, error=error)
+        with_outcome(entry, context, None)
         entry.production = context.production or dict(reply.more).get(PRODUCTION, b"").decode()
         journal.add(entry)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from emulator.errors import (
+from emulator.core.errors import (
     BadRequest,
     Facts,
     Forbidden,
@@ -17,6 +17,7 @@ from emulator.errors import (
     TooManyRequests,
     refusal,
 )
+from emulator.core.wire.url import CONTROL, SERVICE
 
 
 class TooManyUploads(ServiceError, status=503, title="Service Unavailable"):
@@ -75,7 +76,21 @@ def not_in_production(*, path: str) -> Facts:
 @refusal(NotFound, "Not Found", "W1", "There is no such path", "Correct the path; `extcli api --help` shows examples.")
 def no_path(*, path: str, hint: str = "") -> Facts:
     detail = f"there is no {path}; {hint}" if hint else f"there is no {path}"
-    return Facts(detail, f"path {path}", "a path of the service, under /v1/e/")
+    prefix = CONTROL if path.startswith(CONTROL) else SERVICE
+    return Facts(detail, f"path {path}", f"a path of the service, under {prefix}")
+
+
+class UpgradeRequired(ServiceError, status=426, title="Upgrade Required"):
+    """Raised for a request without upgrade to the address of a WebSocket."""
+
+    more = ((b"upgrade", b"websocket"), (b"connection", b"Upgrade"))
+
+
+@refusal(UpgradeRequired, "Upgrade Required", "X1", "The request asks for no WebSocket",
+         "Connect with a WebSocket client, and let proxies pass Upgrade and Connection on.")  # fmt: skip
+def upgrade_missing(*, path: str) -> Facts:
+    detail = f"{path} is the address of a WebSocket, and the request has no Upgrade: websocket"
+    return Facts(detail, "a request without Upgrade: websocket", "a WebSocket handshake")
 
 
 @refusal(MethodNotAllowed, "Method Not Allowed", "spec: Endpoints", "The path has no such method",

@@ -10,11 +10,11 @@ from typing import Any, Final
 import msgspec
 from litestar.types import HTTPScope, Receive
 
+from emulator.core.observability.request_context import RequestContext, context_of
+from emulator.core.wire import json_codec
+from emulator.core.wire.refusals import invalid_member
+from emulator.core.wire.url import query_of
 from emulator.http.refusals import ambiguous_form, body_cut_off, body_too_large
-from emulator.observability.request_context import RequestContext, context_of
-from emulator.wire import json_codec
-from emulator.wire.refusals import invalid_member
-from emulator.wire.url import query_of
 
 _SOON: Final = 0.2
 """Seconds that a refusal may be late in the sandbox, so that the journal has the body."""

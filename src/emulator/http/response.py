@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from dataclasses import dataclass
 from html import escape
-from typing import Any
+from typing import Any, Final
 
 from litestar.types import Send
 
-from emulator.errors import ServiceError
+from emulator.core.errors import ServiceError
+from emulator.core.observability.request_context import CODE
+from emulator.core.wire import json_codec
 from emulator.http.endpoint import Page, Special, Streamed, Text, WithHeaders
-from emulator.observability.request_context import CODE
-from emulator.wire import json_codec
 
 JSON = b"application/json"
 HTML = b"text/html"  # Litestar adds the charset
@@ -34,7 +34,10 @@ CORS = (
     (b"access-control-allow-headers", ", ".join(ALLOWED_HEADERS).encode()),
     (b"access-control-allow-methods", b"GET, POST, PUT, PATCH, DELETE, OPTIONS"),
     (b"access-control-expose-headers", b"X-Request-Id, Retry-After"),
+    (b"cross-origin-resource-policy", b"cross-origin"),  # for pages with Cross-Origin-Embedder-Policy
 )
+_PART: Final = 16 * 1024
+"""Bytes of a body that are sent at once."""
 _JSON_HEADERS = ((b"content-type", JSON),)
 _OPEN_JSON_HEADERS = (*_JSON_HEADERS, *CORS)
 
@@ -70,6 +73,21 @@ class Reply:
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
+def in_parts(send: Send) -> Send:
+    """Return a `send` that sends a large body in parts. The server waits between two while the client does not read."""
+
+    async def send_parts(message: Any) -> None:
+        body, start = message.get("body", b""), 0
+        while len(body) - start > _PART:
+            part: Any = {**message, "body": body[start : start + _PART], "more_body": True}
+            await send(part)
+            start += _PART
+        last: Any = {**message, "body": body[start:]} if start else message
+        await send(last)
+
+    return send_parts
+
+
 def _start(status: int, headers: list[tuple[bytes, bytes]]) -> Any:
     return {"type": "http.response.start", "status": status, "headers": headers}
 
@@ -96,7 +114,7 @@ def error_reply(error: ServiceError, *, cors: bool, shows_code: bool = False) ->
     """Return an error as JSON, with `Retry-After` if a retry may help, and in the sandbox with the refusal's code."""
     after = () if error.retry_after is None else ((b"retry-after", str(error.retry_after).encode()),)
     code = ((CODE, error.refused.code.encode()),) if shows_code and error.refused else ()
-    return Reply(error.status, json_codec.error_body(error), cors, more=(*after, *code))
+    return Reply(error.status, json_codec.error_body(error), cors, more=(*after, *code, *error.more))
 
 
 def error_page(error: ServiceError) -> Reply:
@@ -104,7 +122,7 @@ def error_page(error: ServiceError) -> Reply:
     title = f"{error.status} {escape(error.reason)}"
     text = f"<h1>{title}</h1>\n<p>{escape(error.detail)}</p>"
     page = f'<!doctype html>\n<html lang="en">\n<title>{title}</title>\n<main>\n{text}\n</main>\n</html>\n'
-    return Reply(error.status, page.encode("utf-8", "replace"), False, HTML, PAGE_HEADERS)
+    return Reply(error.status, page.encode("utf-8", "replace"), False, HTML, (*PAGE_HEADERS, *error.more))
 
 
 async def in_one_chunk(body: bytes) -> AsyncIterator[bytes]:
@@ -112,8 +130,11 @@ async def in_one_chunk(body: bytes) -> AsyncIterator[bytes]:
     yield body
 
 
-async def with_first_chunk(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Produce the first chunk before the response begins, so that an early failure can still become an error reply."""
+async def with_first_chunk(chunks: AsyncIterator[bytes], is_admitted: Callable[[], bool]) -> AsyncIterator[bytes]:
+    """Produce the first chunk before the response begins, so that an early failure can still become an error reply.
+
+    The response ends early, and stays incomplete, if its reader is no longer admitted.
+    """
 
     async def first_and_rest() -> AsyncIterator[bytes]:
         try:
@@ -122,6 +143,8 @@ async def with_first_chunk(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]
             yield first
             async for chunk in chunks:
                 await asyncio.sleep(0)  # a fast reader would otherwise keep all other requests waiting
+                if not is_admitted():
+                    return
                 yield chunk
         finally:
             await close_chunks(chunks)

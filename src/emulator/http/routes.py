@@ -15,21 +15,21 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.plugins import PluginProtocol
 from litestar.response import Stream
 
-from emulator.errors import ServiceError, internal_error
+from emulator.core.errors import ServiceError, internal_error
+from emulator.core.observability.request_context import context_of
+from emulator.core.wire.url import CONTROL, SERVICE, is_socket_path
 from emulator.http.dispatch import DISPATCHER, Dispatcher
 from emulator.http.endpoint import Endpoint
 from emulator.http.openapi import Document, schema_routes
 from emulator.http.recording import record_unrouted
-from emulator.http.refusals import invalid_request, no_path, not_in_production, wrong_method
+from emulator.http.refusals import invalid_request, no_path, not_in_production, upgrade_missing
 from emulator.http.response import Reply, error_reply
-from emulator.observability.request_context import context_of
-from emulator.wire.url import SERVICE
 
 _log = logging.getLogger("emulator")
 
 _OWN: Final = ("/", "/_emulator", "/_ns")
 """Paths of the sandbox that are below none of the following."""
-_BELOW: Final = (SERVICE, "/_emulator/", "/_ns/")
+_BELOW: Final = (SERVICE, CONTROL, "/_ns/")
 
 
 class _Routes(Litestar):
@@ -105,13 +105,15 @@ def _as_service_error(request: Request[Any, Any, Any], error: Exception) -> Serv
         _log.error("unexpected failure in %s %s", request.method, path[:100], exc_info=error)
         return internal_error()
     dispatcher: Dispatcher = request.scope["state"][DISPATCHER]
-    hidden = (path in _OWN or path.startswith(_BELOW)) and not dispatcher.knows(path)
+    hidden = (path in _OWN or path.startswith(_BELOW)) and not dispatcher.methods(path)
     if error.status_code == 404 or (error.status_code == 405 and hidden):
-        hint = "" if path.startswith((SERVICE, "/schema/")) else f"the endpoints are under {SERVICE}"
+        if request.method == "GET" and is_socket_path(path):
+            return upgrade_missing(path=path[:100])
+        hint = "" if path.startswith((*_BELOW, "/schema/")) else f"the endpoints are under {SERVICE}"
         if near := dispatcher.nearest(path):
             hint = f"did you mean {near}?"
         return no_path(path=path[:100], hint=hint)
     if error.status_code == 405:
         dispatcher.parity.judge_unsupported_method(request.method, path)
-        return wrong_method(path=path, method=request.method)
+        return dispatcher.wrong_method(request.method, path)
     return invalid_request(problem=error.detail)

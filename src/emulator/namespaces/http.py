@@ -6,9 +6,9 @@ from typing import Final
 
 from msgspec import Struct
 
+from emulator.core.wire.refusals import invalid_member
 from emulator.http.endpoint import Audience, Call, Nothing, Parameter, endpoint
 from emulator.namespaces.registry import NamespaceList, Registry
-from emulator.wire.refusals import invalid_member
 
 _SOURCE: Final = Parameter("from", "The namespace to copy; empty data when absent.")
 

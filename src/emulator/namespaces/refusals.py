@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import Final
 
 from emulator.contract.names import NAME_RULE
-from emulator.errors import BadRequest, Conflict, Facts, NotFound, TooManyRequests, refusal
+from emulator.core.errors import BadRequest, Conflict, Facts, NotFound, TooManyRequests, refusal
 
 _RULE: Final = "docs: Namespaces"
 _ABSENT: Final = (NotFound, "No such namespace", _RULE)
 _USED: Final = (Conflict, "Namespace in use", _RULE)
 
 
-@refusal(*_ABSENT, "The namespace does not exist, and a page creates none",
-         "Create it before the page loads: `extcli ns new {name}`.")  # fmt: skip
+@refusal(*_ABSENT, "The namespace does not exist, and neither a page nor a call by an unknown host name creates one",
+         "Create it first: `extcli ns new {name}`.")  # fmt: skip
 def not_created(*, name: str) -> Facts:
-    detail = f"{name}: a web page of another origin uses namespaces, but creates none; create it first: "
-    detail += f"`extcli ns new {name}`, or any call from a program"
+    detail = f"{name}: a web page of another origin, or a call by a host name that --control-host does not allow, uses "
+    detail += f"namespaces but creates none; create it first: `extcli ns new {name}`, or call an IP address"
     return Facts(detail, f"namespace {name}, which does not exist", "a namespace that exists")
 
 

@@ -16,16 +16,16 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct
 
-from emulator.clock import monotonic
 from emulator.contract.names import NAME
-from emulator.errors import Conflict, EngineError, NotFound, stopping
-from emulator.hints import hint, nearest
-from emulator.http.front import Front
-from emulator.ids import token_id
+from emulator.core.clock import monotonic
+from emulator.core.errors import Conflict, EngineError, NotFound, stopping
+from emulator.core.hints import hint, nearest, placeholder_hint
+from emulator.core.ids import token_id
+from emulator.core.observability.audit import audit
+from emulator.core.observability.request_context import DEFAULT_NAMESPACE as DEFAULT
+from emulator.core.observability.request_context import bound_to, in_namespace
 from emulator.namespaces import refusals
-from emulator.observability.audit import audit
-from emulator.observability.request_context import DEFAULT_NAMESPACE as DEFAULT
-from emulator.observability.request_context import in_namespace, outside_request
+from emulator.namespaces.front import Front
 
 _STEP: Final = 25
 """Namespaces that a listing counts before other requests run."""
@@ -45,8 +45,6 @@ class Storage(NamedTuple):
     """Returns the names of all namespaces that storage has, open or not, in order."""
     size: Callable[[str], Awaitable[int]]
     """Returns how many things a namespace that is not open has."""
-    is_alone: bool
-    """Whether no other process uses the namespaces."""
 
 
 @dataclass
@@ -72,7 +70,7 @@ class _Tenant:
 
     @property
     def is_busy(self) -> bool:
-        return bool(self.requests or self.copies or self.is_filling or (self.front and self.front.sockets))
+        return bool(self.requests or self.copies or self.is_filling or (self.front and self.front.service.sockets))
 
 
 class Details(Struct):
@@ -110,8 +108,6 @@ class Registry:
         self._is_closed = False
         self._started_at = monotonic()
         """Since when namespaces that were never open in this process are idle."""
-        self.on_opened: Callable[[], object] | None = None
-        """Called when the service of a namespace has opened."""
 
     def __len__(self) -> int:
         """The number of namespaces that are open, without `default`."""
@@ -130,8 +126,9 @@ class Registry:
     async def suggest(self, name: str) -> None:
         """Give the current request a hint if its namespace is new, and another has a similar name."""
         used = await self.latest(_LOOKED_AT)
-        if name not in used and (near := nearest(name, used)):
-            hint(f"{name} is a new namespace; did you mean {near}?")
+        if name not in used:
+            near = nearest(name, used)
+            hint(placeholder_hint("namespace", name) or (near and f"{name} is a new namespace; did you mean {near}?"))
 
     async def listing(self, most: int | None = None) -> NamespaceList:
         """List the namespaces without `default`: all, or the most recently used. This opens no namespace."""
@@ -149,7 +146,7 @@ class Registry:
             return Details(name, await self._storage.size(name), since, since, 0)
         front = tenant.front
         idle = 0 if tenant.is_busy else int(now - tenant.used_at)
-        return Details(name, await front.size(), int(now - tenant.opened_at), idle, front.sockets)
+        return Details(name, await front.service.size(), int(now - tenant.opened_at), idle, front.service.sockets)
 
     def find(self, name: str) -> Front | None:
         """Return the service of a namespace that is open."""
@@ -192,13 +189,11 @@ class Registry:
         """Open a namespace unless it is open. The caller holds `changing`."""
         if tenant.front is None:
             try:
-                with outside_request(), in_namespace(name):  # background tasks do not belong to the first request
+                with bound_to(None), in_namespace(name):  # background tasks do not belong to the first request
                     tenant.front = await tenant.stack.enter_async_context(self._storage.open(name))
             except BaseException:
                 self._tenants.pop(name, None)
                 raise
-            if self.on_opened is not None:
-                self.on_opened()
         return tenant.front
 
     @contextmanager
@@ -226,7 +221,7 @@ class Registry:
             if source:
                 await self._fork(checked_name(source), name)
             else:
-                _check_empty(name, await (await self.front(name)).size())
+                _check_empty(name, await (await self.front(name)).service.size())
             audit("namespace created", named=name, source=source)
         return name
 
@@ -260,8 +255,8 @@ class Registry:
                 is_new = target.front is None and name not in await self._storage.names()
                 front = await self._open_tenant(name, target)
                 try:
-                    _check_empty(name, await front.size())
-                    await front.copy(source)
+                    _check_empty(name, await front.service.size())
+                    await front.service.copy(source.service)
                 except BaseException:
                     if is_new:
                         await self._end(name, target, front)
@@ -291,7 +286,7 @@ class Registry:
             raise refusals.being_changed(name=name, change="created")
         if tenant is self._home:
             self.default.end_held()
-            await self.default.reset()
+            await self.default.service.reset()
             return
         tenant.is_dropping = True
         try:
@@ -311,8 +306,8 @@ class Registry:
     async def _end(self, name: str, tenant: _Tenant, front: Front) -> None:
         """Delete the data of an open namespace, and close it. The caller holds `changing`."""
         front.end_held()
-        await front.reset()
-        front.drop_on_close()
+        await front.service.reset()
+        front.service.drop_on_close()
         tenant.front = None
         try:
             await tenant.stack.aclose()
@@ -332,19 +327,18 @@ class Registry:
     async def drop_idle(self, max_idle: float) -> None:
         """Drop the namespaces without requests and sockets whose last use is `max_idle` seconds ago.
 
-        A namespace only in storage counts as last used before this process started, unless other processes may use it.
+        A namespace only in storage counts as last used before this process started.
         """
         for tenant in self._tenants.values():
             if tenant.is_busy:  # a socket may be open for days, and be closed for a second
                 tenant.used_at = monotonic()
         idle = {name: tenant.used_at for name, tenant in self._tenants.items() if tenant.front and not tenant.is_busy}
-        if self._storage.is_alone:
-            try:
-                stored = await self._storage.names()
-            except EngineError as error:
-                _log.warning("idle namespaces were not looked for, retrying later: %s", error)
-                return
-            idle |= {name: self._started_at for name in stored if name not in self._tenants}
+        try:
+            stored = await self._storage.names()
+        except EngineError as error:
+            _log.warning("idle namespaces were not looked for, retrying later: %s", error)
+            return
+        idle |= {name: self._started_at for name in stored if name not in self._tenants}
         for name, used_at in idle.items():
             if (seconds := monotonic() - used_at) >= max_idle and self._is_still_idle(name, used_at):
                 await self._drop_one_idle(name, seconds)
@@ -365,11 +359,10 @@ class Registry:
             except Exception:
                 _log.exception("unexpected failure of the drop of the idle namespace %s", name)
 
-    def end_held(self) -> None:
-        """End the requests that wait for an event, in all namespaces, because the service stops."""
-        for front in (self.default, *(tenant.front for tenant in self._tenants.values())):
-            if front is not None:
-                front.end_held()
+    @property
+    def fronts(self) -> list[Front]:
+        """The services of all namespaces that are open."""
+        return [self.default, *(tenant.front for tenant in self._tenants.values() if tenant.front is not None)]
 
     async def close(self) -> None:
         """Close the services of all namespaces but `default`, including services that are still opening."""

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, Final
 
 from litestar.enums import ScopeType
 from litestar.types import HTTPScope, Receive, Scope, Send
 
-from emulator.config.settings import Limits
-from emulator.errors import EngineError, ServiceError, storage_failed
-from emulator.http.front import HotPath, preflight_reply
+from emulator.control.gate import ControlGate
+from emulator.core.errors import EngineError, ServiceError, storage_failed
+from emulator.core.journal import Entry
+from emulator.core.observability.request_context import bind_context, enter_namespace, label_of
+from emulator.core.wire.url import SERVICE
+from emulator.http.hot_path import HotPath
 from emulator.http.refusals import no_path
 from emulator.http.response import error_reply
-from emulator.journal import Entry
 from emulator.namespaces.http import endpoints
 from emulator.namespaces.registry import Registry, checked_name
-from emulator.observability.request_context import bind_context, context_of, enter_namespace, label_of
-from emulator.realtime.connection import Connection, Peer
-from emulator.wire.url import SERVICE
+from emulator.realtime.connection import Peer
+from emulator.realtime.websocket import WebSocket
 
 _PREFIX: Final = "/_ns"
 _NAMED: Final = "/_ns/{name}"
@@ -32,22 +33,13 @@ _NESTED: Final = re.compile(r"/+_ns(?:/|$)")
 _log = logging.getLogger("emulator")
 
 
-Creates = Callable[[Iterable[tuple[bytes, bytes]], str], bool]
-"""Returns whether a request, with these headers and from this address, may create the namespace that it uses."""
-
-
 class Namespaces:
     """An ASGI application that routes to the service of each namespace."""
 
-    def __init__(self, registry: Registry, creates: Creates) -> None:
-        """`creates` returns whether a request may create a namespace."""
-        self._creates = creates
+    def __init__(self, registry: Registry, gate: ControlGate) -> None:
+        self._creates = gate.creates
         self._registry = registry
         self._default = registry.default
-
-    @property
-    def limits(self) -> Limits:
-        return self._default.limits
 
     @property
     def hot_path(self) -> HotPath | None:
@@ -71,7 +63,7 @@ class Namespaces:
             if _NESTED.match(path):
                 raise no_path(path=path[:100], hint=f"the endpoints are under {SERVICE}")
             if scope["method"] == "OPTIONS" and not self._registry.is_open(name):  # the result would be the same
-                reply, error = preflight_reply(path, scope["headers"])
+                reply, error = self._default.preflight_reply(path, scope["headers"])
                 self._default.record_answer(context, scope["method"], scope["path"], reply, error)
                 await reply(send)
                 return
@@ -79,22 +71,19 @@ class Namespaces:
                 await self._registry.suggest(name)
             address = scope["client"][0] if scope["client"] else ""
             front = await self._registry.front(name, creates=self._creates(scope["headers"], address))
-        except ServiceError as error:
-            self.refused(error)
-            await self._refuse(scope, send, error, cors=path.startswith("/v1/"))
-            return
-        except EngineError as error:
-            _log.error("storage failed in opening the namespace %s: %s", name[:64], error)
-            await self._refuse(scope, send, storage_failed(), cors=path.startswith("/v1/"))
+        except (ServiceError, EngineError) as failure:
+            refusal = failure if isinstance(failure, ServiceError) else storage_failed()
+            if failure is refusal:
+                self.refused(refusal)
+            else:
+                _log.error("storage failed in opening the namespace %s: %s", name[:64], failure)
+            reply = error_reply(refusal, cors=path.startswith("/v1/"), shows_code=True)
+            self._default.record_answer(context, scope["method"], scope["path"], reply, refusal)
+            await reply(send)
             return
         inner: Any = {**scope, "path": path or "/", "raw_path": (path or "/").encode()}
         with self._registry.in_use(name):
             await front(inner, receive, send)
-
-    async def _refuse(self, scope: HTTPScope, send: Send, error: ServiceError, *, cors: bool = False) -> None:
-        reply = error_reply(error, cors=cors, shows_code=True)
-        self._default.record_answer(context_of(scope), scope["method"], scope["path"], reply, error)
-        await reply(send)
 
     def refused(self, error: ServiceError) -> None:
         """Count a request rejected before dispatch, in the default namespace."""
@@ -103,24 +92,23 @@ class Namespaces:
     def record(self, path: str, entry: Callable[[str], Entry]) -> None:
         """Record a response that came from no endpoint in the journal of its namespace; without one, in `default`."""
         found = _ADDRESS.fullmatch(path)
-        front = self._registry.find(found["name"]) if found else None
-        if found and front is not None:
+        if found and (front := self._registry.find(found["name"])):
             front.record(found["path"], entry)
         else:
             self._default.record(path, entry)
 
-    async def open_peer(self, path: str, query: str, connection: Connection) -> Peer:
+    async def open_peer(self, path: str, query: str, connection: WebSocket) -> Peer:
         found = _ADDRESS.fullmatch(path)
         if found is None:
             return await self._default.open_peer(path, query, connection)
         enter_namespace(checked_name(found["name"]))
-        creates = self._creates(connection.headers, connection.address)
-        front = await self._registry.front(found["name"], creates=creates)
+        front = await self._registry.front(found["name"], creates=self._creates(connection.headers, connection.address))
         return await front.open_peer(found["path"], query, connection)
 
     def end_held(self) -> None:
         """End the requests that wait for an event, in all namespaces, because the service stops."""
-        self._registry.end_held()
+        for front in self._registry.fronts:
+            front.end_held()
 
 
 def split_namespace_path(method: str, path: str) -> tuple[str, str] | None:
@@ -132,5 +120,6 @@ def split_namespace_path(method: str, path: str) -> tuple[str, str] | None:
     if found is None:
         return None
     name, rest = found["name"], found["path"]
+    method = "GET" if method == "HEAD" else method  # ruling W9
     is_about = rest in ("", "/") and (method, _NAMED if name else _PREFIX) in _ABOUT
     return None if is_about else (name, rest)

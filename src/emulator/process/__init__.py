@@ -1,1 +1,1 @@
-"""Runs the service: processes, signals, the HTTP protocol, middleware and the startup log."""
+"""Runs the service: opens it, listens, stops at signals, and logs its start."""

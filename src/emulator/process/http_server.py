@@ -7,19 +7,34 @@ import errno
 import logging
 import socket
 import sys
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from typing import Any, Protocol, cast
 
 import uvicorn
+from litestar.types import ASGIApp
 
-from emulator.errors import ConfigurationError, PortTaken
-from emulator.http.http_protocol import SECURITY_HEADERS, Protocol, close_overdue
-from emulator.http.middleware import Application, ProxyHeaders
-from emulator.realtime.websocket import WebSocket
+from emulator.core.config.settings import Settings
+from emulator.core.errors import ConfigurationError, PortTaken
+from emulator.core.limits.connection_limit import OpenConnections
+from emulator.core.wire.transports import ShortReads
+from emulator.http.http_protocol import SECURITY_HEADERS
+from emulator.http.http_protocol import Protocol as HttpProtocol
+from emulator.http.middleware import Application, Forwarding
+from emulator.realtime.websocket import PeerFactory, WebSocket
 
 _GRACE = 3
 """Seconds that running requests get at a stop, which must end within five."""
 _BACKLOG = 2048
+_TICKS = 10
+"""Ticks of uvicorn's main loop in a second."""
+_ATTEMPTS = 50
+"""How many free ports are tried until one is free at all addresses."""
+_LACKING = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
+"""Errors for an address, or a family of addresses, that this machine does not have."""
+LOOPBACK = ("127.0.0.1", "::1")
+"""Where a service listens by default."""
 
 
 class StoppedEarly(Exception):
@@ -46,14 +61,6 @@ class Server(uvicorn.Server):
         self._timeout = timeout
         self._prepare = prepare
         self._stopped = asyncio.Event()
-
-    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
-        """Serve until stopped."""
-        closing = asyncio.create_task(close_overdue(self.server_state.connections, self._timeout))
-        try:
-            await super().serve(sockets)
-        finally:
-            closing.cancel()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start to serve, then call `started`."""
@@ -88,6 +95,14 @@ class Server(uvicorn.Server):
             for listener in (*self.servers, *(sockets or ())):
                 listener.close()
 
+    async def on_tick(self, counter: int) -> bool:
+        """Close overdue connections once a second. Checking all at times is cheaper than a timer for each request."""
+        if counter % _TICKS == 0:
+            for connection in list(self.server_state.connections):
+                if isinstance(connection, HttpProtocol):
+                    connection.close_if_overdue(self._timeout)
+        return await super().on_tick(counter)
+
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Do nothing: uvicorn would restore the default handlers before the process ends."""
@@ -103,25 +118,66 @@ def _is_no_cancellation(record: logging.LogRecord) -> bool:
     return record.exc_info is None or not isinstance(record.exc_info[1], asyncio.CancelledError)
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """Open a listening socket; port 0 takes a free port. Raises `ConfigurationError`."""
+def listen(host: str, port: int) -> list[socket.socket]:
+    """Open a listening socket at each address of a host; an empty one means both loopback addresses.
+
+    All have one port; port 0 takes a free one. Addresses that this machine lacks are left out, unless it lacks all.
+    Raises `ConfigurationError`.
+    """
+    shown = host or LOOPBACK[0]
     try:
-        (family, kind, protocol, _, address), *_ = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        # asyncio sets TCP_NODELAY only if the protocol is named; without it, a response may wait 40 ms for an ACK.
-        listener = socket.socket(family, kind, protocol)
-        if sys.platform == "win32":  # where SO_REUSEADDR lets two services bind one port
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
-        else:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
-        listener.listen(_BACKLOG)
+        hosts = [host.removeprefix("[").removesuffix("]")] if host else LOOPBACK
+        # By address: a name may have one twice. A protocol that is named makes asyncio set TCP_NODELAY; without it, a
+        # response may wait 40 ms for an ACK.
+        found = [each for name in hosts for each in socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)]
+        places = {address: (family, kind, protocol) for family, kind, protocol, _, address in found}
+        attempts = 1 if port else _ATTEMPTS
+        while True:
+            attempts -= 1
+            try:
+                return _open_all(places, port)
+            except OSError as error:
+                if not (attempts and is_taken(error)):
+                    raise
     except (OSError, OverflowError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        problem = f"--host {host} --port {port}: {reason}"
+        problem = f"--host {shown} --port {port}: {reason}"
         if is_taken(error):
             raise PortTaken(f"{problem}; --port 0 takes a free port", port) from None
         raise ConfigurationError(problem) from None
-    return listener
+
+
+def _open_all(places: Mapping[Any, tuple[Any, Any, int]], port: int) -> list[socket.socket]:
+    """Open a socket at each of these addresses that this machine has, on one port. Raises `OSError`."""
+    lacking: OSError | None = None
+    with ExitStack() as opened:
+        listeners: list[socket.socket] = []
+        for (name, _, *rest), kind in places.items():
+            try:
+                listener = opened.enter_context(socket.socket(*kind))
+                _prepare(listener, is_one_of_many=len(places) > 1)
+                listener.bind((name, port, *rest))
+            except OSError as error:
+                if error.errno not in _LACKING:
+                    raise
+                lacking = error
+                continue
+            listener.listen(_BACKLOG)
+            listeners.append(listener)
+            port = listener.getsockname()[1]
+        if lacking is not None and not listeners:
+            raise lacking
+        opened.pop_all()
+    return listeners
+
+
+def _prepare(listener: socket.socket, *, is_one_of_many: bool) -> None:
+    if sys.platform == "win32":  # where SO_REUSEADDR lets two services bind one port
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
+    else:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if is_one_of_many and listener.family == socket.AF_INET6:
+        listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)  # others have the addresses of IPv4
 
 
 def is_taken(error: Exception) -> bool:
@@ -131,16 +187,30 @@ def is_taken(error: Exception) -> bool:
 
 def url_of(host: str, listener: socket.socket) -> str:
     """Return the base URL of a listening socket."""
-    port = listener.getsockname()[1]
+    port, host = listener.getsockname()[1], host.strip("[]") or LOOPBACK[0]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def config_of(app: Application, proxies: tuple[str, ...] = ()) -> uvicorn.Config:
-    """Return uvicorn's configuration; `X-Forwarded-For` is trusted from `proxies` only."""
+class Served(Application, PeerFactory, Protocol):
+    """An application that serves HTTP and opens peers for WebSockets."""
+
+
+def config_of(app: Served, settings: Settings, outermost: ASGIApp | None = None) -> uvicorn.Config:
+    """Return uvicorn's configuration; `X-Forwarded-For` is trusted from the settings' proxies only.
+
+    `outermost` is middleware around the application, which sees all its requests.
+    """
+    proxies = settings.proxies
+    connections = OpenConnections(settings.anonymous.address_connections, proxies)
+    forwarding = Forwarding(proxies) if proxies else None
+
+    def protocol(**given: Any) -> ShortReads:
+        return ShortReads(HttpProtocol(app, connections, forwarding, **given))
+
     return uvicorn.Config(
-        ProxyHeaders(app, proxies) if proxies else app,
-        http=Protocol,
-        ws=WebSocket,
+        cast("Any", outermost or app),
+        http=cast("Any", protocol),
+        ws=cast("Any", partial(WebSocket, app, settings.limits)),
         lifespan="off",
         log_config=None,
         access_log=False,

@@ -11,34 +11,31 @@ import socket
 import sys
 import warnings
 from collections.abc import Awaitable, Callable
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from jwt.warnings import InsecureKeyLengthWarning
+from litestar.types import ASGIApp
 
 from emulator.app import Service
-from emulator.clock import Clock, system_now
-from emulator.config.extensions import Extensions
-from emulator.config.settings import Settings
-from emulator.engines.engine import Engine, Upgrades
-from emulator.engines.opening import open_engine
-from emulator.errors import ConfigurationError, EngineError
-from emulator.http.middleware import AccessLog, Application
-from emulator.namespaces.registry import Registry
-from emulator.opening import medium_of, open_app, open_service
+from emulator.core.config.settings import Settings
+from emulator.core.errors import ConfigurationError
+from emulator.http.middleware import AccessLog
 from emulator.process.http_server import Server, StoppedEarly, config_of, listen, url_of
+from emulator.process.opening import open_app
 from emulator.process.signals import (
-    HANGUPS,
     STOPS,
+    Hangups,
     SignalHandler,
     ignore_signals,
-    reload_extensions,
     reload_on_hangup,
     warn_of_short_secrets,
 )
 from emulator.process.startup_log import is_beyond_loopback, log_admitted, log_serving, log_warnings, settings_warnings
-from emulator.process.workers import Pipe, Work, Workers, exit_with_parent, report_serving
+from emulator.storage.engine import Engine
+from emulator.storage.opening import open_engine
 
 if TYPE_CHECKING:
     from emulator.process.tracing import Tracing
@@ -48,8 +45,6 @@ _log = logging.getLogger("emulator")
 Announce = Callable[[str, str, str], object]
 """Called once the service serves: with its URL, its environment, and where its data is, without credentials."""
 Hook = Callable[[Service], Awaitable[None]]
-_MANY: Final = 200
-"""Namespaces whose objects take about 20 ms to search."""
 
 
 class Hooks(NamedTuple):
@@ -66,7 +61,7 @@ NO_HOOKS: Final = Hooks()
 
 async def serve(
     settings: Settings,
-    listener: socket.socket,
+    listeners: list[socket.socket],
     started: Callable[[], None],
     hangups: SignalHandler,
     tracing: Tracing | None = None,
@@ -78,20 +73,15 @@ async def serve(
     """
     stops = SignalHandler(*STOPS)
     asyncio.get_running_loop().set_exception_handler(_log_loop_error)
-    collect_garbage_less_often()
+    gc.set_threshold(10_000, 20, 20)  # not after 700 new objects: a request of 64 KiB may create 20,000
     async with open_app(settings) as (app, service):
-        if not settings.has_peers:
-            log_warnings(service.engine.warnings)
-        # Exempt all objects created so far from garbage collection: nearly all exist until the process ends.
-        if service.namespaces is None:
-            gc.freeze()
-        else:
-            LongLived(service.namespaces)
-        application: Application = AccessLog(app) if settings.logs.requests else app
+        log_warnings(service.engine.warnings)
+        gc.freeze()  # nearly all objects of the start exist until the process ends
+        outermost: ASGIApp = AccessLog(app) if settings.logs.requests else app
         if tracing is not None:
-            application = tracing.wrap(application)
+            outermost = tracing.wrap(outermost)
         server = Server(
-            config_of(application, settings.proxies),
+            config_of(app, settings, outermost),
             started,
             timeout=settings.limits.request_timeout,
             prepare=partial(_prepare, service, hooks.prepare, stops) if hooks.prepare is not None else None,
@@ -102,16 +92,9 @@ async def serve(
             server.stop()
 
         stops.set_callback(stop)
-        reloading = asyncio.create_task(
-            reload_on_hangup(
-                hangups,
-                service.replace_extensions,
-                settings.extensions_file,
-                warns_of_short_secrets=not settings.has_peers,
-            )
-        )
+        reloading = asyncio.create_task(reload_on_hangup(hangups, service.replace_extensions, settings.extensions_file))
         try:
-            await server.serve([listener])
+            await server.serve(listeners)
             if hooks.finish is not None:
                 await hooks.finish(service)
         except StoppedEarly:
@@ -137,45 +120,45 @@ async def prepared(service: Service, prepare: Hook) -> None:
     service.control.is_starting = False
 
 
+def allow_open_files() -> None:
+    """Raise the limit of open files as far as the system allows. Each connection is one, and 1,024 are usual."""
+    if sys.platform != "win32":
+        import resource
+
+        limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        with suppress(OSError, ValueError):  # macOS refuses an unlimited number
+            resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+
+
 def _log_loop_error(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
     """Log an error that no task awaits. asyncio's own handler would print the objects involved, secrets included."""
     _log.error(context["message"], exc_info=context.get("exception"))
 
 
-def run(
-    settings: Settings,
-    host: str,
-    port: int,
-    workers: int = 1,
-    hooks: Hooks = NO_HOOKS,
-    announce: Announce | None = None,
-) -> None:
+def run(settings: Settings, host: str, port: int, hooks: Hooks = NO_HOOKS, announce: Announce | None = None) -> None:
     """Serve on `host` and `port` until SIGTERM or SIGINT; raises `ConfigurationError` or `EngineError`.
 
-    Several workers share the port and the data, so the engine must be shared too. SIGHUP never stops the service.
-    The hooks run once: with several workers, `prepare` before they start, and no `finish`.
+    An empty `host` means both loopback addresses.
+    So does SIGHUP, unless it reloads the extensions (`Hangups`).
     """
-    if workers > 1 and sys.platform == "win32":
-        raise ConfigurationError("--workers: processes cannot share a port on Windows; run one, the default")
-    hangups = SignalHandler(*HANGUPS)
+    hangups = Hangups(reloads=settings.extensions_file is not None)
+    allow_open_files()
     engine = open_engine(settings.data, namespace=settings.environment.name)  # stays closed
-    if workers > 1 and not engine.is_shared:
-        raise ConfigurationError("--workers needs --data that processes can share, not in memory")
-    with engine.exclusive_lock(), listen(host, port) as listener:
+    with engine.exclusive_lock(), ExitStack() as opened:
+        listeners = [opened.enter_context(each) for each in listen(host, port)]
         is_token_chosen = bool(settings.control_token)
-        if settings.environment.has_control and is_beyond_loopback(listener) and not is_token_chosen:
+        if settings.environment.has_control and is_beyond_loopback(listeners) and not is_token_chosen:
             settings = replace(settings, control_token=secrets.token_urlsafe(32))
         shows_token = bool(settings.control_token) and not is_token_chosen
-        _run(settings, engine, listener, url_of(host, listener), workers, hangups, hooks, announce, shows_token)
+        _run(settings, engine, listeners, url_of(host, listeners[0]), hangups, hooks, announce, shows_token)
     _log.info("stopped")
 
 
 def _run(
     settings: Settings,
     engine: Engine,
-    listener: socket.socket,
+    listeners: list[socket.socket],
     url: str,
-    workers: int,
     hangups: SignalHandler,
     hooks: Hooks,
     announce: Announce | None,
@@ -183,8 +166,7 @@ def _run(
 ) -> None:
     # pyjwt would warn at each token; `warn_of_short_secrets` warns once.
     warnings.simplefilter("ignore", InsecureKeyLengthWarning)
-    extensions = Extensions(settings.extensions)
-    warn_of_short_secrets(extensions.current)
+    warn_of_short_secrets(settings.extensions)
     log_warnings(settings_warnings(settings, engine))
 
     def started() -> None:
@@ -192,75 +174,14 @@ def _run(
             announce(url, settings.environment.name, engine.location)
         # The first line of standard output: scripts read the URL from it.
         os.write(sys.stdout.fileno(), f"listening on {url}\n".encode())
-        log_serving(settings, engine, listener.getsockname()[1], workers)
-        if settings.environment.has_control and is_beyond_loopback(listener):
+        log_serving(settings, engine, listeners[0].getsockname()[1])
+        if settings.environment.has_control and is_beyond_loopback(listeners):
             if shows_token:
                 os.write(sys.stdout.fileno(), f"control token: {settings.control_token}\n".encode())
             log_admitted(settings, shows_token=shows_token)
 
-    if workers == 1:
-        _run_loop(settings, listener, started, hangups, hooks)
-        return
-    settings = replace(settings, has_peers=True)
-    _check_startup(settings, hooks.prepare)
-
-    def work() -> Work:
-        """Return the work of a new worker, with the current extensions."""
-        return partial(_run_worker, replace(settings, extensions=extensions.current))
-
-    def reload() -> bool:
-        file = settings.extensions_file
-        if file is None or not reload_extensions(extensions.replace, file):
-            return False
-        warn_of_short_secrets(extensions.current)
-        return True
-
-    if not Workers(work, listener, workers).run(started, hangups, reload):
-        raise ConfigurationError("a worker did not start; see the log above")
-
-
-def _check_startup(settings: Settings, prepare: Hook | None) -> None:
-    """Open and close the engine and the tracing, and run `prepare`: a failure is reported before a worker starts."""
-
-    async def open_and_close() -> None:
-        upgrades = Upgrades(settings.upgrade, system_now())
-        async with open_engine(
-            settings.data, namespace=settings.environment.name, is_alone=True, upgrades=upgrades
-        ) as engine:
-            log_warnings(engine.warnings)
-        if prepare is not None:
-            extensions = Extensions(settings.extensions, admits_any=settings.admits_any_client)
-            clock = Clock()
-            async with open_service(settings, extensions, medium_of(settings, clock), clock) as service:
-                await prepare(service)
-
-    asyncio.run(open_and_close())
-    if (tracing := _open_tracing(settings)) is not None:
-        tracing.close()
-
-
-def _run_worker(settings: Settings, listener: socket.socket, ready: Pipe) -> None:
-    hangups = SignalHandler(*HANGUPS)
-    settings.logs.apply()
-    warnings.simplefilter("ignore", InsecureKeyLengthWarning)
-    exit_with_parent()
-    try:
-        _run_loop(settings, listener, partial(report_serving, ready), hangups)
-    except EngineError as error:
-        _log.error("%s", error)
-    except Exception:
-        _log.exception("unexpected failure of a worker")
-
-
-def _run_loop(
-    settings: Settings,
-    listener: socket.socket,
-    started: Callable[[], None],
-    hangups: SignalHandler,
-    hooks: Hooks = NO_HOOKS,
-) -> None:
     tracing = _open_tracing(settings)
-    serving = serve(settings, listener, started, hangups, tracing, hooks)
+    serving = serve(settings, listeners, started, hangups, tracing, hooks)
     if sys.platform == "win32":
         asyncio.run(serving)
     else:
@@ -280,30 +201,3 @@ def _open_tracing(settings: Settings) -> Tracing | None:
     except ModuleNotFoundError as missing:
         raise ConfigurationError(f"--otel: {missing.name} is not installed: pip install 'extcli[otel]'") from None
     return Tracing(settings.environment.name)
-
-
-def collect_garbage_less_often() -> None:
-    """Raise the garbage collector's threshold of 700 new objects, because a request of 64 KiB may create 20,000."""
-    gc.set_threshold(10_000, 20, 20)
-
-
-class LongLived:
-    """Exempts many open services from collections: searching the million objects of 2,000 namespaces takes 400 ms.
-
-    A dropped service needs no collection: it has no reference cycles, so it is freed when its last user ends.
-    """
-
-    def __init__(self, registry: Registry) -> None:
-        self._registry = registry
-        self._exempt = 0
-        """How many were open at the latest exemption, or fewer: some have been dropped since."""
-        gc.freeze()  # nearly all objects of the start exist until the process ends
-        registry.on_opened = self._note_opened
-
-    def _note_opened(self) -> None:
-        count = len(self._registry)
-        self._exempt = min(self._exempt, count)
-        if count >= self._exempt + _MANY:
-            gc.collect()  # garbage that exists now would never be freed
-            gc.freeze()
-            self._exempt = count

@@ -13,12 +13,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 
-from emulator.config.extensions import Extension, read_extensions
-from emulator.errors import ConfigurationError
+from emulator.core.config.extensions import Extension, read_extensions
+from emulator.core.errors import ConfigurationError
 
 STOPS: tuple[signal.Signals, ...] = (signal.SIGTERM, signal.SIGINT)
 HANGUPS: tuple[signal.Signals, ...] = ()
-"""Signals that reload the extensions. A closing terminal sends SIGHUP too. Windows has none."""
+"""Signals that reload the extensions, or stop the service (`Hangups`). Windows has none."""
 if sys.platform == "win32":
     STOPS += (signal.SIGBREAK,)  # Ctrl-Break, and a console that closes
 else:
@@ -44,7 +44,8 @@ class SignalHandler:
         self._callback: Callable[[], object] | None = None
         for number in numbers:
             signal.signal(number, self._handle)
-        _unblock(numbers)
+        if sys.platform != "win32":
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, numbers)
 
     def set_callback(self, callback: Callable[[], object]) -> None:
         """Call `callback` at each signal from now on; at once if one is pending."""
@@ -74,18 +75,29 @@ class SignalHandler:
             self._callback()
 
 
-@contextmanager
-def hangups_blocked() -> Iterator[None]:
-    """Block hangups in this process and its new children, which inherit that until they install a `SignalHandler`.
+class Hangups(SignalHandler):
+    """Catches SIGHUP. It means SIGTERM if there is nothing to reload or the terminal has closed, but not in `nohup`."""
 
-    A closing terminal signals all of its processes at once; a child without a handler would die.
-    """
-    if sys.platform != "win32":
-        signal.pthread_sigmask(signal.SIG_BLOCK, HANGUPS)
+    def __init__(self, *, reloads: bool) -> None:
+        is_ignored = any(signal.getsignal(each) is signal.SIG_IGN for each in HANGUPS)
+        self._stops = not reloads and not is_ignored
+        self._had_terminal = not is_ignored and _has_terminal()
+        super().__init__(*HANGUPS)
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if self._stops or (self._had_terminal and not _has_terminal()):
+            stop_this_process()
+        else:
+            super()._handle(number, frame)
+
+
+def _has_terminal() -> bool:
+    """Whether this process has an open terminal, wherever its input and output go."""
     try:
-        yield
-    finally:
-        _unblock(HANGUPS)
+        os.close(os.open("/dev/tty", os.O_RDONLY))
+    except OSError:
+        return False
+    return True
 
 
 def ignore_signals() -> None:
@@ -105,19 +117,6 @@ def stop_this_process() -> None:
         os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _unblock(numbers: tuple[signal.Signals, ...]) -> None:
-    if sys.platform != "win32":
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, numbers)
-
-
-def reload_extensions(replace: Replace, file: Path) -> bool:
-    """Replace the extensions with the file's content. An invalid file is logged and ignored, and False is returned."""
-    current = _read(file)
-    if current is not None:
-        _replace(replace, current, file)
-    return current is not None
-
-
 def _read(file: Path) -> Mapping[str, Extension] | None:
     try:
         return read_extensions(file)
@@ -126,14 +125,7 @@ def _read(file: Path) -> Mapping[str, Extension] | None:
         return None
 
 
-def _replace(replace: Replace, current: Mapping[str, Extension], file: Path) -> None:
-    replace(current)
-    _log.info("%s: reloaded by process %s, registered extensions: %s", file, os.getpid(), len(current))
-
-
-async def reload_on_hangup(
-    hangups: SignalHandler, replace: Replace, file: Path | None, *, warns_of_short_secrets: bool
-) -> None:
+async def reload_on_hangup(hangups: SignalHandler, replace: Replace, file: Path | None) -> None:
     """Reload the file after each SIGHUP, until cancelled; on Windows, after each change of the file."""
     if file is None:
         return
@@ -150,9 +142,9 @@ async def reload_on_hangup(
             current = await asyncio.to_thread(_read, file)  # in a thread, as the disk may be slow
             if current is None:
                 continue
-            _replace(replace, current, file)
-            if warns_of_short_secrets:
-                warn_of_short_secrets(current)
+            replace(current)
+            _log.info("%s: reloaded by process %s, registered extensions: %s", file, os.getpid(), len(current))
+            warn_of_short_secrets(current)
     finally:
         hangups.remove_callback()
 

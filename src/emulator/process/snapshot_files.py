@@ -9,23 +9,16 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Final, Protocol
+from typing import BinaryIO, Final
 
-from emulator.config.settings import Settings
-from emulator.control.snapshots.service import Snapshots
-from emulator.errors import BadRequest, ConfigurationError, EngineError, ExportFailed
+from emulator.app import Service
+from emulator.core.config.settings import Settings
+from emulator.core.errors import BadRequest, ConfigurationError, EngineError, ExportFailed
 
 _PIECE: Final = 256 * 1024
 _log = logging.getLogger("emulator")
 
 Open = Callable[[Path], AbstractContextManager[BinaryIO]]
-
-
-class Service(Protocol):
-    """A service that has snapshots."""
-
-    @property
-    def snapshots(self) -> Snapshots: ...
 
 
 @dataclass(frozen=True)
@@ -39,14 +32,12 @@ class SnapshotFiles:
     written: Open
     """Opens a file that replaces the one at its path at the end of the block; raises `OSError`."""
 
-    def check(self, settings: Settings, workers: int) -> None:
+    def check(self, settings: Settings) -> None:
         """Raise `ConfigurationError` if these options cannot work, before anything starts."""
         options = {"--import": self.source, "--export-on-exit": self.target}
         for option in (name for name, path in options.items() if path is not None):
             if not settings.environment.has_control:
                 raise ConfigurationError(f"{option}: --production takes no snapshots")
-            if workers > 1:
-                raise ConfigurationError(f"{option}: needs --workers 1")
         if self.source is not None and not self._starts_empty and not self.source.is_file():
             raise ConfigurationError(f"--import {self.source}: there is no such file")
         if self.target is not None:

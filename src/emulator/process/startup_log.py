@@ -13,24 +13,25 @@ from collections.abc import Iterable, Iterator
 from importlib.metadata import version
 from pathlib import Path
 
-from emulator.config.settings import Settings
-from emulator.engines.engine import Engine
+from emulator.core.config.settings import Settings
+from emulator.storage.engine import Engine
 
 _log = logging.getLogger("emulator")
 
 
-def log_serving(settings: Settings, engine: Engine, port: int, workers: int) -> None:
+def log_serving(settings: Settings, engine: Engine, port: int) -> None:
     """Log one line about the service when it starts."""
     _log.info(
-        "serving: extcli %s, %s, data in %s, format %s, port %s, registered extensions: %s, workers: %s",
+        "serving: extcli %s, %s, data in %s, format %s, port %s, registered extensions: %s",
         version("extcli"), settings.environment.name, engine.location, engine.format, port,
-        len(settings.extensions), workers,
+        len(settings.extensions),
     )  # fmt: skip
 
 
-def is_beyond_loopback(listener: socket.socket) -> bool:
+def is_beyond_loopback(listeners: Iterable[socket.socket]) -> bool:
     """Whether clients on other machines may reach the port."""
-    return not ipaddress.ip_address(listener.getsockname()[0].partition("%")[0]).is_loopback
+    addresses = (each.getsockname()[0].partition("%")[0] for each in listeners)
+    return not all(ipaddress.ip_address(each).is_loopback for each in addresses)
 
 
 def log_admitted(settings: Settings, *, shows_token: bool) -> None:

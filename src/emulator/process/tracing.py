@@ -1,7 +1,7 @@
 """Exports a span for each HTTP request over OTLP. Only this module imports opentelemetry, which is an extra.
 
 The standard `OTEL_…` variables configure the exporter. The published ASGI instrumentation would also export paths,
-queries and headers, and hide the application's methods for WebSockets.
+queries and headers.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from importlib.metadata import version
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from litestar.types import Receive, Scope, Send
+from litestar.types import ASGIApp, Receive, Scope, Send
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 from opentelemetry.sdk.trace import TracerProvider
@@ -21,10 +21,9 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import SpanKind, StatusCode, Tracer
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from emulator.errors import ConfigurationError
-from emulator.http.middleware import Application, Middleware
-from emulator.observability.masking import redact
-from emulator.observability.request_context import bind_context
+from emulator.core.errors import ConfigurationError
+from emulator.core.observability.masking import redact
+from emulator.core.observability.request_context import bind_context
 
 _FLUSH_TIMEOUT: Final = 1.0
 """Seconds to send the last spans at a stop. Later ones are lost."""
@@ -52,7 +51,7 @@ class Tracing:
         except (ValueError, OSError) as error:
             raise ConfigurationError(f"--otel: an OTEL_… variable is invalid: {error}") from None
 
-    def wrap(self, app: Application) -> Application:
+    def wrap(self, app: ASGIApp) -> ASGIApp:
         """Return `app` with a span for each request."""
         return _Traced(app, self._provider.get_tracer("extcli", version("extcli")))
 
@@ -63,11 +62,11 @@ class Tracing:
         closing.join(_FLUSH_TIMEOUT)
 
 
-class _Traced(Middleware):
+class _Traced:
     """Exports the declared route, method and status of a request; no path, query, header or user."""
 
-    def __init__(self, app: Application, tracer: Tracer) -> None:
-        super().__init__(app)
+    def __init__(self, app: ASGIApp, tracer: Tracer) -> None:
+        self._app = app
         self._tracer = tracer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

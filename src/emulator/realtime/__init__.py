@@ -1,5 +1,7 @@
-"""WebSockets: all connections of a service (`gateway`), limits on opening them (`admission`), one connection
-(`websocket`) and its `session`, the call of actions (`dispatch`), subscribers (`hub`), updates
-(`publisher`), the connections of web pages by the Pusher protocol (`web_page_connection`), the topics that a page may
-follow (`web_page_access`), and faults of messages (`faulty_messages`).
+"""WebSockets of games and pages.
+
+All connections of a service (`gateway`), limits on opening them (`admission`), one connection (`websocket`) and its
+`session`, the call of actions (`dispatch`), subscribers (`hub`), updates (`publisher`), pages, which speak the Pusher
+protocol (`web_page_connection`), the topics that a page may follow (`web_page_access`), and faults of messages
+(`faulty_messages`).
 """

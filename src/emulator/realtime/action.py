@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from msgspec import Struct
 
-from emulator.callers import ANYONE, Caller, Role
-from emulator.engines.shapes import Key
+from emulator.core.callers import ANYONE, Caller, Role
+from emulator.core.keys import Key
+from emulator.core.wire import json_codec
 from emulator.realtime.envelope import Request
 from emulator.realtime.refusals import not_authenticated
-from emulator.wire import json_codec
 
 if TYPE_CHECKING:
     from emulator.realtime.session import Session
 
-S = TypeVar("S")
 N = TypeVar("N")
 T = TypeVar("T")
 
@@ -60,38 +59,26 @@ class Message:
 
 
 @dataclass(frozen=True)
-class Bound(Generic[N, T]):
-    """An action or a feed, bound to the service of its feature."""
+class Declared(Generic[N, T]):
+    """The names of an action or a feed, with their handler, which takes the feature's service unless it is bound."""
 
     names: tuple[N, ...]
-    roles: frozenset[Role]
-    is_open: bool
-    secrets: frozenset[str]
-    handler: Callable[[Message], Awaitable[T]] = field(repr=False)
-
-
-@dataclass(frozen=True)
-class Declared(Generic[S, N, T]):
-    """The names of an action or a feed, with their handler; `S` is the feature's service."""
-
-    names: tuple[N, ...]
-    handler: Callable[[S, Message], Awaitable[T]]
+    handler: Callable[..., Awaitable[T]] = field(repr=False)
     roles: frozenset[Role]
     is_open: bool
     """Whether it is allowed before authentication."""
     secrets: frozenset[str] = frozenset()
     """The members of the request and of the reply that the journal hides."""
 
-    def bind(self, service: S) -> Bound[N, T]:
-        return Bound(self.names, self.roles, self.is_open, self.secrets, partial(self.handler, service))
+    def bind(self, service: object) -> Declared[N, T]:
+        """Return this declaration with a handler that takes the message only."""
+        return replace(self, handler=partial(self.handler, service))
 
 
-Action = Declared[S, tuple[str, str], object]
+Action = Declared[tuple[str, str], object]
 """Its names are pairs of action and target; current clients send the first."""
-Feed = Declared[S, str, tuple[Key, ...]]
+Feed = Declared[str, tuple[Key, ...]]
 """Its names are targets that clients can subscribe to; the handler returns the topics of a subscription."""
-BoundAction = Bound[tuple[str, str], object]
-BoundFeed = Bound[str, tuple[Key, ...]]
 
 
 def action(
@@ -102,10 +89,10 @@ def action(
     aliases: tuple[tuple[str, str], ...] = (),
     is_open: bool = False,
     secrets: frozenset[str] = frozenset(),
-) -> Callable[[Callable[[S, Message], Awaitable[object]]], Action[S]]:
+) -> Callable[[Callable[[Any, Message], Awaitable[object]]], Action]:
     """Declare the decorated function as the handler of an action. It returns the reply's `data`, an object."""
 
-    def declare(handler: Callable[[S, Message], Awaitable[object]]) -> Action[S]:
+    def declare(handler: Callable[[Any, Message], Awaitable[object]]) -> Action:
         return Declared(((name, target), *aliases), handler, roles, is_open, secrets)
 
     return declare
@@ -113,10 +100,10 @@ def action(
 
 def feed(
     *targets: str, roles: frozenset[Role] = ANYONE, is_open: bool = False
-) -> Callable[[Callable[[S, Message], Awaitable[tuple[Key, ...]]]], Feed[S]]:
+) -> Callable[[Callable[[Any, Message], Awaitable[tuple[Key, ...]]]], Feed]:
     """Declare the decorated function as the one that returns the topics of a subscription to these targets."""
 
-    def declare(handler: Callable[[S, Message], Awaitable[tuple[Key, ...]]]) -> Feed[S]:
+    def declare(handler: Callable[[Any, Message], Awaitable[tuple[Key, ...]]]) -> Feed:
         return Declared(targets, handler, roles, is_open)
 
     return declare

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import ExitStack
 from functools import partial
+from typing import Final, NamedTuple
 
-from emulator.clock import MINUTE, SECOND, Clock
-from emulator.config.environment import AnonymousLimits
-from emulator.config.settings import KIB, Limits
-from emulator.errors import ServiceError
-from emulator.limits.connection_limit import ConnectionLimit, FairShare, network_of
-from emulator.limits.rate_limit import RateLimit
-from emulator.observability.response_counts import Recorder
+from emulator.core.callers import EXTENSION_WRITERS, Caller, Role
+from emulator.core.clock import MINUTE, SECOND, Clock
+from emulator.core.config.environment import AnonymousLimits
+from emulator.core.config.settings import KIB, Limits
+from emulator.core.errors import ServiceError, TooManyRequests
+from emulator.core.limits.connection_limit import ConnectionLimit, FairShare, network_of
+from emulator.core.limits.rate_limit import RateLimit
+from emulator.core.observability.metrics import Metrics
 from emulator.realtime import closes
 from emulator.realtime.session import Session
 from emulator.realtime.web_page_connection import PusherConnection
@@ -20,20 +23,39 @@ AnyPeer = Session | PusherConnection
 """A game or a page."""
 
 
+class _Place(NamedTuple):
+    """What an authenticated game counts toward."""
+
+    client_id: str
+    owner: str
+    """The broadcaster's channel or the user, as errors name them; empty for the extension's own servers."""
+    is_viewer: bool
+
+
+_NO_PLACE: Final = _Place("", "", False)
+"""The place of pages and unauthenticated games."""
+
+
 class Admission:
     """All open connections.
 
-    A game counts toward its client id once it has authenticated. Until then it counts by network address only, because
-    any caller could name the client id. Pages always count by address.
+    A game counts toward its client id and user once it has authenticated. Viewers leave a quarter of a client id's
+    connections to other roles, and share the rest between their networks. Until it has authenticated, a game counts by
+    network address only, because any caller could name the client id. Pages always count by address.
     """
 
-    def __init__(self, clock: Clock, limits: Limits, anonymous: AnonymousLimits, recorder: Recorder) -> None:
+    def __init__(self, clock: Clock, limits: Limits, anonymous: AnonymousLimits, recorder: Metrics) -> None:
         self._clock = clock
         self._recorder = recorder
         self._login_timeout = anonymous.login_timeout * SECOND
-        self._peers: dict[AnyPeer, str] = {}
-        """Open connections, with the client id that they count toward; empty for unauthenticated games and pages."""
+        self._peers: dict[AnyPeer, _Place] = {}
+        """All open connections."""
         self._games = ConnectionLimit(limits.sockets)
+        self._owners = ConnectionLimit(anonymous.address_sockets)
+        self._viewers: dict[str, FairShare[AnyPeer]] = {}
+        """By client id."""
+        self._max_viewers = limits.sockets - limits.sockets // 4
+        self._address_viewers = anonymous.address_pages
         self._last_number = 0
         self._pending: dict[Session, None] = {}
         """The unauthenticated games, oldest first."""
@@ -42,7 +64,7 @@ class Admission:
         )
         self._pages = FairShare[AnyPeer]("connections of pages", limits.sockets, anonymous.address_pages)
         kib = anonymous.address_kib
-        self._bytes = RateLimit(kib * KIB, MINUTE, MINUTE) if kib else None
+        self._bytes = RateLimit(clock, kib * KIB, MINUTE, MINUTE) if kib else None
 
     @property
     def peers(self) -> Iterable[AnyPeer]:
@@ -74,22 +96,24 @@ class Admission:
         replaced = share.add(peer, network)
         if replaced is not None:
             self._expel(replaced, closes.replaced())
-        self._peers[peer] = ""
+        self._peers[peer] = _NO_PLACE
         self._last_number = peer.number = self._last_number + 1
         peer.opened_at = self._clock.now()
         if isinstance(peer, Session):
             self._pending[peer] = None
         peer.connection.on_bytes = partial(self._count, share, peer, network)
 
-    def authenticated(self, game: Session, client_id: str) -> None:
-        """Count a game toward its client id; raises `TooManyRequests`."""
-        before = self._peers.get(game)
-        if before is None or before == client_id:
+    def authenticated(self, game: Session, caller: Caller) -> None:
+        """Count a game toward its client id and user; raises `TooManyRequests`, and then counts it as before."""
+        before, place = self._peers.get(game), _place_of(caller)
+        if before is None or before == place:
             return
-        self._games.acquire(client_id)
-        if before:
-            self._games.release(before)
-        self._peers[game] = client_id
+        self._leave(game)
+        try:
+            self._take(game, place)
+        except TooManyRequests:
+            self._take(game, before)
+            raise
         self._unauthenticated.remove(game)
         self._pending.pop(game, None)
         game.connection.on_bytes = None
@@ -97,12 +121,8 @@ class Admission:
     def remove(self, peer: AnyPeer) -> None:
         """Stop counting a closed connection."""
         peer.connection.on_bytes = None  # it refers to the peer, which refers to the connection
-        if client_id := self._peers.pop(peer, ""):
-            self._games.release(client_id)
-        self._unauthenticated.remove(peer)
-        self._pages.remove(peer)
-        if isinstance(peer, Session):
-            self._pending.pop(peer, None)
+        self._release(peer)
+        self._peers.pop(peer, None)
 
     def close_late(self) -> None:
         """Close the connections of games that have not authenticated in time, with code 1008."""
@@ -115,13 +135,67 @@ class Admission:
         """Count bytes received before authentication, of all connections of a network address."""
         if peer in share:
             share.touch(peer)
-            if self._bytes is not None and self._bytes.delay(("", network), self._clock.now(), size):
+            if self._bytes is not None and self._bytes.delay(("", network), size):
                 self._expel(peer, closes.talkative())
+
+    def _take(self, game: Session, place: _Place) -> None:
+        """Count a game in a place. Raises `TooManyRequests`, and then counts nothing."""
+        client_id, owner, is_viewer = place
+        if not client_id:
+            return
+        with ExitStack() as undo:
+            if owner:
+                self._owners.acquire(f"{client_id} {owner}", owner)
+                undo.callback(self._owners.release, f"{client_id} {owner}")
+            if is_viewer:
+                undo.callback(self._remove_viewer, game, client_id)
+                self._add_viewer(game, client_id)
+            self._games.acquire(client_id)
+            undo.pop_all()
+        self._peers[game] = place
+
+    def _leave(self, peer: AnyPeer) -> None:
+        """Stop counting a connection in its place."""
+        client_id, owner, is_viewer = self._peers.get(peer, _NO_PLACE)
+        if not client_id:
+            return
+        self._games.release(client_id)
+        if owner:
+            self._owners.release(f"{client_id} {owner}")
+        if is_viewer:
+            self._remove_viewer(peer, client_id)
+        self._peers[peer] = _NO_PLACE
+
+    def _add_viewer(self, game: Session, client_id: str) -> None:
+        what = f"connections of viewers with client id {client_id}"
+        share = self._viewers.setdefault(client_id, FairShare[AnyPeer](what, self._max_viewers, self._address_viewers))
+        replaced = share.add(game, network_of(game.connection.address))
+        if replaced is not None:
+            self._expel(replaced, closes.replaced())
+
+    def _remove_viewer(self, peer: AnyPeer, client_id: str) -> None:
+        share = self._viewers[client_id]
+        share.remove(peer)
+        if not len(share):
+            del self._viewers[client_id]
 
     def _expel(self, peer: AnyPeer, error: ServiceError) -> None:
         self._recorder.refused(error)
+        self._release(peer)
+        peer.expel(error)
+
+    def _release(self, peer: AnyPeer) -> None:
+        """Free all places of a connection."""
+        self._leave(peer)
         self._unauthenticated.remove(peer)
         self._pages.remove(peer)
         if isinstance(peer, Session):
             self._pending.pop(peer, None)
-        peer.expel(error)
+
+
+def _place_of(caller: Caller) -> _Place:
+    if caller.role in EXTENSION_WRITERS:
+        return _Place(caller.client_id, "", False)
+    if caller.role is Role.BROADCASTER:
+        return _Place(caller.client_id, f"of channel {caller.channel_id or ''}", False)
+    return _Place(caller.client_id, f"of user {caller.opaque_id}", True)

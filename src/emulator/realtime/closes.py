@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from websockets.frames import CloseCode
 
-from emulator.errors import (
+from emulator.core.errors import (
     BadRequest,
     Facts,
     Forbidden,
+    RequestTimeout,
     ServiceError,
     TooLarge,
     TooManyRequests,
@@ -63,6 +64,20 @@ def message_too_large(*, problem: str, limit: int) -> Facts:
     return Facts(problem, problem, f"at most {limit} bytes", close_code=CloseCode.MESSAGE_TOO_BIG)
 
 
+@refusal(TooLarge, "Message too large", "X3", "A message came in too many frames",
+         "Send a message in one frame, or in a few large ones.")  # fmt: skip
+def too_many_frames(*, limit: int) -> Facts:
+    detail = f"a message of over {limit} frames"
+    return Facts(detail, detail, f"at most {limit} frames", close_code=CloseCode.MESSAGE_TOO_BIG)
+
+
+@refusal(RequestTimeout, "Request timeout", "X3", "A message did not arrive in time",
+         "Send a message whole, within {seconds} s of its first byte.")  # fmt: skip
+def late_message(*, seconds: int) -> Facts:
+    detail = f"a message did not arrive within {seconds} s"
+    return Facts(detail, f"a part of a message after {seconds} s", f"a whole message within {seconds} s")
+
+
 @refusal(*_BAD_FRAME, "The service closed the connection",
          "Look up the close code in RFC 6455, and correct the frames.")  # fmt: skip
 def wrong_frames(*, problem: str, code: int) -> Facts:
@@ -98,8 +113,8 @@ def late(*, seconds: int) -> Facts:
 @refusal(TooManyRequests, "Replaced by a newer connection", _SOCKETS, "A newer connection took its place",
          "Authenticate soon, and close connections that are not used.")  # fmt: skip
 def replaced() -> Facts:
-    held = "an unauthenticated connection of the address that has the most"
-    return Facts("replaced by a newer connection", held, "an authenticated connection")
+    held = "a viewer's or an unauthenticated connection, of the network that has the most"
+    return Facts("replaced by a newer connection", held, "fewer connections of this network, or one of another role")
 
 
 @refusal(TooManyRequests, "Too much before authentication", _SOCKETS, "Too much was sent before authentication",

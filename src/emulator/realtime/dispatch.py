@@ -6,26 +6,26 @@ from collections.abc import Iterable
 from dataclasses import KW_ONLY, InitVar, dataclass
 from typing import Any, Final, TypeVar
 
-from emulator.callers import Identify, finish_recording, role_error
-from emulator.clock import Clock, monotonic
-from emulator.config.settings import Limits
-from emulator.errors import ServiceError, Unauthorized
-from emulator.faults import MESSAGE, FaultError, Faults, NoResponse
-from emulator.limits.rate_limit import RateLimits
-from emulator.observability.entries import frame_entry
-from emulator.observability.logs import log_request
-from emulator.observability.masking import EVERYTHING
-from emulator.observability.request_context import RequestContext, current_request, label_of
-from emulator.observability.response_counts import Recorder, answerable
-from emulator.parity.service import Parity
+from emulator.core.callers import Identify, finish_recording, role_error
+from emulator.core.clock import Clock, monotonic
+from emulator.core.config.settings import Limits
+from emulator.core.errors import ServiceError, Unauthorized
+from emulator.core.faults import MESSAGE, FaultError, Faults, NoResponse
+from emulator.core.limits.rate_limit import RateLimits
+from emulator.core.observability.entries import frame_entry
+from emulator.core.observability.logs import log_request
+from emulator.core.observability.masking import EVERYTHING
+from emulator.core.observability.metrics import Metrics, answerable
+from emulator.core.observability.request_context import RequestContext, current_request, label_of
+from emulator.core.parity import Parity
 from emulator.realtime import envelope, refusals
-from emulator.realtime.action import Bound, BoundAction, BoundFeed, Done, Message
+from emulator.realtime.action import Action, Declared, Done, Feed, Message
 from emulator.realtime.envelope import Request, Unreadable
 from emulator.realtime.faulty_messages import disturb_message
 from emulator.realtime.hub import Hub
 from emulator.realtime.session import Session
 
-B = TypeVar("B", bound=Bound[Any, Any])
+B = TypeVar("B", bound=Declared[Any, Any])
 
 AUTHENTICATE: Final = "authenticate"
 SUBSCRIBE, UNSUBSCRIBE = "subscribe", "unsubscribe"
@@ -40,9 +40,9 @@ UNSUPPORTED_TARGETS: Final = frozenset(
 class MessageDispatcher:
     """The actions and feeds of one service by name. Handles messages with them."""
 
-    actions: InitVar[Iterable[BoundAction]]
-    feeds: InitVar[Iterable[BoundFeed]]
-    _other_feed: BoundFeed
+    actions: InitVar[Iterable[Action]]
+    feeds: InitVar[Iterable[Feed]]
+    _other_feed: Feed
     """The feed of all other targets: the extension's own events (ruling X8)."""
     _: KW_ONLY
     identify: Identify
@@ -51,13 +51,13 @@ class MessageDispatcher:
     limits: Limits
     rate_limits: RateLimits
     parity: Parity
-    recorder: Recorder
+    recorder: Metrics
     faults: Faults
     log_requests: bool
     name: str
     """The name of the namespace, for log records."""
 
-    def __post_init__(self, actions: Iterable[BoundAction], feeds: Iterable[BoundFeed]) -> None:
+    def __post_init__(self, actions: Iterable[Action], feeds: Iterable[Feed]) -> None:
         self._actions = {name: each for each in actions for name in each.names}
         self._feeds = {target: each for each in feeds for target in each.names}
         self._namespace = label_of(self.name)
@@ -109,7 +109,7 @@ class MessageDispatcher:
         """Run the action of a message, and return the `data` of its reply."""
         if session.caller is not None:
             context.hint = session.caller.hint
-            self.rate_limits.check(session.caller, now=self.clock.now())
+            self.rate_limits.check(session.caller)
         message = Message(session, request, session.caller)
         if request.action in (SUBSCRIBE, UNSUBSCRIBE):
             return await self._change_subscription(message, context)
@@ -155,7 +155,7 @@ class MessageDispatcher:
             if found is None:
                 raise self._unknown(message.request)
             if caller.role not in found.roles:
-                raise role_error(caller.role, found.roles)
+                raise role_error(caller, found.roles)
         if message.request.excess:
             raise refusals.request_too_large(size=message.request.excess, limit=self.limits.body, rest=envelope.SMALL)
         return found
@@ -165,8 +165,7 @@ class MessageDispatcher:
             return refusals.unsupported_target(target=request.target)
         targets = sorted({target or "no target" for name, target in self._actions if name == request.action})
         if targets:
-            shown = request.target[:40] or "no target"
-            return refusals.wrong_target(action=request.action, target=shown, known=", ".join(targets))
+            return refusals.wrong_target(action=request.action, target=request.target[:40], known=", ".join(targets))
         names = ", ".join(sorted({name for name, _ in self._actions} | {SUBSCRIBE, UNSUBSCRIBE}))
         return refusals.no_action(action=request.action[:40], known=names)
 

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from emulator.errors import ServiceError
+from emulator.core.errors import ServiceError
+from emulator.core.wire import json_codec
 from emulator.realtime import refusals
-from emulator.wire import json_codec
 
 NO_REQUEST = 65_535
 """The request id of updates, and of replies to requests without one."""
@@ -81,7 +81,7 @@ def read_request(text: bytes, *, max_data: int) -> Request:
     try:
         envelope = _outline_of(text) if is_large else msgspec.json.decode(text)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
-        raise Unreadable(refusals.malformed_message(problem=json_codec.error_text(error))) from None
+        raise Unreadable(refusals.malformed_message(problem=json_codec.unreadable_text(error, text))) from None
     if not isinstance(envelope, dict):
         raise Unreadable(refusals.no_object())
     request = Request("")

@@ -7,13 +7,13 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from emulator.callers import Caller
-from emulator.engines.shapes import Key
-from emulator.errors import EngineError
-from emulator.faults import (
+from emulator.core.callers import Caller
+from emulator.core.errors import EngineError
+from emulator.core.faults import (
     BROADCAST,
     CLOSE,
     CONNECT,
+    DEFAULT_CODE,
     DELAY,
     DOUBLE,
     LOSE,
@@ -26,8 +26,9 @@ from emulator.faults import (
     Pause,
     Subject,
 )
-from emulator.observability.request_context import RequestContext, add_fault, with_delivery_fault
-from emulator.parity.service import withdraw
+from emulator.core.keys import Key
+from emulator.core.observability.request_context import RequestContext, add_fault, with_delivery_fault
+from emulator.core.parity import overrule
 from emulator.realtime.closes import closed_by_fault
 from emulator.realtime.envelope import Request
 from emulator.realtime.session import Session
@@ -53,17 +54,17 @@ async def disturb_message(faults: Faults, session: Session, request: Request, co
     if hit is None:
         return
     context.fault = hit.header
-    if hit.effect == DELAY and await hit.delayed():
+    if hit.fault.effect == DELAY and await hit.delayed():
         return
     error = hit.error()
-    if hit.effect == RESET:
+    if hit.fault.effect == RESET:
         session.connection.reset()
-    elif hit.effect == STALL:
+    elif hit.fault.effect == STALL:
         session.connection.stall()
         hit.held.add(session.connection)
-    elif hit.effect == CLOSE:
-        session.expel(closed_by_fault(fault=hit.id, code=hit.code))
-    withdraw()
+    elif hit.fault.effect == CLOSE:
+        session.expel(closed_by_fault(fault=hit.fault.id, code=hit.fault.code or DEFAULT_CODE))
+    overrule("")
     raise error
 
 
@@ -77,7 +78,7 @@ async def disturb_handshake(faults: Faults, client_id: str) -> None:
     if hit is None:
         return
     add_fault(hit.header)
-    if hit.effect != DELAY or not await hit.delayed():
+    if hit.fault.effect != DELAY or not await hit.delayed():
         raise hit.error()
 
 
@@ -117,19 +118,19 @@ class FaultyBroadcasts:
 
     async def _disturb(self, hit: Hit, of: Key, send: Send, lose: Callable[[], None]) -> None:
         add_fault(hit.header)
-        with with_delivery_fault(hit.id):
-            if hit.effect == LOSE:
+        with with_delivery_fault(hit.fault.id):
+            if hit.fault.effect == LOSE:
                 lose()
-            elif hit.effect == DOUBLE:
+            elif hit.fault.effect == DOUBLE:
                 await send()
                 await send()
             else:
                 pause = hit.pause()
-                seconds = HELD_FOR if hit.effect == REORDER else hit.delay / 1_000
+                seconds = HELD_FOR if hit.fault.effect == REORDER else hit.delay / 1_000
                 task = asyncio.create_task(self._send_late(hit, pause, seconds, send))
                 self._later.add(task)
                 task.add_done_callback(self._later.discard)
-                if hit.effect == REORDER:
+                if hit.fault.effect == REORDER:
                     self._held[of] = pause, task
                     task.add_done_callback(lambda _: self._forget(of, task))
 
@@ -140,7 +141,7 @@ class FaultyBroadcasts:
         try:
             await send()
         except EngineError as error:
-            _log.warning("a broadcast that fault %s held back was not sent: %s", hit.id, error)
+            _log.warning("a broadcast that fault %s held back was not sent: %s", hit.fault.id, error)
 
     def _forget(self, of: Key, task: asyncio.Task[None]) -> None:
         if of in self._held and self._held[of][1] is task:

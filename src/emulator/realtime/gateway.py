@@ -8,20 +8,20 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Final
 
-from emulator.callers import Caller
-from emulator.changes import Change
-from emulator.clock import Clock
-from emulator.config.environment import AnonymousLimits
-from emulator.config.settings import Limits
 from emulator.contract.names import is_client_id
-from emulator.engines.shapes import Key
-from emulator.errors import TooManyRequests
-from emulator.faults import CONNECT, Faults
-from emulator.limits.rate_limit import RateLimits
-from emulator.observability.response_counts import Recorder
+from emulator.core.callers import Caller
+from emulator.core.changes import Change
+from emulator.core.clock import Clock
+from emulator.core.config.environment import AnonymousLimits
+from emulator.core.config.settings import Limits
+from emulator.core.errors import TooManyRequests
+from emulator.core.faults import CONNECT, Faults
+from emulator.core.keys import Key
+from emulator.core.limits.rate_limit import RateLimits
+from emulator.core.observability.metrics import Metrics
+from emulator.core.wire.url import query_of
 from emulator.realtime.admission import Admission, AnyPeer
 from emulator.realtime.closes import credential_ended
-from emulator.realtime.connection import Connection
 from emulator.realtime.dispatch import MessageDispatcher
 from emulator.realtime.faulty_messages import disturb_handshake
 from emulator.realtime.hub import SOCKET, Hub
@@ -29,7 +29,7 @@ from emulator.realtime.refusals import malformed_client_id, no_socket_path
 from emulator.realtime.session import Session
 from emulator.realtime.web_page_access import PusherAccess
 from emulator.realtime.web_page_connection import PusherConnection
-from emulator.wire.url import query_of
+from emulator.realtime.websocket import WebSocket
 
 PING_EVERY: Final = 20.0
 """Seconds between pings; a connection that is silent from one to the next is dead."""
@@ -53,7 +53,7 @@ class Gateway:
         limits: Limits,
         anonymous: AnonymousLimits,
         rate_limits: RateLimits,
-        recorder: Recorder,
+        recorder: Metrics,
         faults: Faults,
         pages: PusherAccess,
     ) -> None:
@@ -68,7 +68,7 @@ class Gateway:
         self._pages = pages
         self._checking: set[asyncio.Future[None]] = set()
 
-    def open(self, path: str, query: str, connection: Connection) -> AnyPeer:
+    def open(self, path: str, query: str, connection: WebSocket) -> AnyPeer:
         """Return the peer of a connection: a page at `/app/<key>`, otherwise a game (X1). Raises `ServiceError`."""
         try:
             self._rate_limits.check_address(connection.address)
@@ -81,7 +81,7 @@ class Gateway:
             raise
         return peer
 
-    def _peer(self, path: str, query: str, connection: Connection) -> AnyPeer:
+    def _peer(self, path: str, query: str, connection: WebSocket) -> AnyPeer:
         if not _PUSHER_PATH.fullmatch(path):
             return Session(connection, client_id_of(path), self, self.limits.topics)
         parameters = query_of(query.encode())
@@ -95,8 +95,8 @@ class Gateway:
         if CONNECT in self._faults.kinds:
             await disturb_handshake(self._faults, "" if _PUSHER_PATH.fullmatch(path) else client_id_of(path))
 
-    def authenticated(self, session: Session, client_id: str) -> None:
-        self.admission.authenticated(session, client_id)
+    def authenticated(self, session: Session, caller: Caller) -> None:
+        self.admission.authenticated(session, caller)
 
     def remove(self, peer: AnyPeer) -> None:
         self.admission.remove(peer)

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable
 from itertools import chain
 from typing import Final, Protocol
 
-from emulator.changes import NO_CHANGES, Change, Changes
-from emulator.clock import processor_time
-from emulator.engines.shapes import Key
-from emulator.journal import NO_JOURNAL, Entry, Journal
-from emulator.observability.entries import Recipient, add_recipients, delivery_entry
+from emulator.core.changes import NO_CHANGES, Change, Changes
+from emulator.core.clock import processor_time
+from emulator.core.journal import NO_JOURNAL, Entry, Journal
+from emulator.core.keys import Key
+from emulator.core.observability.entries import Recipient, add_recipients, delivery_entry
 from emulator.realtime.connection import text_frame
 
 SOCKET: Final = "socket"
@@ -36,6 +36,10 @@ _log = logging.getLogger("emulator")
 
 class Subscriber(Recipient, Protocol):
     """A receiver of frames."""
+
+    @property
+    def has_room(self) -> bool:
+        """Whether less than half of the outbox is full."""
 
     def write(self, frames: bytes, count: int = 1) -> None:
         """Queue `count` serialized frames without blocking."""
@@ -147,10 +151,11 @@ class Hub:
         found = (subscribers for topic, subscribers in self._subscribers.items() if matches(topic))
         return len(set().union(*found))
 
-    def deliver(self, topic: Key, message: bytes) -> None:
+    def deliver(self, topic: Key, message: bytes, *, is_lossy: bool = False) -> None:
         """Send a text to each subscriber of a topic once, in order. Its frame is built once for all.
 
-        The topic's `user` may list several ids of the user, one per line.
+        The topic's `user` may list several ids of the user, one per line. If it `is_lossy`, subscribers that do not
+        keep up do not receive it.
         """
         topics = (each for one in _of_each_id(topic) for each in (one, one._replace(name=ANY_NAME)))
         found = [each for each in map(self._subscribers.get, topics) if each]
@@ -158,7 +163,11 @@ class Hub:
             return
         frame = text_frame(message)
         entry = delivery_entry(topic, message) if self.journal.is_on else None
-        self._send(frame, list(found[0]) if len(found) == 1 else list(dict.fromkeys(chain(*found))), entry)
+        subscribers = list(found[0]) if len(found) == 1 else list(dict.fromkeys(chain(*found)))
+        if is_lossy:  # at once: a subscriber that has room now may have none later
+            self._write_now(frame, [each for each in subscribers if each.has_room], entry)
+        else:
+            self._send(frame, subscribers, entry)
 
     def record_undelivered(self, topic: Key, message: bytes) -> None:
         """Add a message that has no subscribers in this process to the journal. Does nothing without a journal."""
@@ -176,10 +185,7 @@ class Hub:
         For few subscribers this happens at once, for many in steps with later messages.
         """
         if not self._waiting and len(subscribers) * (_WRITE + len(frame)) <= _STEP:
-            _write(subscribers, frame)
-            if entry is not None:
-                add_recipients([entry], subscribers)
-                self.journal.add(entry)
+            self._write_now(frame, subscribers, entry)
             return
         last = self._waiting[-1] if self._waiting else None
         if last is None or last.size + len(frame) > _MAX_JOINED or last.subscribers != subscribers:
@@ -189,6 +195,12 @@ class Hub:
             last = _Batch(subscribers, self.journal)
             self._waiting.append(last)
         last.add(frame, entry)
+
+    def _write_now(self, frame: bytes, subscribers: list[Subscriber], entry: Entry | None) -> None:
+        _write(subscribers, frame)
+        if entry is not None:
+            add_recipients([entry], subscribers)
+            self.journal.add(entry)
 
     def _send_some(self) -> None:
         now = processor_time()

@@ -6,11 +6,12 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from emulator.clock import Clock
-from emulator.engines.shapes import Key, Relay
-from emulator.errors import EngineError
+from emulator.core.clock import Clock
+from emulator.core.errors import EngineError
+from emulator.core.keys import Key
 from emulator.realtime import envelope
 from emulator.realtime.hub import Hub
+from emulator.storage.shapes import Relay
 
 _NOTICE: Final = b""
 _log = logging.getLogger("emulator")

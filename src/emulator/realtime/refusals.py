@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from emulator.contract.names import CLIENT_ID_RULE
-from emulator.errors import BadRequest, Facts, Forbidden, NotFound, TooLarge, Unauthorized, refusal
+from emulator.core.errors import BadRequest, Facts, Forbidden, NotFound, TooLarge, Unauthorized, refusal
 
 _WRONG_REQUEST: Final = (BadRequest, "Malformed request")
 _WRONG_FRAME: Final = (BadRequest, "Bad frame")
@@ -83,7 +83,8 @@ def unsupported_target(*, target: str) -> Facts:
 
 @refusal(NotFound, "Not Found", "X9", "The action has no such target", "Send one of these targets: {known}.")
 def wrong_target(*, action: str, target: str, known: str) -> Facts:
-    return Facts(f"{action} does not support {target}; supported: {known}", f"target {target}", f"one of {known}")
+    found, held = (f"does not support {target}", f"target {target}") if target else ("needs a target", "no target")
+    return Facts(f"{action} {found}; supported: {known}", held, f"one of {known}")
 
 
 @refusal(NotFound, "Not Found", "X9", "There is no such action",
@@ -111,7 +112,7 @@ def binary_message() -> Facts:
 
 
 @refusal(*_WRONG_FRAME, "B1", "The page sent an unknown event",
-         "Send events over REST: `extcli broadcast as-page`.")  # fmt: skip
+         "Send events over REST: `extcli broadcast send`.")  # fmt: skip
 def unknown_event(*, event: str) -> Facts:
     detail = f"event: unknown event {event!r}; to send an event, use REST"
     return Facts(detail, f"event {event!r}", "pusher:subscribe, pusher:unsubscribe or pusher:ping")

@@ -7,14 +7,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from emulator.callers import Caller
-from emulator.engines.shapes import Key
-from emulator.errors import ServiceError
-from emulator.observability.entries import close_entry
+from emulator.core.callers import Caller
+from emulator.core.errors import ServiceError
+from emulator.core.keys import Key
+from emulator.core.observability.entries import close_entry
 from emulator.realtime import closes
-from emulator.realtime.connection import Connection
 from emulator.realtime.hub import Hub
 from emulator.realtime.refusals import too_many_subscriptions
+from emulator.realtime.websocket import WebSocket
 
 MAX_FAILED_LOGINS = 10
 """Failed `authenticate` requests before a connection is closed (ruling T4)."""
@@ -38,8 +38,8 @@ class RequestHandler(Protocol):
     def remove(self, session: Session) -> None:
         """Remove a closed session from the count of connections."""
 
-    def authenticated(self, session: Session, client_id: str) -> None:
-        """Count the session toward a client id's connections; raises `TooManyRequests`."""
+    def authenticated(self, session: Session, caller: Caller) -> None:
+        """Count the session toward the caller's connections; raises `TooManyRequests`."""
 
 
 @dataclass(slots=True, eq=False, repr=False)  # a node may hold many thousands, most of them idle
@@ -49,7 +49,7 @@ class Session:
     Rights belong to the connection and outlive the token they came from (ruling X4), but not its extension's secret.
     """
 
-    connection: Connection
+    connection: WebSocket
     client_id: str
     """The path's client id; the one in `authenticate` overrides it (ruling X1)."""
     _handler: RequestHandler
@@ -88,6 +88,10 @@ class Session:
     @property
     def is_reachable(self) -> bool:
         return self.connection.is_reachable
+
+    @property
+    def has_room(self) -> bool:
+        return self.connection.has_room(sum(map(len, self._held)))
 
     @property
     def label(self) -> str:
@@ -176,19 +180,33 @@ class Session:
     def set_caller(self, caller: Caller) -> None:
         """Give the connection the rights of `caller`.
 
-        Raises `TooManyRequests` if the client id has too many connections.
-        If the client id, channel or role changes, all subscriptions end.
+        If the client id, channel or role changes, all subscriptions end. Whispers follow the user. Raises
+        `TooManyRequests` if there are too many connections, and `BadRequest` if the user's ids would need too many
+        subscriptions; then nothing changes.
         """
+        topics = self._topics_of(caller)
+        if len(topics) > self._max_topics:
+            raise too_many_subscriptions(total=len(topics), limit=self._max_topics)
         if not self._closed:
-            self._handler.authenticated(self, caller.client_id)
-        before, self.caller = self.caller, caller
+            self._handler.authenticated(self, caller)
+        self.caller = caller
         self.connection.allow_large_messages()
+        self.unsubscribe(*(self._topics - topics))
+        self.subscribe(*topics)
+
+    def _topics_of(self, caller: Caller) -> set[Key]:
+        """Return the topics that the present subscriptions have with the rights of another caller."""
+        before = self.caller
         if before and (before.client_id, before.channel_id, before.role) != (
             caller.client_id,
             caller.channel_id,
             caller.role,
         ):
-            self.unsubscribe(*self._topics)
+            return set()
+        if before is None or before.ids == caller.ids:
+            return set(self._topics)
+        private = {topic for topic in self._topics if topic.user}
+        return (self._topics - private) | {topic._replace(user=user) for topic in private for user in caller.ids}
 
     async def _run(self) -> None:
         done = size = 0

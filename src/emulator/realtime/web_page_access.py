@@ -6,12 +6,12 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from emulator.callers import Caller
-from emulator.clock import Clock
-from emulator.engines.shapes import Key
-from emulator.observability.response_counts import Recorder
+from emulator.core.callers import Caller
+from emulator.core.clock import Clock
+from emulator.core.keys import Key
+from emulator.core.observability.metrics import Metrics
+from emulator.core.scheduling.scheduler import Callback, Scheduler
 from emulator.realtime.refusals import no_credential, other_topic
-from emulator.scheduling.scheduler import Callback, Scheduler
 
 WEB_PAGE: Final = "page"
 """The kind of the topics of pages."""
@@ -54,7 +54,7 @@ class PusherAccess:
     _scheduler: Scheduler
     _leeway: int
     """Ms for which an expired token is still accepted."""
-    recorder: Recorder
+    recorder: Metrics
     """Counts failures of storage."""
 
     def subscription(self, topic: Key | None, caller: Caller | None, credential: str) -> Subscription:

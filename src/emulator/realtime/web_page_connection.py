@@ -10,16 +10,16 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from emulator.callers import Caller
-from emulator.engines.shapes import Key
-from emulator.errors import BadRequest, ServiceError
-from emulator.observability.entries import close_entry, frame_entry
-from emulator.observability.request_context import RequestContext
-from emulator.observability.response_counts import answerable
+from emulator.core.callers import Caller
+from emulator.core.errors import BadRequest, ServiceError
+from emulator.core.keys import Key
+from emulator.core.observability.entries import close_entry, frame_entry
+from emulator.core.observability.metrics import answerable
+from emulator.core.observability.request_context import RequestContext
 from emulator.realtime import closes, refusals
-from emulator.realtime.connection import Connection
 from emulator.realtime.hub import Hub
 from emulator.realtime.web_page_access import PusherAccess, Subscription, pusher_topic
+from emulator.realtime.websocket import WebSocket
 
 PREFIX: Final = "twitch.pubsub."
 EVERYWHERE: Final = "all"
@@ -32,14 +32,6 @@ _SECRETS: Final = frozenset({"auth"})
 
 
 _SUBSCRIBE: Final = "pusher:subscribe"
-
-
-class _SubscriptionError(Struct):
-    """The data of a refused subscription."""
-
-    type: str
-    error: str
-    status: int
 
 
 class _Frame(Struct, omit_defaults=True):
@@ -68,7 +60,7 @@ def topic_of(channel: str) -> Key | None:
 class PusherConnection:
     """The connection of one web page. A `Peer` and a `Subscriber`."""
 
-    connection: Connection
+    connection: WebSocket
     _hub: Hub
     _access: PusherAccess
     _protocol: int | None
@@ -173,6 +165,10 @@ class PusherConnection:
     @property
     def is_reachable(self) -> bool:
         return self.connection.is_reachable
+
+    @property
+    def has_room(self) -> bool:
+        return self.connection.has_room()
 
     @property
     def label(self) -> str:
@@ -316,7 +312,8 @@ def _credential(data: dict[str, Any]) -> str:
 
 
 def _subscription_error(channel: str, error: ServiceError) -> bytes:
-    return _frame("pusher:subscription_error", channel, _SubscriptionError("AuthError", error.detail, error.status))
+    data = {"type": "AuthError", "error": error.detail, "status": error.status}
+    return _frame("pusher:subscription_error", channel, data)
 
 
 def _frame(event: str, channel: str, data: object) -> bytes:

@@ -1,14 +1,13 @@
-"""One request to the service, and the interface of objects that send it."""
+"""One request to the service."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
-from extcli.api.http import Body, Response
+from extcli.api.http import Body
 from extcli.api.masking import shown_url
 from extcli.errors import UsageError
 
@@ -27,19 +26,9 @@ class Call:
     body: Body | None = None
     signed: bool = True
     """Whether to send it with the credentials of the caller."""
-    is_probe: bool = False
-    """Whether extcli makes it for itself, so that the journal of an emulator does not list it."""
 
     def __str__(self) -> str:
         return f"{self.method} {shown_url(self.path)}"
-
-
-class Caller(Protocol):
-    """Sends calls with credentials. Raises `ErrorResponse` for a status of 300 or above."""
-
-    def perform(self, call: Call) -> Response: ...
-    @contextmanager
-    def stream(self, call: Call) -> Iterator[Response]: ...
 
 
 def encoded(value: object) -> bytes:
@@ -48,21 +37,6 @@ def encoded(value: object) -> bytes:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
     except UnicodeEncodeError:
         raise UsageError("an argument is not UTF-8 text") from None
-
-
-class Probing:
-    """Sends calls marked as probes: requests that extcli makes for itself, which the journal leaves out."""
-
-    def __init__(self, caller: Caller) -> None:
-        self._caller = caller
-
-    def perform(self, call: Call) -> Response:
-        return self._caller.perform(replace(call, is_probe=True))
-
-    @contextmanager
-    def stream(self, call: Call) -> Iterator[Response]:
-        with self._caller.stream(replace(call, is_probe=True)) as response:
-            yield response
 
 
 def without_none(**values: Any) -> dict[str, Any]:

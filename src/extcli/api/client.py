@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
-from extcli.api.call import SERVICE, Call, Caller, Probing, encoded, without_none
+from extcli.api.call import SERVICE, Call, encoded, without_none
 from extcli.api.http import Body, Response
+from extcli.api.signed_calls import CallsWithCredentials
 from extcli.config.settings import DEFAULT_PIN_PATH
 from extcli.errors import UsageError
 
@@ -38,12 +39,12 @@ def buffer_addition(blob: bytes, *, buffer: str) -> Call:
 class Service:
     """One method per endpoint. Each raises `Refused`, `ServerError` or `Unreachable`."""
 
-    def __init__(self, caller: Caller) -> None:
+    def __init__(self, caller: CallsWithCredentials) -> None:
         self._caller = caller
 
     def probing(self) -> Service:
         """Return the service for reads of the command itself, which the journal leaves out."""
-        return Service(Probing(self._caller))
+        return Service(self._caller.probing())
 
     def perform(self, call: Call) -> Response:
         """Send any call."""
@@ -101,9 +102,9 @@ class Service:
     def add_to_buffer(self, blob: bytes, *, buffer: str) -> Response:
         return self.perform(buffer_addition(blob, buffer=buffer))
 
-    def read_buffer(self, buffer: str, *, start: int | None = None) -> AbstractContextManager[Response]:
+    def read_buffer(self, buffer: str, *, start: int = 0) -> AbstractContextManager[Response]:
         """Return a context manager for the response. Its body is streamed, because it may be very large."""
-        return self._stream("accumulate", without_none(id=_id(buffer), start=start))
+        return self._stream("accumulate", {"id": _id(buffer), "start": start})
 
     def list_buffers(self, cursor: str) -> Response:
         return self._get("buffers", cursor=cursor)
@@ -207,13 +208,6 @@ class Service:
     def whisper_self(self, event: str, data: object, *, method: str) -> Response:
         return self.perform(Call(method, f"{SERVICE}whisper_self", body=encoded({"event": event, "data": data})))
 
-    def broadcast_as_page(self, event: str, data: object) -> Response:
-        """Send a broadcast as a page does.
-
-        `event` is the full name, with environment and client id.
-        """
-        return self._post("pusher_broadcast", {"event": event, "target": "broadcast", "data": data})
-
     # Tokens and users
 
     def read_user_info(self) -> Response:
@@ -234,11 +228,6 @@ class Service:
 
     def validate_pin(self, pin: str) -> Response:
         return self._post("validate_pin", {"pin": pin})
-
-    def check_pin_token(self, client_id: str, token: str) -> Response:
-        """Succeeds once the PIN that was issued with a game's token was validated."""
-        body = encoded({"identifier": client_id, "jwt": token})
-        return self.perform(Call("POST", f"{SERVICE}unauthed/validate_pin", body=body, signed=False))
 
     def pin_token_exists(self) -> Response:
         return self._get("pin_token_exists")

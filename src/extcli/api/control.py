@@ -6,19 +6,20 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from extcli.api.call import CONTROL, NAMESPACES, Call, Caller, Probing, encoded, without_none
+from extcli.api.call import CONTROL, NAMESPACES, Call, encoded, without_none
 from extcli.api.http import Body, Response
+from extcli.api.signed_calls import CallsWithCredentials
 
 
 class Control:
     """One method per endpoint. Each raises `Refused`, `ServerError` or `Unreachable`."""
 
-    def __init__(self, caller: Caller) -> None:
+    def __init__(self, caller: CallsWithCredentials) -> None:
         self._caller = caller
 
     def probing(self) -> Control:
         """Return the control API for reads of the command itself, which the journal leaves out."""
-        return Control(Probing(self._caller))
+        return Control(self._caller.probing())
 
     def is_ready(self) -> Response:
         return self._get("ready")

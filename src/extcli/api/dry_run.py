@@ -9,10 +9,11 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from shlex import join, quote
 from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import urlsplit
 
+from emulator.contract.shell import joined
+from emulator.contract.shell import posix as quote
 from extcli.api.call import Call
 from extcli.api.http import Streamed, headers, is_loopback, url_of
 from extcli.api.masking import masked, shown_url
@@ -33,11 +34,6 @@ _LONGEST_ARGUMENT = 100_000
 _PROXIES = ("http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
 
 
-def _is_write(call: Call) -> bool:
-    """Return whether a call may change something. A GET with a body is a broadcast."""
-    return call.method not in _READS or call.body is not None
-
-
 class DryRun:
     """Prints requests in the chosen form."""
 
@@ -50,7 +46,7 @@ class DryRun:
 
     def withhold(self, url: str, call: Call, query: Mapping[str, Any], credentials: Credentials | None) -> None:
         """Print a call to `url` that may change something, and raise `Withheld`. Ignores one that only reads."""
-        if _is_write(call):
+        if call.method not in _READS or call.body is not None:  # a GET with a body is a broadcast
             self.show(url, call, query, credentials if call.signed else None)
             raise Withheld
 
@@ -106,6 +102,10 @@ class DryRun:
             output.line(line)
 
     def _curl_of(self, call: Call, url: str, credentials: Credentials | None, user: str | None) -> str:
+        if shown_url(url) != url:
+            raise UsageError(
+                "this request cannot be a line for curl", why="its query holds a secret", fix="use --dry-run"
+            )
         words = ["curl", "--silent", "--show-error", "--fail-with-body", "--request", call.method]
         if is_loopback(urlsplit(url).hostname or "") and any(map(os.environ.get, _PROXIES)):
             words += ["--noproxy", "'*'"]
@@ -130,7 +130,9 @@ class DryRun:
             return quote(f"authorization: {client_id}")
         identity = f"{credentials.identity.role}:{user}" if user else str(credentials.identity)
         given = resolver.flags._replace(acts_as=identity).words()
-        return f'"$({join(["extcli", "token", credentials.command, "--header", "--output", "plain", *given])})"'
+        return (
+            f'"$({joined(["extcli", "token", credentials.command, "--header", "--output", "plain", *given], quote)})"'
+        )
 
 
 def _in_double_quotes(text: str) -> str:

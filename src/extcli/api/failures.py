@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 from extcli.config.settings import DEFAULT_URL
-from extcli.errors import Unreachable
+from extcli.errors import CliError, ExitCode, Unreachable
 
 
 class NotConnected(Unreachable):
@@ -15,6 +17,8 @@ def not_connected(url: str, why: str) -> NotConnected:
     fix = "check --url, EXTCLI_URL, EXTCLI_WS_URL or the profile, or start a local service with `extcli serve`"
     if url == DEFAULT_URL:
         fix = "start a service with `extcli serve`, or set --url or EXTCLI_URL to a running one"
+    if re.search("certificate verify failed.*(self.signed|issuer)", why):
+        fix = "if a private CA signed its certificate, set SSL_CERT_FILE to the CA's file"
     return NotConnected(f"cannot connect to {url}", why=why, fix=fix)
 
 
@@ -35,6 +39,14 @@ def no_tls(url: str) -> Unreachable:
     return Unreachable(
         f"{url} does not use TLS", fix=f"if you want to send your data unencrypted, use {scheme[:-1]}://{rest}"
     )
+
+
+def undecodable(url: str) -> CliError:
+    """Return the error for a compressed body that is damaged."""
+    fix = "check that --url (EXTCLI_URL) is an extension service"
+    error = CliError(f"a response of {url} cannot be decoded", why="the compressed body is damaged", fix=fix)
+    error.exit_code = ExitCode.SERVICE_FAILED
+    return error
 
 
 def incomplete(url: str) -> Unreachable:

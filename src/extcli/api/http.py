@@ -15,11 +15,9 @@ from urllib.parse import urlsplit
 
 from emulator.contract.names import TOKEN
 from extcli import __version__, clock
-from extcli.api import bodies
-from extcli.api.bodies import Decoder
-from extcli.api.failures import incomplete, no_tls, not_connected, proxy_refused, timed_out
+from extcli.api.failures import incomplete, no_tls, not_connected, proxy_refused, timed_out, undecodable
 from extcli.api.masking import shown, shown_body, shown_url
-from extcli.errors import CliError, UsageError
+from extcli.errors import CliError, TooLarge, UsageError
 
 # Skip httpx's own command line: it imports click, pygments and rich, half of httpx's import time.
 _absent = "httpx._main" not in sys.modules
@@ -31,6 +29,10 @@ if _absent:
     del sys.modules["httpx._main"]
 
 CONNECT_SECONDS = 5.0
+PROBE = 16 << 20
+"""Bytes read of the response to a probe. Another program may respond without end."""
+RESPONSE = 64 << 20
+"""Bytes of a response that is read as a whole."""
 NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG")
 """OpenSSL's reasons, in different versions, if the other side answers without TLS."""
 
@@ -75,6 +77,11 @@ class Http:
         self._trace = trace
         self._client = httpx.Client(**client_options(url, timeout))
 
+    @property
+    def timeout(self) -> float:
+        """The timeout of requests, in seconds."""
+        return self._client.timeout.read or 0.0
+
     def at(self, url: str) -> Http:
         """Return an `Http` for another address of the same server, which shares its connections."""
         other = copy(self)
@@ -99,7 +106,7 @@ class Http:
         is_probe: bool = False,
         extra: Mapping[str, str] | None = None,
         within: float | None = None,
-        limit: int | None = bodies.RESPONSE,
+        limit: int | None = RESPONSE,
     ) -> Iterator[Response]:
         """Send a request and yield its response before the body is read. Raises `Unreachable`.
 
@@ -124,10 +131,10 @@ class Http:
             response = self._client.send(request, stream=True)
             if is_probe:
                 within = self._client.timeout.read if within is None else within
-                limit = bodies.PROBE if limit is None else min(limit, bodies.PROBE)
+                limit = PROBE if limit is None else min(limit, PROBE)
             if limit is None and response.status_code >= 300:
-                limit = bodies.RESPONSE
-            bound(response, self.url, limit=limit, within=within)
+                limit = RESPONSE
+            response = bounded(response, self.url, limit=limit, within=within)
             if self._trace:
                 milliseconds = (clock.elapsed() - started) * 1000
                 self._trace(f"< {response.status_code} {response.reason_phrase}, {milliseconds:.1f} ms")
@@ -152,48 +159,51 @@ class Http:
         self._client.close()
 
 
-class _Body(httpx.SyncByteStream):
-    """The decoded body of a response."""
+class _Body(httpx.SyncByteStream, httpx.AsyncByteStream):
+    """The decoded body of a response, for synchronous and asynchronous clients, with a limit of size and of time."""
 
-    def __init__(self, raw: httpx.SyncByteStream, decoder: Decoder) -> None:
-        self._raw = raw
-        self._decoder = decoder
+    def __init__(self, response: Response, url: str, *, limit: int | None, deadline: float | None) -> None:
+        self._response = response
+        self._url = url
+        self._limit = limit
+        self._deadline = deadline
+        self._size = 0
 
     def __iter__(self) -> Iterator[bytes]:
-        for data in self._raw:
-            yield from self._decoder.decoded(data)
-        self._decoder.check_end()
-
-    def close(self) -> None:
-        self._raw.close()
-
-
-class _AsyncBody(httpx.AsyncByteStream):
-    """The decoded body of a response, for asynchronous clients."""
-
-    def __init__(self, raw: httpx.AsyncByteStream, decoder: Decoder) -> None:
-        self._raw = raw
-        self._decoder = decoder
+        for piece in self._response.iter_bytes():
+            self._check(piece)
+            yield piece
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        async for data in self._raw:
-            for piece in self._decoder.decoded(data):
-                yield piece
-        self._decoder.check_end()
+        async for piece in self._response.aiter_bytes():
+            self._check(piece)
+            yield piece
+
+    def _check(self, piece: bytes) -> None:
+        self._size += len(piece)
+        if self._limit is not None and self._size > self._limit:
+            raise TooLarge(f"a response of {self._url}", self._limit)
+        if self._deadline is not None and clock.elapsed() > self._deadline:
+            raise timed_out(self._url)
+
+    def close(self) -> None:
+        self._response.close()
 
     async def aclose(self) -> None:
-        await self._raw.aclose()
+        await self._response.aclose()
 
 
-def bound(response: Response, url: str, *, limit: int | None, within: float | None = None) -> None:
-    """Make a response decode its body when it is read, and limit its size in bytes and the time in seconds from now."""
+def bounded(response: Response, url: str, *, limit: int | None, within: float | None = None) -> Response:
+    """Return a response whose decoded body is limited in bytes, and in seconds from now."""
     deadline = None if within is None else clock.elapsed() + within
-    decoder = Decoder(url, response.headers.pop("content-encoding", ""), limit=limit, deadline=deadline)
-    if isinstance(response.stream, httpx.AsyncByteStream) and not isinstance(response.stream, httpx.SyncByteStream):
-        response.stream = _AsyncBody(response.stream, decoder)
-    else:
-        assert isinstance(response.stream, httpx.SyncByteStream)
-        response.stream = _Body(response.stream, decoder)
+    fields = [(name, value) for name, value in response.headers.multi_items() if name != "content-encoding"]
+    return Response(
+        response.status_code,
+        headers=fields,
+        stream=_Body(response, url, limit=limit, deadline=deadline),
+        request=response.request,
+        extensions=response.extensions,
+    )
 
 
 def _traced(request: httpx.Request, body: Body | None, authorization: str | None) -> Iterator[str]:
@@ -222,7 +232,7 @@ def headers(body: Body | None, authorization: str | None) -> dict[str, str]:
     fields = {
         "user-agent": f"extcli/{__version__}",
         "accept": "application/json",
-        "accept-encoding": bodies.ENCODINGS,
+        "accept-encoding": "gzip",
     }
     if body is not None:
         fields["content-type"] = "application/json"
@@ -302,6 +312,8 @@ def unreachable(url: str, error: httpx.HTTPError) -> CliError:
         return timed_out(url)
     if isinstance(error, httpx.ProxyError):
         return proxy_refused(url)
+    if isinstance(error, httpx.DecodingError):
+        return undecodable(url)
     if isinstance(error, httpx.ConnectError) and any(name in str(error) for name in NO_TLS):
         return no_tls(url)
     if isinstance(error, httpx.ConnectError):

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import re
+from contextlib import suppress
 from typing import Any
 from urllib.parse import unquote_plus
 
+from emulator.contract.names import SECRET_TEXT, is_secret
 from extcli import bounded_json
 from extcli.errors import shortened
-from extcli.output.sanitize import json_text
+from extcli.output.sanitize import compact, json_text
 
-_SECRET = frozenset(
-    {"pin", "refresh", "jwt", "token", "tokens", "secret", "transactionreceipt"}
-    | {"code", "codes", "all_prizes", "redeemed"}  # reward codes
-)
+_CREDENTIALS = frozenset({"refresh", "jwt", "transactionreceipt"})
+"""Names of members that are secret in requests of the service API, in lower case."""
+_REWARDS = frozenset({"code", "codes", "all_prizes", "redeemed"})
+"""Names of members with reward codes, if they are texts: an error has a number `code`."""
 SENDING = frozenset({"broadcast", "extension_broadcast", "broadcast_extension", "whisper_self", "pusher_broadcast"})
 """Paths that send a message, some also with GET, and the action of a socket. A message may be a secret, such as a code,
 under any name."""
 _MESSAGE = ("data", "message")
-_JWT = re.compile(r"eyJ[\w-]*\.[\w-]+\.[\w-]*")
 _LONGEST_SHOWN = 1000
 _MASK = "***"
 
@@ -51,13 +51,15 @@ def shown_frame(text: str) -> str:
 def shown_url(url: str) -> str:
     """Return a URL with the secrets and the message in its query masked."""
     path, mark, query = url.partition("?")
-    hidden = _SECRET.union(_MESSAGE) if _sends(path) else _SECRET
-    parts = [part.partition("=") for part in query.split("&")]
+    messages = _MESSAGE if _sends(path) else ()
+    parts = [(unquote_plus(part[0]), *part) for part in (part.partition("=") for part in query.split("&"))]
     shown_parts = [
-        f"{name}={_MASK}" if unquote_plus(name).lower() in hidden else f"{name}{equals}{value}"
-        for name, equals, value in parts
+        f"{typed}={_MASK}"
+        if is_secret(name) or name.lower() in {*_CREDENTIALS, *_REWARDS, *messages}
+        else f"{typed}{equals}{value}"
+        for name, typed, equals, value in parts
     ]
-    return _JWT.sub(_MASK, f"{path}{mark}{'&'.join(shown_parts)}")
+    return SECRET_TEXT.sub(_MASK, f"{path}{mark}{'&'.join(shown_parts)}")
 
 
 def _sends(path: str) -> bool:
@@ -67,16 +69,31 @@ def _sends(path: str) -> bool:
 def masked(value: Any) -> Any:
     """Return a JSON value with its secrets masked: the members of certain names, and all tokens."""
     if isinstance(value, dict):
-        return {name: _mask_of(member) if name.lower() in _SECRET else masked(member) for name, member in value.items()}
+        return {name: _member(name, member) for name, member in value.items()}
     if isinstance(value, list):
         return [masked(member) for member in value]
-    return _JWT.sub(_MASK, value) if isinstance(value, str) else value
+    return _masked_text(value) if isinstance(value, str) else value
 
 
-def _mask_of(value: Any) -> Any:
-    """Return `***` for a text. Other values, such as the number `code` of an error, are not secrets and stay."""
+def _masked_text(text: str) -> str:
+    """Return a text with its secrets masked. It may be JSON (ruling W2)."""
+    if text.lstrip()[:1] in ("{", "["):
+        with suppress(ValueError):
+            inner = bounded_json.decoded(text)
+            return text if (hidden := masked(inner)) == inner else compact(hidden)
+    return SECRET_TEXT.sub(_MASK, text)
+
+
+def _member(name: str, value: Any) -> Any:
+    if is_secret(name) or name.lower() in _CREDENTIALS:
+        return _without_values(value, (str, int, float))
+    return _without_values(value, (str,)) if name.lower() in _REWARDS else masked(value)
+
+
+def _without_values(value: Any, kinds: tuple[type, ...]) -> Any:
+    """Return `***` for a value of these kinds, and for all such values in a list or an object."""
     if isinstance(value, list):
-        return [_mask_of(member) for member in value]
+        return [_without_values(each, kinds) for each in value]
     if isinstance(value, dict):
-        return masked(value)
-    return _MASK if isinstance(value, str) else value
+        return {name: _without_values(each, kinds) for name, each in value.items()}
+    return _MASK if isinstance(value, kinds) and not isinstance(value, bool) else value

@@ -35,6 +35,11 @@ def retry_after(header: str | None) -> float | None:
         return None
 
 
+def asks_to_wait(status: int, header: str | None) -> bool:
+    """Return whether a response asks to send the request again later, by its status and its `Retry-After`."""
+    return status == RATE_LIMITED or (status == UNAVAILABLE and retry_after(header) is not None)
+
+
 def pause(header: str | None, attempts: int = 0) -> float:
     """Return the seconds to wait before a request is sent again, at least about `FLOOR`, with jitter.
 
@@ -75,19 +80,28 @@ class Deadline:
         return True
 
 
-def until_done(
-    call: Callable[[], T], seconds: float, after: tuple[type[CliError], ...] = (Refused, ServerError, Unreachable)
-) -> T:
-    """Make a call that may be repeated.
+def may_help(error: CliError) -> bool:
+    """Return whether a request may succeed later: after 429, 5xx or no response."""
+    return isinstance(error, (ServerError, Unreachable)) or (
+        isinstance(error, Refused) and error.status == RATE_LIMITED
+    )
 
-    After 429, 5xx or no response, as far as their errors are in `after`, repeat it for `seconds`, then raise the last
-    error. `Retry-After` is kept: if it asks for more time than is left, the error is raised at once.
+
+def is_asked_for(error: CliError) -> bool:
+    """Return whether the service asked to send a request again later."""
+    return isinstance(error, ErrorResponse) and asks_to_wait(error.status, error.retry_after)
+
+
+def until_done(call: Callable[[], T], seconds: float, repeats: Callable[[CliError], bool] = may_help) -> T:
+    """Make a call, and after an error that `repeats` accepts, again for `seconds`; then raise the last error.
+
+    `Retry-After` is kept: if it asks for more time than is left, the error is raised at once.
     """
     deadline = Deadline(seconds)
     while True:
         try:
             return call()
-        except after as error:
-            is_final = isinstance(error, Refused) and error.status != RATE_LIMITED
-            if is_final or not deadline.wait(error.retry_after if isinstance(error, ErrorResponse) else None):
+        except CliError as error:
+            after = error.retry_after if isinstance(error, ErrorResponse) else None
+            if not repeats(error) or not deadline.wait(after):
                 raise

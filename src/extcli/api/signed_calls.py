@@ -5,29 +5,24 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Self
 
 from emulator.contract.names import CODE, HINT, MARK
-from extcli import bounded_json
-from extcli.api import bodies
-from extcli.api.call import CONTROL, Call
-from extcli.api.failures import NotConnected
-from extcli.api.http import Http, Response, is_loopback
+from emulator.contract.shell import quoted
+from extcli.api.call import Call
+from extcli.api.http import RESPONSE, Http, Response
 from extcli.api.retry import RATE_LIMITED, retry_after
 from extcli.api.token_sources import Credentials
 from extcli.config.resolver import Resolver
 from extcli.errors import (
     FORBIDDEN,
-    CliError,
     ErrorResponse,
     Refused,
     ServerError,
-    Unreachable,
     member_of,
 )
-from extcli.output.sanitize import visible
 
 if TYPE_CHECKING:
     from extcli.api.dry_run import DryRun
@@ -37,15 +32,23 @@ _READERS = ("/_emulator/explain", "/_emulator/journal")
 
 
 class CallsWithCredentials(ABC):
-    """Sends calls, and again with a new token if a sandbox refuses one as expired. Implements `call.Caller`."""
+    """Sends calls, and again with a new token if a sandbox refuses one as expired."""
+
+    _is_probe = False
 
     def __init__(self, http: Http, credentials: Credentials | None) -> None:
         self._http = http
         self._credentials = credentials
 
+    def probing(self) -> Self:
+        """Return the sender of requests that extcli makes for itself, which the journal leaves out."""
+        other = copy(self)
+        other._is_probe = True
+        return other
+
     def perform(self, call: Call) -> Response:
         """Send a call and return its whole response. Raises `ErrorResponse` or `Unreachable`."""
-        with self._response(call, bodies.RESPONSE) as response:
+        with self._response(call, RESPONSE) as response:
             response.read()
             self._http.trace_body(response)
             return response
@@ -63,26 +66,21 @@ class CallsWithCredentials(ABC):
     def _response(self, call: Call, limit: int | None) -> Iterator[Response]:
         credentials = self._credentials if call.signed else None
         for may_renew in (True, False):
-            with self._send(call, self._authorization(credentials) if credentials else None, limit) as response:
+            with self._http.stream(
+                call.method,
+                call.path,
+                query=call.query,
+                body=call.body,
+                authorization=self._authorization(credentials) if credentials else None,
+                is_probe=self._is_probe,
+                limit=limit,
+            ) as response:
                 if response.status_code < 300:
                     yield response
                     return
                 response.read()
                 if not (may_renew and credentials and is_expired(response) and credentials.renew()):
                     raise self._error_of(call, response, credentials)
-
-    @contextmanager
-    def _send(self, call: Call, authorization: str | None, limit: int | None) -> Iterator[Response]:
-        with self._http.stream(
-            call.method,
-            call.path,
-            query=call.query,
-            body=call.body,
-            authorization=authorization,
-            is_probe=call.is_probe,
-            limit=limit,
-        ) as response:
-            yield response
 
     @abstractmethod
     def _authorization(self, credentials: Credentials) -> str:
@@ -121,25 +119,6 @@ class SignedCalls(CallsWithCredentials):
         error = super()._error_of(call, response, credentials)
         error.place = self._resolver.flags.words("profile", "url")
         return error
-
-    @contextmanager
-    def _send(self, call: Call, authorization: str | None, limit: int | None) -> Iterator[Response]:
-        try:
-            with super()._send(call, authorization, limit) as response:
-                yield response
-        except NotConnected:
-            raise
-        except Unreachable as error:
-            self._suspect_faults(call, error)
-            raise
-
-    def _suspect_faults(self, call: Call, error: Unreachable) -> None:
-        """Add a hint to the error, if faults of a sandbox may be its cause."""
-        profile = self._resolver.profile
-        if call.is_probe or call.path.startswith(CONTROL) or (profile and profile.production):
-            return
-        if hint := _hint_of_faults(self._http.url):
-            error.fix = "; ".join(filter(None, (error.fix, hint)))
 
 
 def is_expired(response: Response) -> bool:
@@ -190,26 +169,5 @@ def _correction(call: Call, response: Response) -> str:
     if response.headers.get(CODE) == "callers.no_channel":
         return "add --channel ID"
     if member_of(response.content, "reason") == "poll is closed" and "id" in call.query:  # ruling P4
-        return f"`extcli vote config {visible(str(call.query['id']))}` shows its times, and whether it is disabled"
+        return f"`extcli vote config {quoted(str(call.query['id']))}` shows its times, and whether it is disabled"
     return ""
-
-
-_SUSPICION_SECONDS = 0.25
-"""The timeout of the head of the response, and again of its body. To connect on this machine takes no time."""
-
-
-def _hint_of_faults(url: str) -> str:
-    """Return a hint that faults have acted, and how to list them; empty if none have, or if that is unknown."""
-    if not is_loopback(urlsplit(url).hostname or ""):
-        return ""
-    http = Http(url, timeout=_SUSPICION_SECONDS, trace=None)
-    try:
-        faults = bounded_json.decoded(http.send("GET", f"{CONTROL}faults").content)["faults"]
-        count = sum(each["hits"] > 0 for each in faults)
-    except (CliError, KeyError, TypeError, ValueError):  # not a sandbox, or too slow
-        return ""
-    finally:
-        http.close()
-    if not count:
-        return ""
-    return f"perhaps on purpose: {count} fault{'s have' if count > 1 else ' has'} acted; see `extcli fault list`"

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from functools import partial
+from typing import Any
 
 from emulator.contract.names import HINT, MARK
 from extcli import bounded_json, clock
 from extcli.api import tokens
 from extcli.api.call import CONTROL, SERVICE, Call, encoded
 from extcli.api.http import Http, Response
+from extcli.api.retry import RATE_LIMITED, is_asked_for, until_done
 from extcli.config import secret_lookup, settings
 from extcli.config.profiles import Profile
 from extcli.config.resolver import Resolver
@@ -21,23 +24,25 @@ _LARGEST_REQUEST = 48 * 1024
 _TOKEN = re.compile("[!-~]*")
 
 
-class Credentials(Protocol):
+class Credentials(ABC):
     """A source of tokens."""
 
-    given: bool
+    given = False
     """Whether it is a ready-made token, which has its own channel or none."""
     origin: str
     """The name of the source in messages."""
-    command: str
+    command = ""
     """The verb of `extcli token` that makes such tokens."""
+    identity: Identity | None = None
+    """The identity in the tokens; `None` if the token is given, or if there is none."""
+    advice: str
+    """The advice to show if a token is refused."""
 
-    @property
-    def identity(self) -> Identity | None:
-        """The identity in the tokens; `None` if the token is given, or if there is none."""
-
+    @abstractmethod
     def token(self) -> str:
         """Return the token for the identity of the command."""
 
+    @abstractmethod
     def tokens_for(self, users: Sequence[str]) -> list[str]:
         """Return a token for each user, in order. Raises `UsageError` if that is impossible."""
 
@@ -46,19 +51,14 @@ class Credentials(Protocol):
 
         Return whether a new token may work.
         """
-
-    @property
-    def advice(self) -> str:
-        """The advice to show if a token is refused."""
+        return False
 
 
-class NoToken:
+class NoToken(Credentials):
     """Sends the client id alone, which is enough for calls that concern no channel."""
 
-    given = False
     origin = "no token"
-    identity = None
-    command = ""
+    advice = "is EXTCLI_CLIENT_ID (or --client-id) registered with the service?"
 
     def token(self) -> str:
         return ""
@@ -66,21 +66,13 @@ class NoToken:
     def tokens_for(self, users: Sequence[str]) -> list[str]:
         return [""] * len(users)
 
-    def renew(self) -> bool:
-        return False
 
-    @property
-    def advice(self) -> str:
-        return "is EXTCLI_CLIENT_ID (or --client-id) registered with the service?"
-
-
-class GivenToken:
+class GivenToken(Credentials):
     """Sends a token that the user has given, unchanged."""
 
     given = True
     origin = "the given token"
-    identity = None
-    command = ""
+    advice = "check the given token with `extcli token inspect`, or use --as ROLE instead of it"
 
     def __init__(self, token: str) -> None:
         self._token = token
@@ -95,18 +87,11 @@ class GivenToken:
             fix="unset it, and set EXTCLI_SECRET or use a sandbox",
         )
 
-    def renew(self) -> bool:
-        return False
 
-    @property
-    def advice(self) -> str:
-        return "check the given token with `extcli token inspect`, or use --as ROLE instead of it"
-
-
-class SelfSigned:
+class SelfSigned(Credentials):
     """Signs tokens with the extension's secret."""
 
-    given = False
+    identity: Identity
     origin = "a self-signed token"
     command = "mint"
     lifetime = tokens.LIFETIME
@@ -152,10 +137,11 @@ class SignedByServiceClock(SelfSigned):
         return super().token()
 
 
-class SandboxTokens:
+class SandboxTokens(Credentials):
     """Requests tokens from a sandbox, which issues them without a secret."""
 
-    given = False
+    identity: Identity
+    advice = "set EXTCLI_SECRET (or EXTCLI_SECRET_FILE) or EXTCLI_TOKEN: this service requires other credentials"
     origin = "a sandbox token"
     command = "sandbox"
 
@@ -169,7 +155,7 @@ class SandboxTokens:
         opaque: str | None = None,
         for_helper: bool = False,
     ) -> None:
-        """With `for_helper`, tokens replace the platform's own, and stay valid when the clock is moved."""
+        """With `for_helper`, tokens replace Twitch's own, and stay valid when the clock is moved."""
         self._query = "?helper=1" if for_helper else ""
         self._client_id = client_id
         self.identity = identity
@@ -189,7 +175,7 @@ class SandboxTokens:
         found: list[str] = []
         while len(found) < len(users):
             batch = _batch(users[len(found) :])
-            response = self._fetch({"user_ids": batch})
+            response = until_done(partial(self._fetch, {"user_ids": batch}), self._http.timeout, is_asked_for)
             # The service returns `token` for one user and `tokens` for several.
             got = _member(response, "tokens") or [_member(response, "token")]
             if not isinstance(got, list) or len(got) != len(batch):
@@ -201,10 +187,6 @@ class SandboxTokens:
         self._token = None
         return True
 
-    @property
-    def advice(self) -> str:
-        return "set EXTCLI_SECRET (or EXTCLI_SECRET_FILE) or EXTCLI_TOKEN: this service requires other credentials"
-
     def _fetch(self, who: dict[str, Any]) -> Response:
         request = {"app_id": self._client_id, "role": self.identity.role, **who}
         if self._channel:
@@ -213,7 +195,9 @@ class SandboxTokens:
         response = self._http.send(call.method, call.path + self._query, body=call.body)
         if response.status_code == 200 and (_member(response, "token") or _member(response, "tokens")):
             return response
-        raise _no_token(call, response)
+        error = _no_token(call, response)
+        error.retry_after = response.headers.get("retry-after")
+        raise error
 
 
 def _no_token(call: Call, response: Response) -> ErrorResponse:
@@ -224,7 +208,9 @@ def _no_token(call: Call, response: Response) -> ErrorResponse:
     if status >= 500:
         return ServerError(str(call), status, response.content, request_id=response.headers.get("x-request-id", ""))
     fix = "set EXTCLI_SECRET (or EXTCLI_SECRET_FILE) or EXTCLI_TOKEN: only a sandbox issues tokens"
-    if status < 400:
+    if status == RATE_LIMITED:
+        fix = "retry later, at a lower rate"
+    elif status < 400:
         fix = f"it redirects to {response.headers.get('location', 'nowhere')}: is --url (EXTCLI_URL) the right address?"
     elif status not in (401, 403) and not _is_about(call.path, response):
         fix = "is --url (EXTCLI_URL) the base address of an extension service, without /v1/e?"
@@ -295,17 +281,9 @@ def credentials(resolver: Resolver, identity: Identity, http: Http, *, to: str) 
 def _advice_on_secret(resolver: Resolver, to: str) -> str:
     """Return the advice for a refused token that extcli signed: the secret may belong to another client id."""
     secret, client_id = secret_lookup.find_secret(resolver, to), resolver.find(settings.CLIENT_ID)
-    of_profile = secret and secret.in_profile
-    name = secret.label if secret and of_profile else "EXTCLI_SECRET (or EXTCLI_SECRET_FILE)"
-    question = f"is {name} the secret of client id {resolver.client_id()}"
-    if client_id is None:
-        return f"{question} (the default, unless --client-id or EXTCLI_CLIENT_ID is given)?"
-    profile = resolver.profile
-    if client_id.in_profile and profile:
-        return f"{question} (profile {profile.name})?"
-    own = profile.texts.get(client_id.key, client_id.value) if profile else client_id.value
-    note = f" Profile {profile.name} has client id {own}" if profile and own != client_id.value else ""
-    return f"{question} ({client_id.origin})?{note}"
+    name = secret.label if secret and secret.in_profile else "EXTCLI_SECRET (or EXTCLI_SECRET_FILE)"
+    origin = client_id.label if client_id else "the default, unless --client-id or EXTCLI_CLIENT_ID is given"
+    return f"is {name} the secret of client id {resolver.client_id()} ({origin})?"
 
 
 def _no_credentials(profile: Profile, to: str) -> UsageError:

@@ -33,7 +33,7 @@ def claims_of(
 
 
 def opaque_id(user: str) -> str:
-    """Return the opaque id of a logged-in user: `U` and the platform's id."""
+    """Return the opaque id of a logged-in user: `U` and Twitch's id."""
     return user if user.startswith("U") else f"U{user}"
 
 
@@ -42,7 +42,7 @@ def sign(claims: Mapping[str, Any], secret: bytes) -> str:
     import jwt
 
     with warnings.catch_warnings():
-        # The platform chooses the length of the secret.
+        # Twitch chooses the length of the secret.
         warnings.simplefilter("ignore", jwt.warnings.InsecureKeyLengthWarning)
         return jwt.encode(dict(claims), secret, algorithm="HS256")
 
@@ -102,8 +102,8 @@ def _likely_refusals(header: Mapping[str, Any], claims: Mapping[str, Any], paylo
         traps.append("its stage is sandbox: production refuses it")
     if claims.get("use") == "pin":
         traps.append(
-            "it is valid only after the broadcaster has entered the PIN that was issued with it: `extcli pin check`"
-            " says whether that was done (use: pin)"
+            "it is valid only after the broadcaster has entered the PIN that was issued with it: `extcli pin status`"
+            " says whether a game of the channel is linked (use: pin)"
         )
     if claims.get("use") == "refresh":
         traps.append("it is for no endpoint: exchange it over the WebSocket for an access token (use: refresh)")

@@ -77,7 +77,7 @@ class WebSocketClient:
 
     def request(self, action: str, target: str = "", data: object = None) -> Message:
         """Send a request and return its reply. Raises `Refused`, `ServerError` or `Unreachable`."""
-        request_id = self._next_id()
+        request_id = self._last_id = self._last_id % _LAST_ID + 1
         self.send(envelope.request(action, target, data, request_id))
         number = self._count
         deadline = clock.elapsed() + self.timeout
@@ -147,10 +147,6 @@ class WebSocketClient:
     def close(self) -> None:
         """Close the connection."""
         self._socket.close()
-
-    def _next_id(self) -> int:
-        self._last_id = self._last_id % _LAST_ID + 1
-        return self._last_id
 
     def _refuse_redirect(self) -> None:
         """Raise an error if the library followed a redirect to another host. Credentials are for this host only."""

@@ -7,6 +7,7 @@ import csv
 import json
 import os
 import sys
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain
@@ -16,12 +17,13 @@ from threading import Thread
 from typing import Any, Generic, TypeVar
 
 from extcli.errors import UsageError, shortened
+from extcli.reading.csv_files import delimiter_of, may_be_headings
 
 _CHUNK = 1 << 16
 _MAX_LINE = 1 << 20
 _BATCH = 500
-NUMBER = "value"
-"""The column that holds numbers."""
+_MOST_LINES = 1_000
+"""The most lines of a cell, and of blank lines that are kept because they may be in one."""
 
 
 @dataclass(slots=True)
@@ -41,7 +43,6 @@ class Columns:
 
     user: str
     value: str
-    is_number: bool
     named: bool
     """Whether the caller named them; then the input must have them."""
 
@@ -51,7 +52,7 @@ Parser = Callable[[Numbered], Iterator[Line]]
 
 
 class Input:
-    """The numbered lines of a file or pipe, without blank ones. Lines of a pipe are yielded when they arrive.
+    """The numbered lines of a file or pipe, without blank ones at its end. Lines are yielded when they arrive.
 
     Reads the descriptor directly: a thread blocked in Python's buffers would keep the process from exiting.
     """
@@ -72,20 +73,23 @@ class Input:
             raise UsageError(f"cannot read {source}", why="it is a directory")
 
     def __iter__(self) -> Iterator[tuple[int, str]]:
-        rest, number = b"", 0
+        rest, number, blank = b"", 0, list[tuple[int, bytes]]()
         while chunk := os.read(self._descriptor, _CHUNK):
             self.consumed += len(chunk)
             *whole, rest = (rest + chunk).split(b"\n")
             if len(rest) > _MAX_LINE:
                 raise UsageError("the input has a line longer than 1 MiB", fix="put one record on each line")
-            # Drop blank lines here, so that `drained` is exact.
-            self._pending = [(at, _decode_line(line)) for at, line in enumerate(whole, number + 1) if line.strip()]
+            lines = [*blank, *enumerate(whole, number + 1)]
+            end = next((at for at in range(len(lines), 0, -1) if lines[at - 1][1].strip()), 0)
+            # Blank lines, which are part of a cell if it is not closed, wait for the next line: `drained` stays exact.
+            blank = lines[end:][:_MOST_LINES]
+            self._pending = [(at, _decode_line(line)) for at, line in lines[:end]]
             self._pending.reverse()
             number += len(whole)
             while self._pending:
                 yield self._pending.pop()
         if rest.strip():
-            yield number + 1, _decode_line(rest)
+            yield from ((at, _decode_line(line)) for at, line in (*blank, (number + 1, rest)))
 
     @property
     def drained(self) -> bool:
@@ -130,7 +134,7 @@ def records(source: Path, column: str, *, columns: str | None = None, skip: int 
     user, value = user.strip(), value.strip()
     if not user or not value or "," in value:
         raise UsageError(f"{shortened(columns or '')!r} (--columns) does not name two columns", fix="write USER,VALUE")
-    wanted = Columns(user, value, is_number=column == NUMBER, named=columns is not None)
+    wanted = Columns(user, value, named=columns is not None)
     return Batches(source, lambda lines: _records(lines, wanted), name_users=True, skip=skip)
 
 
@@ -140,33 +144,30 @@ def documents(source: Path, user_field: str | None, *, skip: int = 0) -> Batches
 
 
 def _records(lines: Numbered, column: Columns) -> Iterator[Line]:
-    at, first = next(lines, (1, ""))
-    first = first.removeprefix("\ufeff")
+    at, first = next(((at, text) for at, line in lines if (text := line.removeprefix("\ufeff")).strip()), (1, ""))
     everything = chain([(at, first)] if first else [], lines)
     return _json_records(everything, column) if first.lstrip().startswith("{") else _csv(everything, first, column)
 
 
 def _csv(lines: Numbered, first: str, wanted: Columns) -> Iterator[Line]:
-    """Parse each line separately, so that a stray quote in one text does not swallow the next lines."""
-    delimiter = max(",;\t", key=first.count)
+    delimiter = delimiter_of(first)
     user, column = wanted.user.lower(), wanted.value.lower()
     user_at, value_at = 0, 1
     may_be_heading = True
-    for number, text in lines:
-        try:
-            row = next(csv.reader([text.rstrip("\r")], delimiter=delimiter, strict=True))
-        except csv.Error as error:
-            yield Line(number, fault=f"not CSV: {_CSV_FAULTS.get(str(error), error)}")
+    for number, row in _rows(lines, delimiter):
+        if isinstance(row, str):
+            yield Line(number, fault=row)
             continue
         names = [cell.strip().lower() for cell in row] if may_be_heading else []
         may_be_heading = False
         if user in names and column in names:
             user_at, value_at = names.index(user), names.index(column)
-        elif names and (wanted.named or _is_other_heading(names, wanted)):
+        elif names and (wanted.named or _may_be_other_heading(names, wanted)):
             raise UsageError(
-                f"the first line of the input is a heading without the columns {user} and {column}",
+                f"the first line of the input seems to be a heading without the columns {user} and {column}",
                 why=f"it has the columns {shortened(', '.join(names))}",
-                fix="name the two columns with --columns USER,VALUE; other columns are ignored",
+                fix="name the two columns with --columns USER,VALUE; other columns are ignored. "
+                f"If the line is data, put the line {user},{column} before it",
             )
         elif len(row) <= max(user_at, value_at):
             yield Line(number, fault=f"{len(row)} column{'s' * (len(row) != 1)}; {user} and {column} are needed")
@@ -174,20 +175,52 @@ def _csv(lines: Numbered, first: str, wanted: Columns) -> Iterator[Line]:
             yield Line(number, row[user_at].strip(), row[value_at])
 
 
-def _is_other_heading(names: list[str], wanted: Columns) -> bool:
-    """Return whether the first line is a heading that lacks the two columns."""
-    known = wanted.user.lower() in names or wanted.value.lower() in names
-    if wanted.is_number:
-        return len(names) > 1 and not any(any(map(str.isdigit, name)) for name in names)
-    return known
+def _may_be_other_heading(names: list[str], wanted: Columns) -> bool:
+    """Return whether the first line may be a heading that lacks the two columns."""
+    return len(names) > 1 and (wanted.user.lower() in names or wanted.value.lower() in names or may_be_headings(names))
+
+
+def _rows(lines: Numbered, delimiter: str) -> Iterator[tuple[int, list[str] | str]]:
+    """Yield each row with the number of its first line; for a line that is not CSV, what is wrong.
+
+    A quoted cell may have several lines. If it does not end, only its first line is wrong: a stray quote in one text
+    does not swallow the next lines.
+    """
+    ahead = deque[tuple[int, str]]()
+    while entry := ahead.popleft() if ahead else next(lines, None):
+        number, text = entry
+        row, more = _row(text, delimiter), list[tuple[int, str]]()
+        if row == _NOT_CLOSED:
+            while text.count('"') % 2 and len(more) < _MOST_LINES:
+                following = ahead.popleft() if ahead else next(lines, None)
+                if following is None:
+                    break
+                more.append(following)
+                text = f"{text}\n{following[1]}"
+            whole = _row(text, delimiter)
+            if isinstance(whole, str):
+                ahead.extendleft(reversed(more))
+            else:
+                row = whole
+        if text.strip():
+            yield number, row
+
+
+def _row(text: str, delimiter: str) -> list[str] | str:
+    """Return the cells of a row, or what is wrong with it."""
+    try:
+        return next(csv.reader([text.removesuffix("\r")], delimiter=delimiter, strict=True), [])
+    except csv.Error as error:
+        return f"not CSV: {_CSV_FAULTS.get(str(error), error)}"
 
 
 _CSV_FAULTS = {"unexpected end of data": "a quote is not closed on its line"}
 """Clearer words for errors of Python's parser."""
+_NOT_CLOSED = f"not CSV: {_CSV_FAULTS['unexpected end of data']}"
 
 
 def _json_records(lines: Numbered, wanted: Columns) -> Iterator[Line]:
-    for number, text in lines:
+    for number, text in _without_blank(lines):
         document = _parsed(text)
         if not isinstance(document, dict) or wanted.user not in document or wanted.value not in document:
             yield Line(number, fault=f"not a JSON object with {wanted.user} and {wanted.value}")
@@ -196,7 +229,7 @@ def _json_records(lines: Numbered, wanted: Columns) -> Iterator[Line]:
 
 
 def _documents(lines: Numbered, user_field: str | None) -> Iterator[Line]:
-    for number, text in lines:
+    for number, text in _without_blank(lines):
         stripped = text.strip()
         document = _parsed(stripped)
         if document is _NOT_JSON:
@@ -217,6 +250,10 @@ def _parsed(text: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):
         return _NOT_JSON
+
+
+def _without_blank(lines: Numbered) -> Numbered:
+    return ((number, text) for number, text in lines if text.strip())
 
 
 def _line_of_user(number: int, user: Any, content: Any) -> Line:

@@ -33,7 +33,7 @@ def votes(poll: str) -> Operation:
     return Operation(
         lambda line: vote_cast(_value(line), poll=poll),
         repeatable="a repeated vote replaces the first, unless votes of the poll add up",
-        definition=Call("GET", f"{SERVICE}vote_config", {"id": poll}, is_probe=True),
+        definition=Call("GET", f"{SERVICE}vote_config", {"id": poll}),
     )
 
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from extcli import bounded_json, clock
-from extcli.api import bodies
 from extcli.api.call import Call
 from extcli.api.failures import NotConnected
-from extcli.api.http import Response, bound, client_options, headers, httpx, probe_id, translate_errors
-from extcli.api.retry import RATE_LIMITED, UNAVAILABLE, Deadline, pause, retry_after
+from extcli.api.http import PROBE, Response, bounded, client_options, headers, httpx, probe_id, translate_errors
+from extcli.api.masking import shown_url
+from extcli.api.retry import RATE_LIMITED, Deadline, asks_to_wait, is_asked_for, pause, until_done
 from extcli.api.signed_calls import error_of, is_expired
+from extcli.api.tokens import opaque_id
 from extcli.bulk.input_lines import Batches, Line, ReaderThread
 from extcli.bulk.operations import Operation, votes_add_up
 from extcli.bulk.report import Report
@@ -48,11 +50,11 @@ class Connection:
         self._trace = trace
         self._client = httpx.AsyncClient(limits=httpx.Limits(max_connections=1), **client_options(url, timeout))
 
-    async def send(self, job: Job) -> Response:
+    async def send(self, job: Job, *, is_probe: bool = False) -> Response:
         """Send the request and return the response, whatever its status. Raises `Unreachable`."""
         call = job.call
         fields = headers(call.body, job.authorization)
-        if call.is_probe:
+        if is_probe:
             fields["x-request-id"] = probe_id()
         with translate_errors(self._url):
             request = self._client.build_request(
@@ -69,7 +71,7 @@ class Connection:
     async def _send_traced(self, request: httpx.Request, job: Job, trace: Callable[[str], None]) -> Response:
         """Send the request and trace it. Each trace names its line, because connections write concurrently."""
         number = job.line.number
-        trace(f"> line {number}: {request.method} {request.url}")
+        trace(f"> line {number}: {request.method} {shown_url(str(request.url))}")
         trace(f"> line {number}: authorization: {job.authorization.split(' ')[0]} ***")
         trace(f"> line {number}: {len(request.content)} bytes")
         started = clock.elapsed()
@@ -81,7 +83,7 @@ class Connection:
     async def _send_and_read(self, request: httpx.Request) -> Response:
         response = await self._client.send(request, stream=True)
         try:
-            bound(response, self._url, limit=bodies.PROBE)
+            response = bounded(response, self._url, limit=PROBE)
             await response.aread()
         finally:
             await response.aclose()
@@ -134,7 +136,7 @@ class RetryPolicy:
         """Return whether repeating is harmless, from the definition of the poll if necessary."""
         definition, attempts = self._operation.definition, 0
         while self._may_repeat is None and definition is not None:
-            response = await connection.send(replace(job, call=definition))
+            response = await connection.send(replace(job, call=definition), is_probe=True)
             seconds = self._pause(response, attempts)
             if seconds is not None:
                 attempts += 1
@@ -148,10 +150,7 @@ class RetryPolicy:
     def _pause(self, response: Response, attempts: int) -> float | None:
         """Return the seconds that a response asks to wait; `None` if it asks for none, or if no time is left."""
         header = response.headers.get("retry-after")
-        is_asking = response.status_code == RATE_LIMITED or (
-            response.status_code == UNAVAILABLE and retry_after(header) is not None
-        )
-        if not is_asking:
+        if not asks_to_wait(response.status_code, header):
             return None
         seconds = pause(header, attempts)
         return seconds if self._deadline.allows(seconds) else None
@@ -255,7 +254,7 @@ class Run:
                 await connection.close()
 
     async def _distribute_lines(self, queues: list[asyncio.Queue[list[Job] | None]]) -> None:
-        """Give all lines of a user to the same connection, so that they arrive in order."""
+        """Give all lines of a user to the same connection, so that they arrive in order. `7` and `U7` are one user."""
         reader = ReaderThread(self._prepare_jobs())
         upcoming = reader.next_item()
         try:
@@ -267,7 +266,7 @@ class Run:
                 self.report.resume_point.add(job.line.number for job in jobs)
                 shares: dict[int, list[Job]] = {}
                 for job in jobs:
-                    shares.setdefault(hash(job.line.user) % len(queues), []).append(job)
+                    shares.setdefault(hash(opaque_id(job.line.user or "")) % len(queues), []).append(job)
                 for index, share in shares.items():
                     await queues[index].put(share)
             for queue in queues:
@@ -306,7 +305,7 @@ class Run:
             dict(zip(named, self._credentials.tokens_for(named), strict=True)) if named else {}
         )
         if None in users:
-            found[None] = self._credentials.token()
+            found[None] = until_done(self._credentials.token, self._session.resolver.timeout(), is_asked_for)
         return {user: f"{self._client_id} {token}" for user, token in found.items()}
 
     async def _send_from_queue(self, connection: Connection, queue: asyncio.Queue[list[Job] | None]) -> None:
@@ -326,7 +325,12 @@ class Run:
                 raise UnexpectedResponse(response)
             self.retry.reset()
             self.report.accept(number)
-        elif status in (401, 403, RATE_LIMITED) or status >= 500 or status < 400:
+        elif (
+            status in (401, 403, 404, 405, RATE_LIMITED)
+            or status >= 500
+            or status < 400
+            or _ABOUT_ALL.search(reason_of(response.content))
+        ):
             raise _stop(job, response, self._credentials)
         else:
             self.report.refuse(number, status, reason_of(response.content))
@@ -360,6 +364,10 @@ def _is_json_object(body: bytes) -> bool:
         return isinstance(bounded_json.decoded(body), dict)
     except ValueError:
         return False
+
+
+_ABOUT_ALL = re.compile(r"(^|: )(id: |poll is closed\b)")
+"""In a refusal about the poll, ranking or buffer, which all lines share: its id, or that it is closed."""
 
 
 def _stop(job: Job, response: Response, credentials: Credentials) -> ErrorResponse:

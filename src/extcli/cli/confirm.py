@@ -9,8 +9,7 @@ from functools import wraps
 from inspect import Parameter
 from typing import TYPE_CHECKING, Annotated, Any
 
-from extcli.cli.option_groups import declare, parameters_of
-from extcli.cli.options import flag
+from extcli.cli.options import declare, flag, parameters_of
 from extcli.config import settings
 from extcli.errors import CliError, ExitCode, UsageError
 from extcli.output.printer import write_stderr

@@ -99,7 +99,7 @@ class _Parser:
     def _message(self, value: Any) -> str:
         """Return an error message with the value and its limits; empty to use pydantic's message."""
         if self._type == list[int]:
-            value = next((each for each in value if not self._is_whole(each)), value)
+            value = next((each for each in value if self._parse_all([each]) is _UNPARSED), value)
         named = repr(shortened(str(value), _SHOWN_LENGTH))
         if self._type in (int, list[int]):
             return f"{named} is not a whole number{self._limits()}"
@@ -108,9 +108,6 @@ class _Parser:
         if isinstance(self._type, type) and issubclass(self._type, StrEnum):
             return f"{named} is not one of {', '.join(self._type)}"
         return ""
-
-    def _is_whole(self, value: Any) -> bool:
-        return isinstance(value, str) and bool(_INTEGER.fullmatch(value)) and self._is_within_limits(int(value))
 
     def _limits(self) -> str:
         least, most = self._info.min, self._info.max

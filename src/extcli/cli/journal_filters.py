@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from extcli.cli.option_groups import with_options
-from extcli.cli.options import flag, option
+from extcli.cli.options import flag, option, with_options
 from extcli.session import Session
 
 Since = Annotated[str | None, option("--since MARK|TIME", "Only entries after this number, or of the last 5m, 1h, …")]

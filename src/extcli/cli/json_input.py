@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 from emulator.contract import user_files
 from extcli import bounded_json
 from extcli.errors import UsageError
-from extcli.reading.json_errors import not_json
+from extcli.reading.shapes import not_json
 
 
 def read_bytes(source: str) -> bytes:

@@ -35,12 +35,15 @@ def _limit(flag: str, help: str, in_production: int, unit: str = "N") -> Any:
 class Options:
     """All options of `extcli serve`, with their defaults."""
 
-    host: str = _option("host HOST", "Address to listen on.", "127.0.0.1")
+    host: str = _option(
+        "host HOST", "Address to listen on; a name means all its addresses. Default: 127.0.0.1 and ::1.", ""
+    )
     port: int = _option("port PORT", "Port; 0 takes a free one.", 8282, min=0, max=65535)
     production: bool = _flag("production", "Verify tokens, serve registered extensions only, no control API.")
     data: str = _option(
         "data URL",
-        "sqlite:// is in memory, sqlite:///path a file, redis://host:port/number for several nodes.",
+        "sqlite:// is in memory, sqlite:///path a file, redis://host:port/number for several nodes. Set the variable "
+        "EXTCLI_SERVE_DATA if the URL has a password.",
         "sqlite://",
     )
     extensions: Path | None = _option(
@@ -49,7 +52,6 @@ class Options:
     leeway: int = _option(
         "leeway SECONDS", "Seconds of clock skew tolerated in a token's exp and nbf.", 0, min=0, max=3_600
     )
-    workers: int = _option("workers WORKERS", "Processes that share the port and the data.", 1, min=1, max=64)
     registered_only: bool = _flag("registered-only", "Serve registered extensions only, in the sandbox too.")
     strict: bool = _flag("strict", "A sandbox with the rules of production: needs --extensions.")
     channel_stores: str = _option(
@@ -69,14 +71,14 @@ class Options:
     )
     max_frame: int = _option("max-frame KIB", "Largest WebSocket message, in KiB.", 2048, min=1)
     max_sockets: int = _option(
-        "max-sockets N", "Authenticated WebSockets of one client id, including pages.", 10_000, min=1
+        "max-sockets N", "Authenticated WebSockets of one client id; also those of all pages.", 10_000, min=1
     )
     max_subscriptions: int = _option(
         "max-subscriptions N", "Topics of one WebSocket; an event uses about six.", 1_000, min=1
     )
     max_ids: int = _option(
         "max-ids N",
-        "Polls of one extension in one channel; also rankings, buffers and JSON stores, each.",
+        "Polls of owners in one channel, and as many of viewers; also rankings, buffers and JSON stores, each.",
         1_000,
         min=1,
     )
@@ -91,12 +93,15 @@ class Options:
     client_pin_attempts: int | None = _limit(
         "client-pin-attempts", "Wrong PINs a minute of one client id; beyond it, each address has five an hour.", 60
     )
-    address_sockets: int | None = _limit("address-sockets", "Unauthenticated WebSockets of one address.", 50)
+    address_sockets: int | None = _limit(
+        "address-sockets", "WebSockets of one user, and of one address unauthenticated.", 50
+    )
     max_unauthenticated: int | None = _limit(
         "max-unauthenticated", "Unauthenticated WebSockets of all addresses.", 2000
     )
     login_timeout: int | None = _limit("login-timeout", "Time for a WebSocket to authenticate.", 600, "SECONDS")
-    address_pages: int | None = _limit("address-pages", "WebSockets of pages of one address.", 500)
+    address_connections: int | None = _limit("address-connections", "HTTP connections of one address.", 500)
+    address_pages: int | None = _limit("address-pages", "WebSockets of pages of one address; also of viewers.", 500)
     address_kib: int | None = _limit(
         "address-kib", "KiB a minute that one address sends before authentication.", 4096, "KIB"
     )
@@ -118,7 +123,7 @@ class Options:
     namespace_idle: str | None = _option(
         "namespace-idle DURATION",
         "Drop a namespace after this long without a request or a socket: 1h, 30m, or seconds; 0: never. "
-        "24h by default, with --workers over 1 and on Redis never.",
+        "24h by default, on Redis never.",
     )
     journal: str = _option(
         "journal SIZE",
@@ -126,16 +131,13 @@ class Options:
         "Production has none.",
         "16MiB",
     )
-    no_upgrade: bool = _flag("no-upgrade", "Exit if the data has an older format, instead of raising it.")
     seed: Path | None = _option(
         "seed FILE", "Seed whose data are in before the service is ready; see `extcli seed`. Not with --production."
     )
     trust_seed: bool = _flag(
         "trust-seed", "Let --seed read any file of yours, and write tokens anywhere: not for a seed of others."
     )
-    import_: Path | None = _option(
-        "import FILE", "Snapshot that replaces all data before the service is ready. One worker only."
-    )
+    import_: Path | None = _option("import FILE", "Snapshot that replaces all data before the service is ready.")
     export_on_exit: Path | None = _option(
         "export-on-exit FILE",
         "File that a snapshot is saved to at a clean stop. May be the file of --import, which the first run creates.",

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import inspect
 import re
+import signal
 import sys
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from functools import partial, wraps
 from pathlib import Path
+from threading import current_thread, main_thread
+from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,8 +18,8 @@ from typer.core import TyperCommand, TyperGroup
 
 from extcli import clock
 from extcli.cli.fast_start import choices_of, parse_fast
-from extcli.cli.option_groups import F, declare, parameters_of
-from extcli.cli.options import flag, option
+from extcli.cli.options import F, declare, flag, option, parameters_of
+from extcli.cli.removed import removal
 from extcli.config.flags import Flags
 from extcli.errors import CliError, UsageError, Withheld
 from extcli.output.format import Format, silence
@@ -26,7 +29,11 @@ if TYPE_CHECKING:
     from extcli.session import Session
 
 Watch = Annotated[
-    bool, flag("--watch", "Keep running, and show each change. Ends at --timeout, if given. In a pipe, prints JSON.")
+    bool,
+    flag(
+        "--watch",
+        "Keep running, and show each change. Ends at --timeout, if given. In a pipe, prints JSON, unless -o is given.",
+    ),
 ]
 _SECONDS = 0.5
 """Between two reads. A service may refuse a caller who reads more often."""
@@ -39,11 +46,12 @@ def repeat(session: Session, show: Callable[[], None], *, watch: bool) -> None:
         return
     if session.output.format is Format.ENV:
         raise UsageError("-o env cannot be watched", fix="leave out --watch")
+    from extcli.config.settings import OUTPUT
     from extcli.output.progress import watching
 
     seconds = session.resolver.timeout() if session.resolver.flags.timeout else float("inf")
     deadline = clock.elapsed() + seconds
-    with watching(session.output):
+    with watching(session.output, is_chosen=session.resolver.find(OUTPUT) is not None):
         show()
         while clock.elapsed() < deadline:
             clock.sleep(_SECONDS)
@@ -93,10 +101,12 @@ _PARAMETERS = parameters_of(shared_flags)
 _EXTRA = re.compile(r"Got unexpected extra argument\(s\) \((.+)\)")
 _NO_COMMAND = re.compile(r"No such command [^?]*\.")
 """An error of Typer that suggests no command."""
-_NEGATIVE = ("--value", "--key")
+_NEGATIVE = ("--key",)
 """Options whose value may be below zero."""
-_UNNAMED = (*_NEGATIVE, "--match")
+_UNNAMED = ("--value", *_NEGATIVE, "--match")
 """Options whose value is often typed without their name."""
+_ALIASES = {"ls": "list", "delete": "rm", "remove": "rm", "show": "get"}
+"""Verbs of other programs, and what they are called here. They are understood, but in no list."""
 _OF_OTHER_PROGRAMS = {"-n": "--limit", "--tail": "--limit"}
 """Options of `tail` and its like, and what they are called here."""
 
@@ -114,7 +124,7 @@ class Command(TyperCommand):
         try:
             return super().parse_args(ctx, args)
         except typer.TyperException as error:
-            _suggest(error, typed, options)
+            _suggest(error, ctx.command_path, typed, options)
             raise
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
@@ -147,18 +157,20 @@ def _are_flags(letters: str, options: Mapping[str, Any]) -> bool:
     return all(f"-{each}" in options and options[f"-{each}"].is_flag for each in letters)
 
 
-def _suggest(error: Any, typed: Sequence[str], options: Container[str]) -> None:
+def _suggest(error: Any, path: str, typed: Sequence[str], options: Container[str]) -> None:
     """Add a suggestion to an error about a value whose option name is missing, about a value that looks like an option,
-    or about an option of another program.
+    or about an option of another program or an earlier version.
     """
     number, option = getattr(error, "option_name", ""), next((name for name in _UNNAMED if name in options), None)
-    if (known := _OF_OTHER_PROGRAMS.get(number)) and known in options:
+    if removed := removal(path, number):
+        error.message, error.possibilities = removed, []
+    elif (known := _OF_OTHER_PROGRAMS.get(number)) and known in options:
         error.possibilities = [known]
     elif number[1:2].isdigit():
         meant = next((arg for arg in typed if arg.startswith(number)), number)
         error.possibilities = [f"{option} {meant}"] if option else []
     elif option and (extra := _EXTRA.fullmatch(error.message)) and extra[1] in typed:
-        from extcli.shell import quoted
+        from emulator.contract.shell import quoted
 
         error.message += f". Did you mean {option} {quoted(extra[1])}?"
 
@@ -172,16 +184,19 @@ class Group(TyperGroup):
         try:
             return super().parse_args(ctx, list(typed))
         except typer.TyperException as error:
-            _suggest(error, typed, {name for each in self.get_params(ctx) for name in each.opts})
+            _suggest(error, ctx.command_path, typed, {name for each in self.get_params(ctx) for name in each.opts})
             raise
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args[0] not in self.commands and _ALIASES.get(args[0]) in self.commands:
+            args = [_ALIASES[args[0]], *args[1:]]
         try:
             return super().resolve_command(ctx, args)
         except typer.TyperException as error:
-            if ctx.parent is not None and _NO_COMMAND.fullmatch(error.message):
-                shown = [name for name, each in self.commands.items() if not each.hidden]
-                error.message += f" Commands: {', '.join(shown)}"
+            if removed := removal(ctx.command_path, args[0]):
+                error.message = removed
+            elif ctx.parent is not None and _NO_COMMAND.fullmatch(error.message):
+                error.message += f" Commands: {', '.join(self.commands)}"
             raise
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
@@ -236,9 +251,9 @@ def with_forms(args: list[str]) -> list[str]:
     return [f"{each}=request" if each == "--dry-run" and at < end else each for at, each in enumerate(args)]
 
 
-def noun(summary: str) -> typer.Typer:
+def noun(summary: str, cls: type[Group] = Group) -> typer.Typer:
     """Return a group of verbs. It also takes the shared options: `extcli vote --url … get`."""
-    app = typer.Typer(cls=Group, help=summary, no_args_is_help=True, rich_markup_mode=None, add_completion=False)
+    app = typer.Typer(cls=cls, help=summary, no_args_is_help=True, rich_markup_mode=None, add_completion=False)
     app.callback(help=summary)(remembers_shared_options(_no_options))
     return app
 
@@ -270,14 +285,12 @@ def command(
     loses: str = "",
     is_control: bool = False,
     prints: View | None = None,
-    was: tuple[typer.Typer, str] | None = None,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Add a function as a verb. Its first parameter is the `Session`; the others are its own options.
 
     If it always `loses` data, it asks for confirmation in production (`guarded`). `is_control` says that it calls the
     control API. Commands that edit the profiles file do not `use_profile`, so that they work even if the file is
-    invalid. In the help, `$columns` stands for the columns of what the verb `prints`. `was` is the group and the
-    name of an earlier spelling, which stays, but is in no list.
+    invalid. In the help, `$columns` stands for the columns of what the verb `prints`.
     """
 
     def add(function: Callable[..., None]) -> Callable[..., None]:
@@ -285,10 +298,7 @@ def command(
             from extcli.cli.confirm import with_confirmation
 
             function = with_confirmation(loses, is_control=is_control)(function)
-        verb = shared(function, use_profile=use_profile, prints=prints)
-        if was:
-            was[0].command(was[1], cls=Command, hidden=True)(verb)
-        return app.command(name, cls=Command)(verb)
+        return app.command(name, cls=Command)(shared(function, use_profile=use_profile, prints=prints))
 
     return add
 
@@ -304,15 +314,16 @@ def shared(
     @wraps(function)
     def run(context: typer.Context, **values: Any) -> None:
         session = Session(_merge_flags(context, values))
+        _interrupt_at_sigterm()
         try:
             session.resolver.choose_profile() if use_profile else session.resolver.ignore_profiles()
             if session.resolver.flags.query is not None:
-                from extcli.output.query import Query
+                from extcli.output.query import query
 
-                session.output.query = Query(session.resolver.flags.query)
+                session.output.query = query(session.resolver.flags.query)
             if session.resolver.flags.dry_run and not use_profile:
                 raise UsageError("--dry-run prints requests, and this command sends none", fix="leave it out")
-            if session.wants_env and not has_env:
+            if session.output.format is Format.ENV and not has_env:
                 raise UsageError("this command has no output format env", fix="`status` and `connect env` have it")
             function(session, **values)
         except CliError as error:
@@ -329,6 +340,17 @@ def shared(
     if prints:
         run.__doc__ = prints.described(run.__doc__)
     return _with_shared(run, parameters_of(function)[1:])
+
+
+def _interrupt_at_sigterm() -> None:
+    """Let SIGTERM end the command as Ctrl-C does, so that it reports how far it came and removes what it must."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        found = signal.getsignal(signal.SIGINT)  # an event loop has its own; a shell's `&` ignores SIGINT
+        (found if callable(found) else signal.default_int_handler)(number, frame)
+
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL and current_thread() is main_thread():
+        signal.signal(signal.SIGTERM, interrupt)
 
 
 def remembers_shared_options(function: Callable[..., None]) -> Callable[..., None]:

@@ -20,7 +20,8 @@ def is_help(error: Any) -> bool:
 def usage_error(error: Any) -> UsageError:
     """Return the error of extcli for an exception of Typer about the arguments."""
     what = "missing command" if is_help(error) else what_is_wrong(error.format_message())
-    return UsageError(what, fix=_where_to_read(getattr(error, "ctx", None)))
+    context = getattr(error, "ctx", None)
+    return UsageError(what, fix=f"`{context.command_path} -h` shows the usage" if context else "")
 
 
 def what_is_wrong(message: str) -> str:
@@ -30,7 +31,3 @@ def what_is_wrong(message: str) -> str:
     line = _EXTRA.sub(r"unexpected argument: \1", line)
     line = _QUOTED.sub(r"\1", line)
     return line if line[:2].isupper() else line[:1].lower() + line[1:]  # an argument is named in capitals
-
-
-def _where_to_read(context: Any) -> str:
-    return f"`{context.command_path} -h` shows the usage" if context else ""

@@ -8,7 +8,7 @@ import os
 import stat
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import chain
@@ -18,12 +18,16 @@ from typing import IO, Any
 from emulator.contract import user_files
 from extcli import bounded_json
 from extcli.errors import CliError, UsageError
+from extcli.reading.csv_files import delimiter_of, is_heading
 from extcli.reading.streams import parseable
 
 _CHUNK = 1 << 18
 _MAX_LINE = 1 << 20
 _BATCH = 5_000
 _BOM = b"\xef\xbb\xbf"
+
+
+_AS_CSV = "delete the line, or read it as a heading with --format csv"
 
 
 class FileFormat(StrEnum):
@@ -61,9 +65,9 @@ class Batch:
     """Text without surrounding whitespace, or `Unreadable`."""
 
 
-_NESTED = {
-    "start_array": Unreadable("is an array, not a string; each set has its own file"),
-    "start_map": Unreadable("is an object, not a string; for objects write JSON lines, and use --column"),
+_NESTED: dict[type, Unreadable] = {
+    list: Unreadable("is an array, not a string; each set has its own file"),
+    dict: Unreadable("is an object, not a string; for objects write JSON lines, and use --column"),
 }
 """Stands for an element of a JSON array that is itself an array or an object."""
 
@@ -79,18 +83,19 @@ def format_of(path: str) -> FileFormat:
 
 
 def read_text(stream: IO[bytes], name: str) -> Iterator[Batch]:
-    """Yield one entry per line, skipping blank lines."""
+    """Yield one entry per line, skipping blank lines. Raises `UsageError` if the first may be a heading."""
+    may_be_heading = True
     for number, lines in _blocks(stream, name):
         items = list(map(str.strip, lines))
+        if may_be_heading and (first := next(filter(None, items), "")):
+            may_be_heading = False
+            if is_heading(first):
+                raise UsageError(f"the first line of {name} may be a heading: {first}", fix=_AS_CSV)
         if "" not in items:
             yield Batch(range(number, number + len(items)), items)
             continue
         numbered = [(at, item) for at, item in enumerate(items, number) if item]
         yield Batch([at for at, _ in numbered], [item for _, item in numbered])
-
-
-_HEADINGS = frozenset(("code", "codes", "user", "users", "user_id", "userid", "user id", "identifier", "id"))
-"""Headings, in small letters, of the only column of a file."""
 
 
 def read_csv(stream: IO[bytes], name: str, column: str | None) -> Iterator[Batch]:
@@ -106,14 +111,15 @@ def read_csv(stream: IO[bytes], name: str, column: str | None) -> Iterator[Batch
         blank += 1
     else:
         first = ""
-    delimiter = max(",;\t", key=first.count)
+    delimiter = delimiter_of(first)
     reader = csv.reader(chain([first], lines), delimiter=delimiter, strict=True)
     try:
+        cells = next(csv.reader([first], delimiter=delimiter, strict=True), [])
         if column is None:
             at = 0
-            _skip_heading(next(csv.reader([first], delimiter=delimiter, strict=True), []), reader, name)
+            _skip_heading(cells, reader, name)
         else:
-            at = _position_of(column, reader, name)
+            at = _position_of(column, cells, reader, name)
         numbers, items = list[int](), list[Any]()
         before = reader.line_num
         for row in reader:
@@ -127,7 +133,7 @@ def read_csv(stream: IO[bytes], name: str, column: str | None) -> Iterator[Batch
             elif column is None and len(row) > 1:
                 items.append(Unreadable(f"has {len(row)} columns: --column names the one to read"))
             else:
-                items.append(_cell(row, at))
+                items.append(row[at].strip() if at < len(row) else Unreadable(f"has no column {at + 1}"))
             if len(items) >= _BATCH:
                 yield Batch(numbers, items)
                 numbers, items = [], []
@@ -149,28 +155,18 @@ def read_json_array(stream: IO[bytes], name: str, text_of: TextOf) -> Iterator[B
     """Yield the elements of one array."""
     import ijson  # type: ignore[import-untyped]
 
-    depth, position, items = 0, 0, list[Any]()
+    pieces = parseable(iter(lambda: stream.read(_CHUNK), b""))
+    position, items = 0, list[Any]()
     try:
-        pieces = parseable(iter(lambda: stream.read(_CHUNK), b""))
-        for event, value in ijson.basic_parse(ijson.from_iter(pieces)):
-            if event == "string" and depth == 1:
-                items.append(value.strip())
-            elif event in ("end_array", "end_map"):
-                depth -= 1
-            elif event == "start_array" and depth == 0:
-                depth = 1
-            elif depth == 0:
-                raise UsageError(
-                    f"{name} is not a JSON array of strings",
-                    why=f"it begins with {'an object' if event == 'start_map' else 'a single value'}",
-                    fix='write the codes of one set as ["A-1", "A-2"], and give each set its own file: --set NAME=FILE',
-                )
-            elif event in ("start_array", "start_map"):
-                depth += 1
-                if depth == 2:
-                    items.append(_NESTED[event])
-            elif depth == 1:
-                items.append(text_of(value))
+        first = next((text for piece in pieces if (text := piece.removeprefix(_BOM).lstrip())), b"")
+        if first and not first.startswith(b"["):
+            raise UsageError(
+                f"{name} is not a JSON array of strings",
+                why=f"it begins with {'an object' if first.startswith(b'{') else 'a single value'}",
+                fix='write the codes of one set as ["A-1", "A-2"], and give each set its own file: --set NAME=FILE',
+            )
+        for value in ijson.items(ijson.from_iter(chain([first], pieces)), "item"):
+            items.append(_NESTED.get(type(value)) or text_of(value))
             if len(items) >= _BATCH:
                 yield Batch(range(position + 1, position + 1 + len(items)), items)
                 position, items = position + len(items), []
@@ -197,17 +193,23 @@ def _skip_heading(first: list[str], reader: Iterator[list[str]], name: str) -> N
     fix = "--column code if the first line has that heading; --column 1 if there is no heading"
     if len(first) > 1:
         raise UsageError(f"{name} has {len(first)} columns and needs --column", fix=fix)
-    if first and first[0].strip().casefold() not in _HEADINGS:
+    if first and not is_heading(first[0]):
         # An entry or a heading: to guess wrong would lose a code, or hand out a heading. The message does not quote it.
         raise UsageError(f"{name} needs --column: its first line is not a known heading, such as `code`", fix=fix)
     next(reader, None)
 
 
-def _position_of(column: str, reader: Iterator[list[str]], name: str) -> int:
-    """Return the index of the column; a name consumes the heading from `reader`."""
+def _position_of(column: str, first: list[str], reader: Iterator[list[str]], name: str) -> int:
+    """Return the index of the column; a name consumes the heading from `reader`, whose first row is `first`."""
     if column.isdecimal():
         if int(column) < 1:
             raise UsageError("invalid --column 0", fix="columns count from 1")
+        if any(map(is_heading, first[int(column) - 1 : int(column)])):
+            heading = first[int(column) - 1].strip()
+            raise UsageError(
+                f"the first line of {name} may be a heading: column {column} is {heading}",
+                fix=f"use --column {heading}, or delete the line",
+            )
         return int(column) - 1
     headings = [heading.strip().casefold() for heading in next(reader, [])]
     if headings.count(column.casefold()) != 1:
@@ -219,14 +221,11 @@ def _position_of(column: str, reader: Iterator[list[str]], name: str) -> int:
     return headings.index(column.casefold())
 
 
-def _cell(row: list[str], at: int) -> str | Unreadable:
-    return row[at].strip() if at < len(row) else Unreadable(f"has no column {at + 1}")
-
-
 def _blocks(stream: IO[bytes], name: str) -> Iterator[tuple[int, list[str]]]:
     """Yield lines in blocks, with the number of the first. Invalid UTF-8 becomes surrogates, which are unprintable."""
     rest, number = b"", 1
-    for chunk in _chunks(stream):
+    first = stream.read(_CHUNK).removeprefix(_BOM)
+    for chunk in chain([first], iter(lambda: stream.read(_CHUNK), b"")):
         whole, end, rest = (rest + chunk).rpartition(b"\n")
         if len(rest) > _MAX_LINE:
             raise UsageError(f"{name} has a line longer than 1 MiB", fix="put one entry on each line")
@@ -236,11 +235,6 @@ def _blocks(stream: IO[bytes], name: str) -> Iterator[tuple[int, list[str]]]:
             number += len(lines)
     if rest:
         yield number, [rest.decode(errors="surrogateescape")]
-
-
-def _chunks(stream: IO[bytes]) -> Iterable[bytes]:
-    first = stream.read(_CHUNK).removeprefix(_BOM)
-    return chain([first], iter(lambda: stream.read(_CHUNK), b""))
 
 
 _GZIP = b"\x1f\x8b"

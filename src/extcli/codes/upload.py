@@ -14,7 +14,7 @@ from extcli.codes import streamed_body
 from extcli.codes.entries import Entries, FileFormat
 from extcli.codes.streamed_body import StreamedBody, counted, json_items
 from extcli.codes.validation import CodeSet, ValidationErrors, check_index, open_sets, problem_of_entry, validate
-from extcli.codes.views import names_by_index
+from extcli.codes.views import CHECKED_SETS, names_by_index
 from extcli.errors import ErrorResponse, TooLarge, UnexpectedResponse, UsageError
 from extcli.output import progress
 from extcli.output.sanitize import visible
@@ -57,9 +57,12 @@ def grant(prizes: Sequence[int], limits: Sequence[str]) -> dict[str, Any]:
     return {"prize_limits": [by_prize.get(index, 0) for index in range(max(prizes) + 1)], "prizes": list(prizes)}
 
 
-def cutoff_of(instant: int) -> int:
-    """Return an instant in ms as `mark_from_poll` takes it: a number below 1e11 means Unix seconds (ruling C4)."""
-    return instant if instant >= _SECONDS_BELOW else instant // 1000
+def cutoff_of(instant: int, *, milliseconds: bool) -> int:
+    """Return an instant in ms as `mark_from_poll` takes it: in whole seconds, rounded up, or in ms (ruling C8).
+
+    A service reads a number below 1e11 as seconds in any case (ruling C4).
+    """
+    return instant if milliseconds and instant >= _SECONDS_BELOW else -(-instant // 1000)
 
 
 def body_of(users: Sequence[str], granted: dict[str, Any]) -> bytes:
@@ -92,17 +95,11 @@ def mark_all(session: Session, service: Service, users: Entries, granted: dict[s
     return count, streamed_body.send(session, body, service.mark_from_list, counted(count, "user"))
 
 
-def number_of_marked(response: Response) -> int | None:
-    """Return how many users the response says may redeem more codes than before; `None` if it does not say."""
-    return _count(response, "extcli-marked")
+def count_in(response: Response, header: str) -> int | None:
+    """Return how many users a response counts in this header; `None` if it does not say.
 
-
-def users_in(response: Response) -> int | None:
-    """Return how many distinct users the call named, marked before or not. `None` if the response does not say."""
-    return _count(response, "extcli-users")
-
-
-def _count(response: Response, header: str) -> int | None:
+    `extcli-marked` has those who may redeem more codes than before, `extcli-users` all that the call named.
+    """
     text = response.headers.get(header, "")
     return int(text) if text.isdecimal() else None
 
@@ -175,7 +172,10 @@ def plan_upload(
     The files stay open in the block. Raises `UsageError`, and `InvalidEntries` for invalid codes.
     """
     with open_sets(specs, indices, form=form, column=column) as sets:
-        validate(sets, session.output).raise_any()
+        errors = validate(sets, session.output)
+        if errors.count and session.dry_run:
+            session.output.show_value([each.facts() for each in sets], CHECKED_SETS)
+        errors.raise_any()
         service = session.service(BACKEND)
         replaced = _replaced(sets, existing_sets(service))
         yield UploadPlan(session, service, sets, replaced, bool(indices))

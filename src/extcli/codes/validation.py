@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from array import array
-from bisect import bisect_left
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from emulator.contract.limits import MAX_CODE_LENGTH, MAX_CODES, MAX_SET_NAME_LENGTH, MAX_SETS
 from extcli.codes.entries import Batch, Entries, FileFormat, Unreadable
@@ -103,108 +100,28 @@ def _check_indices(indices: Sequence[int], sets: int) -> None:
         raise UsageError("two sets have the same index", fix="give each set its own --index")
 
 
-_SHIFT = 57
-"""The highest seven bits of a hash choose its bucket, so that `finish` looks at one bucket at a time."""
-_BUCKETS = 1 << (64 - _SHIFT)
-
-Location = tuple[int, int]
-"""The index of a source, and the number of an entry in it."""
+_BITS = 29
+"""Two to this power is the number of bits: 64 MiB. Of ten million codes, two in a hundred share one."""
+_MASK = (1 << _BITS) - 1
 
 
-class Count(NamedTuple):
-    """How many entries of a source are duplicates."""
-
-    within: int
-    """Of an entry in the same source."""
-    earlier: int
-    """Of an entry in an earlier source; each distinct entry counts once."""
-
-
-class Duplicate(NamedTuple):
-    """An entry that occurred before."""
-
-    location: Location
-    first: Location
-
-
-class Duplicates:
-    """Collects the entries of several sources, one source after another, then counts each source's duplicates."""
+class SeenHashes:
+    """The hashes of all codes so far, a bit for each, and those that came again. A hash may be of several codes."""
 
     def __init__(self) -> None:
-        # Hashes are signed: a negative index counts from the end of the list, so every hash has a bucket.
-        self._buckets = [array("q") for _ in range(_BUCKETS)]
-        self._append = [bucket.append for bucket in self._buckets]
-        self._ends: list[list[int]] = []
+        self._bits = bytearray(1 << (_BITS - 3))
+        self.repeated: set[int] = set()
 
     def add(self, items: Iterable[str]) -> None:
-        """Add entries of the current source."""
-        append = self._append
-        for each in map(hash, items):
-            append[each >> _SHIFT](each)
-
-    def end_source(self) -> None:
-        """Start the next source."""
-        self._ends.append([len(bucket) for bucket in self._buckets])
-
-    def finish(self) -> tuple[list[Count], array[int]]:
-        """Return the counts by source, and the sorted hashes that occur more than once. Frees the memory."""
-        within, earlier = [0] * len(self._ends), [0] * len(self._ends)
-        candidates = array("q")
-        for number in range(-_BUCKETS // 2, _BUCKETS // 2):
-            bucket, self._buckets[number] = self._buckets[number], array("q")
-            seen: set[int] = set()
-            start = 0
-            for source, ends in enumerate(self._ends):
-                part = bucket[start : ends[number]]
-                distinct = set(part)
-                within[source] += len(part) - len(distinct)
-                earlier[source] += len(distinct & seen)
-                seen |= distinct
-                start = ends[number]
-            if len(seen) < len(bucket):
-                candidates.extend(sorted(each for each, count in Counter(bucket).items() if count > 1))
-        self._append.clear()
-        return [Count(*counts) for counts in zip(within, earlier, strict=True)], candidates
-
-
-def compare(
-    sources: Sequence[Iterable[Batch]], candidates: array[int], limit: int
-) -> tuple[list[Duplicate], list[Location]]:
-    """Read the entries again, and return at most `limit` duplicates, and the entries of which only the hashes are
-    equal.
-    """
-    found = dict(_repeated_hashes(sources, candidates, limit))
-    wanted = set(found.values())
-    first: dict[str, Location] = {}
-    for source, batches in enumerate(sources):
-        for batch in batches:
-            if len(first) == len(wanted):
-                break
-            for item in wanted.difference(first).intersection(each for each in batch.items if isinstance(each, str)):
-                first[item] = (source, batch.numbers[batch.items.index(item)])
-    duplicates = [Duplicate(location, first[item]) for location, item in found.items() if first[item] != location]
-    return duplicates, [location for location, item in found.items() if first[item] == location]
-
-
-def _repeated_hashes(
-    sources: Sequence[Iterable[Batch]], candidates: array[int], limit: int
-) -> Iterator[tuple[Location, str]]:
-    """Yield the first entries whose hash occurred before."""
-    seen = bytearray(len(candidates))
-    left = limit
-    for source, batches in enumerate(sources):
-        for batch in batches:
-            for number, item in zip(batch.numbers, batch.items, strict=True):
-                each = hash(item)
-                at = bisect_left(candidates, each)
-                if at == len(candidates) or candidates[at] != each:
-                    continue
-                if seen[at]:
-                    yield (source, number), item
-                    left -= 1
-                    if not left:
-                        return
-                seen[at] = 1
+        """Add valid codes."""
+        bits, repeated = self._bits, self.repeated
+        for each in items:
+            number = hash(each) & _MASK
+            at, bit = number >> 3, 1 << (number & 7)
+            if bits[at] & bit:
+                repeated.add(number)
+            else:
+                bits[at] |= bit
 
 
 _NAMED = 20
@@ -213,9 +130,8 @@ _NAMED = 20
 class InvalidEntries(UsageError):
     """Files with invalid entries. Raised before anything is sent."""
 
-    def __init__(self, count: int, named: list[str], fix: str, *, sends: bool) -> None:
-        outcome = "; nothing was sent" if sends else ""
-        super().__init__(f"found {count:,} error{'s' * (count != 1)}{outcome}", fix=fix)
+    def __init__(self, count: int, named: list[str], fix: str) -> None:
+        super().__init__(f"found {count:,} error{'s' * (count != 1)}; nothing was sent", fix=fix)
         self._more = count - len(named)
         self._named = named
 
@@ -249,10 +165,10 @@ class ValidationErrors:
         if self.names_left:
             self._named.append(f"{place}: {fault}")
 
-    def raise_any(self, *, sends: bool = True) -> None:
-        """Raise `InvalidEntries` if there are errors; `sends` is whether the command would send the entries."""
+    def raise_any(self) -> None:
+        """Raise `InvalidEntries` if there are errors."""
         if self.count:
-            raise InvalidEntries(self.count, self._named, self.fix, sends=sends)
+            raise InvalidEntries(self.count, self._named, self.fix)
 
 
 def problem_of_entry(item: str | Unreadable, kind: str, longest: int) -> str:
@@ -271,34 +187,32 @@ def problem_of_entry(item: str | Unreadable, kind: str, longest: int) -> str:
 
 def validate(sets: Sequence[CodeSet], output: Output) -> ValidationErrors:
     """Read every code, record the counts on the sets, and return the errors."""
-    errors, duplicates = ValidationErrors(), Duplicates()
+    errors, hashes = ValidationErrors(), SeenHashes()
     with progress.progress_bar(output, "checking", sum(each.entries.size for each in sets)) as done:
         read = 0
         for each in sets:
             for batch in each.entries:
                 done(read + each.entries.consumed)
-                if not _validate_batch(each, batch, errors, duplicates):
+                if not _validate_batch(each, batch, errors, hashes):
                     break
             if not each.count:
                 errors.add(each.entries.name, "has no codes")
-            duplicates.end_source()
             read += each.entries.size
-        counts, candidates = duplicates.finish()
-        for each, count in zip(sets, counts, strict=True):
-            each.duplicates, each.in_earlier_sets = count
-        if candidates:
-            _add_duplicates(sets, candidates, errors)
+    repeated = hashes.repeated
+    del hashes  # frees its bits
+    if repeated:
+        _add_duplicates(sets, repeated, errors)
     return errors
 
 
-def _validate_batch(code_set: CodeSet, batch: Batch, errors: ValidationErrors, duplicates: Duplicates) -> bool:
+def _validate_batch(code_set: CodeSet, batch: Batch, errors: ValidationErrors, hashes: SeenHashes) -> bool:
     """Validate a batch of a set. Return False once the set has too many codes."""
     space = MAX_CODES - code_set.count
     items = batch.items[:space] if len(batch.items) > space else batch.items
     code_set.count += len(items)
     if not _all_valid(items):
         items = _valid(code_set, batch.numbers, items, errors)
-    duplicates.add(items)
+    hashes.add(items)
     if items:
         code_set.longest = max(code_set.longest, max(map(len, items)))
         code_set.encoded_size += len(json_items(items))
@@ -329,24 +243,20 @@ def _valid(code_set: CodeSet, numbers: Sequence[int], items: Sequence[Any], erro
     return valid
 
 
-def _add_duplicates(sets: Sequence[CodeSet], candidates: array[int], errors: ValidationErrors) -> None:
-    """Add an error for each of the first duplicates, and correct the counts where only the hashes are equal."""
-    found, equal_hashes = compare([each.entries for each in sets], candidates, max(errors.names_left, 1))
-    for source, _ in equal_hashes:
-        if sets[source].in_earlier_sets:
-            sets[source].in_earlier_sets -= 1
-        else:
-            sets[source].duplicates -= 1
-    for duplicate in found:
-        source, other = duplicate.location[0], duplicate.first[0]
-        of_set = f" of set {sets[other].name!r}" if other != source else ""
-        errors.add(
-            _name_of_place(sets, duplicate.location),
-            f"is the same code as {_name_of_place(sets, duplicate.first)}{of_set}",
-        )
-    errors.count += max(0, sum(each.duplicates + each.in_earlier_sets for each in sets) - len(found))
-
-
-def _name_of_place(sets: Sequence[CodeSet], location: Location) -> str:
-    source, number = location
-    return sets[source].entries.place(number)
+def _add_duplicates(sets: Sequence[CodeSet], repeated: set[int], errors: ValidationErrors) -> None:
+    """Read the codes with a repeated hash again, count the duplicates on the sets, and add an error for each."""
+    first: dict[str, tuple[int, str]] = {}
+    latest: dict[str, int] = {}
+    for number, each in enumerate(sets):
+        for batch in each.entries:
+            for at, code in zip(batch.numbers, batch.items, strict=True):
+                if not isinstance(code, str) or hash(code) & _MASK not in repeated:
+                    continue
+                place = each.entries.place(at)
+                other, other_place = first.setdefault(code, (number, place))
+                if code in latest:
+                    each.duplicates += latest[code] == number
+                    each.in_earlier_sets += latest[code] != number
+                    of_set = f" of set {sets[other].name!r}" if other != number else ""
+                    errors.add(place, f"is the same code as {other_place}{of_set}")
+                latest[code] = number

@@ -24,7 +24,6 @@ SECONDS = 0.12
 """How long the service may take. With the start of Python, the response then comes within 200 ms."""
 _FAR = 4_102_444_800
 """The expiry of the token in Unix s, in the year 2100: the clock of an emulator may have been moved."""
-_LARGEST = 4 << 20
 
 _END = "0"
 """The cursor of the first page, and `next` of the last."""
@@ -122,7 +121,7 @@ def _get(url: str, path: str, authorization: str = "") -> Any:
     from extcli import bounded_json
     from extcli.api import local_http
 
-    response = local_http.get(url, path, seconds=SECONDS, authorization=authorization, largest=_LARGEST)
+    response = local_http.get(url, path, seconds=SECONDS, authorization=authorization)
     if response.status != 200:
         raise ValueError(response.status)
     return bounded_json.decoded(response.body)

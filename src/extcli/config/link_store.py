@@ -13,7 +13,7 @@ import filelock
 import platformdirs
 
 from extcli import atomic_file
-from extcli.errors import CliError, UsageError
+from extcli.errors import UsageError
 
 _LOCK_SECONDS = 10.0
 _DIRECTORY_MODE, _FILE_MODE = 0o700, 0o600
@@ -130,7 +130,7 @@ class LinkStore:
         try:
             yield
         except filelock.Timeout:
-            raise CliError(
+            raise UsageError(
                 f"{self.path} has been locked for {_LOCK_SECONDS:g} s",
                 fix="wait for the other extcli to end, or end it",
             ) from None

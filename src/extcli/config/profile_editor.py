@@ -21,6 +21,13 @@ _HEADING = "# Deployments for `extcli -p NAME`. `extcli profile` and `extcli con
 def add(file: Path, name: str, values: Mapping[str, str]) -> None:
     """Append a profile with these values. Raises `UsageError` if the name is taken or a value is invalid."""
     check_name("", name)
+    with atomic_file.write_errors(file):
+        file.parent.mkdir(mode=_DIRECTORY_MODE, parents=True, exist_ok=True)
+    _append(file, name, values)
+
+
+@toml_edit.in_turn
+def _append(file: Path, name: str, values: Mapping[str, str]) -> None:
     before = text_of(file)
     intended = document_of(file, before or "")
     tables = intended.get("profiles", {})
@@ -34,9 +41,10 @@ def add(file: Path, name: str, values: Mapping[str, str]) -> None:
     addition = tomlkit.document()
     addition["profiles"] = tomlkit.table(is_super_table=True).append(name, table)
     text = toml_edit.append(_HEADING if before is None else before, addition)
-    _save(file, before, text, intended | {"profiles": tables | {name: table}})
+    _save(file, text, intended | {"profiles": tables | {name: table}})
 
 
+@toml_edit.in_turn
 def set_value(file: Path, name: str, key: str, text: str) -> None:
     """Change a setting of a profile. Raises `UsageError` if there is no such profile: the name may be a typo."""
     _profile_in(file, document_of(file, text_of(file) or ""), name)
@@ -50,6 +58,7 @@ def set_value(file: Path, name: str, key: str, text: str) -> None:
     _edit(file, put)
 
 
+@toml_edit.in_turn
 def unset_value(file: Path, name: str, key: str) -> None:
     """Remove a key from a profile, even an invalid key."""
 
@@ -65,6 +74,7 @@ def unset_value(file: Path, name: str, key: str) -> None:
     _edit(file, take_out)
 
 
+@toml_edit.in_turn
 def use(file: Path, name: str) -> None:
     """Make a profile the default."""
 
@@ -75,6 +85,7 @@ def use(file: Path, name: str) -> None:
     _edit(file, put)
 
 
+@toml_edit.in_turn
 def remove(file: Path, name: str) -> bool:
     """Remove a profile, and return whether it was the default. If so, no default remains."""
     was_default = default_in(file) == name
@@ -138,19 +149,17 @@ def _profile_in(file: Path, document: Any, name: str) -> Any:
 
 def _edit(file: Path, change: Callable[[Any], None]) -> None:
     """Apply a change to the parsed file and to its text, and save the text if both results agree."""
-    before = text_of(file)
-    intended = document_of(file, before or "")
+    before = text_of(file) or ""
+    intended = document_of(file, before)
     change(intended)
-    edited = toml_edit.parse(file, before or "")
+    edited = toml_edit.parse(file, before)
     change(edited)
-    _save(file, before, tomlkit.dumps(edited), intended)
+    _save(file, tomlkit.dumps(edited), intended)
 
 
-def _save(file: Path, before: str | None, text: str, intended: dict[str, Any]) -> None:
+def _save(file: Path, text: str, intended: dict[str, Any]) -> None:
     try:
         as_intended = {"profiles": {}} | document_of(file, text) == {"profiles": {}} | intended
     except UsageError:
         as_intended = False
-    with atomic_file.write_errors(file):
-        file.parent.mkdir(mode=_DIRECTORY_MODE, parents=True, exist_ok=True)
-    toml_edit.save(file, text, table="profiles", as_intended=as_intended, unchanged=text_of(file) == before)
+    toml_edit.save(file, text, table="profiles", as_intended=as_intended)

@@ -15,12 +15,12 @@ from pathlib import Path
 from stat import S_IRGRP, S_IROTH, S_ISREG
 
 from emulator.contract import user_files
+from emulator.contract.shell import quoted
 from extcli.config import settings
 from extcli.config.resolver import Found, Resolver, Source
 from extcli.config.settings import CONTROL_TOKEN_FILE, SECRET_FILE, Setting, header_word
 from extcli.errors import UsageError
 from extcli.output.printer import write_stderr
-from extcli.shell import quoted
 
 
 def find_token(resolver: Resolver, to: str | None = None) -> Found[str | Path] | None:
@@ -52,12 +52,21 @@ def find_secret(resolver: Resolver, to: str | None = None) -> Found[str | Path] 
 
     There is no option for it, because arguments are visible in process lists and shell histories.
     """
-    of_profile = _file_of_profile(resolver, SECRET_FILE, to)
+    return _in_profile_or_environment(resolver, SECRET_FILE, "EXTCLI_SECRET", to)
+
+
+def _in_profile_or_environment(
+    resolver: Resolver, file: Setting[Path], variable: str, to: str | None
+) -> Found[str | Path] | None:
+    """Return what the variable holds, otherwise the path of the file that its variable or the profile names.
+
+    The profile comes first if it is named on the command line.
+    """
+    of_profile, in_variable = _file_of_profile(resolver, file, to), resolver.in_variable(file)
     if of_profile and resolver.flags.profile:
         return of_profile
-    if text := resolver.variable("EXTCLI_SECRET"):
-        return Found(text, Source.VARIABLE, "EXTCLI_SECRET", "secret")
-    in_variable = resolver.in_variable(SECRET_FILE)
+    if text := resolver.variable(variable):
+        return Found(text, Source.VARIABLE, variable, file.key.removesuffix("_file").replace("_", " "))
     return _secret(in_variable) if in_variable else of_profile
 
 
@@ -72,17 +81,7 @@ def token(resolver: Resolver, to: str | None = None) -> str | None:
 
 def control_token(resolver: Resolver) -> str | None:
     """Return the token for the control API of the service, if one is configured. Raises `UsageError`."""
-    text = resolver.variable("EXTCLI_CONTROL_TOKEN")
-    in_variable, of_profile = (
-        resolver.in_variable(CONTROL_TOKEN_FILE),
-        _file_of_profile(resolver, CONTROL_TOKEN_FILE, None),
-    )
-    if of_profile and resolver.flags.profile:
-        found: Found[str | Path] | None = of_profile
-    elif text:
-        found = Found(text, Source.VARIABLE, "EXTCLI_CONTROL_TOKEN", "control token")
-    else:
-        found = _secret(in_variable) if in_variable else of_profile
+    found = _in_profile_or_environment(resolver, CONTROL_TOKEN_FILE, "EXTCLI_CONTROL_TOKEN", None)
     return None if found is None else header_word(_content(found, resolver), found.label, "control token")
 
 
@@ -159,5 +158,5 @@ def _decode_secret(text: str, origin: str) -> bytes:
         decoded = b""
     if not decoded:
         # The cause is not chained, as it could quote the secret.
-        raise UsageError(f"{origin} is not base64", fix="use the secret exactly as the platform shows it") from None
+        raise UsageError(f"{origin} is not base64", fix="use the secret exactly as Twitch shows it") from None
     return decoded

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 from urllib.parse import urlencode
 
 from extcli import bounded_json
-from extcli.api import bodies
 from extcli.api.call import SERVICE, encoded
+from extcli.api.http import PROBE
 from extcli.api.masking import SENDING
 from extcli.api.retry import RATE_LIMITED, Deadline
 from extcli.conform.rule import Differs, Rule, shown
@@ -179,11 +179,11 @@ class Caller:
                     authorization=self.authorization,
                     extra=headers,
                     within=_LONGEST_WAIT,
-                    limit=bodies.PROBE,
+                    limit=PROBE,
                 ) as answer:
                     content = answer.read()
             except TooLarge:
-                raise Differs(f"the body of {method} {path}", f"at most {bodies.PROBE:,} bytes", "more") from None
+                raise Differs(f"the body of {method} {path}", f"at most {PROBE:,} bytes", "more") from None
             is_final = answer.status_code != RATE_LIMITED or not repeat
             if is_final or not deadline.wait(answer.headers.get("retry-after")):
                 return Reply(f"{method} {path}", answer.status_code, answer.headers, content)

@@ -48,7 +48,7 @@ def target_of(session: Session, *, writes: bool, whole_extension: bool) -> Targe
         whole_extension=whole_extension,
         ahead=now - clock.now() if now is not None else 0,
         timeout=session.resolver.timeout(),
-        pace=Pace(unlimited=is_sandbox_emulator, shared=not is_loopback(_host(url))),
+        pace=Pace(unlimited=is_sandbox_emulator, shared=not is_loopback(urlsplit(url).hostname or "")),
         has_default_ws=session.resolver.configured_ws_url() is None,
     )
     if is_sandbox_emulator and token is None:
@@ -97,10 +97,6 @@ def _environment(session: Session, found: Probe) -> str:
     body = encoded({"app_id": session.resolver.client_id(), "role": "viewer", "channel_id": "1", "user_id": "1"})
     answer = session.http.send("POST", f"{SERVICE}authtoken", body=body)
     return "sandbox" if answer.status_code == 200 else "production"
-
-
-def _host(url: str) -> str:
-    return urlsplit(url).hostname or ""
 
 
 STORES = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as Xml
@@ -197,24 +197,20 @@ def _text(text: str, names: Mapping[str, str]) -> str:
 _STYLES = {"pass": "green", "fail": "bold red", "skipped": "dim", "unknown": "yellow"}
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _LONGEST = 300
+_COLUMNS = ("status", "rule", "sentence", "reason", "what", "expected", "seen", "request_id", "recorded")
 _MOST_SKIPPED = 5
 """A table lists up to this many rules that are skipped for the same reason."""
 
 
 def document_of(url: str, environment: str, found: Sequence[Result]) -> dict[str, Any]:
     """Return all results as JSON."""
+    counts = Counter(each.status for each in found)
     return {
         "url": url,
         "environment": environment,
-        "counts": counts(found),
+        "counts": {status.value: counts[status] for status in Status},
         "rules": [as_json(each) for each in found],
     }
-
-
-def counts(found: Iterable[Result]) -> dict[str, int]:
-    """Return how many rules have each status."""
-    seen = Counter(each.status for each in found)
-    return {status.value: seen[status] for status in Status}
 
 
 def as_json(result: Result) -> dict[str, Any]:
@@ -245,7 +241,7 @@ def view() -> View:
     """Return the view that prints the results."""
     return View(
         table=_table,
-        rows=lambda document: map(_row, document["rules"]),
+        rows=lambda document: [[field(each.get(name, "")) for name in _COLUMNS] for each in document["rules"]],
         items=lambda document: document["rules"],
     )
 
@@ -276,11 +272,6 @@ def _details(each: dict[str, Any]) -> list[str]:
         lines += [each["what"], f"  expected  {each['expected']}", f"  seen      {each['seen']}"]
         lines += [f"  request   {each['request_id']}"] if "request_id" in each else []
     return lines
-
-
-def _row(each: dict[str, Any]) -> list[str]:
-    names = ("status", "rule", "sentence", "reason", "what", "expected", "seen", "request_id", "recorded")
-    return [field(each.get(name, "")) for name in names]
 
 
 def junit(document: dict[str, Any]) -> bytes:

@@ -16,7 +16,7 @@ from extcli.conform.calls import Exchange
 from extcli.conform.deployment import Deployment
 from extcli.conform.rule import Differs, Rule, Skipped, Unknown, Unspecified, shown
 from extcli.conform.target import Target
-from extcli.errors import CliError, Refused, ServerError, UsageError
+from extcli.errors import Refused, ServerError, UsageError
 
 
 def all_rules() -> list[Rule]:
@@ -126,14 +126,10 @@ def _probe_rule(rule: Rule, at: Deployment, *, is_own: bool) -> Result:
     except (Closed, Refused, ServerError) as error:
         if isinstance(error, Closed) and error.code is None:
             raise
-        found = Differs("the connection", "it stays open", _text(error))
+        found = Differs("the connection", "it stays open", "; ".join(filter(None, (error.what, error.why))))
     else:
         return Result(rule, Status.PASS)
     silent = not rule.specified or isinstance(found, Unspecified)
     is_unknown = isinstance(found, Unknown) or (silent and not is_own)
     status = Status.UNKNOWN if is_unknown else Status.FAIL
     return Result(rule, status, what=found.what, expected=found.expected, seen=found.seen, request_id=at.request_id)
-
-
-def _text(error: CliError) -> str:
-    return f"{error.what}: {error.why}" if error.why else error.what

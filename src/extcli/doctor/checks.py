@@ -33,7 +33,8 @@ def findings(session: Session, poll: str | None) -> Iterator[Finding]:
     yield _service(session, found)
     yield _ready(found)
     yield _environment(session, found)
-    yield _clock(found)
+    is_ours, times = found.is_ours, (found.date, found.before, found.after)
+    yield answers.clock(*times, found.clock) if is_ours else _skipped_finding("clock")
     yield from _machine(session, found)
     yield _secret(session)
     yield from _token_and_polls(session, found, poll)
@@ -61,6 +62,9 @@ def _service(session: Session, found: Probe) -> Finding:
             return Finding(check, Status.FAIL, meaning, NOT_OURS)
         case Kind.EMULATOR:
             return Finding(check, Status.OK, f"extcli serve {found.version}".rstrip())
+        case Kind.DEPLOYMENT if found.reason:
+            meaning = f"a deployment; its /_emulator/ is closed ({shortened(found.reason, 120)})"
+            return Finding(check, Status.NOTE, meaning, "check its readiness on its own machine: `extcli wait`")
         case Kind.DEPLOYMENT:
             return Finding(check, Status.OK, "an extension service without /_emulator: a deployment")
 
@@ -85,14 +89,8 @@ def _environment(session: Session, found: Probe) -> Finding:
         found.environment,
         profile=profile.name if profile else None,
         marked_production=bool(profile and profile.production),
-        control_host=_host(session) if found.refuses_control else None,
+        control_host=urlsplit(session.resolver.url()).hostname if found.refuses_control else None,
     )
-
-
-def _clock(found: Probe) -> Finding:
-    if not found.is_ours:
-        return _skipped_finding("clock")
-    return answers.clock(found.date, found.before, found.after, found.clock)
 
 
 def _machine(session: Session, found: Probe) -> Iterator[Finding]:
@@ -213,10 +211,6 @@ def _profile(session: Session) -> Profile | None:
 
 def _skipped_finding(check: str) -> Finding:
     return Finding(check, Status.SKIPPED, "needs a service that answers")
-
-
-def _host(session: Session) -> str:
-    return urlsplit(session.resolver.url()).hostname or ""
 
 
 def _is_name(host: str) -> bool:

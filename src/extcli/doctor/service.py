@@ -6,11 +6,12 @@ Texts of findings may quote a service, so they are made safe to print.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from enum import Enum, StrEnum, auto
 from typing import TYPE_CHECKING, Any
 
+from emulator.contract.shell import quoted
 from extcli import bounded_json
 from extcli import clock as system_clock
 from extcli.api.call import CONTROL, SERVICE
@@ -45,10 +46,6 @@ class Finding:
     meaning: str
     action: str = ""
     """What to do; empty if there is nothing to do."""
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the finding as JSON."""
-        return asdict(self)
 
 
 def failed_finding(check: str, error: CliError) -> Finding:
@@ -161,7 +158,7 @@ def secret(label: str, secret: bytes, *, warning: str = "") -> Finding:
     """Judge a decoded secret. `label` names where it was found; `warning` is about the permissions of its file."""
     if len(secret) < 32:
         meaning = f"{label} has {len(secret)} bytes; HS256 requires at least 32"
-        return Finding("secret", Status.FAIL, meaning, "copy the whole secret from the platform, or create a new one")
+        return Finding("secret", Status.FAIL, meaning, "copy the whole secret from Twitch, or create a new one")
     if warning:
         meaning, _, action = warning.partition(": ")
         return Finding("secret", Status.NOTE, meaning, action)
@@ -197,19 +194,15 @@ def polls(found: Sequence[PollAge], *, now: int, named: str | None) -> Finding:
     if not found:
         return Finding("polls", Status.OK, f"poll {named} has no votes" if named else "no poll has votes")
     if not stale:
-        what = f"the votes of poll {named} are" if named else f"the votes of {_counted_votes(len(found))} are"
-        return Finding("polls", Status.OK, f"{what} less than an hour old")
+        those = f"poll {named}" if named else f"{len(found)} poll{'s' * (len(found) != 1)}"
+        return Finding("polls", Status.OK, f"the votes of {those} are less than an hour old")
     names = ", ".join(f"{each.id} ({times.span(now - each.oldest)})" for each in stale[:_SHOWN])
     more = f" and {len(stale) - _SHOWN} more" if len(stale) > _SHOWN else ""
     meaning = f"votes over an hour old, which may be from an earlier run: {names}{more}"
     first = stale[0]
-    channel = f" --channel {first.channel}" if first.channel else ""
-    action = f"`extcli vote rm {first.id}{channel}` deletes them; or use a new id for each run"
+    channel = f" --channel {quoted(first.channel)}" if first.channel else ""
+    action = f"`extcli vote rm {quoted(first.id)}{channel}` deletes them; or use a new id for each run"
     return Finding("polls", Status.FAIL if named else Status.NOTE, meaning, action)
-
-
-def _counted_votes(number: int) -> str:
-    return "1 poll" if number == 1 else f"{number} polls"
 
 
 def acting(faults: Sequence[Mapping[str, Any]], now: int) -> list[str]:
@@ -225,7 +218,7 @@ class Kind(Enum):
     NOTHING = auto()
     EMULATOR = auto()
     DEPLOYMENT = auto()
-    """The hosted backend, which has no `/_emulator`."""
+    """The hosted backend, which has no `/_emulator`, or a service behind a proxy that denies it."""
     WRONG_PATH = auto()
     """An extension service, but the URL has a path that it does not serve, such as `/v1/e`."""
     OTHER = auto()
@@ -240,7 +233,7 @@ class Probe:
     error: CliError | None = None
     """Why nothing answers."""
     reason: str = ""
-    """Why it is not ready, or what another program answered."""
+    """Why it is not ready, what another program answered, or how a proxy refuses `/_emulator`."""
     ready: bool = False
     environment: str | None = None
     """`sandbox` or `production`, if an emulator that is ready reports it."""
@@ -290,8 +283,9 @@ def probe(http: Http) -> Probe:
         reason = f"{status_line(response.status_code)}: {reason_of(response.content)}"
         if response.status_code == 503 and is_from_service(response.content):
             return Probe(Kind.EMULATOR, reason=reason, date=date, before=before, after=after)
-        if response.status_code == 404 and _is_deployment(http):
-            return Probe(Kind.DEPLOYMENT, ready=True, date=date, before=before, after=after)
+        if _is_deployment(http):
+            closed = "" if response.status_code == 404 else reason
+            return Probe(Kind.DEPLOYMENT, reason=closed, ready=True, date=date, before=before, after=after)
         return Probe(Kind.WRONG_PATH if is_from_service(response.content) else Kind.OTHER, reason=reason)
     except TooLarge as error:
         return Probe(Kind.OTHER, reason=error.why)

@@ -45,6 +45,7 @@ class Written:
     dropped: list[Dropped]
 
 
+@toml_edit.in_turn
 def register(path: Path, client_id: str, *, owner: str | None, inline: bool) -> Written:
     """Append an extension with a new secret. Creates the file if necessary. Raises `UsageError`."""
     before = read_text(path) if path.exists() else None
@@ -60,30 +61,33 @@ def register(path: Path, client_id: str, *, owner: str | None, inline: bool) -> 
         table["owner_user_id"] = owner
     addition["extensions"] = extensions.append(client_id, table)
     text = toml_edit.append(before or _HEADING, addition)
-    _save(path, before, text, tables | {client_id: table.unwrap()}, new_file=written.file)
+    _save(path, text, tables | {client_id: table.unwrap()}, new_file=written.file)
     return written
 
 
+@toml_edit.in_turn
 def rotate(path: Path, client_id: str, *, keep: int) -> Written:
     """Put a new secret before the others, and keep only the `keep` newest of them. Raises `UsageError`."""
     before = read_text(path)
     document, table = _registered(path, before, client_id)
     dropped = _drop(table, keep)
     written = _add_secret(path, client_id, table, inline="secrets" in table, dropped=dropped)
-    _save(path, before, tomlkit.dumps(document), _tables(document), new_file=written.file)
+    _save(path, tomlkit.dumps(document), _tables(document), new_file=written.file)
     return written
 
 
+@toml_edit.in_turn
 def retire(path: Path, client_id: str) -> list[Dropped]:
     """Drop all secrets but the newest, and return them. Raises `UsageError`."""
     before = read_text(path)
     document, table = _registered(path, before, client_id)
     dropped = _drop(table, keep=1)
     if dropped:
-        _save(path, before, tomlkit.dumps(document), _tables(document))
+        _save(path, tomlkit.dumps(document), _tables(document))
     return dropped
 
 
+@toml_edit.in_turn
 def revoke_all(path: Path, client_id: str, *, now: int) -> str:
     """End all links and issued tokens made until `now`, in Unix ms; return the time written. Raises `UsageError`."""
     before = read_text(path)
@@ -91,7 +95,7 @@ def revoke_all(path: Path, client_id: str, *, now: int) -> str:
     instant = datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=now + 1)
     text = text_of(max(instant, table.get(NOT_BEFORE, instant)))
     table[NOT_BEFORE] = tomlkit.value(text)
-    _save(path, before, tomlkit.dumps(document), _tables(document))
+    _save(path, tomlkit.dumps(document), _tables(document))
     return text
 
 
@@ -156,15 +160,14 @@ def _write_secret(path: Path, client_id: str, secret: str) -> Path:
     raise AssertionError("count() is infinite")
 
 
-def _save(path: Path, before: str | None, text: str, intended: dict[str, Any], *, new_file: Path | None = None) -> None:
+def _save(path: Path, text: str, intended: dict[str, Any], *, new_file: Path | None = None) -> None:
     """Save the edited file. If that fails, delete the new file of the secret."""
     try:
         as_intended = user_files.decoded(text).get("extensions") == intended
     except ValueError:
         as_intended = False
     try:
-        unchanged = (read_text(path) if path.exists() else None) == before
-        toml_edit.save(path, text, table="extensions", as_intended=as_intended, unchanged=unchanged)
+        toml_edit.save(path, text, table="extensions", as_intended=as_intended)
     except BaseException:
         if new_file:
             new_file.unlink(missing_ok=True)

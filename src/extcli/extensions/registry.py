@@ -67,7 +67,7 @@ def registrations(path: Path, environ: Mapping[str, str] = os.environ) -> list[R
             Registration(
                 client_id,
                 table.get("owner_user_id"),
-                tuple(_source(each) for each in file.secrets(client_id, environ)),
+                tuple(Source(_KINDS[each.key], each.name, _state(each)) for each in file.secrets(client_id, environ)),
                 table.get(NOT_BEFORE),
             )
             for client_id, table in file.tables.items()
@@ -81,9 +81,8 @@ def text_of(instant: datetime) -> str:
     return f"{instant.astimezone(UTC).replace(tzinfo=None).isoformat(timespec='milliseconds')}Z"
 
 
-def _source(secret: Secret) -> Source:
-    state = "unset" if not secret.value else "ok" if len(secret.value) >= MIN_SECRET_BYTES else "short"
-    return Source(_KINDS[secret.key], secret.name, state)
+def _state(secret: Secret) -> str:
+    return "unset" if not secret.value else "ok" if len(secret.value) >= MIN_SECRET_BYTES else "short"
 
 
 _KINDS = {"secrets": "inline", "secret_files": "file", "secret_env": "env"}

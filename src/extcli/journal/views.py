@@ -72,15 +72,10 @@ def _status(entry: Json) -> str:
     return str(entry["status"] or "")
 
 
-def _time(entry: Json) -> str:
-    """Return the time of day by the system's clock."""
-    return times.time_of_day(entry["system_at"])
-
-
 def _cells(entry: Json, *, with_client: bool = False) -> list[str]:
     took = "" if entry["kind"] == "delivery" else f"{entry['duration_ms']:.1f} ms"
     return [
-        _time(entry),
+        times.time_of_day(entry["system_at"]),  # by the system's clock
         _status(entry),
         visible(request_of(entry)),
         visible(caller_of(entry, with_client=with_client)),
@@ -225,14 +220,13 @@ ENTRY = View(table=_shown_time, rows=_rows)
 
 def _replays_table(document: Json) -> str:
     return "\n".join(
-        f"{each['before']} before, now {each['status']}; {_difference(each)}; request id {visible(each['request_id'])}"
+        f"{each['before']} before, now {each['status']}; {_SAME[each['same_body']]}; "
+        f"request id {visible(each['request_id'])}"
         for each in document["replays"]
     )
 
 
-def _difference(replay: Json) -> str:
-    same = replay["same_body"]
-    return "the bodies cannot be compared" if same is None else f"the body {'is the same' if same else 'differs'}"
+_SAME = {True: "the body is the same", False: "the body differs", None: "the bodies cannot be compared"}
 
 
 REPLAYS = replace(
@@ -250,6 +244,8 @@ REPLAYS = replace(
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _JSON = "application/json"
+_PRIVATE = ("id", "number", "caller", "reason", "rule", "next_step", "production", "fault")
+"""Facts of an entry that HAR has no field for. Their names in it begin with `_`."""
 _CUT = "the journal keeps the first 4 KiB of a body"
 
 
@@ -279,7 +275,7 @@ def _entry(entry: Mapping[str, Any], url: str) -> Json:
         "response": _response(entry["status"], entry["response"]),
         "cache": {},
         "timings": {"send": 0, "wait": took, "receive": 0},
-        **_private_fields(entry),
+        **{f"_{name}": entry[name] for name in _PRIVATE if entry.get(name)},
     }
 
 
@@ -321,9 +317,3 @@ def _response(status: int, body: Mapping[str, Any]) -> Json:
 
 def _comment(body: Mapping[str, Any]) -> Json:
     return {"comment": _CUT} if body["is_cut"] else {}
-
-
-def _private_fields(entry: Mapping[str, Any]) -> Json:
-    """Return an entry's facts that HAR has no field for, under names that begin with `_`."""
-    names = ("id", "number", "caller", "reason", "rule", "next_step", "production", "fault")
-    return {f"_{name}": entry[name] for name in names if entry.get(name)}

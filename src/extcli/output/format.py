@@ -7,9 +7,11 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
+from errno import EBADF
+from io import BufferedWriter, FileIO, TextIOWrapper
 from typing import Any
 
-from extcli.errors import CliError
+from extcli.errors import UsageError
 
 
 class Format(StrEnum):
@@ -24,22 +26,51 @@ class Format(StrEnum):
     """Lines for a shell. Only commands that describe a service have it."""
 
 
-def flush() -> None:
-    """Flush standard output. Raises `CliError` if it cannot be written."""
-    with writable():
-        sys.stdout.flush()
+class StandardOutput(BufferedWriter):
+    """Standard output, which every print reaches. Raises `UsageError` if it cannot be written.
+
+    A closed reader stays `BrokenPipeError`, which is not a failure. The file below is one of Python's own: were its
+    `write` a function of ours, a signal just after it would leave the buffer full, and exit would write it again.
+    """
+
+    def write(self, data: Any) -> int:
+        with _failing_in_words():
+            return super().write(data)
+
+    def flush(self) -> None:
+        with _failing_in_words():
+            super().flush()
 
 
 @contextmanager
-def writable() -> Iterator[None]:
-    """Turn a full disk into `CliError`. A closed reader stays `BrokenPipeError`, which is not a failure."""
+def _failing_in_words() -> Iterator[None]:
     try:
         yield
     except BrokenPipeError:
         raise
     except OSError as error:
-        silence(sys.stdout)
-        raise CliError("cannot write the output", why=error.strerror or "") from None
+        why = "standard output is closed" if error.errno == EBADF else error.strerror or ""
+        raise UsageError("cannot write the output", why=why) from None
+
+
+def watch_output() -> None:
+    """Make `sys.stdout` a `StandardOutput`. If the shell has closed it, it cannot be written."""
+    given: TextIOWrapper | None = sys.stdout  # type: ignore[assignment]
+    if given is None:  # the descriptor gets its number again, so that no socket becomes standard output
+        sys.stdout = TextIOWrapper(StandardOutput(FileIO(os.open(os.devnull, os.O_RDONLY), "w")), "utf-8")
+    elif given is sys.__stdout__ and not (sys.platform == "win32" and given.isatty()):
+        sys.stdout = TextIOWrapper(
+            StandardOutput(FileIO(given.fileno(), "w", closefd=False)),
+            given.encoding,
+            given.errors,
+            line_buffering=given.line_buffering,
+            write_through=given.write_through,
+        )
+
+
+def flush() -> None:
+    """Flush standard output."""
+    sys.stdout.flush()
 
 
 def silence(stream: Any) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from extcli.output import times
-from extcli.output.columns import Column, listing, table_of
+from extcli.output.columns import Column, grouped, listing, shown, table_of
 from extcli.output.printer import View
 from extcli.output.sanitize import field, visible
 from extcli.output.views import bar, stacked
@@ -116,9 +116,10 @@ def _state(definition: Mapping[str, Any]) -> Iterator[str]:
 
 VOTE_LOG = listing(
     "",
-    Column("identifier", heading="voter", text=field, folds=True),
-    Column("opaque", heading="opaque id", text=field, folds=True),
-    Column("value", text=field, right=True),
+    Column("identifier", heading="voter", text=shown, folds=True),
+    Column("opaque", heading="opaque id", text=shown, folds=True),
+    Column("value", text=shown, right=True),
     Column("timestamp", heading="received (UTC)", text=lambda at: times.shown(int(at))),
+    Column("count", lambda vote: vote.get("count", 1), text=grouped, right=True),
     else_shown="no votes yet",
 )

@@ -10,24 +10,23 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from emulator.contract.names import HINT
 from extcli import bounded_json
-from extcli.errors import CliError, UnexpectedResponse
-from extcli.output.format import Format, silence, writable
-from extcli.output.sanitize import compact, printable
+from extcli.errors import CliError, UnexpectedResponse, UsageError
+from extcli.output.format import Format, silence
+from extcli.output.sanitize import compact, printable, visible
 from extcli.reading import shapes, streams
 from extcli.reading.shapes import expect_shape
 
 if TYPE_CHECKING:
+    from httpx import Response
     from rich.console import RenderableType
 
 
-class Response(shapes.Response, Protocol):
-    """The parts of a response that are needed to print it."""
-
-    def iter_bytes(self) -> Iterator[bytes]: ...
+_ROW_END = "\r\n"
+"""The end of a row for `csv`, which quotes cells that have one of its characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +36,7 @@ class View:
     table: Callable[[Any], RenderableType]
     """For people on a terminal."""
     rows: Callable[[Any], Iterable[Iterable[str]]]
-    """For `plain`: fields in a fixed order, made safe by `sanitize.field` or `sanitize.json_text`."""
+    """For `plain`: fields in a fixed order, as `sanitize.field` returns them. Control characters are escaped later."""
     items: Callable[[Any], Iterable[object]] = lambda document: [document]
     """For `jsonl`."""
     columns: Sequence[str] = ()
@@ -58,32 +57,16 @@ class View:
         return (text or "").replace("$columns", f"`{'<TAB>'.join(self.columns)}`")
 
 
-class Part(Protocol):
-    """The interface of `--query`, which selects a part of a result (`output/query.py`)."""
-
-    @property
-    def view(self) -> View:
-        """Return how to print the selected part of a result."""
-
-    def part_of(self, document: object) -> Any: ...
-
-
-class Watcher(Protocol):
-    """Shows results that change (`output/progress.py`)."""
-
-    def update(self, value: Any, view: View) -> None: ...
-
-
 class Output:
     """Prints a command's results and notes."""
 
     def __init__(self, chosen: Format, *, quiet: bool = False, verbose: bool = False) -> None:
         self.format = chosen
         self.quiet = quiet
-        self.query: Part | None = None
-        """The part to print of each result; `None` for all of it."""
-        self.watcher: Watcher | None = None
-        """The screen that shows results instead of printing them, with --watch."""
+        self.query: Callable[[Any], tuple[Any, View]] | None = None
+        """Returns the part to print of a result, with its view; `None` for all of it (`output/query.py`)."""
+        self.watcher: Callable[[Any, View], None] | None = None
+        """Shows results instead of printing them, with --watch (`output/progress.py`)."""
         self._verbose = verbose
         self._found_nothing = False
         self._columns: list[str] = []
@@ -105,7 +88,7 @@ class Output:
         else:
             document = shapes.document_of(response, object)
             with expect_shape(response):
-                self._print(document, view)
+                self.print_value(document, view)
 
     def show_stream(self, response: Response, items_at: str, view: View) -> None:
         """Print a response while reading it.
@@ -126,21 +109,23 @@ class Output:
         if self.format is Format.TABLE:
             pieces = streams.limit_size(pieces, f"the response of {path}")
         with expect_shape(response):
-            self._print(streams.items(pieces, items_at, path), view)
+            self.print_value(streams.items(pieces, items_at, path), view)
 
     def show_value(self, value: Any, view: View, *, of: Response | None = None) -> None:
         """Print a value that extcli computed, or the document of the response `of`, which may lack expected fields."""
         if self.query:
-            value, view = self.query.part_of(value), self.query.view
-            if value in (None, []) and self.format is not Format.JSON and not self.watcher:
-                self._report_nothing_found()
+            value, view = self.query(value)
+            is_empty = value in (None, []) and self.format is not Format.JSON and not self.watcher
+            if is_empty and not self._found_nothing:
+                self._found_nothing = True
+                self.report("--query selects nothing in the response; -o json without it shows what there is")
         with expect_shape(of):
             if self.watcher:
-                self.watcher.update(value, view)
+                self.watcher(value, view)
             elif self.format is Format.JSON:
                 self.line(json.dumps(value, ensure_ascii=False))
             else:
-                self._print(value, view)
+                self.print_value(value, view)
 
     def body(self, chunks: Iterable[bytes]) -> None:
         """Print bytes, and a line break if they do not end with one. Only a terminal gets unsafe characters escaped."""
@@ -175,13 +160,8 @@ class Output:
         if self._verbose:
             write_stderr([text])
 
-    def _report_nothing_found(self) -> None:
-        """Report, once for each command, that a query found nothing to print."""
-        if not self._found_nothing:
-            self._found_nothing = True
-            self.report("--query selects nothing in the response; -o json without it shows what there is")
-
-    def _print(self, document: Any, view: View) -> None:
+    def print_value(self, document: Any, view: View) -> None:
+        """Print a document, or the items of a stream, in a format other than `json`."""
         if self.format is Format.TABLE:
             _render(view.table(document))
         elif self.format is Format.JSONL:
@@ -191,13 +171,20 @@ class Output:
             self._print_csv(view.named_rows(document))
         else:
             for row in view.rows(document):
-                self.line("\t".join(row))
+                self.line("\t".join(map(visible, row)))
 
     def _print_csv(self, rows: Iterator[Iterable[str]]) -> None:
-        """Print a list, or a part of it, as CSV. The names of the columns are printed only once."""
+        """Print a list, or a part of it, as CSV. The names of the columns are printed only once.
+
+        Each cell is its value, whatever characters it has; only a terminal gets unsafe ones escaped.
+        """
         from csv import writer
 
-        lines = writer(SimpleNamespace(write=self.line), lineterminator="")
+        def write(line: str) -> None:
+            text = line.removesuffix(_ROW_END) + "\n"
+            _write((printable(text) if sys.stdout.isatty() else text).encode(errors="replace"))
+
+        lines = writer(SimpleNamespace(write=write), lineterminator=_ROW_END)
         columns = list(next(rows))
         if columns and columns != self._columns:
             lines.writerow(columns)
@@ -240,7 +227,7 @@ def write_stderr(lines: Iterable[str]) -> None:
 
     What was printed before comes first, even where standard output has a buffer and both are one terminal or file.
     """
-    with suppress(OSError):  # the output keeps what it cannot write, and the flush at exit reports that
+    with suppress(OSError, UsageError):  # the output keeps what it cannot write, and the flush at exit reports that
         sys.stdout.flush()
     try:
         for line in lines:
@@ -256,8 +243,7 @@ def print_error(error: CliError, *, as_json: bool) -> None:
 
 
 def _write(data: bytes) -> None:
-    with writable():
-        sys.stdout.buffer.write(data)
+    sys.stdout.buffer.write(data)
 
 
 def _render(renderable: RenderableType) -> None:

@@ -90,10 +90,11 @@ async def progress_bar_of(
 class Watcher:
     """Shows a result again whenever it has changed."""
 
-    def __init__(self, output: Output, live: Live | None) -> None:
-        """`live` redraws the terminal. Without it, each result is printed as a line of JSON."""
+    def __init__(self, output: Output, live: Live | None, *, as_json: bool) -> None:
+        """`live` redraws the terminal. Without it, each result is printed: `as_json`, or in the format."""
         self._output = output
         self._live = live
+        self._as_json = as_json
         self._last = ""
 
     def update(self, value: Any, view: View) -> None:
@@ -104,21 +105,26 @@ class Watcher:
         self._last = text
         if self._live:
             self._live.update(view.table(value), refresh=True)
-        else:
+        elif self._as_json:
             self._output.line(text)
-            flush()
+        else:
+            self._output.print_value(value, view)
+        flush()
 
 
 @contextmanager
-def watching(output: Output) -> Iterator[None]:
-    """Show the results that the block prints in a `Watcher`, which redraws them in place on a terminal."""
+def watching(output: Output, *, is_chosen: bool) -> Iterator[None]:
+    """Show the results that the block prints in a `Watcher`, which redraws them in place on a terminal.
+
+    Elsewhere each is a line of JSON, unless another format `is_chosen`.
+    """
     if output.format is Format.TABLE and sys.stdout.isatty():
         from rich.console import Console
         from rich.live import Live
 
         with Live(console=Console(highlight=False, markup=False, emoji=False), auto_refresh=False) as live:
-            output.watcher = Watcher(output, live)
+            output.watcher = Watcher(output, live, as_json=False).update
             yield
     else:
-        output.watcher = Watcher(output, None)
+        output.watcher = Watcher(output, None, as_json=not is_chosen or output.format is Format.JSON).update
         yield

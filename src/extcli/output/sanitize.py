@@ -29,8 +29,8 @@ def printable(text: str) -> str:
 
 
 def field(value: object) -> str:
-    """Return a value as one field of a tab-separated row. Backslashes are doubled, so that escapes can be reversed."""
-    return visible(value.replace("\\", "\\\\")) if isinstance(value, str) else json_text(value)
+    """Return a value as a field of plain output or CSV: a text as it is, any other value as JSON."""
+    return value if isinstance(value, str) else json_text(value)
 
 
 def json_text(value: object) -> str:

@@ -14,6 +14,8 @@ from extcli.errors import UsageError, shortened
 _UNITS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|[smhdw])")
 _MS_FROM = 1e11
+_DATE_WITHOUT_SIGNS = re.compile(r"(19|20|21)\d\d((0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])((\d\d){2,3})?)?")
+"""A year, a date or a time in digits alone, such as 20261224: as Unix time it is hardly ever meant."""
 FORMS = 'RFC 3339, local time ("2026-11-22 18:00"), a duration from now, or Unix time'
 """What `instant` accepts, for the help of options."""
 FORMS_AGO = 'RFC 3339, local time ("2026-11-22 18:00"), a duration such as 2h (that long ago), or Unix time'
@@ -50,6 +52,10 @@ def instant(text: str, now: Callable[[], int], *, ago: bool = False) -> int:
     option that looks back takes it as `ago`.
     """
     compact = text.strip().upper()
+    if _DATE_WITHOUT_SIGNS.fullmatch(compact):
+        raise UsageError(
+            f"{compact} may be a date or Unix time", fix=f"write a date like 2026-12-24, and Unix time as {compact}.0"
+        )
     try:
         if re.fullmatch(r"-?[0-9]{1,20}(\.[0-9]+)?", compact):
             number = float(compact)

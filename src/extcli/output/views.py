@@ -215,11 +215,11 @@ TOKEN_CONTENT = View(
 
 
 def _ids(document: Any) -> list[str]:
-    return [visible(str(entry["twitch_id"])) for entry in document["results"]]
+    return [str(entry["twitch_id"]) for entry in document["results"]]
 
 
 USER_IDS = View(
-    table=lambda document: "\n".join(_ids(document)),
+    table=lambda document: "\n".join(map(visible, _ids(document))),
     rows=lambda document: [(name,) for name in _ids(document)],
     items=lambda document: document["results"],
     columns=("user",),
@@ -238,11 +238,7 @@ _NAMESPACE_COLUMNS = (
     Column("idle", heading="last use", text=lambda seconds: f"{times.span(seconds * 1000)} ago"),
 )
 NAMESPACES = View(
-    table=lambda document: (
-        table(_NAMESPACE_COLUMNS, document["details"])
-        if document.get("details")  # a service of an earlier version lists names only
-        else "\n".join(_names(document)) or "no namespaces"
-    ),
+    table=lambda document: table(_NAMESPACE_COLUMNS, document["details"]) if document["details"] else "no namespaces",
     rows=lambda document: [(name,) for name in _names(document)],
     items=lambda document: document["namespaces"],
     columns=("name",),
@@ -252,16 +248,21 @@ NAMESPACES = View(
 _WIDTH = 80
 
 
-def outcome_lines(outcome: Mapping[str, Any]) -> list[str]:
-    """Return the result of a wait in lines of at most 80 columns: wanted and actual values, and the last changes."""
+def outcome_lines(outcome: Mapping[str, Any], name: str) -> list[str]:
+    """Return the result of a wait in lines of at most 80 columns: wanted and actual values, and the last changes.
+
+    Without changes of what has this `name`, it lists others of the same kind, which show a misspelled name.
+    """
     wanted, found = outcome["wanted"], outcome["found"]
     texts = [f"{name}: {text}" for name, text in wanted.items()]
     facts = [f"{name}: {compact(found[name]) if name in found else 'absent'}" for name in wanted]
-    changes = [_change_line(change) for change in outcome["changes"]]
+    own = [change for change in outcome["changes"] if change["id"] == name]
+    changes = [_change_line(change) for change in own or outcome["changes"]]
+    heading = "  last changes:" if own else "  last changes of this kind:"
     lines = [
         f"  wanted: {', '.join(texts)}",
         f"  found:  {', '.join(facts)}",
-        "  last changes:" if changes else "  nothing of this kind has changed yet",
+        heading if changes else "  nothing of this kind has changed yet",
         *(f"    {line}" for line in changes),
     ]
     return [cut_line(line) for line in lines]

@@ -39,7 +39,7 @@ class TokenPair:
 
 def log_in(session: Session, pin: str) -> tuple[TokenPair, Link]:
     """Exchange a PIN for tokens, and store the refresh token."""
-    pair = _pair_of(session, _send_authenticate(session, pin=pin))
+    pair = _pair_of(session, _send_authenticate(session, pin=pin), else_channel=session.resolver.channel() or "")
     link = Link(
         service=session.resolver.url(),
         socket=session.resolver.ws_url(),
@@ -67,16 +67,14 @@ def renew(session: Session, link: Link) -> TokenPair:
     return pair
 
 
-def delete_links(session: Session, channel_id: str | None = None) -> None:
-    """Delete the stored links that the service has ended: this client id's to one channel, or all of the service.
+def delete_links(session: Session) -> None:
+    """Delete the stored links to this service, which has ended them.
 
     Ignores a links file that cannot be used: the service has ended the links already.
     """
-    resolver = session.resolver
     with suppress(CliError):
         for link in session.link_store.all():
-            of_channel = (link.client_id, link.channel_id) == (resolver.client_id(), channel_id)
-            if link.service == resolver.url() and (channel_id is None or of_channel):
+            if link.service == session.resolver.url():
                 session.link_store.delete(link)
                 session.output.report(f"deleted the stored link to channel {link.channel_id}")
 
@@ -163,27 +161,29 @@ def _send_authenticate(session: Session, **by: str) -> Message:
     return session.open_socket().request("authenticate", data={"client_id": session.resolver.client_id(), **by})
 
 
-def _pair_of(session: Session, reply: Message, channel_id: str = "") -> TokenPair:
+def _pair_of(session: Session, reply: Message, channel_id: str = "", else_channel: str = "") -> TokenPair:
+    """Return the tokens in a reply, for the channel `channel_id`.
+
+    Without it, the reply or its token names the channel, otherwise it is `else_channel`.
+    """
     data: Mapping[str, Any] = reply.data
-    channel = channel_id or _text(data.get("twitch_id")) or _channel_of(_text(data.get("jwt")))
+    channel = channel_id or _text(data.get("twitch_id")) or _channel_of(_text(data.get("jwt"))) or else_channel
     pair = TokenPair(
         access=_text(data.get("jwt")),
         refresh=_text(data.get("refresh")),
         channel_id=channel,
         channel_name=_text(data.get("twitch_name")) or channel,
     )
-    if not (pair.access and pair.refresh and pair.channel_id):
-        raise _NoTokens(session.resolver.ws_url())
+    if not (pair.access and pair.refresh):
+        fix = "is EXTCLI_WS_URL (or --url) an extension service?"
+        error = CliError(f"{session.resolver.ws_url()} replied without tokens", fix=fix)
+        error.exit_code = ExitCode.SERVICE_FAILED
+        raise error
+    if not channel:
+        raise UsageError(
+            "the tokens for this PIN name no channel, so no link was stored", fix="use a new PIN, with --channel ID"
+        )
     return pair
-
-
-class _NoTokens(CliError):
-    """Raised for a successful reply to `authenticate` that has no tokens."""
-
-    exit_code = ExitCode.SERVICE_FAILED
-
-    def __init__(self, url: str) -> None:
-        super().__init__(f"{url} replied without tokens", fix="is EXTCLI_WS_URL (or --url) an extension service?")
 
 
 def _text(value: object) -> str:

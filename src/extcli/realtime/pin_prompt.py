@@ -3,31 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TypeVar
 
 from extcli.errors import CliError, Refused, UsageError
 from extcli.output.printer import write_stderr
-from extcli.session import Session
 
 _LENGTH = 6
 _RETRIES = 3
 _MAX_LINE = 200
-_AMBIGUOUS = {
-    "I": "the letter I, or a one",
-    "L": "the letter L, or a one",
-    "O": "the letter O, or a zero",
-    "0": "a zero, or the letter O",
-    "1": "a one, or the letter I",
-    "5": "a five, or the letter S",
-}
-"""Characters that PINs of this service never contain, because they are easily confused (ruling T1)."""
-_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
-
 T = TypeVar("T")
 
 
-def ask_for_pin(session: Session, argument: str | None, shown_by: str, use: Callable[[str], T]) -> T:
+def ask_for_pin(argument: str | None, shown_by: str, use: Callable[[str], T]) -> T:
     """Read a PIN and return `use(pin)`. On a terminal an empty line or a refused PIN can be retyped three times.
 
     `shown_by` names the program or page that shows the PIN, for the prompt.
@@ -44,10 +32,7 @@ def ask_for_pin(session: Session, argument: str | None, shown_by: str, use: Call
     left = _RETRIES if on_terminal else 0
     while True:
         try:
-            pin = checked_pin(_typed_line(f"The PIN that {shown_by} shows: "))
-            for warning in warnings_about(pin):
-                session.output.report(warning)
-            return use(pin)
+            return use(checked_pin(_typed_line(f"The PIN that {shown_by} shows: ")))
         except CliError as error:
             refused = isinstance(error, Refused) and error.status == 400
             if refused:
@@ -79,15 +64,6 @@ def checked_pin(line: str) -> str:
             fix="pipe in the PIN alone: `extcli pin request -o plain`, or with --game its first column, `cut -f1`",
         )
     return text
-
-
-def warnings_about(pin: str) -> Iterator[str]:
-    """Yield likely typing errors. The PIN is sent anyway: other deployments use all letters and digits."""
-    for place, character in zip(_ORDINALS, pin, strict=False):
-        if doubt := _AMBIGUOUS.get(character.upper()):
-            yield f"is the {place} character {doubt}? most PINs have neither"
-    if pin != pin.upper():
-        yield "PINs are case-sensitive, and an emulator's PINs are upper case; this one is sent as typed"
 
 
 def _typed_line(prompt: str) -> str:

@@ -20,7 +20,7 @@ from extcli.errors import CliError, ExitCode, UsageError
 from extcli.output.format import flush
 from extcli.output.printer import Output, write_stderr
 from extcli.output.sanitize import json_text
-from extcli.reading.json_errors import not_json
+from extcli.reading.shapes import not_json
 
 HELP = """\
 ACTION [TARGET] [JSON]   a request, for example: get state {"state_id": "channel"}

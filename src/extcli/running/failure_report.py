@@ -5,21 +5,23 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from emulator.contract.parity import UNKNOWN
 from extcli import bounded_json
-from extcli.api import local_http
 from extcli.config.run_variables import NAMESPACES
 from extcli.errors import CliError, ExitCode, UsageError
 from extcli.output.printer import write_stderr
 from extcli.output.sanitize import visible
 from extcli.parity import COUNTED_ONCE, SHAPE, Selection, lines_of
 from extcli.reading.shapes import SHAPE_ERRORS, problem_of
+
+if TYPE_CHECKING:
+    from extcli.api.http import Http
 
 _TAIL = 1 << 14
 """Bytes of the log that its last lines are taken from."""
@@ -116,10 +118,21 @@ def _create_empty(file: Path) -> BinaryIO:
     return os.fdopen(os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), "w+b")
 
 
+@contextmanager
+def _connection(url: str) -> Iterator[Http]:
+    from extcli.api.http import Http
+
+    http = Http(url, timeout=_TIMEOUT, trace=None)
+    try:
+        yield http
+    finally:
+        http.close()
+
+
 def _namespaces_of(url: str) -> list[str]:
     """Return the names of the namespaces in use; none if the service does not list them."""
-    with suppress(local_http.Failed, *SHAPE_ERRORS):
-        document = bounded_json.decoded(local_http.get(url, "/_ns", seconds=_TIMEOUT).body)
+    with suppress(CliError, *SHAPE_ERRORS), _connection(url) as http:
+        document = bounded_json.decoded(http.send("GET", "/_ns").content)
         return [str(name) for name in document["namespaces"]]
     return []
 
@@ -151,15 +164,10 @@ def _write_contents(url: str, directory: Path) -> None:
         with stream.open("rb") as received, _create_empty(file) as lines:
             lines.writelines(line for line in received if not line.startswith(b'{"mark"'))
         with file.open("rb") as lines, _create_empty(archive) as target:
-            target.writelines(f"{line}\n".encode() for line in har_lines(_entries(lines), url))
+            entries = (bounded_json.decoded(line) for line in lines if line.startswith(b'{"number"'))
+            target.writelines(f"{line}\n".encode() for line in har_lines(entries, url))
     finally:
         stream.unlink()
-
-
-def _entries(lines: BinaryIO) -> Iterator[dict[str, Any]]:
-    for line in lines:
-        if line.startswith(b'{"number"'):
-            yield bounded_json.decoded(line)
 
 
 def _fetch(url: str, path: str, file: Path) -> None:
@@ -167,12 +175,18 @@ def _fetch(url: str, path: str, file: Path) -> None:
 
     Raises `OSError` if the file cannot be written, and leaves no part of it.
     """
-    is_complete = False
+    from extcli.api.http import probe_id
+
+    is_complete, extra = False, {"x-request-id": probe_id()}
     try:
-        with _create_empty(file) as target:
-            response = local_http.get(url, path, seconds=_TIMEOUT, largest=None, write=target.write)
-        is_complete = response.status == 200
-    except local_http.Failed:
+        with (
+            _create_empty(file) as target,
+            _connection(url) as http,
+            http.stream("GET", path, limit=None, extra=extra) as response,
+        ):
+            target.writelines(response.iter_bytes())
+        is_complete = response.status_code == 200
+    except CliError:
         pass
     finally:
         if not is_complete:
@@ -192,15 +206,13 @@ class FailOn:
     selection: Selection
 
     @classmethod
-    def parse(cls, text: str, *, production: bool, workers: int) -> FailOn:
+    def parse(cls, text: str, *, production: bool) -> FailOn:
         """Read `parity`, `parity=RULE,…` or `parity=!RULE,…`. Raises `UsageError`."""
         name, _, rules = text.partition("=")
         if name != PARITY:
             raise UsageError(f"--fail-on {text[:40]!r}: must be {PARITY} or {PARITY}=RULE,…")
         if production:
             raise UsageError("--fail-on: --production gives no verdicts, because it is production")
-        if workers > 1:
-            raise UsageError("--fail-on: each worker counts its requests separately", fix="use one worker")
         return cls(text, Selection(rules))
 
     def check(self, url: str) -> int:
@@ -223,10 +235,11 @@ class FailOn:
 def _read(url: str) -> Mapping[str, Any]:
     """Return the counts of a service. Raises `CliError` if it does not answer."""
     try:
-        response = local_http.get(url, _PATH, seconds=_TIMEOUT)
-        found = bounded_json.decoded(response.body) if response.status == 200 else None
-        problem = str(response.status) if found is None else problem_of(found, SHAPE)
-    except (local_http.Failed, ValueError) as error:
+        with _connection(url) as http:
+            response = http.send("GET", _PATH)
+        found = bounded_json.decoded(response.content) if response.status_code == 200 else None
+        problem = str(response.status_code) if found is None else problem_of(found, SHAPE)
+    except (CliError, ValueError) as error:
         found, problem = None, str(error)
     if found is None or problem:
         raise CliError(f"the service does not say what production would have done: {problem}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -14,51 +15,33 @@ if sys.platform == "win32":
     raise ImportError("there are no process groups: `extcli.running.windows` takes its place")
 
 _PR_SET_PDEATHSIG = 1
-_CHANGED_BY_PYTHON = ("SIGPIPE", "SIGXFSZ", "SIGTTOU")
-"""Signals that this process ignores; the command must not."""
 
 
 class CommandProcess:
-    """A running command."""
+    """A running command, in a process group of its own."""
 
-    def __init__(self, pid: int) -> None:
-        self.pid = pid
-        """Also the id of its process group."""
-        self.exit_code: int | None = None
-        """The exit code, or 128+n for a signal; `None` while it runs."""
-
-    @classmethod
-    def start(
-        cls, args: Sequence[str], environment: Mapping[str, str], prepare: Callable[[int], object]
-    ) -> CommandProcess:
+    def __init__(self, args: Sequence[str], environment: Mapping[str, str], prepare: Callable[[int], object]) -> None:
         """Start a command. `prepare` is called with its process id, in the new process. Raises `CannotRun`.
 
         On Linux the system kills the command when this process ends.
         """
-        set_death_signal = _death_signal()
-        reader, writer = os.pipe()
-        parent, pid = os.getpid(), os.fork()
-        if pid == 0:
-            try:
-                os.setpgid(0, 0)
-                prepare(os.getpid())
-                for name in _CHANGED_BY_PYTHON:
-                    signal.signal(getattr(signal, name), signal.SIG_DFL)
-                set_death_signal(signal.SIGKILL)
-                if os.getppid() == parent:
-                    os.execvpe(args[0], list(args), dict(environment))
-            except OSError as error:
-                os.write(writer, str(error.errno).encode())
-            finally:
+        set_death_signal, parent = _death_signal(), os.getpid()
+
+        def begin() -> None:
+            prepare(os.getpid())
+            signal.signal(signal.SIGTTOU, signal.SIG_DFL)  # which `Terminal` ignores
+            set_death_signal(signal.SIGKILL)
+            if os.getppid() != parent:
                 os._exit(127)
-        os.close(writer)
-        with suppress(OSError):
-            os.setpgid(pid, pid)  # in both processes: neither may go on before it is done
-        with open(reader, "rb") as failures:
-            if failure := failures.read():
-                os.waitpid(pid, 0)
-                raise CannotRun(args[0], OSError(int(failure), os.strerror(int(failure))))
-        return cls(pid)
+
+        try:
+            self._process = subprocess.Popen(args, env=environment, process_group=0, preexec_fn=begin, close_fds=False)
+        except OSError as error:
+            raise CannotRun(args[0], error) from None
+        self.pid = self._process.pid
+        """Also the id of its process group."""
+        self.exit_code: int | None = None
+        """The exit code, or 128+n for a signal; `None` while it runs."""
 
     def poll(self) -> int:
         """Note whether the command has ended. If it was stopped, return the signal that did that, otherwise 0."""
@@ -68,7 +51,7 @@ class CommandProcess:
         if pid and os.WIFSTOPPED(status):
             return os.WSTOPSIG(status)
         if pid:
-            self.exit_code = exit_code_of(status)
+            self.exit_code = self._process.returncode = exit_code_of(status)
         return 0
 
     def signal(self, number: int) -> None:

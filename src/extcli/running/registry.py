@@ -1,7 +1,8 @@
 """The services of this user that run under a name: one file each, which the service keeps locked while it runs.
 
 The lock, not the process id in the file, says that a service runs: ids are used again, and a killed service cannot
-delete its file. `stop` sends SIGTERM, which Windows does not have: there, the service also waits on a named pipe.
+delete its file. The files are believed because only this user can write to their folder. `stop` sends SIGTERM, which
+Windows does not have: there, the service waits for a file in the same folder.
 """
 
 from __future__ import annotations
@@ -13,14 +14,21 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
+from stat import S_ISDIR
 
 from extcli import clock
 from extcli.errors import ExpectationFailed, UsageError, shortened
 
-NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_DIRECTORY_MODE, _FILE_MODE, _WRITABLE_BY_OTHERS = 0o700, 0o600, 0o022
+NO_DEVICE = r"(?!(?i:con|prn|aux|nul|com\d|lpt\d)(?:\.|$))"
+"""A pattern that refuses the names that are no files on Windows."""
+NAME = re.compile(NO_DEVICE + r"[A-Za-z0-9_-]{1,64}")
+_DIRECTORY_MODE, _FILE_MODE = 0o700, 0o600
+_WRITABLE_BY_OTHERS, _WRITABLE_BY_ALL, _STICKY = 0o022, 0o002, 0o1000
+_READ_AND_WRITE = os.O_RDWR | getattr(os, "O_NOFOLLOW", 0)
+_TYPES = [str, int, int, str, str, str]
+"""The types of the fields of a `Running`."""
 _CLAIM_SECONDS, _INTERVAL = 0.5, 0.02
 """Reading the list of services locks a file for a moment; that must not fail a start."""
 _CONTENT_AT = 1 if os.name == "nt" else 0
@@ -66,7 +74,9 @@ class Entry:
 def registered(name: str) -> Iterator[Entry]:
     """Run the service of this process under a name. Raises `UsageError` if a running service has it."""
     if not NAME.fullmatch(name):
-        raise UsageError(f"--name: {name!r} must have 1 to 64 letters, digits, '-' and '_'")
+        raise UsageError(
+            f"--name: {name!r} must have 1 to 64 letters, digits, '-' and '_', and be no device of Windows"
+        )
     path = _directory() / f"{name}.json"
     descriptor = _claim_file(path)
     try:
@@ -74,15 +84,19 @@ def registered(name: str) -> Iterator[Entry]:
         if sys.platform == "win32":
             from extcli.running.windows import stop_when_asked
 
-            stop_when_asked(service.pid)
+            stop_when_asked(_request(service))
         yield Entry(descriptor, service)
     finally:
         _release(descriptor, path, deletes=True)
 
 
 def running() -> list[Running]:
-    """Return the running services by name, and delete the files of those that have ended."""
-    found = [_read(path) for path in sorted(runtime_directory().glob("*.json")) if not _is_stale(path)]
+    """Return the running services by name, and delete the files of those that have ended. Raises `UsageError`."""
+    directory = runtime_directory()
+    if not os.path.lexists(directory):
+        return []
+    _check_owner(directory)
+    found = [_read(path) for path in sorted(directory.glob("*.json")) if not _is_stale(path)]
     return [each for each in found if each is not None]
 
 
@@ -111,25 +125,26 @@ def is_running(service: Running) -> bool:
 def ask_to_stop(service: Running) -> None:
     """Ask a service to stop; it may have just ended."""
     if sys.platform == "win32":
-        from extcli.running.windows import ask_to_stop
-
-        ask_to_stop(service.pid)
+        _request(service).touch()
     else:
         with suppress(ProcessLookupError):
             os.kill(service.pid, signal.SIGTERM)
 
 
+def _request(service: Running) -> Path:
+    """Return the file that asks a service on Windows to stop."""
+    return runtime_directory() / f"{service.name}-{service.pid}.stop"
+
+
 def runtime_directory() -> Path:
-    """Return the folder of the files: `extcli` in `XDG_RUNTIME_DIR`, otherwise in the platform's runtime directory."""
+    """Return the folder of the files: in `XDG_RUNTIME_DIR`, in `/run/user/UID`, or in the user's folder for state."""
     if directory := os.environ.get("XDG_RUNTIME_DIR"):
         return Path(directory) / "extcli"
-    import warnings
+    if sys.platform != "win32" and os.access(session := f"/run/user/{os.getuid()}", os.W_OK):
+        return Path(session) / "extcli"
+    import platformdirs  # whose own folder would be among the temporary files, where any user can create it
 
-    import platformdirs
-
-    with warnings.catch_warnings():  # the user cannot correct an absent variable
-        warnings.simplefilter("ignore")
-        return platformdirs.user_runtime_path("extcli", appauthor=False)
+    return platformdirs.user_state_path("extcli", appauthor=False) / "run"
 
 
 def _directory() -> Path:
@@ -137,13 +152,22 @@ def _directory() -> Path:
     directory = runtime_directory()
     try:
         directory.mkdir(_DIRECTORY_MODE, parents=True, exist_ok=True)
-        status = directory.stat()
     except OSError as error:
         raise UsageError(f"--name: cannot create {directory}: {error.strerror}; set XDG_RUNTIME_DIR") from None
-    is_own = sys.platform == "win32" or status.st_uid == os.getuid()
-    if not is_own or (sys.platform != "win32" and status.st_mode & _WRITABLE_BY_OTHERS):
-        raise UsageError(f"--name: {directory} belongs to another user, or others can write to it: chmod 700")
+    _check_owner(directory)
     return directory
+
+
+def _check_owner(directory: Path) -> None:
+    """Raise `UsageError` if another user may have put files there, or could replace the directory."""
+    if sys.platform == "win32":
+        return  # it is in the user's profile
+    own, above = directory.lstat(), directory.parent.lstat()
+    is_own = own.st_uid == os.getuid() and above.st_uid in (0, os.getuid())
+    is_shared = own.st_mode & _WRITABLE_BY_OTHERS or above.st_mode & (_WRITABLE_BY_ALL | _STICKY) == _WRITABLE_BY_ALL
+    if not is_own or is_shared or not (S_ISDIR(own.st_mode) and S_ISDIR(above.st_mode)):
+        problem = "it or its folder is a link, or belongs to another user, or others can write to it: chmod 700"
+        raise UsageError(f"services with names: cannot trust {directory}: {problem}, or set XDG_RUNTIME_DIR")
 
 
 def _claim_file(path: Path) -> int:
@@ -151,7 +175,7 @@ def _claim_file(path: Path) -> int:
     deadline = clock.elapsed() + _CLAIM_SECONDS
     while clock.elapsed() < deadline:
         try:
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, _FILE_MODE)
+            descriptor = os.open(path, _READ_AND_WRITE | os.O_CREAT, _FILE_MODE)
         except OSError as error:
             raise UsageError(f"--name: cannot write {path}: {error.strerror}") from None
         if _lock(descriptor) and _is_at(descriptor, path):
@@ -168,7 +192,7 @@ def _claim_file(path: Path) -> int:
 def _is_stale(path: Path) -> bool:
     """Return whether no service holds the file. If so, it is deleted."""
     try:
-        descriptor = os.open(path, os.O_RDWR)
+        descriptor = os.open(path, _READ_AND_WRITE)
     except OSError:
         return True
     is_stale = False
@@ -209,10 +233,12 @@ def _is_at(descriptor: int, path: Path) -> bool:
 
 
 def _read(path: Path) -> Running | None:
-    """Return the content of a file, or `None` if it is not complete."""
+    """Return the content of a file, or `None` if it is not complete, or not the one of a service with this name."""
     try:
         with path.open("rb", buffering=0) as file:
             file.seek(_CONTENT_AT)
-            return Running(**json.loads(file.read()))
-    except (OSError, ValueError, TypeError):
+            found = Running(**json.loads(file.read()))
+    except (OSError, ValueError, TypeError, RecursionError):
         return None
+    is_valid = [type(each) for each in astuple(found)] == _TYPES and found.name == path.stem and found.pid > 1
+    return found if is_valid else None

@@ -73,7 +73,7 @@ def notes_of_death(code: int, log: Log) -> list[str]:
 def _problem(url: str) -> str:
     """Return why the service at this URL is not ready: the body of its response, or the error. Empty if it is ready."""
     try:
-        response = local_http.get(url, "/_emulator/ready", seconds=_READY_TIMEOUT, largest=1 << 20)
+        response = local_http.get(url, "/_emulator/ready", seconds=_READY_TIMEOUT)
     except local_http.Failed as failed:
         return str(failed)
     return "" if response.status == 200 else response.body.decode(errors="replace")

@@ -81,7 +81,7 @@ class Supervisor:
             self._signals.restore()
             service.kills_with_it(pid)
 
-        self._command = command = CommandProcess.start(args, environment, prepare)
+        self._command = command = CommandProcess(args, environment, prepare)
         while command.exit_code is None:
             self._handle_events(None if self._kill_at is None else max(self._kill_at - clock.elapsed(), 0))
             if self._kill_at is None and service.exit_code is not None and command.exit_code is None:
@@ -143,8 +143,10 @@ class Supervisor:
         for number in self._signals.read():
             if number in ENDING:
                 self._on_ending(number)
-            elif number == signal.SIGTSTP:
-                self._on_ctrl_z()
+            elif number == signal.SIGTSTP:  # Ctrl-Z stops the command along with this process
+                if self._command is not None:
+                    self._command.signal(signal.SIGTSTP)
+                os.kill(os.getpid(), signal.SIGSTOP)
             elif number == signal.SIGCONT and self._command is not None:
                 self._command.signal(signal.SIGCONT)
         self._service_process().poll()
@@ -167,12 +169,6 @@ class Supervisor:
         self._kill_at = clock.elapsed() + GRACE
         command.signal(signal.SIGTERM)
         command.signal(signal.SIGCONT)
-
-    def _on_ctrl_z(self) -> None:
-        """Handle Ctrl-Z: stop the command along with this process."""
-        if self._command is not None:
-            self._command.signal(signal.SIGTSTP)
-        os.kill(os.getpid(), signal.SIGSTOP)
 
     def _on_stopped_command(self, group: int, number: int) -> None:
         """Lend the terminal to a command that was stopped because it needs one.

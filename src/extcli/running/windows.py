@@ -1,4 +1,4 @@
-"""Processes on Windows: the supervisor of `extcli exec`, and the pipe by which `extcli stop` reaches a service.
+"""Processes on Windows: the supervisor of `extcli exec`, and the file by which `extcli stop` reaches a service.
 
 There are no process groups and no signals between processes. A job object takes their place: this process joins one,
 so everything that the command starts is in it too, and ends with this process, however that ends.
@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from math import inf
-from multiprocessing import connection
+from pathlib import Path
 from typing import IO, Final
 
 from extcli import clock
@@ -194,23 +194,17 @@ _EXTENDED_LIMITS: Final = 9
 _KILL_ON_CLOSE: Final = 0x2000
 
 
-def stop_when_asked(pid: int) -> None:
-    """Stop this process, as Ctrl-C does, when another process of the same user asks for that."""
+def stop_when_asked(request: Path) -> None:
+    """Stop this process, as Ctrl-C does, when another process of the same user creates this file.
+
+    A file in a folder that only the user can write to, because any user can connect to a named pipe.
+    """
+    request.unlink(missing_ok=True)
 
     def wait() -> None:
-        with connection.Listener(_pipe_of(pid), "AF_PIPE") as listener:
-            listener.accept().close()
+        while not request.exists():
+            clock.sleep(_INTERVAL)
+        request.unlink(missing_ok=True)
         signal.raise_signal(signal.SIGTERM)
 
     threading.Thread(target=wait, name="stop", daemon=True).start()
-
-
-def ask_to_stop(pid: int) -> None:
-    """Ask the process with this id to stop, if it listens for such requests."""
-    with suppress(OSError):
-        connection.Client(_pipe_of(pid), "AF_PIPE").close()
-
-
-def _pipe_of(pid: int) -> str:
-    """Return the name of a service's pipe. Only its user, and administrators, may write to one."""
-    return rf"\\.\pipe\extcli-{pid}"

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from emulator.contract import positions, user_files
 from emulator.contract.kinds import Report, instant_of
@@ -23,6 +23,9 @@ from extcli.faults import in_options, members
 from extcli.reading.shapes import SHAPE_ERRORS, document_of
 from extcli.seeds.schema import SEED, VERSION
 from extcli.tables import InvalidFile, Problem, Source, source
+
+if TYPE_CHECKING:
+    from extcli.api.control import Control
 
 _TOKEN = re.compile(rb"\s*(?:[\w-]+\.[\w-]+\.[\w-]*)?\s*")
 
@@ -204,14 +207,7 @@ def _with_iso_times(table: Mapping[str, Any]) -> dict[str, Any]:
     return {**table, **{name: instant.isoformat() for name, instant in instants.items() if instant}}
 
 
-class Target(Protocol):
-    """A service or one of its namespaces, to which a seed is applied."""
-
-    def apply_seed(self, document: bytes) -> Any:
-        """Send the document and return the response. Raises `Refused`."""
-
-
-def apply(seed: Seed, service: Target) -> dict[str, Any]:
+def apply(seed: Seed, service: Control) -> dict[str, Any]:
     """Apply a seed to a service, write the files with refresh tokens, and return how many records were created.
 
     Raises `InvalidFile` if the service found errors; then nothing was changed.

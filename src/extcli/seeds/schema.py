@@ -26,6 +26,7 @@ from emulator.contract.kinds import (
 from emulator.contract.limits import (
     HIGHEST,
     LOWEST,
+    MAX_ANSWER_BYTES,
     MAX_CODE_LENGTH,
     MAX_CODES,
     MAX_DISTINCT_OPTIONS,
@@ -152,7 +153,7 @@ POLL = Table(
 RANKING = Table(
     {
         "id": Field(_ID, "the ranking's id; all channels share one that starts with global-", required=True),
-        "answers": Field(MapOf(Text()), "the answers by user, in order", required=True),
+        "answers": Field(MapOf(Text(bytes=MAX_ANSWER_BYTES)), "the answers by user, in order", required=True),
         **_PLACE,
     }
 )

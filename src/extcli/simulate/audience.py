@@ -67,7 +67,9 @@ def simulate(session: Session, audience: Audience, options: Options) -> None:
         session.output.report(f"interrupted after {sender.done()[1]} broadcasts; the result is not compared")
         raise
     comparison = _compare(audience, listeners, sent)
-    due, done = _deliveries(listeners, sent)
+    start = sent.planned[0]  # the times of deliveries are seconds from it
+    due = [sent.planned[number] - start for each in listeners.received for number in each.numbers]
+    done = [at - start for each in listeners.received for at in each.at]
     tally = _tally(audience, sent, [arrived - planned for planned, arrived in zip(due, done, strict=True)])
     points = points_over_time(due, done, [True] * len(due), [])
     about = About(
@@ -176,13 +178,6 @@ def _compare(audience: Audience, listeners: Listeners, sent: _Sent) -> Compariso
         for reason, count in lost.items()
     ]
     return Comparison([each for each in counts if each.planned or each.found], sent.unknown * size, faults)
-
-
-def _deliveries(listeners: Listeners, sent: _Sent) -> tuple[list[float], list[float]]:
-    """Return when each delivery was planned, and when it arrived, in seconds from the start."""
-    start = sent.planned[0]
-    due = [sent.planned[number] - start for each in listeners.received for number in each.numbers]
-    return due, [at - start for each in listeners.received for at in each.at]
 
 
 def _tally(audience: Audience, sent: _Sent, delays: Sequence[float]) -> Tally:

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from extcli.simulate.outcome import rounded_up
+
 _AREA = {"left": 64, "right": 708, "top": 12, "bottom": 192}
 """Where lines are drawn, in units of a chart."""
 _CHARTS = {
@@ -37,7 +39,7 @@ def _chart(title: str, unit: str, columns: Sequence[str], series: Sequence[Mappi
     """Return a chart for the template: values over the seconds of a run, as lines in `_AREA`."""
     end = series[-1]["at"] or 1.0
     largest = {name: max((each[name] for each in series if each[name] is not None), default=0) for name in columns}
-    most = _rounded_up(max(largest.values()))
+    most = rounded_up(max(largest.values()))
 
     def x_of(at: float) -> float:
         return round(_AREA["left"] + at / end * (_AREA["right"] - _AREA["left"]), 1)
@@ -63,17 +65,6 @@ def _chart(title: str, unit: str, columns: Sequence[str], series: Sequence[Mappi
         "rows": [(value, y_of(value)) for value in (0.0, most / 2, most)],
         "columns": [(at, x_of(at), anchor) for at, anchor in ((0.0, "start"), (end / 2, "middle"), (end, "end"))],
     }
-
-
-def _rounded_up(value: float) -> float:
-    """Return a number rounded up to 1, 2 or 5 times a power of ten; 1 for 0."""
-    step = 0.001
-    while value > 0:
-        for factor in (1, 2, 5):
-            if value <= step * factor:
-                return step * factor
-        step *= 10
-    return 1.0
 
 
 def _shown_figure(value: float) -> str:

@@ -9,26 +9,33 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from typing import NoReturn
-from urllib.parse import quote, urlencode, urlsplit
 
-from extcli import __version__, clock
+from extcli import clock
 from extcli.api.call import Call
-from extcli.api.failures import not_connected
-from extcli.api.http import certificates, proxy_of
-from extcli.api.retry import until_done
+from extcli.api.http import headers, httpx, proxy_of, url_of
+from extcli.api.retry import is_asked_for, until_done
 from extcli.api.token_sources import Credentials, SelfSigned
 from extcli.config import settings
-from extcli.errors import CliError, Refused, UsageError, Withheld
+from extcli.errors import CliError, UsageError, Withheld
 from extcli.output.progress import progress_bar_of
 from extcli.output.sanitize import visible
 from extcli.session import VIEWER, Session
 from extcli.simulate.expectations import Expectation
-from extcli.simulate.outcome import Comparison, Outcome, Point, outcome_of, points_over_time
+from extcli.simulate.outcome import (
+    NO_RESPONSE,
+    NOT_SENT,
+    Comparison,
+    Measured,
+    Outcome,
+    Point,
+    Work,
+    outcome_of,
+    points_over_time,
+)
 from extcli.simulate.plan import Pace, Plan
 from extcli.simulate.pool import Pool
 from extcli.simulate.result import About, conclude, document
 from extcli.simulate.subjects import Buffer, Poll, Subject
-from extcli.simulate.work import NO_RESPONSE, NOT_SENT, Measured, Target, Work
 
 _PER_VIEWER = 50
 """Requests per second of one viewer in production, half of what the service allows by default."""
@@ -73,9 +80,8 @@ def simulate(session: Session, kind: str, subject: Subject, plan: Plan, options:
     tokens = _tokens(plan, credentials)
     if options.adds:
         _check_users(subject, plan, tokens)
-    url, client_id = session.resolver.url(), session.resolver.client_id()
-    requests = requests_of(url, client_id, plan, tokens, lambda index: subject.call(plan, index))
-    outcome = run(session, subject, plan, requests, options.manner, close=close)
+    request = requests_of(session, plan, tokens, lambda index: subject.call(plan, index))
+    outcome = run(session, subject, plan, request, options.manner, close=close)
     comparison = _compare_with_plan(session, subject, plan, before, outcome)
     about = About(
         simulation=kind,
@@ -128,7 +134,7 @@ def _compare_with_plan(
         return until_done(
             lambda: subject.compare(plan, outcome.measured.status, before, outcome.faults),
             session.resolver.timeout(),
-            after=(Refused,),  # the crowd itself may have used up the rate of its client id
+            is_asked_for,  # the crowd itself may have used up the rate of its client id
         )
     except CliError:
         tally = outcome.tally
@@ -236,60 +242,40 @@ def viewer_credentials(session: Session) -> Credentials:
 
 
 def requests_of(
-    url: str, client_id: str, plan: Plan, tokens: Sequence[str], call: Callable[[int], Call]
-) -> list[bytes]:
-    """Return the bytes of each request. Equal requests are one object; `call` returns a request by its index."""
-    parts = urlsplit(url)
-    head = f"Host: {parts.netloc}\r\nUser-Agent: extcli/{__version__}\r\nAccept: application/json\r\n"
-    found: list[bytes] = []
-    of_user = [f"{head}Authorization: {client_id} {token}\r\n".encode() for token in tokens]
-    made: dict[bytes, dict[int, bytes]] = {}
-    for index, viewer in enumerate(plan.viewer):
-        request = call(index)
-        body = request.body if isinstance(request.body, bytes) else b""
-        by_viewer = made.setdefault(body, {})
-        complete = by_viewer.get(viewer)
-        if complete is None:
-            query = f"?{urlencode(request.query, quote_via=quote)}" if request.query else ""
-            line = f"{request.method} {parts.path}{request.path}{query} HTTP/1.1\r\n".encode()
-            length = b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
-            complete = by_viewer[viewer] = line + of_user[viewer] + length + body
-        found.append(complete)
-    return found
+    session: Session, plan: Plan, tokens: Sequence[str], call: Callable[[int], Call]
+) -> Callable[[int], httpx.Request]:
+    """Return the function that makes a request of a plan by its index. All go to one address."""
+    client_id, first = session.resolver.client_id(), call(0)
+    url = httpx.URL(url_of(session.resolver.url() + first.path, first.query))
 
+    def request(index: int) -> httpx.Request:
+        body = call(index).body
+        assert isinstance(body, bytes)
+        fields = headers(body, f"{client_id} {tokens[plan.viewer[index]]}")
+        return httpx.Request(first.method, url, headers=fields, content=body)
 
-def target_of(url: str) -> Target:
-    """Return the host, port and path to which requests for a URL go."""
-    parts = urlsplit(url)
-    is_secure = parts.scheme == "https"
-    port = parts.port or (443 if is_secure else 80)
-    return Target(parts.hostname or "", port, certificates() if is_secure else None)
+    return request
 
 
 def run(
     session: Session,
     subject: Subject,
     plan: Plan,
-    requests: Sequence[bytes],
+    request: Callable[[int], httpx.Request],
     manner: Manner,
     *,
     close: Callable[[], float] | None = None,
 ) -> Outcome:
-    """Send a plan's requests. `close` ends the poll before the late ones, and returns the seconds to wait after it.
-
-    Raises `Unreachable` if the service accepts no connection at the start.
-    """
-    sending = _Sending(session, subject, plan, requests, manner, close)
+    """Send a plan's requests. `close` ends the poll before the late ones, and returns the seconds to wait after it."""
+    sending = _Sending(session, subject, plan, request, manner, close)
     gc.collect()
-    gc.disable()  # a collection would be a pause of up to 100 ms
+    gc.freeze()  # a collection of everything would be a pause of up to 100 ms
     try:
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
             return runner.run(sending.run())
     except KeyboardInterrupt:
         session.output.report(f"interrupted after {sending.done()[1]} {subject.requests}; the result is not compared")
         raise
-    finally:
-        gc.enable()
 
 
 @dataclass
@@ -299,7 +285,7 @@ class _Sending:
     session: Session
     subject: Subject
     plan: Plan
-    requests: Sequence[bytes]
+    request: Callable[[int], httpx.Request]
     manner: Manner
     close: Callable[[], float] | None
     _done: int = 0
@@ -323,24 +309,19 @@ class _Sending:
     async def _send(self, part: slice) -> Measured:
         plan, manner, resolver = self.plan, self.manner, self.session.resolver
         at = plan.at[part]
-        work = Work(self.requests[part], plan.viewer[part], at, plan.viewers, reopenings(plan.seed, manner, at))
-        pool = Pool(
-            target_of(resolver.url()),
+        work = Work(
+            lambda index: self.request(part.start + index), plan.viewer[part], at, reopenings(plan.seed, manner, at)
+        )
+        self._pool = Pool(
+            resolver.url(),
             work,
             connections=manner.connections,
             timeout=resolver.timeout(),
             repeats=self.subject.repeats,
             pauses_all=manner.is_production,
         )
-        try:
-            try:
-                await pool.open(len(at))
-            except (OSError, TimeoutError) as error:
-                raise _not_connected(resolver.url(), error) from None
-            self._first_instant, self._pool = clock.elapsed(), pool
-            return await pool.run()
-        finally:
-            pool.close()
+        self._first_instant = clock.elapsed()
+        return await self._pool.run()
 
     def done(self) -> tuple[int, str]:
         """Return the number of requests that have ended, and that number in words for the progress bar."""
@@ -354,11 +335,6 @@ def reopenings(seed: int, manner: Manner, at: Sequence[float]) -> list[tuple[flo
         return []
     random, per_second = Random(seed), manner.churn * manner.connections
     return [((number + 1) / per_second, random.random()) for number in range(int(at[-1] * per_second))]
-
-
-def _not_connected(url: str, error: Exception) -> CliError:
-    why = "no connection in time" if isinstance(error, TimeoutError) else (getattr(error, "strerror", "") or "")
-    return not_connected(url, why.lower() or "the connection failed")
 
 
 def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

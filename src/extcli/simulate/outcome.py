@@ -4,13 +4,54 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from math import ceil
 
+from extcli.api.http import httpx
 from extcli.simulate.plan import Plan
-from extcli.simulate.work import NO_RESPONSE, NOT_SENT, Measured
+
+NO_RESPONSE = 0
+"""The status of a request without a response: it may have been applied."""
+NOT_SENT = 1
+"""The status of a request that found no connection."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Requests, each with its sender and its planned instant in seconds from the start."""
+
+    request: Callable[[int], httpx.Request]
+    """Returns a request by its index."""
+    viewer: Sequence[int]
+    at: Sequence[float]
+    reopen_at: Sequence[tuple[float, float]] = ()
+    """When a connection is closed and opened again, and which: a share of the pool, 0 to 1."""
+
+
+@dataclass(slots=True)
+class Measured:
+    """The outcome of each request. Times are seconds from the start."""
+
+    status: array[int]
+    sent: array[float]
+    done: array[float]
+    reasons: dict[int, str] = field(default_factory=dict)
+    """Why requests were refused, by index."""
+    sendings: int = 0
+    """Requests sent, with repetitions."""
+    repeated: int = 0
+    """Responses with 429 or 503 after which the request was sent again."""
+    repeats_at: array[float] = field(default_factory=lambda: array("d"))
+    reopened: int = 0
+    lag: float = 0.0
+    """The most seconds by which this program itself was late to handle a request."""
+
+    @classmethod
+    def of(cls, count: int) -> Measured:
+        return cls(array("H", bytes(2 * count)), array("d", bytes(8 * count)), array("d", bytes(8 * count)))
+
 
 PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999, "max": 1.0}
 """The latencies that are reported, by name."""
@@ -87,7 +128,7 @@ def points_over_time(
     end = max([*due, *done, *refusals], default=0.0)
     if not end:
         return []
-    width = _width(end)
+    width = rounded_up(end / (_BUCKETS - 1))
     count = int(end / width) + 1
     planned, answered, refused = [0] * count, [0] * count, [0] * count
     delays: list[list[float]] = [[] for _ in range(count)]
@@ -116,14 +157,15 @@ def points_over_time(
     return found
 
 
-def _width(end: float) -> float:
-    """Return the length of an interval: 1, 2 or 5 times a power of ten, in seconds."""
+def rounded_up(value: float) -> float:
+    """Return a number rounded up to 1, 2 or 5 times a power of ten, at least 0.001; 1 for 0."""
     step = 0.001
-    while True:
+    while value > 0:
         for factor in (1, 2, 5):
-            if end / (step * factor) < _BUCKETS:
+            if value <= step * factor:
                 return step * factor
         step *= 10
+    return 1.0
 
 
 _CLOSED = "closed"

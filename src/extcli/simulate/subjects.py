@@ -7,8 +7,10 @@ from dataclasses import replace
 from math import isclose, sqrt
 from typing import Any, Protocol
 
+from emulator.contract.shell import quoted
 from extcli.api.call import Call, encoded
 from extcli.api.client import answer_submission, buffer_addition, vote_cast
+from extcli.api.token_sources import GivenToken
 from extcli.errors import Refused, UsageError
 from extcli.output.sanitize import visible
 from extcli.reading.shapes import document_of, expect_shape
@@ -86,7 +88,7 @@ class Poll:
             )
         if found.get("disabled") or found.get("status") in ("pending", "expired"):
             state = "disabled" if found.get("disabled") else found["status"]
-            fix = f"`extcli vote config {name}` shows its times; `extcli vote edit` changes them"
+            fix = f"`extcli vote config {quoted(self.name)}` shows its times; `extcli vote edit` changes them"
             raise UsageError(f"poll {name} is {state}, so it refuses every vote", fix=fix)
         self._definition = found
 
@@ -119,7 +121,7 @@ class Poll:
 
     def has_voted(self, token: str) -> bool:
         """Return whether the user of a token has a vote."""
-        answer = self._session.service_with(token).read_poll(self.name)
+        answer = self._session.service_with(GivenToken(token)).read_poll(self.name)
         with expect_shape(answer):
             return "vote" in document_of(answer)
 

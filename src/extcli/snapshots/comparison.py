@@ -56,7 +56,8 @@ def compare(before: Path, after: Path, *, most: int) -> Comparison:
     with lines_of(before) as (old_header, lines):
         old_order = _fill(contents, Records(before), lines)
     with lines_of(after) as (new_header, lines):
-        found = Comparison(_changed_members(old_header, new_header))
+        compared = ("environment", "clock", "keys")
+        found = Comparison([name for name in compared if getattr(old_header, name) != getattr(new_header, name)])
         changed: dict[Identity, dict[str, Any]] = {}
         order = blake2b()
         records = Records(after)
@@ -109,10 +110,6 @@ def _list_changed_and_removed(
             elif len(removed) < most and _digest_of(identity) in left:
                 removed.append(Difference(REMOVED, identity))
     found.listed += removed
-
-
-def _changed_members(old: Header, new: Header) -> list[str]:
-    return [name for name in ("environment", "clock", "keys") if getattr(old, name) != getattr(new, name)]
 
 
 def _digest_of(identity: Identity) -> bytes:

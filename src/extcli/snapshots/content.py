@@ -6,14 +6,15 @@ Names that end in `.gz` are compressed; equal snapshots give equal files.
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryFile
-from typing import IO, TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
 from emulator.contract import user_files
 from extcli import atomic_file, bounded_json
@@ -60,12 +61,6 @@ def opened(path: Path) -> Iterator[BinaryIO]:
         return
     with user_files.opened(path, pipes=True) as file:
         yield file
-
-
-def pieces(file: IO[bytes]) -> Iterator[bytes]:
-    """Yield the content of an open file."""
-    while piece := file.read(PIECE):
-        yield piece
 
 
 def size(path: Path) -> int:
@@ -213,32 +208,22 @@ class SnapshotBody:
     def __iter__(self) -> Iterator[bytes]:
         # Without its end the body is invalid, so the service changes nothing.
         with _read_errors(self._path), opened(self._path) as file:
-            yield from pieces(file)
-
-
-class _InputBody:
-    """Standard input, kept in a temporary file."""
-
-    def __init__(self, file: IO[bytes], length: int) -> None:
-        self._file = file
-        self.length = length
-
-    def __iter__(self) -> Iterator[bytes]:
-        self._file.seek(0)
-        return pieces(self._file)
+            while piece := file.read(PIECE):
+                yield piece
 
 
 @contextmanager
-def body_of(name: str) -> Iterator[SnapshotBody | _InputBody]:
-    """Yield the body of a request from this file, or from standard input. Raises `UsageError`."""
+def body_of(name: str) -> Iterator[SnapshotBody]:
+    """Yield the body of a request from this file, or from a copy of standard input. Raises `UsageError`."""
     if name != STANDARD:
         with _read_errors(path := Path(name)):
             yield SnapshotBody(path)
         return
-    with TemporaryFile() as file:
-        for piece in pieces(sys.stdin.buffer):
-            file.write(piece)
-        yield _InputBody(file, file.tell())
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "snapshot")
+        with path.open("wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file, PIECE)
+        yield SnapshotBody(path)
 
 
 def receive(response: Response, path: Path) -> Header:

@@ -194,7 +194,7 @@ class Actor(Part[ModeT]):
         self._service.add_to_buffer(encoded(entry), buffer=buffer)
 
     @operation
-    def buffer(self, buffer: str, *, start: int | None = None) -> Json:
+    def buffer(self, buffer: str, *, start: int = 0) -> Json:
         """Read the entries of an accumulation buffer, from `start` (Unix ms)."""
         with self._service.read_buffer(buffer, start=start) as response:
             return dict(bounded_json.decoded(b"".join(limit_size(response.iter_bytes(), f"buffer {buffer}"))))

@@ -177,12 +177,8 @@ class Wait(Part[ModeT]):
         outcome: dict[str, Any] = document(self._control.wait(query))
         if not outcome["met"]:
             within = f" within {timeout:g} s" if timeout else ""
-            raise AssertionError("\n".join([f"{subject} {name}: not met{within}", *outcome_lines(outcome)]))
+            raise AssertionError("\n".join([f"{subject} {name}: not met{within}", *outcome_lines(outcome, name)]))
         return dict(outcome["found"])
-
-
-def silent(_: str) -> None:
-    """Ignore traces of requests, because pytest shows the log of the service."""
 
 
 class Namespace(Part[ModeT]):
@@ -226,7 +222,8 @@ class Namespace(Part[ModeT]):
 
         With a service that the plugin started they also name a file with a secret, unless the environment does.
         """
-        found = {"EXTCLI_URL": self.url, "EXTCLI_WS_URL": self.ws_url, "EXTCLI_CLIENT_ID": self.client_id}
+        place = {"EXTCLI_CLIENT_ID": self.client_id, "EXTCLI_CHANNEL": self.channel}
+        found = {"EXTCLI_URL": self.url, "EXTCLI_WS_URL": self.ws_url, **place}
         return found | ({"EXTCLI_SECRET_FILE": str(self._secret_file)} if self._secret_file else {})
 
     @property
@@ -330,6 +327,6 @@ class Namespace(Part[ModeT]):
         return signed_calls(self._http, self.client_id, role, user, self.channel, self._secret)
 
     def _connected_socket(self) -> WebSocketClient:
-        socket = WebSocketClient(self.ws_url, timeout=TIMEOUT, trace=silent)
+        socket = WebSocketClient(self.ws_url, timeout=TIMEOUT, trace=lambda _: None)  # pytest shows the log
         self._sockets.append(socket)
         return socket

@@ -45,6 +45,7 @@ class Server:
     """Its base URL, without a namespace."""
     http: Http = field(repr=False)
     client_id: str = DEFAULT_CLIENT_ID
+    channel: str = DEFAULT_CHANNEL
     secret: bytes | None = field(default=None, repr=False)
     """The secret of the extension, if the environment of this run names one; pytest shows no field of it."""
     secret_file: Path | None = None
@@ -159,7 +160,8 @@ def running(url: str, origin: str) -> Iterator[Server]:
         secret = secret_lookup.secret_of(os.environ)
     except UsageError as error:
         raise NotUsable("; ".join(filter(None, (error.what, error.why, error.fix)))) from None
-    yield Server(root, http, os.environ.get("EXTCLI_CLIENT_ID") or DEFAULT_CLIENT_ID, secret)
+    client_id, channel = os.environ.get("EXTCLI_CLIENT_ID"), os.environ.get("EXTCLI_CHANNEL")
+    yield Server(root, http, client_id or DEFAULT_CLIENT_ID, channel or DEFAULT_CHANNEL, secret)
     http.close()
 
 
@@ -258,7 +260,7 @@ class Factory:
         self._node = node
         self.made: list[Namespace] = []
 
-    def __call__(self, *, client_id: str | None = None, channel: str = DEFAULT_CHANNEL) -> Namespace:
+    def __call__(self, *, client_id: str | None = None, channel: str | None = None) -> Namespace:
         """Return a new namespace, prepared as the marker `extcli` says.
 
         Its callers act for `client_id` and `channel`.
@@ -268,7 +270,7 @@ class Factory:
             self._server.http,
             self._name(),
             client_id=client_id or self._server.client_id,
-            channel=channel,
+            channel=channel or self._server.channel,
             secret=self._server.secret if of_server else None,
             secret_file=self._server.secret_file,
         )

@@ -1,28 +1,41 @@
-"""Faults: their members, their checks, and their matches. No I/O."""
+"""Faults: their members, their checks, their matches and their refusals. No I/O."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final, NamedTuple
 
-from msgspec import Struct
-
-from emulator.callers import Role
 from emulator.contract.faults import CLOSE_CODES, KINDS, LONGEST_TEXT, RANGES
 from emulator.contract.names import NAME, NAME_RULE
-from emulator.errors import ServiceError
-from emulator.faults import BROADCAST, CLOSE, CONNECT, DELAY, MESSAGE, REQUEST, STATUS, TRUNCATE, Subject
-from emulator.wire.refusals import invalid_member, missing_member, too_long
+from emulator.core.callers import Role
+from emulator.core.errors import BadRequest, Conflict, Facts, NotFound, ServiceError, refusal
+from emulator.core.faults import BROADCAST, CLOSE, CONNECT, DELAY, MESSAGE, REQUEST, STATUS, TRUNCATE, Fault, Subject
+from emulator.core.wire.refusals import invalid_member, missing_member, too_long
 
-DEFAULT_STATUS: Final = 503
-DEFAULT_CODE: Final = 1012
-"""The close code for a service that restarts."""
+_RULE: Final = "docs: Faults"
+
+
+@refusal(NotFound, "No such fault", _RULE, "There is no fault with this id", "List the faults: `extcli fault list`.")
+def no_fault(*, id: str) -> Facts:
+    detail = f"id: there is no fault {id!r}; `extcli fault list` names them"
+    return Facts(detail, f"fault {id!r}", "the id of a fault")
+
+
+@refusal(Conflict, "No faults", _RULE, "Faults need a service with one process",
+         "Start `extcli serve` with data in memory or in a SQLite file.")  # fmt: skip
+def not_alone() -> Facts:
+    detail = "faults act in one process, and several may serve this data: keep data in memory or in a SQLite file"
+    return Facts(detail, "data on Redis", "data on SQLite")
+
+
+@refusal(BadRequest, "Too many faults", _RULE, "There are too many faults", "Remove some: `extcli fault rm ID`.")
+def too_many_faults(*, count: int, limit: int) -> Facts:
+    detail = f"faults: there would be {count}; the limit is {limit}"
+    return Facts(detail, f"{count} faults", f"at most {limit} faults")
+
+
 ANY: Final = "*"
-EFFECTS: Final[Mapping[str, Sequence[str]]] = {name: each.effects for name, each in KINDS.items()}
-"""The effects that each kind of match can have."""
-CONDITIONS: Final[Mapping[str, Sequence[str]]] = {name: each.conditions for name, each in KINDS.items()}
-"""The conditions that each kind of match can have."""
 _PARAMETERS: Final[Mapping[str, tuple[str, ...]]] = {
     STATUS: ("status", "retry_after"),
     DELAY: ("delay", "delay_max"),
@@ -33,57 +46,6 @@ _SOCKET: Final = "SOCKET"
 _BROADCAST: Final = "BROADCAST"
 _EVERY_TARGET: Final = ("subscribe", "unsubscribe")
 """Actions that take the name of any event as their target."""
-
-
-class Fault(Struct, forbid_unknown_fields=True):
-    """A fault, with flat members. Only one fault acts on a request: the oldest that matches and is due."""
-
-    match: str
-    """`POST /v1/e/vote`: a method or `*`, and a path or a beginning of one with `*`.
-
-    `SOCKET set state`: action and target of a game's message. `SOCKET connect`: a handshake. `BROADCAST game_start`,
-    `game_*`, or `*`.
-    """
-    effect: str
-    """`status`, `delay`, `drop`, `reset`, `truncate`, `stall`, `close`, `lose`, `double` or `reorder`."""
-    id: str = ""
-    """1 to 64 letters, digits, `-` and `_`. When absent, `f1`, `f2` and so on. The same id replaces a fault."""
-    role: str = ""
-    """Only for callers with this role."""
-    channel: str = ""
-    """Only in this channel."""
-    user: str = ""
-    """Only for callers with this user id or opaque id."""
-    client_id: str = ""
-    """Only for this extension."""
-    event: str = ""
-    """Only for broadcasts of this event."""
-    status: int | None = None
-    """Of `status`: 400 to 599, 503 when absent."""
-    retry_after: int | None = None
-    """Of `status`: the header `Retry-After`, in seconds."""
-    delay: int | None = None
-    """Of `delay`: in ms of real time."""
-    delay_max: int | None = None
-    """Of `delay`: with it, the delay is random from `delay` to `delay_max`."""
-    bytes: int | None = None
-    """Of `truncate`: bytes of the body before the connection closes; 0 when absent."""
-    code: int | None = None
-    """Of `close`: the close code, 1012 when absent."""
-    times: int | None = None
-    """The number of hits after which the fault is over."""
-    share: float | None = None
-    """The share of the matching requests that it hits, above 0, at most 1. With `times`, only hits count."""
-    seed: int = 0
-    """Of `share` and of random delays: the same seed makes the same choices."""
-    lasts: int | None = None
-    """Milliseconds of the service's clock after which the fault is over."""
-    hits: int = 0
-    """How often it has acted so far. Ignored in requests."""
-    left: int | None = None
-    """With `times`: hits left. Ignored in requests."""
-    ends_at: int | None = None
-    """With `lasts`: Unix ms by the service's clock. Ignored in requests."""
 
 
 class Known(NamedTuple):
@@ -198,7 +160,7 @@ def _unknown(match: str, what: str, names: Iterable[str]) -> ServiceError:
 
 
 def _check_effect(fault: Fault, pattern: Pattern) -> None:
-    effects = EFFECTS[pattern.kind]
+    effects = KINDS[pattern.kind].effects
     if fault.effect not in ALL_EFFECTS:
         raise invalid_member("effect", fault.effect, f"one of {', '.join(ALL_EFFECTS)}")
     if fault.effect not in effects:
@@ -219,10 +181,11 @@ def _check_effect(fault: Fault, pattern: Pattern) -> None:
 def _check_members(fault: Fault, kind: str) -> None:
     if fault.id and not re.fullmatch(NAME, fault.id):
         raise invalid_member("id", fault.id, NAME_RULE)
-    for name in CONDITIONS[BROADCAST]:
+    conditions = KINDS[kind].conditions
+    for name in KINDS[BROADCAST].conditions:
         value: str = getattr(fault, name)
-        if value and name not in CONDITIONS[kind]:
-            only = f"{KINDS[kind].name} have only the conditions {', '.join(CONDITIONS[kind])}"
+        if value and name not in conditions:
+            only = f"{KINDS[kind].name} have only the conditions {', '.join(conditions)}"
             raise invalid_member(name, value, only, f"must be absent with {fault.match[:80]!r}; {only}")
         if len(value) > LONGEST_TEXT:
             raise too_long(name, size=len(value), unit="characters", limit=LONGEST_TEXT)
@@ -239,4 +202,4 @@ def _check_members(fault: Fault, kind: str) -> None:
         raise invalid_member("code", fault.code, f"within {ranges}")
 
 
-ALL_EFFECTS: Final = tuple(dict.fromkeys(effect for effects in EFFECTS.values() for effect in effects))
+ALL_EFFECTS: Final = tuple(dict.fromkeys(effect for kind in KINDS.values() for effect in kind.effects))

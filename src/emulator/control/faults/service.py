@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any
+from typing import Any, Final
 
 from msgspec import UNSET, Struct, UnsetType, ValidationError, convert
 from msgspec.structs import replace
 
-from emulator.clock import Clock, clamp_instant
 from emulator.contract.faults import MAX_FAULTS
-from emulator.control.faults import refusals, rules
-from emulator.control.faults.rules import Fault, Known, Pattern
-from emulator.errors import BadRequest
-from emulator.faults import DELAY, Held, Hit, Subject
-from emulator.observability.audit import audit
-from emulator.wire.json_codec import misshapen
-from emulator.wire.refusals import invalid_member
+from emulator.control.faults import rules
+from emulator.control.faults.rules import Known, Pattern
+from emulator.core.clock import Clock, clamp_instant
+from emulator.core.errors import BadRequest
+from emulator.core.faults import DELAY, Fault, Held, Hit, Subject
+from emulator.core.observability.audit import audit
+from emulator.core.wire.json_codec import misshapen
+from emulator.core.wire.refusals import invalid_member
+from emulator.http.endpoint import Audience, Call, Parameter, endpoint
 
 
 class FaultList(Struct, forbid_unknown_fields=True):
@@ -70,20 +71,11 @@ class _Armed:
         delay = fault.delay or 0
         if fault.effect == DELAY and fault.delay_max is not None:
             delay = self.random.randint(delay, fault.delay_max)
-        return Hit(
-            fault.id,
-            fault.effect,
-            self.held,
-            fault.status or rules.DEFAULT_STATUS,
-            fault.retry_after,
-            delay,
-            fault.bytes or 0,
-            fault.code or rules.DEFAULT_CODE,
-        )
+        return Hit(fault, self.held, delay)
 
 
 class FaultPlan:
-    """The faults of one service; implements `emulator.faults.Faults`.
+    """The faults of one service; implements `emulator.core.faults.Faults`.
 
     `known` returns the endpoints and messages that faults can match. A service with several processes accepts no
     faults: each process would count its own hits.
@@ -101,10 +93,6 @@ class FaultPlan:
     def on_change(self, changed: Callable[[], None]) -> None:
         """Call `changed` whenever `kinds` may have changed."""
         self._watches.append(changed)
-
-    def __len__(self) -> int:
-        """Return the number of faults, ended ones included."""
-        return len(self._armed)
 
     def find(self, id: str) -> Fault | None:
         """Return a fault with its present state, if it is still there."""
@@ -125,7 +113,7 @@ class FaultPlan:
             raise misshapen(error) from None
         patterns = self._checked_patterns(faults)
         if (count := len(self._armed.keys() | {fault.id for fault in faults})) > MAX_FAULTS:
-            raise refusals.too_many_faults(count=count, limit=MAX_FAULTS)
+            raise rules.too_many_faults(count=count, limit=MAX_FAULTS)
 
         def put() -> None:
             for fault, pattern in zip(faults, patterns, strict=True):
@@ -149,7 +137,7 @@ class FaultPlan:
         self._check_alone()
         pattern = rules.checked_pattern(fault, self._known())
         if fault.id not in self._armed and len(self._armed) >= MAX_FAULTS:
-            raise refusals.too_many_faults(count=len(self._armed) + 1, limit=MAX_FAULTS)
+            raise rules.too_many_faults(count=len(self._armed) + 1, limit=MAX_FAULTS)
         armed = self._arm(fault, pattern, self._armed)
         self._put(armed)
         self._changed()
@@ -160,7 +148,7 @@ class FaultPlan:
         """Replace all faults, or none if one is invalid. Raises `BadRequest` that names it, and `Conflict`."""
         self._check_alone()
         if len(faults.faults) > MAX_FAULTS:
-            raise refusals.too_many_faults(count=len(faults.faults), limit=MAX_FAULTS)
+            raise rules.too_many_faults(count=len(faults.faults), limit=MAX_FAULTS)
         armed = dict[str, _Armed]()
         taken = {fault.id: None for fault in faults.faults}
         for fault, pattern in zip(faults.faults, self._checked_patterns(faults.faults), strict=True):
@@ -177,7 +165,7 @@ class FaultPlan:
         """Remove one fault, or all with `None`; held requests continue. Raises `NotFound` and `Conflict`."""
         self._check_alone()
         if id is not None and id not in self._armed:
-            raise refusals.no_fault(id=id[:64])
+            raise rules.no_fault(id=id[:64])
         removed = list(self._armed) if id is None else [id]
         for each in removed:
             self._armed.pop(each).held.release(is_void=False)
@@ -221,14 +209,11 @@ class FaultPlan:
         self._end_due()
 
     def clear(self) -> None:
-        """Forget all faults, at a reset. Requests and broadcasts that they hold back are dropped."""
+        """Forget all faults, at a reset or stop. Requests and broadcasts that they hold back are dropped."""
         armed, self._armed = self._armed, {}
         for each in armed.values():
             each.held.release(is_void=True)
         self._changed()
-
-    release_all = clear
-    """Also when the service stops."""
 
     def close(self) -> None:
         """Remove all faults and all watchers, which would keep this object alive."""
@@ -277,4 +262,46 @@ class FaultPlan:
 
     def _check_alone(self) -> None:
         if not self._is_alone:
-            raise refusals.not_alone()
+            raise rules.not_alone()
+
+
+_ID = Parameter("id", "The id of the fault; all when absent.")
+
+
+@endpoint("POST", "/_emulator/faults", audience=Audience.CONTROL, body=Fault, answer=Fault)
+async def add_fault(faults: FaultPlan, call: Call) -> Fault:
+    """Add a fault, or replace the one with the same id.
+
+    `match` is a method and a path, `SOCKET` with the action and target of a game's message, `SOCKET connect`, or
+    `BROADCAST` with an event. Only one fault acts on a request: the oldest that matches and is due. A response that a
+    fault changed or delayed has the header `X-Emulator-Fault`. A reset removes all faults.
+    """
+    return faults.add(call.body(Fault))
+
+
+@endpoint("GET", "/_emulator/faults", audience=Audience.CONTROL, answer=FaultList)
+async def list_faults(faults: FaultPlan, call: Call) -> FaultList:
+    """List all faults with their hits, oldest first."""
+    return faults.read()
+
+
+@endpoint("PUT", "/_emulator/faults", audience=Audience.CONTROL, body=FaultList, answer=FaultList)
+async def replace_faults(faults: FaultPlan, call: Call) -> FaultList:
+    """Replace all faults; if one is invalid, nothing changes. Hits count from 0 again."""
+    return faults.replace(call.body(FaultList))
+
+
+@endpoint("DELETE", "/_emulator/faults", audience=Audience.CONTROL, query=(_ID,), answer=Removed)
+async def remove_faults(faults: FaultPlan, call: Call) -> Removed:
+    """Remove one fault, or all. Requests and broadcasts that it held back continue."""
+    return faults.remove(call.query.get("id"))
+
+
+@endpoint("POST", "/_emulator/faults/remove", audience=Audience.CONTROL, body=Removal, answer=Removed)
+async def remove_faults_by_form(faults: FaultPlan, call: Call) -> Removed:
+    """Remove one fault, or all, as DELETE does: HTML forms know POST only."""
+    id = call.body(Removal).id
+    return faults.remove(None if id is UNSET else id)
+
+
+endpoints: Final = (add_fault, list_faults, replace_faults, remove_faults, remove_faults_by_form)

@@ -3,24 +3,12 @@
 from __future__ import annotations
 
 import base64
-from typing import Protocol
+from codecs import getincrementaldecoder
 
 from msgspec import Struct
 
-from emulator.callers import Caller
-from emulator.journal import HIDDEN, MAX_BODY, Entry
-
-
-class Explanation(Protocol):
-    """Why a request was refused."""
-
-    @property
-    def rule(self) -> str:
-        """The id of a ruling or a section of the specification."""
-
-    @property
-    def next_step(self) -> str:
-        """One sentence."""
+from emulator.control.explanations import Explanation
+from emulator.core.journal import HIDDEN, MAX_BODY, Entry
 
 
 class JournalCaller(Struct):
@@ -103,6 +91,7 @@ class JournalEntry(Struct):
 
 def shown(entry: Entry, namespace: str, explanation: Explanation | None) -> JournalEntry:
     """Return an entry with the explanation of its refusal; `None` if it is not a refusal."""
+    caller = entry.caller
     return JournalEntry(
         number=entry.number,
         kind=entry.kind,
@@ -110,7 +99,9 @@ def shown(entry: Entry, namespace: str, explanation: Explanation | None) -> Jour
         system_at=entry.at - entry.offset,
         id=entry.id,
         namespace=namespace,
-        caller=None if entry.caller is None else _caller(entry.caller),
+        caller=JournalCaller(caller.client_id, str(caller.role), caller.channel_id, caller.user_id, caller.opaque_id)
+        if caller
+        else None,
         endpoint=entry.name,
         path=entry.path,
         status=entry.status,
@@ -132,10 +123,6 @@ def shown(entry: Entry, namespace: str, explanation: Explanation | None) -> Jour
     )
 
 
-def _caller(caller: Caller) -> JournalCaller:
-    return JournalCaller(caller.client_id, str(caller.role), caller.channel_id, caller.user_id, caller.opaque_id)
-
-
 def is_cut(body: bytes, size: int) -> bool:
     """Whether the journal has only the beginning of a body of `size` bytes.
 
@@ -147,10 +134,8 @@ def is_cut(body: bytes, size: int) -> bool:
 def _content(body: bytes, size: int) -> RecordedBody:
     """Return a body as text if it is UTF-8, apart from a character that its end cuts; else as base64."""
     cut = is_cut(body, size)
-    is_hidden = HIDDEN.encode() in body
     try:
-        return RecordedBody(body.decode(), "text", size, cut, is_hidden)
-    except UnicodeDecodeError as error:
-        if cut and error.start > len(body) - 4 and error.reason == "unexpected end of data":
-            return RecordedBody(body[: error.start].decode(), "text", size, cut, is_hidden)
-        return RecordedBody(base64.b64encode(body).decode(), "base64", size, cut, is_hidden)
+        text, encoding = getincrementaldecoder("utf-8")().decode(body, final=not cut), "text"
+    except UnicodeDecodeError:
+        text, encoding = base64.b64encode(body).decode(), "base64"
+    return RecordedBody(text, encoding, size, cut, HIDDEN.encode() in body)

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from emulator.callers import Role
 from emulator.contract.parity import outcome_of, rule_of
-from emulator.journal import DELIVERY, FRAME, REQUEST, Entry
-from emulator.wire.refusals import invalid_parameter
+from emulator.core.callers import Role
+from emulator.core.journal import DELIVERY, FRAME, REQUEST, Entry
+from emulator.core.wire.refusals import invalid_parameter
 
 DEFAULT_LIMIT: Final = 100
 MAX_LIMIT: Final = 1_000
@@ -70,28 +70,23 @@ def number_of(query: Mapping[str, str], name: str) -> int | None:
     return int(text)
 
 
-def matches_of(query: Mapping[str, str]) -> Matches | None:
-    """Return the predicate for the entries that a query selects; `None` if it selects all.
+def matches_of(query: Mapping[str, str]) -> Matches:
+    """Return the predicate for the entries that a query selects.
 
     Raises `BadRequest`. Requests that extcli made for itself are selected only with `probes` or `id`.
     """
     checks = [_CHECKS[name](value) for name in FILTERS if name != "probes" and (value := query.get(name, ""))]
-    if not _wants_probes(query.get("probes", "")) and not query.get("id"):
+    probes = query.get("probes", "")
+    if probes not in ("", "true", "false"):
+        raise invalid_parameter("probes", probes, "one of true, false")
+    if probes != "true" and not query.get("id"):
         checks.append(lambda entry: not entry.is_probe)
     for name in FILTERS:
         if len(query.get(name, "")) > _MAX_LENGTH:
             raise invalid_parameter(
                 name, query[name], f"at most {_MAX_LENGTH} characters", f"has over {_MAX_LENGTH} characters"
             )
-    if not checks:
-        return None
     return checks[0] if len(checks) == 1 else lambda entry: all(check(entry) for check in checks)
-
-
-def _wants_probes(text: str) -> bool:
-    if text not in ("", "true", "false"):
-        raise invalid_parameter("probes", text, "one of true, false")
-    return text == "true"
 
 
 def _status(text: str) -> Matches:
@@ -174,20 +169,13 @@ def _production(text: str) -> Matches:
 
 def _search(text: str) -> Matches:
     text = text.lower()
-    in_bytes = text.encode() if text.isascii() else None
-
-    def has_text(body: bytes) -> bool:
-        return text in body.decode(errors="replace").lower() if in_bytes is None else in_bytes in body.lower()
 
     def matches(entry: Entry) -> bool:
         caller = entry.caller
+        ids = (caller.client_id, caller.user_id or "", caller.opaque_id) if caller else ()
+        bodies = (body.decode(errors="replace") for body in (entry.request, entry.response))
         texts = (entry.id, entry.name, entry.path, entry.reason, entry.detail, entry.hint, entry.recipients)
-        return (
-            text in "\n".join(texts).lower()
-            or (caller is not None and text in f"{caller.client_id}\n{caller.user_id}\n{caller.opaque_id}".lower())
-            or has_text(entry.request)
-            or has_text(entry.response)
-        )
+        return any(text in each.lower() for each in (*texts, *ids, *bodies))
 
     return matches
 

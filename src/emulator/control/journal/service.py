@@ -1,4 +1,4 @@
-"""Reads the journal: pages of it, one entry, and a stream."""
+"""Reads the journal: pages of it, one entry, and a stream. Its own responses are not recorded."""
 
 from __future__ import annotations
 
@@ -11,14 +11,24 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from emulator.clock import monotonic
+from emulator.control.explanations import Explanation
 from emulator.control.journal import rules
-from emulator.control.journal.entries import Explanation, JournalEntry, shown
-from emulator.control.journal.refusals import no_entry
-from emulator.control.journal.rules import Matches
-from emulator.control.journal.snippets import snippet_of
-from emulator.ids import token_id
-from emulator.journal import DELIVERY, Entry, Journal, no_journal
+from emulator.control.journal.entries import JournalEntry, shown
+from emulator.control.journal.rules import DEFAULT_LIMIT, KINDS, MAX_LIMIT, Matches
+from emulator.control.journal.snippets import DEFAULT_URL, FORMS, snippet_of
+from emulator.core.clock import monotonic
+from emulator.core.errors import Facts, NotFound, refusal
+from emulator.core.ids import token_id
+from emulator.core.journal import DELIVERY, Entry, Journal, no_journal
+from emulator.http.endpoint import Audience, Call, JsonLines, Parameter, Streamed, Text, endpoint
+
+
+@refusal(NotFound, "No such entry", "docs: Journal", "The journal has no such entry",
+         "List what it has: `extcli logs`.")  # fmt: skip
+def no_entry(*, id: str) -> Facts:
+    detail = f"id: the journal has no {id!r}; it may be too old, or from before a reset or restart"
+    return Facts(detail, f"id {id!r}", "an entry that the journal still keeps")
+
 
 LATEST: Final = "latest"
 """As an id: the latest entry."""
@@ -46,16 +56,6 @@ class Listing(Struct):
     """Names the run of the service: after a restart it is another one, and numbers start again."""
 
 
-class _Mark(Struct):
-    mark: int
-    run: str
-
-
-class _Lost(Struct):
-    lost: int
-    mark: int
-
-
 @dataclass(eq=False, repr=False)
 class Journals:
     """The journal of one service, for readers."""
@@ -75,23 +75,19 @@ class Journals:
         since, mark = page.since or 0, journal.mark
         before = mark + 1 if page.before is None else min(page.before, mark + 1)
         lost = 0 if page.since is None else journal.lost_since(page.since)
-        found: list[Entry] = []
-        position = before if page.newest_first else since + 1
-        while True:
-            entries = (
-                journal.until(position - 1, _STEP, after=since)
-                if page.newest_first
-                else journal.since(position - 1, _STEP, before=before)
-            )
-            if not entries:
-                return Listing(list(map(self.shown, found)), mark, lost, None, self._run)
-            for entry in entries:
-                if matches is None or matches(entry):
-                    if len(found) == page.limit:
-                        return Listing(list(map(self.shown, found)), mark, lost, found[-1].number, self._run)
-                    found.append(entry)
-            position = entries[-1].number if page.newest_first else entries[-1].number + 1
-            await asyncio.sleep(0)
+        entries = journal.newest(max(0, mark - since))[mark + 1 - before :]
+        if not page.newest_first:
+            entries.reverse()
+        found, more = list[Entry](), None
+        for position, entry in enumerate(entries, 1):
+            if matches(entry):
+                if len(found) == page.limit:
+                    more = found[-1].number
+                    break
+                found.append(entry)
+            if position % _STEP == 0:
+                await asyncio.sleep(0)
+        return Listing(list(map(self.shown, found)), mark, lost, more, self._run)
 
     def find(self, id: str) -> Entry:
         """Return the entry with this request id or number, a delivery only by number, or the latest.
@@ -108,16 +104,6 @@ class Journals:
                 return entry
         raise no_entry(id=id[:64])
 
-    def entry(self, query: Mapping[str, str]) -> JournalEntry:
-        """Return one entry. Raises `NotFound`."""
-        rules.check_names(query, "id")
-        return self.shown(self.find(query.get("id", "")))
-
-    def snippet(self, query: Mapping[str, str]) -> str:
-        """Return one entry as a line for a shell or as a test. Raises `NotFound`, and `BadRequest` if it has none."""
-        rules.check_names(query, "id", "as", "url")
-        return snippet_of(self.find(query.get("id", "")), query.get("as", ""), query.get("url", ""))
-
     def stream(self, query: Mapping[str, str]) -> AsyncIterator[bytes]:
         """Return JSON lines: the current position, then each entry after `since`; by default, only new entries.
 
@@ -130,11 +116,11 @@ class Journals:
         deadline = math.inf if timeout is None else monotonic() + timeout / 1_000
         return self._lines(self._journal.mark if since is None else since, rules.matches_of(query), deadline)
 
-    async def _lines(self, mark: int, matches: Matches | None, deadline: float) -> AsyncIterator[bytes]:
+    async def _lines(self, mark: int, matches: Matches, deadline: float) -> AsyncIterator[bytes]:
         journal, encode = self._journal, msgspec.json.encode
         if mark > journal.mark:  # of an earlier run of the service
             mark = 0
-        yield encode(_Mark(mark, self._run)) + b"\n"
+        yield encode({"mark": mark, "run": self._run}) + b"\n"
         with journal.watching() as changed:
             while True:
                 changed.clear()
@@ -142,10 +128,10 @@ class Journals:
                     lines = []
                     if lost := journal.lost_since(mark):
                         mark += lost
-                        lines.append(encode(_Lost(lost, mark)))
+                        lines.append(encode({"lost": lost, "mark": mark}))
                     for entry in journal.since(mark, _CHUNK):
                         mark = entry.number
-                        if matches is None or matches(entry):
+                        if matches(entry):
                             lines.append(encode(self.shown(entry)))
                     if lines:
                         lines.append(b"")
@@ -159,7 +145,7 @@ class Journals:
                         await changed.wait()
                     await asyncio.sleep(_INTERVAL)
                 except TimeoutError:
-                    yield encode(_Mark(mark, self._run)) + b"\n"
+                    yield encode({"mark": mark, "run": self._run}) + b"\n"
 
     def shown(self, entry: Entry) -> JournalEntry:
         """Return an entry for readers, with its explanation."""
@@ -168,3 +154,84 @@ class Journals:
     def _check(self) -> None:
         if not self._journal.is_on:
             raise no_journal()
+
+
+_SINCE = Parameter("since", "A number: only later entries.", "integer")
+_TIMEOUT = Parameter("timeout", "Real ms after which the stream ends; it stays open when absent.", "integer")
+_FILTERS = (
+    Parameter(
+        "status",
+        "A status such as 403 or 4xx, `none` for no response because of a fault, or several, joined with commas.",
+    ),
+    Parameter("path", "A part of the path, or of the action or topic."),
+    Parameter("method", "A method."),
+    Parameter("role", "A role of the caller."),
+    Parameter("client_id", "The extension of the caller, or of the topic of a delivery."),
+    Parameter("channel_id", "The channel of the caller, or of the topic of a delivery."),
+    Parameter("user", "The user id or opaque id of the caller."),
+    Parameter("kind", f"{', '.join(KINDS)}, or several, joined with commas."),
+    Parameter("id", "A request id. The id of a handshake selects all frames of the socket."),
+    Parameter("production", "`refuse`, `unknown`, `differ`, `any` or a rule such as `stage`, or several."),
+    Parameter("search", "A text in the path, the bodies, the caller or the refusal; case does not matter."),
+    Parameter("probes", "With `true`, also requests that a tool made for itself: ids that begin with `probe-`."),
+)
+_PAGE = (
+    _SINCE,
+    Parameter("before", "A number: only earlier entries.", "integer"),
+    Parameter("limit", f"At most this many, 1 to {MAX_LIMIT:,}; {DEFAULT_LIMIT} when absent.", "integer"),
+    Parameter("order", "`newest` or `oldest` first. When absent: oldest first with `since`, otherwise newest first."),
+)
+_JSON_LINES = "application/x-ndjson"
+
+
+@endpoint(
+    "GET", "/_emulator/journal", audience=Audience.CONTROL, query=(*_FILTERS, *_PAGE), answer=Listing, is_recorded=False
+)
+async def read_journal(journals: Journals, call: Call) -> Listing:
+    """Read the latest requests, socket frames and deliveries."""
+    return await journals.page(call.query)
+
+
+@endpoint(
+    "GET",
+    "/_emulator/journal/entry",
+    audience=Audience.CONTROL,
+    query=(
+        Parameter("id", "A request id, the number of an entry, or `latest`, which is never a probe."),
+        Parameter("as", f"{', '.join(FORMS)}: the response is this text instead."),
+        Parameter("url", f"With `as`: the base URL of the service; {DEFAULT_URL} when absent."),
+    ),
+    answer=JournalEntry,
+    is_recorded=False,
+)
+async def read_journal_entry(journals: Journals, call: Call) -> JournalEntry | Text:
+    """Read one entry, or write it as a line for a shell or as a test. Such a text has no token and no secret."""
+    form = call.text("as")
+    rules.check_names(call.query, *(("id", "as", "url") if form else ("id",)))
+    entry = journals.find(call.text("id"))
+    if form:
+        return Text(snippet_of(entry, form, call.text("url")).encode(), "text/plain; charset=utf-8")
+    return journals.shown(entry)
+
+
+@endpoint(
+    "GET",
+    "/_emulator/journal/stream",
+    audience=Audience.CONTROL,
+    query=(*_FILTERS, _SINCE, _TIMEOUT),
+    answer=JsonLines,
+    held=True,
+    is_recorded=False,
+)
+async def follow_journal(journals: Journals, call: Call) -> Streamed:
+    """Follow the journal: JSON lines, held open, each an entry as in `GET /_emulator/journal`.
+
+    The line `{"mark": 12, "run": "…"}` states the position of the stream: at its start, and after 15 seconds without an
+    entry. The line `{"lost": 3, "mark": 15}` says that three entries were dropped before the stream reached them.
+    To resume, pass the last number as `since`; if `run` is another one, the service was restarted, and numbers began
+    again.
+    """
+    return Streamed(journals.stream(call.query), _JSON_LINES)
+
+
+endpoints: Final = (read_journal, read_journal_entry, follow_journal)

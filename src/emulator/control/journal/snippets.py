@@ -6,17 +6,110 @@ No form has a token: shells get one from `extcli token sandbox` when they run th
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from keyword import iskeyword
 from typing import Any, Final
 
-from emulator.callers import Caller, Role, opaque_id_of
-from emulator.control.journal.commands import words_of
+from emulator.contract.shell import posix as quote
 from emulator.control.journal.entries import is_cut
-from emulator.journal import FRAME, HIDDEN, REQUEST, Entry
-from emulator.wire.refusals import invalid_parameter
-from emulator.wire.url import SERVICE, parameters_of
+from emulator.core.callers import Caller, Role, opaque_id_of
+from emulator.core.journal import FRAME, HIDDEN, REQUEST, Entry
+from emulator.core.wire.refusals import invalid_word
+from emulator.core.wire.url import SERVICE, parameters_of
+
+_TABLE: Final = """
+POST   vote                    vote cast {?id} --value {value}
+POST   vote                    vote cast {?id} --value {value} --count {count}
+GET    vote                    vote get {?id}
+GET    vote_logs               vote logs {?id}
+DELETE vote                    vote rm {?id}
+GET    vote_config             vote config {?id}
+GET    polls                   vote list
+POST   rank                    rank submit {?id} --key={key}
+GET    rank                    rank get {?id}
+GET    rankings                rank list
+DELETE rank                    rank rm {?id}
+POST   accumulate              accumulate add {?id} {*}
+GET    accumulate              accumulate get {?id}
+GET    buffers                 accumulate list
+POST   extension_state         state set extension {*}
+POST   channel_state           state set channel {*}
+POST   viewer_state            state set viewer {*}
+POST   extension_viewer_state  state set extension-viewer {*}
+POST   extension_hidden_state  state set hidden {*}
+GET    extension_state         state get extension
+GET    channel_state           state get channel
+GET    viewer_state            state get viewer
+GET    extension_viewer_state  state get extension-viewer
+GET    extension_hidden_state  state get hidden
+GET    all_state               state all
+POST   extension_config        store-config set extension {*}
+POST   channel_config          store-config set channel {*}
+GET    extension_config        store-config get extension
+GET    channel_config          store-config get channel
+GET    all_config              store-config all
+POST   json_store              json-store set {?id} {*}
+GET    json_store              json-store get {?id}
+GET    codes                   codes list
+GET    codes/eligibility       codes eligible
+POST   codes/redeem            codes redeem {prize}
+POST   datastream              datastream send {*}
+GET    curated_poll            trivia list
+POST   curated_poll            trivia vote {question_id} {vote}
+GET    curated_poll_leaderboard trivia leaderboard
+POST   team_membership         trivia join
+GET    team_membership         trivia team
+GET    user_info               user info
+"""
+"""Method, path and command. `{name}` is a member of the body, `{?name}` a parameter, `{*}` the body as JSON.
+
+`extcli api` sends any other request unchanged.
+"""
+
+_INTEGERS: Final = frozenset({"value", "count", "prize"})
+"""The members that a command sends as integers. It sends all others as texts."""
+_DEFAULT: Final = "default"
+"""The id that a command sends if it has none, as the service assumes it."""
+
+
+def words_of(endpoint: str, query: Mapping[str, str], body: Any) -> list[str] | None:
+    """Return the words of a command that sends this query and body to `POST /v1/e/…`, or `None` if there is none."""
+    for line in filter(None, _TABLE.splitlines()):
+        method, path, *words = line.split()
+        if f"{method} {SERVICE}{path}" == endpoint:
+            parameters, members = dict(query), dict(body) if isinstance(body, dict) else {}
+            with suppress(KeyError):
+                found = [_value(word, parameters, members, body) for word in words]
+                is_sent = "{*}" in words or (not members and (body is None or isinstance(body, dict)))
+                if is_sent and not parameters:
+                    return found
+    return None
+
+
+def _value(word: str, parameters: dict[str, str], members: dict[str, Any], body: Any) -> str:
+    """Return a word with the value in it, and take that out of the parameters or members.
+
+    Raises `KeyError` for an absent value, and for one that would become an option.
+    """
+    before, brace, name = word.partition("{")
+    name = name.removesuffix("}")
+    if not brace:
+        return word
+    if name == "*":
+        if not isinstance(body, dict | list):
+            raise KeyError(name)
+        return json.dumps(body, ensure_ascii=False)
+    if name.startswith("?"):
+        value: Any = parameters.pop(name[1:], "") or _DEFAULT
+    else:
+        value = members.pop(name)
+        if type(value) is not (int if name in _INTEGERS else str) or value == "":
+            raise KeyError(name)
+    if not before and str(value).startswith("-"):
+        raise KeyError(name)
+    return f"{before}{value}"
+
 
 DEFAULT_URL: Final = "http://127.0.0.1:8282"
 
@@ -28,10 +121,10 @@ def snippet_of(entry: Entry, form: str, url: str) -> str:
     """
     make = FORMS.get(form)
     if make is None:
-        raise invalid_parameter("as", form, f"one of {', '.join(FORMS)}")
+        raise invalid_word("as", form, f"one of {', '.join(FORMS)}")
     if entry.kind != REQUEST and not (entry.kind == FRAME and form == "extcli"):
         needed = "extcli, the form of frames" if entry.kind == FRAME else f"a form of a {entry.kind}, which has none"
-        raise invalid_parameter("as", form, needed)
+        raise invalid_word("as", form, needed)
     notes = "".join(f"# {note}\n" for note in _notes(entry, form))
     return f"{notes}{make(entry, url or DEFAULT_URL)}\n"
 
@@ -60,7 +153,7 @@ def _curl(entry: Entry, url: str) -> str:
     if entry.request:
         words += ["--header 'content-type: application/json'"]
         words += ["--data-binary @-"] if before else ["--data-raw", quote(text)]
-    return " ".join([*words, "--globoff", quote(url + _path(entry))])
+    return " ".join([*words, "--globoff", quote(url + entry.path)])
 
 
 def _extcli(entry: Entry, url: str) -> str:
@@ -72,7 +165,7 @@ def _extcli(entry: Entry, url: str) -> str:
     if words is not None and not any("\0" in each for each in words):  # which no argument can have
         command = " ".join(map(quote, words))
     else:
-        path = _path(entry).removeprefix(SERVICE)
+        path = entry.path.removeprefix(SERVICE)
         path = f"{SERVICE}{path}" if path.startswith("-") else path
         command = " ".join(["api", _method(entry), quote(path), *([] if entry.caller else ["--no-auth"])])
         if entry.request:
@@ -87,8 +180,8 @@ def _extcli(entry: Entry, url: str) -> str:
 
 def _pytest(entry: Entry, url: str) -> str:
     caller = entry.caller
-    if caller is None or not _path(entry).startswith(SERVICE):
-        raise invalid_parameter(
+    if caller is None or not entry.path.startswith(SERVICE):
+        raise invalid_word(
             "as", "pytest", f"a form of this entry; a test is of a request below {SERVICE} with a caller"
         )
     name, query = entry.name.partition(" ")[2].removeprefix(SERVICE), _query(entry)
@@ -123,24 +216,8 @@ def _printed(text: str) -> str:
     return f"printf -- {quote(escaped)}"
 
 
-def quote(text: str) -> str:
-    """Return a text as a word for a shell, with escapes for control characters of the terminal."""
-    if text.replace("\n", "").isprintable():
-        return shlex.quote(text)
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return f"$'{''.join(each if each.isprintable() else _escape(ord(each)) for each in escaped)}'"
-
-
-def _escape(code: int) -> str:
-    return f"\\x{code:02x}" if code < 0x80 else f"\\U{code:08x}"
-
-
 def _method(entry: Entry) -> str:
     return entry.name.partition(" ")[0]
-
-
-def _path(entry: Entry) -> str:
-    return entry.path or entry.name.partition(" ")[2]
 
 
 def _query(entry: Entry) -> dict[str, str]:
@@ -207,13 +284,13 @@ def _frame_words(entry: Entry) -> list[str]:
     """
     frame = _json(entry.request)
     if not isinstance(frame, dict) or not isinstance(frame.get("action"), str):
-        raise invalid_parameter("as", "extcli", "a form of this frame, which is not a request")
+        raise invalid_word("as", "extcli", "a form of this frame, which is not a request")
     params, data = frame.get("params"), frame.get("data")
     target = params.get("target") if isinstance(params, dict) else None
     words = [frame["action"], *([target] if isinstance(target, str) else [])]
     options = ["--data", json.dumps(data)] if data is not None else []
     if any(each.startswith("-") for each in words):
-        raise invalid_parameter(
+        raise invalid_word(
             "as", "extcli", "a form of this frame, whose action or target begins with '-', as options do"
         )
     return ["socket", "send", *words, *options]

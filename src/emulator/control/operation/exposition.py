@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, Info, ProcessCollector, generat
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from emulator.control.operation.metrics import BOUNDS, Metrics, Responses
+from emulator.core.observability.metrics import BOUNDS, Metrics, Responses
 
 
 def text_of(metrics: Metrics, *, lag: float) -> bytes:
@@ -43,20 +43,18 @@ class _Families(Collector):
         for reason, number in self._metrics.limited.items():
             refused.add_metric([reason], number)
         yield refused
-        failures = CounterMetricFamily("emulator_storage_failures", "Operations that failed in storage")
-        failures.add_metric([], self._metrics.storage_failures)
-        yield failures
-        reachable = "1 if the last use of storage succeeded, otherwise 0"
-        yield GaugeMetricFamily("emulator_storage_reachable", reachable, value=not self._metrics.outages.is_on)
-        sockets = self._metrics.sockets()
-        yield GaugeMetricFamily("emulator_sockets", "Open WebSocket connections", value=len(sockets))
-        waiting = "Open WebSocket connections of games that have not authenticated"
-        yield GaugeMetricFamily("emulator_unauthenticated_sockets", waiting, value=sockets.unauthenticated)
-        held = "Requests that wait for a condition"
-        yield GaugeMetricFamily("emulator_held_requests", held, value=self._metrics.held())
-        yield GaugeMetricFamily("emulator_tasks", "asyncio tasks of this process", value=len(asyncio.all_tasks()))
-        lag = "Duration of one event loop iteration, measured at this scrape"
-        yield GaugeMetricFamily("emulator_event_loop_lag_seconds", lag, value=self._lag)
+        failures = self._metrics.storage_failures
+        yield CounterMetricFamily("emulator_storage_failures", "Operations that failed in storage", value=failures)
+        metrics, is_reachable = self._metrics, not self._metrics.outages.is_on
+        for name, meaning, value in (
+            ("emulator_storage_reachable", "1 if the last use of storage succeeded, otherwise 0", is_reachable),
+            ("emulator_sockets", "Open WebSocket connections", metrics.sockets()),
+            ("emulator_unauthenticated_sockets", "Open sockets of unauthenticated games", metrics.unauthenticated()),
+            ("emulator_held_requests", "Requests that wait for a condition", metrics.held()),
+            ("emulator_tasks", "asyncio tasks of this process", len(asyncio.all_tasks())),
+            ("emulator_event_loop_lag_seconds", "Duration of one event loop iteration at this scrape", self._lag),
+        ):
+            yield GaugeMetricFamily(name, meaning, value=value)
 
 
 _Labeled = list[tuple[list[str], Responses]]

@@ -7,12 +7,12 @@ from typing import Final
 
 from msgspec import UNSET, Struct, UnsetType
 
-from emulator.clock import monotonic
 from emulator.contract.limits import MAX_UNDO_SECONDS
-from emulator.control.operation.metrics import Metrics
 from emulator.control.operation.rules import ClockMove, ClockRecord, MovedClock
 from emulator.control.operation.service import Control, Readiness
 from emulator.control.operation.undo import Undo
+from emulator.core.clock import monotonic
+from emulator.core.observability.metrics import Metrics
 from emulator.http.endpoint import Audience, Call, Nothing, Parameter, Text, endpoint
 
 _METRICS_TYPE = "text/plain; version=0.0.4"  # Litestar adds the charset
@@ -24,13 +24,13 @@ class Liveness(Struct):
     status: str
 
 
-@endpoint("GET", "/_emulator/live", audience=Audience.MONITORING, answer=Liveness)
+@endpoint("GET", "/_emulator/live", audience=Audience.HEALTH, answer=Liveness)
 async def read_liveness(control: Control, call: Call) -> Liveness:
     """Report that the process is running."""
     return Liveness("live")
 
 
-@endpoint("GET", "/_emulator/ready", audience=Audience.MONITORING, answer=Readiness)
+@endpoint("GET", "/_emulator/ready", audience=Audience.HEALTH, answer=Readiness)
 async def read_readiness(control: Control, call: Call) -> Readiness:
     """Report that the service can handle requests; 503 while it cannot."""
     return await control.readiness()

@@ -4,12 +4,51 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from typing import Final
 
 from msgspec import Struct
 
-from emulator.clock import END_OF_TIME, clamp_instant
-from emulator.engines.shapes import Expired
-from emulator.wire.refusals import invalid_member
+from emulator.core.clock import END_OF_TIME, clamp_instant
+from emulator.core.errors import Conflict, Facts, Forbidden, NotFound, Unavailable, refusal
+from emulator.core.keys import Expired
+from emulator.core.wire.json_codec import Milliseconds
+from emulator.core.wire.refusals import invalid_member
+
+_CONTROL: Final = "docs: Control"
+
+
+@refusal(Forbidden, "Cannot fork", "docs: Namespaces", "This storage cannot copy a namespace",
+         "Start `extcli serve --data sqlite://`.")  # fmt: skip
+def no_fork(*, engine: str) -> Facts:
+    detail = f"namespaces on {engine} cannot be forked: a copy needs SQLite (serve --data sqlite://…)"
+    return Facts(detail, f"data on {engine}", "data on SQLite")
+
+
+@refusal(Forbidden, "Cannot undo", _CONTROL, "This service cannot keep the data for an undo",
+         "Reset without undo, or start `extcli serve --data sqlite://`.")  # fmt: skip
+def no_undo() -> Facts:
+    return Facts("undo: this storage cannot copy data; leave undo out", "data on Redis", "data on SQLite")
+
+
+@refusal(NotFound, "Nothing to undo", _CONTROL, "No reset can be undone now",
+         "Keep the data at the next reset: `extcli reset --keep 1m`.")  # fmt: skip
+def nothing_to_undo() -> Facts:
+    detail = "undo: no reset can be undone now; `extcli reset --keep 1m` keeps the data for a minute"
+    return Facts(detail, "no reset that kept its data", "a reset that kept its data, not too long ago")
+
+
+@refusal(Conflict, "Nothing to undo", _CONTROL, "Only the latest reset can be undone",
+         "Undo the latest reset: `extcli reset --undo`.")  # fmt: skip
+def earlier_reset() -> Facts:
+    detail = "undo: this is the token of an earlier reset; only the latest is kept"
+    return Facts(detail, "the token of an earlier reset", "the token of the latest reset")
+
+
+@refusal(Unavailable, "Service Unavailable", "docs: Restarts", "The service is starting",
+         "Wait until it is ready: `extcli wait`.")  # fmt: skip
+def starting() -> Facts:
+    return Facts("the service is starting; try again", "a service that is starting", "a service that is ready")
+
 
 SYSTEM = "system"
 """As the time to set: the system's."""
@@ -20,7 +59,7 @@ class ClockMove(Struct):
 
     set: int | str | None = None
     """In Unix ms, a time such as `2030-01-31T18:00:00Z`, or `system` for the system's time."""
-    advance: int | None = None
+    advance: Milliseconds | None = None
     """In ms, 0 or more."""
     freeze: bool | None = None
 
@@ -40,6 +79,7 @@ class ExpiredItem(Struct):
     id: str
     at: int
     client_id: str
+    """Empty for a store that all extensions share."""
     channel_id: str
 
 

@@ -3,37 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import dataclass
 
-from msgspec import Struct
-
-from emulator.clock import SECOND, Clock
 from emulator.contract.limits import MAX_UNDO_SECONDS
-from emulator.control.operation import refusals
-from emulator.control.operation.rules import ClockRecord
+from emulator.control.operation.rules import ClockRecord, earlier_reset, no_undo, nothing_to_undo
 from emulator.control.operation.service import Control
-from emulator.errors import EngineError
-from emulator.ids import NewId, token_id
-from emulator.observability.audit import audit
-from emulator.wire.refusals import invalid_parameter
-
-
-class Kept(Struct):
-    """A reset that can be undone."""
-
-    token: str
-    at: int
-    """When it was, in Unix ms by the service's clock after it."""
-    expires_at: int
-    """The instant until which it can be undone, in the same form."""
+from emulator.core.changes import Changes
+from emulator.core.clock import SECOND, Clock
+from emulator.core.errors import EngineError
+from emulator.core.ids import token_id
+from emulator.core.observability.audit import audit
+from emulator.core.wire.refusals import invalid_parameter
+from emulator.storage.engine import Engine
 
 
 @dataclass
-class _Aside:
-    kept: Kept
+class Kept:
+    """A reset that can be undone."""
+
+    token: str
+    expires_at: int
+    """The instant until which it can be undone, in Unix ms by the service's clock after it."""
     clock: ClockRecord
+    """The clock before it."""
     expiry: asyncio.Task[None]
 
 
@@ -41,19 +34,15 @@ class _Aside:
 class Undo:
     """Resets one service. At most one reset at a time can be undone."""
 
-    control: Control
-    clock: Clock
-    _: KW_ONLY
-    can_keep: bool
-    ended: Callable[[], None]
-    """Called when a reset can no longer be undone."""
-    new_id: NewId = token_id
-    _aside: _Aside | None = None
-    _changing: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _control: Control
+    _engine: Engine
+    _clock: Clock
+    _changes: Changes
 
-    def latest(self) -> Kept | None:
-        """Return the reset that can be undone, if there is one."""
-        return self._aside.kept if self._aside else None
+    def __post_init__(self) -> None:
+        self.latest: Kept | None = None
+        """The reset that can be undone, if there is one."""
+        self._changing = asyncio.Lock()
 
     async def reset(self, seconds: int) -> str:
         """Delete all data and reset the clock, and return a token for `undo`; empty if `seconds` is 0.
@@ -63,21 +52,21 @@ class Undo:
         """
         if not 0 <= seconds <= MAX_UNDO_SECONDS:
             raise invalid_parameter("undo", seconds, f"within 0 to {MAX_UNDO_SECONDS} seconds")
-        if seconds and not self.can_keep:
-            raise refusals.no_undo()
+        if seconds and not self._engine.can_copy:
+            raise no_undo()
         async with self._changing:
             if not seconds:
-                await self.control.reset()
+                await self._control.reset()
                 audit("data reset")
                 await self._forget()
                 return ""
-            clock = await self.control.set_aside()  # it replaces the data of an earlier reset; if it fails, they stay
+            # It replaces the data of an earlier reset; if it fails, they stay.
+            clock = await self._control.reset(self._engine.set_aside)
             audit("data reset", seconds_to_undo=seconds)
             await self._end()
-            now = self.clock.now()
-            kept = Kept(self.new_id(), now, now + seconds * SECOND)
-            self._aside = _Aside(kept, clock, asyncio.create_task(self._expire(seconds)))
-            return kept.token
+            expiry = asyncio.create_task(self._expire(seconds))
+            self.latest = Kept(token_id(), self._clock.now() + seconds * SECOND, clock, expiry)
+            return self.latest.token
 
     async def undo(self, token: str) -> None:
         """Restore the data and the clock from before the reset. Without a token, the latest reset is undone.
@@ -86,12 +75,12 @@ class Undo:
         no reset to undo, and `Conflict` for the token of another one.
         """
         async with self._changing:
-            aside = self._aside
-            if aside is None:
-                raise refusals.nothing_to_undo()
-            if token not in ("", aside.kept.token):
-                raise refusals.earlier_reset()
-            await self.control.take_back(aside.clock)
+            kept = self.latest
+            if kept is None:
+                raise nothing_to_undo()
+            if token not in ("", kept.token):
+                raise earlier_reset()
+            await self._control.replace(self._engine.take_back, kept.clock)
             audit("reset undone")
             await self._forget()
 
@@ -104,16 +93,16 @@ class Undo:
         await asyncio.sleep(seconds)
         async with self._changing:
             await self._drop()
-        self.ended()
+        self._changes.wake_all()
 
     async def _end(self) -> bool:
         """Make the latest reset final, and return whether it could still be undone. Its data stays in storage."""
-        aside, self._aside = self._aside, None
-        if aside is None:
+        kept, self.latest = self.latest, None
+        if kept is None:
             return False
-        aside.expiry.cancel()
-        await asyncio.gather(aside.expiry, return_exceptions=True)
-        self.ended()
+        kept.expiry.cancel()
+        await asyncio.gather(kept.expiry, return_exceptions=True)
+        self._changes.wake_all()
         return True
 
     async def _forget(self) -> None:
@@ -121,6 +110,6 @@ class Undo:
             await self._drop()
 
     async def _drop(self) -> None:
-        self._aside = None
+        self.latest = None
         with suppress(EngineError):  # the next reset or start deletes the rest
-            await self.control.drop_aside()
+            await self._engine.drop_aside()

@@ -1,1 +1,36 @@
-"""Scripts for pages: they connect the published SDK to this service, and replace the platform's helper."""
+"""Scripts for pages of any origin: they connect the published SDK to this service, and replace Twitch's helper."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from emulator.core.parity import UNJUDGED, overrule
+from emulator.http.endpoint import Audience, Call, JavaScript, Text, endpoint
+
+_SCRIPT_TYPE = "text/javascript"  # Litestar adds the charset
+
+
+@endpoint("GET", "/_emulator/sdk.js", audience=Audience.PUBLIC, answer=JavaScript)
+async def read_sdk_script(_: object, call: Call) -> Text:
+    """Get the script that connects the published SDK to this service; load it before the SDK."""
+    overrule(UNJUDGED)
+    return Text(_read("sdk.js"), _SCRIPT_TYPE)
+
+
+@endpoint("GET", "/_emulator/platform-helper.js", audience=Audience.PUBLIC, answer=JavaScript)
+async def read_platform_helper(_: object, call: Call) -> Text:
+    """Get the script that replaces Twitch's helper."""
+    overrule(UNJUDGED)
+    return Text(_read("platform-helper.js"), _SCRIPT_TYPE)
+
+
+@cache
+def _read(name: str) -> bytes:
+    """Return the content of a script, after the parts that both scripts share."""
+    parts = ("network.js", "files.js", "console.js", "identity.js", name)
+    return b"".join((Path(__file__).parent / part).read_bytes() for part in parts)
+
+
+endpoints: Final = (read_sdk_script, read_platform_helper)

@@ -2,14 +2,13 @@
 //
 //   <iframe src="panel.html?role=viewer&channel_id=777&user_id=5551&client_id=my-extension"></iframe>
 //
-// In panel.html, include it in place of the platform's helper:
+// In panel.html, in place of the platform's helper:
 //
 //   <script src="http://127.0.0.1:8282/_emulator/platform-helper.js"></script>
 //
 // Parameters that the frame's URL omits are read from the script element: data-role, data-channel-id, data-user-id,
 // data-client-id. Without a user id, the viewer is anonymous in a frame, and the browser profile's user elsewhere. The
-// URL may also have the platform's parameters `mode` and `language`, and `extcli_theme=dark`. For development only: the
-// page chooses its identity.
+// URL may also have the platform's parameters and `extcli_theme=dark`. For development: a page chooses its identity.
 (function () {
   'use strict';
 
@@ -38,61 +37,41 @@
     identity.userId = identity.role === 'broadcaster' ? identity.channelId : window.extcliIdentity.profileUser();
   }
 
-  // In a frame of the rig, tells the rig which events the page receives and what it writes to its console.
-  const isInRig = window.parent !== window && query.has('extcli_role');
-  function tell(kind, ...words) {
-    let text;
-    try {
-      text = words.map((word) => (typeof word === 'object' ? word?.stack || JSON.stringify(word) : String(word)));
-    } catch {
-      text = ['(an object without JSON)'];
-    }
-    if (isInRig) {
-      window.parent.postMessage({ extcli: { kind, text: text.join(' ').slice(0, 500) } }, new URL(service).origin);
+  // Says once what a member does not do.
+  const said = new Set();
+  function say(member, text = 'the emulator does not do this') {
+    if (!said.has(member)) {
+      said.add(member);
+      console.warn(`Twitch.ext.${member}: ${text}`);
     }
   }
 
-  if (isInRig) {
-    window.addEventListener('error', ({ message }) => message && tell('error', message));
-    window.addEventListener('unhandledrejection', ({ reason }) => tell('error', reason));
-    ['log', 'info', 'warn', 'error'].forEach((level) => {
-      const write = console[level];
-      console[level] = (...words) => {
-        write.apply(console, words);
-        tell(level, ...words);
-      };
-    });
-  }
-
-  // An event source. A late subscriber receives the last event.
-  function eventSource() {
-    const callbacks = [];
+  // An event keeps only its last callback, as on the platform. An error in a callback stops nothing else. A callback
+  // that comes late is told what `missed` returns: by default, the last event.
+  function eventSource(missed = (last) => last) {
+    let callback = null;
     let last = null;
+    function run(args) {
+      const chosen = args && callback;
+      setTimeout(() => chosen === callback && chosen?.(...args));
+    }
     return {
       emit(...args) {
         last = args;
-        callbacks.forEach((callback) => callback(...args));
+        run(args);
       },
-      subscribe(callback) {
-        callbacks.push(callback);
-        if (last) {
-          setTimeout(() => callback(...last));
-        }
+      subscribe(next) {
+        callback = (...args) => next(...args);
+        run(missed(last));
       },
     };
   }
 
-  const authorized = eventSource();
-  const context = eventSource();
-  const failed = eventSource();
-  const viewerChanged = eventSource();
-  const configurationChanged = eventSource();
-  const visibility = eventSource();
-  const position = eventSource();
-  const highlight = eventSource();
-  const followed = eventSource();
-  const purchased = eventSource();
-  const cancelled = eventSource();
+  const context = eventSource(() => [{ ...current }, Object.keys(current)]);
+  const featuresChanged = eventSource(() => [Object.keys(features)]);
+  const [authorized, viewerChanged, configurationChanged] = Array.from({ length: 3 }, () => eventSource());
+  const [visibility, position, highlight, failed] = Array.from({ length: 4 }, () => eventSource());
+  const [followed, purchased, cancelled] = Array.from({ length: 3 }, () => eventSource(() => null));
 
   function fail(error) {
     console.error('platform-helper.js:', error);
@@ -108,16 +87,19 @@
     role: identity.role,
     isLinked: false,
     sessionToken: null,
-    helixToken: null,
+    get helixToken() {
+      say('viewer.helixToken', 'empty, because the emulator does not have the API of the platform');
+      return '';
+    },
     subscriptionStatus: subscription ? { tier: subscription } : null,
     onChanged: viewerChanged.subscribe,
   };
 
-  async function post(endpoint, body, headers) {
+  async function call(method, endpoint, token, body) {
     const response = await fetch(`${service}/v1/e/${endpoint}`, {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json', ...headers },
-      body: JSON.stringify(body),
+      method,
+      headers: { 'Content-Type': 'application/json', ...(token && { Authorization: `${identity.clientId} ${token}` }) },
+      body: body && JSON.stringify(body),
     });
     const answer = await response.json();
     if (!response.ok) {
@@ -126,23 +108,17 @@
     return answer;
   }
 
-  function claimsOf(token) {
-    return JSON.parse(atob(token.split('.')[1].replace(/-/g, '+').replace(/_/g, '/')));
-  }
-
-  // The opaque id of a user who has shared no other. It stays the same when the user does.
-  function opaqueId() {
-    return identity.userId.startsWith('U') ? identity.userId : `U${identity.userId}`;
+  async function tokenOf(role, user) {
+    const body = { extension_id: identity.clientId, channel_id: identity.channelId, role, ...user };
+    return (await call('POST', 'authtoken?helper=1', null, body)).token;
   }
 
   async function authorize() {
-    const { token } = await post('authtoken?helper=1', {
-      extension_id: identity.clientId,
-      channel_id: identity.channelId,
-      role: identity.role,
-      ...(identity.userId && (identity.isShared ? { user_id: identity.userId } : { opaque_user_id: opaqueId() })),
-    });
-    const claims = claimsOf(token);
+    // The opaque id of a user who has shared no other. It stays the same when the user does.
+    const opaqueId = /^U/.test(identity.userId) ? identity.userId : `U${identity.userId}`;
+    const user = identity.isShared ? { user_id: identity.userId } : { opaque_user_id: opaqueId };
+    const token = await tokenOf(identity.role, identity.userId ? user : {});
+    const claims = JSON.parse(atob(token.split('.')[1].replace(/-/g, '+').replace(/_/g, '/')));
     viewer.opaqueId = claims.opaque_user_id;
     viewer.id = claims.user_id || null;
     viewer.isLinked = Boolean(claims.user_id);
@@ -157,25 +133,68 @@
     viewerChanged.emit();
   }
 
-  function refreshAuthorization() {
-    authorize().then(
-      () => setTimeout(refreshAuthorization, REFRESH_EVERY),
-      (error) => {
-        fail(error);
-        setTimeout(refreshAuthorization, RETRY_AFTER);
-      },
-    );
+  async function refreshAuthorization() {
+    const hasToken = await authorize().then(() => true, fail);
+    setTimeout(refreshAuthorization, hasToken ? REFRESH_EVERY : RETRY_AFTER);
   }
 
   // On the platform a dialog asks the viewer first.
   function requestIdShare() {
-    if (identity.userId && !identity.isShared) {
-      identity.isShared = true;
-      authorize().catch(fail);
+    if (!identity.userId || identity.isShared) {
+      const reason = identity.userId ? 'has already shared the id' : 'is not logged in';
+      return say('actions.requestIdShare', `the emulator does nothing, because this viewer ${reason}`);
     }
+    identity.isShared = true;
+    authorize().catch(fail);
   }
 
-  // Messages
+  // The platform's configuration service. A viewer who does not exist keeps it, apart from the data of the extension:
+  // `broadcaster` and `developer` in the state for the channel, and `global` in the state for all channels.
+  const KEEPER = 'Utwitch-configuration';
+  const CONFIGURED_AT = [`whisper-${KEEPER}`, 'pusher_internal:subscription_succeeded']; // when a page reads it
+  const MOST_BYTES = 5 * 1024; // of a segment's content, as on the platform
+
+  const configuration = {
+    onChanged: configurationChanged.subscribe,
+    set(segment, version, content) {
+      const size = new TextEncoder().encode(content).length;
+      const refusal =
+        (segment !== 'broadcaster' && `a page can set only the segment broadcaster, not ${segment}`) ||
+        (identity.role !== 'broadcaster' && `the role ${identity.role} cannot set it, only the broadcaster`) ||
+        (typeof content !== 'string' && `the content must be a string, not ${typeof content}`) ||
+        (size > MOST_BYTES && `the content has ${size} bytes, the limit is ${MOST_BYTES}`);
+      if (refusal) {
+        fail(new Error(`Twitch.ext.configuration.set: ${refusal}`));
+      } else {
+        configure({ broadcaster: { version: String(version ?? ''), content } });
+      }
+    },
+  };
+
+  let known = null;
+  let configured = Promise.resolve();
+
+  // Writes the change, if there is one, and reads what is kept. The keeper then whispers to the channel's pages.
+  function configure(change) {
+    async function exchange() {
+      const token = await tokenOf('viewer', { opaque_user_id: KEEPER });
+      if (change) {
+        await call('PATCH', 'viewer_state', token, change);
+      }
+      const { viewer: ofChannel, extension_viewer: ofAll } = await call('GET', 'all_state', token);
+      const found = { global: ofAll.global, developer: ofChannel.developer, broadcaster: ofChannel.broadcaster };
+      if (JSON.stringify(found) !== known) {
+        known = JSON.stringify(found);
+        Object.assign(configuration, found);
+        configurationChanged.emit();
+      }
+      if (change) {
+        await call('POST', 'whisper_self', token, { event: 'changed', data: {} });
+      }
+    }
+    configured = configured.then(exchange).catch(fail);
+    return configured;
+  }
 
   const listeners = new Map(); // target -> Set of callbacks
 
@@ -188,32 +207,23 @@
   }
 
   function deliver(target, message) {
-    tell('heard', target, message);
-    let contentType = 'application/json';
-    let content = message;
+    window.extcliTell?.('heard', target, message); // in a frame of the rig
     const plain = message.startsWith(`{"event":"${PLAIN_EVENT}"`) && JSON.parse(message).data;
-    if (plain) {
-      ({ contentType, content } = plain);
-    }
-    [...(listeners.get(target) || [])].forEach((callback) => callback(target, contentType, content));
+    const { contentType, content } = plain || { contentType: 'application/json', content: message };
+    listeners.get(target)?.forEach((callback) => queueMicrotask(() => callback(target, contentType, content)));
   }
 
-  // As on the platform, a page receives only whispers to its own user.
-  function isForViewer(target) {
-    return !target.startsWith('whisper-') || [viewer.opaqueId, viewer.id].includes(target.slice('whisper-'.length));
-  }
-
-  function receive(topics, frame) {
-    const data = JSON.parse(frame.data || '{}');
-    if (!topics.includes(frame.channel) || typeof data.message !== 'string' || !isForViewer(frame.event)) {
-      return;
+  function receive(topics, { channel, event, data }) {
+    const { message } = JSON.parse(data || '{}');
+    const isForOthers = event.startsWith('whisper-') && ![viewer.opaqueId, viewer.id].includes(event.slice(8));
+    if (!topics.includes(channel) || typeof message !== 'string' || isForOthers) {
+      return; // as on the platform, a page receives only whispers to its own user
     }
-    const isExtensionWide = frame.channel === topics[1] && frame.event === 'broadcast';
-    const target = isExtensionWide ? 'global' : frame.event;
+    const target = channel === topics[1] && event === 'broadcast' ? 'global' : event;
     if (current.hlsLatencyBroadcaster) {
-      setTimeout(deliver, current.hlsLatencyBroadcaster * SECOND, target, data.message);
+      setTimeout(deliver, current.hlsLatencyBroadcaster * SECOND, target, message);
     } else {
-      deliver(target, data.message);
+      deliver(target, message);
     }
   }
 
@@ -228,6 +238,8 @@
         topics.forEach((channel) => sendFrame('pusher:subscribe', { channel }));
       } else if (frame.event === 'pusher:ping') {
         sendFrame('pusher:pong', {});
+      } else if (frame.channel === topics[0] && CONFIGURED_AT.includes(frame.event)) {
+        configure();
       } else if (!frame.event.startsWith('pusher')) {
         receive(topics, frame);
       }
@@ -240,67 +252,52 @@
       message && typeof message.event === 'string'
         ? message
         : { event: PLAIN_EVENT, data: { contentType, content: message } };
-    const credential = { Authorization: `${identity.clientId} ${viewer.sessionToken}` };
-    post('pusher_broadcast', { target, event, data, user_id: identity.channelId }, credential).catch(fail);
+    const body = { target, event, data, user_id: identity.channelId };
+    call('POST', 'pusher_broadcast', viewer.sessionToken, body).catch(fail);
   }
 
-  // Purchases, with the products of the SDK's development mode.
-
+  // The products of the SDK's development mode.
   function products() {
+    if (!window.MEDKIT_PURCHASABLE_ITEMS) {
+      say('bits.getProducts', 'the emulator has none, because window.MEDKIT_PURCHASABLE_ITEMS is not set');
+    }
     return window.MEDKIT_PURCHASABLE_ITEMS || [];
   }
 
-  function encode(object) {
-    return btoa(JSON.stringify(object));
-  }
-
   // The signature is a placeholder, because sandbox does not verify it.
-  function receiptOf(transactionId, product) {
-    const item = { sku: product.sku, displayName: product.displayName, cost: product.cost };
+  function receiptOf(transactionId, { sku, displayName, cost }) {
     const payload = {
       topic: 'bits_transaction_receipt',
       exp: Math.round(Date.now() / SECOND) + 60,
-      data: { transactionId, time: new Date().toISOString(), userId: viewer.id, product: item },
+      data: { transactionId, time: new Date().toISOString(), userId: viewer.id, product: { sku, displayName, cost } },
     };
-    return `${encode({ alg: 'HS256', typ: 'JWT' })}.${encode(payload)}.dW5zaWduZWQ`;
+    const encoded = (part) => btoa(String.fromCodePoint(...new TextEncoder().encode(JSON.stringify(part))));
+    return `${encoded({ alg: 'HS256', typ: 'JWT' })}.${encoded(payload)}.dW5zaWduZWQ`;
   }
 
   function useBits(sku) {
     const product = products().find((each) => each.sku === sku);
-    if (!product) {
-      setTimeout(cancelled.emit);
-      return;
-    }
-    const transactionId = `test:${crypto.randomUUID()}`;
-    setTimeout(purchased.emit, 0, {
-      transactionId,
+    const transactionID = `test:${crypto.randomUUID()}`;
+    const transaction = product && {
+      transactionID,
+      transactionId: transactionID, // the SDK reads this spelling
+      domainID: `twitch.ext.${identity.clientId}`,
       product,
       userId: viewer.id,
       displayName: `user ${viewer.id || viewer.opaqueId}`,
       initiator: 'current_user',
-      transactionReceipt: receiptOf(transactionId, product),
-    });
+      transactionReceipt: receiptOf(transactionID, product),
+    };
+    setTimeout(product ? purchased.emit : cancelled.emit, 0, transaction);
   }
 
-  // The platform's configuration service. It keeps its content only while the page is open.
-  const configuration = {
-    broadcaster: undefined,
-    developer: undefined,
-    global: undefined,
-    onChanged: configurationChanged.subscribe,
-    set(segment, version, content) {
-      configuration[segment] = { version, content };
-      configurationChanged.emit();
-    },
-  };
-
-  const noop = () => {};
+  const features = { isBitsEnabled: true, isChatEnabled: true, isSubscriptionStatusAvailable: true };
 
   window.Twitch = {
     ext: {
-      version: 'emulator',
+      version: '1.24.0',
       emulated: identity, // sdk.js reads it, so that a page has one identity
-      environment: 'development',
+      environment: 'production', // as all pages see it on the platform
       viewer,
       configuration,
       onAuthorized: authorized.subscribe,
@@ -315,7 +312,7 @@
       actions: {
         followChannel: (channel) => followed.emit(true, channel),
         onFollow: followed.subscribe,
-        minimize: noop,
+        minimize: () => say('actions.minimize'),
         requestIdShare,
       },
       bits: {
@@ -323,23 +320,34 @@
         useBits,
         onTransactionComplete: purchased.subscribe,
         onTransactionCancelled: cancelled.subscribe,
-        setUseLoopback: noop, // every purchase is simulated
+        setUseLoopback: (isOn) => isOn || say('bits.setUseLoopback', 'the emulator simulates every purchase'),
+        showBitsBalance: () => say('bits.showBitsBalance'),
       },
-      features: { isBitsEnabled: true, isChatEnabled: true, isSubscriptionStatusAvailable: Boolean(subscription), onChanged: noop },
+      features: { ...features, onChanged: featuresChanged.subscribe },
       rig: { log: (...words) => console.log(...words) },
     },
   };
 
   const isOn = (name) => query.get(`extcli_${name}`) === 'on';
+  const numberOf = (name) => Number(query.get(`extcli_${name}`)) || 0;
   const current = {
-    mode: query.get('mode') || 'viewer',
-    theme: query.get('extcli_theme') || 'light',
-    language: query.get('language') || 'en',
-    isFullScreen: isOn('fullscreen'),
-    isTheatreMode: false,
-    isPaused: isOn('paused'),
     arePlayerControlsVisible: isOn('controls'),
-    hlsLatencyBroadcaster: Number(query.get('extcli_delay')) || 0, // seconds by which broadcasts arrive later
+    bitrate: 6000,
+    bufferSize: 4,
+    displayResolution: '1920x1080',
+    game: 'Just Chatting',
+    hlsLatencyBroadcaster: numberOf('delay'), // seconds by which broadcasts arrive later
+    hostingInfo: undefined, // the channel hosts no other
+    isFullScreen: isOn('fullscreen'),
+    isMuted: false,
+    isPaused: isOn('paused'),
+    isTheatreMode: false,
+    language: query.get('language') || 'en',
+    mode: query.get('mode') || 'viewer',
+    playbackMode: 'video',
+    theme: query.get('extcli_theme') || 'light',
+    videoResolution: '1920x1080',
+    volume: 1,
   };
   // The settings of the rig that are members of the context.
   const members = {
@@ -350,26 +358,27 @@
     controls: 'arePlayerControlsVisible',
     delay: 'hlsLatencyBroadcaster',
   };
-  const place = { x: Number(query.get('extcli_x')) || 0, y: Number(query.get('extcli_y')) || 0 }; // percent of the video
+  const place = { x: 0, y: 0 }; // percent of the video
 
-  function show(isVisible) {
-    visibility.emit(isVisible, isVisible ? { ...current } : undefined);
+  // Fires the events of settings that are no members of the context.
+  function follow({ hidden, highlight: isHighlighted, x, y }) {
+    if (typeof hidden === 'boolean') {
+      visibility.emit(!hidden, hidden ? undefined : { ...current });
+    }
+    if (typeof isHighlighted === 'boolean') {
+      highlight.emit(isHighlighted);
+    }
+    if (typeof x === 'number' || typeof y === 'number') {
+      Object.assign(place, { x: x ?? place.x, y: y ?? place.y });
+      position.emit({ x: 100 * place.x, y: 100 * place.y }); // the platform counts hundredths of a percent
+    }
   }
 
-  function move() {
-    position.emit({ x: 100 * place.x, y: 100 * place.y }); // the platform counts hundredths of a percent
-  }
-
-  context.emit({ ...current }, []);
-  if (isOn('hidden')) {
-    show(false);
-  }
-  if (isOn('highlight')) {
-    highlight.emit(true);
-  }
-  if (place.x || place.y) {
-    move();
-  }
+  follow({
+    ...(isOn('hidden') && { hidden: true }),
+    ...(isOn('highlight') && { highlight: true }),
+    ...(query.get('anchor') === 'component' && { x: numberOf('x'), y: numberOf('y') }),
+  });
   // The rig changes these settings of a running page, as the platform does.
   window.addEventListener('message', ({ source, data }) => {
     const told = data?.extcli;
@@ -379,22 +388,12 @@
     const changed = Object.entries(members).filter(
       ([name, member]) => typeof told[name] === typeof current[member] && told[name] !== current[member],
     );
+    changed.forEach(([name, member]) => (current[member] = told[name]));
     if (changed.length) {
-      changed.forEach(([name, member]) => (current[member] = told[name]));
-      const names = changed.map(([, member]) => member);
-      context.emit({ ...current }, names);
+      context.emit({ ...current }, changed.map(([, member]) => member));
     }
-    if (typeof told.hidden === 'boolean') {
-      show(!told.hidden);
-    }
-    if (typeof told.highlight === 'boolean') {
-      highlight.emit(told.highlight);
-    }
-    if (typeof told.x === 'number' || typeof told.y === 'number') {
-      Object.assign(place, { x: told.x ?? place.x, y: told.y ?? place.y });
-      move();
-    }
+    follow(told);
   });
-  refreshAuthorization();
+  configure().then(refreshAuthorization);
   connect();
 })();

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from itertools import count, islice
@@ -12,14 +12,29 @@ from typing import Any, Final, NamedTuple
 
 from msgspec import UNSET
 
-from emulator.callers import Caller, Role, opaque_id_of
-from emulator.clock import clamp_instant
 from emulator.contract.limits import MAX_ID_LENGTH, MAX_USER_LENGTH
 from emulator.contract.names import CLIENT_ID_RULE, VIEWER_STORES, is_client_id
 from emulator.control.seeds.document import Placed, Seed, SeedCodes, SeedPoll
-from emulator.control.seeds.refusals import invalid_seed, other_version
-from emulator.wire import json_codec
-from emulator.wire.url import SERVICE
+from emulator.core.callers import Caller, Role, opaque_id_of
+from emulator.core.clock import clamp_instant
+from emulator.core.errors import BadRequest, Facts, refusal
+from emulator.core.wire import json_codec
+from emulator.core.wire.url import SERVICE
+
+_SEED: Final = (BadRequest, "Invalid seed", "docs: Seeds")
+
+
+@refusal(*_SEED, "The seed has another version",
+         "Set its field extcli to {known}; `extcli seed example` prints a seed.")  # fmt: skip
+def other_version(*, version: int, known: int) -> Facts:
+    detail = f"extcli: this service reads version {known} of seeds, not {version}"
+    return Facts(detail, f"version {version}", f"version {known}")
+
+
+@refusal(*_SEED, "The seed is invalid", "Edit the fields named; `extcli seed check FILE` finds their lines.")
+def invalid_seed(*, problems: Sequence[str]) -> Facts:
+    return Facts(problems[0], problems[0], "a seed as `extcli seed example` prints it", problems[1:])
+
 
 VERSION: Final = 1
 _DEFINITION: Final = {

@@ -8,22 +8,23 @@ real service, where it replaces data under equal keys.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 
-from emulator.callers import Caller
-from emulator.clock import Clock
-from emulator.control.seeds.refusals import invalid_seed
-from emulator.engines.engine import Engine
-from emulator.engines.records import DocumentRecord, Record
-from emulator.errors import ServiceError
-from emulator.ids import NewId
-from emulator.limits.id_quota import is_quota_record
-from emulator.observability.audit import audit
+from emulator.control.faults.service import FaultPlan
+from emulator.control.operation.service import Control
+from emulator.core.clock import Clock
+from emulator.core.errors import ServiceError
+from emulator.core.ids import NewId
+from emulator.core.observability.audit import audit
+from emulator.core.parity import Lapses
+from emulator.features.id_quota import is_quota_record
+from emulator.http.endpoint import Audience, Call, endpoint
+from emulator.storage.records import DocumentRecord, Record
 
 if TYPE_CHECKING:
     from emulator.control.seeds.rules import Plan
@@ -49,40 +50,16 @@ class Seeded(Struct):
     """In the order of the seed."""
 
 
-class Scratch(Protocol):
-    """An empty service with a clock of its own."""
-
-    @property
-    def engine(self) -> Engine: ...
-
-    async def perform(self, method: str, path: str, caller: Caller, query: Mapping[str, str], body: bytes) -> object:
-        """Run an endpoint without checking a token; raises `ServiceError`."""
-
-    async def link(self, caller: Caller, channel_id: str) -> str:
-        """Link a game to a channel, and return its refresh token."""
-
-
-OpenScratch = Callable[[Clock, NewId], AbstractAsyncContextManager[Scratch]]
-Load = Callable[[AsyncIterator[Sequence[Record]], int | None, int | None], Awaitable[None]]
-"""Writes records into the service in one step, with the offset of its clock in ms, or the instant at which it freezes.
-
-With neither, the clock stays as it is. Raises `Forbidden` if the clock would move but cannot.
-"""
-
-
-PutFaults = Callable[[], None]
-PrepareFaults = Callable[[Sequence[Mapping[str, Any]]], PutFaults]
-"""Checks faults, and returns the function that adds them. Raises `BadRequest` that names all, and `Conflict`."""
-
-
 @dataclass(eq=False, repr=False)
 class Seeds:
     """Seeds of one service."""
 
     _clock: Clock
-    _open_scratch: OpenScratch
-    _load: Load
-    _prepare_faults: PrepareFaults
+    _open_scratch: Callable[[Clock, NewId], AbstractAsyncContextManager[Any]]
+    """Opens an empty `app.Service` with a clock of its own."""
+    _control: Control
+    _faults: FaultPlan
+    _lapses: Lapses
 
     def __post_init__(self) -> None:
         self._applying = asyncio.Lock()
@@ -90,28 +67,37 @@ class Seeds:
     async def apply(self, document: bytes) -> Seeded:
         """Put the data of a seed into the service.
 
-        Raises `BadRequest` with all problems of the seed, `Forbidden` if the seed sets a clock that cannot be moved,
-        and `Conflict` if it has faults and several processes serve the data. Then nothing has changed.
+        Raises `BadRequest` with all problems of the seed, and `Conflict` if it has faults and several processes may
+        serve the data. Then nothing has changed.
         """
         # Imported here, because it takes long and most services get no seed.
         from emulator.control.seeds.rules import plan_of
 
         plan = plan_of(document)
-        put_faults = self._prepare_faults(plan.faults) if plan.faults else None
+        put_faults = self._faults.prepare(plan.faults) if plan.faults else None
         async with self._applying:
             # It stands still, so that all data have the same time, and equal seeds equal data.
             clock = Clock()
             clock.restore(0, self._clock.now() if plan.at is None else plan.at)
             async with self._open_scratch(clock, plan.new_id) as scratch:
-                await _perform(scratch, plan)
-                links = await _link_games(scratch, plan)
-                records = _without_quotas(scratch.engine.dump(now=clock.now()))
-                await self._load(records, *self._new_clock(plan))
+                links = await _fill(scratch, plan)
+                records = self._without_quotas(scratch.engine.dump(now=clock.now()))
+                offset, frozen_at = self._new_clock(plan)
+                await self._control.load(records, replace=False, offset=offset, frozen_at=frozen_at)
                 if put_faults:
                     put_faults()
         facts: dict[str, Any] = {name: count for name, count in plan.counts.items() if count}
         audit("seed applied", **facts)
         return Seeded(self._clock.now(), plan.counts, links)
+
+    async def _without_quotas(self, pages: AsyncIterator[Sequence[Record]]) -> AsyncIterator[Sequence[Record]]:
+        """Leave out the records that count ids per extension.
+
+        The service keeps its own counts, and counts an id when it is next used.
+        """
+        async for page in pages:
+            self._lapses.replaced(each.key for each in page if isinstance(each, DocumentRecord))
+            yield [each for each in page if not (isinstance(each, DocumentRecord) and is_quota_record(each.key))]
 
     def _new_clock(self, plan: Plan) -> tuple[int | None, int | None]:
         """Return the clock's new offset in ms, or the instant at which it is frozen. Two `None` keep the clock."""
@@ -122,16 +108,16 @@ class Seeds:
         return (None, at) if plan.frozen else (self._clock.offset + at - now, None)
 
 
-async def _perform(scratch: Scratch, plan: Plan) -> None:
-    """Run all calls of a seed. Raises `BadRequest` with the problems of all entries."""
-    from emulator.control.seeds.rules import MAX_PROBLEMS
+async def _fill(scratch: Any, plan: Plan) -> list[SeededLink]:
+    """Run all calls of a seed, and link its games. Raises `BadRequest` with the problems of all entries."""
+    from emulator.control.seeds.rules import MAX_PROBLEMS, invalid_seed
 
     problems: dict[str, None] = {}
     for calls in plan.calls:
         await asyncio.sleep(0)
         for call in calls:
             try:
-                await scratch.perform(call.method, call.path, call.caller, call.query, call.body)
+                await scratch.dispatcher.run(call.method, call.path, call.caller, call.query, call.body)
             except ServiceError as error:
                 problems |= dict.fromkeys(map(call.with_field, error.details))
                 break
@@ -139,23 +125,41 @@ async def _perform(scratch: Scratch, plan: Plan) -> None:
             break
     if problems:
         raise invalid_seed(problems=list(problems)[:MAX_PROBLEMS])
-
-
-async def _link_games(scratch: Scratch, plan: Plan) -> list[SeededLink]:
     links = []
     for number, owner in enumerate(plan.links):
         channel_id = owner.channel_id or ""
         try:
-            links.append(SeededLink(owner.client_id, channel_id, await scratch.link(owner, channel_id)))
+            scratch.tokens.check_registered(owner.client_id)
+            links.append(SeededLink(owner.client_id, channel_id, await scratch.pins.link(owner, channel_id)))
         except ServiceError as error:
             raise invalid_seed(problems=[f"links[{number}]: {error.detail}"]) from None
     return links
 
 
-async def _without_quotas(pages: AsyncIterator[Sequence[Record]]) -> AsyncIterator[Sequence[Record]]:
-    """Leave out the records that count ids per extension.
+def _seed() -> object:
+    from emulator.control.seeds.document import Seed
 
-    The service keeps its own counts, and counts an id when it is next used.
+    return Seed
+
+
+@endpoint(
+    "PUT",
+    "/_emulator/seed",
+    audience=Audience.CONTROL,
+    body=_seed,
+    answer=Seeded,
+    limit="seed",
+    streamed=True,
+    secrets=frozenset({"*"}),
+)
+async def apply_seed(seeds: Seeds, call: Call) -> Seeded:
+    """Put the data of a seed into the service: all of it, or nothing.
+
+    Everything under the same ids is replaced; everything else stays. An error names the field, such as
+    `polls[0].votes.U1`, and lists up to 20 problems. `extcli seed apply` sends files in TOML and reads the codes that
+    they name.
     """
-    async for page in pages:
-        yield [each for each in page if not (isinstance(each, DocumentRecord) and is_quota_record(each.key))]
+    return await seeds.apply(b"".join([chunk async for chunk in call.chunks]))
+
+
+endpoints: Final = (apply_seed,)

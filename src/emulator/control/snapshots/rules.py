@@ -7,25 +7,23 @@ of saving, so equal data give equal snapshots.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
-from math import ceil
 
 import msgspec
 
-from emulator.clock import clamp_instant
-from emulator.control.snapshots.refusals import invalid
-from emulator.engines.records import (
-    ITEMS_PER_RECORD,
-    OWNERS,
-    DocumentRecord,
-    HandedRecord,
-    ListItemsRecord,
-    PoolRecord,
-    Record,
-)
-from emulator.engines.shapes import NEVER, Key
-from emulator.wire import json_codec
+from emulator.core.clock import clamp_instant
+from emulator.core.errors import BadRequest, Facts, refusal
+from emulator.core.wire import json_codec
+from emulator.storage.records import DocumentRecord, Record
+
+
+@refusal(BadRequest, "Invalid snapshot", "docs: Snapshots", "The snapshot is invalid",
+         "Save it again: `extcli snapshot save FILE`.")  # fmt: skip
+def invalid(line: int, problem: str) -> Facts:
+    """A line of a snapshot is invalid. `line` counts from 1; 0 means that the record is not part of a file."""
+    detail = f"line {line}: {problem}" if line else problem
+    return Facts(detail, detail, "a snapshot as it was saved")
+
 
 FORMAT = 1
 """The format that this version writes, and the only one that it reads."""
@@ -93,45 +91,10 @@ def check_header(header: Header, environment: str, now: int) -> None:
     """
     if header.environment != environment:
         raise invalid(1, f"environment: the snapshot is of {header.environment[:40]!r}, this service is {environment}")
-    instant = instant_of(header, now)
+    clock = header.clock
+    instant = now + clock.offset if clock.frozen_at is None else clock.frozen_at
     if instant != clamp_instant(instant):
         raise invalid(1, "clock: must show a time from 1970 to 9999")
-
-
-def instant_of(header: Header, now: int) -> int:
-    """Return what the clock of a snapshot shows at the system time `now`, both in Unix ms."""
-    clock = header.clock
-    return now + clock.offset if clock.frozen_at is None else clock.frozen_at
-
-
-_OWNER_TYPES = frozenset(OWNERS.values())
-
-
-class AliveCounts:
-    """Counts the records of a valid snapshot that a service holds once it has loaded them."""
-
-    def __init__(self) -> None:
-        self.counts: Counter[type[Record]] = Counter()
-        self._expired: set[tuple[type[Record], Key, int]] = set()
-        """What had expired and may be followed by its contents: the type, the key, and of a pool the number."""
-        self._items: tuple[Key, int] = (Key("", "", ""), 0)
-        """A list, and how many items of it came so far. A service holds them in records of one size."""
-
-    def add(self, record: Record, now: int) -> None:
-        """Count the next record, unless it or what it belongs to has expired at `now`, in Unix ms."""
-        kind, key, count = type(record), record[0], 1
-        number = record.number if isinstance(record, PoolRecord | HandedRecord) else 0
-        if getattr(record, "expires_at", NEVER) <= now:
-            if kind in _OWNER_TYPES:
-                self._expired.add((kind, key, number))
-            return
-        if kind in OWNERS and (OWNERS[kind], key, number) in self._expired:
-            return
-        if isinstance(record, ListItemsRecord):
-            before = self._items[1] if self._items[0] == key else 0
-            self._items = key, before + len(record.items)
-            count = ceil(self._items[1] / ITEMS_PER_RECORD) - ceil(before / ITEMS_PER_RECORD)
-        self.counts[kind] += count
 
 
 def check_counts(header: Header, counts: Mapping[str, int], line: int) -> None:

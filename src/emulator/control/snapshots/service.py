@@ -8,33 +8,34 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from tempfile import TemporaryFile
-from typing import IO, Final, Protocol
+from typing import IO, Any, Final
 
 from msgspec import Struct
 
 from emulator.auth.signing_key import SigningKey
-from emulator.clock import Clock, system_now
-from emulator.config.settings import Settings
-from emulator.control.snapshots.refusals import invalid
+from emulator.control.operation.service import Control
 from emulator.control.snapshots.rules import (
     END,
     FORMAT,
-    AliveCounts,
     ClockState,
     Header,
     check_counts,
     check_header,
     encode_header,
-    instant_of,
+    invalid,
     is_secret,
 )
-from emulator.engines.engine import Engine
-from emulator.engines.records import DocumentRecord, Record
-from emulator.errors import EngineError
-from emulator.observability.audit import audit
+from emulator.core.clock import Clock, system_now
+from emulator.core.config.settings import Settings
+from emulator.core.errors import EngineError
+from emulator.core.observability.audit import audit
+from emulator.core.wire.refusals import invalid_parameter
+from emulator.http.endpoint import Audience, Call, Parameter, Streamed, endpoint
+from emulator.storage.engine import Engine
+from emulator.storage.records import DocumentRecord, Record
 
 _PIECE: Final = 8 * 1024
 """Bytes that are decoded, and written to storage, before other requests run: about 1 ms."""
@@ -42,14 +43,6 @@ _STEP: Final = 25
 """Records that are encoded before other requests run."""
 _CHUNK: Final = 256 * 1024
 """Bytes of a response that are read from the file at once."""
-
-
-class Loads(Protocol):
-    """Replaces all data of a running service."""
-
-    async def load(
-        self, pages: AsyncIterator[Sequence[Record]], *, replace: bool, offset: int | None, frozen_at: int | None
-    ) -> None: ...
 
 
 class Loaded(Struct):
@@ -70,7 +63,7 @@ class Snapshots:
     _clock: Clock
     _settings: Settings
     _version: str
-    _control: Loads
+    _control: Control
     _check_content: Callable[[Record], None]
     """Raises `ValueError` for a record that its feature could not read."""
 
@@ -104,12 +97,12 @@ class Snapshots:
     async def load(self, chunks: AsyncIterator[bytes]) -> Loaded:
         """Check a snapshot, replace all data and the clock with it in one step, and count the records.
 
-        Raises `BadRequest` with the line for an invalid snapshot, and `Forbidden` if the clock cannot be moved. Then
-        nothing has changed.
+        Raises `BadRequest` with the line for an invalid snapshot; then nothing has changed.
         """
         from emulator.control.snapshots.codec import type_name
 
-        async with self._checked_file(chunks) as (file, header, counts):
+        with _temporary_file() as file:
+            header = await self._check_all(chunks, file)
             await self._control.load(
                 self._pages(file, with_own_key=not header.keys),
                 replace=True,
@@ -117,34 +110,29 @@ class Snapshots:
                 frozen_at=header.clock.frozen_at,
             )
         audit("snapshot loaded", records=sum(header.counts.values()))
-        return Loaded({type_name(each): count for each, count in counts.items()}, header.keys)
+        counts: Counter[str] = Counter()
+        async for page in self._engine.dump(now=self._clock.now()):
+            counts.update(type_name(type(record)) for record in page if header.keys or not is_secret(record))
+        return Loaded(dict(counts), header.keys)
 
-    @asynccontextmanager
-    async def _checked_file(
-        self, chunks: AsyncIterator[bytes]
-    ) -> AsyncIterator[tuple[IO[bytes], Header, Counter[type[Record]]]]:
-        """Write a snapshot to a temporary file, checking every line; also return the counts once it is loaded."""
-        from emulator.control.snapshots.codec import type_name
-        from emulator.control.snapshots.reader import SnapshotReader
-        from emulator.engines.records import RecordChecks
+    async def _check_all(self, chunks: AsyncIterator[bytes], file: IO[bytes]) -> Header:
+        """Write a snapshot to a file, checking every line, and return its header."""
+        from emulator.control.snapshots.codec import SnapshotReader, type_name
+        from emulator.storage.records import RecordChecks
 
-        reader, checks, counts, alive = SnapshotReader(), RecordChecks(), Counter[str](), AliveCounts()
-        with _temporary_file() as file:
-            async for chunk in chunks:
-                file.write(chunk)
-                for start in range(0, len(chunk), _PIECE):
-                    records = reader.feed(chunk[start : start + _PIECE])
-                    now = instant_of(reader.header, system_now()) if reader.header else 0
-                    for line, record in records:
-                        self._check(line, record, checks.check, reader.header)
-                        counts[type_name(type(record))] += 1
-                        alive.add(record, now)
-                    await asyncio.sleep(0)
-            header = reader.finish()
-            check_header(header, self._settings.environment.name, system_now())
-            check_counts(header, counts, reader.line)
-            file.seek(0)
-            yield file, header, alive.counts
+        reader, checks, counts = SnapshotReader(), RecordChecks(), Counter[str]()
+        async for chunk in chunks:
+            file.write(chunk)
+            for start in range(0, len(chunk), _PIECE):
+                for line, record in reader.feed(chunk[start : start + _PIECE]):
+                    self._check(line, record, checks.check, reader.header)
+                    counts[type_name(type(record))] += 1
+                await asyncio.sleep(0)
+        header = reader.finish()
+        check_header(header, self._settings.environment.name, system_now())
+        check_counts(header, counts, reader.line)
+        file.seek(0)
+        return header
 
     def _check(self, line: int, record: Record, check_order: Callable[[Record], None], header: Header | None) -> None:
         if header is not None and not header.keys and is_secret(record):
@@ -157,7 +145,7 @@ class Snapshots:
 
     async def _pages(self, file: IO[bytes], *, with_own_key: bool) -> AsyncIterator[Sequence[Record]]:
         """Yield the records in a checked file, with the service's own key in its place among the documents."""
-        from emulator.control.snapshots.reader import SnapshotReader
+        from emulator.control.snapshots.codec import SnapshotReader
 
         own = self._key.record() if with_own_key else None
         reader = SnapshotReader()
@@ -185,3 +173,44 @@ def _temporary_file() -> Iterator[IO[bytes]]:
             yield file
     except OSError as error:
         raise EngineError(f"cannot use a temporary file: {error.strerror or type(error).__name__}") from error
+
+
+_KEYS: Final = Parameter("keys", "`true` includes the signing key, links, PINs and PIN tokens.")
+
+
+@endpoint(
+    "GET",
+    "/_emulator/snapshot",
+    audience=Audience.CONTROL,
+    query=(_KEYS,),
+    answer=dict[str, Any],
+    secrets=frozenset({"*"}),
+)
+async def save_snapshot(snapshots: Snapshots, call: Call) -> Streamed:
+    """Save all data and the clock as one JSON document with one record per line."""
+    keys = call.text("keys") or "false"
+    if keys not in ("true", "false"):
+        raise invalid_parameter("keys", keys, "true or false")
+    return Streamed(snapshots.save(keys=keys == "true"))
+
+
+@endpoint(
+    "PUT",
+    "/_emulator/snapshot",
+    audience=Audience.CONTROL,
+    body=dict[str, Any],
+    answer=Loaded,
+    limit="snapshot",
+    streamed=True,
+    secrets=frozenset({"*"}),
+)
+async def load_snapshot(snapshots: Snapshots, call: Call) -> Loaded:
+    """Replace all data and the clock with a snapshot, in one step. The body is streamed, and checked completely first.
+
+    The response counts the records that the service then holds. A snapshot without keys leaves the service its own
+    signing key, and ends all links, PINs and refresh tokens.
+    """
+    return await snapshots.load(call.chunks)
+
+
+endpoints: Final = (save_snapshot, load_snapshot)

@@ -9,12 +9,12 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from emulator.changes import KEPT
-from emulator.clock import MINUTE
 from emulator.contract.json_values import are_equal
-from emulator.engines.shapes import Key
-from emulator.kinds import Kind, Subject
-from emulator.wire.refusals import checked_text, invalid_parameter, missing_parameter
+from emulator.core.changes import KEPT
+from emulator.core.clock import MINUTE
+from emulator.core.keys import Key
+from emulator.core.wire.refusals import checked_text, invalid_parameter, invalid_word, missing_parameter
+from emulator.storage.kinds import Kind, Subject
 
 MAX_TIMEOUT: Final = MINUTE
 DEFAULT_TIMEOUT: Final = 5_000
@@ -39,11 +39,6 @@ class Comparison(NamedTuple):
 def at_least(number: int) -> Comparison:
     """Return the comparison that accepts this number or more."""
     return Comparison(f"at least {number}", lambda found: bool(found >= number), number)
-
-
-def exactly(number: int) -> Comparison:
-    """Return the comparison that accepts exactly this number."""
-    return Comparison(f"exactly {number}", lambda found: bool(found == number), number)
 
 
 def equal(value: Any) -> Comparison:
@@ -73,7 +68,7 @@ def comparison(name: str, text: str, *, lowest: int | None = 0) -> Comparison:
     if lowest is not None and number < lowest:
         raise invalid_parameter(name, number, f"{lowest} or more")
     if match["exactly"]:
-        return exactly(number)
+        return Comparison(f"exactly {number}", lambda found: bool(found == number), number)
     if number == lowest:
         problem = f"at least {number} is always true; ={number} means exactly {number}"
         raise invalid_parameter(name, number, f"a higher number; ={number} means exactly {number}", problem)
@@ -148,7 +143,7 @@ def condition_of(query: Mapping[str, str], subjects: Mapping[str, Subject]) -> C
     name = query.get("for", "")
     subject = subjects.get(name)
     if subject is None:
-        raise invalid_parameter("for", name, f"one of {', '.join(subjects)}")
+        raise invalid_word("for", name, f"one of {', '.join(subjects)}")
     _check_names(query, name, subject.parameters)
     id = query.get("id") or subject.id
     if not id:

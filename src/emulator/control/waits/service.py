@@ -1,30 +1,95 @@
-"""Evaluates a condition at once, and again after each change that may meet it."""
+"""Waits for conditions: evaluates each at once, and again after each change that may meet it."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass
+from itertools import islice
 from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
 
-from emulator.callers import Caller, Role
-from emulator.changes import Change, Changes
-from emulator.clock import SECOND, monotonic
-from emulator.control.waits.entries import EntryCount, Select
-from emulator.control.waits.refusals import mark_unusable, several_workers
+from emulator.control.journal.rules import matches_of
+from emulator.control.sockets import Sockets
 from emulator.control.waits.rules import (
+    DEFAULT_TIMEOUT,
     FILTERS,
+    MAX_TIMEOUT,
     Condition,
     condition_of,
     count_facts,
     document_facts,
+    subjects_of,
     timeout_of,
 )
-from emulator.journal import DELIVERY, Entry, Journal
-from emulator.kinds import Measure, Subject
+from emulator.core.callers import Caller, Role
+from emulator.core.changes import Change, Changes
+from emulator.core.clock import SECOND, monotonic
+from emulator.core.errors import BadRequest, Facts, refusal
+from emulator.core.journal import DELIVERY, Entry, Journal, no_journal
+from emulator.http.endpoint import Audience, Call, Endpoint, Parameter, endpoint
+from emulator.storage.kinds import Kind, Measure, Subject
+
+
+@refusal(
+    BadRequest,
+    "Malformed since parameter",
+    "docs: Waits",
+    "The mark cannot be used",
+    "Take a new mark just before the wait: `extcli wait mark`.",
+)
+def mark_unusable(*, since: int, problem: str) -> Facts:
+    return Facts(f"since: {since} {problem}", f"since {since}", "a mark of this run of the service")
+
+
+ANY: Final = "*"
+"""The id of a condition about all endpoints."""
+_CHUNK: Final = 500
+"""Entries looked at before other requests run."""
+
+
+class EntryCount:
+    """Counts entries after a mark that have an endpoint and meet the filters of a query."""
+
+    def __init__(self, journal: Journal, query: Mapping[str, str], id: str, since: int | None) -> None:
+        """`id` is `POST /v1/e/vote`, its path alone, an action, a topic or `*`.
+
+        Raises `BadRequest` for an unknown one.
+        """
+        if not journal.is_on:
+            raise no_journal()
+        if since is not None and since > journal.mark:
+            problem = f"is after the latest entry, {journal.mark}; numbers begin again when the service starts"
+            raise mark_unusable(since=since, problem=problem)
+        if since and journal.lost_since(since):
+            raise mark_unusable(since=since, problem="is too old; take a mark shortly before")
+        self._journal = journal
+        self._matches = matches_of(query)
+        self._id = id
+        self._seen = since or 0
+        self._count = 0
+
+    async def count(self) -> int:
+        """Count new entries, and return the total so far.
+
+        Entries that the journal dropped before they were counted are missing.
+        """
+        matches = self._matches
+        while entries := self._journal.since(self._seen, _CHUNK):
+            self._seen = entries[-1].number
+            self._count += sum(1 for entry in entries if self._is_about(entry) and matches(entry))
+            await asyncio.sleep(0)
+        return self._count
+
+    def latest(self, limit: int) -> list[Entry]:
+        """Return the latest entries of the endpoint, whether they meet the filters or not, oldest first."""
+        return list(islice(filter(self._is_about, self._journal.newest()), limit))[::-1]
+
+    def _is_about(self, entry: Entry) -> bool:
+        return self._id in (ANY, entry.name, entry.name.partition(" ")[2])
+
 
 _LISTED: Final = 3
 """Changes in a response."""
@@ -65,13 +130,9 @@ class Outcome(Struct):
     """The mark of the latest change, for the next `since`."""
 
 
-Sockets = Callable[[str, str, str | None], int]
-"""Counts the open sockets, or the subscribers of a topic, by client id and channel. Raises `BadRequest`."""
-
-
 @dataclass(eq=False, repr=False)
 class Waits:
-    """Waits for conditions. `has_peers` states that this is one of several processes of the same service."""
+    """Waits for conditions."""
 
     _changes: Changes
     _subjects: Mapping[str, Subject]
@@ -79,9 +140,7 @@ class Waits:
     """By subject, for those that are stored."""
     _sockets: Sockets
     _journal: Journal
-    _select: Select
     _: KW_ONLY
-    has_peers: bool
     is_alone: bool
     """Whether no other process can change the data."""
 
@@ -93,11 +152,11 @@ class Waits:
         condition = condition_of(query, self._subjects)
         deadline = monotonic() + timeout_of(query.get("timeout", "")) / SECOND
         entries = self._entries(condition, query)
-        if entries is None:
-            self._check(condition)
         with self._journal.watching() if entries else self._changes.watching(condition.kind) as changed:
             while True:
                 changed.clear()
+                if entries is None:
+                    self._check(condition)
                 found = (
                     count_facts(condition.checks, {"": await entries.count()})
                     if entries
@@ -117,13 +176,11 @@ class Waits:
         if condition.subject.name != "journal":
             return None
         filters = {name: value for name, value in query.items() if name in (*FILTERS, "client_id", "channel_id")}
-        return EntryCount(self._journal, self._select, filters, condition.id, condition.since)
+        return EntryCount(self._journal, filters, condition.id, condition.since)
 
     def _check(self, condition: Condition) -> None:
-        """Refuse conditions that this process cannot decide."""
-        since, subject = condition.since, condition.subject
-        if self.has_peers and (since is not None or not subject.is_stored or subject.name == "sockets"):
-            raise several_workers()
+        """Refuse a mark that cannot be used."""
+        since = condition.since
         if since is None:
             return
         if since > self._changes.mark:
@@ -136,7 +193,7 @@ class Waits:
         """Return the current values for the checks of a condition."""
         subject, id, checks = condition.subject, condition.id, condition.checks
         if subject.name == "sockets":
-            return count_facts(checks, {"": self._sockets(id, condition.client_id, condition.channel)})
+            return count_facts(checks, {"": self._sockets.count(id, condition.client_id, condition.channel)})
         if not subject.is_stored:
             return count_facts(checks, self._counts_of_additions(condition))
         caller = Caller(condition.client_id, Role.ADMIN, None, None, "A-admin")
@@ -182,3 +239,47 @@ def _listed_change(change: Change) -> ListedChange:
     return ListedChange(
         change.mark, change.at, key.kind, key.name, key.owner, key.channel or "", change.user, change.did, change.value
     )
+
+
+_OWN: Final = {"user", "path"}
+"""Filters that other conditions also have."""
+_PARAMETERS = (
+    Parameter(
+        "id",
+        "The id of the poll, ranking, buffer or JSON store; the store's name; the event; the topic; "
+        "an endpoint such as `POST /v1/e/vote`.",
+    ),
+    Parameter("client_id", "The extension. Sockets and the journal need none."),
+    Parameter("channel_id", "The channel; all together when absent."),
+    Parameter("user", "The user of a viewer store, or of the entries of the journal."),
+    Parameter("count", "Votes, answers, entries, events, sockets…: 3 for at least three, =3 for exactly three."),
+    Parameter("value", "Votes for values of a poll: 0=2,1==3 for at least two and exactly three."),
+    Parameter("sum", "The sum of the values of a poll, as `count`."),
+    Parameter("key", "An answer of a ranking."),
+    Parameter("score", "The users with that answer, as `count`; at least 1 when absent."),
+    Parameter("latest", "The newest entry of a buffer, as JSON."),
+    Parameter("path", "A JSON pointer into a store; the whole when absent. Or a part of a path in the journal."),
+    Parameter("equals", "The value there, as JSON; any value when absent."),
+    Parameter("since", "A mark, from `X-Emulator-Mark`: only later changes count. Of the journal: a number."),
+    *(Parameter(name, "A filter of the journal, as in `GET /_emulator/journal`.") for name in sorted(FILTERS - _OWN)),
+    Parameter("timeout", f"Real ms, at most {MAX_TIMEOUT:,}; {DEFAULT_TIMEOUT:,} when absent.", "integer"),
+)
+
+
+def endpoints_of(kinds: Iterable[Kind]) -> tuple[Endpoint[Waits], ...]:
+    """Return the endpoint with the subjects of these kinds."""
+    about = Parameter("for", f"What the condition is about: {', '.join(subjects_of(kinds))}.")
+
+    @endpoint(
+        "GET",
+        "/_emulator/wait",
+        audience=Audience.CONTROL,
+        query=(about, *_PARAMETERS),
+        answer=Outcome,
+        held=True,
+    )
+    async def wait(waits: Waits, call: Call) -> Outcome:
+        """Wait until a condition is met. At the timeout, `met` is false."""
+        return await waits.wait(call.query)
+
+    return (wait,)

@@ -24,12 +24,14 @@ _MAX_ID: Final = 64
 _HOST: Final = re.compile(r"[a-z0-9_]([a-z0-9_.-]{0,252}[a-z0-9_])?")
 _NUMBER: Final = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _LANGUAGE: Final = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,3}")
+_REGIONS: Final = dict(cs="CZ", da="DK", el="GR", en="US", ja="JP", ko="KR", sv="SE", vi="VN", zh="CN")
+"""Twitch's region of languages whose own code, in capitals, is another region or none."""
 _PLATFORM: Final = {"state": "testing", "popout": "false"}
-"""Parameters that the platform adds to the URL of every frame. The view of a frame adds more."""
+"""Parameters that Twitch adds to the URL of every frame. The view of a frame adds more."""
 
 
 class View(NamedTuple):
-    """Where the platform shows a page: its size in pixels, and the parameters that say so to the page."""
+    """Where Twitch shows a page: its size in pixels, and the parameters that say so to the page."""
 
     label: str
     width: int
@@ -119,7 +121,7 @@ class Frame:
 
     @property
     def mode(self) -> str:
-        """As the platform names it: `viewer`, `config` or `dashboard`."""
+        """As Twitch names it: `viewer`, `config` or `dashboard`."""
         return VIEWS[self.view].mode
 
     @property
@@ -135,6 +137,12 @@ class Frame:
         return self.numbers["height"] if self.view == "panel" else VIEWS[self.view].height
 
     @property
+    def _locale(self) -> str:
+        """The language with its region, such as `en-US`."""
+        language, _, region = self.language.partition("-")
+        return f"{language}-{region or _REGIONS.get(language, language.upper())}"
+
+    @property
     def src(self) -> str:
         """The page's URL with the parameters that `platform-helper.js` and `sdk.js` read."""
         view = VIEWS[self.view]
@@ -146,6 +154,7 @@ class Frame:
             "platform": view.platform,
             "mode": view.mode,
             "language": self.language,
+            "locale": self._locale,
             "extcli_role": self.role,
             "extcli_channel": self.channel_id,
             "extcli_client": self.client_id,
@@ -169,9 +178,6 @@ class Arrangement:
     """The viewers' page."""
     origin: str
     viewers: int
-    config: str
-    """The config page as the user wrote it: a path or a URL; empty for none."""
-    live: str
     channel_id: str
     client_id: str
     frames: tuple[Frame, ...]
@@ -212,8 +218,6 @@ def arrangement_of(query: Mapping[str, str], own_host: str, *, client_id: str = 
         url,
         origin,
         int(count),
-        query.get("config", "").strip(),
-        query.get("live", "").strip(),
         channel_id,
         client_id,
         tuple(_frame(query, *page, channel_id, client_id) for page in pages),

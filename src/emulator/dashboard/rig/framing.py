@@ -27,7 +27,7 @@ _HELPER: Final = b"/_emulator/platform-helper.js"
 _SDK: Final = b"/_emulator/sdk.js"
 
 
-_REAL: Final = "If it uses the published SDK, its calls go to the real platform."
+_REAL: Final = "If it uses the published SDK, its calls go to Muxy itself."
 
 
 class _NotLocal(Exception):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from emulator.callers import opaque_id_of
+from emulator.core.callers import opaque_id_of
+from emulator.core.errors import BadRequest
 from emulator.dashboard.rig.arrangement import Frame, arrangement_of, with_buttons
 from emulator.dashboard.screen import Query, Service
-from emulator.errors import BadRequest
 
 _ROWS: Final = 20
 _READ: Final = "200"
@@ -30,13 +30,12 @@ async def frame_activity(
         found, has_more = await _entries(service, frame)
         count = {"refused": sum(bool(each.reason) for each in found), "most": len(found) if has_more else 0}
         regions[f"refused-{frame.name}"] = render("refused.html", count)
-        calls = [(each, _why(service, each)) for each in found[:_ROWS]]
+        why = service.explanations.explain
+        calls = [
+            (each, why(service.journals.find(str(each.number))) if each.reason else None) for each in found[:_ROWS]
+        ]
         regions[f"did-{frame.name}"] = render("happened.html", {"frame": frame.name, "calls": calls})
     return regions
-
-
-def _why(service: Service, entry: Any) -> Any:
-    return service.explanations.explain(service.journals.find(str(entry.number))) if entry.reason else None
 
 
 async def _entries(service: Service, frame: Frame) -> tuple[list[Any], bool]:

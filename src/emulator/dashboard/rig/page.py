@@ -7,12 +7,12 @@ from typing import Final
 
 from markupsafe import Markup
 
+from emulator.core.errors import BadRequest
 from emulator.dashboard.pages import Pages
 from emulator.dashboard.rig import arrangement as rules
 from emulator.dashboard.rig.framing import Finding, check_page
 from emulator.dashboard.rig.happened import frame_activity
 from emulator.dashboard.screen import Query
-from emulator.errors import BadRequest
 from emulator.http.endpoint import Page
 
 SANDBOX: Final = "allow-scripts allow-same-origin allow-forms"

@@ -1,1 +1,1 @@
-"""The screens, one module each, with the constant `SCREEN`. `pages.py` finds them."""
+"""The screens. Each module has the constant `SCREENS`; `pages.py` finds them."""

@@ -7,10 +7,10 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from emulator.callers import EXTENSION_WRITERS
+from emulator.core.callers import EXTENSION_WRITERS
+from emulator.core.journal import DELIVERY, MAX_BODY, Entry
 from emulator.dashboard.json_text import compact, escaped
 from emulator.dashboard.screen import Query, Screen, Service, suggested
-from emulator.journal import DELIVERY, MAX_BODY, Entry
 from emulator.realtime.web_page_access import WEB_PAGE
 
 ROWS: Final = 50
@@ -140,4 +140,4 @@ def _beginning(update: bytes) -> str:
     return escaped((data.partition(b',"data":')[2] or update).decode("utf-8", "replace"))
 
 
-SCREEN = Screen("broadcasts", "Broadcasts", read)
+SCREENS = (Screen("broadcasts", "Broadcasts", read),)

@@ -6,14 +6,15 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from emulator.clock import clamp_instant
+from emulator.core.clock import clamp_instant
+from emulator.core.keys import Key
+from emulator.core.wire.refusals import invalid_parameter
 from emulator.dashboard.commands import CALLER, field, record_command
 from emulator.dashboard.json_text import escaped
 from emulator.dashboard.screen import ROWS, Query, Screen, Service, chosen, listed
 from emulator.dashboard.texts import pretty
-from emulator.engines.shapes import Item, Key
-from emulator.features.accumulation.rules import LIMIT, BufferEntry
-from emulator.wire.refusals import invalid_parameter
+from emulator.features.accumulation import LIMIT, BufferEntry
+from emulator.storage.shapes import Item
 
 _MAX_DIGITS: Final = 15
 _SHORT: Final = 60
@@ -82,4 +83,4 @@ def _start(text: str) -> int:
     return clamp_instant(int(text or 0))
 
 
-SCREEN = Screen("buffers", "Buffers", read)
+SCREENS = (Screen("buffers", "Buffers", read),)

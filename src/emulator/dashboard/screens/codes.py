@@ -8,10 +8,10 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from emulator.control.contents.rules import Filter
+from emulator.control.contents import Filter
+from emulator.core.journal import Entry
+from emulator.core.wire.cursors import FIRST
 from emulator.dashboard.screen import Query, Screen, Service, suggested, viewer_of
-from emulator.journal import Entry
-from emulator.wire.cursors import FIRST
 
 ROWS: Final = 200
 _LATEST: Final = 50
@@ -97,4 +97,4 @@ def masked(code: str) -> str:
     return shown + "•" * (len(code) - len(shown))
 
 
-SCREEN = Screen("codes", "Codes", read)
+SCREENS = (Screen("codes", "Codes", read),)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-from emulator.callers import Role
-from emulator.control.faults.rules import ALL_EFFECTS, Fault
+from emulator.control.faults.rules import ALL_EFFECTS
+from emulator.core.callers import Role
+from emulator.core.errors import Conflict
+from emulator.core.faults import Fault
 from emulator.dashboard.commands import Part, field
 from emulator.dashboard.screen import Query, Screen, Service
 from emulator.dashboard.texts import instant
-from emulator.errors import Conflict
 
 _CONDITIONS: Final = ("role", "channel", "user", "client_id", "event")
 
@@ -116,4 +117,4 @@ def is_over(fault: Fault, now: int) -> bool:
     return fault.left == 0 or (fault.ends_at is not None and fault.ends_at <= now)
 
 
-SCREEN = Screen("faults", "Faults", read, every=1.0)
+SCREENS = (Screen("faults", "Faults", read, every=1.0),)

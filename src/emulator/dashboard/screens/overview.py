@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, Final
 
-from emulator.clock import SECOND
 from emulator.contract.parity import UNKNOWN, rule_of
-from emulator.control.contents.rules import Filter
+from emulator.control.contents import Filter
+from emulator.core.clock import SECOND
+from emulator.core.journal import REQUEST, Entry
+from emulator.core.keys import Key
+from emulator.core.parity import FOR_SANDBOX
 from emulator.dashboard.rig.arrangement import DEFAULT_CHANNEL
 from emulator.dashboard.screen import Query, Screen, Service, suggested
 from emulator.dashboard.screens.polls import results_of
-from emulator.engines.shapes import Key
-from emulator.journal import REQUEST, Entry
-from emulator.parity.service import FOR_SANDBOX
 
 _DEMO_WORDS: Final = Key("rank", "demo-extension", "words", "1001")
 """The ranking to which the crowd of the demo adds."""
@@ -34,7 +34,7 @@ _OF_TESTS: Final = ("POST /_ns", "PUT /_emulator/seed", "GET /_emulator/wait", "
 async def read(service: Service, query: Query) -> dict[str, Any]:
     """Return the values of the overview."""
     readiness = await service.control.readiness()
-    engine, settings, journal = service.engine, service.settings, service.journal
+    engine, journal = service.engine, service.journal
     registered = sorted(service.extensions.current)
     seen = service.parity.tally.seen
     return {
@@ -43,7 +43,7 @@ async def read(service: Service, query: Query) -> dict[str, Any]:
         "storage": engine.name,
         "location": engine.location,
         "is_kept": engine.survives_restart,
-        "can_undo": engine.can_copy and not settings.has_peers,
+        "can_undo": engine.can_copy,
         "verdicts": [each for each in seen if each.verdict != UNKNOWN],
         "unknown": sum(each.count for each in seen if each.verdict == UNKNOWN and each.rule != rule_of(FOR_SANDBOX)),
         "has_sandbox_tokens": any(each.verdict == UNKNOWN and each.rule == rule_of(FOR_SANDBOX) for each in seen),
@@ -52,7 +52,6 @@ async def read(service: Service, query: Query) -> dict[str, Any]:
         "channel_id": DEFAULT_CHANNEL,
         "registered": registered[:_MOST],
         "unlisted": max(0, len(registered) - _MOST),
-        "has_peers": settings.has_peers,
         "sockets": service.sockets,
         "next": next(iter((await service.contents.upcoming(1)).next), None),
         "poll": await _busiest(service),
@@ -100,4 +99,4 @@ async def _busiest(service: Service) -> dict[str, Any] | None:
     return None
 
 
-SCREEN = Screen("overview", "Overview", read, every=1.0)
+SCREENS = (Screen("overview", "Overview", read, every=1.0),)

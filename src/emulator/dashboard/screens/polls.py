@@ -7,12 +7,13 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from emulator.callers import GLOBAL, is_global, opaque_id_of
 from emulator.contract.limits import HIGHEST, LOWEST
+from emulator.core.callers import GLOBAL, is_global, opaque_id_of
+from emulator.core.keys import Key
+from emulator.core.wire import json_codec
 from emulator.dashboard.commands import CALLER, field, record_command
 from emulator.dashboard.json_text import pretty
 from emulator.dashboard.screen import Query, Screen, Service, chosen, entries, listed, manager_of
-from emulator.engines.shapes import BallotEntry, Key
 from emulator.features.votes.definitions import Definition, status_of
 from emulator.features.votes.rules import (
     LIFETIME,
@@ -20,7 +21,7 @@ from emulator.features.votes.rules import (
     checked_poll_id,
     stats_of,
 )
-from emulator.wire import json_codec
+from emulator.storage.shapes import BallotEntry
 
 _NEW: Final = {"prompt": "", "options": ["Yes", "No"]}
 """What the editor shows for a poll without a definition."""
@@ -155,4 +156,4 @@ async def _searched_voter(service: Service, key: Key, user: str) -> tuple[str, s
     return user, None
 
 
-SCREEN = Screen("polls", "Polls", read, is_live=lambda query: not query.get("edit"))
+SCREENS = (Screen("polls", "Polls", read, is_live=lambda query: not query.get("edit")),)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from emulator.callers import GLOBAL
+from emulator.core.callers import GLOBAL
+from emulator.core.keys import Key
 from emulator.dashboard.commands import CALLER, field, record_command
 from emulator.dashboard.screen import Query, Screen, Service, chosen, entries, listed, manager_of
-from emulator.engines.shapes import Key
-from emulator.features.ranking.service import TOP
+from emulator.features.ranking import TOP
 
 
 async def read(service: Service, query: Query) -> dict[str, Any]:
@@ -45,4 +45,4 @@ async def _ranking(service: Service, key: Key, query: Query) -> dict[str, Any]:
     }
 
 
-SCREEN = Screen("rankings", "Rankings", read)
+SCREENS = (Screen("rankings", "Rankings", read),)

@@ -9,13 +9,17 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from emulator.callers import Caller, Role
 from emulator.contract.limits import MAX_JSON_STORE_BYTES, MAX_STORE_BYTES
-from emulator.control.calls.rules import CallBody
-from emulator.control.contents.rules import Filter
+from emulator.control.calls import CallBody
+from emulator.control.contents import Filter
+from emulator.core.callers import Caller, Role
+from emulator.core.errors import BadRequest, Conflict
+from emulator.core.wire import json_codec
+from emulator.core.wire.cursors import FIRST
+from emulator.core.wire.refusals import invalid_parameter, missing_parameter
+from emulator.core.wire.url import SERVICE
 from emulator.dashboard.json_text import Difference, differences, pretty
 from emulator.dashboard.screen import Query, Screen, Service, suggested, viewer_of
-from emulator.errors import BadRequest, Conflict
 from emulator.features.stores.rules import (
     GLOBAL,
     STORES,
@@ -23,10 +27,6 @@ from emulator.features.stores.rules import (
     json_store_key,
     store_key,
 )
-from emulator.wire import json_codec
-from emulator.wire.cursors import FIRST
-from emulator.wire.refusals import invalid_parameter, missing_parameter
-from emulator.wire.url import SERVICE
 
 ROWS: Final = 100
 JSON_STORE: Final = "json_store"
@@ -40,16 +40,8 @@ _NO_DRAFT: Final[dict[str, Any]] = {
     "differences": [],
     "more": False,
 }
-_COMMANDS: Final = {
-    "extension_state": ("state", "extension"),
-    "channel_state": ("state", "channel"),
-    "viewer_state": ("state", "viewer"),
-    "extension_viewer_state": ("state", "extension-viewer"),
-    "extension_hidden_state": ("state", "hidden"),
-    "extension_config": ("store-config", "extension"),
-    "channel_config": ("store-config", "channel"),
-}
-"""The nouns and scopes of the command line."""
+_NOUNS: Final = {"state": "state", "config": "store-config"}
+"""The nouns of the command line, by the last word of a store's name. The others are the scope."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +95,9 @@ class Opened:
 
     def command(self, verb: str) -> list[str]:
         """Return the words of the `extcli` command that reads the store."""
-        words = ["json-store", verb, self.id] if self.store == JSON_STORE else [*_command_words(self.store, verb)]
+        scope, _, kind = self.store.rpartition("_")
+        scope = "hidden" if scope == "extension_hidden" else scope.replace("_", "-")
+        words = ["json-store", verb, self.id] if self.store == JSON_STORE else [_NOUNS[kind], verb, scope]
         role = f"{self.role}:{self.user}" if self.user else str(self.role)
         content = ["@store.json"] if verb == "set" else []
         return [*words, *content, "--client-id", self.client_id, "--channel", self.channel_id, "--as", role]
@@ -211,9 +205,4 @@ def _problem(body: object) -> str:
     return str(answer.get("info") or answer.get("reason") or "the service refused it")
 
 
-def _command_words(store: str, verb: str) -> tuple[str, ...]:
-    noun, scope = _COMMANDS[store]
-    return noun, verb, scope
-
-
-SCREEN = Screen("stores", "Stores", read, submit=submit, is_live=lambda query: not query.get("edit"))
+SCREENS = (Screen("stores", "Stores", read, submit=submit, is_live=lambda query: not query.get("edit")),)

@@ -48,9 +48,10 @@ commands.addEventListener("change", () => localStorage.setItem("commands", comma
 /** Write what changes by the second: the service's clock, and what is left of a time. */
 function tick() {
   const time = document.getElementById("time");
-  const now = Date.now() + Number(time.dataset.offset);
+  const { frozen, offset } = time.dataset;
+  const now = frozen ? Number(frozen) : Date.now() + Number(offset);
   const shown = new Date(now);
-  if (!("frozen" in time.dataset) && !Number.isNaN(shown.getTime())) time.textContent = shown.toISOString().slice(-13, -5);
+  if (!frozen && !Number.isNaN(shown.getTime())) time.textContent = shown.toISOString().slice(-13, -5);
   for (const left of document.querySelectorAll("[data-until]")) {
     const seconds = Math.round((Number(left.dataset.until) - now) / 1000);
     left.textContent = seconds > 0 && seconds <= 600 ? ` (${seconds} s)` : "";
@@ -148,9 +149,6 @@ document.addEventListener("htmx:error", (event) => {
   if (event.detail.ctx?.sourceElement.matches("form.action")) say("The service does not answer.", true);
 });
 
-/** A word as a shell reads it. */
-const quoted = (word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'"'"'`)}'`);
-
 /** The words that a part of a command stands for; see `commands.py`. */
 function wordsOf(part, form) {
   if (typeof part === "string") return [part];
@@ -178,7 +176,7 @@ function wordsOf(part, form) {
 function followForm(form) {
   const code = form.querySelector("code[data-command]");
   if (!code) return;
-  const line = JSON.parse(code.dataset.command).flatMap((part) => wordsOf(part, form)).map(quoted).join(" ");
+  const line = JSON.parse(code.dataset.command).flatMap((part) => wordsOf(part, form)).map("windows" in result.dataset ? windows : posix).join(" ");
   code.textContent = line;
   code.parentElement.querySelector("[data-copy]").dataset.copy = line;
 }

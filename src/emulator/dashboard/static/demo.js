@@ -102,5 +102,4 @@ async function end() {
 document.addEventListener("click", ({ target }) => { if (target.id === "play") isPlaying ? stop() : start(); });
 document.addEventListener("htmx:after:swap", show);
 document.addEventListener("gone", end);
-show();
-if (new URLSearchParams(location.search).has("play")) start();
+show(); // and start at a click alone: a link from elsewhere must not write into the namespace

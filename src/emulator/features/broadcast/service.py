@@ -1,64 +1,156 @@
-"""Publishes broadcasts to games and pages."""
+"""Limits, targets and encoding of broadcasts (rulings B2, B3, X8); publishing to games and pages; and the automatic
+events of pages: changes of stores and polls, as the published SDK documents them (ruling B5).
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+import logging
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, TypeVar
 
-from msgspec import UNSET
+import msgspec
+from msgspec import UNSET, Struct
 
-from emulator.callers import CHANNEL_WRITERS, Caller, required_channel, role_error
-from emulator.changes import Change, Changes
-from emulator.config.environment import Environment
-from emulator.engines.shapes import Key
-from emulator.features.broadcast.rules import (
-    BROADCAST,
-    WHISPER_PREFIX,
-    Event,
-    checked_event,
-    encode_for_page,
-    full_name,
-    needs_compression,
-    strip_prefix,
-    subscribed_topics,
-    targets_of,
-    user_of_target,
-)
-from emulator.hints import Hints
-from emulator.parity.service import ROLE, note
+from emulator.contract.compression import compress
+from emulator.contract.limits import MAX_JSON_BYTES, MAX_MESSAGE_BYTES, MAX_USER_LENGTH
+from emulator.core.callers import CHANNEL_WRITERS, Caller, required_channel, role_error
+from emulator.core.changes import Change, Changes
+from emulator.core.config.environment import Environment
+from emulator.core.errors import BadRequest, Facts, refusal
+from emulator.core.hints import Hints
+from emulator.core.keys import Key
+from emulator.core.parity import ROLE, note
+from emulator.core.wire import json_codec
+from emulator.core.wire.refusals import checked_text
+from emulator.features.directory import Directory
+from emulator.realtime.faulty_messages import FaultyBroadcasts
 from emulator.realtime.publisher import Publisher
-from emulator.realtime.web_page_access import pusher_topic, whisper_topic
+from emulator.realtime.web_page_access import WEB_PAGE, pusher_topic, whisper_topic
 from emulator.realtime.web_page_connection import broadcast_frame
-from emulator.wire import json_codec
+
+_SEND_LESS: Final = "Send less; `extcli broadcast size` measures a message."
+
+
+@refusal(BadRequest, "Invalid target", "B3", "The broadcast has no such target",
+         "Send to all, or to one user: `extcli broadcast send EVENT DATA --to USER`.")  # fmt: skip
+def no_target(*, target: str, all: str, whisper: str) -> Facts:
+    needed = f"{all}, or {whisper}<user id>"
+    return Facts(f"target: {target!r} is neither {all!r} nor '{whisper}<user id>'", f"target {target!r}", needed)
+
+
+@refusal(BadRequest, "Message too large", rule="B2", title="The message is too large", next_step=_SEND_LESS)
+def message_too_large(*, size: int, compressed: int, limit: int) -> Facts:
+    sizes = _sizes(size, compressed)
+    return Facts(f"data: {sizes}; the limit is {limit}", sizes, f"at most {limit} bytes, as JSON or compressed")
+
+
+@refusal(BadRequest, "Message too large", rule="B2", title="The message is too large", next_step=_SEND_LESS)
+def message_too_large_before_compression(*, size: int, compressed: int, limit: int) -> Facts:
+    sizes = _sizes(size, compressed)
+    return Facts(f"data: {sizes}; the limit before compression is {limit}", sizes, f"at most {limit} bytes of JSON")
+
+
+def _sizes(size: int, compressed: int) -> str:
+    return f"{size} bytes of compact JSON, {compressed} bytes compressed"
+
+
+@refusal(BadRequest, "Too many ids specified", "B3", "The message goes to too many users",
+         "Split the users over several messages.")  # fmt: skip
+def too_many_recipients(*, count: int, limit: int) -> Facts:
+    return Facts(f"data.ids: {count} ids; the limit is {limit}", f"{count} ids", f"at most {limit} ids")
+
+
+BEST, FAST = 9, 6
+"""Levels of compression. 64 KiB may take 0.2 s at the best level, and a twentieth of that at the fast one."""
+MAX_WHISPERS: Final = 1_000
+"""Users in one request to whisper to."""
+MAX_EVENT_LENGTH: Final = 256
+BROADCAST: Final = "broadcast"
+"""The target for all subscribers."""
+WHISPER_PREFIX: Final = "whisper-"
+
+
+class Event(Struct):
+    """The data of an update for subscribers of an event."""
+
+    event: str
+    data: Any
+    channel_id: str
+    """Empty for an event of the whole extension."""
+    scope: str
+    """`channel`, `extension` or `whisper`."""
+
+
+def checked_event(event: str, name: str = "event") -> str:
+    """Return the event's name, the member `name`; raise `BadRequest` unless it has 1 to 256 printable characters."""
+    return checked_text(event, MAX_EVENT_LENGTH, reason="Invalid event", name=name)
+
+
+def targets_of(user_ids: list[str]) -> list[str]:
+    """Return a target for each user, without duplicates. Raises `BadRequest` for over 1,000."""
+    if len(user_ids) > MAX_WHISPERS:
+        raise too_many_recipients(count=len(user_ids), limit=MAX_WHISPERS)
+    return [f"{WHISPER_PREFIX}{user_id}" for user_id in dict.fromkeys(user_ids)]
+
+
+def user_of_target(target: str) -> str:
+    """Return the user of a whisper, or an empty string for `broadcast`. Raises `BadRequest` for any other target."""
+    if target == BROADCAST:
+        return ""
+    user_id = target.removeprefix(WHISPER_PREFIX)
+    if user_id == target or not user_id or len(user_id) > MAX_USER_LENGTH or not user_id.isprintable():
+        raise no_target(target=target[:40], all=BROADCAST, whisper=WHISPER_PREFIX)
+    return user_id
+
+
+def needs_compression(text: bytes, level: int = BEST) -> bool:
+    """Whether pages receive this compact JSON compressed: over 4,096 bytes (ruling B2). Raises `BadRequest`."""
+    if len(text) <= MAX_MESSAGE_BYTES:
+        return False
+    size, short = len(text), len(compress(text, level))
+    if size > MAX_JSON_BYTES:
+        raise message_too_large_before_compression(size=size, compressed=short, limit=MAX_JSON_BYTES)
+    if short > MAX_MESSAGE_BYTES:
+        raise message_too_large(size=size, compressed=short, limit=MAX_MESSAGE_BYTES)
+    return True
+
+
+class Envelope(Struct, omit_defaults=True):
+    """A message as the published SDK wraps it; `event` is the full name."""
+
+    event: str
+    data: Any = UNSET
+
+
+def encode_for_page(event: str, data: object, is_long: bool, level: int = BEST) -> str:
+    """Encode a message as the published SDK decodes it: JSON, or base64 of zlib. `event` is the full name."""
+    text = json_codec.encode(Envelope(event, data))
+    return (compress(text, level) if is_long else text).decode()
+
+
+def full_name(environment: str, client_id: str, event: str) -> str:
+    """Return the name of an event as pages know it."""
+    return f"{environment}:{client_id}:{event}"
+
+
+def strip_prefix(event: str, environment: str, client_id: str) -> str:
+    """Return the developer's name of an event, without environment and client id."""
+    return event.removeprefix(full_name(environment, client_id, ""))
+
 
 T = TypeVar("T")
+_MESSAGE: Final = "page_event"
+"""The kind of the messages between nodes."""
+_MAX_WARNINGS: Final = 1_000
+_log = logging.getLogger("emulator")
 
 _LATELY: Final = 200
 """Broadcasts that are looked at for events that were sent."""
 _LONG: Final = 8 * 1024
 """Bytes of JSON that are compressed in a thread, so that other requests are answered meanwhile."""
-
-
-class Users(Protocol):
-    """The directory of users."""
-
-    async def aliases(self, client_id: str, users: Sequence[str]) -> Sequence[tuple[str, ...]]:
-        """Return all ids (shared and opaque) of each distinct user, the spelling from `users` first."""
-
-
-class Disturb(Protocol):
-    """Sends a broadcast, or applies a fault that loses, delays or repeats it."""
-
-    async def __call__(
-        self, caller: Caller, of: Key, send: Callable[[], Awaitable[None]], lose: Callable[[], None]
-    ) -> None:
-        """Call `send` once, twice, later or not at all, as faults decide.
-
-        `lose` records that the event `of` was not sent.
-        """
 
 
 @dataclass(eq=False, repr=False)
@@ -70,10 +162,10 @@ class Broadcasts:
     """
 
     _publisher: Publisher
-    _users: Users
+    _directory: Directory
     _environment: Environment
     _changes: Changes
-    _disturb: Disturb
+    _late: FaultyBroadcasts
     _hints: Hints
 
     async def send(
@@ -106,7 +198,7 @@ class Broadcasts:
         """
         if caller.role not in CHANNEL_WRITERS:
             if self._environment.verifies_tokens:
-                raise role_error(caller.role, CHANNEL_WRITERS, "broadcast")
+                raise role_error(caller, CHANNEL_WRITERS, "broadcast")
             note(ROLE)
         channel_id = required_channel(channel, "a broadcast")
         checked_event(strip_prefix(event, self._environment.name, caller.client_id))
@@ -117,11 +209,16 @@ class Broadcasts:
         self._hints.default_event(event)
 
     def topics(self, caller: Caller, channel: str | None, event: str) -> tuple[Key, ...]:
-        """Return the topics of a subscriber to an event; `*` means all events. Raises `BadRequest`."""
+        """Return the topics of a subscriber to an event; `*` means all events. Raises `BadRequest`.
+
+        They are the event in the channel, in the extension, and whispered to the caller.
+        """
         self._hints.event(
             event, partial(self._recently_sent_events, caller.client_id, channel), "nothing has been sent here as"
         )
-        return subscribed_topics(caller, channel or "", checked_event(event))
+        key = Key("event", caller.client_id, checked_event(event))
+        users = ["", *sorted(caller.ids)]
+        return tuple(key._replace(channel=where, user=user) for user in users for where in (channel or "", ""))
 
     def _recently_sent_events(self, client_id: str, channel: str | None) -> Iterator[str]:
         """Yield the names of events that were recently sent in a channel, or in all channels."""
@@ -140,7 +237,9 @@ class Broadcasts:
 
     async def _publish(self, caller: Caller, channel_id: str, event: str, data: Any, *targets: str) -> None:
         named = [user_of_target(target) for target in targets]
-        users = [("",)] if named == [""] else await self._users.aliases(caller.client_id, named)
+        self._hints.placeholder("user", *named)
+        self._hints.placeholder("channel", channel_id)
+        users = [("",)] if named == [""] else await self._directory.aliases(caller.client_id, named)
         text = b"" if data is UNSET else json_codec.encode(data)
         in_thread = len(text) > _LONG
         compress = await _run(needs_compression, text, in_thread=in_thread)
@@ -170,9 +269,69 @@ class Broadcasts:
                 if len(users) > 1:
                     await asyncio.sleep(0)  # let other requests run
 
-        await self._disturb(caller, of, send, lambda: self._publisher.record_undelivered(of, name, update))
+        await self._late.send(caller, of, send, lambda: self._publisher.record_undelivered(of, name, update))
         self._changes.note(Change(of, scope if users else "", caller.opaque_id))
 
 
 async def _run(work: Callable[..., T], *args: Any, in_thread: bool) -> T:
     return await asyncio.to_thread(work, *args) if in_thread else work(*args)
+
+
+@dataclass(eq=False, repr=False)
+class PageEvents:
+    """Sends events to the pages of an extension in a channel, or in all channels.
+
+    `of` is the key of the record that has changed. Its channel is the pages' channel; empty means the topic of all
+    channels. Its owner is the extension; empty means every extension with pages in the channel, because they share the
+    store. `text` is the event's data as JSON. Data over the size limit of a broadcast is not sent; the log says so
+    once.
+    """
+
+    _publisher: Publisher
+    _environment: Environment
+    _admits: Callable[[str], bool]
+    _enabled: bool
+
+    def __post_init__(self) -> None:
+        self._warned: set[tuple[str, str]] = set()
+        self._publisher.on_message(_MESSAGE, lambda key, text: self.deliver(key, key.name, text))
+
+    def are_listening(self, of: Key) -> bool:
+        """Whether pages that receive these events are connected to this node."""
+        return self._enabled and self._publisher.hub.has_topics(WEB_PAGE, of.channel) and bool(self._topics(of))
+
+    async def publish(self, of: Key, event: str, text: bytes) -> None:
+        """Send an event to the pages of all nodes. An `EngineError` is only logged, because the change is saved."""
+        if not self._enabled:
+            return
+        if self._publisher.is_single_node:
+            self.deliver(of, event, text)
+        else:
+            await self._publisher.try_publish_raw(Key(_MESSAGE, of.owner, event, of.channel), text)
+
+    def deliver(self, of: Key, event: str, text: bytes) -> None:
+        """Send an event to the pages of this node."""
+        topics = self._topics(of)
+        if not topics:
+            return
+        try:
+            compress = needs_compression(text, FAST)
+        except BadRequest as error:
+            self._warn(topics[0].owner, event, error)
+            return
+        for topic in topics:
+            name = full_name(self._environment.name, topic.owner, event)
+            message = encode_for_page(name, msgspec.Raw(text), compress, FAST)
+            self._publisher.hub.deliver(topic, broadcast_frame(topic, BROADCAST, message))
+
+    def _topics(self, of: Key) -> list[Key]:
+        if of.owner:
+            topic = pusher_topic(of.owner, of.channel or "")
+            return [topic] if self._publisher.hub.has_subscribers(topic) else []
+        # A page may subscribe under any client id, so only real ones count.
+        return [topic for topic in self._publisher.hub.topics(WEB_PAGE, of.channel) if self._admits(topic.owner)]
+
+    def _warn(self, client_id: str, event: str, error: BadRequest) -> None:
+        if (client_id, event) not in self._warned and len(self._warned) < _MAX_WARNINGS:
+            self._warned.add((client_id, event))
+            _log.warning("pages of %r do not receive %r: %s", client_id, event, error.detail)

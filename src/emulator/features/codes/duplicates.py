@@ -11,26 +11,21 @@ from array import array
 from collections import Counter
 from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager
-from itertools import compress
 from tempfile import SpooledTemporaryFile
 from typing import Final
 
-from emulator.errors import EngineError
+from emulator.core.errors import EngineError
 
 _BUCKETS: Final = 256
 """One byte of a hash chooses its bucket. Fewer buckets need more memory, more buckets more time."""
 _WIDTH: Final = 8
 """Bytes of a hash."""
-_PARTS: Final = [bytes(byte % 4 == part for byte in range(256)) for part in range(4)]
-"""Another byte of a hash chooses in which part of its bucket it is compared: small sets fit the processor's caches."""
 _MAX_BUFFERED: Final = 128 * 1024
 """Hashes in memory."""
 _MAX_IN_MEMORY: Final = 1024 * 1024
 """Bytes after which the file is written to disk."""
-_MAX_AT_ONCE: Final = 60_000
-"""Hashes of a bucket that are compared at once; more only if most codes are equal."""
 _STEP: Final = 10_000
-"""Hashes that are compared in one step otherwise."""
+"""Hashes that are compared in one step."""
 
 Place = tuple[int, int]
 """The index of a set, and of a code in it."""
@@ -65,20 +60,19 @@ class Duplicates:
             self._flush()
 
     def repeated_hashes(self) -> Iterator[set[int]]:
-        """Yield hashes that occur more than once, after each step of about a millisecond; most steps find none."""
+        """Yield hashes that occur more than once, after each step of at most some milliseconds; most find none."""
         self._flush()
         for number in range(_BUCKETS):
-            if sum(starts[number + 1] - starts[number] for starts in self._flushes) <= _MAX_AT_ONCE * _WIDTH:
-                packed = b"".join(self._packed_hashes(number))
-                hashes, distinct = array("q", packed).tolist(), 0
-                bytes_of_parts = packed[_WIDTH - 2 :: _WIDTH]
-                yield set()
-                for part in _PARTS:
-                    distinct += len(set(compress(hashes, bytes_of_parts.translate(part))))
-                    yield set()
-                if distinct == len(hashes):
-                    continue
-            yield from self._repeated_of(number)
+            seen: set[int] = set()
+            for packed in self._packed_hashes(number):
+                for start in range(0, len(packed), _STEP * _WIDTH):
+                    hashes = array("q", packed[start : start + _STEP * _WIDTH])
+                    distinct = set(hashes)
+                    repeated = distinct & seen
+                    if len(distinct) < len(hashes):
+                        repeated |= {each for each, count in Counter(hashes).items() if count > 1}
+                    seen |= distinct
+                    yield repeated
 
     def _flush(self) -> None:
         with _file_errors():
@@ -90,19 +84,6 @@ class Duplicates:
         for bucket in self._buckets:
             del bucket[:]
         self._buffered = 0
-
-    def _repeated_of(self, number: int) -> Iterator[set[int]]:
-        """Yield the hashes that occur more than once in a bucket, in steps."""
-        seen: set[int] = set()
-        for packed in self._packed_hashes(number):
-            for start in range(0, len(packed), _STEP * _WIDTH):
-                hashes = array("q", packed[start : start + _STEP * _WIDTH])
-                distinct = set(hashes)
-                repeated = distinct & seen
-                if len(distinct) < len(hashes):
-                    repeated |= {each for each, count in Counter(hashes).items() if count > 1}
-                seen |= distinct
-                yield repeated
 
     def _packed_hashes(self, number: int) -> Iterator[bytes]:
         """Yield the hashes in a bucket, flush by flush."""

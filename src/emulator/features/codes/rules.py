@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+import msgspec
 from msgspec import Struct
 
-from emulator.clock import DAY
 from emulator.contract.limits import MAX_CODE_LENGTH, MAX_CODES, MAX_SET_NAME_LENGTH, MAX_SETS
-from emulator.engines.records import (
-    DocumentRecord,
+from emulator.core.clock import DAY
+from emulator.core.errors import BadRequest, Facts, Unavailable, refusal
+from emulator.core.keys import Key
+from emulator.core.wire.refusals import invalid_member
+from emulator.storage.kinds import Stored, anything, decoded, wrong
+from emulator.storage.records import (
     HandedRecord,
     ListItemsRecord,
     ListRecord,
@@ -19,10 +23,47 @@ from emulator.engines.records import (
     RosterRecord,
     SpentRecord,
 )
-from emulator.engines.shapes import Key
-from emulator.features.codes.refusals import malformed_sets, no_set
-from emulator.stored import Stored, anything, decode_check, decoded, wrong
-from emulator.wire.refusals import invalid_member
+
+
+@refusal(BadRequest, "Invalid codes", "C2", "The code sets are malformed",
+         "Correct them; `extcli codes upload --dry-run` finds errors in files.")  # fmt: skip
+def malformed_sets(*, errors: Sequence[str]) -> Facts:
+    return Facts(errors[0], errors[0], "sets as ruling C2 describes them, whose codes differ", errors[1:])
+
+
+@refusal(BadRequest, "Invalid codes", "C2", "Another set has this name",
+         "Choose another name; `extcli codes list` shows the names.")  # fmt: skip
+def name_in_use(*, position: int, index: int) -> Facts:
+    detail = f"names[{position}]: the code set at index {index} has this name"
+    return Facts(detail, f"a name that the set at index {index} has", "a name that no active set has")
+
+
+@refusal(Unavailable, "Codes removed", "C2", "A reset removed uploaded codes", "Upload the codes again.")
+def codes_removed() -> Facts:
+    detail = "the service was reset during the upload, or another state was loaded; nothing was changed"
+    return Facts(detail, "an incomplete list of codes", "an upload without a reset")
+
+
+@refusal(Unavailable, "Users removed", "C3", "A reset removed users of the call", "Send the call again.")
+def users_removed() -> Facts:
+    detail = "the service was reset during the call, or another state was loaded; nothing was changed"
+    return Facts(detail, "an incomplete list of users", "a call without a reset")
+
+
+@refusal(BadRequest, "Unknown prize", "C3", "There is no code set at this index",
+         "Upload the set first: `extcli codes upload`; `extcli codes list` shows the indices.")  # fmt: skip
+def no_set(*, position: int, index: int, indices: Iterable[int]) -> Facts:
+    known = ", ".join(map(str, indices))
+    existing = f"sets exist at {known}" if known else "no sets are defined"
+    detail = f"prizes[{position}]: there is no code set at index {index}; {existing}"
+    return Facts(detail, f"prize {index}", f"a prize with a set; {existing}")
+
+
+@refusal(BadRequest, "Unknown prize", "C5", "No code set can have this index",
+         "Redeem a prize from 0 to {highest}: `extcli codes redeem 0`.")  # fmt: skip
+def no_such_prize(*, index: int, highest: int) -> Facts:
+    return Facts(f"prize: {index} is not within 0 to {highest}", f"prize {index}", f"0 to {highest}")
+
 
 LIFETIME: Final = 90 * DAY
 """A set expires this long after its last PUT, in ms (Limits, ruling C2)."""
@@ -35,7 +76,7 @@ _MAX_LIMIT: Final = 1_000_000
 _MAX_PRIZES: Final = 1_000
 
 
-class CodeSet(Struct):
+class CodeSet(Struct, omit_defaults=True):
     """The stored metadata of a set."""
 
     name: str
@@ -43,16 +84,15 @@ class CodeSet(Struct):
     """Survives a PUT at the same index; a set defined after a DELETE or an expiry has a new one."""
     until: int
     """When the set expires, in Unix ms."""
+    earlier: int = 0
+    """The codes that the index had handed out before this set replaced another."""
 
 
-class CodeGrant(Struct):
-    """The effect of one `mark_*` call: the users on its roster and their grants."""
+Granted = dict[str, tuple[int, int]]
+"""What one `mark_*` call grants to each user on its roster.
 
-    roster: str
-    granted: dict[str, tuple[int, int]]
-    """Per set id: the number of codes granted, and the user's limit for the set."""
-
-
+Per set id: the number of codes, and the user's limit for the set. The note of a roster; empty while it has no effect.
+"""
 Allowances = tuple[tuple[str, int], ...]
 """Set ids with the number of codes of that set that a user may have, including those already redeemed."""
 
@@ -169,12 +209,12 @@ def roster_key(client_id: str, name: str) -> Key:
     return Key("marked", client_id, name)
 
 
-def grants_key(client_id: str) -> Key:
-    """Return the key of the document that holds the extension's grants."""
-    return Key("marks", client_id, "")
+def grants_of(notes: Iterable[bytes]) -> list[Granted]:
+    """Return the grants of rosters with these notes."""
+    return [msgspec.json.decode(note, type=Granted) for note in notes if note]
 
 
-def prizes_by_set(body: GrantBody, sets: Mapping[int, CodeSet]) -> dict[str, tuple[int, int]]:
+def prizes_by_set(body: GrantBody, sets: Mapping[int, CodeSet]) -> Granted:
     """Return the number of granted codes and the limit per user, by set id.
 
     Raises `BadRequest` for a wrong limit or prize.
@@ -190,29 +230,29 @@ def prizes_by_set(body: GrantBody, sets: Mapping[int, CodeSet]) -> dict[str, tup
     return {sets[prize].set_id: (body.prizes.count(prize), _limit(body, prize)) for prize in dict.fromkeys(body.prizes)}
 
 
-def live_grants(grants: Iterable[CodeGrant], sets: Mapping[int, CodeSet]) -> list[CodeGrant]:
+def live_grants(grants: Iterable[Granted], sets: Mapping[int, CodeSet]) -> list[Granted]:
     """Return the grants that cover at least one of these sets."""
     alive = {each.set_id for each in sets.values()}
-    return [grant for grant in grants if not alive.isdisjoint(grant.granted)]
+    return [grant for grant in grants if not alive.isdisjoint(grant)]
 
 
-def allowances(grants: Sequence[CodeGrant]) -> Allowances:
+def allowances(grants: Sequence[Granted]) -> Allowances:
     """Return how many codes of each set a user with these grants may have."""
-    set_ids = dict.fromkeys(set_id for grant in grants for set_id in grant.granted)
+    set_ids = dict.fromkeys(set_id for grant in grants for set_id in grant)
     return tuple((set_id, max_codes(set_id, grants)) for set_id in set_ids)
 
 
-def gains(before: Allowances, grant: CodeGrant) -> bool:
+def gains(before: Allowances, grant: Granted) -> bool:
     """Whether another grant raises how many codes a user may have, in any set."""
     most = dict(before)
-    return any(limit > most.get(set_id, 0) for set_id, (_, limit) in grant.granted.items())
+    return any(limit > most.get(set_id, 0) for set_id, (_, limit) in grant.items())
 
 
-def max_codes(set_id: str, grants: Iterable[CodeGrant]) -> int:
+def max_codes(set_id: str, grants: Iterable[Granted]) -> int:
     """How many codes of a set a user with these grants may have, including those already redeemed (ruling C3)."""
     most = 0
     for grant in grants:
-        times, limit = grant.granted.get(set_id, (0, 0))
+        times, limit = grant.get(set_id, (0, 0))
         most = max(most, min(most + times, limit))
     return most
 
@@ -241,6 +281,11 @@ def _check_pool(record: PoolRecord) -> None:
         decoded(record.note, CodeSet, "note")
 
 
+def _check_roster(record: RosterRecord) -> None:
+    if record.note:
+        decoded(record.note, Granted, "note")
+
+
 def _check_items(record: ListItemsRecord) -> None:
     for position, code in enumerate(record.items):
         _check_code(f"items[{position}]", code)
@@ -264,7 +309,6 @@ STORED: Final = (
     Stored(PoolRecord, "codes", _check_pool),
     Stored(HandedRecord, "codes", _check_handed),
     Stored(SpentRecord, "codes", anything),
-    Stored(RosterRecord, "marked", anything),
+    Stored(RosterRecord, "marked", _check_roster),
     Stored(MemberRecord, "marked", anything),
-    Stored(DocumentRecord, "marks", decode_check(list[CodeGrant])),
 )

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
-from typing import Any, Final, Protocol
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Final
 
 import msgspec
 
-from emulator.callers import Caller
-from emulator.clock import Clock
 from emulator.contract.limits import MAX_SETS
-from emulator.engines.pools import Count, Drawn, Holding, Pools, Rosters, Stock
-from emulator.engines.shapes import Documents, Key
+from emulator.core.callers import Caller
+from emulator.core.clock import Clock
+from emulator.core.ids import NewId, token_id
+from emulator.core.keys import Key
+from emulator.core.observability.audit import audit
+from emulator.core.wire import json_codec
 from emulator.features.codes.duplicates import Duplicates, Place, pairs_among
-from emulator.features.codes.grants import Grants, Marked, PendingGrant, Users
-from emulator.features.codes.refusals import codes_removed, name_in_use, no_such_prize
+from emulator.features.codes.grants import Grants, Marked, PendingGrant, sets_of
 from emulator.features.codes.rules import (
     LIFETIME,
     STORED,
@@ -27,17 +29,20 @@ from emulator.features.codes.rules import (
     ValidationErrors,
     check_codes,
     checked_indices,
+    codes_removed,
     is_in_time,
     list_key,
     max_codes,
+    name_in_use,
+    no_such_prize,
     pool_key,
     pool_keys,
     prizes_by_set,
 )
-from emulator.ids import NewId, token_id
-from emulator.kinds import Kind, Shape
-from emulator.observability.audit import audit
-from emulator.wire import json_codec
+from emulator.features.directory import Directory
+from emulator.features.votes.service import Polls
+from emulator.storage.kinds import Kind, Shape
+from emulator.storage.pools import Count, Drawn, Holding, Pools, Rosters, Stock
 
 _MIN_WRITTEN: Final = 5_000
 """Codes of an array that are written at once; fewer at its end. Each write takes a commit."""
@@ -139,33 +144,19 @@ class Upload:
 _NOTHING: Final = Holding((), 0)
 
 
-class Voters(Protocol):
-    """The part of the poll service that grants use: the voters of a poll."""
-
-    def voters(
-        self, caller: Caller, channel: str | None, poll_id: str, value: int
-    ) -> AsyncIterator[Sequence[tuple[str, int]]]:
-        """Yield pages of users whose latest vote is `value`, each with the Unix ms of that vote."""
-
-
+@dataclass(eq=False, repr=False)
 class CodeSets:
     """The code sets of all extensions. A set belongs to its extension, not to a channel."""
 
-    def __init__(
-        self,
-        pools: Pools,
-        rosters: Rosters,
-        documents: Documents,
-        clock: Clock,
-        polls: Voters,
-        users: Users,
-        new_id: NewId = token_id,
-    ) -> None:
-        self._pools = pools
-        self._clock = clock
-        self._polls = polls
-        self._grants = Grants(documents, rosters, clock, users, new_id)
-        self._new_id = new_id
+    _pools: Pools
+    _rosters: Rosters
+    _clock: Clock
+    _polls: Polls
+    _directory: Directory
+    _new_id: NewId = token_id
+
+    def __post_init__(self) -> None:
+        self._grants = Grants(self._pools, self._rosters, self._clock, self._directory, self._new_id)
 
     @asynccontextmanager
     async def new_upload(self, caller: Caller) -> AsyncIterator[Upload]:
@@ -187,72 +178,71 @@ class CodeSets:
         lists = await upload.list_by_index(body, arrays)
         client_id, now = upload.caller.client_id, self._clock.now()
         until = now + LIFETIME
+        counts = await self._pools.counts(pool_keys(client_id), now=now)
         new = {index: CodeSet(name, self._new_id(), until) for index, name in zip(lists, body.names, strict=True)}
 
         def change(live: Mapping[Key, Stock]) -> Mapping[Key, Stock]:
-            current = _sets_of(live)
+            current = sets_of(live)
             others = {each.name: index for index, each in current.items() if index not in new}
             for position, name in enumerate(body.names):
                 if name in others:
                     raise name_in_use(position=position, index=others[name])
             stocks = {}
             for index, each in new.items():
-                set_id = current[index].set_id if index in current else each.set_id
-                text = json_codec.encode(CodeSet(each.name, set_id, until))
-                stocks[pool_key(client_id, index)] = Stock(lists[index], text)
+                key, set_id = pool_key(client_id, index), current[index].set_id if index in current else each.set_id
+                earlier = counts[key].handed if index in current and key in counts else 0
+                stocks[key] = Stock(lists[index], json_codec.encode(CodeSet(each.name, set_id, until, earlier)))
             return stocks
 
         sizes = upload.sizes
         if not await self._pools.assign(pool_keys(client_id), change, now=now, expires_at=until, sizes=sizes):
             raise codes_removed()
         audit("codes replaced", upload.caller, sets=len(new), codes=sum(sizes.values()))
-        await self._grants.extend(client_id, await self._sets(client_id))
+        await self._grants.renew(client_id)
 
     async def list_sets(self, caller: Caller) -> dict[int, tuple[str, Count]]:
         """Return the name and the progress of each active set, in index order."""
-        sets = await self._sets(caller.client_id)
+        sets = await self._grants.sets(caller.client_id)
         counts = await self._pools.counts(pool_keys(caller.client_id), now=self._clock.now())
         progress = {int(key.name): count for key, count in counts.items()}
-        return {index: (each.name, progress[index]) for index, each in sets.items() if index in progress}
+        return {
+            index: (each.name, Count(progress[index].handed - each.earlier, progress[index].left))
+            for index, each in sets.items()
+            if index in progress
+        }
 
     async def clear(self, caller: Caller) -> list[int]:
         """Delete all sets and all eligibility; returns how many codes each set had handed out (ruling C6)."""
-        # Each of these grants is of a set that is gone by the end of the drop. A later one may be of a later set.
-        known = await self._grants.all_grants(caller.client_id)
+        sets = await self._grants.sets(caller.client_id)
         handed_out = await self._pools.drop(pool_keys(caller.client_id), now=self._clock.now())
         if handed_out:
             audit("codes removed", caller, sets=len(handed_out))
-        await self._grants.clear(caller.client_id, known)
-        return [handed_out[pool] for pool in pool_keys(caller.client_id) if pool in handed_out]
+        await self._grants.renew(caller.client_id)
+        earlier = {pool_key(caller.client_id, index): each.earlier for index, each in sets.items()}
+        return [handed_out[pool] - earlier.get(pool, 0) for pool in pool_keys(caller.client_id) if pool in handed_out]
 
     async def mark_from_poll(self, caller: Caller, channel: str | None, poll_id: str, body: PollGrantBody) -> Marked:
-        """Grant prizes to all users whose latest vote is `correct` and was cast by the cutoff; all or none."""
-        prizes_by_set(body, await self._sets(caller.client_id))
+        """Grant prizes to all users who have a vote for `correct` that was cast by the cutoff; all or none."""
+        prizes_by_set(body, await self._grants.sets(caller.client_id))
         async with self.new_grant(caller) as grant:
             async for page in self._polls.voters(caller, channel, poll_id, body.correct):
                 await grant.add([user for user, cast_at in page if is_in_time(cast_at, body.cutoff_timestamp)])
             return await self.grant(caller, grant, body)
 
-    @asynccontextmanager
-    async def new_grant(self, caller: Caller) -> AsyncIterator[PendingGrant]:
+    def new_grant(self, caller: Caller) -> AbstractAsyncContextManager[PendingGrant]:
         """Begin a `mark_*` call. If the block raises, the users that it has recorded are deleted."""
-        known = await self._grants.all_grants(caller.client_id)
-        async with self._grants.begin(caller.client_id, known, await self._sets(caller.client_id)) as grant:
-            yield grant
+        return self._grants.begin(caller.client_id)
 
     async def grant(self, caller: Caller, grant: PendingGrant, body: GrantBody) -> Marked:
         """Grant prizes to all users of a `mark_*` call at once. Raises `BadRequest` for an unknown prize."""
-        marked = await self._grants.put_in_effect(grant, body, await self._sets(caller.client_id))
-        sets = await self._sets(caller.client_id)
-        if any(each.until > grant.until for each in sets.values()):  # a PUT meanwhile extended the other grants only
-            await self._grants.extend(caller.client_id, sets)
+        marked = await self._grants.put_in_effect(grant, body)
         audit("users marked for codes", caller, users=marked.users, sets=len(body.prizes))
         return marked
 
     async def eligibility(self, caller: Caller) -> list[int]:
         """Return the number of codes of each set that the caller may still redeem, up to the highest index in use."""
-        sets = await self._sets(caller.client_id)
-        grants = await self._grants.grants_of(caller)
+        sets = await self._grants.sets(caller.client_id)
+        grants = await self._grants.of_caller(caller)
         held = await self._holdings_of_caller(caller)
         return [
             max(0, max_codes(sets[index].set_id, grants) - held.get(index, _NOTHING).current) if index in sets else 0
@@ -261,7 +251,7 @@ class CodeSets:
 
     async def redeemed_codes(self, caller: Caller) -> list[list[str]]:
         """Return the caller's codes of each set, up to the highest index in use or redeemed from."""
-        sets = await self._sets(caller.client_id)
+        sets = await self._grants.sets(caller.client_id)
         held = await self._holdings_of_caller(caller)
         return [list(held.get(index, _NOTHING).items) for index in range(max([*sets, *held], default=-1) + 1)]
 
@@ -273,7 +263,7 @@ class CodeSets:
         """
         if not 0 <= index < MAX_SETS:
             raise no_such_prize(index=index, highest=MAX_SETS - 1)
-        grants = await self._grants.grants_of(caller)
+        grants = await self._grants.of_caller(caller)
 
         def limit(note: bytes) -> int:
             return max_codes(msgspec.json.decode(note, type=CodeSet).set_id, grants)
@@ -281,22 +271,14 @@ class CodeSets:
         key = pool_key(caller.client_id, index)
         return await self._pools.draw(key, caller.opaque_id, limit=limit, now=self._clock.now(), held=True)
 
-    async def _sets(self, client_id: str) -> dict[int, CodeSet]:
-        return _sets_of(await self._pools.stocks(pool_keys(client_id), now=self._clock.now()))
-
     async def _holdings_of_caller(self, caller: Caller) -> dict[int, Holding]:
         held = await self._pools.held(pool_keys(caller.client_id), caller.opaque_id, now=self._clock.now())
         return {int(key.name): holding for key, holding in held.items()}
 
 
-def _sets_of(stocks: Mapping[Key, Stock]) -> dict[int, CodeSet]:
-    """Return the stored sets by their index, in ascending order."""
-    sets = {int(key.name): msgspec.json.decode(stock.note, type=CodeSet) for key, stock in stocks.items()}
-    return dict(sorted(sets.items()))
-
-
 def _name(note: bytes, now: int) -> dict[str, object]:
-    return {"name": msgspec.json.decode(note, type=CodeSet).name}
+    found = msgspec.json.decode(note, type=CodeSet)
+    return {"name": found.name, "earlier": found.earlier}
 
 
 CODES: Final = Kind(

@@ -13,17 +13,18 @@ from msgspec import UNSET
 from emulator.auth.refusals import ended_link
 from emulator.auth.signing_key import SigningKey
 from emulator.auth.tokens import PIN_USE, REFRESH_USE, Tokens
-from emulator.callers import NO_GRANT, Caller, Grant, Role, required_channel
-from emulator.changes import Change, Commits
-from emulator.clock import SECOND, Clock
-from emulator.config.extensions import Extensions
-from emulator.config.settings import Settings
-from emulator.engines.shapes import Catalog, Documents, Key
-from emulator.errors import stopping
-from emulator.features.pins.attempt_limit import AttemptLimit, ComparedAttempts
-from emulator.features.pins.links import Links
-from emulator.features.pins.live_pins import LivePins
-from emulator.features.pins.refusals import no_live_pin, not_a_pin_token, not_validated, wrong_pin, wrong_refresh_token
+from emulator.core.callers import Caller, Grant, Role, required_channel
+from emulator.core.changes import Change, Commits
+from emulator.core.clock import SECOND, Clock
+from emulator.core.config.extensions import Extensions
+from emulator.core.config.settings import Settings
+from emulator.core.errors import stopping
+from emulator.core.ids import NewId, token_id
+from emulator.core.keys import Key
+from emulator.core.observability.audit import audit
+from emulator.core.parity import PIN_CHANNEL, ProductionCheck
+from emulator.features.pins.attempt_limit import AttemptLimit
+from emulator.features.pins.links import Links, LivePins
 from emulator.features.pins.rules import (
     ACCESS_LIFETIME,
     LINK_LIFETIME,
@@ -40,12 +41,15 @@ from emulator.features.pins.rules import (
     authentication_topic,
     broadcaster_of,
     cap_of,
+    no_live_pin,
+    not_a_pin_token,
+    not_validated,
+    wrong_pin,
+    wrong_refresh_token,
 )
-from emulator.ids import NewId, token_id
-from emulator.kinds import Kind, Measured, Shape, Subject
-from emulator.observability.audit import audit
-from emulator.parity.service import PIN_CHANNEL, ProductionCheck
 from emulator.realtime.publisher import Publisher
+from emulator.storage.kinds import Kind, Measured, Shape, Subject
+from emulator.storage.shapes import Catalog, Documents
 
 
 class AuthResult(NamedTuple):
@@ -80,11 +84,8 @@ class Pins:
 
     def __post_init__(self) -> None:
         settings = self._settings
-        self.attempt_limit = (
-            AttemptLimit(self._clock, settings.anonymous)
-            if settings.environment.verifies_tokens
-            else ComparedAttempts(self._clock, settings.anonymous, settings.production_anonymous)
-        )
+        there = None if settings.environment.verifies_tokens else settings.production_anonymous
+        self.attempt_limit = AttemptLimit(self._clock, settings.anonymous, there)
         self._links = Links(self._documents, self._clock, self._tokens, self._commits, self._new_id)
         self._live = LivePins(self._documents, self._catalog, self._clock, self._service_key)
 
@@ -120,18 +121,15 @@ class Pins:
 
         Raises `BadRequest`, `TooManyRequests`, and `Unauthorized` for an issued token whose link has ended.
         """
-        channel_id = required_channel(caller.channel_id, "a link")
+        client_id, channel_id = caller.client_id, required_channel(caller.channel_id, "a link")
         with self.attempt_limit.attempt_of_caller(caller):
-            await self._validate(caller, channel_id, pin)
-
-    async def _validate(self, caller: Caller, channel_id: str, pin: str) -> None:
-        record = await self._live.find(caller.client_id, pin)
-        if record is None or not record.may_be_bound_to(channel_id) or await self._has_ended(caller.client_id, record):
-            raise wrong_pin()
-        link = await self._links.of(caller, channel_id, use=bool(record.token_id))
-        await self._live.bind(caller, pin, record, link)
-        await self._report_change("used", caller.client_id, channel_id)
-        await self._publish(caller.client_id, channel_id, "authenticated", also_unauthenticated=True)
+            record = await self._live.find(client_id, pin)
+            if record is None or not record.may_be_bound_to(channel_id) or await self._has_ended(client_id, record):
+                raise wrong_pin()
+            link = await self._links.of(caller, channel_id, use=bool(record.token_id))
+            await self._live.bind(caller, pin, record, link)
+            await self._report_change("used", client_id, channel_id)
+            await self._publish(client_id, channel_id, "authenticated", also_unauthenticated=True)
 
     async def _has_ended(self, client_id: str, record: PinRecord) -> bool:
         """Whether the PIN is bound to a link that has ended."""
@@ -199,20 +197,16 @@ class Pins:
         """Exchange a PIN for an access and a refresh token. Raises `BadRequest` and `TooManyRequests`."""
         with self.attempt_limit.attempt(client_id, address):
             record = await self._live.find(client_id, pin)
-            if record is None:
-                raise wrong_pin()
-            if record.cap is not None and record.cap <= self._clock.now():  # the token that made it has expired
-                raise wrong_pin()
+            if record is None or (record.cap is not None and record.cap <= self._clock.now()):
+                raise wrong_pin()  # also if the token that made it has expired
             with ProductionCheck(PIN_CHANNEL, raises=self._settings.environment.verifies_tokens):
                 if not record.channel_id:
                     raise wrong_pin()
         channel_id = record.channel_id
-        if channel_id:
-            link = await self._links.renew(client_id, channel_id, Grant(link=record.link), wrong_pin)
-        else:
+        if not channel_id:
             extension = self._extensions.find(client_id)
             channel_id = (extension and extension.owner_user_id) or TEST_CHANNEL
-            link = await self._links.renew(client_id, channel_id, NO_GRANT, wrong_pin)
+        link = await self._links.renew(client_id, channel_id, Grant(link=record.link), wrong_pin)
         await self._report_change("used", client_id, channel_id)
         return self._auth_result(client_id, channel_id, link, "authenticated", record.cap)
 

@@ -6,23 +6,25 @@ from collections.abc import Mapping
 from operator import attrgetter
 from typing import Any, Final
 
-from emulator.callers import Caller, check_extension_wide
-from emulator.changes import Change, Commits
-from emulator.clock import Clock
 from emulator.contract.limits import MAX_JSON_STORE_BYTES
-from emulator.engines.shapes import Documents, Key
-from emulator.features.stores.refusals import json_store_too_large, nothing_stored
+from emulator.core.callers import Caller, check_extension_wide
+from emulator.core.changes import Change, Commits
+from emulator.core.clock import Clock
+from emulator.core.hints import Hints
+from emulator.core.keys import Key
+from emulator.core.observability.audit import audit
+from emulator.features.id_quota import IdQuota
 from emulator.features.stores.rules import (
     GLOBAL,
     JSON_STORE_LIFETIME,
     check_unchanged,
     encode_document,
     json_store_key,
+    json_store_too_large,
+    nothing_stored,
 )
-from emulator.hints import Hints
-from emulator.kinds import Kind, Measured, Shape, Subject
-from emulator.limits.id_quota import IdQuota
-from emulator.observability.audit import audit
+from emulator.storage.kinds import Kind, Measured, Shape, Subject
+from emulator.storage.shapes import Documents
 
 
 class JsonStores:
@@ -64,13 +66,13 @@ class JsonStores:
             document, name="json_store", max_bytes=MAX_JSON_STORE_BYTES, too_large=json_store_too_large
         )
         now = self._clock.now()
-        await self._id_quota.claim(key, JSON_STORE_LIFETIME, now=now)
 
         def change(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
             check_unchanged(found.get(key), expected)
             return {key: text}
 
-        await self._documents.update([key], change, now=now, expires_at=now + JSON_STORE_LIFETIME)
+        work = self._documents.update([key], change, now=now, expires_at=now + JSON_STORE_LIFETIME)
+        await self._id_quota.write(key, caller, JSON_STORE_LIFETIME, now, work)
         if not key.channel:
             audit("stores replaced", caller, records=1, json_store=store_id)
         await self._commits.committed(Change(key, "written", caller.opaque_id, at=now, content=text))

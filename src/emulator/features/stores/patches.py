@@ -14,8 +14,8 @@ import msgspec
 
 from emulator.contract.json_values import are_equal
 from emulator.contract.limits import MAX_STORE_BYTES
-from emulator.features.stores.refusals import operation_fails, patch_replaces_store, too_many_operations
-from emulator.wire import json_codec
+from emulator.core.wire import json_codec
+from emulator.features.stores.rules import operation_fails, patch_replaces_store, too_many_operations
 
 MAX_OPERATIONS: Final = 1_000
 """Operations in one patch."""

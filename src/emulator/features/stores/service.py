@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from operator import attrgetter
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, cast
 
 import msgspec
 
-from emulator.callers import Caller, Role, role_error
-from emulator.changes import Change, Commits
-from emulator.clock import Clock
-from emulator.config.settings import Settings
-from emulator.engines.shapes import Documents, Key
+from emulator.core.callers import Caller, Role, role_error
+from emulator.core.changes import Change, Commits
+from emulator.core.clock import Clock
+from emulator.core.config.settings import Settings
+from emulator.core.keys import Key
+from emulator.core.observability.audit import audit
+from emulator.core.parity import Lapses
+from emulator.core.wire import json_codec
+from emulator.core.wire.refusals import wrong_shape
+from emulator.features.broadcast.service import PageEvents
+from emulator.features.directory import Directory
 from emulator.features.stores.patches import apply_patch
-from emulator.features.stores.refusals import (
-    no_user,
-    patch_of_user_too_large,
-    patch_too_large,
-    records_too_large,
-    two_patches_of_a_user,
-)
 from emulator.features.stores.rules import (
     CHANNEL_STATE,
-    MAX_USERS,
     STORED,
     STORES,
     JsonStoreUpdate,
@@ -33,18 +32,19 @@ from emulator.features.stores.rules import (
     check_unchanged,
     encode_document,
     is_map_of_patches,
+    no_user,
+    patch_of_user_too_large,
+    patch_too_large,
+    records_too_large,
     store_key,
     store_named,
+    two_patches_of_a_user,
     unique_ids,
     update_message,
 )
-from emulator.kinds import Kind, Measured, Shape, Subject
-from emulator.observability.audit import audit
-from emulator.parity.lapses import Lapses
 from emulator.realtime.publisher import Publisher
-from emulator.wire import json_codec
-from emulator.wire.json_members import members_of
-from emulator.wire.refusals import wrong_shape
+from emulator.storage.kinds import Kind, Measured, Shape, Subject
+from emulator.storage.shapes import Documents
 
 Patch = dict[str, Any] | list[Any] | msgspec.Raw
 """Undecoded if it comes from a large map."""
@@ -59,34 +59,16 @@ PUBLISHED: Final = (*_FOLLOWED, "json_store")
 """The kinds of stores whose writes are published."""
 
 
-class Pages(Protocol):
-    """Web pages that listen for writes (ruling B5)."""
-
-    async def publish(self, of: Key, event: str, text: bytes) -> None: ...
-
-
-class Users(Protocol):
-    """The directory of users."""
-
-    async def opaque_ids(self, client_id: str, users: Sequence[str]) -> Mapping[str, str]:
-        """Return the opaque id of each user, given in any spelling."""
-
-
+@dataclass(eq=False, repr=False)
 class Stores:
     """Config and state stores. A store is returned as its JSON text, `{}` if it was never written (ruling S2)."""
 
-    def __init__(
-        self, documents: Documents, clock: Clock, settings: Settings, users: Users, commits: Commits, lapses: Lapses
-    ) -> None:
-        self._users = users
-        self._lapses = lapses
-        self._documents = documents
-        self._clock = clock
-        self._commits = commits
-        self._environment = settings.environment
-        self._channel_stores_per_extension = settings.channel_stores_per_extension
-        self._max_body = settings.limits.body
-        self._max_map = settings.limits.user_map
+    _documents: Documents
+    _clock: Clock
+    _settings: Settings
+    _directory: Directory
+    _commits: Commits
+    _lapses: Lapses
 
     async def read(self, store: Store, caller: Caller, channel: str | None, *, user_id: str = "") -> bytes:
         """Return the store of the caller, or of `user_id`.
@@ -96,7 +78,7 @@ class Stores:
         if user_id:
             found = await self._records(store, caller, channel, [user_id])
             return found.get(user_id, _EMPTY)
-        key, now = self._key(store, caller, channel), self._clock.now()
+        key, now = self.key(store, caller, channel), self._clock.now()
         if self._lapses:  # empty in production; the check is cheaper than the call
             self._lapses.read([key], now)
         return (await self._documents.read([key], now=now)).get(key, _EMPTY)
@@ -105,7 +87,7 @@ class Stores:
         """Return the store of this name. Raises `BadRequest`."""
         store = store_named(id)
         if not store.per_viewer:
-            key = self._key(store, caller, channel)
+            key = self.key(store, caller, channel)
             return Measured(document=(await self._documents.read([key], now=self._clock.now())).get(key))
         if not user:
             raise no_user(store=id)
@@ -119,7 +101,7 @@ class Stores:
         Only admins may call it. Users without a stored record are left out.
         """
         if caller.role is not Role.ADMIN:
-            raise role_error(caller.role, {Role.ADMIN}, "read other users' stores")
+            raise role_error(caller, {Role.ADMIN}, "read other users' stores")
         users = iter(unique_ids(user_ids))
         while page := list(islice(users, _AT_ONCE)):
             records = await self._records(store, caller, channel, page)
@@ -130,9 +112,7 @@ class Stores:
     ) -> dict[str, msgspec.Raw]:
         """Return several stores by name, all read at one instant. Without a channel, stores that need one are `{}`."""
         keys = {
-            name: self._key(store, caller, channel)
-            for name, store in stores.items()
-            if channel or not store.per_channel
+            name: self.key(store, caller, channel) for name, store in stores.items() if channel or not store.per_channel
         }
         now = self._clock.now()
         self._lapses.read(keys.values(), now)
@@ -146,7 +126,7 @@ class Stores:
 
         Raises `Conflict` if the digest of the store is not `expected`.
         """
-        key = self._key(store, caller, channel)
+        key = self.key(store, caller, channel)
         text = encode_document(document, name=store.name)
 
         def change(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
@@ -161,7 +141,7 @@ class Stores:
 
     async def patch_record(self, store: Store, caller: Caller, channel: str | None, patch: Any) -> bytes:
         """Apply a JSON Patch or a merge patch to the caller's record, and return the new record."""
-        key = self._key(store, caller, channel)
+        key = self.key(store, caller, channel)
         if not isinstance(patch, dict | list):
             raise wrong_shape(needed=_PATCH, problem=f"a patch must be {_PATCH}")
         written = await self._write(
@@ -174,7 +154,7 @@ class Stores:
         self, caller: Caller, channel: str, name: str, value: object, *, if_absent: bool = False
     ) -> None:
         """Write one member of the channel state. Raises `BadRequest` if the state grows too large."""
-        key = self._key(CHANNEL_STATE, caller, channel)
+        key = self.key(CHANNEL_STATE, caller, channel)
 
         def change(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
             members: dict[str, object] = dict(_members.decode(found.get(key, _EMPTY)))
@@ -189,7 +169,7 @@ class Stores:
 
         Return whether it was.
         """
-        key = self._key(CHANNEL_STATE, caller, channel)
+        key = self.key(CHANNEL_STATE, caller, channel)
 
         def change(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
             document = msgspec.json.decode(found.get(key, _EMPTY))
@@ -206,7 +186,7 @@ class Stores:
         Only such a map may exceed the usual body limit. The records of a map together may have as many bytes as its
         body, because they are written in one transaction.
         """
-        body = await self._patch_of(store, caller, raw)
+        body = self._patch_of(store, caller, raw)
         patches = await self._patches(store, caller, channel, body)
         done: dict[Key, tuple[bytes, bytes]] = {}
         if len(patches) > 1:
@@ -223,26 +203,24 @@ class Stores:
         await self._write(store, list(patches), change)
         _audit("stores patched", store, caller, len(patches))
 
-    def topic(self, store: Store, caller: Caller, channel: str | None) -> Key:
-        """Return the topic of a store, which is the key of its record."""
-        return self._key(store, caller, channel)
-
-    async def _patch_of(self, store: Store, caller: Caller, raw: bytes) -> Any:
+    def _patch_of(self, store: Store, caller: Caller, raw: bytes) -> Any:
         """Decode the body of a PATCH. A body over the usual limit must map ids to patches, which stay undecoded."""
-        if len(raw) <= self._max_body:
+        most = self._settings.limits.body
+        if len(raw) <= most:
             return json_codec.decode_any(raw)
-        members = await members_of(raw, most=MAX_USERS)
-        if members is None or not is_map_of_patches(store, caller, members):
-            raise patch_too_large(size=len(raw), limit=self._max_body)
+        is_array = raw.lstrip().startswith(b"[")
+        members = {} if is_array else json_codec.decode(raw, dict[str, msgspec.Raw])
+        if not is_map_of_patches(store, caller, members):
+            raise patch_too_large(size=len(raw), limit=most)
         for name, patch in members.items():
-            if len(patch) > self._max_body:
-                raise patch_of_user_too_large(user=name, size=len(patch), limit=self._max_body)
+            if len(patch) > most:
+                raise patch_of_user_too_large(user=name, size=len(patch), limit=most)
         return members
 
     async def _prepare_patches(self, store: Store, patches: Mapping[Key, Patch]) -> dict[Key, tuple[bytes, bytes]]:
         """Patch many records in short steps, before the transaction; return each text before and after."""
         done: dict[Key, tuple[bytes, bytes]] = {}
-        size, keys = 0, iter(patches)
+        size, keys, most = 0, iter(patches), self._settings.limits.user_map
         while page := list(islice(keys, _AT_ONCE)):
             found = await self._documents.read(page, now=self._clock.now())
             for key in page:
@@ -250,8 +228,8 @@ class Stores:
                 after = _apply_to_text(store, before, patches[key])
                 done[key] = (before, after)
                 size += max(len(before), len(after))
-                if size > self._max_map:
-                    raise records_too_large(records=len(done), size=size, limit=self._max_map)
+                if size > most:
+                    raise records_too_large(records=len(done), size=size, limit=most)
                 await asyncio.sleep(0)
         return done
 
@@ -260,15 +238,15 @@ class Stores:
         if not isinstance(body, dict | list):
             raise wrong_shape(needed=_PATCH, problem=f"the body must be {_PATCH}")
         if isinstance(body, list) or not is_map_of_patches(store, caller, body):
-            return {self._key(store, caller, channel): body}
+            return {self.key(store, caller, channel): body}
         ids = unique_ids(list(body))
         if not store.per_viewer:
-            return {self._key(store, caller, channel_id): body[channel_id] for channel_id in ids}
+            return {self.key(store, caller, channel_id): body[channel_id] for channel_id in ids}
         spellings: dict[str, str] = {}
-        for user_id, opaque_id in (await self._users.opaque_ids(caller.client_id, ids)).items():
+        for user_id, opaque_id in (await self._directory.opaque_ids(caller.client_id, ids)).items():
             if (other := spellings.setdefault(opaque_id, user_id)) != user_id:
                 raise two_patches_of_a_user(user=user_id, other=other)
-        return {self._key(store, caller, channel, opaque_id): body[each] for opaque_id, each in spellings.items()}
+        return {self.key(store, caller, channel, opaque_id): body[each] for opaque_id, each in spellings.items()}
 
     async def _records(
         self, store: Store, caller: Caller, channel: str | None, user_ids: list[str]
@@ -277,8 +255,8 @@ class Stores:
 
         Users without a record are left out.
         """
-        opaque_ids = await self._users.opaque_ids(caller.client_id, user_ids)
-        keys = {user_id: self._key(store, caller, channel, opaque_ids[user_id]) for user_id in user_ids}
+        opaque_ids = await self._directory.opaque_ids(caller.client_id, user_ids)
+        keys = {user_id: self.key(store, caller, channel, opaque_ids[user_id]) for user_id in user_ids}
         now = self._clock.now()
         self._lapses.read(keys.values(), now)
         found = await self._documents.read(list(keys.values()), now=now)
@@ -299,8 +277,9 @@ class Stores:
         now = self._clock.now()
         if not whole:
             self._lapses.changed(keys, now)
-        lifetime = self._environment.config_lifetime if store.is_config else self._environment.state_lifetime
-        expires_at = self._environment.expires_at(now, lifetime)
+        environment = self._settings.environment
+        lifetime = environment.config_lifetime if store.is_config else environment.state_lifetime
+        expires_at = environment.expires_at(now, lifetime)
         written = await self._documents.update(keys, change, now=now, expires_at=expires_at)
         if whole:
             self._lapses.replaced(keys)
@@ -309,14 +288,17 @@ class Stores:
         )
         return written
 
-    def _key(self, store: Store, caller: Caller, channel: str | None, user_id: str = "") -> Key:
-        return store_key(store, caller, channel, user_id=user_id, per_extension=self._channel_stores_per_extension)
+    def key(self, store: Store, caller: Caller, channel: str | None, user_id: str = "") -> Key:
+        """Return the key of a record, which is also the topic of its updates."""
+        return store_key(
+            store, caller, channel, user_id=user_id, per_extension=self._settings.channel_stores_per_extension
+        )
 
 
 class StoreUpdates:
     """Publishes each written store (rulings X5, B5)."""
 
-    def __init__(self, publisher: Publisher, pages: Pages) -> None:
+    def __init__(self, publisher: Publisher, pages: PageEvents) -> None:
         self._publisher = publisher
         self._pages = pages
 

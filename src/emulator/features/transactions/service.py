@@ -1,60 +1,204 @@
-"""Records purchases, notifies games of them, and keeps them until a game settles them."""
+"""Purchases: reads the receipts that pages post, notifies games, and keeps purchases until a game settles them."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+import base64
+import binascii
+import re
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Final, Protocol
+from typing import Any, Final
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import replace
 
 from emulator.auth.tokens import Tokens
-from emulator.callers import EXTENSION_WRITERS, Caller, required_channel
-from emulator.changes import Change, Commits
-from emulator.clock import Clock
-from emulator.config.environment import Environment
-from emulator.engines.shapes import Documents, Key
-from emulator.features.transactions.refusals import no_purchase
-from emulator.features.transactions.rules import (
-    LIFETIME,
-    MAX_LISTED,
-    STORED,
-    Claim,
-    Receipt,
-    Transaction,
-    TransactionBody,
-    check_buyer,
-    is_other_poster,
-    is_same_claim,
-    outstanding_key,
-    receipt_of,
-    stated_receipt,
-    transaction_key,
-    transaction_of,
-    transaction_topic,
-)
-from emulator.ids import token_id as new_id
-from emulator.kinds import Kind, Measured, Shape, Subject
-from emulator.parity.service import OTHER_POSTER, RECEIPT, ProductionCheck, note
+from emulator.core.callers import EXTENSION_WRITERS, Caller, required_channel
+from emulator.core.changes import Change, Commits
+from emulator.core.clock import DAY, Clock
+from emulator.core.config.environment import Environment
+from emulator.core.errors import BadRequest, Facts, NotFound, refusal
+from emulator.core.ids import token_id as new_id
+from emulator.core.keys import Key
+from emulator.core.parity import OTHER_POSTER, RECEIPT, ProductionCheck, note
+from emulator.core.wire import json_codec
+from emulator.core.wire.refusals import wrong_shape
+from emulator.features.directory import Directory
 from emulator.realtime.publisher import Publisher
-from emulator.wire import json_codec
-from emulator.wire.refusals import wrong_shape
+from emulator.storage.kinds import Kind, Measured, Shape, Stored, Subject, decode_check
+from emulator.storage.records import DocumentRecord
+from emulator.storage.shapes import Documents
+
+_RULE: Final = "gaps: Purchases"
+_RECEIPT: Final = (BadRequest, "Invalid receipt", _RULE)
+
+
+@refusal(*_RECEIPT, "The receipt is malformed",
+         "Post a receipt as Twitch makes it: `extcli bits purchase SKU` makes one.")  # fmt: skip
+def malformed_receipt(*, problem: str) -> Facts:
+    return Facts(f"transactionReceipt: {problem}", problem, "a receipt as Twitch makes it")
+
+
+@refusal(*_RECEIPT, "The receipt belongs to another buyer", "Post the receipt with the buyer's own token.")
+def other_buyer() -> Facts:
+    detail = "transactionReceipt: userId is not the user of the token"
+    return Facts(detail, "a token of another user", "the buyer's token")
+
+
+@refusal(*_RECEIPT, "The purchase was posted before", "Post a receipt only as its buyer, and in one channel.")
+def posted_before() -> Facts:
+    detail = "transactionReceipt: its transaction was posted before, in another channel or by another user"
+    held = "a transaction id that another user or channel has posted"
+    return Facts(detail, held, "a transaction id of this user and channel")
+
+
+@refusal(NotFound, "Not Found", _RULE, "No purchase matches", "List the outstanding purchases: `extcli bits list`.")
+def no_purchase() -> Facts:
+    needed = "a purchase that is neither validated nor refunded"
+    return Facts("no outstanding transaction matches", "no outstanding purchase", needed)
+
+
+LIFETIME: Final = 30 * DAY
+"""How long a purchase stays outstanding, and a second receipt for it is ignored, in ms."""
+MAX_LISTED: Final = 10
+UNKNOWN: Final = "unknown"
+"""The product of a purchase that names none."""
+_MAX_LENGTH: Final = 256
+_AMOUNT: Final = re.compile("[0-9]{1,16}")
+
+
+class Cost(Struct):
+    """The price of a product, and its currency in `type`."""
+
+    amount: int | str = 0
+    type: str = "bits"
+
+
+class Product(Struct, rename="camel"):
+    """The product of a purchase."""
+
+    sku: str
+    display_name: str = ""
+    cost: Cost = msgspec.field(default_factory=Cost)
+
+
+class ReceiptData(Struct, rename="camel"):
+    """The purchase in a receipt."""
+
+    transaction_id: str
+    user_id: str
+    product: Product
+
+
+class Receipt(Struct):
+    """The payload of a receipt, which is a JWT."""
+
+    data: ReceiptData
+    topic: str = ""
+
+
+class TransactionBody(Struct, rename="camel"):
+    """A purchase as a page posts it."""
+
+    transaction_receipt: str
+    display_name: str = ""
+    """The buyer's name."""
+    transaction_id: str = ""
+    user_id: str = ""
+    sku: str = ""
+    """Empty if the receipt cannot be read; the sandbox accepts any text (ruling T6)."""
+
+
+class Claim(Struct):
+    """The channel and user of the first post of a purchase; no other may post it."""
+
+    channel_id: str
+    user_id: str
+    """The buyer in the receipt."""
+    poster: str
+    """The opaque id of the caller, in the sandbox; empty in production, which checks that the caller is the buyer."""
+
+
+class Transaction(Struct, rename={"display_name": "displayName", "user_id": "userId", "own_id": "muxy_id"}):
+    """A purchase as games receive it."""
+
+    id: str
+    """Twitch's id."""
+    own_id: str
+    """This service's id."""
+    sku: str
+    display_name: str
+    """The product's name."""
+    user_id: str
+    username: str
+    currency: str
+    cost: int
+    timestamp: int
+    """When the receipt was posted, in Unix ms."""
+    additional: Any | UnsetType = UNSET
+
+
+def receipt_of(token: str) -> Receipt:
+    """Decode a receipt without verifying it. Plain and padded base64 are accepted. Raises `BadRequest`."""
+    parts = token.split(".")
+    if len(parts) != 3:
+        raise malformed_receipt(problem="a receipt must be a JWT with three parts")
+    payload = parts[1].rstrip("=").translate(str.maketrans("+/", "-_"))
+    try:
+        return msgspec.json.decode(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)), type=Receipt)
+    except (msgspec.MsgspecError, binascii.Error, ValueError, RecursionError):
+        raise malformed_receipt(problem="the payload does not belong to a receipt") from None
+
+
+def stated_receipt(body: TransactionBody, *, own_id: str, user_id: str) -> Receipt:
+    """Return the purchase that a body describes, in place of a receipt that cannot be read (ruling T6)."""
+    product = Product(body.sku or UNKNOWN, cost=Cost(0))
+    return Receipt(ReceiptData(body.transaction_id or own_id, body.user_id or user_id, product))
+
+
+def transaction_of(receipt: Receipt, body: TransactionBody, *, own_id: str, now: int) -> Transaction:
+    """Return the purchase in a receipt. Raises `BadRequest` naming a malformed field."""
+    data = receipt.data
+    for name, text in (("transactionId", data.transaction_id), ("sku", data.product.sku), ("userId", data.user_id)):
+        if not 1 <= len(text) <= _MAX_LENGTH or not text.isprintable():
+            raise malformed_receipt(problem=f"{name}: must be 1 to {_MAX_LENGTH} printable characters")
+    amount = data.product.cost.amount
+    if isinstance(amount, str):
+        amount = int(amount) if _AMOUNT.fullmatch(amount) else -1
+    if not 0 <= amount < 2**53:
+        raise malformed_receipt(problem="product.cost.amount must be an integer from 0 to 2^53 - 1")
+    return Transaction(
+        data.transaction_id,
+        own_id,
+        data.product.sku,
+        data.product.display_name,
+        data.user_id,
+        body.display_name,
+        data.product.cost.type,
+        amount,
+        now,
+    )
+
+
+def outstanding_key(client_id: str, channel_id: str, at: int = 0, transaction_id: str = "") -> Key:
+    """Return the key of an outstanding purchase; without an id, the key prefix of all.
+
+    Keys sort by time (`at`, in ms).
+    """
+    return Key("outstanding", client_id, "", channel_id, f"{at:016d}/{transaction_id}" if transaction_id else "")
+
+
+STORED: Final = (
+    Stored(DocumentRecord, "transaction", decode_check(Claim)),
+    Stored(DocumentRecord, "outstanding", decode_check(Transaction)),
+)
+
 
 ANY: Final = "*"
 TARGET: Final = "twitchPurchaseBits"
 _PAGE: Final = 100
-
-
-class Users(Protocol):
-    """The directory of users."""
-
-    async def names(self, caller: Caller) -> set[str]:
-        """Return all ids under which a receipt may contain the caller."""
-
-    async def aliases(self, client_id: str, users: Sequence[str]) -> Sequence[tuple[str, ...]]:
-        """Return all ids of each distinct user."""
 
 
 @dataclass(eq=False, repr=False)
@@ -66,7 +210,7 @@ class Transactions:
     _tokens: Tokens
     _publisher: Publisher
     _environment: Environment
-    _users: Users
+    _directory: Directory
     _commits: Commits
 
     async def record(self, caller: Caller, channel: str | None, body: TransactionBody) -> None:
@@ -82,16 +226,24 @@ class Transactions:
             await self._check_buyer(receipt, caller)
         poster = "" if self._environment.verifies_tokens else caller.opaque_id
         claim = Claim(channel_id, transaction.user_id, poster)
-        key = transaction_key(caller.client_id, transaction.id)
+        key = Key("transaction", caller.client_id, transaction.id)  # all channels share it
         outstanding = outstanding_key(caller.client_id, channel_id, now, transaction.id)
         text = json_codec.encode(transaction)
 
         is_others = False
+        """Whether only the user differs from the first post, which production does not compare."""
 
         def create(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
             nonlocal is_others
-            is_others = bool(claim.poster) and key in found and is_other_poster(found[key], claim)
-            return {} if is_same_claim(found.get(key), claim) else {key: json_codec.encode(claim), outstanding: text}
+            first = msgspec.json.decode(found[key], type=Claim) if key in found else None
+            is_others = (
+                first is not None and first.poster != claim.poster and replace(first, poster=claim.poster) == claim
+            )
+            if first is None:
+                return {key: json_codec.encode(claim), outstanding: text}
+            if first != claim:
+                raise posted_before()
+            return {}
 
         try:
             written = await self._documents.update([key, outstanding], create, now=now, expires_at=now + LIFETIME)
@@ -100,8 +252,7 @@ class Transactions:
                 note(OTHER_POSTER)
         if written:
             await self._commits.committed(Change(outstanding, "posted", caller.opaque_id, at=now))
-            topic = transaction_topic(caller.client_id, channel_id, transaction.sku)
-            await self._publisher.try_publish(topic, TARGET, transaction)
+            await self._publisher.try_publish(self.topic(caller, channel, transaction.sku), TARGET, transaction)
 
     def _read(self, caller: Caller, body: TransactionBody, now: int) -> tuple[Receipt, Transaction]:
         """Return the receipt and its purchase. The sandbox takes unreadable fields from the body (ruling T6)."""
@@ -115,7 +266,9 @@ class Transactions:
     async def _check_buyer(self, receipt: Receipt, caller: Caller) -> None:
         """Raise `BadRequest` unless the caller is the buyer. The sandbox only records it as production's verdict."""
         with ProductionCheck(RECEIPT, raises=self._environment.verifies_tokens):
-            check_buyer(receipt, await self._users.names(caller))
+            buyer = receipt.data.user_id.removeprefix("U")
+            if (await self._directory.names(caller)).isdisjoint({buyer, f"U{buyer}"}):
+                raise other_buyer()
 
     async def list_outstanding(self, caller: Caller, channel: str | None, sku: str) -> list[Transaction]:
         """Return up to 10 outstanding purchases of a product, or of all with `*`, oldest first."""
@@ -129,11 +282,8 @@ class Transactions:
 
     async def measure(self, caller: Caller, channel: str | None, id: str, user: str) -> Measured:
         """Count the outstanding purchases of a channel."""
-        prefix, after, count = outstanding_key(caller.client_id, required_channel(channel, "a purchase")), "", 0
-        now = self._clock.now()
-        while suffixes := await self._documents.users(prefix, after=after, limit=_PAGE, now=now):
-            count, after = count + len(suffixes), suffixes[-1]
-        return Measured({"": count})
+        outstanding = self._outstanding(caller, required_channel(channel, "a purchase"))
+        return Measured({"": len([key async for key, _ in outstanding])})
 
     async def settle(
         self, caller: Caller, channel: str | None, *, transaction_id: str = "", sku: str = "", user_id: str = ""
@@ -141,11 +291,11 @@ class Transactions:
         """Remove the outstanding purchase with this id, or the user's oldest outstanding purchase of this product.
 
         Raises `NotFound`.
-        The id may be the platform's transaction id or the id that this service assigned.
+        The id may be Twitch's transaction id or the id that this service assigned.
         """
         if not (transaction_id or (sku and user_id)):
             raise wrong_shape("data", needed="an object with transaction_id or muxy_id, or with sku and user_id")
-        buyers = [] if transaction_id else await self._users.aliases(caller.client_id, [user_id])
+        buyers = [] if transaction_id else await self._directory.aliases(caller.client_id, [user_id])
         async for key, each in self._outstanding(caller, required_channel(channel, "a purchase")):
             is_users = any(each.sku == sku and each.user_id in ids for ids in buyers)
             is_meant = transaction_id in (each.id, each.own_id) if transaction_id else is_users
@@ -156,7 +306,7 @@ class Transactions:
 
     def topic(self, caller: Caller, channel: str | None, sku: str) -> Key:
         """Return the topic of a product's purchases in the channel; `*` means all products."""
-        return transaction_topic(caller.client_id, required_channel(channel, "a purchase"), sku)
+        return Key("purchase", caller.client_id, sku, required_channel(channel, "a purchase"))
 
     async def _outstanding(self, caller: Caller, channel_id: str) -> AsyncIterator[tuple[Key, Transaction]]:
         prefix, after = outstanding_key(caller.client_id, channel_id), ""

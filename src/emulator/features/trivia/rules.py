@@ -1,24 +1,96 @@
-"""Trivia questions, their states and views, and the records of voters. No I/O.
+"""Trivia questions, their states and views, the records of voters, and the team leaderboard. No I/O.
 
 An extension's questions are one record, so edits are atomic. A voter's record holds both the team and the votes, so
 that a first vote and its team are one write.
+
+A team gets up to 100 points for a question in `state-results`: 50 if its broadcaster voted correctly, plus 50 times
+the share of correct votes in the team, including the broadcaster's, rounded half up.
 """
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Final
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from emulator.callers import EXTENSION_WRITERS, Caller, Role, required_channel
 from emulator.contract.limits import MAX_ID_LENGTH
-from emulator.engines.records import DocumentRecord
-from emulator.engines.shapes import Key
-from emulator.features.trivia.refusals import contest_too_large, no_option, no_question, not_unlocked, question_not_open
-from emulator.stored import VALUE, Stored, decode_check, decoded, wrong
-from emulator.wire import json_codec
+from emulator.core.callers import EXTENSION_WRITERS, Caller, Role, required_channel
+from emulator.core.errors import BadRequest, Facts, NotFound, refusal
+from emulator.core.keys import Key
+from emulator.core.wire import json_codec
+from emulator.storage.kinds import VALUE, Stored, decode_check, decoded, wrong
+from emulator.storage.records import DocumentRecord
+
+RULE: Final = "gaps: Trivia"
+_SMALLER: Final = "Remove some: `extcli trivia rm` or `extcli trivia rm-option`."
+
+
+@refusal(NotFound, "Not Found", RULE, "There is no such question",
+         "Create it first: `extcli trivia define {question}`; `extcli trivia list` shows what there is.")  # fmt: skip
+def no_question(*, question: str) -> Facts:
+    return Facts(f"there is no question {question}", f"question {question}", "a question of the extension")
+
+
+@refusal(NotFound, "Not Found", RULE, "The question is not open, or does not exist",
+         "Open it: `extcli trivia move {question} unlocked`; `extcli trivia list --as backend` shows all.")  # fmt: skip
+def question_not_open(*, question: str) -> Facts:
+    return Facts(f"no question {question} is open", f"question {question}", "a question that is not inactive")
+
+
+@refusal(NotFound, "Not Found", RULE, "The question has no such option",
+         "Name another option: `extcli trivia get {question}` lists them.")  # fmt: skip
+def no_option(*, question: str, option: str) -> Facts:
+    return Facts(f"the question {question} has no option {option}", f"option {option}", f"an option of {question}")
+
+
+@refusal(BadRequest, "question is not unlocked", RULE, "The question takes no votes now",
+         "Unlock it: `extcli trivia move {question} unlocked`.")  # fmt: skip
+def not_unlocked(*, question: str, state: str, takes_votes: str) -> Facts:
+    return Facts(f"{question} is in {state}; it takes votes in {takes_votes}", f"state {state}", f"state {takes_votes}")
+
+
+@refusal(BadRequest, "Too many questions", rule=RULE, title="The contest is too large", next_step=_SMALLER)
+def too_many_questions(*, limit: int) -> Facts:
+    return Facts(f"the limit is {limit} questions; remove one first", "one question too many", f"at most {limit}")
+
+
+@refusal(BadRequest, "Too many options", rule=RULE, title="The contest is too large", next_step=_SMALLER)
+def too_many_options(*, limit: int) -> Facts:
+    detail = f"the limit is {limit} options per question; remove one first"
+    return Facts(detail, "one option too many", f"at most {limit} per question")
+
+
+@refusal(BadRequest, "Contest too large", rule=RULE, title="The contest is too large", next_step=_SMALLER)
+def contest_too_large(*, size: int, limit: int) -> Facts:
+    detail = f"the questions have {size} bytes of JSON; the limit is {limit}"
+    return Facts(detail, f"{size} bytes of JSON", f"at most {limit} bytes")
+
+
+@refusal(BadRequest, "Option is the winner", RULE, "The option is the winner",
+         "Change the state first: `extcli trivia move {question} locked`.")  # fmt: skip
+def option_is_winner(*, question: str, option: str) -> Facts:
+    detail = f"option: {option} is the winner; change the state first"
+    return Facts(detail, f"option {option}, the winner of {question}", "another option")
+
+
+@refusal(BadRequest, "Invalid transition", RULE, "There is no such state",
+         "Move the question to one of the states: `extcli trivia move`.")  # fmt: skip
+def no_state(*, state: str, states: Iterable[str]) -> Facts:
+    known = ", ".join(states)
+    return Facts(f"transition: {state!r} is not one of {known}", f"state {state!r}", f"one of {known}")
+
+
+@refusal(BadRequest, "Invalid winner", RULE, "The state needs a winner",
+         "Name the option: `extcli trivia move {question} results --winner OPTION`.")  # fmt: skip
+def no_winner(*, question: str, state: str) -> Facts:
+    return Facts(
+        f"winner: {state} needs the id of the winning option", "no winner", f"the winning option of {question}"
+    )
+
 
 CONTEST: Final = "trivia"
 """The kind of the record with an extension's questions."""
@@ -208,3 +280,90 @@ STORED: Final = (
     Stored(DocumentRecord, CONTEST, _check_contest),
     Stored(DocumentRecord, VOTER, decode_check(Voter)),
 )
+
+
+MAX_TEAMS: Final = 1_000
+"""Teams on the leaderboard."""
+POINTS: Final = 50
+"""The points per question for the broadcaster's vote, and at most for the team's votes."""
+
+
+class QuestionScore(Struct):
+    """A team's score for one question. Shares are 0 to 1."""
+
+    question_id: str
+    broadcaster_correct: bool
+    team_participation: float
+    """The share of the team's members who voted."""
+    team_participants: int
+    """The number of members who voted."""
+    percent_correct: float
+    """The share of correct votes; 0 without votes."""
+    team_votes: int
+    """The number of votes, one per participant."""
+    score_values: list[int]
+    """The points for the broadcaster's vote and for the team's votes, in this order."""
+
+
+class TeamScore(Struct):
+    """A team's entry on the leaderboard."""
+
+    team_id: str
+    """The team's channel."""
+    combined_score: int
+    """The sum of all `score_values`."""
+    questions: dict[str, QuestionScore]
+    """The questions in `state-results` by id."""
+
+
+class _Team:
+    def __init__(self) -> None:
+        self.members = 0
+        self.votes: Counter[str] = Counter()
+        self.correct: Counter[str] = Counter()
+        self.broadcaster_correct: set[str] = set()
+
+
+class Standings:
+    """Counts voters in batches, so that they need not all be in memory."""
+
+    def __init__(self, contest: Contest) -> None:
+        self._questions = [each for each in contest.values() if each.state is State.RESULTS]
+        self._teams: defaultdict[str, _Team] = defaultdict(_Team)
+
+    def add(self, voters: Iterable[Voter]) -> None:
+        for voter in voters:
+            team = self._teams[voter.team]
+            team.members += 1
+            for question in self._questions:
+                vote = voter.vote(question)
+                if vote is None or not question.has_option(vote):
+                    continue
+                team.votes[question.id] += 1
+                if vote == question.winner:
+                    team.correct[question.id] += 1
+                    if voter.is_broadcaster:
+                        team.broadcaster_correct.add(question.id)
+
+    def best(self) -> list[TeamScore]:
+        """Return the top 1,000 teams, highest score first; ties are in code point order of the team id."""
+        scores = (self._score(team_id, team) for team_id, team in self._teams.items())
+        return sorted(scores, key=lambda each: (-each.combined_score, each.team_id))[:MAX_TEAMS]
+
+    def _score(self, team_id: str, team: _Team) -> TeamScore:
+        scores = {question.id: _question_score(question, team) for question in self._questions}
+        return TeamScore(team_id, sum(sum(each.score_values) for each in scores.values()), scores)
+
+
+def _question_score(question: Question, team: _Team) -> QuestionScore:
+    votes, correct = team.votes[question.id], team.correct[question.id]
+    broadcaster_correct = question.id in team.broadcaster_correct
+    return QuestionScore(
+        question.id,
+        broadcaster_correct,
+        team_participation=votes / team.members,
+        team_participants=votes,
+        percent_correct=correct / votes if votes else 0.0,
+        team_votes=votes,
+        score_values=[POINTS * broadcaster_correct, (2 * POINTS * correct + votes) // (2 * votes) if votes else 0],
+    )

@@ -1,4 +1,4 @@
-"""The trivia service: questions, votes, teams and the leaderboard."""
+"""The trivia service: questions and their edits, votes, teams and the leaderboard."""
 
 from __future__ import annotations
 
@@ -7,13 +7,20 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Final
 
-from emulator.callers import Caller
-from emulator.changes import Change, Commits
-from emulator.clock import Clock
-from emulator.config.environment import Environment
-from emulator.engines.shapes import Documents, Key
-from emulator.features.trivia.edits import with_option, with_question, with_state, without_option, without_question
-from emulator.features.trivia.leaderboard import Standings, TeamScore
+import msgspec
+from msgspec import UNSET
+
+from emulator.contract.limits import MAX_ID_LENGTH
+from emulator.core.callers import Caller
+from emulator.core.changes import Change, Commits
+from emulator.core.clock import Clock
+from emulator.core.config.environment import Environment
+from emulator.core.ids import token_id as new_id
+from emulator.core.keys import Key
+from emulator.core.observability.audit import audit
+from emulator.core.parity import Lapses
+from emulator.core.wire import json_codec
+from emulator.core.wire.refusals import checked_text, invalid_member, too_long
 from emulator.features.trivia.rules import (
     CONTEST,
     STORED,
@@ -22,28 +29,103 @@ from emulator.features.trivia.rules import (
     Question,
     QuestionBody,
     QuestionView,
+    Standings,
     State,
+    TeamScore,
     Voter,
+    check_option,
     contest_key,
     decoded_contest,
     decoded_voter,
     encoded_contest,
+    no_state,
+    no_winner,
+    option_is_winner,
     question_of,
     sees_inactive,
     sort_order,
+    too_many_options,
+    too_many_questions,
     view_of,
     voter_key,
     voters_key,
     with_team,
     with_vote,
 )
-from emulator.ids import token_id as new_id
-from emulator.kinds import Kind, Measured, Shape, Subject
-from emulator.observability.audit import audit
-from emulator.parity.lapses import Lapses
-from emulator.wire import json_codec
+from emulator.storage.kinds import Kind, Measured, Shape, Subject
+from emulator.storage.shapes import Documents
 
+MAX_QUESTIONS: Final = 64
+MAX_OPTIONS: Final = 64
+_MAX_LENGTHS: Final = {"name": 256, "short_name": 64, "description": 1024, "image": 1024}
+"""The limit of each text, in characters."""
+_MAX_ORDER: Final = 1_000_000_000
 _PAGE: Final = 500
+
+
+def with_question(contest: Contest, body: QuestionBody, *, serial: str) -> Contest:
+    """Add an inactive question with this `serial`, or replace the texts of a known one. Raises `BadRequest`."""
+    _check(body, "")
+    before = contest.get(body.id)
+    if before is None:
+        if len(contest) >= MAX_QUESTIONS:
+            raise too_many_questions(limit=MAX_QUESTIONS)
+        before = Question(id=body.id, serial=serial)
+    return {**contest, body.id: msgspec.structs.replace(before, **msgspec.structs.asdict(body))}
+
+
+def without_question(contest: Contest, question_id: str) -> Contest:
+    """Remove a question; raises `NotFound` if there is none."""
+    removed = question_of(contest, question_id, sees_inactive=True)
+    return {each: question for each, question in contest.items() if question is not removed}
+
+
+def with_option(contest: Contest, question_id: str, option: Option) -> Contest:
+    """Add an option, or replace the option with its id. Raises `NotFound` and `BadRequest`."""
+    _check(option, "option.")
+    question = question_of(contest, question_id, sees_inactive=True)
+    if question.has_option(option.id):
+        options = tuple(option if each.id == option.id else each for each in question.options)
+    elif len(question.options) < MAX_OPTIONS:
+        options = (*question.options, option)
+    else:
+        raise too_many_options(limit=MAX_OPTIONS)
+    return {**contest, question_id: msgspec.structs.replace(question, options=options)}
+
+
+def without_option(contest: Contest, question_id: str, option_id: str) -> Contest:
+    """Remove an option; raises `NotFound` if there is none, `BadRequest` if it is the current winner."""
+    question = question_of(contest, question_id, sees_inactive=True)
+    check_option(question, option_id)
+    if question.winner == option_id:
+        raise option_is_winner(question=question_id, option=option_id)
+    options = tuple(each for each in question.options if each.id != option_id)
+    return {**contest, question_id: msgspec.structs.replace(question, options=options)}
+
+
+def with_state(contest: Contest, question_id: str, transition: str, winner: str) -> Contest:
+    """Move a question to any state; only `state-results` has a `winner`. Raises `BadRequest` and `NotFound`."""
+    if transition not in list(State):
+        raise no_state(state=transition[:40], states=State)
+    state, question = State(transition), question_of(contest, question_id, sees_inactive=True)
+    if state is not State.RESULTS:
+        winner = ""
+    elif not winner:
+        raise no_winner(question=question_id, state=state)
+    else:
+        check_option(question, winner)
+    return {**contest, question_id: msgspec.structs.replace(question, state=state, winner=winner)}
+
+
+def _check(body: Option, where: str) -> None:
+    """Raise `BadRequest` naming the first member over its limit, prefixed with `where`."""
+    checked_text(body.id, MAX_ID_LENGTH, reason="Invalid body", name=f"{where}id")
+    for name, longest in _MAX_LENGTHS.items():
+        text = getattr(body, name)
+        if text is not UNSET and len(text) > longest:
+            raise too_long(f"{where}{name}", size=len(text), unit="characters", limit=longest)
+    if not -_MAX_ORDER <= sort_order(body) <= _MAX_ORDER:
+        raise invalid_member(f"{where}order", sort_order(body), f"within -{_MAX_ORDER} to {_MAX_ORDER}")
 
 
 @dataclass(eq=False, repr=False)

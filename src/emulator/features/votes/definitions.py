@@ -1,17 +1,19 @@
-"""Poll definitions: their limits, the terms they set for voting, and a poll's status (ruling P4). No I/O."""
+"""Poll definitions: their limits, the terms they set for voting, and a poll's status (ruling P4); and the stored
+records of polls, with how to check one that comes from outside. No I/O.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
 
-from emulator.callers import GLOBAL, is_global
-from emulator.clock import END_OF_TIME, SECOND
 from emulator.contract.json_values import are_equal
 from emulator.contract.limits import (
+    HIGHEST,
+    LOWEST,
     MAX_DISTINCT_OPTIONS,
     MAX_OPTION_BYTES,
     MAX_OPTIONS,
@@ -19,10 +21,16 @@ from emulator.contract.limits import (
     MAX_USER_DATA_BYTES,
     MAX_VOTES,
 )
-from emulator.engines.shapes import NEVER, Terms
-from emulator.features.votes.refusals import already_defined, poll_changed
-from emulator.wire import json_codec
-from emulator.wire.refusals import invalid_member, too_long
+from emulator.core.callers import GLOBAL, is_global
+from emulator.core.clock import END_OF_TIME, SECOND
+from emulator.core.errors import BadRequest
+from emulator.core.keys import NEVER
+from emulator.core.wire import json_codec
+from emulator.core.wire.refusals import invalid_member, too_long
+from emulator.features.votes.rules import already_defined, checked_poll_id, poll_changed
+from emulator.storage.kinds import Stored, decoded, wrong
+from emulator.storage.records import BallotRecord, ChoiceRecord, EntryRecord
+from emulator.storage.shapes import Terms
 
 _LAST_SECOND = END_OF_TIME // SECOND - 1
 _NOW = -1
@@ -86,20 +94,10 @@ def checked_definition(poll_id: str, config: PollConfig, *, now: int) -> Definit
     ends_at = _unix_seconds("endsAt", config.ends_at, "endsIn", config.ends_in, now)
     if starts_at and ends_at and starts_at > ends_at:
         raise invalid_member("startsAt", starts_at, f"at or before endsAt, {ends_at}")
-    return Definition(
-        id=poll_id,
-        prompt=config.prompt,
-        options=options,
-        user_data=config.user_data,
-        starts_at=starts_at,
-        ends_at=ends_at,
-        user_id_voting=config.user_id_voting,
-        distinct_options_per_user=config.distinct_options_per_user,
-        total_votes_per_user=config.total_votes_per_user,
-        votes_per_option=config.votes_per_option,
-        disabled=config.disabled,
-        global_=is_global(poll_id),
-    )
+    members = msgspec.structs.asdict(config)
+    del members["starts_in"], members["ends_in"]
+    members |= {"options": options, "starts_at": starts_at, "ends_at": ends_at, "global_": is_global(poll_id)}
+    return Definition(id=poll_id, **members)
 
 
 def terms_of(definition: Definition) -> Terms:
@@ -204,3 +202,61 @@ def _check_size(name: str, text: str, limit: int) -> None:
     size = len(text.encode())
     if size > limit:
         raise too_long(name, size=size, unit="bytes", limit=limit)
+
+
+class Vote(Struct):
+    """One entry of the vote log.
+
+    The engine stores this JSON with the vote of a user who shares their id, so that reading the log only joins bytes.
+    """
+
+    identifier: str
+    opaque: str
+    value: int
+    timestamp: int
+    count: int | UnsetType = UNSET
+    """This user's votes for this value; only in polls where votes add up."""
+
+
+def _check_poll(record: BallotRecord) -> None:
+    checked_poll_id(record.key.name)
+    terms = Terms()
+    if record.definition is not None:
+        definition = decoded(record.definition, Definition, "definition")
+        if definition.id != record.key.name:
+            raise wrong("definition", f"id: {definition.id[:64]!r} is not the id of the poll")
+        try:
+            terms = terms_of(reconfigured(definition, {}, now=0))
+        except BadRequest as error:
+            raise wrong("definition", "; ".join(error.details)) from None
+    for name, found, needed in zip(terms._fields, record.terms, terms, strict=True):
+        if found != needed:
+            raise wrong(name, f"{found} is not {needed}, as in the definition")
+
+
+def _check_choice(record: ChoiceRecord) -> None:
+    _check_value(record.choice)
+
+
+def _check_entry(record: EntryRecord) -> None:
+    entry = record.entry
+    _check_value(entry.choice)
+    if not 1 <= entry.times <= MAX_VOTES:
+        raise wrong("times", f"{entry.times} is not within 1 to {MAX_VOTES}")
+    if record.whole or entry.note:
+        vote = decoded(entry.note, Vote, "note")
+        if (vote.value, vote.timestamp) != (int(entry.choice), entry.cast_at):
+            raise wrong("note", f"has value {vote.value} at {vote.timestamp}, unlike the entry")
+
+
+def _check_value(choice: str) -> None:
+    if choice not in _VALUES:
+        raise wrong("choice", f"{choice[:40]!r} is not within {LOWEST} to {HIGHEST}")
+
+
+_VALUES: Final = frozenset(map(str, range(LOWEST, HIGHEST + 1)))
+STORED: Final = (
+    Stored(BallotRecord, "poll", _check_poll),
+    Stored(ChoiceRecord, "poll", _check_choice),
+    Stored(EntryRecord, "poll", _check_entry),
+)

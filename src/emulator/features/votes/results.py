@@ -1,16 +1,28 @@
-"""A poll's results as WebSocket clients read them, in the reply to `get` and in every update."""
+"""A poll's results as WebSocket clients read them, polls in a listing, and poll updates.
+
+Updates are sent at most once per interval and poll: a second for sockets, which also get one when the poll opens or
+closes, and 5 seconds for pages (rulings X5, B5).
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Final
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
-from emulator.clock import Clock
-from emulator.engines.shapes import Ballots, Key, Tally
-from emulator.features.votes.definitions import Definition, status_of
-from emulator.features.votes.rules import Stats, stats_of
+from emulator.core.callers import is_global
+from emulator.core.changes import Change
+from emulator.core.clock import Clock
+from emulator.core.keys import Key
+from emulator.core.scheduling.scheduler import Scheduler, Throttle
+from emulator.core.wire import json_codec
+from emulator.features.broadcast.service import PageEvents
+from emulator.features.votes.definitions import Definition, next_status_change, status_of
+from emulator.features.votes.rules import LIFETIME, Stats, stats_of
+from emulator.realtime.publisher import Publisher
+from emulator.storage.shapes import Ballots, ListedBallot
 
 
 class PollView(Struct):
@@ -37,20 +49,6 @@ class PollResults(Struct):
     """Like `mean`, `sum` and `count`, over all votes, including values that are not options."""
 
 
-def results_of(poll_id: str, definition: Definition | None, tally: Tally, *, now: int) -> PollResults | None:
-    """Return the results of a poll; `None` if it has neither a definition nor votes. `now` is in ms."""
-    if definition is None and not tally.counts:
-        return None
-    stats = stats_of(tally.counts)
-    if definition is None:
-        view = PollView(poll_id, "", [], "active", None)
-    else:
-        status = status_of(definition, now=now)
-        view = PollView(poll_id, definition.prompt, definition.options, status, definition.user_data)
-    results = stats.specific[: len(view.options)] if view.options else stats.specific
-    return PollResults(poll_id, view, results, stats.mean, stats.sum, stats.count, stats.stddev)
-
-
 class PollReader:
     """Reads polls by their keys."""
 
@@ -69,7 +67,178 @@ class PollReader:
     async def results(self, key: Key) -> PollResults | None:
         """Return the results; `None` if the poll has neither a definition nor votes."""
         now = self._clock.now()
-        return results_of(key.name, await self.definition(key), await self._ballots.tally(key, now=now), now=now)
+        definition, tally = await self.definition(key), await self._ballots.tally(key, now=now)
+        if definition is None and not tally.counts:
+            return None
+        stats, view = stats_of(tally.counts), PollView(key.name, "", [], "active", None)
+        if definition is not None:
+            status = status_of(definition, now=now)
+            view = PollView(key.name, definition.prompt, definition.options, status, definition.user_data)
+        results = stats.specific[: len(view.options)] if view.options else stats.specific
+        return PollResults(key.name, view, results, stats.mean, stats.sum, stats.count, stats.stddev)
 
     async def stats(self, key: Key) -> Stats:
         return stats_of((await self._ballots.tally(key, now=self._clock.now())).counts)
+
+
+class ListedPoll(Struct):
+    """One poll."""
+
+    id: str
+    channel_id: str
+    """Empty for a poll of no channel, such as a global one."""
+    count: int
+    """All votes."""
+    status: str
+    """`pending`, `active` or `expired`; `active` without a definition."""
+    latest: int
+    """Unix ms of the latest vote; 0 if there is none."""
+    disabled: bool | UnsetType = UNSET
+    """`true` if it refuses votes, whatever its status; else absent."""
+
+
+class PollList(Struct):
+    """Polls by channel, then id."""
+
+    polls: list[ListedPoll]
+    next: str
+    """The cursor of the next page; `0` if there is none."""
+
+
+def listed_poll(ballot: ListedBallot, *, now: int) -> ListedPoll:
+    """Return a ballot as a poll of a listing. The latest vote was a week before the ballot's expiry."""
+    status, disabled = "active", False
+    if ballot.definition is not None:
+        definition = msgspec.json.decode(ballot.definition, type=Definition)
+        status, disabled = status_of(definition, now=now), definition.disabled
+    latest = ballot.expires_at - LIFETIME if ballot.casts else 0
+    return ListedPoll(ballot.key.name, ballot.key.channel or "", ballot.casts, status, latest, disabled or UNSET)
+
+
+INTERVAL: Final = 1.0
+"""Seconds of real time between two updates of one poll. A move of the clock sends a waiting update at once."""
+PAGE_INTERVAL: Final = 5.0
+"""The same for pages."""
+_DEFINED: Final = "poll_definition"
+
+
+class PageUpdate(Struct):
+    """The data of the event `vote_update:<poll>` for pages."""
+
+    id: str
+    stats: Stats
+
+
+@dataclass(eq=False, repr=False)
+class PollUpdates:
+    """Sends results to the subscribers of this node, and notifies the other nodes of changes made on this one."""
+
+    _reader: PollReader
+    _publisher: Publisher
+    _pages: PageEvents
+    _scheduler: Scheduler
+    _clock: Clock
+
+    def __post_init__(self) -> None:
+        self._is_single_node = self._publisher.is_single_node
+        self._updating = Throttle(self._send_update, INTERVAL)
+        self._notifying = Throttle(self._publisher.notify, INTERVAL)
+        self._scheduling = Throttle(self.watch, 0.0)
+        self._updating_pages = Throttle(self._send_page_update, PAGE_INTERVAL)
+        self._throttles = (self._updating, self._notifying, self._scheduling, self._updating_pages)
+        self._publisher.on_notice("poll", self._request_updates)
+        self._publisher.on_notice(_DEFINED, lambda key: self._scheduling.trigger(key._replace(kind="poll")))
+
+    def changed(self, poll: Key) -> None:
+        """Handle a new vote, or the early end of the poll."""
+        if self._is_single_node:
+            self._request_updates(poll)
+        else:
+            self._notifying.trigger(poll)
+
+    async def committed(self, change: Change) -> None:
+        """Handle a change of a poll: a vote, its deletion, or a definition, which is the content of `change`."""
+        if change.did == "vote":
+            self.changed(change.key)
+        elif isinstance(change.content, Definition):
+            await self._definition_changed(change.key, change.content)
+        else:
+            self._cleared(change.key)
+
+    async def _definition_changed(self, poll: Key, definition: Definition) -> None:
+        """Reschedule the updates at the poll's opening and closing, on every node."""
+        if self._is_single_node:
+            self._schedule(poll, definition)
+        else:
+            await self._publisher.try_notify(poll._replace(kind=_DEFINED))
+
+    async def watch(self, poll: Key) -> None:
+        """Schedule the updates at a poll's opening and closing, if it has a definition."""
+        definition = await self._reader.definition(poll)
+        if definition is not None:
+            self._schedule(poll, definition)
+
+    def _cleared(self, poll: Key) -> None:
+        """Handle the deletion of a poll: send zeros to its pages, and nothing to sockets."""
+        self._scheduler.cancel(poll)
+        if self._is_single_node:
+            self._request_page_update(poll)
+        elif poll.channel is not None:
+            self._notifying.trigger(poll)
+
+    async def clock_moved(self) -> None:
+        """Send all delayed updates now, because the clock was moved."""
+        await self._updating.flush()
+        await self._updating_pages.flush()
+
+    def forget(self) -> None:
+        for throttle in self._throttles:
+            throttle.clear()
+
+    def reloaded(self) -> None:
+        """Handle a replacement of all data: send the results of subscribed polls, and reschedule their updates."""
+        for poll in self._publisher.hub.all_topics("poll"):
+            self._request_updates(poll)
+            self._scheduling.trigger(poll)
+
+    async def close(self) -> None:
+        for throttle in self._throttles:
+            await throttle.close()
+
+    def _request_updates(self, poll: Key) -> None:
+        self._request_update(poll)
+        self._request_page_update(poll)
+
+    def _request_page_update(self, poll: Key) -> None:
+        # The votes of a token without a channel belong to no page, unless the poll is extension-wide (ruling A4).
+        if (poll.channel or is_global(poll.name)) and self._pages.are_listening(poll):
+            self._updating_pages.trigger(poll)
+
+    async def _send_page_update(self, poll: Key) -> None:
+        update = PageUpdate(poll.name, await self._reader.stats(poll))
+        self._pages.deliver(poll, f"vote_update:{poll.name}", json_codec.encode(update))
+
+    def _request_update(self, poll: Key) -> None:
+        if self._publisher.hub.has_subscribers(poll):
+            self._updating.trigger(poll)
+
+    async def _send_update(self, poll: Key) -> None:
+        results = await self._reader.results(poll)
+        if results is not None:
+            self._publisher.publish_locally(poll, "poll", results)
+
+    def _schedule(self, poll: Key, definition: Definition) -> None:
+        now = self._clock.now()
+        at = next_status_change(definition, now=now)
+        if at is None:
+            self._scheduler.cancel(poll)
+            return
+        # The poll may expire long before, and then needs no timer.
+        look_at = min(at, now + LIFETIME)
+
+        async def callback() -> None:
+            if self._clock.now() >= at:
+                self._request_update(poll)
+            await self.watch(poll)
+
+        self._scheduler.schedule(poll, look_at, callback)

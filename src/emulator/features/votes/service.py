@@ -3,90 +3,71 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 
-from emulator.callers import GLOBAL, Caller, check_extension_wide, is_global
-from emulator.changes import Change, Commits
-from emulator.clock import Clock, clamp_instant
-from emulator.engines.shapes import BallotEntry, Ballots, CastRequest, Key, ListedBallot
+from emulator.core.callers import GLOBAL, Caller, check_extension_wide, is_global
+from emulator.core.changes import Change, Commits
+from emulator.core.clock import Clock, clamp_instant
+from emulator.core.hints import Hints
+from emulator.core.keys import Key
+from emulator.core.limits.listing_pages import Page
+from emulator.core.observability.audit import audit
+from emulator.core.wire import json_codec
+from emulator.features.directory import Directory
+from emulator.features.id_quota import IdQuota
+from emulator.features.stores.service import Stores
 from emulator.features.votes.definitions import (
+    STORED,
     Definition,
     PollConfig,
+    Vote,
     check_unchanged,
     checked_definition,
     reconfigured,
     status_of,
     terms_of,
 )
-from emulator.features.votes.listing import PollList, listed_poll
-from emulator.features.votes.refusals import no_definition, no_poll
-from emulator.features.votes.results import PollReader, PollResults
+from emulator.features.votes.results import PollList, PollReader, PollResults, PollUpdates, listed_poll
 from emulator.features.votes.rules import (
     LIFETIME,
     Poll,
     checked_count,
     checked_poll_id,
     checked_value,
+    no_definition,
+    no_poll,
     poll_of,
     refused_vote,
 )
-from emulator.features.votes.stored import STORED, Vote, Voter
-from emulator.features.votes.updates import PollUpdates
-from emulator.hints import Hints
-from emulator.kinds import Kind, Measured, Shape, Subject
-from emulator.limits.id_quota import IdQuota
-from emulator.limits.listing_pages import Page
-from emulator.observability.audit import audit
 from emulator.realtime.hub import ANY_NAME
-from emulator.wire import json_codec
+from emulator.storage.kinds import Kind, Measured, Shape, Subject
+from emulator.storage.shapes import BallotEntry, Ballots, CastRequest, Expected, ListedBallot
 
 _ANNOUNCED: Final = ("prompt", "options", "user_data")
 """The members of a poll's entry in the channel state."""
+_REFUSED: Final = attrgetter("refused")
+"""Whether a cast was refused."""
 
 
-class ChannelState(Protocol):
-    """The channel state store, in which polls created over the WebSocket are announced (ruling X6)."""
-
-    async def set_member(
-        self, caller: Caller, channel: str, name: str, value: object, *, if_absent: bool = False
-    ) -> None: ...
-
-    async def remove_member(self, caller: Caller, channel: str, name: str, members: frozenset[str]) -> bool: ...
-
-
-class Users(Protocol):
-    """The directory of users."""
-
-    async def shared_ids(self, client_id: str, opaque_ids: Sequence[str]) -> Mapping[str, str]:
-        """Return the shared ids of users, by opaque id."""
-
-
+@dataclass(eq=False, repr=False)
 class Polls:
     """Polls of all extensions. `channel` is the channel of the call; `None` is all channels together (ruling A4)."""
 
-    def __init__(
-        self,
-        ballots: Ballots,
-        clock: Clock,
-        id_quota: IdQuota,
-        channel_state: ChannelState,
-        users: Users,
-        updates: PollUpdates,
-        commits: Commits,
-        hints: Hints,
-    ) -> None:
-        self._ballots = ballots
-        self._clock = clock
-        self._id_quota = id_quota
-        self._channel_state = channel_state
-        self._users = users
-        self._updates = updates
-        self._commits = commits
-        self._hints = hints
-        self._reader = PollReader(ballots, clock)
+    _ballots: Ballots
+    _clock: Clock
+    _id_quota: IdQuota
+    _channel_state: Stores
+    _directory: Directory
+    _updates: PollUpdates
+    _commits: Commits
+    _hints: Hints
+
+    def __post_init__(self) -> None:
+        self._reader = PollReader(self._ballots, self._clock)
 
     async def read(self, caller: Caller, channel: str | None, poll_id: str) -> Poll:
         """Return the poll's statistics and the caller's own vote. An absent poll reads as empty."""
@@ -96,12 +77,10 @@ class Polls:
             await self._hints.hint_if_absent(key)
         return poll_of(counts, choice)
 
-    async def counts(self, caller: Caller, channel: str | None, poll_id: str) -> Mapping[str, int]:
-        """Return the number of votes for each value."""
-        return dict((await self._ballots.tally(_key(caller, channel, poll_id), now=self._clock.now())).counts)
-
     async def measure(self, caller: Caller, channel: str | None, id: str, user: str) -> Measured:
-        return Measured(await self.counts(caller, channel, id))
+        """Return the number of votes for each value."""
+        tally = await self._ballots.tally(_key(caller, channel, id), now=self._clock.now())
+        return Measured(dict(tally.counts))
 
     async def cast(self, caller: Caller, channel: str | None, poll_id: str, value: int, count: int = 1) -> Poll:
         """Record or replace the caller's vote; return the poll with it. Raises `BadRequest` if it is refused.
@@ -113,11 +92,11 @@ class Polls:
         now = self._clock.now()
         if count != 1:
             count = checked_count(count) if await self._has_additive_votes(key) else 1
-        await self._id_quota.claim(key, LIFETIME, now=now)
         shared_id = caller.user_id
         note = json_codec.encode(Vote(shared_id, caller.opaque_id, value, now)) if shared_id else b""
         request = CastRequest(caller.opaque_id, choice, note, shared_id is not None, count, bool(note))
-        cast = await self._ballots.cast(key, request, now=now, expires_at=now + LIFETIME, tally=True)
+        work = self._ballots.cast(key, request, now=now, expires_at=now + LIFETIME, tally=True)
+        cast = await self._id_quota.write(key, caller, LIFETIME, now, work, _REFUSED)
         if cast.refused:
             raise refused_vote(poll_id, cast.refused)
         await self._commits.committed(Change(key, "vote", caller.opaque_id, value, now, count))
@@ -167,7 +146,7 @@ class Polls:
                 yield [page]
                 continue
             unshared = [entry.voter for entry in page if not entry.note]
-            shared = await self._users.shared_ids(client_id, unshared) if unshared else {}
+            shared = await self._directory.shared_ids(client_id, unshared) if unshared else {}
             yield [_log_entry(entry, shared, counted) for entry in page]
 
     async def listing(self, caller: Caller, channel: str | None, page: Page) -> PollList:
@@ -179,7 +158,10 @@ class Polls:
     async def voters(
         self, caller: Caller, channel: str | None, poll_id: str, value: int
     ) -> AsyncIterator[list[tuple[str, int]]]:
-        """Yield pages of users whose latest vote is `value`, each with the Unix ms of that vote, oldest first."""
+        """Yield pages of users who have a vote for `value`, each with the Unix ms of the latest one, oldest first.
+
+        In a poll in which votes add up, a user may have votes for other values too (ruling P4).
+        """
         key, choice = _key(caller, channel, poll_id), str(value)
         found = False
         async for page in self._ballots.entries(key, now=self._clock.now()):
@@ -217,10 +199,13 @@ class Polls:
         key = _managed_key(caller, channel, poll_id)
         now = self._clock.now()
         definition = checked_definition(poll_id, config, now=now)
-        await self._id_quota.claim(key, LIFETIME, now=now)  # first, so that a refused poll is not announced
-        if key.channel:
-            await self._announce(caller, key, definition)
-        await self._define(caller, key, definition)
+
+        async def announce_and_define() -> None:  # in this order, so that a poll over the limit is not announced
+            if key.channel:
+                await self._announce(caller, key, definition)
+            await self._define(caller, key, definition)
+
+        await self._id_quota.write(key, caller, LIFETIME, now, announce_and_define())
         if key.channel:
             await self._align_announcement(caller, key)
 
@@ -267,19 +252,15 @@ class Polls:
         await self._updates.watch(key)
         return key
 
-    async def _define(
-        self, caller: Caller, key: Key, definition: Definition, *, only_if: bytes | UnsetType | None = UNSET
-    ) -> bool:
+    async def _define(self, caller: Caller, key: Key, definition: Definition, *, only_if: Expected = UNSET) -> bool:
         """Write a definition.
 
         With `only_if`, write only if that is the current definition. Return whether it was written.
         """
         now = self._clock.now()
-        await self._id_quota.claim(key, LIFETIME, now=now)
         text, terms, until = json_codec.encode(definition), terms_of(definition), now + LIFETIME
-        if only_if is UNSET:
-            await self._ballots.define(key, text, terms, now=now, expires_at=until)
-        elif not await self._ballots.redefine(key, only_if, text, terms, now=now, expires_at=until):
+        work = self._ballots.define(key, text, terms, now=now, expires_at=until, only_if=only_if)
+        if not await self._id_quota.write(key, caller, LIFETIME, now, work):  # it has been changed meanwhile
             return False
         if definition.disabled:
             audit("polls disabled", caller, channel=key.channel, poll=key.name)
@@ -333,11 +314,9 @@ def _managed_key(caller: Caller, channel: str | None, poll_id: str) -> Key:
 
 def _log_entry(entry: BallotEntry, shared: Mapping[str, str], counted: bool) -> bytes:
     """Return the JSON of one `Vote`. `shared` has the ids that voters shared after they voted, by opaque id."""
-    note = entry.note or json_codec.encode(Voter(shared.get(entry.voter, entry.voter), entry.voter))[:-1]
-    count = b',"count":%d' % entry.times if counted or entry.times > 1 else b""
-    if note.endswith(b"}"):
-        return b"%b%b}" % (note[:-1], count) if count else note
-    return b'%b,"value":%b,"timestamp":%d%b}' % (note, entry.choice.encode(), entry.cast_at, count)
+    shared_id = shared.get(entry.voter, entry.voter)
+    note = entry.note or json_codec.encode(Vote(shared_id, entry.voter, int(entry.choice), entry.cast_at))
+    return b'%b,"count":%d}' % (note[:-1], entry.times) if counted or entry.times > 1 else note
 
 
 def _status(ballot: ListedBallot, now: int) -> dict[str, object]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from dataclasses import replace
+from urllib.parse import unquote, urlsplit
 
+from emulator.contract.names import ALIASES
 from extcli import bounded_json
-from extcli.api.call import CONTROL, NAMESPACES, SERVICE, Call, encoded
+from extcli.api.call import CONTROL, SERVICE, Call, encoded
+from extcli.api.http import url_of
 from extcli.cli import argument, confirm, flag, option, shared
 from extcli.cli.confirm import Yes
 from extcli.cli.json_input import read_bytes, read_pairs
@@ -56,10 +60,10 @@ def api(
         body = read_bytes(source if source == "-" else f"@{source}")
     elif fields:
         body = encoded(read_pairs(fields))
-    if _destroys(method.upper(), path):
-        confirm.guard(session, f"{method.upper()} {path} deletes, replaces or resets data", yes=yes)
     call = Call(method.upper(), path if path.startswith("/") else SERVICE + path, body=body, signed=not no_auth)
-    service = session.anonymous_service() if no_auth else session.service(BROADCASTER)
+    if _destroys(call.method, url_of(session.resolver.url() + call.path, {})):
+        confirm.guard(session, f"{call.method} {path} deletes, replaces or resets data", yes=yes)
+    service = session.service_with(None) if no_auth else session.service(BROADCASTER)
     try:
         _print(session.output, service.perform(call).content)
     except ErrorResponse as error:
@@ -76,9 +80,12 @@ def _print(output: Output, body: bytes) -> None:
     output.body([body])
 
 
-def _destroys(method: str, path: str) -> bool:
-    """Return whether a call loses data: DELETE, PUT, and POST of a store, of a definition or to the control API."""
-    place = path.partition("?")[0].rstrip("/")
-    is_control = place.startswith((CONTROL, NAMESPACES)) and CONTROL in place
-    posted_over = place.rpartition("/")[2] in _REPLACED or is_control
+def _destroys(method: str, url: str) -> bool:
+    """Return whether a call loses data: DELETE, PUT, and POST of a store, of a definition or to the control API.
+
+    The service reads the path of the URL decoded, with slashes that repeat or end it left out, and knows other names.
+    """
+    place = re.sub("//+", "/", unquote(urlsplit(url).path)).rstrip("/").lower()
+    name = place.rpartition(SERVICE)[2]
+    posted_over = ALIASES.get(name, name) in _REPLACED or CONTROL in place
     return method in ("DELETE", "PUT") or (method == "POST" and posted_over)

@@ -8,10 +8,11 @@ from enum import StrEnum
 from functools import partial
 from html import escape
 from pathlib import Path
-from shlex import join, quote
 from urllib.parse import quote as percent_encoded
 from urllib.parse import urlsplit
 
+from emulator.contract.shell import joined, powershell
+from emulator.contract.shell import posix as quote
 from extcli.cli import argument, flag, shared
 from extcli.config import secret_lookup
 from extcli.config.resolver import Resolver
@@ -112,11 +113,15 @@ def _file(name: str) -> Callable[[Resolver], list[str]]:
     return write
 
 
+def place_of(resolver: Resolver) -> dict[str, str]:
+    """Return the settings that templates contain, by their words in capitals."""
+    channel = resolver.channel() or DEFAULT_CHANNEL
+    return {"SERVICE": resolver.url(), "CLIENT_ID": resolver.client_id(), "CHANNEL": channel}
+
+
 def fill_template(text: str, resolver: Resolver) -> str:
     """Return a template whose quoted words in capitals are settings."""
-    settings = {"SERVICE": resolver.url(), "CLIENT_ID": resolver.client_id()}
-    settings["CHANNEL"] = resolver.channel() or DEFAULT_CHANNEL
-    for word, value in settings.items():
+    for word, value in place_of(resolver).items():
         text = text.replace(f"'{word}'", _script_text(value))
     return text
 
@@ -149,8 +154,9 @@ def _curl(resolver: Resolver) -> list[str]:
     options = ["--profile", chosen[0]] if chosen else []
     options += ["--url", resolver.url(), "--client-id", resolver.client_id()]
     options += ["--channel", channel] if channel else []
-    token = join(
-        ["extcli", "token", "mint" if secret_lookup.find_secret(resolver) else "sandbox", "--header", *options]
+    token = joined(
+        ["extcli", "token", "mint" if secret_lookup.find_secret(resolver) else "sandbox", "--header", *options],
+        quote,
     )
     return [f'curl -sS -H "$({token})" {quote(f"{resolver.url()}/v1/e/vote?id=default")}']
 
@@ -180,10 +186,7 @@ def env_lines(resolver: Resolver) -> list[str]:
 
 def _powershell(resolver: Resolver) -> list[str]:
     variables = _variables(resolver).items()
-    return [
-        f"$env:{name} = '" + value.replace("'", "''") + "'" if value else f"$env:{name} = $null"
-        for name, value in variables
-    ]
+    return [f"$env:{name} = {powershell(value)}" if value else f"$env:{name} = $null" for name, value in variables]
 
 
 WRITERS: dict[Kind, Callable[[Resolver], list[str]]] = {

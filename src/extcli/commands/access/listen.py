@@ -39,29 +39,13 @@ def listen(
     identity = listener.begin()
     session.output.report(f"ready: {visible(', '.join(events)) if events else 'all events'}, {identity}")
     deadline = clock.elapsed() + session.resolver.timeout() if session.resolver.flags.timeout else None
-    received, began = 0, clock.now()
-    try:
-        for update in listener.updates(deadline):
-            session.output.show_value(views.event_of(update), views.EVENT)
-            flush()
-            received += 1
-            if received == count:
-                return
-    except KeyboardInterrupt:
-        _report_missed(session, events or [], began, received)
-        raise
-    missed = _report_missed(session, events or [], began, received)
+    received = 0
+    for update in listener.updates(deadline):
+        session.output.show_value(views.event_of(update), views.EVENT)
+        flush()
+        received += 1
+        if received == count:
+            return
     if count is not None:
         what = f"received {received} of {count} events in time"
-        fix = "" if missed else "use a longer --timeout, or start listening before they are sent"
-        raise ExpectationFailed(what, fix=fix)
-
-
-def _report_missed(session: Session, events: list[str], began: int, received: int) -> str:
-    """Report which other events were sent, if none of the named ones was."""
-    from extcli.realtime.other_events import other_events
-
-    missed = "" if received else other_events(session, events, began)
-    if missed:
-        session.output.report(f"hint: {missed}")
-    return missed
+        raise ExpectationFailed(what, fix="use a longer --timeout, or start listening before they are sent")

@@ -9,18 +9,20 @@ from dataclasses import dataclass
 from enum import StrEnum
 from html import escape
 from pathlib import Path
-from shlex import quote
+from urllib.parse import urlsplit
 
+from emulator.contract.shell import posix as quote
 from extcli.cli import argument, option, shared
-from extcli.commands.access.connect import SIGNERS, WRITERS, Kind, fill_template
+from extcli.commands.access.connect import SIGNERS, WRITERS, Kind, fill_template, place_of
 from extcli.config.resolver import Resolver
-from extcli.config.settings import DEFAULT_CHANNEL, DEFAULT_CLIENT_ID
+from extcli.config.settings import DEFAULT_CHANNEL, DEFAULT_CLIENT_ID, DEFAULT_URL
 from extcli.errors import UsageError
 from extcli.output import views
+from extcli.running.registry import NO_DEVICE
 from extcli.session import Session
 
 _PROJECT = Path(__file__).with_name("project")
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
+_NAME = re.compile(NO_DEVICE + r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}(?<!\.)")
 _IN_CI = "python3 -m venv .venv && .venv/bin/pip install pytest ./tools/extcli"
 
 
@@ -84,7 +86,8 @@ def new(
     if not _NAME.fullmatch(name):
         raise UsageError(
             f"{name[:80]!r} (NAME) is not the name of a folder",
-            fix="use up to 64 letters, digits, `.`, `-` and `_`, and begin with a letter, a digit or `_`",
+            fix="use up to 64 letters, digits, `.`, `-` and `_`; begin with a letter, a digit or `_`, do not end with "
+            "`.`, and name no device of Windows, such as con, nul or com1",
         )
     folder, files = Path(name), _files(name, backend, session.resolver)
     try:
@@ -107,6 +110,7 @@ def new(
 def _files(name: str, backend: Backend, resolver: Resolver) -> dict[str, str]:
     """Return the texts of all files, by their paths in the project."""
     language = _LANGUAGES[backend]
+    in_pages = {word: escape(value) for word, value in place_of(resolver).items()}
     files = {
         path.relative_to(start).as_posix().removesuffix(".template"): path.read_text(encoding="utf-8")
         for start in (_PROJECT / "common", _PROJECT / backend)
@@ -115,7 +119,7 @@ def _files(name: str, backend: Backend, resolver: Resolver) -> dict[str, str]:
     }
     for path, text in files.items():
         in_page = path.endswith(".html")
-        files[path] = text.replace("SERVICE", escape(resolver.url())) if in_page else fill_template(text, resolver)
+        files[path] = _with_words(text, in_pages) if in_page else fill_template(text, resolver)
     files["README.md"] = _with_words(files["README.md"], _template_words(name, language, resolver))
     files[".gitignore"] = files.pop("gitignore")
     for path, write in language.printed.items():
@@ -126,11 +130,17 @@ def _files(name: str, backend: Backend, resolver: Resolver) -> dict[str, str]:
 
 
 def _template_words(name: str, language: _Language, resolver: Resolver) -> dict[str, str]:
-    client_id, channel = resolver.client_id(), resolver.channel() or DEFAULT_CHANNEL
-    differs = {"--client-id": (client_id, DEFAULT_CLIENT_ID), "--channel": (channel, DEFAULT_CHANNEL)}
+    place = place_of(resolver)
+    url = urlsplit(place["SERVICE"])
+    port = f" --port {url.port}" if url.hostname == "127.0.0.1" and place["SERVICE"] != DEFAULT_URL else ""
+    differs = {
+        "--url": (place["SERVICE"], DEFAULT_URL),
+        "--client-id": (place["CLIENT_ID"], DEFAULT_CLIENT_ID),
+        "--channel": (place["CHANNEL"], DEFAULT_CHANNEL),
+    }
     options = [f" {option} {quote(value)}" for option, (value, default) in differs.items() if value != default]
-    settings = {"CLIENT_ID": quote(client_id), "CHANNEL": quote(channel), "SERVICE": quote(resolver.url())}
-    return {**language.words, **settings, "NAME": name, " OPTIONS": "".join(options)}
+    settings = {word: quote(value) for word, value in place.items()}
+    return {**language.words, **settings, "NAME": name, " PORT": port, " OPTIONS": "".join(options)}
 
 
 def _with_words(text: str, words: Mapping[str, str]) -> str:

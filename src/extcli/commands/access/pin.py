@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Annotated
 
 from emulator.contract.limits import PIN_LIFETIME
+from extcli.api.token_sources import NoToken
 from extcli.cli import argument, command, flag, noun, option
-from extcli.cli.json_input import read_bytes
-from extcli.config.settings import header_word
-from extcli.errors import ExpectationFailed, Refused, UsageError, member_of
+from extcli.errors import UsageError
 from extcli.output import times, views
 from extcli.output.format import Format
 from extcli.output.sanitize import visible
@@ -43,13 +42,13 @@ def request(
     if game and unbound:
         raise UsageError("--game and --unbound exclude each other")
     if game:
-        response = session.anonymous_service().issue_pin(session.resolver.client_id())
+        response = session.service_with(None).issue_pin(session.resolver.client_id())
         session.output.show(response, link_views.PIN_AND_TOKEN)
         if session.output.format is Format.TABLE:
             session.output.note("the game's token, valid from then on:")
             session.output.line(visible(document_of(response, {"token": str})["token"]))  # on one line, for copying
         return
-    service = session.service_by_client_id() if unbound else session.service(BROADCASTER)
+    service = session.service_with(NoToken()) if unbound else session.service(BROADCASTER)
     session.output.show(service.request_pin(session.resolver.pin_path()), link_views.PIN)
 
 
@@ -66,7 +65,7 @@ def validate(session: Session, source: FromPipe = None) -> None:
       extcli pin request --game -o plain | cut -f1 | extcli pin validate
     """
     service = session.service(BROADCASTER)
-    response = ask_for_pin(session, source, "the game", service.validate_pin)
+    response = ask_for_pin(source, "the game", service.validate_pin)
     session.output.show(response, views.NOTHING)
     session.output.note("the game is linked")
 
@@ -87,7 +86,7 @@ def login(session: Session, source: FromPipe = None) -> None:
     from extcli.realtime import login
 
     session.link_store.prepare()
-    pair, link = ask_for_pin(session, source, "the extension", lambda pin: login.log_in(session, pin))
+    pair, link = ask_for_pin(source, "the extension", lambda pin: login.log_in(session, pin))
     facts = {
         "channel_id": pair.channel_id,
         "name": pair.channel_name,
@@ -104,38 +103,12 @@ def login(session: Session, source: FromPipe = None) -> None:
 def status(session: Session) -> None:
     """Print whether a game is linked to the channel. Acts as broadcaster.
 
-    Plain output is `true` or `false`. Exits 0 in both cases.
+    A game is linked by its login, or once its PIN was validated. Plain output is `true` or
+    `false`. Exits 0 in both cases.
 
     Example: extcli pin status --channel 1001
     """
     session.output.show(session.service(BROADCASTER).pin_token_exists(), link_views.LINKED)
-
-
-@command(app)
-def check(
-    session: Session, source: str = argument("FILE|-", "The file with the game's token from `pin request --game`.", "-")
-) -> None:
-    """Print whether the broadcaster has entered the PIN of a game.
-
-    Reads the token of `pin request --game` from standard input, or from a file. Needs no
-    credentials. Plain output is `true` or `false`. Exits 7 if it is false; standard error
-    says why.
-
-    Example: echo "$game" | cut -f2 | extcli pin check
-    """
-    text = read_bytes(source if source == "-" else f"@{source}").decode(errors="replace")
-    token = header_word(text.strip(), "the input" if source == "-" else source, "token")
-    failure = None
-    try:
-        session.anonymous_service().check_pin_token(session.resolver.client_id(), token)
-    except Refused as error:
-        if error.status != 401:
-            raise
-        yet = " yet" if error.code == "pins.not_validated" else ""
-        failure = ExpectationFailed(f"the token is not valid{yet}", why=member_of(error.body, "info"))
-    session.output.show_value({"exists": failure is None}, link_views.LINKED)
-    if failure:
-        raise failure
 
 
 @command(app, loses="the clock moves by five minutes, and every PIN expires", is_control=True)
@@ -162,28 +135,10 @@ def expire(
         if digest:
             response = control.expire_pin(client_id, digest=digest)
         else:
-            response = ask_for_pin(session, source, "the extension", lambda pin: control.expire_pin(client_id, pin=pin))
+            response = ask_for_pin(source, "the extension", lambda pin: control.expire_pin(client_id, pin=pin))
         session.output.show(response, views.NOTHING)
         session.output.note("the PIN has expired")
         return
     response = control.move_clock({"advance": PIN_LIFETIME})
     session.output.report(f"advanced the clock by {times.span(PIN_LIFETIME)}; all earlier PINs have expired")
     session.output.show(response, views.MOVED_CLOCK)
-
-
-@command(app, loses="all links and PINs of the channel end")
-def revoke(session: Session) -> None:
-    """End all PINs and links of the channel. Acts as broadcaster.
-
-    Refresh tokens and the tokens of PINs are invalid at once; access tokens stay valid
-    until they expire, and open sockets keep their rights until they close. Deletes the
-    stored link to the channel.
-
-    Example: extcli pin revoke --channel 1001
-    """
-    from extcli.realtime import login
-
-    session.output.show(session.service(BROADCASTER).revoke_pins(), views.NOTHING)
-    session.output.note("the channel's PINs, PIN tokens and refresh tokens are revoked")
-    session.output.note(login.OPEN_SOCKETS)
-    login.delete_links(session, login.own_channel(session))

@@ -154,7 +154,7 @@ def close(
     session: Session,
     number: Number = None,
     every: All = False,
-    code: int = option("--code CODE", "The close code: 1000 to 1003, 1007 to 1014 or 3000 to 4999.", 4000),
+    code: int = option("--code CODE", "The close code: 1000 to 1003, 1007 to 1014 or 3000 to 4999.", 1012),
     reason: str = option("--reason TEXT", "The close reason that the client receives.", ""),
 ) -> None:
     """Close a socket of the emulator.
@@ -164,7 +164,7 @@ def close(
     \b
     Examples:
       extcli socket close 12
-      extcli socket close --all --code 1012 --reason "service restart"
+      extcli socket close --all --code 1001 --reason "going away"
     """
     closing = {**_selection(number, every, "close"), "code": code, "reason": reason}
     session.output.show(session.control().close_sockets(closing), SELECTED)

@@ -1,4 +1,6 @@
-"""`extcli token`: signs tokens, requests them from a sandbox, and explains them. `extcli link`: the stored links."""
+"""`extcli token`: signs tokens, requests them from a sandbox, and explains them. `extcli link`: the stored links.
+`extcli user`: the caller's identity, and the users who shared theirs.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +13,7 @@ from extcli import clock
 from extcli.api import tokens
 from extcli.cli import argument, command, flag, noun, option
 from extcli.cli.json_input import read_bytes
+from extcli.commands.data.listing import show_all
 from extcli.config import secret_lookup
 from extcli.config.settings import Identity
 from extcli.errors import CliError, Refused, UsageError
@@ -19,6 +22,7 @@ from extcli.realtime import views as link_views
 from extcli.session import BACKEND, VIEWER, Session
 
 app = noun("Tokens: the JWT in every Authorization header, after the client id.")
+user_app = noun("Users: the caller's identity, and the users who shared theirs.")
 link_app = noun("Links of games to channels, which `extcli pin login` stores: list them, use them, end them.")
 
 _CLOCK_SECONDS = 2.0
@@ -108,7 +112,7 @@ def inspect(
     session.output.show_value(document, views.TOKEN_CONTENT)
 
 
-@command(link_app, "token", was=(app, "refresh"))
+@command(link_app, "token")
 def use_link(session: Session, header: Header = False) -> None:
     """Print a new access token for a stored link.
 
@@ -125,7 +129,7 @@ def use_link(session: Session, header: Header = False) -> None:
     _print(session, login.renew(session, login.stored_link(session)).access, header)
 
 
-@command(link_app, "list", was=(app, "list"), prints=link_views.LINKS)
+@command(link_app, "list", prints=link_views.LINKS)
 def list_links(session: Session) -> None:
     """List the stored links, without their tokens. Sends nothing.
 
@@ -137,15 +141,17 @@ def list_links(session: Session) -> None:
     session.output.show_value([link_views.facts_of(link) for link in session.link_store.all()], link_views.LINKS)
 
 
-@command(link_app, "end", was=(app, "revoke"), loses="all links and PINs of the channel end")
+@command(link_app, "end", loses="all links and PINs of the channel end")
 def end_link(session: Session) -> None:
     """End a stored link at the service, and delete it.
 
-    This ends all links and PINs of its channel. Open sockets keep their rights until they
-    close.
+    This ends all links and PINs of its channel. Access tokens stay valid until they expire, and
+    open sockets keep their rights until they close. Without a stored link, the broadcaster ends
+    them with `extcli api DELETE pin`.
 
     Example: extcli link end --channel 1001
     """
+    from extcli.api.token_sources import GivenToken
     from extcli.realtime import login
 
     link = login.stored_link(session)
@@ -157,10 +163,46 @@ def end_link(session: Session) -> None:
             raise
         session.output.report(f"the link to {where} was no longer valid, and was deleted")
         return
-    session.service_with(pair.access).revoke_pins()
+    session.service_with(GivenToken(pair.access)).revoke_pins()
     session.link_store.delete(link, even_if_newer=True)
     session.output.report(f"revoked and deleted the link to {where}")
     session.output.note(login.OPEN_SOCKETS)
+
+
+@command(user_app)
+def info(session: Session) -> None:
+    """Print what the service knows about the caller. Acts as viewer:U1.
+
+    Succeeds once the token is valid, so a game can repeat it until its PIN is entered.
+
+    Also reports the role and user it acts as, and where the token comes from. A stored link is not
+    used automatically; get a token with `link token`.
+
+    \b
+    Examples:
+      extcli user info --as broadcaster
+      EXTCLI_TOKEN=$(extcli link token) extcli user info
+    """
+    session.output.show(session.service(VIEWER).read_user_info(), views.RECORD)
+    credentials = session.credentials(VIEWER)
+    identity = "" if credentials.given else f" as {session.resolver.identity(VIEWER)},"
+    session.output.note(f"acted{identity} with {credentials.origin}")
+
+
+@command(user_app, "list")
+def list_users(
+    session: Session,
+    cursor: str | None = option("--cursor CURSOR", "Print only this page of ids. Pages are numbered from 0."),
+) -> None:
+    """List the ids of users who shared their identity. Acts as backend.
+
+    Example: extcli user list > ids.txt
+    """
+    service = session.service(BACKEND)
+    if cursor is None:
+        show_all(session, service.list_user_ids, "results", views.USER_IDS, next="next?")
+    else:
+        session.output.show(service.list_user_ids(cursor), views.USER_IDS)
 
 
 def _text_of_token(session: Session, source: str) -> str:

@@ -1,29 +1,34 @@
-"""The conditions of `extcli wait` and `extcli expect`, declared once for both."""
+"""The conditions of `extcli wait CONDITION`, which `extcli expect CONDITION` checks at once."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import wraps
-from string import Template
+from inspect import Parameter
 from typing import Annotated, Any
 
 import typer
 
-from extcli.cli import argument, command, option
+from extcli.cli import argument, command, flag, option
 from extcli.cli.journal_filters import filtered
 from extcli.cli.json_input import json_or_text
-from extcli.cli.option_groups import declare, parameters_of
+from extcli.cli.options import declare, parameters_of
 from extcli.commands.data.stores import CONFIG, STATE, scope_argument
 from extcli.config.settings import DEFAULT_USER
 from extcli.output.sanitize import compact
 from extcli.session import VIEWER, Session
 
+NOW = "--now"
+"""The option that checks a condition without waiting, which `expect` gives."""
 _MORE = "N means at least N, =N exactly N."
 
 Since = Annotated[
     int | None, option("--since MARK", "Count only changes after this number, which `extcli wait mark` prints.")
 ]
+
+
+_Now = Annotated[bool, flag(NOW, "Do not wait.", hidden=True)]
 
 
 def _count(things: str) -> Any:
@@ -53,12 +58,12 @@ def poll(
     total: str | None = option("--sum N|=N", f"The sum of all values: {_MORE}"),
     since: Since = None,
 ) -> Condition:
-    """$verb the votes of a poll. Without an option, at least one vote.
+    """Wait for the votes of a poll. Without an option, at least one vote.
 
     \b
     Examples:
-      extcli $name poll lunch --count 1
-      extcli $name poll lunch --value 3=1 --value 4==0
+      extcli wait poll lunch --count 1
+      extcli wait poll lunch --value 3=1 --value 4==0
     """
     values = ",".join(value) if value else None
     return Condition("poll", poll, f"poll {poll}", _given_parameters(count=count, value=values, sum=total, since=since))
@@ -72,9 +77,9 @@ def rank(
     count: Annotated[str | None, _count("Users with any answer")] = None,
     since: Since = None,
 ) -> Condition:
-    """$verb the answers of a ranking. Without an option, at least one answer.
+    """Wait for the answers of a ranking. Without an option, at least one answer.
 
-    Example: extcli $name rank colour --key blue --score 1
+    Example: extcli wait rank colour --key blue --score 1
     """
     return Condition(
         "rank", ranking, f"ranking {ranking}", _given_parameters(key=key, score=score, count=count, since=since)
@@ -88,9 +93,9 @@ def accumulate(
     latest: str | None = option("--latest JSON", "The value of the newest entry, as JSON."),
     since: Since = None,
 ) -> Condition:
-    """$verb the entries of a buffer. Without an option, at least one entry.
+    """Wait for the entries of a buffer. Without an option, at least one entry.
 
-    Example: extcli $name accumulate ratings --latest '{"stars": 5}'
+    Example: extcli wait accumulate ratings --latest '{"stars": 5}'
     """
     wanted = _given_parameters(count=count, latest=_json(latest, "--latest"), since=since)
     return Condition("accumulate", buffer, f"buffer {buffer}", wanted)
@@ -115,11 +120,11 @@ def state(
     user: str = option("--user ID", "The user of a viewer store.", DEFAULT_USER),
     since: Since = None,
 ) -> Condition:
-    """$verb a state store to have a value.
+    """Wait for a state store to have a value.
 
     With --since, the store must also have been written after that number.
 
-    Example: extcli $name state channel --path /round --equals 4
+    Example: extcli wait state channel --path /round --equals 4
     """
     users = {"user": user} if "viewer" in scope else {}
     return _store(STATE.scopes[scope].path, path, equals, since, **users)
@@ -132,11 +137,11 @@ def store_config(
     equals: Equals = None,
     since: Since = None,
 ) -> Condition:
-    """$verb a config store to have a value.
+    """Wait for a config store to have a value.
 
     With --since, the store must also have been written after that number.
 
-    Example: extcli $name store-config channel --path /theme --equals dark
+    Example: extcli wait store-config channel --path /theme --equals dark
     """
     return _store(CONFIG.scopes[scope].path, path, equals, since)
 
@@ -154,11 +159,11 @@ def json_store(
     equals: Equals = None,
     since: Since = None,
 ) -> Condition:
-    """$verb a JSON store to have a value.
+    """Wait for a JSON store to have a value.
 
     With --since, the store must also have been written after that number.
 
-    Example: extcli $name json-store highscore --path /score --equals 4
+    Example: extcli wait json-store highscore --path /score --equals 4
     """
     wanted = _given_parameters(path=path, equals=_json(equals, "--equals"), since=since)
     return Condition("json_store", store, f"JSON store {store}", wanted)
@@ -170,9 +175,9 @@ def pin(
     count: Annotated[str | None, _count("How often")] = None,
     since: Since = None,
 ) -> Condition:
-    """$verb a PIN to be issued or used, or a link to end.
+    """Wait for a PIN to be issued or used, or a link to end.
 
-    Example: extcli $name pin issued
+    Example: extcli wait pin issued
     """
     return Condition("pin", event, f"PIN {event}", _given_parameters(count=count, since=since))
 
@@ -185,11 +190,11 @@ def _count_condition(subject: str, things: str, plural: str) -> Callable[..., Co
     ) -> Condition:
         return Condition(subject, "*", plural, _given_parameters(count=count, since=since))
 
-    condition.__doc__ = f"""$verb {things}. Without an option, at least one.
+    condition.__doc__ = f"""Wait for {things}. Without an option, at least one.
 
     With --since, changes that add something count instead.
 
-    Example: extcli $name {subject} --count 1
+    Example: extcli wait {subject} --count 1
     """
     return condition
 
@@ -200,11 +205,11 @@ def broadcast(
     count: Annotated[str | None, _count("Broadcasts")] = None,
     since: Since = None,
 ) -> Condition:
-    """$verb broadcasts of an event. Without an option, at least one broadcast.
+    """Wait for broadcasts of an event. Without an option, at least one broadcast.
 
     Whispers count as well, and so do broadcasts to any target.
 
-    Example: extcli $name broadcast round --count 1
+    Example: extcli wait broadcast round --count 1
     """
     return Condition("broadcast", event, f"broadcast {event}", _given_parameters(count=count, since=since))
 
@@ -220,15 +225,15 @@ def journal(
     *,
     query: dict[str, str],
 ) -> Condition:
-    """$verb entries of the journal. Without an option, at least one entry.
+    """Wait for entries of the journal. Without an option, at least one entry.
 
     All channels and extensions count, unless you pass --channel or --client-id. Entries
     that the journal has already dropped do not count.
 
     \b
     Examples:
-      extcli $name journal 'POST /v1/e/vote' --status 200 --count 1
-      extcli $name journal --status 5xx --count =0
+      extcli wait journal 'POST /v1/e/vote' --status 200 --count 1
+      extcli wait journal --status 5xx --count =0
     """
     shown = "journal" if endpoint == "*" else f"journal {endpoint}"
     return Condition(
@@ -243,13 +248,13 @@ def sockets(
     ),
     count: Annotated[str | None, _count("Sockets")] = None,
 ) -> Condition:
-    """$verb open sockets, or the subscribers of a topic. Without an option, at least one socket.
+    """Wait for open sockets, or the subscribers of a topic. Without an option, at least one socket.
 
     A game subscribes to polls, events, state:channel, state:extension, config:channel,
     config:extension, authentication, transaction and datastream. `page` counts pages of
     the channel, `connected` all connections.
 
-    Example: extcli $name sockets page --count 1
+    Example: extcli wait sockets page --count 1
     """
     return Condition("sockets", topic, f"sockets {topic}", _given_parameters(count=count))
 
@@ -271,21 +276,19 @@ CONDITIONS: Mapping[str, Callable[..., Condition]] = {
 }
 
 
-def add_conditions(app: typer.Typer, name: str, verb: str, check: Callable[[Session, Condition], None]) -> None:
-    """Add a verb for each condition to a group. `verb` begins the help of each."""
+def add_conditions(app: typer.Typer, check: Callable[..., None]) -> None:
+    """Add a verb for each condition to a group. `check` gets the session, the condition, and if it must hold `now`."""
     for noun, function in CONDITIONS.items():
-        command(app, noun)(_command_for(function, name, verb, check))
+        command(app, noun)(_command_for(function, check))
 
 
-def _command_for(
-    function: Callable[..., Condition], name: str, verb: str, check: Callable[[Session, Condition], None]
-) -> Callable[..., None]:
+def _command_for(function: Callable[..., Condition], check: Callable[..., None]) -> Callable[..., None]:
     @wraps(function)
-    def run(session: Session, **values: Any) -> None:
-        check(session, function(session, **values))
+    def run(session: Session, *, now: bool, **values: Any) -> None:
+        check(session, function(session, **values), now=now)
 
-    run.__doc__ = Template(function.__doc__ or "").substitute(name=name, verb=verb)
-    return declare(run, parameters_of(function))
+    at_once = Parameter("now", Parameter.KEYWORD_ONLY, default=False, annotation=_Now)
+    return declare(run, [*parameters_of(function), at_once])
 
 
 def scope_of(session: Session) -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -62,8 +61,6 @@ def conform(
     target = target_of(session, writes=writes, whole_extension=whole_extension)
     if writes and not yes:
         _confirm(session, target)
-    if writes:  # a runner that cancels a job must not leave what the probes wrote
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
     found: list[Result] = []
     try:
         with progress.progress_bar(session.output, "rules", len(rules), is_bytes=False) as report_done:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from functools import partial
 
 from extcli.cli import argument, shared
@@ -34,7 +35,7 @@ def doctor(
 
     session.http.set_timeout(session.resolver.timeout(_SECONDS))
     found = list(findings(session, poll))
-    document = {"url": session.resolver.url(), "checks": [each.as_json() for each in found]}
+    document = {"url": session.resolver.url(), "checks": [asdict(each) for each in found]}
     session.output.show_value(document, FINDINGS)
     bad = [each.check for each in found if each.status is Status.FAIL]
     if bad:

@@ -6,8 +6,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from typer.main import get_command
+
 from extcli.cli import argument, command, flag, noun
-from extcli.commands.checks.conditions import Condition, add_conditions
+from extcli.cli.shared_options import Group
+from extcli.commands.checks.conditions import CONDITIONS, NOW
+from extcli.commands.checks.wait import app as wait_app
 from extcli.errors import ExpectationFailed, Refused, UsageError
 from extcli.output.columns import Column, listing
 from extcli.output.sanitize import visible
@@ -76,14 +80,22 @@ class ProductionDiffers(ExpectationFailed):
         return [*super().lines(), *map(visible, lines_of(self._found))]
 
 
-app = noun("Check a condition now: exits 7 if it is not met. `extcli wait` also waits for it.")
+class Expect(Group):
+    """Also takes the conditions of `extcli wait`, with their options, and checks them without waiting."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        wait: Any = get_command(wait_app)
+        for condition in CONDITIONS:
+            self.add_command(wait.commands[condition])
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, command, [NOW, *rest] if name in CONDITIONS else rest
 
 
-def _check_now(session: Session, condition: Condition) -> None:
-    from extcli.commands.checks.outcomes import wait_until_met
-
-    wait_until_met(session, condition, 0)
-
-
-add_conditions(app, "expect", "Expect", _check_now)
+app = noun(
+    "Check a condition now: exits 7 if it is not met. `extcli wait CONDITION` explains each, and also waits for it.",
+    cls=Expect,
+)
 command(app, prints=VERDICTS)(parity)

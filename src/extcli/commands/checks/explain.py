@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterator
+from importlib.resources import files
 from typing import Any
 
 from emulator.contract.parity import verdict_of
-from extcli.cli import argument, shared
-from extcli.errors import status_line
+from extcli.cli import argument, flag, shared
+from extcli.errors import UsageError, status_line
 from extcli.output import times, views
+from extcli.output.columns import Column, listing
 from extcli.output.printer import View
-from extcli.output.sanitize import field, visible_lines
-from extcli.rulings import rule_text
+from extcli.output.sanitize import field, visible, visible_lines
 from extcli.session import Session
+
+
+def _first_sentence(text: str) -> str:
+    """Return the first sentence of a text, without its full stop."""
+    return visible(text.partition("\n")[0].partition(". ")[0].rstrip("."))
+
+
+_RULINGS = listing(
+    "rulings",
+    Column("id", heading="ruling", text=str),
+    Column("text", heading="choice", text=_first_sentence, folds=True),
+    Column("why", lambda each: each.get("why", ""), in_table=False),
+)
+
+_PREFIXES = ("spec: ", "gaps: ", "docs: ")
 
 
 @shared
@@ -21,6 +38,7 @@ def explain(
     subject: str | None = argument(
         "ID|RULE", "A request id, the id of a rule, or the reason in a close frame. Default: the latest refusal.", None
     ),
+    all_rulings: bool = flag("--rulings", "List the rulings: what the service does where the specification is silent."),
 ) -> None:
     """Explain a refusal: the rule, what the request had, what was needed, and what to do.
 
@@ -28,22 +46,24 @@ def explain(
     service: a ruling such as A1, a section such as "spec: Authentication", or a rule of
     production such as stage. Only a sandbox emulator keeps the requests.
 
-    Plain output is `name<TAB>text`, one fact per line.
+    Plain output is `name<TAB>text`, one fact per line; with --rulings `id<TAB>text<TAB>why`.
 
     \b
     Examples:
       extcli explain
       extcli explain A1
+      extcli explain --rulings
     """
+    if all_rulings:
+        if subject:
+            raise UsageError("give either a subject or --rulings")
+        session.output.show_value({"rulings": rulings()}, _RULINGS)
+        return
     rule = rule_text(subject) if subject else None
     if rule:
         session.output.show_value({"rule": rule}, _VIEW)
     else:
         session.output.show(session.control().explain(subject), _VIEW)
-
-
-def _table(document: dict[str, Any]) -> Any:
-    return views.stacked(*(visible_lines(paragraph) for paragraph in _paragraphs(document)))
 
 
 def _paragraphs(document: dict[str, Any]) -> Iterator[str]:
@@ -96,4 +116,35 @@ def _rows(document: dict[str, Any]) -> Iterator[list[str]]:
     yield from ([name, field(value)] for name, value in facts.items() if value not in (None, ""))
 
 
-_VIEW = View(table=_table, rows=_rows)
+_VIEW = View(
+    table=lambda document: views.stacked(*(visible_lines(paragraph) for paragraph in _paragraphs(document))),
+    rows=_rows,
+)
+
+
+def rulings() -> list[dict[str, str]]:
+    """Return the rulings of docs/gaps.md in their order, each with `id`, `text`, `documented` and perhaps `why`."""
+    return _texts("rulings.toml")
+
+
+def rule_text(name: str) -> dict[str, str] | None:
+    """Return the ruling, section or rule of production with this id; a section also without `spec: `."""
+    for file in ("rulings.toml", "topics.toml"):
+        for each in _texts(file):
+            if _plain_name(name) in (_plain_name(each["id"]), _short_id(_plain_name(each["id"]))):
+                return each
+    return None
+
+
+def _texts(file: str) -> list[dict[str, str]]:
+    folder = files("emulator") / "control"
+    return [dict(each) for each in tomllib.loads((folder / file).read_text("utf-8"))["rule"]]
+
+
+def _plain_name(name: str) -> str:
+    return " ".join(name.casefold().replace(":", ": ").split())
+
+
+def _short_id(id: str) -> str:
+    """Return the id of a section without its prefix."""
+    return next((id.removeprefix(prefix) for prefix in _PREFIXES if id.startswith(prefix)), id)

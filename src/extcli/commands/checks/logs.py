@@ -68,7 +68,8 @@ def _logs(
         if count is not None:
             raise UsageError("--count needs -f", fix="use --limit for the latest entries")
         found = reading.latest(session, query, since=since, limit=limit or (None if since else _LISTED))
-        _report_lost(session, found["lost"])
+        if lost := found["lost"]:
+            session.output.report(f"gap: {lost:,} entries after that mark are no longer in the journal")
         session.output.show_value(found, views.ENTRIES)
         if found["more"] and limit is None:
             session.output.note(f"only the latest {_LISTED}; --limit N or --since TIME shows more")
@@ -107,11 +108,6 @@ def _print_all(session: Session, items: Iterable[dict[str, Any]], count: int | N
         if shown == count:
             break
     return shown
-
-
-def _report_lost(session: Session, lost: int) -> None:
-    if lost:
-        session.output.report(f"gap: {lost:,} entries after that mark are no longer in the journal")
 
 
 def _choose(session: Session, name: str | None) -> None:

@@ -57,7 +57,7 @@ def wait_until_met(session: Session, condition: Condition, seconds: float) -> No
         response = _request_outcome(session, condition, scope, min(left, _LONGEST_CALL))
     session.output.show(response, OUTCOME)
     if not _is_met(response):
-        raise NotMet(what, document_of(response, _OUTCOME), seconds)
+        raise NotMet(what, condition.id, document_of(response, _OUTCOME), seconds)
 
 
 def report_wait(session: Session, seconds: float, what: str) -> None:
@@ -108,14 +108,15 @@ def _without_control(session: Session) -> UsageError:
 class NotMet(ExpectationFailed):
     """Raised if a condition was not met in time."""
 
-    def __init__(self, what: str, outcome: Mapping[str, Any], seconds: float) -> None:
+    def __init__(self, what: str, name: str, outcome: Mapping[str, Any], seconds: float) -> None:
         self._outcome = outcome
+        self._name = name
         within = f" within {seconds:g} s" if seconds else ""
         super().__init__(f"not met{within}: {what}")
 
     def lines(self) -> list[str]:
         """Return what was wanted and found, and the last changes, in lines of at most 80 columns."""
-        return [*map(cut_line, super().lines()), *outcome_lines(self._outcome)]
+        return [*map(cut_line, super().lines()), *outcome_lines(self._outcome, self._name)]
 
     def as_json(self) -> dict[str, Any]:
         """Return the error as JSON, with what was wanted and found, and the last changes."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from extcli.cli import command, flag, noun, option
 from extcli.cli.confirm import Yes, guard, in_production
-from extcli.cli.option_groups import with_options
+from extcli.cli.options import with_options
 from extcli.errors import UsageError
 from extcli.session import Session
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from extcli import bounded_json, clock
-from extcli.cli import command, flag, noun_and_command
+from extcli import clock
+from extcli.cli import command, noun_and_command
 from extcli.commands.checks.conditions import Condition, add_conditions
-from extcli.errors import CliError, ErrorResponse, ExpectationFailed, TooLarge, Unreachable, is_from_service
+from extcli.errors import CliError, ExpectationFailed, Unreachable
 from extcli.output import views
 from extcli.session import Session
 
 _INTERVAL = 0.1
-_NOT_OURS = "check that --url (EXTCLI_URL) is an extension service"
 
 
-def _ready(session: Session, ready: bool = flag("--ready", "", True, hidden=True)) -> None:
+def _ready(session: Session) -> None:
     """Wait until the service is ready, or until a condition is met.
 
     Waits at most for --timeout (default 30s). Without a condition, exits 3 if the service was
@@ -48,53 +47,21 @@ def _ready(session: Session, ready: bool = flag("--ready", "", True, hidden=True
         clock.sleep(_INTERVAL)
 
 
-def _limit_time(session: Session, deadline: float) -> None:
-    """Let the next call end at the deadline."""
-    session.http.set_timeout(max(deadline - clock.elapsed(), _INTERVAL))
-
-
 def _problem(session: Session, deadline: float) -> tuple[str, str]:
-    """Return why the service is not ready, and what to do; two empty strings if it is ready."""
-    _limit_time(session, deadline)
-    try:
-        response = session.control().probing().is_ready()
-        return (
-            ("", "")
-            if bounded_json.members(response.content).get("status") == "ready"
-            else ("unexpected response", _NOT_OURS)
-        )
-    except ErrorResponse as error:
-        if error.status == 404:
-            return _problem_of_deployment(session, deadline)
-        return error.why or error.what, "" if error.status >= 500 else _NOT_OURS
-    except TooLarge as error:
-        return f"its response is too large: {error.why}", _NOT_OURS
+    """Return why the service is not ready, and what to do; two empty strings if it is ready. Raises `Unreachable`."""
+    from extcli.doctor.service import NOT_OURS, Kind, probe
+
+    session.http.set_timeout(max(deadline - clock.elapsed(), _INTERVAL))
+    found = probe(session.http)
+    if found.error:
+        raise found.error
+    return ("", "") if found.ready else (found.reason, "" if found.kind is Kind.EMULATOR else NOT_OURS)
 
 
-def _problem_of_deployment(session: Session, deadline: float) -> tuple[str, str]:
-    """Check a deployment, which has no readiness path, by its error for a call without credentials."""
-    _limit_time(session, deadline)
-    try:
-        response = session.anonymous_service().probing().read_user_info()
-        return ("", "") if bounded_json.members(response.content) else ("unexpected response", _NOT_OURS)
-    except ErrorResponse as error:
-        if error.status == 401 and is_from_service(error.body):
-            return "", ""
-        return error.why or error.what, _NOT_OURS
-
-
-def _wait_until_met(session: Session, condition: Condition) -> None:
+def _wait_until_met(session: Session, condition: Condition, *, now: bool) -> None:
     from extcli.commands.checks.outcomes import wait_until_met
 
-    wait_until_met(session, condition, session.resolver.timeout())
-
-
-def ready(session: Session) -> None:
-    """Wait until the service is ready, like `extcli wait` alone.
-
-    Example: extcli wait ready --timeout 5s
-    """
-    _ready(session, ready=True)
+    wait_until_met(session, condition, 0 if now else session.resolver.timeout())
 
 
 def mark(session: Session) -> None:
@@ -108,6 +75,5 @@ def mark(session: Session) -> None:
 
 
 app = noun_and_command(_ready)
-command(app)(ready)
-add_conditions(app, "wait", "Wait for", _wait_until_met)
+add_conditions(app, _wait_until_met)
 command(app)(mark)

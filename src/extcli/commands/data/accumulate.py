@@ -13,7 +13,7 @@ from extcli.cli.json_input import read_bytes, read_pairs
 from extcli.commands.data.listing import BUFFERS, add_list
 from extcli.errors import UsageError
 from extcli.output import times, views
-from extcli.reading.json_errors import not_json
+from extcli.reading.shapes import not_json
 from extcli.session import BROADCASTER, VIEWER, Session
 
 app = noun("Buffers: users add small JSON documents, a backend reads them.")
@@ -71,7 +71,7 @@ def add(
 
 def _document(given: list[str]) -> tuple[str, bytes]:
     """Return the buffer's id and the JSON, which is sent as it is written. Raises `UsageError`."""
-    pairs = list(takewhile(_is_pair, reversed(given)))[::-1]
+    pairs = list(takewhile(lambda word: "=" in word and word[0] not in '{["@=', reversed(given)))[::-1]
     rest = given[: len(given) - len(pairs)]
     if pairs and len(rest) <= 1:
         return (rest or [DEFAULT])[0], encoded(read_pairs(pairs))
@@ -83,10 +83,6 @@ def _document(given: list[str]) -> tuple[str, bytes]:
     except (ValueError, RecursionError) as error:
         raise not_json("the document", error, fix=_USAGE) from None
     return (rest if len(rest) == 2 else [DEFAULT])[0], content
-
-
-def _is_pair(word: str) -> bool:
-    return "=" in word and word[0] not in '{["@='
 
 
 @command(app, prints=views.BUFFER)
@@ -105,7 +101,7 @@ def get(
       extcli accumulate get ratings --since 5m
       extcli accumulate get ratings --as backend -o jsonl
     """
-    earliest = None if since is None else times.instant(since, session.now, ago=True)
+    earliest = 0 if since is None else times.instant(since, session.now, ago=True)
     with session.service(BROADCASTER).read_buffer(buffer, start=earliest) as response:
         session.output.show_stream(response, "data.item", views.BUFFER)
 

@@ -51,7 +51,7 @@ def purchase(
     """Post the receipt of a purchase, and print the purchase's id. Acts as viewer:U1.
 
     extcli makes the receipt, signed with the extension's secret if there is one. A sandbox
-    accepts any signature; production needs the secret, or a receipt of the platform.
+    accepts any signature; production needs the secret, or a receipt from Twitch.
 
     To receive the purchase as a game does, start `socket send subscribe transaction` first.
 
@@ -127,7 +127,7 @@ def _request(session: Session, action: str, data: dict[str, Any]) -> Any:
 
 
 def _receipt(session: Session, data: dict[str, Any]) -> str:
-    """Return a receipt in the platform's form. Without a secret its signature is worthless."""
+    """Return a receipt in Twitch's form. Without a secret its signature is worthless."""
     from extcli.api import tokens
     from extcli.config import secret_lookup
 

@@ -1,25 +1,28 @@
-"""`extcli broadcast`: messages to all current listeners."""
+"""`extcli broadcast`: messages to all current listeners. `extcli datastream`: events from pages to games."""
 
 from __future__ import annotations
 
-import zlib
 from contextlib import suppress
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+from emulator.contract.compression import compress
 from emulator.contract.limits import DEFAULT_MAX_BODY, MAX_JSON_BYTES, MAX_MESSAGE_BYTES
 from emulator.contract.names import MARK
-from extcli.cli import argument, command, confirm, flag, noun, option
+from extcli.cli import argument, command, flag, noun, option
 from extcli.cli.json_input import read_json
 from extcli.config import secret_lookup
 from extcli.errors import CliError, ExpectationFailed, UsageError
 from extcli.output import views
 from extcli.output.format import Format
-from extcli.output.printer import Response
 from extcli.output.sanitize import visible
 from extcli.reading.shapes import SHAPE_ERRORS, document_of
 from extcli.session import BACKEND, BROADCASTER, VIEWER, Session
 
+if TYPE_CHECKING:
+    from extcli.api.http import Response
+
 app = noun("Broadcasts: messages under an event name, to all current listeners. Nothing is stored.")
+datastream_app = noun("The datastream: events that pages send to the games of their channel. Nothing is stored.")
 
 _TO_ALL, _TO_USER = "broadcast", "whisper-"
 
@@ -87,19 +90,6 @@ def whisper_self(session: Session, event: EventName, data: Data, post: Post = Fa
 
 
 @command(app)
-def as_page(session: Session, event: EventName, data: Data) -> None:
-    """Send a message as a page with the published SDK does. Acts as viewer:U1.
-
-    A sandbox lets every role send it; production only those who may broadcast.
-
-    Example: extcli broadcast as-page round '{"number": 2}'
-    """
-    environment = "production" if confirm.in_production(session) else "sandbox"
-    name = f"{environment}:{session.resolver.client_id()}:{event}"
-    session.output.show(session.service(VIEWER).broadcast_as_page(name, read_json(data, "DATA")), views.NOTHING)
-
-
-@command(app)
 def size(session: Session, data: Data) -> None:
     """Check whether a message is small enough to send. Sends nothing.
 
@@ -120,15 +110,27 @@ def size(session: Session, data: Data) -> None:
         session.output.report("larger than a request of 64 KiB: send less, or raise serve's --max-body")
 
 
+@command(datastream_app, "send")
+def send_event(session: Session, event: str = argument("JSON|-|@FILE", "The event: any JSON.")) -> None:
+    """Send an event to the channel's games that follow the datastream. Acts as viewer:U1.
+
+    `extcli socket send subscribe datastream --data '{}' --wait 1` receives one.
+
+    Example: extcli datastream send '{"click": [10, 20]}'
+    """
+    session.output.show(session.service(VIEWER).post_event(read_json(event, "the event")), views.NOTHING)
+    session.output.note("sent to the games that listen now")
+
+
 def size_of(data: object) -> dict[str, Any]:
     """Return the size of a message in bytes, plain and compressed, the limit, and how it would be sent."""
     from extcli.api.call import encoded
 
     text = encoded(data)
-    compressed = -(-len(zlib.compress(text, 9)) // 3) * 4  # in base64
-    fits = compressed <= MAX_MESSAGE_BYTES and len(text) <= MAX_JSON_BYTES
+    short = len(compress(text))
+    fits = short <= MAX_MESSAGE_BYTES and len(text) <= MAX_JSON_BYTES
     sent = PLAIN if len(text) <= MAX_MESSAGE_BYTES else COMPRESSED if fits else REFUSED
-    return {"bytes": len(text), "compressed": compressed, "limit": MAX_MESSAGE_BYTES, "sent": sent}
+    return {"bytes": len(text), "compressed": short, "limit": MAX_MESSAGE_BYTES, "sent": sent}
 
 
 def _count_recipients(session: Session, response: Response) -> int | None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import closing, suppress
-from typing import Annotated, Any
+from contextlib import closing
+from enum import StrEnum
+from typing import Annotated
 
 from extcli.cli import argument, command, confirm, flag, noun, option
 from extcli.cli.confirm import Yes
@@ -11,11 +12,10 @@ from extcli.codes import views as code_views
 from extcli.codes.entries import Entries, FileFormat
 from extcli.codes.streamed_body import counted
 from extcli.codes.upload import existing_sets, plan_upload
-from extcli.codes.validation import open_sets, validate
-from extcli.errors import CliError, ExpectationFailed, UsageError
+from extcli.errors import ExpectationFailed, UsageError
 from extcli.output import times, views
 from extcli.output.sanitize import visible
-from extcli.reading.shapes import SHAPE_ERRORS, document_of
+from extcli.reading.shapes import document_of
 from extcli.session import BACKEND, VIEWER, Session
 
 app = noun("Reward codes: upload sets, mark winners, redeem.")
@@ -45,7 +45,7 @@ Limits = Annotated[
 Reveal = Annotated[bool, flag("--reveal", "Show complete codes in tables, where they are masked by default.")]
 
 
-@command(app)
+@command(app, prints=code_views.CHECKED_SETS)
 def upload(
     session: Session,
     sets: Sets,
@@ -61,7 +61,8 @@ def upload(
     The extension of a file decides its format: CSV (needs --column), a JSON array, JSON lines,
     otherwise one code per line. gzip is detected. All codes are checked before anything is sent.
     Existing sets at other indices stay. Replacing a set asks for confirmation, except in a sandbox;
-    --yes skips it. --dry-run checks the files and shows what would be replaced.
+    --yes skips it. --dry-run checks the files, counts their codes and duplicates,
+    shows what would be replaced, and sends nothing. Its plain output is $columns.
 
     \b
     Examples:
@@ -80,21 +81,6 @@ def upload(
         session.output.show(plan.send(), views.NOTHING)
         for line in plan.changes():
             session.output.report(line)
-
-
-@command(app, prints=code_views.CHECKED_SETS)
-def check(session: Session, sets: Sets, column: Column = None, form: Form = None) -> None:
-    """Check sets of codes as `upload` does, and send nothing.
-
-    Each error names its line. Exits 2 if there are errors. Plain output is $columns. Only a dry run
-    of `upload` fills the last column.
-
-    Example: extcli codes check --set Hat=hats.txt
-    """
-    with open_sets(sets, form=form, column=column) as opened:
-        errors = validate(opened, session.output)
-        session.output.show_value([each.facts() for each in opened], code_views.CHECKED_SETS)
-        errors.raise_any(sends=False)
 
 
 @command(app, "list", prints=code_views.SETS)
@@ -126,6 +112,13 @@ def rm(session: Session, yes: Yes = False) -> None:
     session.output.show(service.clear_codes(), code_views.distributed(existing))
 
 
+class CutoffUnit(StrEnum):
+    """The unit of a time that is sent."""
+
+    SECONDS = "s"
+    MILLISECONDS = "ms"
+
+
 @command(app)
 def mark_from_poll(
     session: Session,
@@ -134,8 +127,9 @@ def mark_from_poll(
     poll: str = argument("POLL", "The poll's id.", "default"),
     limits: Limits = None,
     cutoff: str | None = option("--cutoff TIME", f"Ignore later votes: {times.FORMS_AGO}. Default: now."),
+    unit: CutoffUnit = option("--cutoff-unit", "Send the time in seconds, rounded up, or in ms.", CutoffUnit.SECONDS),
 ) -> None:
-    """Grant codes to every user whose latest vote is correct. Acts as backend.
+    """Grant codes to the users who chose the correct option. Acts as backend.
 
     Counts votes in all channels; --channel selects one. Reports how many users may redeem
     more codes than before.
@@ -149,15 +143,19 @@ def mark_from_poll(
 
     granted = upload.grant(prizes, limits or [])
     instant = times.instant(cutoff, session.now, ago=True) if cutoff is not None else session.now()
-    body = {**granted, "correct": correct, "cutoff_timestamp": upload.cutoff_of(instant)}
+    sent = upload.cutoff_of(instant, milliseconds=unit is CutoffUnit.MILLISECONDS)
+    body = {**granted, "correct": correct, "cutoff_timestamp": sent}
     service = session.service(BACKEND)
     response = service.mark_from_poll(poll, body)
     session.output.show(response, views.NOTHING)
-    marked = upload.number_of_marked(response)
+    marked = upload.count_in(response, "extcli-marked")
     if not marked and not upload.has_votes(service, poll):
         session.output.report(f"poll {visible(poll)} has no votes; no user was marked")
         return
-    voted, voters = f"voted {correct} in poll {visible(poll)} by {times.shown(instant)}", upload.users_in(response)
+    voted, voters = (
+        f"voted {correct} in poll {visible(poll)} by {times.shown(times.instant(str(sent), session.now))}",
+        upload.count_in(response, "extcli-users"),
+    )
     if marked is None:
         session.output.report(f"marked all users who {voted}")
     elif voters is None:
@@ -199,7 +197,7 @@ def mark_from_list(
         with closing(Entries(source, form=form, column=column, take_numbers=True)) as listed:
             sent, response = upload.mark_all(session, service, listed, granted)
     session.output.show(response, views.NOTHING)
-    marked = upload.number_of_marked(response)
+    marked = upload.count_in(response, "extcli-marked")
     session.output.report(
         f"sent {counted(sent, 'user')}; the service does not say how many it marked"
         if marked is None
@@ -231,34 +229,6 @@ def redeemed(session: Session, reveal: Reveal = False) -> None:
         session.output.note("--reveal shows complete codes")
 
 
-def _why_no_code(session: Session, prize: int) -> dict[str, str]:
-    """Return why a viewer got no code of a set, and what to do, as arguments for an error."""
-    service = session.service(VIEWER).probing()
-
-    def of_set(per_set: list[Any] | None) -> Any:
-        return (per_set or [])[prize : prize + 1]
-
-    with suppress(CliError, *SHAPE_ERRORS):
-        if any(of_set(document_of(service.read_eligibility())["eligible"])):
-            return {"why": "the set is used up", "fix": "upload more codes: `extcli codes list` shows what is left"}
-        if any(of_set(document_of(service.read_redeemed())["redeemed"])):
-            return {
-                "why": "the viewer has redeemed all that they may",
-                "fix": "`extcli codes redeemed` lists them; mark the viewer again with a higher --limit",
-            }
-        with suppress(CliError, *SHAPE_ERRORS):
-            if prize not in existing_sets(session.service(BACKEND).probing()):
-                return {"why": f"there is no code set at index {prize}", "fix": "`extcli codes list` shows the sets"}
-        return {
-            "why": "the viewer is not marked for it",
-            "fix": f"mark the viewer with `extcli codes mark-from-list USER --prize {prize}`, or `mark-from-poll`",
-        }
-    return {
-        "why": "the viewer is not marked for it or has redeemed it already, or the set is used up",
-        "fix": "`extcli codes eligible` and `extcli codes redeemed` show which",
-    }
-
-
 @command(app)
 def redeem(session: Session, prize: int = argument("PRIZE", "The index of the set."), reveal: Reveal = False) -> None:
     """Redeem a code and print it. Acts as viewer:U1.
@@ -270,6 +240,10 @@ def redeem(session: Session, prize: int = argument("PRIZE", "The index of the se
     response = session.service(VIEWER).redeem_code(prize)
     session.output.show(response, code_views.redemption(reveal=reveal))
     if not code_views.codes_of(document_of(response, object)):
-        raise ExpectationFailed(f"no code of set {prize} is available", **_why_no_code(session, prize))
+        raise ExpectationFailed(
+            f"no code of set {prize} is available",
+            why="the viewer is not marked for it or has redeemed it already, or the set is used up",
+            fix="`extcli codes eligible`, `redeemed` and `list` show which",
+        )
     if not reveal:
         session.output.note("codes are handed out once; `extcli codes redeemed --reveal` shows it in full")

@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from extcli.cli import command, confirm, flag
-from extcli.errors import CliError, ErrorResponse, TooLarge, UnexpectedResponse, UsageError, shortened
+from extcli.errors import CliError, TooLarge, UnexpectedResponse, UsageError, shortened
 from extcli.output import views
 from extcli.output.columns import Column, grouped, instant, listing, shown
 from extcli.output.format import Format
-from extcli.output.printer import Response, View
+from extcli.output.printer import View
 from extcli.output.sanitize import visible
 from extcli.reading.shapes import SHAPE_ERRORS, document_of
 from extcli.reading.streams import LARGEST_WHOLE
-from extcli.session import BACKEND, BROADCASTER, Session, is_global
+from extcli.session import BACKEND, Session, definer_of, is_global
 
 if TYPE_CHECKING:
     from extcli.api.client import Service
+    from extcli.api.http import Response
 
 END = "0"
 """The cursor of the first page, and `next` of the last."""
@@ -63,7 +64,9 @@ def show_all(session: Session, read: Callable[[str], Response], member: str, vie
         size += len(response.content)
         following = document.get("next") or END
         is_whole, cursor = cursor == following == END, following
-        check_progress(cursor, seen, response)
+        if cursor in seen and cursor != END:
+            raise UnexpectedResponse(response, f"next must be another cursor, not {shortened(cursor, 40)!r}")
+        seen.add(cursor)
         if as_one and size > LARGEST_WHOLE:
             raise TooLarge(f"the list of {response.request.url.path}", LARGEST_WHOLE)
         found += document[member]
@@ -93,17 +96,7 @@ def add_list(app: typer.Typer, noun: str, member: str, view: View) -> None:
     command(app, "list", prints=view)(list_all)
 
 
-def check_progress(cursor: str, seen: set[str], response: Response) -> None:
-    """Raise `UnexpectedResponse` if a page's cursor was seen before; otherwise add it to `seen`."""
-    if cursor in seen and cursor != END:
-        raise UnexpectedResponse(response, f"next must be another cursor, not {shortened(cursor, 40)!r}")
-    seen.add(cursor)
-
-
 AllChannels = Annotated[bool, flag("--all-channels", "Delete the record of this id in all channels. Acts as backend.")]
-Pages = Callable[[str], Response]
-"""Returns the page of a listing at a cursor."""
-_COUNTED_PAGES = 20
 
 
 def delete(
@@ -114,36 +107,32 @@ def delete(
     with_it: str,
     clear: Callable[[Service], Response],
     exists: Callable[[Service], bool],
-    pages: Callable[[Service], Pages],
     all_channels: bool,
     yes: bool,
 ) -> None:
     """Delete a poll or ranking with `clear`, after a confirmation in production. `what` is the kind, such as "poll".
 
-    `exists` is called first, to report that there was none, and `pages` lists all of that kind. Raises `UsageError`
-    for a deletion in all channels without --all-channels.
+    `exists` is called first, to report that there was none. Raises `UsageError` for a deletion in all channels without
+    --all-channels.
     """
-    acts_as = BACKEND if all_channels else BROADCASTER
+    acts_as = BACKEND if all_channels else definer_of(name)
     deleted, spans = f"{what} {visible(name)}", session.spans_channels(acts_as)
     if all_channels and not spans:
         raise UsageError(
             "--all-channels needs the role backend or admin, and no channel",
             fix="leave out --as and --channel, and unset EXTCLI_AS and EXTCLI_CHANNEL",
         )
-    count, is_counted = None, spans and not is_global(name)
-    if is_counted:
-        count = _channels(pages(session.service(acts_as).probing()), f"{what}s", name)
-        deleted += " in all channels" if count is None else f" in all channels that have it ({count:,})"
+    if spans and not is_global(name):
+        deleted += " in all channels"
         if not all_channels:
             raise UsageError(
                 f"without a channel this deletes {deleted}", fix="choose one with --channel ID, or add --all-channels"
             )
     confirm.guard(session, f"{deleted} is deleted, with {with_it}", yes=yes)
     service = session.service(acts_as)
-    was_there = count != 0 if is_counted else not session.output.shows_notes or _did_exist(exists, service)
+    was_there = not session.output.shows_notes or _did_exist(exists, service)
     session.output.show(clear(service), views.NOTHING)
-    nowhere = f"there was no {what} {visible(name)}{' in any channel' if is_counted else ''}"
-    session.output.note(f"{deleted} is deleted" if was_there else nowhere)
+    session.output.note(f"{deleted} is deleted" if was_there else f"there was no {what} {visible(name)}")
 
 
 def _did_exist(exists: Callable[[Service], bool], service: Service) -> bool:
@@ -152,18 +141,3 @@ def _did_exist(exists: Callable[[Service], bool], service: Service) -> bool:
         return exists(service.probing())
     except (CliError, *SHAPE_ERRORS):
         return True
-
-
-def _channels(read: Pages, member: str, name: str) -> int | None:
-    """Return how many channels have a poll or ranking of this id; `None` if there is no listing, or it is too long."""
-    cursor, channels = END, set[str]()
-    for _ in range(_COUNTED_PAGES):
-        try:
-            document = document_of(read(cursor))
-            cursor = str(document["next"])
-            channels.update(each["channel_id"] for each in document[member] if each["id"] == name)
-        except (ErrorResponse, *SHAPE_ERRORS):
-            return None
-        if cursor == END:
-            return len(channels - {""})
-    return None

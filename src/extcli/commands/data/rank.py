@@ -67,7 +67,7 @@ def get(
 
 @command(app)
 def rm(session: Session, ranking: Ranking = "default", all_channels: AllChannels = False, yes: Yes = False) -> None:
-    """Delete a ranking and its answers. Acts as broadcaster.
+    """Delete a ranking and its answers. Acts as broadcaster, or backend for `global-…`.
 
     Backend and admin without --channel delete it in all channels, which needs --all-channels.
 
@@ -83,7 +83,6 @@ def rm(session: Session, ranking: Ranking = "default", all_channels: AllChannels
         with_it="its answers",
         clear=lambda service: service.clear_ranking(ranking),
         exists=lambda service: bool(document_of(service.read_ranking(ranking), {"data": list})["data"]),
-        pages=lambda service: service.list_rankings,
         all_channels=all_channels,
         yes=yes,
     )

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from emulator.contract.shell import quoted
 from extcli.cli import argument, command, noun, option
-from extcli.cli.option_groups import with_options
+from extcli.cli.options import with_options
 from extcli.errors import Refused, UsageError
 from extcli.output import views
 from extcli.output.columns import Column, grouped, listing, whole
@@ -230,7 +231,7 @@ def vote(session: Session, question: Question, option: OptionId) -> None:
         response = session.service(VIEWER).vote_on_question(question, option)
     except Refused as error:
         if error.code in ("trivia.question_not_open", "trivia.not_unlocked"):
-            error.fix = f"open it: `extcli trivia move {visible(question)} unlocked`"
+            error.fix = f"open it: `extcli trivia move {quoted(question)} unlocked`"
         raise
     session.output.show(response, views.NOTHING)
     session.output.note(f"voted {visible(option)}")

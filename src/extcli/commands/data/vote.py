@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from emulator.contract.limits import HIGHEST, LOWEST
+from emulator.contract.shell import quoted
 from extcli.cli import Watch, argument, command, noun, option, repeat
 from extcli.cli.bulk_options import Columns, Concurrency, Skip, one_or_file
 from extcli.cli.confirm import Yes
@@ -41,7 +42,8 @@ Poll = Annotated[str, argument("POLL", "The poll's id; `global-…` is one poll 
 def cast(
     session: Session,
     poll: Poll = "default",
-    value: str | None = option("--value N", f"The vote, {LOWEST} to {HIGHEST}; options have the numbers from 0."),
+    number: str | None = argument("N", f"The vote, {LOWEST} to {HIGHEST}; options have the numbers from 0.", None),
+    value: str | None = option("--value N", "The vote, as an option: for the poll `default`."),
     count: int | None = option("--count N", "Cast N votes at once. The poll must allow several votes per user."),
     source: Path | None = option(
         "--from FILE", "Cast many votes from a file: CSV or JSON lines with user and value; - reads standard input."
@@ -57,18 +59,20 @@ def cast(
 
     \b
     Examples:
+      extcli vote cast lunch 3
+      extcli vote cast lunch -5 --as viewer:U7
       extcli vote cast --value 3
-      extcli vote cast lunch --value -5 --as viewer:U7
       extcli vote cast lunch --from ballots.csv
     """
-    given = one_or_file(value, source, "--value N", columns=columns, skip=skip)
+    if None not in (number, value):
+        raise UsageError("give the vote once: as an argument, or with --value")
+    given = one_or_file(value if number is None else number, source, "the vote N", columns=columns, skip=skip)
     session.warn_without_channel(VIEWER, "the vote" if source is None else "each vote", poll)
     if isinstance(given, str):
-        number = _number(given, poll)
-        service = session.service(VIEWER)
+        service, choice = session.service(VIEWER), _number(given, poll)
         if count not in (None, 1):
             _check_votes_add_up(service, poll)
-        _show(session, service, poll, service.cast_vote(number, poll=poll, count=count))
+        _show(session, service, poll, service.cast_vote(choice, poll=poll, count=count))
         return
     if count is not None:
         raise UsageError("--count and --from exclude each other", why="each line is one vote")
@@ -95,7 +99,7 @@ def _number(value: str, poll: str) -> int:
         raise UsageError(
             f"--value: {shortened(value, 40)!r} is not a whole number",
             why=f"{allowed}; the options of a poll have the numbers from 0",
-            fix=f"`extcli vote config {visible(poll)}` lists its options",
+            fix=f"`extcli vote config {quoted(poll)}` lists its options",
         )
     if len(value) > _MOST_CHARACTERS:
         raise UsageError(f"--value: {shortened(value, 40)!r} has too many digits", why=allowed)
@@ -148,7 +152,7 @@ def _show(session: Session, service: Service, poll: str, response: Response) -> 
         with suppress(*SHAPE_ERRORS):
             if (unknown := poll_views.votes_outside(document_of(response)) - sum(outside.values())) > 0:
                 votes = "vote is" if unknown == 1 else "votes are"
-                log = f"`extcli vote logs {visible(poll)}`"
+                log = f"`extcli vote logs {quoted(poll)}`"
                 output.report(f"{unknown:,} {votes} outside {poll_views.COUNTED}: {log} lists all")
 
 
@@ -180,7 +184,7 @@ def logs(
 
 @command(app)
 def rm(session: Session, poll: Poll = "default", all_channels: AllChannels = False, yes: Yes = False) -> None:
-    """Delete a poll with its votes, log and definition. Acts as broadcaster.
+    """Delete a poll with its votes, log and definition. Acts as broadcaster, or backend for `global-…`.
 
     Backend and admin without --channel delete it in all channels, which needs --all-channels.
 
@@ -196,7 +200,6 @@ def rm(session: Session, poll: Poll = "default", all_channels: AllChannels = Fal
         with_it="its votes, log and definition",
         clear=lambda service: service.clear_poll(poll),
         exists=lambda service: vote_definition.exists(service, poll),
-        pages=lambda service: service.list_polls,
         all_channels=all_channels,
         yes=yes,
     )

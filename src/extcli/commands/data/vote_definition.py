@@ -5,21 +5,22 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from shlex import join, quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from emulator.contract.shell import joined
+from emulator.contract.shell import posix as quote
 from extcli.cli import argument, command, confirm, flag, option
 from extcli.cli.confirm import Yes
 from extcli.cli.json_input import read_json
-from extcli.cli.option_groups import with_options
+from extcli.cli.options import with_options
 from extcli.errors import CliError, Refused, UnexpectedResponse, UsageError, Withheld
 from extcli.output import times, views
 from extcli.output.printer import write_stderr
 from extcli.output.sanitize import visible
 from extcli.reading.shapes import SHAPE_ERRORS, document_of
-from extcli.session import BROADCASTER, Session, is_global
+from extcli.session import Session, definer_of, is_global
 
 if TYPE_CHECKING:
     from extcli.api.client import Service
@@ -31,19 +32,6 @@ EndsIn = Annotated[str | None, option("--ends-in DURATION", "How long until it c
 
 _STATED = ("id", "status", "global")
 """Members of a definition that its id and the clock decide."""
-_LOSSES = {
-    "prompt": ("prompt", ("prompt",)),
-    "options": ("options", ("options",)),
-    "startsAt": ("start", ("startsAt", "startsIn")),
-    "endsAt": ("end", ("endsAt", "endsIn")),
-    "userData": ("user data", ("userData",)),
-    "totalVotesPerUser": ("votes per user", ("totalVotesPerUser",)),
-    "votesPerOption": ("votes per option", ("votesPerOption",)),
-    "distinctOptionsPerUser": ("options per user", ("distinctOptionsPerUser",)),
-    "userIDVoting": ("restriction to users who share their identity", ("userIDVoting",)),
-    "disabled": ("setting --disabled", ("disabled",)),
-}
-"""Members of a definition that replacing it can lose: what they are, and the members that set them."""
 _UNSET: tuple[Any, ...] = ("", None, 0, 1, [])
 """Values of members that a definition has if nothing sets them; also `False`. User data is unset only if `None`."""
 _ATTEMPTS = 20
@@ -109,11 +97,10 @@ def define(
     poll: Poll,
     *,
     members: dict[str, Any],
-    show: bool = flag("--show", "Print the current definition, and change nothing."),
     replace: bool = flag("--replace", "Replace an existing definition. Fields without an option are removed."),
     yes: Yes = False,
 ) -> None:
-    """Define a poll: question, answers, times and limits. Acts as broadcaster.
+    """Define a poll: question, answers, times and limits. Acts as broadcaster, or backend for `global-…`.
 
     Existing votes stay. An existing definition is replaced as a whole, and only with --replace
     if that drops something it has, such as its end. `vote edit` changes parts.
@@ -121,12 +108,8 @@ def define(
     \b
     Examples:
       extcli vote define lunch --prompt "Which?" --options "A,B" --ends-in 90s
-      extcli vote define lunch --show
     """
-    service = session.service(BROADCASTER)
-    if show:
-        session.output.show(service.read_poll_definition(poll), views.RECORD)
-        return
+    service = session.service(definer_of(poll))
     asks = not yes and not session.dry_run and session.is_production()
     if replace and not asks:
         _write(session, service, poll, members, "defined", given=members)
@@ -148,7 +131,7 @@ def define(
 
 @with_options("members", _members)
 def edit(session: Session, poll: Poll, *, members: dict[str, Any]) -> None:
-    """Change parts of a poll's definition; the rest and the votes stay. Acts as broadcaster.
+    """Change parts of a poll's definition; the rest and the votes stay. Acts as broadcaster, or backend for `global-…`.
 
     \b
     Examples:
@@ -157,18 +140,18 @@ def edit(session: Session, poll: Poll, *, members: dict[str, Any]) -> None:
     """
     if not members:
         raise UsageError("nothing to change", fix="give an option, such as --prompt TEXT or --ends-in 90s")
-    service = session.service(BROADCASTER)
+    service = session.service(definer_of(poll))
     _edit(session, service, poll, lambda definition: _changed(definition, members), "changed", given=members)
 
 
 def close(session: Session, poll: Poll) -> None:
-    """End a poll now: it refuses new votes, and keeps existing ones. Acts as broadcaster.
+    """End a poll now: it refuses new votes, and keeps existing ones. Acts as broadcaster, or backend for `global-…`.
 
     `vote reopen` opens it again.
 
     Example: extcli vote close lunch
     """
-    service = session.service(BROADCASTER)
+    service = session.service(definer_of(poll))
 
     def read() -> dict[str, Any]:
         return _definition_if_any(service, poll, only_if=lambda: _has_votes(service, poll))
@@ -183,13 +166,13 @@ def close(session: Session, poll: Poll) -> None:
 
 
 def reopen(session: Session, poll: Poll, ends_at: EndsAt = None, ends_in: EndsIn = None) -> None:
-    """Open a poll now that has ended, is disabled or has not started. Acts as broadcaster.
+    """Open a poll now that has ended, is disabled or has not started. Acts as broadcaster, or backend for `global-…`.
 
     Without --ends-at and --ends-in it stays open.
 
     Example: extcli vote reopen lunch --ends-in 90s
     """
-    service = session.service(BROADCASTER)
+    service = session.service(definer_of(poll))
     end = _window(session, "ends", ends_at, ends_in) or {"endsAt": _NONE}
 
     def begin(definition: dict[str, Any]) -> dict[str, Any]:
@@ -199,7 +182,7 @@ def reopen(session: Session, poll: Poll, ends_at: EndsAt = None, ends_in: EndsIn
 
 
 def restart(session: Session, poll: Poll, ends_at: EndsAt = None, ends_in: EndsIn = None, yes: Yes = False) -> None:
-    """Start a poll again: delete its votes, and keep its definition. Acts as broadcaster.
+    """Start a poll again: delete its votes, and keep its definition. Acts as broadcaster, or backend for `global-…`.
 
     A weekly poll keeps its question and answers that way. A poll that has ended needs a new end.
     If the restart fails halfway, the error has the command that defines the poll again.
@@ -209,7 +192,7 @@ def restart(session: Session, poll: Poll, ends_at: EndsAt = None, ends_in: EndsI
       extcli vote restart lunch
       extcli vote restart lunch --ends-in 7d
     """
-    service, name = session.service(BROADCASTER), visible(poll)
+    service, name = session.service(definer_of(poll)), visible(poll)
     end = _window(session, "ends", ends_at, ends_in)
     before = _definition(service, poll)
     if before.get("status") == "expired" and not end:
@@ -246,7 +229,7 @@ def _begin_again(
         answers = [until_done(call, session.resolver.timeout()) for call in lossy]
     except (CliError, KeyboardInterrupt) as error:
         body = json.dumps({"id": poll, "config": members})
-        line = f"printf %s {quote(body)} | {join([*_DEFINE, *session.resolver.flags.words()])}"
+        line = f"printf %s {quote(body)} | {joined([*_DEFINE, *session.resolver.flags.words()], quote)}"
         fix = f"poll {visible(poll)} may have no definition; this defines it again: {line}"
         if isinstance(error, CliError):
             error.fix = fix
@@ -261,14 +244,15 @@ def _opened_definition(definition: dict[str, Any]) -> dict[str, Any]:
 
 
 def _dropped_fields(existing: dict[str, Any], members: dict[str, Any]) -> str:
-    """Return what the existing definition has and the new members do not set: `prompt, options and end`."""
+    """Return what the existing definition has and the new members do not set: `prompt, options, endsAt`."""
     lost = [
-        what
-        for name, (what, setters) in _LOSSES.items()
-        if (existing.get(name) is True or existing.get(name) not in ((None,) if name == "userData" else _UNSET))
-        and not any(setter in members for setter in setters)
+        name
+        for name, value in existing.items()
+        if name not in _STATED
+        and (value is True or value not in ((None,) if name == "userData" else _UNSET))
+        and not {name, name.replace("At", "In")} & members.keys()
     ]
-    return " and ".join([", ".join(lost[:-1]), lost[-1]] if lost[1:] else lost)
+    return ", ".join(lost)
 
 
 def add_definition_verbs(app: typer.Typer) -> None:
@@ -359,7 +343,7 @@ def _write(
     expected: dict[str, Any] | None = None,
 ) -> None:
     """Define the poll, and print what was `done`, with the times among the `given` members."""
-    session.warn_without_channel(BROADCASTER, "the definition", poll)
+    session.warn_without_channel(definer_of(poll), "the definition", poll)
     session.output.show(service.define_poll(poll, members | _global_member(poll), expected=expected), views.NOTHING)
     session.output.note("; ".join([f"{done} poll {visible(poll)}", *_times(given)]))
 

@@ -2,33 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from extcli.cli import argument, command, confirm, flag, noun, option
 from extcli.cli.confirm import Yes
 from extcli.errors import ExpectationFailed
 from extcli.output import times, views
 from extcli.output.columns import Column, listing
-from extcli.output.sanitize import visible
 from extcli.reading.shapes import document_of
 from extcli.session import Session
 
-if TYPE_CHECKING:
-    from rich.table import Table
-
 app = noun("The emulator's clock, which decides when polls, buffers and tokens expire: read it, move it, freeze it.")
-
-_WHOLE = {4: ("client_id", 20), 5: ("channel_id", 12)}
-"""Columns that are not broken up to this width: the id is."""
-
-
-def _with_wide_names(document: dict[str, Any], table: Table) -> Table:
-    """Widen the table's columns that show names."""
-    for at, (name, most) in _WHOLE.items():
-        longest = max((len(visible(each[name])) for each in document["next"]), default=0)
-        table.columns[at].min_width = max(table.columns[at].min_width or 0, min(longest, most))
-    return table
-
 
 _COMING = listing(
     lambda document: [{**each, "now": document["now"]} for each in document["next"]],
@@ -39,7 +21,6 @@ _COMING = listing(
     Column("client id", "client_id", folds=True),
     Column("channel", "channel_id", folds=True),
     else_shown="nothing will expire",
-    around=_with_wide_names,
     items=lambda document: document["next"],
 )
 """What expires next."""

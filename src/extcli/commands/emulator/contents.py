@@ -1,11 +1,15 @@
-"""`extcli contents`: lists what the emulator holds, over all extensions and channels."""
+"""`extcli contents`: lists what the emulator holds, over all extensions and channels. `extcli reset`: deletes it."""
 
 from __future__ import annotations
 
 from enum import StrEnum
 
-from extcli.cli import argument, option, shared
+from emulator.contract.limits import MAX_UNDO_SECONDS
+from extcli.cli import argument, flag, option, shared
+from extcli.cli.confirm import Yes, guard
 from extcli.commands.data.listing import show_all
+from extcli.errors import UsageError
+from extcli.output import times, views
 from extcli.output.columns import Column, grouped, instant, listing, name_and_count_columns, name_with_spaces, whole
 from extcli.output.printer import View
 from extcli.session import Session
@@ -85,3 +89,49 @@ def contents(
     flags, name = session.resolver.flags, kind.value.replace("-", "_")
     only = {"client_id": flags.client_id, "channel_id": flags.channel, "search": search}
     show_all(session, lambda cursor: control.list_contents(name, only, cursor), "rows", _view_of(kind))
+
+
+@shared
+def reset(
+    session: Session,
+    undo: bool = flag("--undo", "Restore the data and the clock from before the latest reset."),
+    keep: str | None = option("--keep DURATION", "Keep the old data for --undo for this long, at most 10m."),
+    yes: Yes = False,
+) -> None:
+    """Delete all data of the emulator, and reset its clock to real time.
+
+    Also deletes the stored links to it: they are no longer valid.
+
+    With --keep, or after a reset in the dashboard, `extcli reset --undo` brings everything back.
+    Data written since the reset is lost then. --keep does not work on Redis.
+
+    \b
+    Examples:
+      extcli reset
+      extcli reset --keep 1m && extcli reset --undo
+    """
+    from extcli.realtime import login
+
+    if undo and keep is not None:
+        raise UsageError("--undo and --keep exclude each other")
+    seconds = _seconds(keep)
+    loss = "all data is replaced, and the clock may move" if undo else "all data is deleted"
+    guard(session, loss, yes=yes, is_control=True)
+    if undo:
+        session.output.show(session.control().undo_reset(), views.NOTHING)
+        session.output.note("the data and the clock are back")
+        return
+    session.output.show(session.control().reset(seconds), views.NOTHING)
+    session.output.note("deleted all data; the clock shows real time")
+    if keep is None:  # else `--undo` brings the links back
+        login.delete_links(session)
+
+
+def _seconds(keep: str | None) -> int:
+    """Return whole seconds; 0 if the data is not kept. Raises `UsageError`."""
+    if keep is None:
+        return 0
+    seconds, rest = divmod(times.duration(keep), 1_000)
+    if rest or not 1 <= seconds <= MAX_UNDO_SECONDS:
+        raise UsageError(f"--keep: {keep} is not a time of whole seconds from 1s to 10m")
+    return seconds

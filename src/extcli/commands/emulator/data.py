@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from emulator.contract.shell import quoted
 from extcli import clock
 from extcli.cli import argument, command, flag, noun, option
 from extcli.errors import ExpectationFailed, UsageError
@@ -17,7 +18,6 @@ from extcli.output.printer import View
 from extcli.output.sanitize import field, visible
 from extcli.output.views import stacked
 from extcli.session import Session
-from extcli.shell import quoted
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -51,10 +51,9 @@ def facts_document(facts: Any, file: str) -> dict[str, Any]:
     }
 
 
-def findings_document(verified: Any, file: str) -> dict[str, Any]:
+def findings_document(findings: Sequence[str], file: str) -> dict[str, Any]:
     """Return the JSON of a verification."""
-    findings = [{"table": table, "key": key, "what": what} for table, key, what in verified.findings]
-    return {"file": file, "format": verified.format, "findings": findings}
+    return {"file": file, "findings": [{"what": each} for each in findings]}
 
 
 def _facts_table(facts: Mapping[str, Any]) -> RenderableType:
@@ -94,8 +93,6 @@ FACTS = View(table=_facts_table, rows=_rows)
 
 FINDINGS = listing(
     "findings",
-    Column("table"),
-    Column("key", folds=True),
     Column("what is wrong", "what", folds=True),
     else_shown="nothing is wrong",
 )
@@ -115,11 +112,11 @@ def backup(
     Example: extcli data backup /backup/extension.db --data sqlite:///srv/extension.db
     """
     with _engine_errors():
-        from emulator.engines.sqlite.files.backup import back_up
+        from emulator.storage.sqlite.files.backup import back_up
 
         path = _file_of(data, "back up", "`extcli snapshot save FILE` saves the data of a running service")
-        made = back_up(path, file, now=clock.now(), replace=force)
-    session.output.show_value(facts_document(made.facts, str(file)), FACTS)
+        facts = back_up(path, file, now=clock.now(), replace=force)
+    session.output.show_value(facts_document(facts, str(file)), FACTS)
     session.output.report(f"saved {path} to {file}")
 
 
@@ -127,24 +124,23 @@ def backup(
 def verify(session: Session, file: Path = argument("FILE", "The file.")) -> None:
     """Check a data file or a backup. Exits 7 if something is wrong.
 
-    Changes nothing; the service may run. Reads all pages, compares the tables with the format, and
-    the counts of polls, rankings and codes with their logs. Prints no stored values. Plain output
-    is $columns.
+    Changes nothing; the service may run. Checks the format and all pages, as SQLite's
+    `integrity_check` does. Prints no stored values. Plain output is $columns.
 
     Example: extcli data verify /backup/extension.db
     """
     with _engine_errors():
-        from emulator.engines.sqlite.files.verification import verify_file
+        from emulator.storage.sqlite.files.verification import verify_file
 
-        verified = verify_file(_path(file))
-    session.output.show_value(findings_document(verified, str(file)), FINDINGS)
-    if verified.findings:
-        count = len(verified.findings)
+        findings = verify_file(_path(file))
+    session.output.show_value(findings_document(findings, str(file)), FINDINGS)
+    if findings:
+        count = len(findings)
         raise ExpectationFailed(
             f"{file} is damaged: {count:,} finding{'s' if count > 1 else ''}",
             fix="restore a backup: extcli data restore BACKUP --data URL",
         )
-    session.output.report(f"{file} is complete: format {verified.format}")
+    session.output.report(f"{file} is complete")
 
 
 @command(app)
@@ -158,14 +154,12 @@ def restore(session: Session, file: Backup, data: Url = None) -> None:
     Example: extcli data restore /backup/extension.db --data sqlite:///srv/extension.db
     """
     with _engine_errors():
-        from emulator.config.environment import PRODUCTION, SANDBOX
-        from emulator.engines.sqlite.files.backup import restore as replace
+        from emulator.storage.sqlite.files.backup import restore as replace
 
         path = _file_of(data, "restore", "`extcli snapshot load FILE` loads a snapshot into a running service")
-        names = (SANDBOX.name, PRODUCTION.name)
-        restored = replace(_path(file), path, environments=names, now=clock.now())
-    if restored.damage is not None:
-        session.output.show_value(findings_document(restored.damage, str(file)), FINDINGS)
+        restored = replace(_path(file), path, now=clock.now())
+    if restored.findings:
+        session.output.show_value(findings_document(restored.findings, str(file)), FINDINGS)
         raise ExpectationFailed(f"{file} is damaged; nothing was changed", fix="use an older backup")
     session.output.show_value(facts_document(restored.facts, path), FACTS)
     session.output.report(f"replaced {path} by {file}")
@@ -186,8 +180,8 @@ def info(
     Example: extcli data info /backup/extension.db
     """
     with _engine_errors():
-        from emulator.engines.sqlite.files.backup import latest_backup
-        from emulator.engines.sqlite.files.verification import facts_of_file
+        from emulator.storage.sqlite.files.backup import latest_backup
+        from emulator.storage.sqlite.files.verification import facts_of_file
 
         path = _path(file) if file is not None else _file_of(data, "describe", "`extcli contents` lists what it holds")
         facts = facts_of_file(path)
@@ -204,11 +198,10 @@ def forget_key(session: Session, data: Url = None) -> None:
     """
     with _engine_errors():
         from emulator.auth.signing_key import KIND
-        from emulator.config.environment import PRODUCTION, SANDBOX
-        from emulator.engines.sqlite.files.backup import forget
+        from emulator.storage.sqlite.files.backup import forget
 
         path = _file_of(data, "change", "`extcli reset` deletes all data of a sandbox")
-        count = forget(path, KIND, environments=(SANDBOX.name, PRODUCTION.name))
+        count = forget(path, KIND)
     session.output.report(f"deleted {count} signing keys from {path}" if count else f"{path} has no signing key")
 
 
@@ -222,7 +215,7 @@ def _path(file: Path) -> str:
 
 def _file_of(url: str | None, verb: str, instead: str) -> str:
     """Return the file of a data URL. Raises `UsageError` for any other data."""
-    from emulator.engines.opening import file_of
+    from emulator.storage.opening import file_of
 
     if url is None:
         raise UsageError("no data is named", fix=f"give --data URL, or set {_VARIABLE}, as for extcli serve")
@@ -243,7 +236,7 @@ def _file_of(url: str | None, verb: str, instead: str) -> str:
 
 @contextmanager
 def _engine_errors() -> Iterator[None]:
-    from emulator.errors import EngineError
+    from emulator.core.errors import EngineError
 
     try:
         yield

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from extcli.cli import argument, flag, option
-from extcli.cli.option_groups import declare, parameters_of
+from extcli.cli.options import declare, parameters_of
 from extcli.cli.shared_options import SERVE_PANEL
 from extcli.commands.emulator.serve import ServeCommand, serve
 from extcli.errors import CliError, ExitCode
@@ -63,7 +63,6 @@ def exec_(
         from extcli.running.exec_run import Plan, Template, run
         from extcli.running.failure_report import FailOn, FailureReport
 
-        production, workers = options["production"], options["workers"]
         plan = Plan(
             command=command,
             templates=[Template.parse(each) for each in env or ()],
@@ -71,7 +70,7 @@ def exec_(
             report=FailureReport(on_failure) if on_failure else None,
             quiet=quiet,
             extensions=options["extensions"],
-            fail_on=None if fail_on is None else FailOn.parse(fail_on, production=production, workers=workers),
+            fail_on=None if fail_on is None else FailOn.parse(fail_on, production=options["production"]),
         )
         code = run(plan, partial(_serve, options))
     except CliError as error:
@@ -89,12 +88,6 @@ def _serve(options: dict[str, Any], lifeline: int) -> int:
     return ExitCode.DONE
 
 
-def _with_options_of_serve(function: Any) -> Any:
-    """Give the function the options of `serve`, after its own."""
-    own = [each for each in parameters_of(function) if each.name != "options"]
-    return declare(function, [*own, *(_option_here(each) for each in parameters_of(serve) if each.name not in _HIDDEN)])
-
-
 def _option_here(parameter: inspect.Parameter) -> inspect.Parameter:
     """Return an option of `serve` in its own section of the help, and without a variable if that must not set it."""
     info = copy.copy(parameter.annotation.__metadata__[0])
@@ -106,6 +99,6 @@ def _option_here(parameter: inspect.Parameter) -> inspect.Parameter:
     return parameter.replace(annotation=annotated[parameter.annotation.__origin__, info], default=default)
 
 
-app.command("exec", cls=ServeCommand, context_settings={"allow_interspersed_args": False})(
-    _with_options_of_serve(exec_)
-)
+_own = [each for each in parameters_of(exec_) if each.name != "options"]
+declare(exec_, [*_own, *(_option_here(each) for each in parameters_of(serve) if each.name not in _HIDDEN)])
+app.command("exec", cls=ServeCommand, context_settings={"allow_interspersed_args": False})(exec_)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from emulator.contract.names import NAME, NAME_RULE
 from extcli.cli import argument, command, noun
@@ -12,9 +11,6 @@ from extcli.output import views
 from extcli.output.printer import View
 from extcli.reading.shapes import document_of
 from extcli.session import Session
-
-if TYPE_CHECKING:
-    from extcli.api.control import Control
 
 app = noun("Namespaces: isolated services at URL/_ns/NAME, each with its own data, clock and connections.")
 
@@ -78,14 +74,12 @@ def rm(session: Session, name: str = argument("NAME", "The namespace.")) -> None
         raise UsageError("the namespace default cannot be deleted", fix="extcli reset deletes its data")
     _at_root(session)
     control = session.control()
-    was_used = not session.output.shows_notes or name in _names(control)
+    was_used = (
+        not session.output.shows_notes
+        or name in document_of(control.list_namespaces(), {"namespaces": [str]})["namespaces"]
+    )
     session.output.show(control.drop_namespace(name), views.NOTHING)
     session.output.note(f"namespace {name} is deleted" if was_used else f"namespace {name} was not in use")
-
-
-def _names(control: Control) -> list[str]:
-    """Return the names of the namespaces in use."""
-    return list(document_of(control.list_namespaces(), {"namespaces": [str]})["namespaces"])
 
 
 def _create(session: Session, name: str, source: str | None = None) -> None:

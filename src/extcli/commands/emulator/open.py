@@ -98,15 +98,15 @@ def demo(session: Session) -> None:
     """Play a demo stream in the browser, and print its address.
 
     The page simulates a crowd in the namespace demo. For up to three minutes, its viewers vote,
-    rank words, redeem codes and receive broadcasts. Without a display, only the address is printed,
-    and the page plays when you open it.
+    rank words, redeem codes and receive broadcasts. It begins when you press Play there. Without a
+    display, only the address is printed.
 
     \b
     Examples:
       extcli demo
     """
     service = session.resolver.url().partition("/_ns/")[0]
-    show_address(session, dashboard_of(f"{service}/_ns/demo") + "?play=1")
+    show_address(session, dashboard_of(f"{service}/_ns/demo"))
 
 
 @shared

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,21 +14,22 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from extcli.cli.fast_start import garbage_collection_paused
-from extcli.cli.option_groups import declare, parameters_of
+from extcli.cli.options import declare, parameters_of
+from extcli.cli.removed import removed_variable
 from extcli.cli.serve_options import VARIABLES, Options
 from extcli.cli.shared_options import Command
 from extcli.cli.usage import what_is_wrong
 from extcli.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
-    from emulator.config.settings import Settings
+    from emulator.core.config.settings import Settings
     from emulator.process.run import Hooks
 
 _NOT_EXPORTED = 1
 """The exit code if the data could not be exported at the stop."""
 _ANONYMOUS = (
     "address_pins", "address_pin_attempts", "client_pin_attempts", "address_sockets", "max_unauthenticated",
-    "login_timeout", "address_pages", "address_kib",
+    "login_timeout", "address_connections", "address_pages", "address_kib",
 )  # fmt: skip
 """The options that limit callers without a token, under the names of the service's settings."""
 
@@ -37,10 +39,14 @@ class ServeCommand(Command):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         try:
-            return super().parse_args(ctx, args)
+            rest = super().parse_args(ctx, args)
+            wrong = removed_variable(VARIABLES, os.environ)
         except typer.TyperException as error:
-            typer.echo(f"extcli {ctx.info_name}: {what_is_wrong(error.format_message())}", err=True)
-            raise typer.Exit(ExitCode.USAGE) from None
+            wrong = what_is_wrong(error.format_message())
+        if wrong:
+            typer.echo(f"extcli {ctx.info_name}: {wrong}", err=True)
+            raise typer.Exit(ExitCode.USAGE)
+        return rest
 
 
 def _warn_of_unknown_variables() -> None:
@@ -53,6 +59,14 @@ def _warn_of_unknown_variables() -> None:
             logging.getLogger("emulator").warning("%s: unknown option%s", variable, hint)
 
 
+def _warn_of_visible_password(data: str) -> None:
+    """Log that a password of Redis stands in the arguments of this process."""
+    if re.match(r"(rediss?|valkey)://([^@]*:[^@]+@|.*[?&]password=)", data) and any(data in each for each in sys.argv):
+        logging.getLogger("emulator").warning(
+            "--data: every user of this machine can read the password in the list of processes; set EXTCLI_SERVE_DATA"
+        )
+
+
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 
@@ -61,14 +75,14 @@ def serve(**given: Any) -> None:
 
     By default it is a sandbox with its data in memory. The first line on standard output is
     `listening on URL`; logs go to standard error. SIGINT and SIGTERM stop it cleanly. SIGHUP
-    reloads --extensions. If an option is set by an environment variable, separate several values
-    with spaces.
+    reloads --extensions; without it, or when the terminal closes, it stops the service. If an
+    option is set by an environment variable, separate several values with spaces.
 
     Example: extcli serve --port 0 --data sqlite:///srv/extension.db
     """
     options = Options(**given)
     with garbage_collection_paused():
-        from emulator.errors import ConfigurationError, EngineError, ExportFailed, PortTaken
+        from emulator.core.errors import ConfigurationError, EngineError, ExportFailed, PortTaken
         from emulator.process import run as server
     try:
         if options.lifeline is not None:
@@ -80,7 +94,7 @@ def serve(**given: Any) -> None:
         if options.open_ and options.production:
             raise ConfigurationError("--open: --production has no dashboard")
         with ExitStack() as stack:
-            server.run(settings, options.host, options.port, options.workers, hooks, _on_listening(options, stack))
+            server.run(settings, options.host, options.port, hooks, _on_listening(options, stack))
     except (ConfigurationError, EngineError, UsageError) as error:
         holder = _holder_of(error.port) if isinstance(error, PortTaken) else ""
         typer.echo(f"extcli serve: {error}{holder}", err=True)
@@ -100,9 +114,10 @@ app.command("serve", cls=ServeCommand)(serve)
 
 def _settings(options: Options) -> Settings:
     """Configure the logs, and return the settings of the service. Raises `ConfigurationError`."""
-    from emulator.config.settings import KIB, MIB, Limits, read_settings
     from emulator.contract.names import CONTROL_TOKEN
-    from emulator.observability.logs import LogSettings
+    from emulator.core.config.settings import KIB, MIB, Limits, read_settings
+    from emulator.core.observability.logs import LogSettings
+    from emulator.storage.opening import open_medium
 
     is_audited = options.lifeline is None if options.log_audit is None else options.log_audit
     logs = LogSettings(options.log_level, options.log_format, options.log_requests, is_audited)
@@ -111,6 +126,7 @@ def _settings(options: Options) -> Settings:
     return read_settings(
         production=options.production,
         data=options.data,
+        check_data=open_medium,  # it opens nothing before it is entered
         extensions=options.extensions,
         registered_only=options.registered_only,
         strict=options.strict,
@@ -139,7 +155,6 @@ def _settings(options: Options) -> Settings:
         traces=options.otel,
         namespace_idle=None if options.namespace_idle is None else _seconds("--namespace-idle", options.namespace_idle),
         journal=options.journal,
-        upgrade=not options.no_upgrade,
     )
 
 
@@ -149,24 +164,53 @@ def _hooks(options: Options, settings: Settings) -> Hooks:
 
     prepare, finish = _preparation(options.seed, production=options.production, trusted=options.trust_seed), None
     if options.import_ is not None or options.export_on_exit is not None:
-        files = _snapshot_files(options.import_, options.export_on_exit)
-        files.check(settings, options.workers)
+        from emulator.process.snapshot_files import SnapshotFiles
+        from extcli.snapshots import content
+
+        files = SnapshotFiles(options.import_, options.export_on_exit, content.opened, content.written)
+        files.check(settings)
         prepare, finish = _in_turn(files.load, prepare), files.save
     return Hooks(prepare, finish)
 
 
 def _on_listening(options: Options, stack: ExitStack) -> Any:
-    """Return what to call when the service listens; `None` for nothing. A registered name ends with the stack."""
-    announced: list[Any] = []
+    """Return what to call when the service listens. A registered name ends with the stack."""
+    announced: list[Any] = [lambda *_: _warn_of_visible_password(options.data)]
     if sys.stderr.isatty() and options.lifeline is None:
-        announced.append(lambda *_: _say_how_to_find_the_program())
+        announced.append(lambda *details: typer.echo(_banner(*details), err=True))
     if options.name is not None:
         from extcli.running.registry import registered
 
         announced.append(stack.enter_context(registered(options.name)).announce)
     if options.open_:
         announced.append(_open_dashboard)
-    return (lambda *details: [each(*details) for each in announced]) if announced else None
+    return lambda *details: [each(*details) for each in announced]
+
+
+_DEFAULT = "http://127.0.0.1:8282"
+_GAP = "     "
+
+
+def _banner(url: str, environment: str, location: str) -> str:
+    """Return the lines for a service with this URL, environment, and place of the data."""
+    from importlib.metadata import version
+    from shutil import get_terminal_size
+
+    from extcli.config.urls import reachable, socket_of
+    from extcli.output.sanitize import visible
+
+    url = reachable(url)
+    place = f"data in {visible(location)}" + (" (gone after a stop)" if location == "memory" else "")
+    rows = [("API", url)]
+    if environment == "sandbox":
+        demo = "extcli demo" if url == _DEFAULT else f"extcli --url {url} demo"
+        dashboard, hint = f"{url}/_emulator/", f"{demo} plays a crowd"
+        is_wide = 13 + len(dashboard + _GAP + hint) <= get_terminal_size().columns
+        rows += [("Dashboard", dashboard + _GAP + hint)] if is_wide else [("Dashboard", dashboard), ("", hint)]
+        rows.append(("Page", f'<script src="{url}/_emulator/sdk.js"></script>'))
+    rows.append(("Game", socket_of(url)))
+    lines = [f"extcli {version('extcli')} · {environment} · {place}", *(f"{name:<9}  {text}" for name, text in rows)]
+    return "\n".join(f"  {line}" for line in (*lines, "Ctrl-C stops"))
 
 
 def _holder_of(port: int) -> str:
@@ -177,20 +221,10 @@ def _holder_of(port: int) -> str:
     holder = next((each for each in listeners(port) or () if each.pid), None)
     if holder is None:
         return ""
-    names = [each.name for each in running() if each.pid == holder.pid]
+    names = []
+    with suppress(UsageError):  # other users can write to the folder of the names
+        names = [each.name for each in running() if each.pid == holder.pid]
     return f"; {holder} has this one" + "".join(f", and `extcli stop {name}` stops it" for name in names)
-
-
-def _say_how_to_find_the_program() -> None:
-    """Print what puts `extcli` on the PATH, for the person's next command, if it is not there."""
-    from shlex import quote
-    from shutil import which
-
-    folder = Path(sys.argv[0]).resolve().parent
-    if which("extcli") is None and (folder / "extcli").exists():
-        activate = folder / "activate"
-        does = f". {quote(str(activate))}" if activate.exists() else f'export PATH={quote(str(folder))}:"$PATH"'
-        typer.echo(f"extcli is not on your PATH; in each terminal, this puts it there: {does}", err=True)
 
 
 def _open_dashboard(url: str, *_: str) -> None:
@@ -208,7 +242,7 @@ def _open_dashboard(url: str, *_: str) -> None:
 
 def _seconds(flag: str, text: str) -> int:
     """Parse a duration of at least a second, or 0. Raises `ConfigurationError`."""
-    from emulator.errors import ConfigurationError
+    from emulator.core.errors import ConfigurationError
     from extcli.errors import UsageError
     from extcli.output.times import duration
 
@@ -225,7 +259,7 @@ def _preparation(seed: Path | None, *, production: bool, trusted: bool) -> Any:
     """Return what puts the seed into the service at its start; `None` without one. Raises `ConfigurationError`."""
     if seed is None:
         return None
-    from emulator.errors import BadRequest, ConfigurationError, Forbidden
+    from emulator.core.errors import BadRequest, ConfigurationError, Conflict
     from extcli.errors import UsageError
     from extcli.seeds import read
 
@@ -242,19 +276,12 @@ def _preparation(seed: Path | None, *, production: bool, trusted: bool) -> Any:
             content.save_tokens([link.refresh for link in seeded.links])
         except BadRequest as error:
             raise ConfigurationError(f"--seed: {content.refused(error.details)}") from None
-        except Forbidden as error:
-            raise ConfigurationError(f"--seed: {content.name}: clock: {error.detail}") from None
+        except Conflict as error:
+            raise ConfigurationError(f"--seed: {content.name}: {error.detail}") from None
         except UsageError as error:
             raise ConfigurationError(f"--seed: {error}") from None
 
     return prepare
-
-
-def _snapshot_files(source: Path | None, target: Path | None) -> Any:
-    from emulator.process.snapshot_files import SnapshotFiles
-    from extcli.snapshots import content
-
-    return SnapshotFiles(source, target, content.opened, content.written)
 
 
 def _in_turn(first: Any, second: Any) -> Any:

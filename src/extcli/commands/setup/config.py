@@ -83,8 +83,6 @@ app = noun("Settings: the effective configuration, where it comes from, and edit
 
 Key = Annotated[str, argument("KEY", f"One of {', '.join(KEYS)}.")]
 _DEFAULT = "default"
-_SCOPES = ("channel", "extension")
-"""The stores of `extcli store-config`, whose name is easily confused with this command's."""
 
 
 @command(app, "list", prints=EFFECTIVE)
@@ -113,15 +111,11 @@ def get(session: Session, key: str = argument("KEY", "The setting's key, as `con
     Example: extcli config get url
     """
     by_key = {each["key"]: each for each in effective_configuration(session)}
-    hint = f"`extcli store-config get {key}` reads the config store" if key in _SCOPES else ""
     if key not in by_key:
-        known = f"one of {', '.join(by_key)}"
-        raise UsageError(f"unknown setting {key!r}", why=known if hint else "", fix=hint or known)
+        raise UsageError(f"unknown setting {key!r}", fix=f"one of {', '.join(by_key)}")
     session.output.show_value(by_key[key], SETTING)
     if by_key[key]["value"] is None:
-        raise ExpectationFailed(f"{key} is not set", fix=hint)
-    if hint:
-        session.output.note(hint)
+        raise ExpectationFailed(f"{key} is not set")
 
 
 @command(app, use_profile=False)

@@ -8,17 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from emulator.contract.limits import MIN_SECRET_BYTES
 from extcli.cli import argument, command, flag, noun, option
-from extcli.config.settings import SECRET_FILE
 from extcli.output import views
 from extcli.output.columns import Column, listing
 from extcli.output.sanitize import visible
 from extcli.session import Session
-from extcli.shell import quoted
 
 if TYPE_CHECKING:
-    from extcli.config.profiles import Profiles
     from extcli.extensions.editor import Dropped, Written
-    from extcli.extensions.registry import Registration, Source
+    from extcli.extensions.registry import Registration
 
 app = noun("Registered extensions: the file that `serve --extensions` reads, and its secrets.")
 
@@ -37,14 +34,12 @@ def _facts(registration: Registration) -> dict[str, Any]:
         "client_id": registration.client_id,
         "owner_user_id": registration.owner,
         "secrets": len(registration.sources),
-        "sources": [_facts_of(source) for source in registration.sources],
+        "sources": [
+            {"from": each.kind, **({"name": each.name} if each.name else {}), "state": each.state}
+            for each in registration.sources
+        ],
         **({NOT_BEFORE: text_of(registration.not_before)} if registration.not_before else {}),
     }
-
-
-def _facts_of(source: Source) -> dict[str, str]:
-    facts = {"from": source.kind, "name": source.name, "state": source.state}
-    return {name: value for name, value in facts.items() if value}
 
 
 def _in_words(source: dict[str, str]) -> str:
@@ -133,10 +128,10 @@ def rotate(
     """
     from extcli.extensions.editor import rotate
 
-    path, profiles = Path(file), session.resolver.profiles
+    path = Path(file)
     written = rotate(path, session.resolver.client_id(), keep=keep)
     _print_written(session, path, written, show)
-    _report_dropped(session, path, written.dropped, profiles)
+    _report_dropped(session, written.dropped)
     _suggest_reload(session)
 
 
@@ -152,10 +147,10 @@ def retire(session: Session, file: File = _DEFAULT) -> None:
     """
     from extcli.extensions.editor import retire
 
-    path, client_id, profiles = Path(file), session.resolver.client_id(), session.resolver.profiles
+    path, client_id = Path(file), session.resolver.client_id()
     dropped = retire(path, client_id)
     session.output.show_value({"client_id": client_id, "file": str(path)}, views.RECORD)
-    _report_dropped(session, path, dropped, profiles)
+    _report_dropped(session, dropped)
     if dropped:
         _suggest_reload(session)
     else:
@@ -194,32 +189,10 @@ def _print_written(session: Session, path: Path, written: Written, show: bool) -
         session.output.report(f"{path} contains secrets, and other users can read it")
 
 
-def _report_dropped(session: Session, path: Path, dropped: list[Dropped], profiles: Profiles) -> None:
-    """Report each dropped secret, and how to change the profiles that use its file."""
+def _report_dropped(session: Session, dropped: list[Dropped]) -> None:
     for each in dropped:
         file_stays = "; its file was not deleted" if each.key == "secret_files" else ""
         session.output.report(f"dropped: {each}{file_stays}")
-    files = {(path.parent / each.name).resolve() for each in dropped if each.key == "secret_files"}
-    users = [
-        name
-        for name, profile in profiles.by_name.items()
-        if (used := profile.text(SECRET_FILE.key)) and Path(used).resolve() in files
-    ]
-    if users:
-        newest = _newest_secret_file(session, path)
-        for name in users:
-            session.output.report(
-                f"profile {name} uses a dropped secret: extcli -p {name} config set secret_file {newest}"
-            )
-
-
-def _newest_secret_file(session: Session, path: Path) -> str:
-    """Return the path of the newest secret for a shell, or `FILE` if that secret is not in a file."""
-    from extcli.extensions.registry import registrations
-
-    client_id = session.resolver.client_id()
-    newest = next(each.sources[0] for each in registrations(path) if each.client_id == client_id)
-    return quoted(str((path.parent / newest.name).resolve())) if newest.kind == "file" else "FILE"
 
 
 def _suggest_reload(session: Session) -> None:

@@ -1,10 +1,12 @@
-"""`extcli help`: topics that concern many commands, made from what the program declares."""
+"""`extcli help`: topics that concern many commands. `extcli completion`: scripts that complete commands in a shell."""
 
 from __future__ import annotations
 
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
+import extcli.completion
 from extcli.cli import argument, shared
 from extcli.config.settings import VARIABLES
 from extcli.errors import MEANINGS
@@ -16,6 +18,7 @@ from extcli.session import Session
 class Topic(StrEnum):
     """A topic."""
 
+    ALL = "all"
     EXIT_CODES = "exit-codes"
     ENV = "env"
     SEED = "seed"
@@ -36,18 +39,23 @@ _FACTS = View(
 def help(
     session: Session,
     topic: list[str] | None = argument(
-        "exit-codes|env|seed", "A topic, or a command such as vote cast. Default: list all commands.", None
+        "all|exit-codes|env|seed", "A topic, or a command such as vote cast. `all` lists all commands.", None
     ),
 ) -> None:
-    """Explain exit codes, variables, the content of a seed, or a command. Without a topic, list the commands.
+    """List all commands, or explain exit codes, variables, the content of a seed, or a command.
 
     \b
     Examples:
+      extcli help all
       extcli help exit-codes
       extcli help vote cast
       extcli help env -o jsonl
     """
     match topic or []:
+        case [Topic.ALL]:
+            from extcli.app import full_help
+
+            session.output.line(full_help())
         case [Topic.EXIT_CODES]:
             session.output.show_value([{"code": int(code), "meaning": text} for code, text in MEANINGS.items()], _FACTS)
         case [Topic.ENV]:
@@ -74,3 +82,39 @@ def _variables() -> list[dict[str, str]]:
         if option.envvar and not option.hidden:
             meanings[str(option.envvar)] = f"serve {option.opts[0]}: {option.help or ''}"
     return [{"variable": name, "meaning": meaning} for name, meaning in meanings.items()]
+
+
+class Shell(StrEnum):
+    """A shell with a script."""
+
+    BASH = "bash"
+    ZSH = "zsh"
+    FISH = "fish"
+    POWERSHELL = "powershell"
+
+
+@shared
+def completion(session: Session, shell: Shell = argument("bash|zsh|fish|powershell", "The shell.")) -> None:
+    """Print the completion script of a shell.
+
+    It completes commands, options, file names, and live names: polls, rankings, buffers, code sets,
+    namespaces and profiles. Names come from a sandbox at http:// only. Completion never uses a
+    secret or a token, starts no service, and is silent if no service responds.
+
+    The script for PowerShell is Typer's, and is not tested.
+
+    \b
+    Examples:
+      source <(extcli completion bash)
+      extcli completion fish > ~/.config/fish/completions/extcli.fish
+    """
+    if shell is Shell.POWERSHELL:
+        from typer._completion_shared import get_completion_script
+
+        from extcli.completion.shells import VARIABLE
+
+        script = get_completion_script(prog_name="extcli", complete_var=VARIABLE, shell=shell.value)
+        session.output.body([f"# Written by Typer, and not tested with extcli.\n{script}\n".encode()])
+        return
+    folder = Path(extcli.completion.__file__).parent / "scripts"
+    session.output.body([(folder / f"extcli.{shell}").read_bytes()])

@@ -66,8 +66,17 @@ def order_of_ties(at: Deployment) -> None:
 def unaltered_answers(at: Deployment) -> None:
     """Answers are not altered: spaces, case and Unicode forms make different answers."""
     texts = ["red", "Red", " red", "red ", "caf\u00e9", "cafe\u0301", "", "01", "1", "i", "I", "\u0131", "\U0001f600"]
-    texts += ["a\0b", '"quoted"\\', "\u2028\u200b\ufeff", "x" * 4_000]
+    texts += ["a\0b", '"quoted"\\', "\u2028\u200b\ufeff", "x" * 1_024]
     expect("the ranking", [[text, 1] for text in texts], scores(at, answers(at, *texts)))
+
+
+@rule("R1", "viewer", "broadcaster", writes=True)
+def size_of_an_answer(at: Deployment) -> None:
+    """An answer has at most 1 KiB of UTF-8; a longer one is refused with 400."""
+    ranking = at.fresh("ranking")
+    for key, status in (("\u00e9" * 512, 200), ("\u00e9" * 512 + "x", 400)):
+        sent = at.viewer.post("rank", {"key": key}, id=ranking)
+        expect(f"the status of an answer of {len(key.encode())} bytes", status, sent.status)
 
 
 @rule("spec: Limits", "viewer", "broadcaster", writes=True)

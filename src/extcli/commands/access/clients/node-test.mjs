@@ -9,8 +9,8 @@ import { readFileSync } from 'node:fs';
 
 const { env } = process;
 const service = (env.EXTCLI_URL ?? 'SERVICE').replace(/\/_ns\/.*$|\/$/, '');
-const clientId = env.EXTCLI_CLIENT_ID ?? 'CLIENT_ID';
-const channel = 'CHANNEL';
+const clientId = env.EXTCLI_CLIENT_ID || 'CLIENT_ID';
+const channel = env.EXTCLI_CHANNEL || 'CHANNEL';
 const secret = env.EXTCLI_SECRET_FILE && Buffer.from(readFileSync(env.EXTCLI_SECRET_FILE, 'utf8').trim(), 'base64');
 const worker = env.VITEST_POOL_ID ?? env.JEST_WORKER_ID ?? env.TEST_PARALLEL_INDEX ?? 0;
 const DROP = `const headers = { 'X-Emulator-Token': process.env.EXTCLI_CONTROL_TOKEN ?? '' };
@@ -260,7 +260,7 @@ export function namespace(name = `${process.pid}-${worker}`) {
   });
   open.add(url);
   return {
-    name, url, wsUrl, clientId, channel, env: { EXTCLI_URL: url, EXTCLI_WS_URL: wsUrl, EXTCLI_CLIENT_ID: clientId },
+    name, url, wsUrl, clientId, channel, env: { EXTCLI_URL: url, EXTCLI_WS_URL: wsUrl, EXTCLI_CLIENT_ID: clientId, EXTCLI_CHANNEL: channel },
     actor, viewer, broadcaster, backend, game, listen, clock, faults, wait, seed, close, drop,
     advance: async (by) => control('POST', 'clock', { advance: inMs(by) }), // advance('8d')
     logs: async (filters = {}) => (await control('GET', `journal${search({ order: 'newest', limit: 1000, ...filters })}`)).entries.reverse(),

@@ -4,8 +4,8 @@ import { readFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 
 const { env } = process;
-const clientId = env.EXTCLI_CLIENT_ID ?? 'CLIENT_ID';
-const channel = env.EXTCLI_CHANNEL ?? 'CHANNEL';
+const clientId = env.EXTCLI_CLIENT_ID || 'CLIENT_ID';
+const channel = env.EXTCLI_CHANNEL || 'CHANNEL';
 
 // The time in Unix seconds: in tests the emulator's, whose clock may have been moved; otherwise the machine's.
 export async function now() {

@@ -4,8 +4,6 @@ import { env } from 'node:process';
 import { pathToFileURL } from 'node:url';
 import { sign } from './sign.mjs';
 
-const CLIENT_ID = env.EXTCLI_CLIENT_ID ?? 'CLIENT_ID';
-const CHANNEL = env.EXTCLI_CHANNEL ?? 'CHANNEL';
 const POLL = 'boss';
 
 // The option with the most votes; null after a tie or without votes.
@@ -18,8 +16,10 @@ export function winnerOf(options, votes) {
 async function call(method, path, body) {
   if (!env.EXTCLI_SECRET_FILE) throw new Error('EXTCLI_SECRET_FILE must name the file with the secret');
   const secret = readFileSync(env.EXTCLI_SECRET_FILE, 'utf8');
+  const clientId = env.EXTCLI_CLIENT_ID || 'CLIENT_ID'; // read at each call: tests set the variables
+  const channel = env.EXTCLI_CHANNEL || 'CHANNEL';
   const headers = {
-    Authorization: `${CLIENT_ID} ${await sign(secret, 'backend', CHANNEL)}`,
+    Authorization: `${clientId} ${await sign(secret, 'backend', channel)}`,
     'Content-Type': 'application/json',
   };
   const service = env.EXTCLI_URL ?? env.SERVICE_URL; // the emulator, else the service in production

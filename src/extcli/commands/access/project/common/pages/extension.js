@@ -4,7 +4,7 @@ const Muxy = window.Muxy.default; // the script exports the SDK as `default`
 export const POLL = 'boss';
 export const DEFAULTS = { question: 'Which boss is next?', options: ['Dragon', 'Golem', 'Hydra'] };
 
-// The role is for development; the platform ignores it.
+// The role is for development; Twitch ignores it.
 export async function connect(role) {
   Muxy.debug(new Muxy.DebuggingOptions().role(role));
   Muxy.setup({ clientID: 'CLIENT_ID', quiet: true });

@@ -1,0 +1,151 @@
+"""Calls of the service API as any caller, for people and tools that hold no token."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import quote
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from emulator.auth.tokens import Tokens
+from emulator.contract.limits import MAX_USER_LENGTH
+from emulator.contract.names import CLIENT_ID_RULE, is_client_id
+from emulator.core.callers import Role
+from emulator.core.clock import MINUTE
+from emulator.core.wire import json_codec
+from emulator.core.wire.refusals import invalid_member, missing_member, wrong_shape
+from emulator.core.wire.url import SERVICE
+from emulator.http.dispatch import Dispatcher, answer_inside
+from emulator.http.endpoint import Audience, Call, endpoint
+
+MAX_RESPONSE: Final = 1024 * 1024
+"""Bytes of a response that are returned."""
+CUT: Final = f"the response is longer than {MAX_RESPONSE:,} bytes; this is its beginning, as text"
+
+
+class CallBody(Struct):
+    """A request of the service API, and the caller who makes it."""
+
+    path: str
+    """Path and query, such as `/v1/e/vote?id=rps`."""
+    client_id: str
+    method: str = "GET"
+    body: Any = None
+    """A string is sent as it is, and anything else as JSON; `null` sends no body."""
+    role: Role = Role.VIEWER
+    user_id: str = ""
+    """Twitch's user id; empty for a user who has not shared it."""
+    channel_id: str = ""
+    opaque_user_id: str = ""
+
+
+def checked_call(body: CallBody) -> CallBody:
+    """Return a valid call. Raises `BadRequest` naming the field."""
+    if not body.path.startswith(SERVICE):
+        raise invalid_member("path", body.path, f"a path of the service API, which starts with {SERVICE}")
+    if not body.client_id:
+        raise missing_member("client_id")
+    if not is_client_id(body.client_id):
+        raise invalid_member("client_id", body.client_id, CLIENT_ID_RULE)
+    for name in ("user_id", "channel_id", "opaque_user_id"):
+        text: str = getattr(body, name)
+        if len(text) > MAX_USER_LENGTH or not text.isprintable():
+            raise wrong_shape(name, needed=f"at most {MAX_USER_LENGTH} printable characters")
+    return body
+
+
+def shown_body(answer: bytes, *, is_json: bool) -> Any:
+    """Return a response as a member of the outer response: JSON unchanged, anything else as text."""
+    if is_json and answer:
+        try:
+            msgspec.json.decode(answer)
+            return msgspec.Raw(answer)
+        except msgspec.DecodeError:
+            pass
+    return answer.decode(errors="replace")
+
+
+_LIFETIME: Final = 10 * MINUTE
+
+
+class Called(Struct):
+    """The response to a call."""
+
+    status: int
+    body: Any
+    """JSON as it is, anything else as text."""
+    request_id: str
+    """The id under which the journal has it."""
+    headers: Mapping[str, str] | UnsetType = UNSET
+    """What the endpoint says in headers, such as `Extcli-Marked`, by name. Absent if there are none."""
+    note: str | UnsetType = UNSET
+    """Present if the body is not complete."""
+    hint: str | UnsetType = UNSET
+    """What the caller probably meant, as in `X-Emulator-Hint`; absent if nothing is known."""
+
+
+@dataclass(eq=False, repr=False)
+class Calls:
+    """Calls as any caller. Roles, limits, ids and the journal apply as to every request."""
+
+    _tokens: Tokens
+    _dispatcher: Callable[[], Dispatcher]
+
+    async def call(self, body: CallBody, peer: str) -> Called:
+        """Make a call, and return its response. Raises `BadRequest` or `NotFound` for an invalid call."""
+        checked_call(body)
+        path, _, query = body.path.partition("?")
+        sent = body.body.encode() if isinstance(body.body, str) else json_codec.encode(body.body)
+        token = self._tokens.issue_as(
+            body.client_id,
+            _LIFETIME,
+            jti="call",  # equal tokens of one second are verified once
+            role=body.role,
+            channel_id=body.channel_id or None,
+            user_id=body.user_id or None,
+            opaque_user_id=body.opaque_user_id or None,
+        )
+        reply = await answer_inside(
+            self._dispatcher,
+            body.method.upper(),
+            path,
+            quote(query, safe=string.punctuation).encode(),
+            f"{body.client_id} {token}",
+            b"" if body.body is None else sent,
+            peer=peer,
+            max_size=MAX_RESPONSE,
+        )
+        is_cut = len(reply.body) > MAX_RESPONSE
+        return Called(
+            reply.status,
+            shown_body(reply.body[:MAX_RESPONSE], is_json=reply.is_json and not is_cut),
+            reply.request_id,
+            reply.headers or UNSET,
+            CUT if is_cut else UNSET,
+            reply.hint or UNSET,
+        )
+
+
+@endpoint(
+    "POST",
+    "/_emulator/call",
+    audience=Audience.CONTROL,
+    body=CallBody,
+    answer=Called,
+    limit="user_list",
+    is_recorded=False,
+)
+async def call_as(calls: Calls, call: Call) -> Called:
+    """Send a request to the service as any caller, without a token.
+
+    Roles, limits and every rule apply as usual. The status of the outer response is 200 if the call was made, whatever
+    its own `status`. The journal has the call itself, under the id of this request.
+    """
+    return await calls.call(call.body(CallBody), call.peer)
+
+
+endpoints: Final = (call_as,)

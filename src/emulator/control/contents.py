@@ -1,0 +1,330 @@
+"""Lists of the stored data, over all extensions and channels, and of the next expiries."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, TypeVar
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from emulator.core.clock import Clock
+from emulator.core.hints import NamesOf
+from emulator.core.keys import NEVER, Expired, Key
+from emulator.core.wire import json_codec
+from emulator.core.wire.cursors import FIRST, cursor_of, place_of
+from emulator.core.wire.refusals import invalid_parameter
+from emulator.http.endpoint import CURSOR, Audience, Call, Endpoint, Parameter, endpoint
+from emulator.storage.engine import Engine
+from emulator.storage.kinds import Kind, Shape
+from emulator.storage.shapes import Thing
+
+MAX_ROWS: Final = 200
+DEFAULT_ROWS: Final = 100
+MAX_COUNT: Final = 10_000
+"""The highest count. There may be more."""
+_DIGEST_LENGTH: Final = 16
+"""Characters of a PIN's digest that are shown."""
+_decode: Final = msgspec.json.Decoder(tuple[str, str, str, str, str]).decode
+_NAMES: Final = 200
+"""How many existing names a hint is looked for in."""
+_PAST_ALL: Final = "\U0010ffff"
+"""Sorts after every channel."""
+
+
+class Content(Struct, kw_only=True):
+    """One stored record. Never a PIN and never a code."""
+
+    id: str
+    """The id; of a store, its name; of a code set, its index; of a PIN, the start of its digest."""
+    client_id: str
+    """Empty for a store that all extensions in the channel share."""
+    channel_id: str
+    """Empty for a thing of no channel."""
+    user: str | UnsetType = UNSET
+    """The opaque id of the user of a viewer store; of a purchase, the buyer."""
+    name: str | UnsetType = UNSET
+    """The name of a code set; of a purchase, the product."""
+    status: str | UnsetType = UNSET
+    """Of a poll: `pending`, `active` or `expired`. Of a PIN: `bound` to a channel or `unbound`."""
+    disabled: bool | UnsetType = UNSET
+    """Present for a poll that refuses votes, whatever its status."""
+    count: int | UnsetType = UNSET
+    """Votes, answers or entries; of a code set, the codes that were handed out."""
+    left: int | UnsetType = UNSET
+    """The codes of a set that were not reached yet."""
+    size: int | UnsetType = UNSET
+    """Bytes of a store, of a channel's links, or of the questions of an extension."""
+    latest: int
+    """Unix ms of the latest change; 0 if unknown."""
+    expires_at: int | None
+    """Unix ms; null if it does not expire."""
+
+
+class ContentPage(Struct):
+    """A page of stored records, sorted by client id, then by channel and id, or by id and channel, depending on the
+    kind.
+    """
+
+    rows: list[Content]
+    next: str
+    """The cursor of the next page; `0` if there is none."""
+
+
+class Coming(Struct):
+    """A record that will expire, in the form that a move of the clock reports."""
+
+    kind: str
+    id: str
+    at: int
+    """In Unix ms. Of a buffer, when the next of its entries expires."""
+    client_id: str
+    channel_id: str
+
+
+class ComingExpiries(Struct):
+    """The coming expiries, soonest first."""
+
+    now: int
+    """The service's time in Unix ms."""
+    next: list[Coming]
+
+
+class Filter(NamedTuple):
+    """The filters of a list; empty for all."""
+
+    client_id: str = ""
+    channel_id: str = ""
+    search: str = ""
+    """A text that the id, channel or user contains."""
+
+
+def checked_rows(limit: int) -> int:
+    """Return the limit; raise `BadRequest` unless it is 1 to 200."""
+    if not 1 <= limit <= MAX_ROWS:
+        raise invalid_parameter("limit", limit, f"within 1 to {MAX_ROWS}")
+    return limit
+
+
+def coming(expiry: Expired, secret: Collection[str]) -> Coming:
+    """Return an expiry as the API shows it. `secret` has the kinds of keys whose names are not shown."""
+    key = expiry.key
+    name = digest_of(key) if key.kind in secret else key.name or key.user or key.channel or key.owner
+    return Coming(key.kind, name, expiry.at, key.owner, key.channel or "")
+
+
+def digest_of(pin: Key) -> str:
+    """Return the start of a PIN's digest, which identifies the PIN and does not reveal it."""
+    return pin.name[:_DIGEST_LENGTH]
+
+
+T = TypeVar("T")
+
+Found = tuple[list[tuple[Key, Content]], str]
+"""Rows with their keys, and a cursor if the search stopped before the end."""
+
+_MAX_OWNERS: Final = 200
+"""Extensions whose polls, rankings or buffers one call looks at."""
+
+
+@dataclass(eq=False, repr=False)
+class Contents:
+    """The stored records of one service."""
+
+    _engine: Engine
+    _clock: Clock
+    kinds: Sequence[Kind]
+    _state_lifetime: int
+    """How long a state store lives after its latest change, in ms."""
+
+    def __post_init__(self) -> None:
+        self.started_at = self._clock.now()
+        """When this service started, in Unix ms by its clock."""
+        self._kinds = {kind.name: kind for kind in self.kinds}
+        self._secret = {name for kind in self.kinds if kind.has_secret_names for name in kind.stored_as}
+
+    async def counts(self) -> dict[str, int]:
+        """Return the number of records of each kind, up to 10,000 each."""
+        stored = [name for kind in self.kinds for name in kind.stored_as]
+        found = await self._engine.catalog.count(stored, now=self._clock.now(), most=MAX_COUNT)
+        return {kind.name: min(MAX_COUNT, sum(found[each] for each in kind.stored_as)) for kind in self.kinds}
+
+    async def page(self, name: str, only: Filter, *, limit: int, cursor: str = FIRST) -> ContentPage:
+        """Return up to 200 records of a kind. Raises `BadRequest`.
+
+        A page may have fewer than `limit` rows although there are more, if very many extensions were looked through.
+        """
+        members = place_of(cursor, _decode)
+        kind, start, limit = self._kinds[name], Key(*members) if members else None, checked_rows(limit)
+        read = {
+            Shape.BALLOTS: self._ballots,
+            Shape.LOGS: self._logs,
+            Shape.DOCUMENTS: self._documents,
+            Shape.POOLS: self._pools,
+        }[kind.shape]
+        found, rest = await read(kind, only, limit + 1, start)
+        if len(found) > limit:
+            rest = _cursor_after(found[limit - 1][0])
+        return ContentPage([content for _, content in found[:limit]], rest)
+
+    async def upcoming(self, limit: int) -> ComingExpiries:
+        """Return the next records to expire, at most 200. Raises `BadRequest`."""
+        limit, now = checked_rows(limit), self._clock.now()
+        kinds = sorted({stored.kind for kind in self.kinds for stored in kind.records})
+        found = await self._engine.catalog.upcoming(kinds, now=now, limit=limit)
+        return ComingExpiries(now, [coming(each, self._secret) for each in found])
+
+    async def _ballots(self, kind: Kind, only: Filter, limit: int, start: Key | None) -> Found:
+        ballots, rest = await self._list_by_owner(self._engine.ballots.listing, kind.stored_as[0], only, limit, start)
+        found = []
+        for each in ballots:
+            facts = kind.facts(each, self._clock.now()) if kind.facts else {}
+            row = self._row(kind, each.key, each.expires_at, count=each.casts, **facts)
+            row.latest = row.latest if each.casts else 0
+            found.append((each.key, row))
+        return found, rest
+
+    async def _logs(self, kind: Kind, only: Filter, limit: int, start: Key | None) -> Found:
+        logs, rest = await self._list_by_owner(self._engine.logs.listing, kind.stored_as[0], only, limit, start)
+        lifetime = self._lifetime_of(kind)
+        return [(key, self._row(kind, key, latest + lifetime, count=entries)) for key, entries, latest in logs], rest
+
+    async def _list_by_owner(
+        self, listing: Callable[..., Awaitable[list[T]]], kind: str, only: Filter, limit: int, start: Key | None
+    ) -> tuple[list[T], str]:
+        """Return ballots or logs of all owners, or of one owner, and the cursor after the last owner that was read."""
+        now, channel = self._clock.now(), only.channel_id or None
+        found: list[T] = []
+        owner = start.owner if start else ""
+        if start:
+            group = Key(kind, owner, "", channel)
+            found += await listing(group, now=now, limit=limit, after=start, matching=only.search)
+        owners: Sequence[str] = () if start else [only.client_id]
+        if not only.client_id:
+            owners = await self._engine.catalog.owners(kind, now=now, limit=_MAX_OWNERS, after=owner)
+        for owner in owners:
+            if len(found) < limit:
+                group = Key(kind, owner, "", channel)
+                found += await listing(group, now=now, limit=limit - len(found), matching=only.search)
+        past_owner = _cursor_after(Key(kind, owner, "", _PAST_ALL))
+        return found, past_owner if len(owners) == _MAX_OWNERS else FIRST
+
+    async def _documents(self, kind: Kind, only: Filter, limit: int, start: Key | None) -> Found:
+        things, now = await self._find(kind, only, limit, start), self._clock.now()
+        values = await self._engine.documents.read([key for key, _, _ in things], now=now) if kind.facts else {}
+        found = []
+        for key, expires_at, size in things:
+            if kind.facts and key not in values:
+                continue
+            members: dict[str, Any] = {"user": key.user or UNSET, "size": size}
+            if kind.has_secret_names:
+                members["id"] = digest_of(key)
+            if kind.facts:
+                members |= kind.facts(values[key], now)
+            found.append((key, self._row(kind, key, expires_at, **members)))
+        return found, FIRST
+
+    async def _pools(self, kind: Kind, only: Filter, limit: int, start: Key | None) -> Found:
+        things = await self._find(kind, only, limit, start)
+        keys, now = [key for key, _, _ in things], self._clock.now()
+        stocks, counts = await self._engine.pools.stocks(keys, now=now), await self._engine.pools.counts(keys, now=now)
+        found = []
+        for key, expires_at, _ in things:
+            if key in stocks and key in counts:
+                facts: dict[str, Any] = dict(kind.facts(stocks[key].note, now)) if kind.facts else {}
+                handed, left = counts[key].handed - facts.pop("earlier", 0), counts[key].left
+                found.append((key, self._row(kind, key, expires_at, count=handed, left=left, **facts)))
+        return found, FIRST
+
+    def _row(self, kind: Kind, key: Key, expires_at: int, **members: Any) -> Content:
+        """Return a row with these members. What identifies the record is from its key, unless it is among them."""
+        lifetime = self._lifetime_of(kind)
+        row: dict[str, Any] = {
+            "id": key.name or key.kind,
+            "client_id": key.owner,
+            "channel_id": key.channel or "",
+            "latest": 0 if NEVER in (expires_at, lifetime) else max(0, expires_at - lifetime),
+            "expires_at": None if expires_at >= NEVER else expires_at,
+        }
+        return Content(**row | members)
+
+    def _lifetime_of(self, kind: Kind) -> int:
+        return self._state_lifetime if kind.lifetime is None else kind.lifetime
+
+    async def _find(self, kind: Kind, only: Filter, limit: int, start: Key | None) -> list[Thing]:
+        return await self._engine.catalog.things(
+            kind.stored_as,
+            now=self._clock.now(),
+            limit=limit,
+            owner=only.client_id or None,
+            channel=only.channel_id or None,
+            matching=only.search,
+            after=start,
+        )
+
+
+def _cursor_after(last: Key) -> str:
+    """Return the cursor of the page after this key."""
+    return cursor_of(json_codec.encode(last))
+
+
+_LIMIT = Parameter("limit", f"At most this many, 1 to {MAX_ROWS}; {DEFAULT_ROWS} when absent.", "integer")
+_PAGE = (
+    Parameter("client_id", "The extension; all when absent."),
+    Parameter("channel_id", "The channel; all when absent."),
+    Parameter("search", "A text that the id, the channel or the user contains."),
+    _LIMIT,
+    CURSOR,
+)
+
+
+@endpoint("GET", "/_emulator/clock/next", audience=Audience.CONTROL, query=(_LIMIT,), answer=ComingExpiries)
+async def read_coming_expiries(contents: Contents, call: Call) -> ComingExpiries:
+    """List the next records to expire, soonest first."""
+    return await contents.upcoming(call.integer("limit", DEFAULT_ROWS))
+
+
+def endpoints_of(kinds: Sequence[Kind]) -> tuple[Endpoint[Contents], ...]:
+    """Return the endpoints about these kinds."""
+    counts = msgspec.defstruct("Counts", [(kind.name, int) for kind in kinds])
+    counts.__doc__ = "How many things of each kind the service holds; 10,000 may mean more."
+
+    @endpoint("GET", "/_emulator/contents", audience=Audience.CONTROL, answer=counts)
+    async def count_contents(contents: Contents, call: Call) -> Any:
+        """Count the stored records by kind; 10,000 may mean more."""
+        return await contents.counts()
+
+    return (count_contents, read_coming_expiries, *map(_listing, kinds))
+
+
+def _listing(kind: Kind) -> Endpoint[Contents]:
+    async def read(contents: Contents, call: Call) -> ContentPage:
+        only = Filter(call.text("client_id"), call.text("channel_id"), call.text("search"))
+        return await contents.page(
+            kind.name, only, limit=call.integer("limit", DEFAULT_ROWS), cursor=call.text("cursor")
+        )
+
+    read.__name__, read.__doc__ = f"list_all_{kind.name}", f"List {kind.about}. Of all extensions and channels."
+    declare: Any = endpoint(
+        "GET", f"/_emulator/contents/{kind.name}", audience=Audience.CONTROL, query=_PAGE, answer=ContentPage
+    )
+    declared: Endpoint[Contents] = declare(read)
+    return declared
+
+
+def names_of(engine: Engine, clock: Clock) -> NamesOf:
+    """Return the function that reads existing names from an engine, at most some hundred."""
+
+    async def read(group: Key) -> Iterable[str]:
+        now, most = clock.now(), _NAMES
+        if group.kind in ("poll", "rank"):
+            return [each.key.name for each in await engine.ballots.listing(group, now=now, limit=most)]
+        if group.kind == "accumulate":
+            return [key.name for key, _, _ in await engine.logs.listing(group, now=now, limit=most)]
+        things = await engine.catalog.things(
+            (group.kind,), now=now, limit=most, owner=group.owner, channel=group.channel
+        )
+        return [each.key.name for each in things]
+
+    return read

@@ -1,1 +1,0 @@
-"""Lists of the stored data, over all extensions and channels, and of the next expiries."""

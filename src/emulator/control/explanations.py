@@ -1,0 +1,357 @@
+"""Why a request was refused: the rule, the caller's value, the required value, and the next step."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import replace as with_fields
+
+from emulator.contract.parity import outcome_of, rule_of
+from emulator.core.errors import OF_INPUT, OF_ROLES, REFUSALS, Facts, NotFound, refusal
+from emulator.core.journal import CLOSE, DELIVERY, Entry, Journal
+from emulator.core.wire.url import parameters_of
+from emulator.http.endpoint import Audience, Call, Parameter, endpoint
+
+_RULE: Final = "docs: Journal"
+
+
+@refusal(NotFound, "Not Found", _RULE, "The journal has no such entry", "List what it has: `extcli logs`.")
+def no_entry(*, place: str, id: str, hint: str) -> Facts:
+    detail = f"{place} has no entry of {id!r}{hint}"
+    return Facts(detail, f"id {id!r}", "an entry that the journal still keeps")
+
+
+@refusal(NotFound, "Not Found", _RULE, "There is no such rule", "Name another rule, or a request id.")
+def no_rule(*, rule: str, hint: str) -> Facts:
+    return Facts(f"there is no rule {rule!r}{hint}", f"rule {rule!r}", "a ruling such as A1, or a section")
+
+
+LONGEST: Final = 200
+"""Characters that an explanation shows of a text."""
+FILES: Final = ("rulings.toml", "topics.toml")
+"""The rulings, which `make docs` writes from docs/gaps.md, and all other rules."""
+
+
+class Rule(Struct, frozen=True):
+    """A ruling, a section of the specification or of the documentation, or a rule of production."""
+
+    id: str
+    text: str
+    why: str = ""
+    next_step: str = ""
+    """How to mend what production would do differently; empty for other rules."""
+    documented: str = ""
+    """The document that has more."""
+
+
+class Explanation(Struct, frozen=True):
+    """Why a request was refused."""
+
+    rule: str
+    """The rule that decided: a ruling such as `A1`, or a section such as `spec: Authentication`."""
+    title: str
+    held: str
+    """What the caller had or sent."""
+    needed: str
+    next_step: str
+    text: str = ""
+    """What the rule says."""
+
+
+def shortened(text: str) -> str:
+    """Return a text, cut if it is too long to be shown."""
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+
+
+@cache
+def rules() -> Mapping[str, Rule]:
+    """Return all rules by id. Reads the files at the first call."""
+    paths = [Path(__file__).with_name(name) for name in FILES]
+    found = [each for path in paths for each in tomllib.loads(path.read_text("utf-8"))["rule"]]
+    return {each["id"]: Rule(**each) for each in found}
+
+
+@cache
+def _by_plain_name() -> Mapping[str, Rule]:
+    """Return all rules by plain id, with and without `spec:`, `gaps:` or `docs:`. The first rule of a name counts."""
+    found: dict[str, Rule] = {}
+    for id, rule in rules().items():
+        plain = _plain_rule_name(id)
+        for name in filter(None, (plain, plain.partition(": ")[2])):
+            found.setdefault(name, rule)
+    return found
+
+
+def find(name: str) -> Rule | None:
+    """Return the rule with this id, in any case, with or without `spec:`, `gaps:` or `docs:`; `None` if unknown."""
+    return _by_plain_name().get(_plain_rule_name(name))
+
+
+def nearest(name: str) -> list[str]:
+    """Return the ids of the rules that are most like a name, at most three; none if none is like it."""
+    from difflib import get_close_matches
+
+    names = _by_plain_name()
+    found = get_close_matches(_plain_rule_name(name), names, n=3, cutoff=0.6)
+    return list(dict.fromkeys(names[each].id for each in found))
+
+
+def _plain_rule_name(name: str) -> str:
+    return " ".join(name.casefold().replace(":", ": ").split())
+
+
+_SUBJECTS: Final = (
+    (r"/_ns\b", "docs: Namespaces", "W5"),
+    (r"_emulator/clock", "docs: Clock", "W5"),
+    (r"_emulator/seed", "docs: Seeds", "W5"),
+    (r"_emulator/snapshot", "docs: Snapshots", "W5"),
+    (r"_emulator/faults", "docs: Faults", "W5"),
+    (r"_emulator/wait", "docs: Waits", "W5"),
+    (r"_emulator/", "docs: Control", "W5"),
+    (r"codes/redeem|codes/elig", "C5", "C1"),
+    (r"codes/mark", "C3", "C1"),
+    (r"codes", "C2", "C1"),
+    (r"json_store", "S5", "S5"),
+    (r"broadcast|whisper", "W6", "B1"),
+    (r"curated_poll|team_membership", "gaps: Trivia", "gaps: Trivia"),
+    (r"transaction|twitchPurchaseBits", "gaps: Purchases", "gaps: Purchases"),
+    (r"datastream", "X9", "spec: Authentication"),
+    (r"vote_config|poll$", "P4", "P4"),
+    (r"/polls$|/rankings$|/buffers$", "gaps: Polls and stores", "gaps: Polls and stores"),
+    (r"vote", "P2", "spec: Authentication"),
+    (r"rank", "R1", "spec: Authentication"),
+    (r"(?i)get .*accumulate", "R2", "spec: Authentication"),
+    (r"accumulate", "R3", "spec: Authentication"),
+    (r"validate_pin|pin_token|/pin$|link/pin|authenticate", "T2", "spec: Authentication"),
+    (r"user_ids|user_info|authtoken", "gaps: Clock and directory", "gaps: Clock and directory"),
+    (r"state|config|channel|extension", "S2", "S1"),
+)
+
+
+def rules_about(name: str) -> tuple[str, str]:
+    """Return the rule about the input of an endpoint or action, and the one about its roles."""
+    return next(((rule, roles) for subject, rule, roles in _SUBJECTS if re.search(subject, name)), ("W2", "A4"))
+
+
+_SHORT: Final = 60
+"""Characters of a body that is shown as it is."""
+
+
+def what_was_sent(detail: str, path: str, body: bytes) -> str:
+    """Return the field that the detail of an error begins with and its value, or a short body; empty if unknown.
+
+    `path` has the query. Path and body are as the journal has them: without secrets, and perhaps cut off.
+    """
+    field, colon, _ = detail.partition(": ")
+    if not colon:
+        text = body.decode(errors="replace")
+        return f"the body {text}" if text and len(text) <= _SHORT else ""
+    value = _value_of(field, path, body)
+    return f"{field} {value}" if value else ""
+
+
+def _value_of(field: str, path: str, body: bytes) -> str:
+    """Return the value of a field as it was sent, as JSON; empty if unknown."""
+    query = parameters_of(path.partition("?")[2])
+    if field in query:
+        return msgspec.json.encode(query[field]).decode()
+    try:
+        value: Any = msgspec.json.decode(body) if body else None
+        for member in re.findall(r"[\w$-]+", field) if value is not None else ():
+            value = value[int(member)] if isinstance(value, list) else value[member]
+    except (msgspec.MsgspecError, KeyError, IndexError, ValueError, TypeError, RecursionError):
+        return ""
+    return "" if value is None else msgspec.json.encode(value).decode()
+
+
+class Summary(Struct):
+    """An entry of the journal, in short."""
+
+    id: str
+    kind: str
+    """`request`, `frame` or `delivery`."""
+    at: int
+    """Unix ms by the service's clock."""
+    name: str
+    path: str
+    status: int
+    role: str
+    """The caller's role; empty without a credential."""
+    client_id: str
+    channel_id: str
+    reason: str
+    detail: str
+
+
+class Verdict(Struct):
+    """Production's verdict, and how to fix the request."""
+
+    verdict: str
+    """`refuse`, `differ` or `unknown`."""
+    rule: str
+    text: str
+    why: str
+    next_step: str
+
+
+class Explained(Struct):
+    """An entry with its explanations, or a rule."""
+
+    rule: Rule | UnsetType = UNSET
+    """The rule that was asked for, or that decided."""
+    entry: Summary | UnsetType = UNSET
+    explanation: Explanation | UnsetType = UNSET
+    """Why the entry was refused; absent if it was not."""
+    hint: str | UnsetType = UNSET
+    """What the caller probably meant; absent if nothing is known."""
+    production: Verdict | UnsetType = UNSET
+    """Absent if production would have responded in the same way, or if that is not known."""
+
+
+class Explanations:
+    """Explains the entries of one journal."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+
+    def explain(self, entry: Entry) -> Explanation | None:
+        """Return why a journal entry was refused or got no response; `None` if it succeeded or cannot be explained."""
+        refused = entry.refused
+        if refused is None or (entry.status < 400 and not entry.reason):
+            return None
+        of_input, of_roles = rules_about(entry.name or entry.path)
+        if refused.rule == OF_ROLES:
+            refused = refused._replace(rule=of_roles)
+        elif refused.rule == OF_INPUT:
+            sent = what_was_sent(entry.detail, entry.path, entry.request)
+            refused = refused._replace(rule=of_input, held=sent or refused.held)
+        return _with_text(Explanation(*map(shortened, refused[1:])))
+
+    def explain_request(self, id: str) -> Explained:
+        """Explain the entry of a request id, the latest refused one first, or of a number, or a closed socket's reason.
+
+        Raises `NotFound` with the names of similar rules.
+        """
+        entries = [entry for entry in self._journal.newest() if id in _names_of(entry)]
+        refused = [entry for entry in entries if entry.status >= 400 or entry.reason]
+        if not entries and id.isdecimal() and len(id) < 16:
+            entries = self._journal.since(int(id) - 1, 1, before=int(id) + 1)
+        if entries:
+            return self._explain_entry((refused or entries)[0])
+        if closed := _with_text(_explained_detail(id)):
+            return Explained(find(closed.rule) or UNSET, explanation=closed)
+        if re.fullmatch("[A-Za-z]{1,2}[0-9]{1,3}", id):
+            raise no_rule(rule=id, hint=_hint(id))
+        place = "the journal" if self._journal.is_on else "a service with --journal 0,"
+        raise no_entry(place=place, id=id[:64], hint=_hint(id))
+
+    def explain_latest(self) -> Explained:
+        """Explain the latest refusal, except of requests that extcli made for itself. Empty if the journal has none."""
+        refused = (
+            entry for entry in self._journal.newest() if (entry.status >= 400 or entry.reason) and not entry.is_probe
+        )
+        latest = next(refused, None)
+        return self._explain_entry(latest) if latest else Explained()
+
+    def explain_rule(self, name: str) -> Explained:
+        """Return a rule; raises `NotFound` with the names of similar ones."""
+        rule = find(name)
+        if rule is None:
+            raise no_rule(rule=name[:64], hint=_hint(name))
+        return Explained(rule=rule)
+
+    def _explain_entry(self, entry: Entry) -> Explained:
+        explanation, caller = self.explain(entry), entry.caller
+        rule = find(explanation.rule) if explanation else None
+        return Explained(
+            rule or UNSET,
+            Summary(
+                entry.id,
+                entry.kind,
+                entry.at,
+                entry.name,
+                entry.path,
+                entry.status,
+                str(caller.role) if caller else "",
+                caller.client_id if caller else "",
+                (caller.channel_id or "") if caller else "",
+                entry.reason,
+                entry.detail,
+            ),
+            explanation or UNSET,
+            entry.hint or UNSET,
+            explained_verdict(entry.production) or UNSET,
+        )
+
+
+def explained_verdict(header: str) -> Verdict | None:
+    """Explain the header `X-Emulator-Production`; `None` if it is empty."""
+    name = rule_of(header)
+    if not name:
+        return None
+    rule = find(name) or Rule(name, "")
+    return Verdict(outcome_of(header), rule.id, rule.text, rule.why, rule.next_step)
+
+
+def _with_text(found: Explanation | None) -> Explanation | None:
+    rule = find(found.rule) if found else None
+    return with_fields(found, text=rule.text) if found and rule else found
+
+
+def _names_of(entry: Entry) -> tuple[str, ...]:
+    """Return the identifiers of an entry: its request id and, if a socket was closed, the reason in the close frame."""
+    if entry.kind == DELIVERY:
+        return ()
+    return (entry.id, entry.detail) if entry.name == CLOSE else (entry.id,)
+
+
+def _explained_detail(detail: str) -> Explanation | None:
+    """Explain the refusal whose constant text is this one, even if the journal has no such entry.
+
+    Returns `None` if there is no such refusal.
+    """
+    for each in REFUSALS.values():
+        code = each.facts.__code__
+        if not code.co_argcount + code.co_kwonlyargcount and (found := each.facts()).detail == detail:
+            return Explanation(each.rule, each.title, found.held, found.needed, each.next_step)
+    return None
+
+
+def _hint(name: str) -> str:
+    found = nearest(name)
+    return f"; the nearest rules are {', '.join(found)}" if found else ""
+
+
+_PARAMETERS = (
+    Parameter("id", "A request id or number, or the reason of a closed socket. The latest refusal if both are absent."),
+    Parameter(
+        "rule", "A ruling such as `A1`, a section such as `spec: Limits`, or a rule of production such as `exp`."
+    ),
+)
+
+
+@endpoint(
+    "GET",
+    "/_emulator/explain",
+    audience=Audience.CONTROL,
+    query=_PARAMETERS,
+    answer=Explained,
+    is_recorded=False,
+)
+async def explain(explanations: Explanations, call: Call) -> Explained:
+    """Explain a request: why it was refused, and production's verdict. Or read a rule."""
+    if name := call.text("rule"):
+        return explanations.explain_rule(name)
+    if id := call.text("id"):
+        return explanations.explain_request(id)
+    return explanations.explain_latest()
+
+
+endpoints: Final = (explain,)

@@ -1,0 +1,184 @@
+"""Who may call the control API: programs on this machine, never web pages of another origin."""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import re
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
+from typing import Final
+from urllib.parse import urlsplit
+
+from litestar.types import HTTPScope
+
+from emulator.contract.names import TOKEN
+from emulator.core.errors import Facts, Forbidden, refusal
+from emulator.core.wire.url import query_of
+
+_GATE: Final = (Forbidden, "Forbidden", "W5")
+_ELSEWHERE: Final = "A client on another machine called the control API"
+
+
+@refusal(*_GATE, "The control API does not know this host",
+         "Use a loopback address, or start `extcli serve --control-host NAME`.")  # fmt: skip
+def unknown_host(*, host: str) -> Facts:
+    detail = f"the control API does not answer to the host {host!r}; allow it with --control-host, "
+    detail += "or send the control token: EXTCLI_CONTROL_TOKEN of extcli"
+    return Facts(detail, f"Host {host!r}", "a loopback host, or one of --control-host")
+
+
+@refusal(*_GATE, _ELSEWHERE, "Set EXTCLI_CONTROL_TOKEN to the token that `extcli serve` printed at its start.")
+def no_control_token() -> Facts:
+    detail = "the control API answers clients on another machine only with the control token, in "
+    detail += "X-Emulator-Token or EXTCLI_CONTROL_TOKEN of extcli"
+    held = "a client on another machine without the token"
+    return Facts(detail, held, "the control token, or a client on this machine")
+
+
+@refusal(*_GATE, _ELSEWHERE, "Call it on this machine, or start `extcli serve --control-host NAME`.")
+def foreign_proxy() -> Facts:
+    detail = "the control API does not answer a proxy whose client is on another machine; "
+    detail += "allow the proxy's host name with --control-host"
+    return Facts(detail, "a proxy with a client elsewhere", "a client on this machine")
+
+
+@refusal(*_GATE, "A web page of another origin called the control API",
+         "Call it from a program or from a page of the service itself.")  # fmt: skip
+def foreign_page() -> Facts:
+    held = "Origin or Sec-Fetch-Site of another site"
+    detail = "the control API does not answer web pages of another origin"
+    return Facts(detail, held, "a request without them, or of the same origin")
+
+
+TOKEN_COOKIE: Final = "emulator_token"
+"""The cookie with the control token, for the pages of the dashboard."""
+ENTER: Final = "/_emulator/enter"
+"""The page that takes the control token from its URL, and sets the cookie."""
+_TOKEN_HEADER: Final = TOKEN.encode()
+_SITE = b"sec-fetch-site"
+_FORWARDED = re.compile(r"\b(?:for|host)=\"?([^\";,]*)", re.IGNORECASE)
+
+
+class ControlGate:
+    """Admits requests with the control token, from loopback, or for an allowed host; never from pages of another
+    origin.
+
+    Any client may send a loopback `Host`, so without a token the client's address must also be loopback. Behind a
+    proxy, the proxy reports that address. No other address is trusted: a container engine's gateway hides who connects.
+    """
+
+    def __init__(self, allowed_hosts: Collection[str], token: str) -> None:
+        """An empty `token` admits no caller."""
+        self._allowed = frozenset(host.lower() for host in allowed_hosts)
+        self._token = token.encode()
+
+    def __call__(self, scope: HTTPScope) -> None:
+        """Raise `Forbidden` for a request that may not use the control API."""
+        self._check(scope["headers"], (scope["client"] or ("", 0))[0])
+
+    def creates(self, headers: Iterable[tuple[bytes, bytes]], address: str) -> bool:
+        """Return whether a request may create a namespace: any but one from a page that may not use the control API.
+
+        `address` is the client's. A program, or a person who types an address, needs an allowed host only if it calls
+        this machine by a name: a page can give a name of its own the address of this machine.
+        """
+        named = dict(headers)
+        found = _address(host := _hostname(_authority(named)))
+        is_own = host == "localhost" or (found is not None and not found.is_unspecified)
+        if is_own and b"origin" not in named and named.get(_SITE, b"none") == b"none":
+            return True
+        with suppress(Forbidden):
+            self._check(headers, address)
+            return True
+        return False
+
+    def _check(self, given: Iterable[tuple[bytes, bytes]], address: str) -> None:
+        headers = dict(given)
+        if not self._has_token(headers):
+            self._check_host(given, address)
+        origin = headers.get(b"origin", b"").decode("latin-1")
+        # Browsers send simple cross-site requests without a preflight, so closed CORS alone would not stop them.
+        is_foreign = bool(origin) and origin.partition("://")[2].lower() != _authority(headers).lower()
+        site = headers.get(_SITE, b"none")
+        # Browsers send the origin `null` with a form of a page whose referrer policy is `no-referrer`.
+        is_own_form = origin == "null" and site == b"same-origin"
+        if (is_foreign and not is_own_form) or site in (b"cross-site", b"same-site"):
+            raise foreign_page()
+
+    def page(self, scope: HTTPScope) -> None:
+        """Raise `Forbidden` for a request that may not see the dashboard.
+
+        Any web page may link to it, but none may frame it.
+        """
+        headers = dict(scope["headers"])
+        is_read = scope["method"] == "GET"
+        query = scope["query_string"] if is_read and scope["path"] == ENTER else b""
+        if self._is_token(query_of(query).get("token", "").encode()):
+            return
+        is_link = is_read and headers.get(b"sec-fetch-mode") == b"navigate"
+        if is_link and headers.get(b"sec-fetch-dest") == b"document":
+            if not self._has_token(headers):
+                self._check_host(scope["headers"], (scope["client"] or ("", 0))[0])
+        else:
+            self(scope)
+
+    def _has_token(self, headers: Mapping[bytes, bytes]) -> bool:
+        return self._is_token(headers.get(_TOKEN_HEADER, b"")) or self._is_token(_cookie_token(headers))
+
+    def _is_token(self, given: bytes) -> bool:
+        """Whether a text is the control token; compared in constant time."""
+        return bool(self._token) and hmac.compare_digest(given, self._token)
+
+    def _check_host(self, headers: Iterable[tuple[bytes, bytes]], address: str) -> None:
+        host = _hostname(_authority(dict(headers)))
+        if host not in self._allowed:
+            if not _is_loopback(host):
+                raise unknown_host(host=host[:60])
+            if not _is_loopback(address):
+                raise no_control_token()
+            if not all(map(_is_loopback, _forwarded_hosts(headers))):
+                raise foreign_proxy()
+
+
+def _cookie_token(headers: Mapping[bytes, bytes]) -> bytes:
+    """Return the control token from the request's cookie; empty if there is none."""
+    start = f"{TOKEN_COOKIE}=".encode()
+    cookies = (each.strip() for each in headers.get(b"cookie", b"").split(b";"))
+    return next((each.removeprefix(start) for each in cookies if each.startswith(start)), b"")
+
+
+def _authority(headers: Mapping[bytes, bytes]) -> str:
+    return headers.get(b"host", b"").decode("latin-1")
+
+
+def _hostname(authority: str) -> str:
+    try:
+        return (urlsplit(f"//{authority}").hostname or "").lower()
+    except ValueError:
+        return ""
+
+
+def _forwarded_hosts(headers: Iterable[tuple[bytes, bytes]]) -> list[str]:
+    """Return the addresses and host names that proxies have added; unreadable ones as they are."""
+    found: list[str] = []
+    for name, value in headers:
+        text = value.decode("latin-1")
+        if name in (b"x-forwarded-for", b"x-forwarded-host", b"x-real-ip"):
+            found += text.split(",")
+        elif name == b"forwarded":
+            found += _FORWARDED.findall(text) or [text]
+    return [host if _is_loopback(host := each.strip()) else _hostname(host) for each in found]
+
+
+def _is_loopback(host: str) -> bool:
+    address = _address(host)
+    return host == "localhost" or (address is not None and address.is_loopback)
+
+
+def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return None
+    return getattr(address, "ipv4_mapped", None) or address

@@ -1,1 +1,0 @@
-"""Who may call the control API: programs on this machine, never web pages of another origin."""

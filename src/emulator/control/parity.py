@@ -1,0 +1,40 @@
+"""Counts, by rule, of the requests that production would have handled differently."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from msgspec import Struct
+
+from emulator.core.parity import Parity, Seen
+from emulator.core.wire.refusals import invalid_word
+from emulator.http.endpoint import Audience, Call, Parameter, endpoint
+
+NAMESPACE, SERVICE = "namespace", "service"
+_OF: Final = Parameter(
+    "of",
+    f"`{NAMESPACE}`: of this namespace since its latest reset, which is the default. "
+    f"`{SERVICE}`: of all namespaces since the process started.",
+)
+
+
+class Verdicts(Struct):
+    """How often production would have acted differently, by rule, in the order in which production checks them."""
+
+    rules: list[Seen]
+
+
+@endpoint("GET", "/_emulator/parity", audience=Audience.CONTROL, answer=Verdicts, query=(_OF,), is_recorded=False)
+async def read_parity(parity: Parity, call: Call) -> Verdicts:
+    """List production's verdicts by rule, with the first and the latest request.
+
+    The header `X-Emulator-Production` of each response, and its entry in the journal, say the same. Calls to the
+    control API are not counted.
+    """
+    of = call.text("of") or NAMESPACE
+    if of not in (NAMESPACE, SERVICE):
+        raise invalid_word("of", of, f"{NAMESPACE} or {SERVICE}")
+    return Verdicts((parity.total if of == SERVICE else parity.tally).seen)
+
+
+endpoints: Final = (read_parity,)

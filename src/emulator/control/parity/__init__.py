@@ -1,1 +1,0 @@
-"""Counts, by rule, of the requests that production would have handled differently."""

@@ -1,0 +1,304 @@
+"""The open connections of a service: their callers and subscriptions, closing and stalling them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Final
+
+from msgspec import Struct
+
+from emulator.core.changes import Change, Changes
+from emulator.core.errors import Facts, NotFound, refusal
+from emulator.core.keys import Key
+from emulator.core.limits.listing_pages import Page
+from emulator.core.observability.audit import audit
+from emulator.core.wire.cursors import FIRST
+from emulator.core.wire.refusals import invalid_cursor, invalid_member, invalid_parameter, too_long, wrong_shape
+from emulator.http.endpoint import PAGE, Audience, Call, Parameter, endpoint
+from emulator.realtime.admission import Admission, AnyPeer
+from emulator.realtime.closes import closed_by_call
+from emulator.realtime.hub import ANY_NAME, SOCKET, Hub
+from emulator.realtime.session import Session
+
+
+@refusal(NotFound, "Not Found", "docs: Control", "There is no such open socket", "List them: `extcli socket list`.")
+def no_socket(*, socket: int | None) -> Facts:
+    detail = f"socket: there is no open socket {socket} in this process"
+    return Facts(detail, f"socket {socket}", "the number of an open socket of this process")
+
+
+WEB_PAGE: Final = "page"
+"""The target that counts pages; the kind of a page's connection."""
+GAME: Final = "game"
+"""The kind of a game's connection."""
+KINDS: Final[Mapping[str, str]] = {
+    "poll": "poll",
+    "event": "event",
+    WEB_PAGE: WEB_PAGE,
+    "state:channel": "channel_state",
+    "state:extension": "extension_state",
+    "config:channel": "channel_config",
+    "config:extension": "extension_config",
+    "authentication": "authentication",
+    "transaction": "purchase",
+    "datastream": "datastream",
+}
+"""The kinds of topics by target, as a game subscribes to it. A page subscribes to its channel."""
+_TARGETS: Final = {kind: target for target, kind in KINDS.items()}
+MAX_REASON: Final = 123
+"""Bytes of the reason in a close frame, by RFC 6455."""
+_STANDARD_CODES: Final = frozenset({1000, 1001, 1002, 1003, *range(1007, 1015)})
+"""The codes below 3000 that an endpoint may send."""
+DEFAULT_CODE: Final = 1012
+"""Service restart: games and pages come back. In the Pusher protocol, 4000 to 4099 forbid that."""
+
+
+class Selection(Struct):
+    """The connections to act on: one by its number, or all."""
+
+    socket: int | None = None
+    all: bool = False
+
+
+class Closing(Selection):
+    """The connections to close, and the code and reason for their clients."""
+
+    code: int = DEFAULT_CODE
+    """A close code: 1000 to 1003, 1007 to 1014, 3000 to 4999. Pages do not come back after 4000 to 4099."""
+    reason: str = ""
+
+
+class Stalling(Selection):
+    """The connections to stall, or with `stalled` false to release."""
+
+    stalled: bool = True
+
+
+def topic_name(topic: Key) -> str:
+    """Return a topic as a game names it: `poll:lunch`, `event:*`, `state:channel`."""
+    target = _TARGETS.get(topic.kind, topic.kind)
+    return f"{target}:{topic.name}" if topic.name else target
+
+
+class SocketRecord(Struct):
+    """One open connection."""
+
+    number: int
+    """Its number; the first connection since the start of the service has 1."""
+    kind: str
+    """`game`, or `page` for a web page over the Pusher protocol."""
+    client_id: str
+    """Of a page, the one in the channels that it subscribed to; empty if unknown."""
+    role: str
+    """Empty before authentication, and for pages."""
+    channel_id: str
+    """The caller's channel; of a page, the one it subscribed to. Empty for none."""
+    user_id: str
+    address: str
+    request_id: str
+    """The id of the handshake. The id of a message adds its number: `3f2a/7`."""
+    subscriptions: list[str]
+    """What it subscribed to: `poll:lunch`, `event:*`, `state:channel`; of a page, its Pusher channels."""
+    opened_at: int
+    """Unix ms by the service's clock."""
+    requests: int
+    """Messages received so far."""
+    frames: int
+    """Messages sent so far: replies and updates."""
+    unread: int
+    """Bytes sent that its client has not taken yet."""
+    stalled: bool
+
+
+class SocketList(Struct):
+    """Open connections, oldest first."""
+
+    sockets: list[SocketRecord]
+    total: int
+    """The number of open connections on all pages of the list."""
+    next: str
+    """The `cursor` of the next page; `0` if there is none."""
+
+
+class Selected(Struct):
+    """The connections that were closed, stalled or released."""
+
+    sockets: list[int]
+    """Their numbers."""
+
+
+CONNECTED: Final = "connected"
+_NAMED: Final = ("poll", "event")
+_IN_CHANNEL: Final = ("event", WEB_PAGE)
+"""Kinds whose subscribers in a channel also follow the topic of all channels. That topic counts for no channel."""
+
+
+@dataclass(eq=False, repr=False)
+class Sockets:
+    """The open connections of this process, and their subscriptions."""
+
+    _hub: Hub
+    _changes: Changes
+    _admission: Callable[[], Admission]
+
+    def read(self, page: Page, client_id: str, channel_id: str) -> SocketList:
+        """Return a page of connections, all or only of a client id and a channel, oldest first."""
+        after, total = _number_of(page.cursor), 0
+        found: list[SocketRecord] = []
+        # There may be thousands, so only those on the page are described.
+        for each in sorted(self._peers(), key=attrgetter("number")):
+            if (client_id or channel_id) and not _is_in(_where(each), client_id, channel_id):
+                continue
+            total += 1
+            if each.number > after and len(found) <= page.limit:
+                found.append(_record(each))
+        more = len(found) > page.limit
+        return SocketList(found[: page.limit], total, str(found[page.limit - 1].number) if more else FIRST)
+
+    def find(self, number: int) -> SocketRecord | None:
+        """Return an open connection by its number."""
+        return next((_record(each) for each in self._peers() if each.number == number), None)
+
+    def count(self, id: str, client_id: str, channel: str | None) -> int:
+        """Return the number of open connections for the id `connected`, otherwise of the topic's subscribers.
+
+        A topic is a target of the socket, such as `state:channel`, `poll:lunch` or `event:goal`; `page` counts pages.
+        Raises `BadRequest` for an unknown one.
+        """
+        if id == CONNECTED:
+            return len(self._admission())
+        target, _, name = id.partition(":")
+        kind = KINDS.get(target if target in _NAMED else id)
+        if kind is None or (target in _NAMED and not name):
+            known = ", ".join(f"{each}:NAME" if each in _NAMED else each for each in (CONNECTED, *KINDS))
+            raise invalid_parameter("id", id, f"one of {known}")
+
+        def matches(topic: Key) -> bool:
+            here = topic.channel == channel or (not topic.channel and kind not in _IN_CHANNEL)
+            return (
+                topic.kind == kind
+                and (target not in _NAMED or topic.name in (name, ANY_NAME))
+                and (not client_id or topic.owner in ("", client_id))
+                and (channel is None or here)
+            )
+
+        return self._hub.count(matches)
+
+    def close(self, closing: Closing) -> Selected:
+        """Close connections with a code and a reason; a stalled one first gets the messages held back.
+
+        Raises `BadRequest` for a close code that may not be sent, and for a reason that a frame cannot hold.
+        """
+        if closing.code not in _STANDARD_CODES and not 3000 <= closing.code <= 4999:
+            raise invalid_member("code", closing.code, "within 1000 to 1003, 1007 to 1014 or 3000 to 4999")
+        if (size := len(closing.reason.encode())) > MAX_REASON:
+            raise too_long("reason", size=size, unit="bytes", limit=MAX_REASON)
+        selected = self._select(closing)
+        for each in selected:
+            each.expel(closed_by_call(reason=closing.reason, code=closing.code))
+        audit("sockets closed", sockets=len(selected))
+        return Selected([each.number for each in selected])
+
+    def stall(self, stalling: Stalling) -> Selected:
+        """Stop reading and writing connections, or resume. Notifies waits for sockets."""
+        selected = self._select(stalling)
+        for each in selected:
+            each.connection.stall() if stalling.stalled else each.connection.release()
+        done = "stalled" if stalling.stalled else "released"
+        audit(f"sockets {done}", sockets=len(selected))
+        self._changes.note(Change(Key(SOCKET, "", ""), done))
+        return Selected([each.number for each in selected])
+
+    def release_all(self) -> None:
+        """End all stalls, at a reset."""
+        for each in self._peers():
+            each.connection.release()
+
+    def _peers(self) -> list[AnyPeer]:
+        admission = self._admission()
+        return [*admission.games, *admission.pages]
+
+    def _select(self, selection: Selection) -> list[AnyPeer]:
+        if (selection.socket is None) == (not selection.all):
+            raise wrong_shape("socket, all", needed='the number of one socket, or {"all": true}')
+        selected = [each for each in self._peers() if selection.all or each.number == selection.socket]
+        if not selected and not selection.all:
+            raise no_socket(socket=selection.socket)
+        return selected
+
+
+def _where(peer: AnyPeer) -> tuple[str, str]:
+    """Return the client id and the channel of a game, or of a page's subscriptions.
+
+    Of a page, each is empty unless all subscriptions agree on it.
+    """
+    if isinstance(peer, Session):
+        caller = peer.caller
+        return (peer.client_id, "") if caller is None else (caller.client_id, caller.channel_id or "")
+    topics = [topic for topic in peer.channels.values() if topic]
+    client_ids = {topic.owner for topic in topics}
+    channels = {topic.channel for topic in topics if topic.channel}
+    return (
+        client_ids.pop() if len(client_ids) == 1 else "",
+        channels.pop() or "" if len(channels) == 1 else "",
+    )
+
+
+def _is_in(where: tuple[str, str], client_id: str, channel_id: str) -> bool:
+    return client_id in ("", where[0]) and channel_id in ("", where[1])
+
+
+def _record(peer: AnyPeer) -> SocketRecord:
+    kind, role, user_id = WEB_PAGE, "", ""
+    if isinstance(peer, Session):
+        kind, topics = GAME, sorted({topic_name(topic) for topic in peer.topics})
+        if peer.caller is not None:
+            role, user_id = peer.caller.role, peer.caller.user_id or ""
+    else:
+        topics = list(peer.channels)
+    connection, (client_id, channel_id) = peer.connection, _where(peer)
+    return SocketRecord(
+        peer.number, kind, client_id, role, channel_id, user_id, connection.address, connection.request_id, topics,
+        peer.opened_at, peer.request_count, peer.frame_count, connection.unread, connection.is_stalled,
+    )  # fmt: skip
+
+
+def _number_of(cursor: str) -> int:
+    """Return the number of the connection after which the page starts, from a cursor. Raises `BadRequest`."""
+    if not cursor.isascii() or not (cursor or FIRST).isdecimal() or len(cursor) > 18:
+        raise invalid_cursor(cursor)
+    return int(cursor or FIRST)
+
+
+_PARAMETERS = (
+    Parameter("client_id", "Only the sockets of this client id."),
+    Parameter("channel_id", "Only the sockets of this channel."),
+    *PAGE[1:],
+)
+
+
+@endpoint("GET", "/_emulator/sockets", audience=Audience.CONTROL, query=_PARAMETERS, answer=SocketList)
+async def list_sockets(sockets: Sockets, call: Call) -> SocketList:
+    """List the open sockets of this process, oldest first."""
+    return sockets.read(call.page, call.text("client_id"), call.text("channel_id"))
+
+
+@endpoint("POST", "/_emulator/sockets/close", audience=Audience.CONTROL, body=Closing, answer=Selected)
+async def close_sockets(sockets: Sockets, call: Call) -> Selected:
+    """Close a socket, or all, with a close code and a reason."""
+    return sockets.close(call.body(Closing))
+
+
+@endpoint("POST", "/_emulator/sockets/stall", audience=Audience.CONTROL, body=Stalling, answer=Selected)
+async def stall_sockets(sockets: Sockets, call: Call) -> Selected:
+    """Stop reading and writing one socket or all, as on a dead network; `"stalled": false` resumes.
+
+    Messages sent during a stall are delivered at its end. A reset, closing the socket, or too many unread bytes also
+    end the stall.
+    """
+    return sockets.stall(call.body(Stalling))
+
+
+endpoints: Final = (list_sockets, close_sockets, stall_sockets)

@@ -1,1 +1,0 @@
-"""The open connections of a service: their callers and subscriptions, closing and stalling them."""

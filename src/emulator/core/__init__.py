@@ -1,0 +1,1 @@
+"""What every room notes and reads: settings, clock, errors, callers, logs, limits, changes, faults and journal."""

@@ -1,0 +1,164 @@
+"""Committed writes: their listeners, and a record of recent ones, for tests that wait instead of sleeping.
+
+A service tells of a change right after its commit, in the same step, so a watch sees none too early and misses none.
+Each change in the record has a number, its mark. Only the sandbox keeps a record.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict, deque
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from emulator.core.keys import Key
+
+ALL: Final = ""
+"""The kind that stands for all kinds, in `watching`."""
+KEPT: Final = 2_000
+"""Changes of each kind that the record keeps."""
+
+
+class Change(Struct, gc=False):
+    """One change. A service fills in the fields it knows; the record adds the mark, and the time if it is missing."""
+
+    key: Key
+    """The thing that changed. The kind of the key is the kind of the change."""
+    did: str
+    """The event in one word, such as `vote` or `cleared`."""
+    user: str = ""
+    """The opaque id of the user who did it; empty if unknown."""
+    value: str | int | None = None
+    """The value of a vote or the text of an answer. Never a secret, and never the content of a store."""
+    at: int = 0
+    """Unix ms, by the service's clock."""
+    times: int = 1
+    """How many votes at once."""
+    content: object = None
+    """What was written, for the listeners. The record does not keep it."""
+    mark: int = 0
+    """Its number. Later changes have higher numbers."""
+
+
+class Changes:
+    """Records recent changes, and wakes those who wait for changes of their kind."""
+
+    def __init__(self, now: Callable[[], int]) -> None:
+        self._now = now
+        self.mark = 1
+        """The mark of the latest change. Never 0, and never lower than before."""
+        self._kept: defaultdict[str, deque[Change]] = defaultdict(partial(deque, maxlen=KEPT))
+        self._forgotten: dict[str, int] = {}
+        """The mark of the latest change of each kind that a reset has removed from the record."""
+        self._watches: dict[str, dict[asyncio.Event, None]] = {}
+
+    def note(self, change: Change) -> None:
+        """Record a change. Call this right after its commit, without `await` in between."""
+        kept = change if change.content is None else replace(change, content=None)
+        self.mark = kept.mark = self.mark + 1
+        kept.at = kept.at or self._now()
+        self._kept[kept.key[0]].append(kept)
+        if self._watches:
+            self.wake(kept.key.kind)
+
+    def wake(self, kind: str) -> None:
+        """Wake the watches of a kind, for a change that the record does not show."""
+        for event in self._watches.get(kind, ()):
+            event.set()
+        for event in self._watches.get(ALL, ()):
+            event.set()
+
+    async def clock_moved(self) -> None:
+        """Wake all watches, because something may have expired."""
+        self.wake_all()
+
+    def forget(self) -> None:
+        """Empty the record at a reset. Marks continue from their last number."""
+        self.mark += 1
+        self._forgotten |= {kind: kept[-1].mark for kind, kept in self._kept.items()}
+        self._kept.clear()
+        self.wake_all()
+
+    def latest(self, kind: str, most: int) -> list[Change]:
+        """Return the latest changes of a kind, oldest first."""
+        return list(self._kept.get(kind, ()))[-most:]
+
+    def since(self, mark: int, kind: str, concerns: Callable[[Key], bool]) -> list[Change]:
+        """Return the recorded changes of a kind after the one numbered `mark`, newest first, whose key `concerns`
+        accepts.
+        """
+        found = []
+        for each in reversed(self._kept.get(kind, ())):
+            if each.mark <= mark:
+                break
+            if concerns(each.key):
+                found.append(each)
+        return found
+
+    def keeps_since(self, mark: int, kind: str) -> bool:
+        """Whether the record still has every change of a kind after the one numbered `mark`."""
+        kept = self._kept.get(kind)
+        is_recent = mark >= self._forgotten.get(kind, 0)
+        return is_recent and (kept is None or len(kept) < KEPT or kept[0].mark <= mark + 1)
+
+    @contextmanager
+    def watching(self, kind: str) -> Iterator[asyncio.Event]:
+        """Yield an event that is set at each change of a kind, or of `ALL`."""
+        event = asyncio.Event()
+        watches = self._watches.setdefault(kind, {})
+        watches[event] = None
+        try:
+            yield event
+        finally:
+            del watches[event]
+            if not watches:
+                del self._watches[kind]
+
+    def wake_all(self) -> None:
+        """Wake all watches, because any data may have changed."""
+        for kind in self._watches:
+            self.wake(kind)
+
+
+class NoChanges(Changes):
+    """A record of changes that keeps none, for production."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda: 0)
+        self.mark = 0
+
+    def note(self, change: Change) -> None:
+        """Do nothing."""
+
+    def forget(self) -> None:
+        """Do nothing."""
+
+
+NO_CHANGES: Final = NoChanges()
+
+Listener = Callable[[Change], Awaitable[None]]
+
+
+class Commits:
+    """Reports committed writes: first to the record of changes, then to the listener of their kind."""
+
+    def __init__(self, record: Changes) -> None:
+        self._record = record
+        self._listeners: dict[str, Listener] = {}
+
+    def listen(self, kinds: Iterable[str], listener: Listener) -> None:
+        """Call `listener` with each change of these kinds. It must not fail, because the change is saved."""
+        self._listeners.update(dict.fromkeys(kinds, listener))
+
+    async def committed(self, *changes: Change) -> None:
+        """Report the changes of one commit. Call this right after the commit, without `await` in between."""
+        for change in changes:
+            self._record.note(change)
+        for change in changes:
+            if listener := self._listeners.get(change.key[0]):
+                await listener(change)

@@ -1,0 +1,248 @@
+"""The interface through which a service applies faults made on purpose. `control/faults` decides which fault acts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple, Protocol
+from weakref import WeakSet
+
+from msgspec import Struct
+
+from emulator.core.callers import Caller
+from emulator.core.errors import Facts, ServiceError, refusal, title_of
+from emulator.core.wire.json_codec import Milliseconds
+
+REQUEST: Final = "request"
+"""The kind of a request of the service API."""
+MESSAGE: Final = "message"
+"""The kind of a message of a game."""
+CONNECT: Final = "connect"
+"""The kind of a handshake, of a game or a page."""
+BROADCAST: Final = "broadcast"
+"""The kind of a broadcast, to games and pages alike."""
+
+STATUS: Final = "status"
+DELAY: Final = "delay"
+DROP: Final = "drop"
+RESET: Final = "reset"
+TRUNCATE: Final = "truncate"
+STALL: Final = "stall"
+CLOSE: Final = "close"
+LOSE: Final = "lose"
+DOUBLE: Final = "double"
+REORDER: Final = "reorder"
+
+REASON: Final = "Fault"
+"""The reason of every response that a fault makes."""
+
+
+DEFAULT_STATUS: Final = 503
+DEFAULT_CODE: Final = 1012
+"""The close code for a service that restarts."""
+
+
+class Fault(Struct, forbid_unknown_fields=True):
+    """A fault, with flat members. Only one fault acts on a request: the oldest that matches and is due."""
+
+    match: str
+    """`POST /v1/e/vote`: a method or `*`, and a path or a beginning of one with `*`.
+
+    `SOCKET set state`: action and target of a game's message. `SOCKET connect`: a handshake. `BROADCAST game_start`,
+    `game_*`, or `*`.
+    """
+    effect: str
+    """`status`, `delay`, `drop`, `reset`, `truncate`, `stall`, `close`, `lose`, `double` or `reorder`."""
+    id: str = ""
+    """1 to 64 letters, digits, `-` and `_`. When absent, `f1`, `f2` and so on. The same id replaces a fault."""
+    role: str = ""
+    """Only for callers with this role."""
+    channel: str = ""
+    """Only in this channel."""
+    user: str = ""
+    """Only for callers with this user id or opaque id."""
+    client_id: str = ""
+    """Only for this extension."""
+    event: str = ""
+    """Only for broadcasts of this event."""
+    status: int | None = None
+    """Of `status`: 400 to 599, 503 when absent."""
+    retry_after: int | None = None
+    """Of `status`: the header `Retry-After`, in seconds."""
+    delay: Milliseconds | None = None
+    """Of `delay`: in ms of real time."""
+    delay_max: Milliseconds | None = None
+    """Of `delay`: with it, the delay is random from `delay` to `delay_max`."""
+    bytes: int | None = None
+    """Of `truncate`: bytes of the body before the connection closes; 0 when absent."""
+    code: int | None = None
+    """Of `close`: the close code, 1012 when absent."""
+    times: int | None = None
+    """The number of hits after which the fault is over."""
+    share: float | None = None
+    """The share of the matching requests that it hits, above 0, at most 1. With `times`, only hits count."""
+    seed: int = 0
+    """Of `share` and of random delays: the same seed makes the same choices."""
+    lasts: Milliseconds | None = None
+    """Milliseconds of the service's clock after which the fault is over."""
+    hits: int = 0
+    """How often it has acted so far. Ignored in requests."""
+    left: int | None = None
+    """With `times`: hits left. Ignored in requests."""
+    ends_at: int | None = None
+    """With `lasts`: Unix ms by the service's clock. Ignored in requests."""
+
+
+class Subject(NamedTuple):
+    """A request, message, handshake or broadcast on which a fault can act."""
+
+    kind: str
+    name: str
+    """The method of a request, the action of a message, or the name of an event; empty for a handshake."""
+    target: str = ""
+    """The declared path of a request, or the target of a message."""
+    caller: Caller | None = None
+    client_id: str = ""
+    channel: str | None = None
+
+
+class Waiting(Protocol):
+    """A request or delivery that a fault holds back."""
+
+    def release(self) -> None: ...
+
+
+class Pause:
+    """A delay that ends early when its fault is removed."""
+
+    def __init__(self) -> None:
+        self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def release(self) -> None:
+        """End the wait."""
+        if not self._ended.done():
+            self._ended.set_result(None)
+
+    async def wait(self, seconds: float | None = None) -> None:
+        """Return after `seconds`, or earlier when released. With `None`, wait for the release only."""
+        await asyncio.wait((self._ended,), timeout=seconds)
+
+
+@dataclass(eq=False, slots=True)
+class Held:
+    """The requests and deliveries that one fault holds back, by weak references."""
+
+    is_void: bool = False
+    """Whether a reset or a stop ended the fault. Delayed responses and broadcasts are then discarded."""
+    _is_released: bool = False
+    _things: WeakSet[Waiting] = field(default_factory=WeakSet)
+
+    def add(self, thing: Waiting) -> None:
+        """Hold something back, unless the fault has ended since it was chosen."""
+        if self._is_released:
+            thing.release()
+        else:
+            self._things.add(thing)
+
+    def release(self, *, is_void: bool) -> None:
+        """Release everything, because the fault has ended."""
+        self.is_void, self._is_released = is_void, True
+        for each in list(self._things):
+            each.release()
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Hit:
+    """A fault that acts on one request, message or broadcast."""
+
+    fault: Fault
+    held: Held
+    delay: int
+    """In ms of real time."""
+
+    @property
+    def header(self) -> str:
+        """The header `X-Emulator-Fault`."""
+        return f"{self.fault.id}; effect={self.fault.effect}"
+
+    def pause(self) -> Pause:
+        """Return a wait that ends when the fault is removed, and at a reset or stop."""
+        pause = Pause()
+        self.held.add(pause)
+        return pause
+
+    async def delayed(self) -> bool:
+        """Wait for the delay. Return whether to go on; not after a reset or a stop."""
+        await self.pause().wait(self.delay / 1_000)
+        return not self.held.is_void
+
+    def error(self) -> FaultError:
+        """Return the error that makes the fault's response, or that suppresses the response."""
+        if self.fault.effect == STATUS:
+            status = self.fault.status or DEFAULT_STATUS
+            return FaultError(self, f"answered {status}", status, self.fault.retry_after)
+        if self.fault.effect == DELAY:
+            return FaultError(self, "delayed this until the service was reset or stopped", 503)
+        return NoResponse(self, _DEEDS[self.fault.effect])
+
+
+_DEEDS: Final = {
+    DROP: "gave no response",
+    RESET: "reset the connection",
+    STALL: "keeps the connection open and silent",
+    CLOSE: "closed the connection",
+}
+
+
+@refusal(ServiceError, REASON, "docs: Faults", "A fault that you added caused this",
+         "Remove it: `extcli fault rm {fault}`.")  # fmt: skip
+def _acted(*, fault: str, deed: str) -> Facts:
+    detail = f"fault {fault} {deed}; remove it with `extcli fault rm {fault}`"
+    return Facts(detail, f"fault {fault}: it {deed}", "no fault that matches")
+
+
+class FaultError(ServiceError):
+    """A response made by a fault."""
+
+    def __init__(self, hit: Hit, deed: str, status: int = 0, retry_after: int | None = None) -> None:
+        made = _acted(fault=hit.fault.id, deed=deed)
+        super().__init__(made.reason, made.detail)
+        self.refused = made.refused
+        self.hit = hit
+        self.status = status
+        self.title = title_of(status) or REASON
+        self.retry_after = retry_after
+
+
+class NoResponse(FaultError):
+    """Raised when a fault leaves a request, message or handshake without a response. Its status is 0."""
+
+
+class Faults(Protocol):
+    """The faults of one service."""
+
+    @property
+    def kinds(self) -> Collection[str]:
+        """The kinds of subjects on which a fault may act now; empty in production."""
+
+    def needs_caller(self, subject: Subject) -> bool:
+        """Whether a fault that could match has conditions on the caller."""
+
+    def choose(self, subject: Subject, without: str = "") -> Hit | None:
+        """Return the oldest fault that matches and acts now, and count the hit.
+
+        Faults with the effect `without` are skipped. This is one synchronous step, so that no two requests share the
+        last hit.
+        """
+
+    def on_change(self, changed: Callable[[], None]) -> None:
+        """Call `changed` whenever `kinds` may have changed."""
+
+    def clear(self) -> None:
+        """Forget all faults, because the service stops or the namespace is dropped."""
+
+
+def fault_id(header: str) -> str:
+    """Return the id of the first fault in a header `X-Emulator-Fault`; empty without one."""
+    return header.partition(";")[0]

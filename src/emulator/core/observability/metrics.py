@@ -1,0 +1,138 @@
+"""The counts of one running service, its storage outages, and the conversion of exceptions to errors for clients."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from emulator.core.clock import monotonic
+from emulator.core.errors import (
+    EngineError,
+    HeadTooLarge,
+    RequestTimeout,
+    ServiceError,
+    TooLarge,
+    TooManyRequests,
+    internal_error,
+    storage_failed,
+)
+from emulator.core.wire.refusals import too_deep
+
+BOUNDS: Final = (0.001, 0.005, 0.025, 0.1, 0.5, 2.5)
+"""Upper bounds of the histogram buckets, in seconds; `+Inf` follows."""
+_LIMITS: Final = (TooLarge, TooManyRequests, HeadTooLarge, RequestTimeout)
+
+_CHECK_INTERVAL: Final = 1.0
+"""Seconds between two checks during an outage."""
+_log = logging.getLogger("emulator")
+
+
+class Outages:
+    """Storage outages, from the first failed use to a successful use or check. The end is logged once."""
+
+    def __init__(self) -> None:
+        self._since: float | None = None
+        self._started = asyncio.Event()
+
+    @property
+    def is_on(self) -> bool:
+        return self._since is not None
+
+    def note(self, *, ok: bool) -> None:
+        if not ok:
+            self._since = monotonic() if self._since is None else self._since
+            self._started.set()
+        elif self._since is not None:
+            _log.info("storage answers again after %.1f s", monotonic() - self._since)
+            self._since = None
+            self._started.clear()
+
+    async def watch(self, check: Callable[[], Awaitable[None]]) -> None:
+        """During each outage, call `check` until it succeeds. Runs forever."""
+        while True:
+            await self._started.wait()
+            await asyncio.sleep(_CHECK_INTERVAL)
+            try:
+                await check()
+            except EngineError:
+                continue
+            self.note(ok=True)
+
+
+@dataclass(slots=True)
+class Responses:
+    """The responses of one endpoint or action."""
+
+    statuses: dict[int, int] = field(default_factory=dict)
+    buckets: list[int] = field(default_factory=lambda: [0] * (len(BOUNDS) + 1))
+    seconds: float = 0.0
+
+    def add(self, status: int, seconds: float) -> None:
+        self.statuses[status] = self.statuses.get(status, 0) + 1
+        self.buckets[bisect_left(BOUNDS, seconds)] += 1
+        self.seconds += seconds
+
+
+@dataclass(eq=False, repr=False)
+class Metrics:
+    """The metrics of one service. No method blocks or raises. Label cardinality is bounded."""
+
+    environment: str
+    version: str
+    sockets: Callable[[], int]
+    """Counts the open connections."""
+    unauthenticated: Callable[[], int]
+    """Counts the games that have not authenticated."""
+    held: Callable[[], int]
+    """Counts the requests that wait for a condition."""
+    endpoints: defaultdict[tuple[str, str], Responses] = field(default_factory=lambda: defaultdict(Responses))
+    """By method and path."""
+    actions: defaultdict[str, Responses] = field(default_factory=lambda: defaultdict(Responses))
+    limited: dict[str, int] = field(default_factory=dict)
+    """The number of refusals, by reason."""
+    storage_failures: int = 0
+    outages: Outages = field(default_factory=Outages)
+
+    def answered(self, method: str, path: str, status: int, seconds: float) -> None:
+        """Count a response of an endpoint. `path` is the declared path, without query.
+
+        `seconds` is the time from the complete headers of a request to its response.
+        """
+        self.endpoints[method, path].add(status, seconds)
+
+    def replied(self, action: str, status: int, seconds: float) -> None:
+        """Count a reply over a socket; `action` is empty if unknown."""
+        self.actions[action].add(status, seconds)
+
+    def refused(self, error: ServiceError) -> None:
+        """Count an error response that a limit caused; other errors are ignored."""
+        if isinstance(error, _LIMITS):
+            self.limited[error.reason] = self.limited.get(error.reason, 0) + 1
+
+    def storage(self, *, ok: bool) -> None:
+        """Record whether an operation of the storage engine succeeded."""
+        self.outages.note(ok=ok)
+        self.storage_failures += not ok
+
+
+def answerable(failure: Exception, where: str, recorder: Metrics) -> ServiceError:
+    """Count an exception, log it if the client did not cause it, and return the error that the client gets.
+
+    Call it while the exception is being handled. `where` names the endpoint or the action in the log.
+    """
+    if isinstance(failure, ServiceError):
+        recorder.refused(failure)
+        return failure
+    if isinstance(failure, RecursionError):
+        return too_deep(reason="Invalid body", what="the request")
+    if isinstance(failure, EngineError):
+        recorder.storage(ok=False)
+        _log.error("storage failed in %s: %s", where, failure)
+        return storage_failed()
+    _log.exception("unexpected failure in %s", where)
+    return internal_error()

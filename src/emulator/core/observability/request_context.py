@@ -1,0 +1,161 @@
+"""The context of the current task: the namespace, and the request with its id and caller. Log lines carry both."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Any, Final
+
+from emulator.contract import names
+from emulator.core.callers import Caller
+from emulator.core.errors import ServiceError
+
+REQUEST_ID: Final = b"x-request-id"
+MARK, PRODUCTION, FAULT = names.MARK.encode(), names.PRODUCTION.encode(), names.FAULT.encode()
+HINT, CODE = names.HINT.encode(), names.CODE.encode()
+DEFAULT_NAMESPACE: Final = "default"
+"""The namespace of the plain paths."""
+_VALID_ID: Final = re.compile(rb"[A-Za-z0-9._:+/=@-]{1,64}")
+CONTEXT: Final = "emulator.context"
+"""The key of a request's context in an ASGI scope's state."""
+_process: Final = secrets.token_hex(4)
+_numbers: Final = count(1)
+
+
+@dataclass(slots=True)
+class RequestContext:
+    """What is known of one request."""
+
+    id: str
+    route: str = ""
+    """The path of its endpoint, as declared; empty if unknown."""
+    caller: Caller | None = None
+    """The caller, once the credential is read."""
+    headers: Mapping[bytes, bytes] | None = None
+    """Its headers by lower-case name; `None` outside the HTTP protocol."""
+    is_head: bool = False
+    """Whether it asks for the head of the response to GET (ruling W9)."""
+    early_error: ServiceError | None = None
+    """The error sent before the request body was complete; its handler sees a disconnect."""
+    mark: int = 0
+    """The mark of the latest change when the request had its effect (`changes.py`); 0 if unknown."""
+    production: str = ""
+    """What production would do differently: the header `X-Emulator-Production`; empty if nothing is known."""
+    fault: str = ""
+    """The faults that act on it: the header `X-Emulator-Fault`; empty for none."""
+    hint: str = ""
+    """What the caller probably meant (`hints.py`); empty in production."""
+    is_inner: bool = False
+    """Whether the service made the request itself, for `POST /_emulator/call`, with a token of its own."""
+    namespace: str = ""
+    """The name of its namespace in log records; empty for `default`."""
+    delivery_fault: str = ""
+    """The id of the fault that acts on its current broadcast; empty for none."""
+    is_audited: bool = True
+    """Whether the service itself makes its changes."""
+
+    @property
+    def hint_header(self) -> bytes:
+        """The header `X-Emulator-Hint`: ASCII, with escapes for other characters."""
+        return self.hint.encode("ascii", "backslashreplace")
+
+
+current_request: Final[ContextVar[RequestContext | None]] = ContextVar("request_context", default=None)
+"""The context of the current task. Outside requests, `None`, or one without id that names the task's namespace.
+
+Only this folder and `parity.py` read it.
+"""
+
+
+@contextmanager
+def in_namespace(name: str) -> Iterator[None]:
+    """Add the namespace's name to log records in this block; `default` is not named."""
+    context = current_request.get() or RequestContext("")
+    before, context.namespace = context.namespace, label_of(name)
+    try:
+        with bound_to(context):
+            yield
+    finally:
+        context.namespace = before
+
+
+def enter_namespace(name: str) -> None:
+    """Add the namespace's name to log records for the rest of the current request."""
+    if (context := current_request.get()) is not None:
+        context.namespace = label_of(name)
+
+
+def give_hint(text: str) -> None:
+    """Give the current request a hint, unless it has one."""
+    if (context := current_request.get()) is not None and not context.hint:
+        context.hint = text
+
+
+def add_fault(header: str) -> None:
+    """Add a fault to the header `X-Emulator-Fault` of the current request."""
+    if (context := current_request.get()) is not None:
+        context.fault = f"{context.fault}, {header}" if context.fault else header
+
+
+@contextmanager
+def with_delivery_fault(fault: str) -> Iterator[None]:
+    """Add a fault's id to the journal entries of deliveries in this block and in tasks that start in it."""
+    context = current_request.get() or RequestContext("")
+    inner = replace(context, delivery_fault=fault)
+    with bound_to(inner):
+        yield
+    context.hint = context.hint or inner.hint
+
+
+def inner_context(production: str) -> RequestContext:
+    """Return the context of a request that the service makes to itself during the current one.
+
+    It has its own verdict.
+    """
+    outer = current_request.get() or RequestContext("")
+    return RequestContext(
+        outer.id, production=production, is_inner=True, namespace=outer.namespace, is_audited=outer.is_audited
+    )
+
+
+def label_of(name: str) -> str:
+    """Return the name of a namespace in log records: empty for `default`."""
+    return "" if name == DEFAULT_NAMESPACE else name
+
+
+def request_id(headers: Mapping[bytes, bytes]) -> str:
+    """Return the caller's `X-Request-Id` if it is valid, otherwise a new id."""
+    given = headers.get(REQUEST_ID)
+    if given is not None and _VALID_ID.fullmatch(given):
+        return given.decode("ascii")
+    return f"{_process}-{next(_numbers)}"
+
+
+def context_of(scope: Mapping[str, Any]) -> RequestContext:
+    context: RequestContext = scope["state"][CONTEXT]
+    return context
+
+
+def bind_context(scope: Mapping[str, Any]) -> RequestContext:
+    """Make the context of an ASGI scope the current one, and return it."""
+    context = context_of(scope)
+    current_request.set(context)
+    return context
+
+
+@contextmanager
+def bound_to(context: RequestContext | None) -> Iterator[None]:
+    """Bind log records in this block to the request.
+
+    With `None`, the block leaves the current request: it starts tasks that may outlive it.
+    """
+    token = current_request.set(context)
+    try:
+        yield
+    finally:
+        current_request.reset(token)

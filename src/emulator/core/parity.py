@@ -1,0 +1,348 @@
+"""The rules by which production differs from the sandbox, the verdict on each request, and how often each was given.
+
+A verdict says what production does and by which rule. It is empty if nothing differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import AbstractContextManager
+from typing import Final
+
+from msgspec import Struct
+
+from emulator.contract.parity import DIFFER, REFUSE, RULES, UNKNOWN, outcome_of, rule_of, verdict_of
+from emulator.core.bounded_cache import BoundedCache
+from emulator.core.callers import EXTENSION_WRITERS, Caller
+from emulator.core.clock import Clock
+from emulator.core.errors import MethodNotAllowed, ServiceError, TooManyRequests
+from emulator.core.journal import is_probe
+from emulator.core.keys import NEVER, Expired, Key
+from emulator.core.limits.rate_limit import RateLimits
+from emulator.core.observability.request_context import RequestContext, current_request
+
+ENDPOINT: Final = verdict_of(REFUSE, "endpoint")
+"""Production does not have this endpoint."""
+REGISTRATION: Final = verdict_of(REFUSE, "registration")
+"""The client id is not in the extensions file."""
+UNREGISTERED: Final = verdict_of(UNKNOWN, "registration")
+"""There is no extensions file, and no token."""
+SIGNATURE: Final = verdict_of(REFUSE, "signature")
+"""No secret of the extension signed the token."""
+UNDECODED: Final = verdict_of(REFUSE, "secret")
+"""The base64 text of a secret signed the token, not the secret."""
+UNVERIFIED: Final = verdict_of(UNKNOWN, "signature")
+"""No secret of the extension is known here."""
+STAGE: Final = verdict_of(REFUSE, "stage")
+"""The token is for the sandbox."""
+FOR_SANDBOX: Final = verdict_of(UNKNOWN, "stage")
+"""The token is for the sandbox, and there is no extensions file with a secret for another.
+
+Counted once, and not shown with each request.
+"""
+EXP: Final = verdict_of(REFUSE, "exp")
+"""The token never expires, or says so in milliseconds."""
+CLAIMS: Final = verdict_of(REFUSE, "claims")
+"""The token is for another extension, or a claim is malformed."""
+CALLER_RATE: Final = verdict_of(REFUSE, "caller-rate")
+"""The caller, or the address, sends more requests than production's default rate."""
+CLIENT_RATE: Final = verdict_of(REFUSE, "client-rate")
+"""The callers of the client id send too many requests together."""
+FREER_RATE: Final = verdict_of(DIFFER, "client-rate")
+"""The sandbox refuses, but production had counted fewer requests, because it had refused some."""
+ROLE: Final = verdict_of(REFUSE, "role")
+"""The role may do this in the sandbox only."""
+RECEIPT: Final = verdict_of(REFUSE, "receipt")
+"""The receipt of a purchase is not signed, has expired or is another user's."""
+OTHER_POSTER: Final = verdict_of(DIFFER, "receipt")
+"""The sandbox refuses a purchase that another caller has posted; production knows who may post it from the receipt."""
+PIN_GUESSES: Final = verdict_of(REFUSE, "pin-guesses")
+"""Too many PINs were requested, or typed wrong."""
+PIN_CHANNEL: Final = verdict_of(REFUSE, "pin-channel")
+"""The PIN is bound to no channel."""
+LIFETIME: Final = verdict_of(DIFFER, "lifetime")
+"""A store expired that production would still have."""
+UNJUDGED: Final = "-"
+"""A request that gets no verdict."""
+
+
+def is_final(verdict: str) -> bool:
+    """Whether production would make no later check, because it has refused, or because the request gets no verdict."""
+    return verdict not in _OPEN
+
+
+_OPEN: Final = frozenset({"", UNREGISTERED, UNVERIFIED, FOR_SANDBOX})
+_STATUSES: Final = {
+    verdict_of(outcome, name): rule.status for outcome in (REFUSE, UNKNOWN) for name, rule in RULES.items()
+}
+"""The status of production's response by verdict, if that is all that differs."""
+
+
+def final_verdict(verdict: str, status: int, answered: int | None = None) -> str:
+    """Return the verdict; empty if the sandbox returned the status that production would.
+
+    `answered` is production's status, if it differs from the rule's.
+    """
+    if verdict == UNJUDGED:
+        return ""
+    there = _STATUSES.get(verdict, 0)
+    return "" if status == ((answered or there) if there else 0) else verdict
+
+
+class Example(Struct, gc=False):
+    """A request with a verdict."""
+
+    request_id: str
+    endpoint: str
+    """Its method and path, or the action of a message over the socket."""
+    at: int
+    """When it was answered, in Unix ms by the service's clock."""
+
+
+class Seen(Struct):
+    """The count of one verdict."""
+
+    rule: str
+    verdict: str
+    """`refuse`, `unknown` or `differ`."""
+    count: int
+    examples: list[Example]
+    """The first request and the latest; one if they are the same."""
+
+
+class Tally:
+    """The verdicts given so far."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, Seen] = {}
+
+    def count(self, verdict: str, example: Example) -> None:
+        """Count a verdict, and keep the first and the latest example. `FOR_SANDBOX` counts once."""
+        found = self._seen.get(verdict)
+        if found is None:
+            self._seen[verdict] = Seen(rule_of(verdict), outcome_of(verdict), 1, [example])
+        elif verdict != FOR_SANDBOX:
+            found.count += 1
+            found.examples[1:] = [example]
+
+    def clear(self) -> None:
+        self._seen.clear()
+
+    @property
+    def seen(self) -> list[Seen]:
+        """All verdicts so far, in the order of production's checks."""
+        order = list(RULES)
+        return sorted(self._seen.values(), key=lambda each: (order.index(each.rule), each.verdict))
+
+
+def note(verdict: str) -> None:
+    """Set production's verdict on the current request, unless an earlier check has already decided it."""
+    context = current_request.get()
+    if context is not None and verdict and not is_final(context.production):
+        context.production = verdict
+
+
+class ProductionCheck(AbstractContextManager[None]):
+    """A block with a check of production, which refuses with 4xx.
+
+    The refusal ends the block. With `raises` it is raised; otherwise it becomes the verdict, as in the sandbox.
+    """
+
+    def __init__(self, verdict: str, *, raises: bool = False) -> None:
+        self._verdict, self._raises = verdict, raises
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> bool:
+        if self._raises or not isinstance(error, ServiceError) or error.status >= 500:
+            return False
+        note(self._verdict)
+        return True
+
+
+def overrule(verdict: str) -> None:
+    """Set production's verdict on the current request, whatever earlier checks have decided.
+
+    It is empty if a fault keeps the service from handling the request, and `UNJUDGED` if the emulator's helper script
+    sent it, not an extension.
+    """
+    if (context := current_request.get()) is not None:
+        context.production = verdict
+
+
+def is_reached() -> bool:
+    """Whether production would reach this check of the current request."""
+    return not is_final(current_verdict())
+
+
+def current_verdict() -> str:
+    """Return the verdict that checks of the current request have set so far."""
+    context = current_request.get()
+    return context.production if context is not None else ""
+
+
+class Parity:
+    """The verdicts of one service. Production gives none."""
+
+    def __init__(self, clock: Clock, absent: Collection[tuple[str, str]], total: Tally, *, is_on: bool) -> None:
+        self.is_on = is_on
+        """Whether this is a sandbox."""
+        self._clock = clock
+        self._absent = frozenset(absent)
+        """The endpoints that production does not have."""
+        self.tally = Tally()
+        """Since the latest reset."""
+        self.total = total
+        """Since the start of the process, of all namespaces."""
+
+    def check_endpoint(self, method: str, path: str) -> None:
+        """Set the verdict that production does not have the called endpoint."""
+        if (method, path) in self._absent:
+            note(ENDPOINT)
+
+    def judge_unsupported_method(self, method: str, path: str) -> None:
+        """Set the verdict on a response with 405 if production does not have the path at all."""
+        context = current_request.get()
+        if context is not None and any(path == absent for _, absent in self._absent):
+            context.production = ENDPOINT
+            is_counted = not path.startswith("/_emulator")
+            self.settle(context, f"{method} {path}", MethodNotAllowed.status, is_counted=is_counted)
+
+    def settle(
+        self,
+        context: RequestContext,
+        endpoint: str,
+        status: int,
+        *,
+        answered: int | None = None,
+        is_counted: bool = True,
+    ) -> None:
+        """Complete the verdict on a request, now that the sandbox's `status` is known.
+
+        `answered` is production's status, if it differs from the rule's. Calls of the control API are not counted:
+        tests make them, and no extension does. Probes, which a tool makes for itself, are not counted either.
+        """
+        verdict = final_verdict(context.production, status, answered)
+        context.production = "" if verdict == FOR_SANDBOX else verdict
+        if verdict and is_counted and not is_probe(context.id):
+            example = Example(context.id, endpoint, self._clock.now())
+            self.tally.count(verdict, example)
+            self.total.count(verdict, example)
+
+
+class ComparedRates(RateLimits):
+    """Limits requests as `RateLimits` does, and counts them separately against production's limits."""
+
+    def __init__(self, clock: Clock, *, per_caller: int, per_client: int, production: int) -> None:
+        """`production` is a caller's rate in production; 0 means no limit."""
+        super().__init__(clock, per_caller=per_caller, per_client=per_client)
+        self._there = RateLimits(clock, per_caller=production, per_client=per_client)
+        self._is_limited = bool(per_caller or per_client)
+
+    def clear(self) -> None:
+        super().clear()
+        self._there.clear()
+
+    def check(self, caller: Caller, address: str = "") -> None:
+        note(caller.production)
+        verdict = current_verdict()
+        if not is_final(verdict):
+            limit = self._there._servers if caller.role in EXTENSION_WRITERS else self._there._callers
+            if limit is not None and limit.delay((caller.client_id, caller.opaque_id)):
+                note(CALLER_RATE)
+            elif self._clients is not None:
+                self._compare_clients(caller)
+                return
+        elif address and verdict != UNJUDGED:  # production counts a refused token, at its address
+            self._count_failure(address)
+        if self._is_limited:
+            super().check(caller)
+
+    def check_address(self, address: str) -> None:
+        if current_verdict() == REGISTRATION:
+            self._count_failure(address)
+        elif is_reached():
+            with ProductionCheck(CALLER_RATE):
+                self._there.check_address(address)
+        super().check_address(address)
+
+    def check_failures(self, address: str, *, one_more: bool = False) -> None:
+        with ProductionCheck(CALLER_RATE):
+            self._there.check_failures(address, one_more=one_more)
+        super().check_failures(address, one_more=one_more)
+
+    def _compare_clients(self, caller: Caller) -> None:
+        limit = self._there._clients
+        is_over = limit is not None and limit.delay((caller.client_id, "")) > 0
+        if is_over:
+            note(CLIENT_RATE)
+        try:
+            super().check(caller)
+        except TooManyRequests:
+            if not is_over:
+                note(FREER_RATE)
+            raise
+
+    def _count_failure(self, address: str) -> None:
+        """Count a credential that production would refuse.
+
+        After too many from one address, production would return 429.
+        """
+        try:
+            self._there.check_failures(address, one_more=True)
+        except TooManyRequests:
+            overrule(CALLER_RATE)
+
+
+_MAX_LAPSES: Final = 10_000
+
+
+class Lapses:
+    """The expired records of stores and trivia, until they would also expire in production. Empty in production.
+
+    Housekeeping and moves of the clock report them. Forgotten at a restart.
+    """
+
+    def __init__(self, lifetimes: Mapping[str, tuple[int, int]]) -> None:
+        """`lifetimes` has, by kind of record, the lifetimes here and in production, in ms."""
+        self._lifetimes = lifetimes
+        self._until: BoundedCache[Key, int] = BoundedCache(_MAX_LAPSES)
+        """When each would expire in production, in Unix ms."""
+
+    def clear(self) -> None:
+        self._until.clear()
+
+    def expired(self, found: Iterable[Expired]) -> None:
+        """Add expired records."""
+        for key, at in found:
+            if key.kind in self._lifetimes:
+                here, there = self._lifetimes[key.kind]
+                self._until[key] = NEVER if there >= NEVER else at - here + there
+
+    def read(self, keys: Iterable[Key], now: int) -> None:
+        """If production would still have any of these records, note that the response lacks their data."""
+        if any([self._is_kept(key, now) for key in keys]):
+            note(LIFETIME)
+
+    def read_all(self, kind: str, owner: str, now: int) -> None:
+        """If production would still have any record of this kind and owner, note that the response lacks its data."""
+        self.read([key for key in self._until if key.kind == kind and key.owner == owner], now)
+
+    def changed(self, keys: Iterable[Key], now: int) -> None:
+        """Note a partial change of these records. Production would have kept the data that has expired here."""
+        kept = [key for key in keys if self._is_kept(key, now)]
+        if kept:
+            note(LIFETIME)
+        for key in kept:
+            there = self._lifetimes[key.kind][1]
+            self._until[key] = NEVER if there >= NEVER else now + there
+
+    def replaced(self, keys: Iterable[Key]) -> None:
+        """Stop tracking records that were replaced as a whole."""
+        for key in keys:
+            self._until.pop(key)
+
+    def _is_kept(self, key: Key, now: int) -> bool:
+        until = self._until.get(key)
+        if until is not None and until <= now:
+            self._until.pop(key)
+            return False
+        return until is not None

@@ -1,0 +1,118 @@
+"""Screens that are lists: expiries, links, namespaces, PINs (never a PIN itself), purchases, sockets and trivia."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from emulator.control.contents import Filter
+from emulator.core.clock import DAY, HOUR, MINUTE
+from emulator.core.limits.listing_pages import Page
+from emulator.core.wire.cursors import FIRST
+from emulator.dashboard.screen import Query, Screen, Service, listed, suggested
+from emulator.features.trivia.rules import State, contest_key, decoded_contest, sort_order
+
+_ROWS: Final = 200
+"""Namespaces, PINs or sockets of one page."""
+_STEPS: Final = (("1 min", MINUTE), ("5 min", 5 * MINUTE), ("1 h", HOUR))
+"""Moves of the clock that its screen offers."""
+_LONG_STEPS: Final = (
+    ("1 d", DAY, "This deletes stores, rankings and buffers that are not written until then."),
+    ("8 d", 8 * DAY, "This deletes nearly all data, polls too: only codes and links live longer."),
+)
+"""Moves that ask first, with what they delete."""
+_COMING: Final = 50
+"""Expiries that it lists."""
+
+
+async def _clock(service: Service, query: Query) -> dict[str, Any]:
+    """Return the values of the clock."""
+    clock = service.control.read_clock()
+    return {
+        "clock": clock,
+        "system": clock.now - clock.offset,
+        "steps": _STEPS,
+        "long_steps": _LONG_STEPS,
+        "coming": (await service.contents.upcoming(_COMING)).next,
+    }
+
+
+async def _links(service: Service, query: Query) -> dict[str, Any]:
+    """Return the channels with links. Raises `BadRequest`."""
+    return await listed(service, "links", query)
+
+
+async def _namespaces(service: Service, query: Query) -> dict[str, Any]:
+    """Return the values of the namespaces, those used last first."""
+    assert service.namespaces is not None, "the sandbox has namespaces"
+    details = (await service.namespaces.listing(_ROWS)).details
+    details.sort(key=lambda each: (each.idle, each.name))
+    return {
+        "details": details,
+        "more": len(await service.namespaces.latest()) - len(details),
+        "current": service.name,
+        "can_fork": service.engine.can_copy,
+        "storage": service.engine.name,
+    }
+
+
+async def _pins(service: Service, query: Query) -> dict[str, Any]:
+    """Return the digests of the live PINs."""
+    client_id, channel_id = query.get("client_id", ""), query.get("channel_id", "")
+    found = await service.contents.page(
+        "pins", Filter(client_id, channel_id), limit=_ROWS, cursor=query.get("cursor", FIRST)
+    )
+    return {
+        "found": found,
+        "client_id": client_id,
+        "channel_id": channel_id,
+        "suggested": suggested(service, query),
+    }
+
+
+async def _purchases(service: Service, query: Query) -> dict[str, Any]:
+    """Return the outstanding purchases. Raises `BadRequest`."""
+    return {"suggested": suggested(service, query), **await listed(service, "purchases", query)}
+
+
+async def _sockets(service: Service, query: Query) -> dict[str, Any]:
+    """Return the open sockets, and the one that the query names."""
+    client_id, channel_id = query.get("client_id", ""), query.get("channel_id", "")
+    number = query.get("socket", "")
+    return {
+        "listed": service.connections.read(Page(_ROWS, query.get("cursor", "")), client_id, channel_id),
+        "client_id": client_id,
+        "channel_id": channel_id,
+        "number": number,
+        "chosen": service.connections.find(int(number)) if number.isdecimal() and len(number) < 16 else None,
+    }
+
+
+async def _trivia(service: Service, query: Query) -> dict[str, Any]:
+    """Return the list of extensions with questions, or the questions of one. Raises `BadRequest`."""
+    id = query.get("id", "")
+    shared = {
+        "suggested": suggested(service, {**query, "client_id": id or query.get("client_id", "")}),
+        "id": id,
+        "states": [(state.value, state.removeprefix("state-")) for state in State],
+    }
+    if not id:
+        return {**shared, **await listed(service, "trivia", query)}
+    key, now = contest_key(id), service.clock.now()
+    contest = decoded_contest((await service.engine.documents.read([key], now=now)).get(key))
+    return {
+        **shared,
+        "questions": sorted(contest.values(), key=sort_order),
+        "fresh": f"A{service.journal.mark}",
+        "is_missing": not contest,
+    }
+
+
+SCREENS = (
+    Screen("clock", "Clock", _clock, every=1.0),
+    Screen("links", "Links", _links),
+    Screen("namespaces", "Namespaces", _namespaces, every=1.0),
+    Screen("pins", "PINs", _pins, every=1.0),
+    Screen("purchases", "Purchases", _purchases),
+    Screen("sockets", "Sockets", _sockets),
+    Screen("trivia", "Trivia", _trivia),
+)

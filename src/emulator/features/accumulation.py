@@ -1,0 +1,232 @@
+"""Accumulation: small JSON blobs, collected in order of arrival (rulings R2, R3)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from operator import attrgetter
+from typing import Any, Final
+
+import msgspec
+from msgspec import Raw, Struct
+
+from emulator.core.bounded_cache import BoundedCache
+from emulator.core.callers import ANYONE, CHANNEL_WRITERS, Caller, Role
+from emulator.core.changes import Change, Commits
+from emulator.core.clock import DAY, SECOND, Clock, clamp_instant
+from emulator.core.errors import BadRequest, Facts, TooManyRequests, refusal
+from emulator.core.hints import Hints
+from emulator.core.keys import Key
+from emulator.core.limits.listing_pages import Page
+from emulator.core.wire import json_codec
+from emulator.core.wire.json_codec import stream_array
+from emulator.features.id_quota import IdQuota
+from emulator.http.endpoint import CHANNEL, PAGE, Call, Nothing, Parameter, Streamed, checked_id, endpoint, id_of
+from emulator.storage.kinds import VALUE, Kind, Measured, Shape, Stored, Subject, decoded, wrong
+from emulator.storage.records import ItemRecord
+from emulator.storage.shapes import Logs
+
+
+@refusal(BadRequest, "Body too large", "R3", "The document is too large for a buffer",
+         "Send less, or keep the data in a store: `extcli state set`.")  # fmt: skip
+def document_too_large(*, size: int, limit: int) -> Facts:
+    detail = f"the body is {size} bytes as compact JSON; it must be under {limit}"
+    return Facts(detail, f"{size} bytes of compact JSON", f"under {limit} bytes")
+
+
+@refusal(TooManyRequests, "Too many entries", "R2", "The user adds too many entries to buffers",
+         "Wait {seconds} s and send less often, or add the entries as admin or backend.")  # fmt: skip
+def too_many_entries(*, role: str, limit: int, seconds: int) -> Facts:
+    detail = f"a {role} adds at most {limit} entries a day to the buffers of an extension; retry in {seconds} s"
+    return Facts(detail, f"more than {limit} entries", f"a wait of {seconds} s before the next entry", (), seconds)
+
+
+LIMIT: Final = 256
+"""A blob must be under this many bytes (ruling R3)."""
+ENTRIES_PER_DAY: Final = {Role.VIEWER: 5_000, Role.BROADCASTER: 50_000}
+"""Entries that one user adds to all buffers of an extension in a day of UTC. As they live for a day, at most twice as
+many are alive. Servers (admin and backend) have no limit."""
+
+
+class BufferEntry(Struct):
+    """One entry of a buffer, as GET returns it."""
+
+    observed: int
+    channel_id: str
+    opaque_id: str
+    """Empty if `user_id` is set."""
+    opaque_user_id: str
+    """Always set."""
+    user_id: str
+    """Empty if the user does not share it."""
+    data: Raw
+
+
+def _check_entry(record: ItemRecord) -> None:
+    entry = decoded(record.value, BufferEntry, VALUE)
+    if len(entry.data) >= LIMIT:
+        raise wrong(VALUE, f"data: {len(entry.data)} bytes; the limit is {LIMIT - 1}")
+    if entry.observed != record.at:
+        raise wrong(VALUE, f"observed: {entry.observed} is not {record.at}, the time of the entry")
+
+
+STORED: Final = (Stored(ItemRecord, "accumulate", _check_entry),)
+
+
+LIFETIME = DAY
+"""An entry expires after this many ms (ruling R2)."""
+_MAX_COUNTED: Final = 100_000
+"""Users whose entries are counted: those who added one last."""
+
+
+class ListedBuffer(Struct):
+    """One buffer."""
+
+    id: str
+    channel_id: str
+    """Empty for entries that belong to no channel."""
+    count: int
+    """Its entries."""
+    latest: int
+    """Unix ms of the newest."""
+
+
+class BufferList(Struct):
+    """Buffers by channel, then id."""
+
+    buffers: list[ListedBuffer]
+    next: str
+    """The cursor of the next page; `0` if there is none."""
+
+
+class Buffers:
+    """Buffers of all extensions. `channel` is the channel of the call; `None` is all channels together (ruling A4)."""
+
+    def __init__(self, logs: Logs, clock: Clock, id_quota: IdQuota, commits: Commits, hints: Hints) -> None:
+        self._logs = logs
+        self._clock = clock
+        self._id_quota = id_quota
+        self._commits = commits
+        self._hints = hints
+        self.added: BoundedCache[tuple[int, str, str], int] = BoundedCache(_MAX_COUNTED)
+        """The entries of users, by day, client id and opaque id."""
+
+    async def add(self, caller: Caller, channel: str | None, buffer_id: str, value: object) -> None:
+        """Append a blob with its poster and time; raises `BadRequest` if it is 256 bytes or more.
+
+        Raises `TooManyRequests` if the user has added too many.
+        """
+        now, blob = self._clock.now(), json_codec.encode(value)
+        if len(blob) >= LIMIT:
+            raise document_too_large(size=len(blob), limit=LIMIT)
+        entry = BufferEntry(
+            observed=now,
+            channel_id=channel or "",
+            opaque_id="" if caller.user_id else caller.opaque_id,
+            opaque_user_id=caller.opaque_id,
+            user_id=caller.user_id or "",
+            data=Raw(blob),
+        )
+        key = Key("accumulate", caller.client_id, buffer_id, channel or "")
+        user = self._count_entry(caller, now)
+        work = self._logs.append(key, json_codec.encode(entry), now=now, expires_at=now + LIFETIME)
+        try:
+            await self._id_quota.write(key, caller, LIFETIME, now, work)
+        except Exception:  # after a cancellation, the entry may be there
+            self.added.renew(user, (self.added.get(user) or 1) - 1)
+            raise
+        await self._commits.committed(Change(key, "entry", caller.opaque_id, at=now))
+
+    def _count_entry(self, caller: Caller, now: int) -> tuple[int, str, str]:
+        """Count an entry of the caller's day, and return the key of the count. Raises `TooManyRequests`."""
+        user = (now // DAY, caller.client_id, caller.opaque_id)
+        count, most = self.added.get(user) or 0, ENTRIES_PER_DAY.get(caller.role)
+        if most is not None and count >= most:
+            raise too_many_entries(role=caller.role, limit=most, seconds=-(-(DAY - now % DAY) // SECOND))
+        self.added.renew(user, count + 1)
+        return user
+
+    async def read(
+        self, caller: Caller, channel: str | None, buffer_id: str, start: int
+    ) -> tuple[int, AsyncIterator[list[bytes]]]:
+        """Return pages of the entries added at or after `start` (Unix ms) as JSON, newest first.
+
+        Before them, the Unix ms of the newest entry in the caller's scope, even if it is before `start`; 0 without one.
+        """
+        key = Key("accumulate", caller.client_id, buffer_id, channel)
+        latest, pages = await self._logs.read(key, now=self._clock.now(), since=clamp_instant(start))
+        if not latest:
+            await self._hints.hint_if_absent(key)
+        return latest, ([item.value for item in page] async for page in pages)
+
+    async def measure(self, caller: Caller, channel: str | None, id: str, user: str) -> Measured:
+        count, newest = 0, b""
+        _, pages = await self.read(caller, channel, id, 0)
+        async for page in pages:
+            if page and not count:
+                newest = bytes(msgspec.json.decode(page[0], type=BufferEntry).data)
+            count += len(page)
+        return Measured({"": count}, newest)
+
+    async def listing(self, caller: Caller, channel: str | None, page: Page) -> BufferList:
+        """Return one page of the buffers that are not empty, of one channel or of all."""
+        group = Key("accumulate", caller.client_id, "", channel)
+        found = await self._logs.listing(group, now=self._clock.now(), limit=page.limit + 1, after=page.after(group))
+        return BufferList(
+            [
+                ListedBuffer(key.name, key.channel or "", entries, latest)
+                for key, entries, latest in found[: page.limit]
+            ],
+            page.next(found),
+        )
+
+
+BUFFERS: Final = Kind(
+    "buffers",
+    "the buffers, with their entries",
+    ("accumulate",),
+    Shape.LOGS,
+    LIFETIME,
+    "buffers",
+    STORED,
+    waits_for=Subject("accumulate", "accumulate", frozenset({"count", "latest"}), "default"),
+    measure=attrgetter("buffers.measure"),
+)
+
+
+_BUFFER = id_of("buffer")
+_START = Parameter("start", "Only entries added at or after this Unix time in ms.", "integer")
+
+
+class Buffer(Struct):
+    """The entries of a buffer, newest first."""
+
+    data: list[BufferEntry]
+    latest: int
+    """Unix ms of the newest entry in the caller's scope; 0 if there is none."""
+
+
+@endpoint("POST", "/v1/e/accumulate", roles=ANYONE, body=Any, query=(_BUFFER, CHANNEL))
+async def add_to_buffer(buffers: Buffers, call: Call) -> Nothing:
+    """Add a JSON value to a buffer; the limit is 255 bytes of compact JSON."""
+    await buffers.add(call.caller, call.channel, checked_id(call.id, "id"), call.any_body())
+    return Nothing()
+
+
+@endpoint("GET", "/v1/e/accumulate", roles=CHANNEL_WRITERS, answer=Buffer, query=(_BUFFER, CHANNEL, _START))
+async def read_buffer(buffers: Buffers, call: Call) -> Streamed:
+    """Read a buffer, newest first: the caller's channel, or all channels with an extension-level token."""
+    start = call.integer("start", 0)
+    latest, pages = await buffers.read(call.caller, call.channel, checked_id(call.id, "id"), start)
+    return Streamed(stream_array(b'{"data":[', pages, b'],"latest":%d}' % latest))
+
+
+@endpoint("GET", "/v1/e/buffers", roles=CHANNEL_WRITERS, answer=BufferList, query=PAGE)
+async def list_buffers(buffers: Buffers, call: Call) -> BufferList:
+    """List the buffers of a channel, or of all channels with an extension-level token.
+
+    The order is channel, then id.
+    """
+    return await buffers.listing(call.caller, call.channel, call.page)
+
+
+endpoints: Final = (add_to_buffer, read_buffer, list_buffers)

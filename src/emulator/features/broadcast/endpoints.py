@@ -1,0 +1,191 @@
+"""Broadcasts over REST: GET with a body, GET with a query, and POST (rulings B1, W6); and over the socket: `broadcast`,
+and subscriptions to events (rulings X5, X8)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from emulator.contract.limits import MAX_ID_LENGTH
+from emulator.core.callers import ANYONE, CHANNEL_WRITERS, EXTENSION_WRITERS, Caller, Role, role_error
+from emulator.core.keys import Key
+from emulator.core.wire import json_codec
+from emulator.core.wire.refusals import checked_text, invalid_parameter, missing_member
+from emulator.features.broadcast.service import BROADCAST, Broadcasts, checked_event
+from emulator.http.endpoint import Call, Endpoint, Nothing, Parameter, endpoint
+from emulator.realtime.action import Done, Message, action, feed
+
+_QUERY: Final = (
+    Parameter("event", "If the GET has no body: the event."),
+    Parameter("data", "If the GET has no body: the message as JSON."),
+    Parameter("target", "If the GET has no body: `broadcast` or `whisper-<user id>`."),
+    Parameter("user_id", "If the GET has no body: the channel; also `channel_id`."),
+)
+
+
+_DEFAULT_EVENT: Final = "default"
+
+
+class MessageBody(Struct):
+    """An event with its message."""
+
+    data: Any = UNSET
+    event: str = _DEFAULT_EVENT
+    target: str = BROADCAST
+    """`broadcast` or `whisper-<user id>`."""
+    user_id: str | int = ""
+    """The id of the channel's owner."""
+    channel_id: str | int = ""
+    """The same as `user_id`."""
+
+
+class _EventName(Struct):
+    """Whether a body names its event; `MessageBody` has a default."""
+
+    event: str | UnsetType = UNSET
+
+
+Send = Callable[[Broadcasts, Call, MessageBody], Awaitable[None]]
+
+
+async def broadcast(broadcasts: Broadcasts, call: Call, body: MessageBody) -> None:
+    """Send an event to a channel, or to one user there."""
+    channel = _channel(call.caller, call.channel, body)
+    await broadcasts.send(call.caller, channel, body.event, _data_of(body), target=body.target)
+
+
+async def extension_broadcast(broadcasts: Broadcasts, call: Call, body: MessageBody) -> None:
+    """Send an event to the listeners in all channels of the extension."""
+    await broadcasts.send_extension_wide(call.caller, body.event, _data_of(body), target=body.target)
+
+
+async def whisper_self(broadcasts: Broadcasts, call: Call, body: MessageBody) -> None:
+    """Send an event to the caller's own clients in the channel."""
+    await broadcasts.whisper_self(call.caller, call.channel, body.event, _data_of(body))
+
+
+async def pusher_broadcast(broadcasts: Broadcasts, call: Call, body: MessageBody) -> None:
+    """Send an event as a page does, under its full name.
+
+    In the sandbox, every role may send it.
+    """
+    channel = _channel(call.caller, call.channel, body)
+    await broadcasts.send_as_page(call.caller, channel, body.event, body.data, target=body.target)
+
+
+def _endpoints_of(send: Send, roles: frozenset[Role], *methods: str) -> tuple[Endpoint[Broadcasts], ...]:
+    """Declare an endpoint for each method, named after the function."""
+
+    def declare(method: str) -> Endpoint[Broadcasts]:
+        async def handler(broadcasts: Broadcasts, call: Call) -> Nothing:
+            body = _body(call)
+            await send(broadcasts, call, body)
+            if body.event == _DEFAULT_EVENT and not _names_event(call):
+                broadcasts.name_is_default(_DEFAULT_EVENT)
+            return Nothing()
+
+        name = send.__name__
+        handler.__doc__ = send.__doc__
+        handler.__name__ = name if method == methods[0] else f"{method.lower()}_{name}"
+        query = _QUERY if method == "GET" else ()
+        return endpoint(method, f"/v1/e/{name}", roles=roles, body=MessageBody, query=query)(handler)
+
+    return tuple(declare(method) for method in methods)
+
+
+def _body(call: Call) -> MessageBody:
+    """Return the body, or the query of a GET without a body."""
+    if call.raw.strip():
+        return call.body(MessageBody)
+    query = {name: call.text(name) for name in ("event", "target", "user_id", "channel_id")}
+    fields: dict[str, Any] = {name: value for name, value in query.items() if value}
+    if call.text("data"):
+        try:
+            fields["data"] = msgspec.json.decode(call.text("data"))
+        except (msgspec.MsgspecError, RecursionError):
+            raise invalid_parameter("data", call.text("data"), "valid JSON") from None
+    return json_codec.convert(fields, MessageBody, inside="query")
+
+
+def _names_event(call: Call) -> bool:
+    if call.text("event"):
+        return True
+    return bool(call.raw.strip()) and call.body(_EventName).event is not UNSET
+
+
+def _data_of(body: MessageBody) -> Any:
+    if body.data is UNSET:
+        raise missing_member("data")
+    return body.data
+
+
+def _channel(caller: Caller, channel: str | None, body: MessageBody) -> str | None:
+    """Return the channel in the body, or by default the caller's.
+
+    Raises `Forbidden` if the caller may not choose a channel.
+    """
+    channel_id = str(body.user_id or body.channel_id)
+    if not channel_id or channel_id == channel:
+        return channel
+    if not caller.spans_channels:
+        raise role_error(caller, EXTENSION_WRITERS, "broadcast to another channel")
+    return checked_text(channel_id, MAX_ID_LENGTH, reason="Invalid body", name="user_id")
+
+
+endpoints: Final = (
+    *_endpoints_of(broadcast, CHANNEL_WRITERS, "GET", "POST"),
+    *_endpoints_of(extension_broadcast, EXTENSION_WRITERS, "GET", "POST"),
+    *_endpoints_of(whisper_self, ANYONE, "GET", "POST"),
+    *_endpoints_of(pusher_broadcast, ANYONE, "POST"),
+)
+
+
+class BroadcastBody(Struct):
+    """A message to the connection's channel. `message` and `ids` are the older form."""
+
+    topic: str
+    data: Any = UNSET
+    message: str = ""
+    ids: list[str] | None = None
+    """Users to whisper to instead of the whole channel, at most 1,000."""
+
+
+class EventBody(Struct):
+    """The event to follow; `*` means all."""
+
+    topic_id: str = ""
+
+
+@action("broadcast", roles=CHANNEL_WRITERS)
+async def send_broadcast(broadcasts: Broadcasts, message: Message) -> Done:
+    """Send an event to its subscribers in the channel."""
+    body = message.body(BroadcastBody)
+    checked_event(body.topic, "data.topic")
+    data = body.message if body.data is UNSET else body.data
+    if body.ids is None:
+        await broadcasts.send(message.caller, message.channel, body.topic, data)
+    else:
+        await broadcasts.whisper(message.caller, message.channel, body.topic, data, user_ids=body.ids)
+    return Done()
+
+
+@feed("broadcast")
+async def broadcast_topics(broadcasts: Broadcasts, message: Message) -> tuple[Key, ...]:
+    """Follow the event that `topic_id` names; `*` covers all events of the channel."""
+    event = message.body(EventBody).topic_id
+    if not event:
+        raise missing_member("data.topic_id", "name an event, or '*' for all")
+    return broadcasts.topics(message.caller, message.channel, checked_event(event, "data.topic_id"))
+
+
+@feed()
+async def event_topics(broadcasts: Broadcasts, message: Message) -> tuple[Key, ...]:
+    """Follow the event that the target names."""
+    return broadcasts.topics(message.caller, message.channel, checked_event(message.target, "params.target"))
+
+
+actions: Final = (send_broadcast,)
+feeds: Final = (broadcast_topics,)

@@ -1,0 +1,107 @@
+"""The datastream: events from pages to the games of their channel."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Final
+
+from msgspec import Struct
+
+from emulator.contract.limits import MAX_MESSAGE_BYTES
+from emulator.core.callers import ANYONE, CHANNEL_WRITERS, EXTENSION_WRITERS, Caller, required_channel
+from emulator.core.clock import SECOND, Clock
+from emulator.core.config.settings import Settings
+from emulator.core.errors import BadRequest, Facts, TooManyRequests, refusal
+from emulator.core.keys import Key
+from emulator.core.limits.rate_limit import RateLimit, seconds_of
+from emulator.core.parity import CALLER_RATE, ProductionCheck
+from emulator.core.wire import json_codec
+from emulator.http.endpoint import CHANNEL, Call, Nothing, endpoint
+from emulator.realtime.action import Message, feed
+from emulator.realtime.publisher import Publisher
+
+
+@refusal(BadRequest, "Message too large", "gaps: Limits", "The event is too large for the datastream",
+         "Send less, or keep the data in a store: `extcli state set`.")  # fmt: skip
+def event_too_large(*, size: int, limit: int) -> Facts:
+    detail = f"event: {size} bytes of compact JSON; the limit is {limit}"
+    return Facts(detail, f"{size} bytes of compact JSON", f"at most {limit} bytes")
+
+
+@refusal(TooManyRequests, "Too many requests", "gaps: Limits", "The caller sends too many bytes of events",
+         "Wait {seconds} s and send less, or raise --caller-rate of `extcli serve`.")  # fmt: skip
+def too_many_bytes(*, limit: int, seconds: int) -> Facts:
+    held = f"more than {limit} bytes a second of datastream events from this caller"
+    return Facts(f"{held}; retry in {seconds} s", held, f"at most {limit} bytes a second", (), seconds)
+
+
+TARGET: Final = "datastream"
+BYTES_PER_REQUEST: Final = 256
+"""Bytes of events that a caller may send for each request that its rate allows."""
+
+
+class StreamEvent(Struct):
+    """One event, with its arrival in Unix seconds."""
+
+    event: Any
+    timestamp: int
+
+
+class StreamEvents(Struct):
+    """The data of an update."""
+
+    events: list[StreamEvent]
+
+
+class Datastream:
+    """Events from a channel's pages to its games, in order of arrival. Nothing is stored."""
+
+    def __init__(self, clock: Clock, publisher: Publisher, settings: Settings) -> None:
+        """The rate of callers limits the bytes of viewers and broadcasters. Production's is only compared with."""
+        self._clock = clock
+        self._publisher = publisher
+        self._limit = (settings.caller_rate or settings.production.caller_rate) * BYTES_PER_REQUEST
+        self._rate = RateLimit(clock, self._limit)
+        self._is_limited = bool(settings.caller_rate)
+        publisher.on_message(TARGET, partial(publisher.hub.deliver, is_lossy=True))
+
+    async def post(self, caller: Caller, channel: str | None, event: Any) -> None:
+        """Send an event to the channel's subscribers.
+
+        Raises `BadRequest` for a large event, or without a channel, and `TooManyRequests`.
+        """
+        topic, size = self.topic(caller, channel), len(json_codec.encode(event))
+        if size > MAX_MESSAGE_BYTES:
+            raise event_too_large(size=size, limit=MAX_MESSAGE_BYTES)
+        with ProductionCheck(CALLER_RATE, raises=self._is_limited):
+            is_counted = caller.role not in EXTENSION_WRITERS
+            if is_counted and (wait := self._rate.delay((caller.client_id, caller.opaque_id), size)):
+                raise too_many_bytes(limit=self._limit, seconds=seconds_of(wait))
+        update = StreamEvents([StreamEvent(event, self._clock.now() // SECOND)])
+        await self._publisher.publish(topic, TARGET, update)
+
+    def topic(self, caller: Caller, channel: str | None) -> Key:
+        """Return the topic of the channel's games. Raises `BadRequest` if there is no channel."""
+        return Key(TARGET, caller.client_id, "", required_channel(channel, "the datastream"))
+
+
+@endpoint("POST", "/v1/e/datastream", roles=ANYONE, body=Any, query=(CHANNEL,))
+async def post_event(datastream: Datastream, call: Call) -> Nothing:
+    """Send any JSON of up to 4,096 bytes to the channel's games that follow the datastream.
+
+    A game that does not keep up loses events.
+    """
+    await datastream.post(call.caller, call.channel, call.any_body())
+    return Nothing()
+
+
+endpoints: Final = (post_event,)
+
+
+@feed(TARGET, roles=CHANNEL_WRITERS)
+async def datastream_topics(datastream: Datastream, message: Message) -> tuple[Key, ...]:
+    """Follow the events of the connection's channel."""
+    return (datastream.topic(message.caller, message.channel),)
+
+
+feeds: Final = (datastream_topics,)

@@ -1,1 +1,0 @@
-"""The datastream: events from pages to the games of their channel."""

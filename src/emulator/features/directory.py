@@ -1,0 +1,191 @@
+"""The directory of users: for each user who shared an id and wrote, the shared id and the opaque id (ruling A3).
+
+It has two documents per user. The document under the shared id holds the user's latest opaque id; it is empty if all
+tokens named the shared id only. The document under the opaque id holds the shared id. They live 90 days after the
+user's last write with the shared id, as long as the codes that the user may hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Mapping, Sequence
+from itertools import islice
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from emulator.core.bounded_cache import BoundedCache
+from emulator.core.callers import Caller, Identified, opaque_id_of
+from emulator.core.clock import DAY, MINUTE, Clock
+from emulator.core.errors import EngineError
+from emulator.core.keys import Key
+from emulator.storage.shapes import Documents, Kept
+
+LIFETIME: Final = 90 * DAY
+"""How long documents live after the user's last write, in ms. They expire at the end of a day, so that a user's
+documents are written once a day at most."""
+_MAX_RECORDED: Final = 24_576
+_RECHECK_AFTER: Final = MINUTE
+_AT_ONCE: Final = 250
+"""Users that one engine operation looks up."""
+
+_Recorded = BoundedCache[tuple[str, str], tuple[str, int]]
+"""Client id and shared id → the opaque id that this process found recorded, and when, in Unix ms."""
+
+
+class Directory:
+    """Finds the ids of callers and users.
+
+    A user may be given as shared id, as `U` and the shared id, or as opaque id.
+    """
+
+    def __init__(self, documents: Documents, clock: Clock) -> None:
+        self._documents = documents
+        self._clock = clock
+        self._recorded: _Recorded = BoundedCache(_MAX_RECORDED)
+
+    def forget(self) -> None:
+        """Replace the cache, after a reset. A call that is still recording notices that, and records again."""
+        self._recorded = BoundedCache(_MAX_RECORDED)
+
+    async def clock_moved(self) -> None:
+        """Forget which ids are recorded, because they may have expired."""
+        self.forget()
+
+    async def identify(self, caller: Caller, *, writes: bool) -> Identified:
+        """Return the caller with the opaque id under which votes and stores are kept.
+
+        If the caller `writes`, also start to record the user's ids, and return what to await before the response, so
+        that the ids and the request's own write share one commit. If awaiting raises `EngineError`, the user's next
+        write records the ids. Raises `EngineError` if the directory cannot be read.
+        """
+        if caller.user_id is None or not (writes or caller.is_opaque_id_derived):
+            return caller, None
+        if not caller.is_opaque_id_derived:
+            return caller, await self._recording(caller.client_id, caller.user_id, caller.opaque_id)
+        # Never cached: another process may have recorded an opaque id since, and a vote must not miss it.
+        key = _shared_key(caller.client_id, caller.user_id)
+        if not writes:
+            opaque_id = await self._documents.peek(key, now=self._clock.now())
+            return (replace(caller, opaque_id=opaque_id.decode()) if opaque_id else caller), None
+        recorded, ids = self._recorded, {key: b""}
+        try:
+            kept = await self._keep(ids, replace=False)
+        except EngineError as error:  # the request may store nothing, and then it need not fail
+            opaque_id = await self._documents.peek(key, now=self._clock.now())
+            recording = _raise_error(error) if opaque_id is None else None
+        else:
+            opaque_id = kept.found.get(key)
+            recording = self._finish(ids, kept, recorded, replace=False) if opaque_id is None else None
+            if opaque_id:  # the other document lives as long
+                recording = await self._recording(caller.client_id, caller.user_id, opaque_id.decode())
+        return (replace(caller, opaque_id=opaque_id.decode()) if opaque_id else caller), recording
+
+    async def opaque_ids(self, client_id: str, users: Sequence[str]) -> dict[str, str]:
+        """Return the opaque id of each user, given in any spelling."""
+        names = dict.fromkeys(name for user in users for name in (user, user.removeprefix("U")))
+        found = await self._read({name: _shared_key(client_id, name) for name in names})
+        return {user: _opaque_id(user, found) for user in users}
+
+    async def shared_ids(self, client_id: str, opaque_ids: Sequence[str]) -> dict[str, str]:
+        """Return the shared ids of users, by opaque id; users who have not shared theirs are absent."""
+        return await self._read({opaque_id: _opaque_key(client_id, opaque_id) for opaque_id in opaque_ids})
+
+    async def names(self, caller: Caller) -> set[str]:
+        """Return all ids under which a list of users may contain the caller."""
+        shared = caller.user_id
+        if shared is None:
+            shared = (await self.shared_ids(caller.client_id, [caller.opaque_id])).get(caller.opaque_id, "")
+        return {name for each in (caller.opaque_id, shared) if each for name in (each, opaque_id_of(each))}
+
+    async def aliases(self, client_id: str, users: Sequence[str]) -> list[tuple[str, ...]]:
+        """Return all ids (shared and opaque) of each distinct user, the spelling from `users` first."""
+        opaque_ids = await self.opaque_ids(client_id, users)
+        shared_ids = await self.shared_ids(client_id, list(opaque_ids.values()))
+        aliases: dict[str, tuple[str, ...]] = {}
+        for user, opaque_id in opaque_ids.items():
+            ids = (user, opaque_id, *filter(None, [shared_ids.get(opaque_id)]))
+            spelled = (name for each in ids for name in (each, each.removeprefix("U"), opaque_id_of(each)) if name)
+            aliases.setdefault(opaque_id, tuple(dict.fromkeys(spelled)))
+        return list(aliases.values())
+
+    async def page(self, client_id: str, *, after: str, limit: int) -> list[str]:
+        """Return up to `limit` shared ids in code point order, from the first one after `after`."""
+        key = _shared_key(client_id, "")
+        return await self._documents.users(key, after=after, limit=limit, now=self._clock.now())
+
+    async def _recording(self, client_id: str, shared_id: str, opaque_id: str) -> Coroutine[Any, Any, None] | None:
+        """Start to record a user's ids; return what to await, or `None` if this process has recorded them recently."""
+        now = self._clock.now()
+        known = self._recorded.get((client_id, shared_id))
+        if (
+            known is not None
+            and known[0] == opaque_id
+            and known[1] <= now < known[1] + _RECHECK_AFTER
+            and _end_of_life(known[1]) == _end_of_life(now)
+        ):
+            return None
+        ids = {
+            _shared_key(client_id, shared_id): opaque_id.encode(),
+            _opaque_key(client_id, opaque_id): shared_id.encode(),
+        }
+        recorded = self._recorded
+        try:
+            kept = await self._keep(ids, replace=True)
+        except EngineError as error:
+            return _raise_error(error)
+
+        async def finish() -> None:
+            await self._finish(ids, kept, recorded, replace=True)
+            self._recorded[client_id, shared_id] = opaque_id, now
+
+        return finish()
+
+    async def _finish(self, ids: Mapping[Key, bytes], kept: Kept, recorded: _Recorded, *, replace: bool) -> None:
+        """Wait until the ids are on disk, and write them again if a reset came after `keep`.
+
+        The vote that they belong to may come after that reset. `recorded` is the cache at the time of `keep`.
+        """
+        if kept.saved is not None:
+            await kept.saved
+        while recorded is not self._recorded:
+            recorded = self._recorded
+            kept = await self._keep(ids, replace=replace)
+            if kept.saved is not None:
+                await kept.saved
+
+    def _keep(self, ids: Mapping[Key, bytes], *, replace: bool) -> Coroutine[Any, Any, Kept]:
+        now = self._clock.now()
+        return self._documents.keep(ids, replace=replace, now=now, expires_at=_end_of_life(now))
+
+    async def _read(self, keys: Mapping[str, Key]) -> dict[str, str]:
+        found: dict[str, str] = {}
+        names = iter(keys)
+        while page := list(islice(names, _AT_ONCE)):
+            documents = await self._documents.read([keys[name] for name in page], now=self._clock.now())
+            found |= {name: documents[keys[name]].decode() for name in page if keys[name] in documents}
+        return found
+
+
+def _end_of_life(now: int) -> int:
+    return -(-(now + LIFETIME) // DAY) * DAY
+
+
+async def _raise_error(error: EngineError) -> None:
+    """Raise the error of a recording that could not begin."""
+    raise error
+
+
+def _opaque_id(user: str, shared: Mapping[str, str]) -> str:
+    """Return the opaque id of a user. `shared` maps the shared ids in the directory to opaque ids, empty if unknown."""
+    for name in (user, user.removeprefix("U")):
+        if name in shared:
+            return shared[name] or opaque_id_of(name)
+    return user if user.startswith(("U", "A")) else opaque_id_of(user)
+
+
+def _shared_key(client_id: str, shared_id: str) -> Key:
+    return Key("user", client_id, "", "", shared_id)
+
+
+def _opaque_key(client_id: str, opaque_id: str) -> Key:
+    return Key("opaque", client_id, "", "", opaque_id)

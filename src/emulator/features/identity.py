@@ -1,0 +1,235 @@
+"""Users: sandbox tokens, `user_info`, and the ids that users shared."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final
+
+from msgspec import UNSET, Struct, UnsetType
+
+from emulator.auth.refusals import no_such_extension
+from emulator.auth.tokens import Tokens
+from emulator.contract.limits import MAX_USER_LENGTH
+from emulator.core.callers import ANYONE, EXTENSION_WRITERS, Caller, opaque_id_of
+from emulator.core.clock import MINUTE, Clock
+from emulator.core.config.extensions import Extensions
+from emulator.core.hints import Hints
+from emulator.core.ids import anonymous_id
+from emulator.core.limits.connection_limit import hidden_address
+from emulator.core.parity import UNJUDGED, overrule
+from emulator.core.wire.cursors import FIRST, cursor_of, place_of
+from emulator.core.wire.refusals import invalid_member, wrong_shape
+from emulator.features.directory import Directory
+from emulator.http.endpoint import CURSOR, Audience, Call, Parameter, endpoint
+from emulator.storage.kinds import VALUE, Stored, text_of
+from emulator.storage.records import DocumentRecord
+
+TOKEN_LIFETIME = 30 * MINUTE
+"""Lifetime of a sandbox token in ms; the published SDK refreshes it every 25 minutes."""
+HELPER: Final = "helper"
+"""The parameter with which the pages' scripts and the test fixtures of the emulator request tokens."""
+
+
+class AuthtokenBody(Struct):
+    """The users to simulate. Ids may be numbers; `extension_id` and `app_id` mean the same."""
+
+    extension_id: str | int | None = None
+    app_id: str | int | None = None
+    channel_id: str | int | None = None
+    user_id: str | int | None = None
+    user_ids: list[str | int] | str | int | None = None
+    """Each user gets a token."""
+    opaque_user_id: str | None = None
+    """The opaque id of one user. Without `user_id`, the user has not shared that id."""
+    role: str | None = None
+    """Copied into the token; an unknown role counts as viewer."""
+
+
+def identities_of(body: AuthtokenBody) -> list[tuple[str | None, str]]:
+    """Return the users that the body names, or one anonymous user: their shared id, if they share it, and opaque id.
+
+    A broadcaster always owns the channel. Raises `BadRequest` for an invalid id, and for one opaque id with several
+    users.
+    """
+    if body.role == "broadcaster" and id_text(body.channel_id):
+        channel_id = id_text(body.channel_id)
+        return [(channel_id, opaque_id_of(channel_id))]
+    user_ids = body.user_ids if isinstance(body.user_ids, list) else [body.user_ids]
+    named = [user_id for user_id in map(id_text, [body.user_id, *user_ids]) if user_id]
+    opaque_id = id_text(body.opaque_user_id)
+    if opaque_id:
+        if not opaque_id.startswith(("U", "A")) or len(named) > 1:
+            raise invalid_member("opaque_user_id", opaque_id, "an id that starts with U or A, and names one user")
+        return [(named[0] if named else None, opaque_id)]
+    return [(user_id, opaque_id_of(user_id)) for user_id in named] or [(None, anonymous_id())]
+
+
+def id_text(value: str | int | None) -> str:
+    """Return an id as text, empty for `None`. Raises `BadRequest` unless it is at most 256 printable characters."""
+    text = "" if value is None else str(value)
+    if len(text) > MAX_USER_LENGTH or not text.isprintable():
+        raise wrong_shape(
+            problem=f"an id has at most {MAX_USER_LENGTH} printable characters",
+            needed=f"ids of at most {MAX_USER_LENGTH} printable characters",
+        )
+    return text
+
+
+def _check_id(record: DocumentRecord) -> None:
+    text_of(record.value, VALUE)
+
+
+STORED: Final = (
+    Stored(DocumentRecord, "user", _check_id),
+    Stored(DocumentRecord, "opaque", _check_id),
+)
+
+
+PAGE = 1_000
+"""User ids in one page of `user_ids`."""
+
+
+class UserInfo(Struct):
+    """The caller of `user_info`. Published clients read the first four fields."""
+
+    server_time: int
+    """Unix ms."""
+    ip_address: str
+    registered: bool
+    visualization_id: str
+    role: str
+    channel_id: str
+    user_id: str
+    opaque_user_id: str
+    extension_id: str
+
+
+class SharedId(Struct):
+    """A user who shared their Twitch id with the extension."""
+
+    twitch_id: str
+
+
+class UserIds(Struct):
+    """One page of shared user ids; `next` is `0` on the last page."""
+
+    next: str
+    results: list[SharedId]
+
+
+@dataclass(eq=False, repr=False)
+class Identities:
+    """Sandbox tokens, callers and shared user ids. `_linked_caller` finds the caller of a PIN token by its `jti`."""
+
+    _directory: Directory
+    _clock: Clock
+    _tokens: Tokens
+    _extensions: Extensions
+    _linked_caller: Callable[[Caller, str], Awaitable[Caller]]
+    _hints: Hints
+
+    async def authenticate(self, header: str | None) -> Caller:
+        """Verify an `Authorization` header. Raises `Unauthorized` or `Forbidden`."""
+        credential = self._tokens.verify(header)
+        if credential.pin_token_id:
+            return await self._linked_caller(credential.caller, credential.pin_token_id)
+        return credential.caller
+
+    async def issue(self, body: AuthtokenBody, *, for_helper: bool) -> list[str]:
+        """Return a sandbox token for each user that the body names. The extension is optional. Raises `BadRequest`.
+
+        With `for_helper`, the tokens replace ones that Twitch would issue, so the request gets no verdict.
+        """
+        if for_helper:
+            overrule(UNJUDGED)
+        client_id = id_text(body.extension_id) or id_text(body.app_id)
+        if client_id:
+            self._hints.client(client_id)
+        if client_id and not self._extensions.admits(client_id):
+            raise no_such_extension(client_id=client_id)
+        return [
+            self._tokens.issue(
+                TOKEN_LIFETIME
+                + (max(0, -self._clock.offset) if for_helper else 0),  # a page reads `exp` by its own clock
+                role=body.role or "viewer",
+                channel_id=id_text(body.channel_id) or None,
+                user_id=user_id,
+                opaque_user_id=opaque_id,
+                extension_id=client_id or None,
+                helper=for_helper or None,
+            )
+            for user_id, opaque_id in identities_of(body)
+        ]
+
+    def describe(self, caller: Caller, peer: str) -> UserInfo:
+        """Return the caller's record, with the service's time in Unix ms. `peer` is the client's address."""
+        return UserInfo(
+            server_time=self._clock.now(),
+            ip_address=hidden_address(peer),
+            registered=False,
+            visualization_id="",
+            role=caller.role,
+            channel_id=caller.channel_id or "",
+            user_id=caller.user_id or "",
+            opaque_user_id=caller.opaque_id,
+            extension_id=caller.client_id,
+        )
+
+    async def list_user_ids(self, caller: Caller, cursor: str) -> UserIds:
+        """Return up to 1,000 ids of users who shared their id and sent a write, in code point order.
+
+        Raises `BadRequest`.
+        """
+        after = place_of(cursor, bytes.decode) or ""
+        ids = await self._directory.page(caller.client_id, after=after, limit=PAGE + 1)
+        page = ids[:PAGE]
+        next_cursor = cursor_of(page[-1].encode()) if len(ids) > PAGE else FIRST
+        return UserIds(next_cursor, [SharedId(user_id) for user_id in page])
+
+
+class Issued(Struct):
+    """`token` for one user; `tokens` if the body has `user_ids`."""
+
+    token: str | UnsetType = UNSET
+    tokens: list[str] | UnsetType = UNSET
+
+
+@endpoint(
+    "POST",
+    "/v1/e/authtoken",
+    audience=Audience.PUBLIC,
+    body=AuthtokenBody,
+    answer=Issued,
+    query=(Parameter(HELPER, "Any text: for a helper of the emulator, in place of a token that Twitch would issue."),),
+    secrets=frozenset({"token", "tokens"}),
+)
+async def issue_sandbox_token(identities: Identities, call: Call) -> Issued:
+    """Issue tokens for simulated users; sandbox only."""
+    body = call.body(AuthtokenBody)
+    tokens = await identities.issue(body, for_helper=bool(call.text(HELPER)))
+    return Issued(
+        token=tokens[0] if len(tokens) == 1 else UNSET,
+        tokens=tokens if body.user_ids is not None or len(tokens) > 1 else UNSET,
+    )
+
+
+@endpoint("GET", "/v1/e/user_info", roles=ANYONE, answer=UserInfo)
+async def read_user_info(identities: Identities, call: Call) -> UserInfo:
+    """Read the caller's identity and the service's time; 200 only for a valid token."""
+    return identities.describe(call.caller, call.peer)
+
+
+@endpoint(
+    "GET",
+    "/v1/e/user_ids",
+    roles=EXTENSION_WRITERS,
+    answer=UserIds,
+    query=(CURSOR,),
+)
+async def list_user_ids(identities: Identities, call: Call) -> UserIds:
+    """List the ids of the users who shared them and sent at least one write, 1,000 at a time."""
+    return await identities.list_user_ids(call.caller, call.text("cursor"))
+
+
+endpoints: Final = (read_user_info, list_user_ids)

@@ -1,1 +1,0 @@
-"""Users: sandbox tokens, `user_info`, and the ids that users shared."""

@@ -1,0 +1,215 @@
+"""Rankings: the most frequent free-text answers to a question (ruling R1)."""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from typing import Final
+
+from msgspec import UNSET, Struct, UnsetType
+
+from emulator.contract.limits import MAX_ANSWER_BYTES
+from emulator.core.callers import ANYONE, CHANNEL_WRITERS, GLOBAL, Caller, check_extension_wide, is_global
+from emulator.core.changes import Change, Commits
+from emulator.core.clock import DAY, Clock
+from emulator.core.hints import Hints
+from emulator.core.keys import Key
+from emulator.core.limits.listing_pages import Page
+from emulator.core.observability.audit import audit
+from emulator.core.wire.refusals import too_long
+from emulator.features.id_quota import IdQuota
+from emulator.http.endpoint import CHANNEL, PAGE, Call, Nothing, checked_id, endpoint, id_of
+from emulator.storage.kinds import Kind, Measured, Shape, Stored, Subject, anything, text_of, wrong
+from emulator.storage.records import BallotRecord, ChoiceRecord, EntryRecord
+from emulator.storage.shapes import Ballots, CastRequest, Terms
+
+
+def checked_answer(answer: str) -> str:
+    """Return an answer of at most 1 KiB of UTF-8; raise `BadRequest` for a longer one."""
+    if (size := len(answer.encode())) > MAX_ANSWER_BYTES:
+        raise too_long("key", size=size, unit="bytes", limit=MAX_ANSWER_BYTES)
+    return answer
+
+
+def _check_ranking(record: BallotRecord) -> None:
+    if record.definition is not None:
+        raise wrong("definition", "a ranking has none")
+    if record.terms != Terms():
+        raise wrong("terms", "a ranking has no terms")
+
+
+def _check_entry(record: EntryRecord) -> None:
+    if record.entry.times != 1:
+        raise wrong("times", f"{record.entry.times} is not 1: each user has one answer")
+    checked_answer(record.entry.choice)
+    text_of(record.entry.note, "note")
+
+
+STORED: Final = (
+    Stored(BallotRecord, "rank", _check_ranking),
+    Stored(ChoiceRecord, "rank", anything),
+    Stored(EntryRecord, "rank", _check_entry),
+)
+
+
+LIFETIME = DAY
+"""A ranking expires this long after its last answer, in ms (Limits)."""
+TOP = 100
+
+
+class Accepted(Struct):
+    """The response to a submitted answer."""
+
+    accepted: bool
+    original: str | UnsetType = UNSET
+    """The caller's previous answer, if any."""
+
+
+class Score(Struct):
+    """An answer and the number of users who submitted exactly this text."""
+
+    key: str
+    score: int
+
+
+class ListedRanking(Struct):
+    """One ranking."""
+
+    id: str
+    channel_id: str
+    """Empty for a ranking of no channel, such as a global one."""
+    count: int
+    """The users who answered."""
+    latest: int
+    """Unix ms of the latest answer."""
+
+
+class RankingList(Struct):
+    """Rankings by channel, then id."""
+
+    rankings: list[ListedRanking]
+    next: str
+    """The cursor of the next page; `0` if there is none."""
+
+
+class Rankings:
+    """Rankings of all extensions. `channel` is the channel of the call; `None` is all channels together (ruling A4)."""
+
+    def __init__(self, ballots: Ballots, clock: Clock, id_quota: IdQuota, commits: Commits, hints: Hints) -> None:
+        self._ballots = ballots
+        self._clock = clock
+        self._id_quota = id_quota
+        self._commits = commits
+        self._hints = hints
+
+    async def submit(self, caller: Caller, channel: str | None, ranking_id: str, answer: str) -> Accepted:
+        """Store the caller's answer, replacing an earlier one, byte for byte. Raises `BadRequest` over 1 KiB."""
+        now = self._clock.now()
+        key = _key(caller, channel or "", ranking_id)
+        request = CastRequest(caller.opaque_id, checked_answer(answer), (caller.user_id or "").encode())
+        work = self._ballots.cast(key, request, now=now, expires_at=now + LIFETIME)
+        cast = await self._id_quota.write(key, caller, LIFETIME, now, work)
+        await self._commits.committed(Change(key, "answer", caller.opaque_id, answer, now))
+        return Accepted(True, UNSET if cast.previous is None else cast.previous)
+
+    async def measure(self, caller: Caller, channel: str | None, id: str, user: str) -> Measured:
+        """Return the number of users for each answer."""
+        tally = await self._ballots.tally(_key(caller, channel, id), now=self._clock.now())
+        return Measured(dict(tally.counts))
+
+    async def read(self, caller: Caller, channel: str | None, ranking_id: str) -> list[Score]:
+        """Return the top 100 answers by score; ties are in order of first submission."""
+        key = _key(caller, channel, ranking_id)
+        tally = await self._ballots.tally(key, now=self._clock.now(), top=TOP)
+        if not tally.counts:
+            await self._hints.hint_if_absent(key)
+        return [Score(answer, users) for answer, users in tally.counts]
+
+    async def clear(self, caller: Caller, channel: str | None, ranking_id: str) -> None:
+        """Delete the ranking. Raises `Forbidden` if all channels share it and the caller is only a broadcaster."""
+        if is_global(ranking_id):
+            check_extension_wide(caller, ranking_id)
+        key = _key(caller, channel, ranking_id)
+        if found := await self._ballots.drop(key, now=self._clock.now()):
+            rankings = len(found) if key.channel is None else ""
+            audit("rankings deleted", caller, channel=channel, ranking=ranking_id, rankings=rankings)
+        await self._commits.committed(*(Change(dropped, "cleared", caller.opaque_id) for dropped in found))
+        for dropped in found:
+            await self._id_quota.release(dropped)
+
+    async def listing(self, caller: Caller, channel: str | None, page: Page) -> RankingList:
+        """Return a page of the live rankings of a channel, or of all channels."""
+        group = Key("rank", caller.client_id, "", channel)
+        found = await self._ballots.listing(group, now=self._clock.now(), limit=page.limit + 1, after=page.after(group))
+        # A ranking expires a fixed time after its latest answer.
+        return RankingList(
+            [
+                ListedRanking(key.name, key.channel or "", casts, expires_at - LIFETIME)
+                for key, casts, expires_at, _ in found[: page.limit]
+            ],
+            page.next(found),
+        )
+
+
+def _key(caller: Caller, channel: str | None, ranking_id: str) -> Key:
+    """Return the key of a ranking; a global ranking belongs to no channel."""
+    return Key("rank", caller.client_id, ranking_id, "" if is_global(ranking_id) else channel)
+
+
+RANKINGS: Final = Kind(
+    "rankings",
+    "the rankings, with their answers",
+    ("rank",),
+    Shape.BALLOTS,
+    LIFETIME,
+    "rankings",
+    STORED,
+    waits_for=Subject("rank", "rank", frozenset({"count", "key", "score"}), "default", shared=GLOBAL),
+    measure=attrgetter("rankings.measure"),
+)
+
+
+_QUERY = (id_of("ranking"), CHANNEL)
+
+
+class AnswerBody(Struct):
+    """A free-text answer of at most 1 KiB of UTF-8."""
+
+    key: str
+
+
+class Ranking(Struct):
+    """The most frequent answers, highest score first."""
+
+    data: list[Score]
+
+
+@endpoint("POST", "/v1/e/rank", roles=ANYONE, body=AnswerBody, answer=Accepted, query=_QUERY)
+async def submit_answer(rankings: Rankings, call: Call) -> Accepted:
+    """Submit an answer, or replace an earlier one."""
+    answer = call.body(AnswerBody).key
+    return await rankings.submit(call.caller, call.channel, checked_id(call.id, "id"), answer)
+
+
+@endpoint("GET", "/v1/e/rank", roles=CHANNEL_WRITERS, answer=Ranking, query=_QUERY)
+async def read_ranking(rankings: Rankings, call: Call) -> Ranking:
+    """Read the 100 most frequent answers."""
+    return Ranking(await rankings.read(call.caller, call.channel, checked_id(call.id, "id")))
+
+
+@endpoint("DELETE", "/v1/e/rank", roles=CHANNEL_WRITERS, query=_QUERY)
+async def clear_ranking(rankings: Rankings, call: Call) -> Nothing:
+    """Delete a ranking and its answers. Deleting an absent ranking is not an error."""
+    await rankings.clear(call.caller, call.channel, checked_id(call.id, "id"))
+    return Nothing()
+
+
+@endpoint("GET", "/v1/e/rankings", roles=CHANNEL_WRITERS, answer=RankingList, query=PAGE)
+async def list_rankings(rankings: Rankings, call: Call) -> RankingList:
+    """List the rankings of a channel, or of all channels with an extension-level token.
+
+    The order is channel, then id.
+    """
+    return await rankings.listing(call.caller, call.channel, call.page)
+
+
+endpoints: Final = (submit_answer, read_ranking, clear_ranking, list_rankings)

@@ -1,1 +1,0 @@
-"""Rankings: the most frequent free-text answers to a question (ruling R1)."""

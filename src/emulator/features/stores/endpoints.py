@@ -1,0 +1,300 @@
+"""Stores over REST: GET, POST and PATCH of each store, `all_state`, `all_config` and `json_store`; and state and config
+over the socket, under their current and older names (ruling X5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from emulator.core.callers import ANYONE, CHANNEL_WRITERS, Caller, Role, role_error
+from emulator.core.keys import Key
+from emulator.core.wire.json_codec import stream_array
+from emulator.core.wire.refusals import invalid_member, missing_member
+from emulator.core.wire.url import SERVICE
+from emulator.features.stores.json_stores import JsonStores
+from emulator.features.stores.rules import (
+    ALL_CONFIG,
+    ALL_STATE,
+    CHANNEL_CONFIG,
+    CHANNEL_STATE,
+    EXTENSION_CONFIG,
+    EXTENSION_STATE,
+    STORES,
+    Store,
+)
+from emulator.features.stores.service import Stores
+from emulator.http.endpoint import CHANNEL, Call, Endpoint, Nothing, Parameter, Streamed, checked_id, endpoint, id_of
+from emulator.realtime.action import Message, action, feed
+
+_USERS = Parameter("user_ids", "Up to 1,000 user ids, separated by commas. Returns a map by id. Role admin.")
+_USER = Parameter("userID", "A user whose record to return instead of the caller's. Role backend.")
+_STORE_ID = id_of("store")
+_EXPECTED = Parameter("expected", "The SHA-256 of the text that was read, in hex: 409 if the store has changed since.")
+
+JsonObject = dict[str, Any]
+Patch = list[JsonObject] | JsonObject
+
+
+class AllState(msgspec.Struct):
+    """The four state stores."""
+
+    extension: JsonObject
+    channel: JsonObject
+    viewer: JsonObject
+    extension_viewer: JsonObject
+
+
+class AllConfig(msgspec.Struct):
+    """The two config stores."""
+
+    extension: JsonObject
+    channel: JsonObject
+
+
+async def _read(store: Store, stores: Stores, call: Call) -> object:
+    if store.per_viewer and call.text("user_ids"):
+        user_ids = [user_id for user_id in call.text("user_ids").split(",") if user_id]
+        pages = stores.read_users(store, call.caller, call.channel, user_ids)
+        return Streamed(stream_array(b"{", pages, b"}"))
+    user_id = call.text("userID") if store.per_viewer and call.caller.role is Role.BACKEND else ""
+    return msgspec.Raw(await stores.read(store, call.caller, call.channel, user_id=user_id))
+
+
+async def _replace(store: Store, stores: Stores, call: Call) -> object:
+    await stores.replace(store, call.caller, call.channel, call.any_body(), expected=call.query.get("expected"))
+    return Nothing()
+
+
+async def _patch(store: Store, stores: Stores, call: Call) -> object:
+    await stores.patch(store, call.caller, call.channel, call.raw)
+    return Nothing()
+
+
+def _store_handler(
+    store: Store, handle: Callable[[Store, Stores, Call], Awaitable[object]], description: str
+) -> Callable[[Stores, Call], Awaitable[object]]:
+    """Return the handler of one store, with the name and description for the OpenAPI document."""
+
+    def handler(stores: Stores, call: Call) -> Awaitable[object]:  # not async: a second coroutine per call
+        return handle(store, stores, call)
+
+    handler.__name__ = f"{handle.__name__.removeprefix('_')}_{store.name}"
+    handler.__doc__ = description
+    return handler
+
+
+def _endpoints_of(store: Store) -> tuple[Endpoint[Stores], ...]:
+    """Return the endpoints of a store: GET, POST and PATCH."""
+    path = SERVICE + store.name
+    users = (_USERS, _USER) if store.per_viewer else ()
+    read = endpoint("GET", path, roles=store.readers, answer=JsonObject, query=(CHANNEL, *users))
+    replace = endpoint("POST", path, roles=store.writers, body=JsonObject, query=(CHANNEL, _EXPECTED))
+    patch = endpoint(
+        "PATCH",
+        path,
+        roles=store.writers,
+        body=Patch,
+        query=(CHANNEL,),
+        limit="user_map" if store.accepts_map else "body",
+        limit_roles=frozenset({Role.ADMIN}),
+    )
+    return (
+        read(_store_handler(store, _read, f"Read {store.name}; a store never written is an empty object.")),
+        replace(_store_handler(store, _replace, f"Replace {store.name} with a JSON object of at most 64 KiB.")),
+        patch(
+            _store_handler(
+                store,
+                _patch,
+                f"Change {store.name} with a JSON Patch (array) or a JSON Merge Patch (object).\n\n"
+                "Atomic: all operations apply, or none. `add` creates missing parent objects.",
+            )
+        ),
+    )
+
+
+@endpoint("GET", "/v1/e/all_state", roles=ANYONE, answer=AllState, query=(CHANNEL,))
+async def read_all_state(stores: Stores, call: Call) -> object:
+    """Read the four state stores at one instant."""
+    return await stores.read_all(ALL_STATE, call.caller, call.channel)
+
+
+@endpoint("GET", "/v1/e/all_config", roles=ANYONE, answer=AllConfig, query=(CHANNEL,))
+async def read_all_config(stores: Stores, call: Call) -> object:
+    """Read the two config stores at one instant."""
+    return await stores.read_all(ALL_CONFIG, call.caller, call.channel)
+
+
+@endpoint("GET", "/v1/e/json_store", roles=ANYONE, answer=JsonObject, query=(_STORE_ID, CHANNEL))
+async def read_json_store(stores: JsonStores, call: Call) -> object:
+    """Read a JSON store; 404 if it does not exist."""
+    return msgspec.Raw(await stores.read(call.caller, call.channel, checked_id(call.id, "id")))
+
+
+@endpoint("POST", "/v1/e/json_store", roles=CHANNEL_WRITERS, body=JsonObject, query=(_STORE_ID, CHANNEL, _EXPECTED))
+async def replace_json_store(stores: JsonStores, call: Call) -> Nothing:
+    """Write a JSON store: an object of at most 2 KiB. It expires after 14 days.
+
+    Ids that start with `global` are extension-wide.
+    """
+    store_id, expected = checked_id(call.id, "id"), call.query.get("expected")
+    await stores.replace(call.caller, call.channel, store_id, call.any_body(), expected=expected)
+    return Nothing()
+
+
+endpoints: Final = (*(each for store in STORES for each in _endpoints_of(store)), read_all_state, read_all_config)
+json_store_endpoints: Final = (read_json_store, replace_json_store)
+
+
+_STATES = {"channel": CHANNEL_STATE, "extension": EXTENSION_STATE}
+_CONFIGS = {"channel": CHANNEL_CONFIG, "extension": EXTENSION_CONFIG}
+_COMBINED = "combined"
+
+
+class StateBody(Struct):
+    """A store's id, and its new content or a patch."""
+
+    state_id: str = ""
+    state: Any = UNSET
+
+
+class ConfigBody(Struct):
+    """A store's id, and its new content or a patch."""
+
+    config_id: str = ""
+    config: Any = UNSET
+
+
+class TopicBody(Struct):
+    """The id of the store to follow; clients differ in the member that holds it."""
+
+    topic_id: str = ""
+    config_id: str = ""
+    state_id: str = ""
+
+
+class StateReply(Struct):
+    """The store's current content."""
+
+    state: msgspec.Raw
+    ok: bool = True
+
+
+class ConfigReply(Struct):
+    """The store's current content, and its id."""
+
+    config: msgspec.Raw | dict[str, msgspec.Raw]
+    config_id: str
+    ok: bool = True
+
+
+@action("get", "state", aliases=(("get", "channel"), ("get", "extension")))
+async def read_state(stores: Stores, message: Message) -> StateReply:
+    """Read the state store that `state_id` names: `channel` or `extension`."""
+    store = _store(_STATES, message.body(StateBody).state_id or _target_id(message), "state_id")
+    return StateReply(msgspec.Raw(await stores.read(store, message.caller, message.channel)))
+
+
+@action("set", "state", aliases=(("set", "channel"), ("set", "extension")))
+async def replace_state(stores: Stores, message: Message) -> StateReply:
+    """Replace a state store."""
+    body = message.body(StateBody)
+    store = _writable(_store(_STATES, body.state_id or _target_id(message), "state_id"), message.caller)
+    document = _require(body.state, "state")
+    return StateReply(msgspec.Raw(await stores.replace(store, message.caller, message.channel, document)))
+
+
+@action(
+    "patch",
+    "state",
+    aliases=(("update", "state"), *((verb, store_id) for store_id in _STATES for verb in ("patch", "update"))),
+)
+async def patch_state(stores: Stores, message: Message) -> StateReply:
+    """Apply a JSON Patch or a merge patch to a state store."""
+    body = message.body(StateBody)
+    store = _writable(_store(_STATES, body.state_id or _target_id(message), "state_id"), message.caller)
+    patch = _require(body.state, "state")
+    return StateReply(msgspec.Raw(await stores.patch_record(store, message.caller, message.channel, patch)))
+
+
+@action("get", "config")
+async def read_config(stores: Stores, message: Message) -> ConfigReply:
+    """Read one config store, or both under `combined`."""
+    config_id = message.body(ConfigBody).config_id
+    if config_id == _COMBINED:
+        both = await stores.read_all(ALL_CONFIG, message.caller, message.channel)
+        return ConfigReply({name: both[name] for name in ("channel", "extension")}, _COMBINED)
+    store = _store(_CONFIGS, config_id, "config_id", _COMBINED)
+    text = await stores.read(store, message.caller, message.channel)
+    return ConfigReply(msgspec.Raw(text), config_id)
+
+
+@action("set", "config")
+async def replace_config(stores: Stores, message: Message) -> ConfigReply:
+    """Replace a config store. Without `config_id` it is the channel's config, as published clients expect."""
+    body = message.body(ConfigBody)
+    store = _writable(_store(_CONFIGS, body.config_id or "channel", "config_id"), message.caller)
+    text = await stores.replace(store, message.caller, message.channel, _require(body.config, "config"))
+    return ConfigReply(msgspec.Raw(text), store.feed_id)
+
+
+@action("patch", "config", aliases=(("update", "config"),))
+async def patch_config(stores: Stores, message: Message) -> ConfigReply:
+    """Apply a JSON Patch or a merge patch to a config store. Without `config_id` it is the channel's config."""
+    body = message.body(ConfigBody)
+    store = _writable(_store(_CONFIGS, body.config_id or "channel", "config_id"), message.caller)
+    text = await stores.patch_record(store, message.caller, message.channel, _require(body.config, "config"))
+    return ConfigReply(msgspec.Raw(text), store.feed_id)
+
+
+@feed("state")
+async def state_topic(stores: Stores, message: Message) -> tuple[Key, ...]:
+    """Follow the state store that `topic_id` names."""
+    body = message.body(TopicBody)
+    store = _store(_STATES, body.topic_id or body.state_id, "topic_id")
+    return (stores.key(store, message.caller, message.channel),)
+
+
+@feed("channel", "extension")
+async def older_state_topic(stores: Stores, message: Message) -> tuple[Key, ...]:
+    """Follow the state store that the target names."""
+    return (stores.key(_STATES[message.target], message.caller, message.channel),)
+
+
+@feed("config")
+async def config_topic(stores: Stores, message: Message) -> tuple[Key, ...]:
+    """Follow the config store that `config_id` names."""
+    body = message.body(TopicBody)
+    store = _store(_CONFIGS, body.config_id or body.topic_id, "config_id")
+    return (stores.key(store, message.caller, message.channel),)
+
+
+def _target_id(message: Message) -> str:
+    """Return the store id that an older client sends as the target."""
+    return message.target if message.target in _STATES else ""
+
+
+def _store(stores: dict[str, Store], store_id: str, member: str, *others: str) -> Store:
+    if store_id not in stores:
+        known = ", ".join((*stores, *others))
+        raise invalid_member(f"data.{member}", store_id, f"one of {known}")
+    return stores[store_id]
+
+
+def _writable(store: Store, caller: Caller) -> Store:
+    if caller.role not in store.writers:
+        raise role_error(caller, store.writers)
+    return store
+
+
+def _require(value: Any | UnsetType, member: str) -> Any:
+    if value is UNSET:
+        raise missing_member(f"data.{member}")
+    return value
+
+
+actions: Final = (read_state, replace_state, patch_state, read_config, replace_config, patch_config)
+feeds: Final = (state_topic, older_state_topic, config_topic)

@@ -1,0 +1,176 @@
+"""The outermost layer: normalizes paths, handles preflights, and sends hot endpoints past the router."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final, Protocol, cast
+
+from litestar import Litestar
+from litestar.enums import ScopeType
+from litestar.types import HTTPScope, Receive, Scope, Send
+
+from emulator.core.errors import ServiceError, TooManyRequests
+from emulator.core.journal import Entry
+from emulator.core.observability.metrics import Metrics
+from emulator.core.observability.request_context import FAULT, HINT, MARK, PRODUCTION, RequestContext, bind_context
+from emulator.core.wire.url import normalize_path
+from emulator.http.dispatch import DISPATCHER, STREAM, Dispatcher
+from emulator.http.hot_path import HOT, HotPath
+from emulator.http.recording import record_unrouted
+from emulator.http.refusals import header_not_allowed
+from emulator.http.response import ALLOWED_HEADERS, Reply, close_chunks, error_reply, in_parts
+from emulator.realtime.connection import Peer
+from emulator.realtime.gateway import Gateway
+from emulator.realtime.websocket import WebSocket
+
+_PREFLIGHT: Final = ((b"access-control-max-age", b"7200"),)
+"""Browsers cache a preflight for two hours at most. Uncached, each vote from a page would cost two requests."""
+_PRIVATE_NETWORK: Final = ((b"access-control-allow-private-network", b"true"),)
+"""For browsers that ask before a page of a public site calls this machine."""
+
+
+class Running(Protocol):
+    """The part of a running service that `Front` uses."""
+
+    dispatcher: Dispatcher
+    gateway: Gateway
+
+    @property
+    def metrics(self) -> Metrics: ...
+
+    async def reset(self) -> None:
+        """Delete all data, reset the clock and close all sockets."""
+
+    async def copy(self, source: Any) -> None:
+        """Replace all data and the clock with another running service's, and close all sockets."""
+
+    async def size(self) -> int:
+        """Return the number of records."""
+
+    @property
+    def sockets(self) -> int:
+        """The number of open connections of games and pages."""
+
+    def drop_on_close(self) -> None:
+        """Delete the namespace's data from storage when the service closes."""
+
+    def expel_ended(self) -> int:
+        """Close the sockets whose secret or link has ended; return how many."""
+
+
+class Front:
+    """The ASGI application of one running service."""
+
+    def __init__(self, routes: Litestar, service: Running, *, hot: frozenset[tuple[str, str]] = HOT) -> None:
+        self._routes = routes
+        self.service = service
+        self._dispatcher = service.dispatcher
+        self._hot = hot
+        self.hot_path = HotPath(service.dispatcher, hot)
+        service.dispatcher.faults.on_change(self.hot_path.check_faults)
+
+    async def open_peer(self, path: str, query: str, connection: WebSocket) -> Peer:
+        gateway = self.service.gateway
+        await gateway.disturb(path)  # a drop of the namespace ends it
+        return gateway.open(path, query, connection)
+
+    def refused(self, error: ServiceError) -> None:
+        """Count a request rejected before dispatch, such as a malformed one."""
+        self.service.metrics.refused(error)
+
+    def record(self, path: str, entry: Callable[[str], Entry]) -> None:
+        """Add a journal entry for a response that no endpoint made. Does nothing without a journal."""
+        if self._dispatcher.journal.is_on:
+            self._dispatcher.journal.add(entry(path))
+
+    def record_answer(
+        self, context: RequestContext, method: str, path: str, reply: Reply, error: ServiceError | None = None
+    ) -> None:
+        """Record a response that came from no endpoint in the journal. Does nothing without a journal."""
+        record_unrouted(self._dispatcher.journal, context, method, path, reply, error)
+
+    def end_held(self) -> None:
+        """End all requests that wait for an event, because the service stops or the namespace is dropped."""
+        self._dispatcher.held.end()
+        self._dispatcher.faults.clear()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request, or the ASGI lifespan."""
+        if scope["type"] != ScopeType.HTTP:  # WebSockets use `open_peer` instead
+            await self._routes(scope, receive, send)
+            return
+        context = bind_context(scope)
+        if scope["method"] == "HEAD":  # the server sends no body
+            context.is_head, scope = True, cast("HTTPScope", {**scope, "method": "GET"})
+        if self._dispatcher.parity.is_on:
+            send = self._with_sandbox_headers(context, send)
+        path = normalize_path(scope["path"])
+        method = scope["method"]
+        if (method, path) in self._hot:
+            reply = await self._dispatcher.perform(method, path, scope, receive)
+            await reply(send)
+        elif (early := self._early_reply(method, path, scope)) is not None:
+            reply, error = early
+            record_unrouted(self._dispatcher.journal, context, method, path, reply, error)
+            await reply(send)
+        else:
+            state = {**scope.get("state", {}), DISPATCHER: self._dispatcher}
+            inner: Any = {**scope, "path": path, "raw_path": path.encode(), "state": state}
+            try:
+                await self._routes(inner, receive, in_parts(send))
+            finally:
+                if (stream := state.get(STREAM)) is not None:
+                    await close_chunks(stream)
+
+    def _early_reply(self, method: str, path: str, scope: HTTPScope) -> tuple[Reply, ServiceError | None] | None:
+        """Count a request that reaches no endpoint for its address. Return the response to a preflight, or above the
+        rate; `None` for any other request.
+        """
+        dispatcher = self._dispatcher
+        if not dispatcher.serves(method, path):
+            try:
+                dispatcher.access.rate_limits.check_address(scope["client"][0] if scope["client"] else "")
+            except TooManyRequests as error:
+                dispatcher.recorder.refused(error)
+                is_open = path.startswith("/v1/")
+                return error_reply(error, cors=is_open, shows_code=dispatcher.parity.is_on), error
+        return self.preflight_reply(path, scope["headers"]) if method == "OPTIONS" else None
+
+    def preflight_reply(self, path: str, headers: Iterable[tuple[bytes, bytes]]) -> tuple[Reply, ServiceError | None]:
+        """Return the response to a preflight: any origin may call the service API, none may call the rest (ruling W5).
+
+        The response lists the allowed headers; the browser compares them, and refuses the request. The error is only
+        for the journal.
+        """
+        if self._dispatcher.is_open(path):
+            is_private = (b"access-control-request-private-network", b"true") in headers
+            more = (*_PREFLIGHT, *_PRIVATE_NETWORK) if is_private else _PREFLIGHT
+            return Reply(200, b"{}", cors=True, more=more), _refusal_of(headers)
+        error = self._dispatcher.wrong_method("OPTIONS", path)
+        return error_reply(error, cors=False), error
+
+    def _with_sandbox_headers(self, context: RequestContext, send: Send) -> Send:
+        """Return a `send` that adds the mark, the verdict of production, the fault and the hint to the headers."""
+
+        async def send_with_headers(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                mark = context.mark or self._dispatcher.changes.mark
+                marks = [(MARK, b"%d" % mark)] if mark else []
+                verdict = [(PRODUCTION, context.production.encode())] if context.production else []
+                fault = [(FAULT, context.fault.encode())] if context.fault else []
+                hint = [(HINT, context.hint_header)] if context.hint else []
+                message["headers"] = [*marks, *verdict, *fault, *hint, *message["headers"]]
+            await send(message)
+
+        return send_with_headers
+
+
+def _refusal_of(headers: Iterable[tuple[bytes, bytes]]) -> ServiceError | None:
+    """Return the error for a preflight that asks for a header which pages may not send; `None` if all are allowed."""
+    asked = b",".join(value for name, value in headers if name == b"access-control-request-headers").decode("latin-1")
+    names = {name.strip().lower() for name in asked.split(",")} - {""}
+    extra = sorted(names - {name.lower() for name in ALLOWED_HEADERS})
+    if not extra:
+        return None
+    allowed = ", ".join(ALLOWED_HEADERS)
+    return header_not_allowed(header=", ".join(extra)[:200], allowed=allowed)

@@ -1,1 +1,0 @@
-"""Compares the sandbox's responses with production's."""

@@ -1,0 +1,178 @@
+"""Opens the application for a port: a service for the plain paths, and one for each namespace in use."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from functools import cache, partial
+
+from litestar import Litestar
+
+from emulator.app import Service, Shared
+from emulator.auth.signing_key import SigningKey
+from emulator.contract.names import NAME
+from emulator.control.gate import ControlGate
+from emulator.control.operation.service import RESET, Control
+from emulator.core.clock import Clock
+from emulator.core.config.extensions import Extensions
+from emulator.core.config.settings import NAMESPACE_IDLE, Settings
+from emulator.core.errors import EngineError
+from emulator.core.journal import JournalBudget
+from emulator.core.keys import Key
+from emulator.core.observability.metrics import Metrics
+from emulator.core.observability.request_context import DEFAULT_NAMESPACE
+from emulator.feature_list import FEATURES
+from emulator.http.hot_path import HOT
+from emulator.http.long_requests import Uploads
+from emulator.http.routes import build_routes
+from emulator.namespaces.front import Front
+from emulator.namespaces.registry import Registry, Storage
+from emulator.namespaces.routing import Namespaces
+from emulator.storage.engine import Medium
+from emulator.storage.opening import file_of, open_medium
+
+_SWEEP_INTERVAL = 60.0
+_log = logging.getLogger("emulator")
+
+
+@cache
+def create_routes() -> Litestar:
+    """Build the routes once, which takes 60 ms. They hold no data: all services of a process share them."""
+    return build_routes([endpoint for feature in FEATURES for endpoint in feature.endpoints])
+
+
+@asynccontextmanager
+async def open_app(
+    settings: Settings, clock: Clock | None = None, *, hot: frozenset[tuple[str, str]] = HOT
+) -> AsyncIterator[tuple[Front | Namespaces, Service]]:
+    """Open the application for a port, and the service of its plain paths. `clock` is that service's clock."""
+    routes = create_routes()
+    extensions = Extensions(settings.extensions, admits_any=settings.admits_any_client)
+    shared = Shared(JournalBudget(settings.journal), Uploads(settings.limits.uploads))
+    clock = clock or Clock()
+    medium = open_medium(settings.data)
+
+    @asynccontextmanager
+    async def open_front(namespace: str) -> AsyncIterator[Front]:
+        async with open_service(settings, extensions, medium, namespace=namespace, shared=shared) as service:
+            service.namespaces = namespaces
+            yield Front(routes, service, hot=hot)
+
+    async with medium, open_service(settings, extensions, medium, clock, shared=shared) as service:
+        front = Front(routes, service, hot=hot)
+        if not settings.environment.has_control:
+            yield front, service
+            return
+        gate = ControlGate(settings.control_hosts, settings.control_token)
+        storage = Storage(
+            open_front,
+            partial(_remove, settings, medium),
+            partial(_names, settings, medium),
+            partial(_size, settings, medium),
+        )
+        namespaces = Registry(front, storage, settings.limits.namespaces, _max_idle(settings, service))
+        service.namespaces = namespaces
+        namespaces.start()
+        try:
+            yield Namespaces(namespaces, gate), service
+        finally:
+            await namespaces.close()
+
+
+@asynccontextmanager
+async def open_service(
+    settings: Settings,
+    extensions: Extensions,
+    medium: Medium,
+    clock: Clock | None = None,
+    *,
+    namespace: str = DEFAULT_NAMESPACE,
+    shared: Shared | None = None,
+) -> AsyncIterator[Service]:
+    """Open a service with its engine, on a medium, and its background tasks; raises `EngineError`."""
+    clock = clock or Clock()
+    async with medium.engine(_name(settings, namespace)) as engine:
+        key = SigningKey(engine.documents, clock)
+        await key.sync()
+        service = Service(settings, extensions, engine, clock, key, name=namespace, shared=shared)
+        background = [
+            asyncio.create_task(_sweep(service.control, service.metrics, is_first=namespace == DEFAULT_NAMESPACE)),
+            asyncio.create_task(service.gateway.keep_alive()),
+            asyncio.create_task(service.metrics.outages.watch(service.control.check)),
+        ]
+        try:
+            yield service
+        finally:
+            for task in background:
+                task.cancel()
+            for error in await asyncio.gather(*background, return_exceptions=True):
+                if isinstance(error, Exception):
+                    _log.error("a background task failed", exc_info=error)
+            await service.close()
+            if service.is_dropped:
+                with suppress(EngineError):  # the data was deleted before; a few rows may stay
+                    await engine.drop()
+
+
+def _max_idle(settings: Settings, service: Service) -> float | None:
+    """Return the seconds without use after which a namespace is dropped; `None` for never."""
+    if settings.namespace_idle is not None:
+        return settings.namespace_idle or None
+    return NAMESPACE_IDLE if service.publisher.is_single_node else None
+
+
+def _name(settings: Settings, namespace: str) -> str:
+    """Return the name of a namespace on the medium."""
+    environment = settings.environment.name
+    return environment if namespace == DEFAULT_NAMESPACE else f"{environment}/{namespace}"
+
+
+async def _names(settings: Settings, medium: Medium) -> list[str]:
+    """Return the stored namespaces of this environment, if the data is a file.
+
+    Other storage is slow to search: then none.
+    """
+    if file_of(settings.data) is None:
+        return []
+    start = _name(settings, "")
+    found = [name.removeprefix(start) for name in await medium.namespaces() if name.startswith(start)]
+    return [name for name in found if re.fullmatch(NAME, name)]  # others are copies of a reset that can be undone
+
+
+async def _size(settings: Settings, medium: Medium, namespace: str) -> int:
+    """Return the number of records in a stored namespace, without the signing key."""
+    return max(0, await medium.size(_name(settings, namespace)) - 1)
+
+
+async def _remove(settings: Settings, medium: Medium, namespace: str) -> None:
+    """Delete the data of a namespace that is not open in this process. A process in which it is open finds it empty."""
+    async with medium.engine(_name(settings, namespace)) as engine:
+        if engine.survives_restart:
+            await engine.reset()
+            await engine.relay.publish(Key(RESET, "", ""), b"")
+            await engine.drop()
+
+
+async def _sweep(control: Control, metrics: Metrics, *, is_first: bool) -> None:
+    """Remove a service's expired records from time to time.
+
+    The first service of a process also does this at once, because a kill may have left much to delete, and compares its
+    clock with the storage server's.
+    """
+    wait = 0.0 if is_first else _SWEEP_INTERVAL
+    while True:
+        await asyncio.sleep(wait)
+        wait = _SWEEP_INTERVAL
+        try:
+            if is_first:
+                await control.compare_clocks()
+            await control.sweep()
+            metrics.storage(ok=True)
+        except EngineError as error:
+            metrics.storage(ok=False)
+            _log.warning("housekeeping failed, retrying later: %s", error)
+        except Exception:
+            _log.exception("unexpected failure of housekeeping")

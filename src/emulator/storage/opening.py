@@ -1,0 +1,100 @@
+"""Opens the medium that a data URL names. A new engine is added here, to `open_medium` and `ACCEPTED`."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Final
+
+from emulator.storage.engine import Engine, Medium
+
+_DRIVE: Final = re.compile(r"[A-Za-z]:[/\\]")
+_SHARE: Final = re.compile(r"(//|\\\\)[^/\\]+[/\\][^/\\]+[/\\]")
+"""The beginning of a path on another machine: `//server/share/`."""
+ACCEPTED = (
+    "accepted are sqlite:// (in memory), sqlite:///absolute/path/to/file.db, sqlite:///./relative/to/here.db, "
+    "on Windows sqlite:///C:/path/to/file.db "
+    "(a file may be followed by ?synchronous=full), "
+    "redis://host:port/number (rediss:// with TLS) or valkey://host:port/number"
+)
+
+
+def open_engine(url: str, *, namespace: str) -> Engine:
+    """Return the engine of one namespace of the medium that `open_medium` returns."""
+    return open_medium(url).engine(namespace)
+
+
+def open_medium(url: str) -> Medium:
+    """Return the medium that `url` names. It is closed: `async with` opens it.
+
+    A file path is used literally, up to a `?`: leading slashes count as one, and percent-escapes are not decoded.
+    Raises `ValueError` for an unsupported URL; the message never shows a password.
+    """
+    scheme, separator, rest = url.partition("://")
+    match scheme, separator:
+        case "sqlite", "://":
+            from emulator.storage.sqlite import SqliteMedium
+
+            file, awaits_disk = _file_and_sync(rest, url)
+            return SqliteMedium(file, awaits_disk=awaits_disk)
+        case "redis" | "rediss" | "valkey", "://":
+            from emulator.storage.redis import RedisMedium
+
+            return RedisMedium(url)
+        case _:
+            raise refusal(url)
+
+
+def file_of(url: str) -> str | None:
+    """Return the path of the database file that a data URL names; `None` for data that is in no such file.
+
+    Raises `ValueError` as `open_medium` does.
+    """
+    scheme, separator, rest = url.partition("://")
+    if (scheme, separator) != ("sqlite", "://"):
+        open_engine(url, namespace="")  # only parses the URL
+        return None
+    return _file_and_sync(rest, url)[0]
+
+
+def _file_and_sync(rest: str, url: str) -> tuple[str | None, bool]:
+    """Return the path, and whether commits wait for the disk."""
+    rest, _, query = rest.partition("?")
+    name, _, value = query.partition("=")
+    if rest and name == "synchronous" and value not in ("normal", "full"):
+        raise refusal(url, f"synchronous is {value!r}; normal and full are accepted")
+    if query not in ("", "synchronous=normal", "synchronous=full") or (query and not rest):
+        raise refusal(url)
+    return path_in(rest, url), query.endswith("full")
+
+
+def path_in(rest: str, url: str, *, has_drives: bool = os.name == "nt") -> str | None:
+    """Return the path. Where paths have drives, `/C:/x.db` is `C:/x.db`, and `///server/share/x.db` is on a server."""
+    if not rest:
+        return None
+    if has_drives and rest.startswith("/") and _SHARE.match(rest, 1):
+        return rest[1:]
+    path = rest.lstrip("/")
+    if path.startswith(("./", "../")):
+        return path
+    if path != rest and has_drives and _DRIVE.match(path):
+        return path
+    if not path or path == rest:  # no path, or a host
+        raise refusal(url, has_drives=has_drives)
+    return "/" + path
+
+
+def refusal(url: str, why: str = ACCEPTED, *, has_drives: bool = os.name == "nt") -> ValueError:
+    """Return the error for a data URL; for a path, it says which URL names that path. It shows no password."""
+    scheme, separator, rest = url.partition("://") if "://" in url else ("", "", url)
+    _, at, place = rest.rpartition("@")
+    shown = f"{scheme}{separator}…@{place}" if at else url
+    if scheme != "sqlite":  # a query may hold a password too
+        shown = shown.partition("?")[0]
+    if rest and not scheme and not at and why == ACCEPTED:
+        if has_drives and (_DRIVE.match(rest) or _SHARE.match(rest)):
+            rest = "/" + rest.replace("\\", "/")
+        elif not rest.startswith("/"):
+            rest = f"/./{rest}"
+        why = f"write sqlite://{rest} for a file; {why}"
+    return ValueError(f"cannot keep data in {shown!r}: {why}")

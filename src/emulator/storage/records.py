@@ -1,0 +1,289 @@
+"""The content of a namespace as records, equal on every engine. `Engine.dump` yields them, `load` takes them.
+
+A dump is in this order, so two dumps of equal data are equal:
+
+1. The types as listed in `TYPES`.
+2. Records (documents, ballots, lists, pools) by key: kind, owner, name, channel, user. Rosters by group, then in its
+   order.
+3. Contents by the key of their group, then in the order that the data type promises. Data that operations merge across
+channels (choices, entries, items) has one order for all channels: the group is the key without the channel. Members and
+spent items are grouped by the key without the name.
+
+Times are Unix ms. Only live data is dumped. `RecordChecks` checks records from outside: an engine trusts those that it
+loads.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple, get_args
+
+from emulator.core.keys import NEVER, Key
+from emulator.storage.shapes import BallotEntry, Terms
+
+ITEMS_PER_RECORD: Final = 100
+"""Items of a list in one record.
+
+The last record of a list may have fewer, as may others if items are drawn during a dump.
+"""
+
+
+class DocumentRecord(NamedTuple):
+    """A document."""
+
+    key: Key
+    expires_at: int
+    value: bytes
+
+
+class BallotRecord(NamedTuple):
+    """A ballot, without its casts."""
+
+    key: Key
+    expires_at: int
+    definition: bytes | None
+    terms: Terms
+
+
+class ChoiceRecord(NamedTuple):
+    """A choice that has casts, in the order in which `Tally` breaks ties."""
+
+    ballot: Key
+    choice: str
+
+
+class EntryRecord(NamedTuple):
+    """One voter's casts for one choice, in the order of casting."""
+
+    ballot: Key
+    entry: BallotEntry
+    whole: bool
+    """Whether the note alone describes the cast (`CastRequest.whole`)."""
+
+
+class ItemRecord(NamedTuple):
+    """An entry of a log, in the order of arrival."""
+
+    log: Key
+    at: int
+    expires_at: int
+    value: bytes
+
+
+class ListRecord(NamedTuple):
+    """A list of items, used by a pool or not yet."""
+
+    key: Key
+    expires_at: int
+
+
+class ListItemsRecord(NamedTuple):
+    """The next items of a list, front to back; those that a pool has handed out or skipped are left out."""
+
+    key: Key
+    items: tuple[str, ...]
+
+
+class PoolRecord(NamedTuple):
+    """A pool. Pools of one key are numbered from 1: all but the last are dropped ones with a history."""
+
+    key: Key
+    number: int
+    expires_at: int
+    source: Key | None
+    """The list it hands out from; `None` if it was dropped."""
+    note: bytes
+    """Empty if it was dropped."""
+
+
+class HandedRecord(NamedTuple):
+    """An item that a pool has handed out: by number of the pool, then by user, in the order of handing out."""
+
+    pool: Key
+    number: int
+    user: str
+    item: str
+
+
+class SpentRecord(NamedTuple):
+    """An item that a family of pools has handed out, however long ago: its `digest_of` in hex, in ascending order."""
+
+    family: Key
+    """The key of its pools, with an empty name."""
+    digest: str
+
+
+class RosterRecord(NamedTuple):
+    """A roster, without its members, in the order of its group."""
+
+    key: Key
+    expires_at: int
+    note: bytes
+
+
+class MemberRecord(NamedTuple):
+    """A member of a roster: by name of the roster, then by member."""
+
+    roster: Key
+    member: str
+
+
+Record = (
+    DocumentRecord
+    | BallotRecord
+    | ChoiceRecord
+    | EntryRecord
+    | ItemRecord
+    | ListRecord
+    | ListItemsRecord
+    | PoolRecord
+    | HandedRecord
+    | SpentRecord
+    | RosterRecord
+    | MemberRecord
+)
+
+TYPES: Final[tuple[type[Record], ...]] = get_args(Record)
+"""In the order of a dump."""
+RANK: Final[Mapping[type[Record], int]] = {each: rank for rank, each in enumerate(TYPES)}
+"""The place of each type in a dump."""
+
+
+def digest_of(item: str) -> bytes:
+    """Return 16 bytes that identify an item of a list."""
+    return hashlib.blake2b(item.encode(), digest_size=16).digest()
+
+
+OWNERS: Final[Mapping[type[Record], type[Record]]] = {
+    ChoiceRecord: BallotRecord,
+    EntryRecord: BallotRecord,
+    ListItemsRecord: ListRecord,
+    HandedRecord: PoolRecord,
+    MemberRecord: RosterRecord,
+}
+"""The type of what the records of a type belong to. It has the same key."""
+_NAMES: Final = {BallotRecord: "ballot", ListRecord: "list", RosterRecord: "roster"}
+_DIGEST_SIZE: Final = 32
+_DIGEST: Final = re.compile(f"[0-9a-f]{{{_DIGEST_SIZE}}}")
+_COUNT_END: Final = 1 << 53
+
+
+class RecordChecks:
+    """Checks the records of one dump, one after the other."""
+
+    def __init__(self) -> None:
+        self._rank = 0
+        self._position: tuple[Any, ...] = ()
+        self._known: dict[type, set[Key]] = {BallotRecord: set(), ListRecord: set(), RosterRecord: set()}
+        self._pools: dict[Key, int] = {}
+        self._times = 0
+        """The casts so far. No choice can have more, and no engine counts beyond `_COUNT_END`."""
+        self._unused: set[Key] = set()
+        """The lists that no pool uses yet."""
+
+    def check(self, record: Record) -> None:
+        """Raise `ValueError` if this record cannot follow the ones before it, or has a value that no engine stores."""
+        _check_values(record)
+        kind = type(record)
+        rank = RANK[kind]
+        if rank < self._rank:
+            raise ValueError(f"a {kind.__name__} must come before every {TYPES[self._rank].__name__}")
+        position = _position(record)
+        if rank > self._rank:
+            self._rank = rank
+        elif position < self._position:
+            raise ValueError(f"{kind.__name__}: not in order; it must come before the record in front of it")
+        elif position == self._position and kind in _UNIQUE:
+            raise ValueError(f"{kind.__name__}: repeats the previous record")
+        self._position = position
+        self._check_references(record)
+        if isinstance(record, EntryRecord):
+            self._times += record.entry.times
+            if self._times >= _COUNT_END:
+                raise ValueError(f"EntryRecord: times: all together must be below {_COUNT_END}")
+
+    def _check_references(self, record: Record) -> None:
+        key = record[0]
+        if isinstance(record, PoolRecord):
+            self._check_pool(record)
+        elif isinstance(record, HandedRecord):
+            if not 1 <= record.number <= self._pools.get(key, 0):
+                raise ValueError("HandedRecord: there is no pool with this key and number")
+        elif owner := OWNERS.get(type(record)):
+            if key not in self._known[owner]:
+                raise ValueError(f"{type(record).__name__}: there is no {_NAMES[owner]} with this key")
+        elif type(record) in self._known:
+            if key in self._known[type(record)]:
+                raise ValueError(f"{type(record).__name__}: repeats a previous record")
+            self._known[type(record)].add(key)
+            if isinstance(record, ListRecord):
+                self._unused.add(key)
+
+    def _check_pool(self, record: PoolRecord) -> None:
+        if record.number != self._pools.get(record.key, 0) + 1:
+            raise ValueError("PoolRecord: number: the pools of a key are numbered 1, 2, 3…")
+        self._pools[record.key] = record.number
+        if record.source is None:
+            return
+        if record.source not in self._unused:
+            raise ValueError("PoolRecord: source: there is no such list, or another pool uses it")
+        self._unused.remove(record.source)
+
+
+_UNIQUE: Final = frozenset(TYPES) - {EntryRecord, ItemRecord, ListItemsRecord, HandedRecord, ChoiceRecord, RosterRecord}
+"""The types whose records must have different positions."""
+
+
+def _position(record: Record) -> tuple[Any, ...]:
+    """Return the sort key of a record within its type."""
+    kind, owner, name, channel, user = record[0]
+    if isinstance(record, ChoiceRecord | EntryRecord | ItemRecord):
+        return kind, owner, name, user
+    if isinstance(record, RosterRecord):
+        return kind, owner, channel, user
+    if isinstance(record, MemberRecord):
+        return kind, owner, channel, user, name, record.member
+    if isinstance(record, SpentRecord):
+        return kind, owner, channel, user, record.digest
+    if isinstance(record, PoolRecord):
+        return (*record.key, record.number)
+    if isinstance(record, HandedRecord):
+        return (*record.pool, record.number, record.user)
+    return record[0]
+
+
+def _check_values(record: Record) -> None:
+    for name, value in zip(record._fields, record, strict=True):
+        if isinstance(value, str | int | tuple):
+            _check_value(name, value)
+    if isinstance(record, SpentRecord):
+        if not _DIGEST.fullmatch(record.digest) or record.family.name:
+            raise ValueError(f"SpentRecord: the digest must be {_DIGEST_SIZE} lower-case hex digits, the name empty")
+    elif isinstance(record, ListItemsRecord):
+        if not record.items or any("\0" in item for item in record.items):
+            raise ValueError("ListItemsRecord: items: must not be empty, and no item may contain NUL")
+    elif isinstance(record, EntryRecord) and not 1 <= record.entry.times < _COUNT_END:
+        raise ValueError("EntryRecord: times: must be 1 or more")
+
+
+def _check_value(name: str, value: str | int | Sequence[Any]) -> None:
+    """Raise `ValueError` for text that is not Unicode, numbers out of range, and a key whose channel is `None`."""
+    if isinstance(value, str):
+        value.encode()  # `UnicodeEncodeError` is a `ValueError`
+    elif isinstance(value, int):
+        if not 0 <= value <= NEVER:
+            raise ValueError(f"{name}: must be 0 to {NEVER}")
+    elif isinstance(value, Key):
+        if value.channel is None:
+            raise ValueError(f"{name}: a record belongs to one channel")
+        "".join([part or "" for part in value]).encode()
+    elif isinstance(value, BallotEntry):
+        (value.voter + value.choice).encode()
+        _check_value("cast_at", value.cast_at)
+    elif value and isinstance(value[0], str):
+        "".join(value).encode()
+    else:
+        for each in value:
+            _check_value(name, each)

@@ -1,0 +1,187 @@
+"""Data on Redis 6.2 or later, alone or a cluster, or on a compatible server such as Valkey.
+
+Each data type has its own module, and each operation is one call of a script in `lua/`. The engine of each namespace
+has two connections of its own, for commands and for messages, to the server that has the namespace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
+from importlib.metadata import version
+from typing import Final, Self
+
+from redis.exceptions import TimeoutError as RedisTimeoutError
+
+from emulator.core.errors import EngineError
+from emulator.storage.engine import Engine
+from emulator.storage.pools import Pools, Rosters
+from emulator.storage.redis.ballots import RedisBallots
+from emulator.storage.redis.catalog import RedisCatalog
+from emulator.storage.redis.documents import RedisDocuments
+from emulator.storage.redis.dump import Dump
+from emulator.storage.redis.keys import namespace_key, parse_namespace
+from emulator.storage.redis.load import Load
+from emulator.storage.redis.logs import RedisLogs
+from emulator.storage.redis.pipeline import DUMP, Pipeline
+from emulator.storage.redis.pools import RedisPools, RedisRosters
+from emulator.storage.redis.purge import Purge
+from emulator.storage.redis.relay import RedisRelay
+from emulator.storage.redis.server import TIMEOUT, Server, checked_url, connect, database_of, engine_errors, location_of
+from emulator.storage.shapes import Ballots, Catalog, Documents, Logs, Relay
+
+_FORMAT: Final = 1
+"""The format in which this version keeps data, and the only one that it reads."""
+
+
+class RedisEngine:
+    """A Redis server or cluster that holds namespaces.
+
+    `url` begins with `redis://`, `rediss://` or `valkey://`. Raises `ValueError` if it is invalid.
+    """
+
+    name = "redis"
+    survives_restart = True
+    can_copy = False
+    format = _FORMAT
+
+    def __init__(self, url: str, *, namespace: str) -> None:
+        self.warnings: Sequence[str] = ()
+        self._speaks_tls = url.startswith("rediss:")
+        self._namespace = key = namespace_key(namespace)
+        self._pipeline = Pipeline(Server(url, key), key)
+        self.location = location_of(url)
+        self.dump = Dump(self._pipeline)
+        self.load = Load(self._pipeline)
+        self.purge = Purge(self._pipeline, key)
+        self.tidy, self.reset = self.purge.tidy, self.purge.reset
+        self.documents: Documents = RedisDocuments(self._pipeline)
+        self.ballots: Ballots = RedisBallots(self._pipeline)
+        self.logs: Logs = RedisLogs(self._pipeline)
+        self.pools: Pools = RedisPools(self._pipeline)
+        self.rosters: Rosters = RedisRosters(self._pipeline)
+        self.catalog: Catalog = RedisCatalog(self._pipeline)
+        channel = key + b":relay:%d" % database_of(url)  # channels are common to all databases of a server
+        self._relay = RedisRelay(self._pipeline, Server(url, key), channel)
+        self.relay: Relay = self._relay
+
+    def exclusive_lock(self) -> AbstractContextManager[None]:
+        return nullcontext()  # several services may share one Redis
+
+    async def __aenter__(self) -> Self:
+        self._pipeline.open()
+        try:
+            await self._inspect()
+            await self._check_format()
+            await self._relay.open()
+        except EngineError as error:
+            await self._pipeline.close()
+            is_late = isinstance(error.__cause__, TimeoutError | RedisTimeoutError)
+            if self._speaks_tls and is_late:  # a server without TLS waits for more input
+                raise EngineError(f"{error}; rediss:// needs a server with TLS; use redis:// without") from error
+            raise
+        except BaseException:
+            await self._pipeline.close()
+            raise
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        await self._relay.close()
+        await self._pipeline.close()
+
+    async def check(self) -> None:
+        # A write, which a replica and a full server refuse, and of two keys, which a node refuses while it moves their
+        # slot; but of nothing, so it leaves no key.
+        await self._pipeline.send(b"COPY", self._namespace + b":never", self._namespace + b":nothing")
+
+    async def time(self) -> int | None:
+        try:
+            seconds, microseconds = await self._pipeline.send(b"TIME")
+        except EngineError:  # the ACL may forbid it
+            return None
+        return int(seconds) * 1_000 + int(microseconds) // 1_000
+
+    async def copy(self, source: Engine, *, now: int) -> None:
+        raise EngineError("Redis cannot copy a namespace while others write to it")
+
+    async def set_aside(self) -> None:
+        raise EngineError("Redis cannot keep a namespace aside")
+
+    async def take_back(self) -> None:
+        raise EngineError("Redis cannot keep a namespace aside")
+
+    async def drop_aside(self) -> None:
+        pass
+
+    async def size(self) -> int:
+        return int(await self._pipeline.run(DUMP, b"size"))
+
+    async def drop(self) -> None:
+        # The number of the generation stays: a node that still writes to an old one must not fill a new namespace.
+        await self.reset()
+        await self.tidy()
+
+    async def _check_format(self) -> None:
+        """Note the format of new data. Raises `EngineError` if the data has another one."""
+        marker = self._namespace + b":format"
+        # The format, then the version of extcli that noted it.
+        found, _, writer = (await self._pipeline.send(b"GET", marker) or b"").decode("ascii", "replace").partition(" ")
+        if not found:
+            await self._pipeline.send(b"SET", marker, f"{_FORMAT} {version('extcli')}".encode())
+        elif found != str(_FORMAT):
+            raise EngineError(
+                f"Redis: the data has format {found}, and this version reads format {_FORMAT}; use the extcli that "
+                f"wrote it{f' ({writer})' if writer else ''}, or another database of Redis"
+            )
+
+    async def _inspect(self) -> None:
+        """Check that the server is usable, and collect warnings about its configuration."""
+        await self.check()
+        with suppress(EngineError):  # the ACL may forbid INFO
+            replies = [await self._pipeline.send(b"INFO", section) for section in (b"memory", b"persistence")]
+            info = dict(line.split(b":", 1) for line in b"\n".join(replies).split() if b":" in line)
+            self.warnings = tuple(_warnings(info))
+
+
+def _warnings(info: Mapping[bytes, bytes]) -> Iterator[str]:
+    # The `volatile-…` policies evict only keys with a TTL, which hold no data of ours.
+    if info.get(b"maxmemory", b"0") != b"0" and info.get(b"maxmemory_policy", b"").startswith(b"allkeys"):
+        yield "Redis evicts data when its memory is full: set its maxmemory-policy to noeviction"
+    if info.get(b"aof_enabled") == b"0":
+        yield "Redis writes no append-only file, so a crash loses data: set its appendonly to yes"
+
+
+_PATTERN: Final = b"{emulator|*}:*:ends"
+
+
+class RedisMedium:
+    """A Redis server or cluster that holds namespaces.
+
+    `url` begins with `redis://`, `rediss://` or `valkey://`. Raises `ValueError` if it is invalid.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._driver_url = checked_url(url)
+
+    def engine(self, namespace: str) -> RedisEngine:
+        return RedisEngine(self._url, namespace=namespace)
+
+    async def namespaces(self) -> list[str]:
+        """Looks at all keys of all nodes, some thousand at a time."""
+        with engine_errors():
+            client = await connect(self._driver_url, socket_timeout=TIMEOUT)
+            try:
+                keys = [key async for key in client.scan_iter(_PATTERN, 5_000)]
+            finally:
+                await client.aclose()
+        return sorted({name for key in keys if (name := parse_namespace(key)) is not None})
+
+    async def size(self, namespace: str) -> int:
+        async with self.engine(namespace) as engine:
+            return await engine.size()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None: ...

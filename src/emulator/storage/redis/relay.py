@@ -1,0 +1,116 @@
+"""Messages between processes, by Redis's publish and subscribe, on one channel for each namespace.
+
+Messages that are published while the subscription is lost are not delivered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import uuid
+from collections.abc import Callable
+
+from redis.asyncio.client import PubSub
+
+from emulator.core.keys import Key
+from emulator.storage.redis.keys import parse_user_last, user_last
+from emulator.storage.redis.pipeline import Pipeline
+from emulator.storage.redis.server import TIMEOUT, Server, engine_errors
+
+RETRY_AFTER = 0.3
+"""Seconds between two attempts to subscribe."""
+PING_AFTER = 5.0
+"""Seconds without a message after which Redis is pinged."""
+_log = logging.getLogger("emulator.engines")
+
+
+class RedisRelay:
+    is_local = False
+
+    def __init__(self, pipeline: Pipeline, server: Server, channel: bytes) -> None:
+        self._pipeline = pipeline
+        self._server = server
+        self._channel = channel
+        self._sender = uuid.uuid4().bytes
+        self._listeners: list[Callable[[Key, bytes], None]] = []
+        self._task: asyncio.Task[None] | None = None
+
+    def listen(self, deliver: Callable[[Key, bytes], None]) -> None:
+        self._listeners.append(deliver)
+
+    def ignore(self, deliver: Callable[[Key, bytes], None]) -> None:
+        self._listeners.remove(deliver)
+
+    async def publish(self, topic: Key, message: bytes) -> None:
+        name = user_last(topic)
+        packet = b"".join((self._sender, len(name).to_bytes(4, "big"), name, message))
+        await self._pipeline.send(b"PUBLISH", self._channel, packet)
+        self._deliver(topic, message)
+
+    async def open(self) -> None:
+        try:
+            with engine_errors():
+                subscription = await self._subscribe()
+        except BaseException:
+            await self._server.leave()
+            raise
+        self._task = asyncio.create_task(self._receive(subscription))
+
+    async def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+            self._task = None
+        await self._server.leave()
+
+    def _deliver(self, topic: Key, message: bytes) -> None:
+        for deliver in self._listeners:
+            deliver(topic, message)
+
+    async def _subscribe(self) -> PubSub:
+        async with asyncio.timeout(TIMEOUT):
+            subscription = (await self._server.client()).pubsub()
+            await subscription.subscribe(self._channel)
+            await subscription.get_message(timeout=None)  # the confirmation
+        return subscription
+
+    async def _receive(self, subscription: PubSub | None) -> None:
+        is_failing = False
+        while True:
+            try:
+                subscription = subscription or await self._subscribe()
+                if is_failing:
+                    _log.info("receiving messages from other processes again")
+                is_failing = False
+                await self._receive_from(subscription)
+            except Exception as error:  # after any error it must try again, or messages would be lost from then on
+                if not is_failing:
+                    reason = str(error) or "Redis does not answer"
+                    _log.warning("cannot receive messages from other processes: %s", reason)
+                is_failing, subscription = True, None
+                await self._server.leave()
+                await asyncio.sleep(RETRY_AFTER)
+
+    async def _receive_from(self, subscription: PubSub) -> None:
+        """Deliver messages until an error."""
+        is_pinged = False
+        while True:
+            message = await subscription.get_message(timeout=PING_AFTER)
+            if message is None and is_pinged:
+                raise TimeoutError
+            if message is None:
+                await subscription.ping()
+            elif message["type"] == "message":
+                self._parse(message["data"])
+            is_pinged = message is None
+
+    def _parse(self, packet: bytes) -> None:
+        if packet[:16] == self._sender:
+            return
+        start = 20 + int.from_bytes(packet[16:20], "big")
+        try:
+            topic = parse_user_last(packet[20:start])
+        except (ValueError, TypeError):
+            _log.warning("ignored a message of another program on the Redis channel %r", self._channel)
+        else:
+            self._deliver(topic, packet[start:])

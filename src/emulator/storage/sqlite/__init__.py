@@ -1,0 +1,194 @@
+"""Data on SQLite: the engine of one namespace, and the medium of all. Each data type has its own module."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
+from typing import Self
+
+from emulator.core.errors import EngineError
+from emulator.core.keys import Key
+from emulator.storage.engine import Engine
+from emulator.storage.pools import Pools, Rosters
+from emulator.storage.shapes import Ballots, Catalog, Documents, Logs, Relay
+from emulator.storage.sqlite.ballot_cache import BallotCache
+from emulator.storage.sqlite.ballots import SqliteBallots
+from emulator.storage.sqlite.catalog import SqliteCatalog
+from emulator.storage.sqlite.connection import check_space, permission_warnings
+from emulator.storage.sqlite.database import Database
+from emulator.storage.sqlite.documents import SqliteDocuments
+from emulator.storage.sqlite.dump import Dump
+from emulator.storage.sqlite.files.locks import service_lock
+from emulator.storage.sqlite.load import Load
+from emulator.storage.sqlite.logs import SqliteLogs
+from emulator.storage.sqlite.namespace import HIDDEN, Namespace, Tables, size_of
+from emulator.storage.sqlite.pool_cache import Lists, PoolCache, SpentItems
+from emulator.storage.sqlite.pools import SqlitePools, SqliteRosters
+from emulator.storage.sqlite.purge import Purge
+from emulator.storage.sqlite.schema import VERSION
+
+_Deliver = Callable[[Key, bytes], None]
+
+
+class SqliteRelay(Tables):
+    """Passes each message to the listeners of its namespace: no other process has any."""
+
+    is_local = True
+    _listeners: tuple[_Deliver, ...] = ()
+
+    def listen(self, deliver: _Deliver) -> None:
+        self._listeners += (deliver,)
+
+    def ignore(self, deliver: _Deliver) -> None:
+        self._listeners = tuple(each for each in self._listeners if each != deliver)
+
+    async def publish(self, topic: Key, message: bytes) -> None:
+        self._namespace.check_open()
+        for deliver in self._listeners:
+            deliver(topic, message)
+
+
+class SqliteEngine:
+    """One namespace of a database. An open engine keeps the database open."""
+
+    name = "sqlite"
+    can_copy = True
+    format = VERSION
+
+    def __init__(self, database: Database, namespace: str) -> None:
+        self._database, self._name = database, namespace
+        self._path = path = database.path
+        self._stack = AsyncExitStack()
+        self.warnings: Sequence[str] = ()
+        self.location = path or "memory"
+        self.survives_restart = path is not None
+        self._group_commit = database.group_commit
+        self._namespace = Namespace(self._group_commit, database.numbers, namespace)
+        ballot_cache = BallotCache(self._namespace)
+        lists, spent = Lists(self._namespace), SpentItems(self._namespace)
+        pool_cache = PoolCache(self._namespace, lists, spent)
+        documents = SqliteDocuments(self._namespace)
+        self.documents: Documents = documents
+        self.ballots: Ballots = SqliteBallots(self._namespace, ballot_cache)
+        self.logs: Logs = SqliteLogs(self._namespace)
+        self.pools: Pools = SqlitePools(self._namespace, lists, pool_cache, spent)
+        self.rosters: Rosters = SqliteRosters(self._namespace)
+        self.catalog: Catalog = SqliteCatalog(self._namespace, ballot_cache)
+        self.relay: Relay = SqliteRelay(self._namespace)
+        self._caches = (ballot_cache, pool_cache, documents, self._namespace)
+        self.purge = Purge(self._namespace, ballot_cache, pool_cache, documents)
+        self.tidy = self.purge.tidy
+        self.dump = Dump(self._namespace)
+        self.load = Load(self._namespace, database.checkpoints.copy_log_now)
+
+    @property
+    def is_open(self) -> bool:
+        return self._namespace.is_open
+
+    def exclusive_lock(self) -> AbstractContextManager[None]:
+        return service_lock(self._path) if self._path else nullcontext()
+
+    async def __aenter__(self) -> Self:
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(self._database.namespace(self._name))
+            stack.callback(self._leave_database)
+            self._namespace.is_open = True
+            self._group_commit.add_caches(self._caches)
+            try:
+                await self._group_commit.write(self._namespace.register)
+            except EngineError as error:
+                raise EngineError(f"cannot open {self._path}: {error}") from error
+            self.warnings = permission_warnings(self._path) if self._path else ()
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        await self._stack.aclose()
+
+    def _leave_database(self) -> None:
+        """Complete pending operations, and close the namespace. Later operations fail."""
+        self._group_commit.remove_caches(self._caches)
+        self._namespace.is_open = False
+
+    async def check(self) -> None:
+        self._group_commit.watch_files()
+        self._group_commit.check_files()
+        check_space(self._group_commit.path)
+        # On a full disk, reads still work.
+        if self._group_commit.is_failing:
+            await self._group_commit.write(self._namespace.probe_write)
+        else:
+            await self._group_commit.read(self._namespace.probe_read)
+
+    async def time(self) -> int | None:
+        return None  # this machine keeps the data
+
+    async def reset(self) -> None:
+        await self._group_commit.write(self._namespace.reset)
+
+    async def copy(self, source: Engine, *, now: int) -> None:
+        if isinstance(source, SqliteEngine) and self._path is None and not self._namespace.has_aside():
+            source._group_commit.commit_now()
+            self._group_commit.commit_now()
+            self._group_commit.copy_from(source._group_commit.connection)
+            await self._group_commit.write(self._namespace.take_over, source._name)
+        else:
+            await self.load(source.dump(now=now), replace=True)
+
+    async def set_aside(self) -> None:
+        await self._group_commit.write(self._namespace.set_aside)
+
+    async def take_back(self) -> None:
+        await self._group_commit.write(self._namespace.take_back)
+
+    async def drop_aside(self) -> None:
+        await self._group_commit.write(self._namespace.drop_aside)
+
+    async def size(self) -> int:
+        return await self._group_commit.read(self._namespace.size)
+
+    async def drop(self) -> None:
+        await self._group_commit.write(self._namespace.drop)
+
+
+_NAMES = f"SELECT namespace FROM spaces WHERE instr(namespace, '{HIDDEN}') = 0 ORDER BY namespace"
+
+
+class SqliteMedium:
+    """`path` and `awaits_disk` are as in `Database`."""
+
+    def __init__(self, path: str | None, *, awaits_disk: bool = False) -> None:
+        self._path, self._awaits_disk = path, awaits_disk
+        self._file = None if path is None else self._database()
+        self._stack = AsyncExitStack()
+
+    def engine(self, namespace: str) -> SqliteEngine:
+        return SqliteEngine(self._file or self._database(), namespace)
+
+    async def namespaces(self) -> list[str]:
+        if self._file is None:
+            return []
+        return await self._file.group_commit.read(self._names, self._file)
+
+    async def size(self, namespace: str) -> int:
+        if self._file is None:
+            return 0
+        return await self._file.group_commit.read(self._size, self._file, namespace)
+
+    async def __aenter__(self) -> Self:
+        if self._file is not None:
+            await self._stack.enter_async_context(self._file.opened())
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        await self._stack.aclose()
+
+    def _database(self) -> Database:
+        return Database(self._path, awaits_disk=self._awaits_disk)
+
+    def _names(self, file: Database) -> list[str]:
+        return [name for (name,) in file.group_commit.connection.execute(_NAMES)]
+
+    def _size(self, file: Database, namespace: str) -> int:
+        connection = file.group_commit.connection
+        return size_of(connection, Namespace(file.group_commit, file.numbers, namespace).stored_in(connection))

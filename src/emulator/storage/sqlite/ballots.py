@@ -1,0 +1,203 @@
+"""Ballots on SQLite: one row per voter and choice, and running counts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import UNSET
+
+from emulator.core.keys import Key
+from emulator.storage.shapes import (
+    CLOSED,
+    EMPTY_TALLY,
+    OVER_ALLOWANCE,
+    UNKNOWN_VOTER,
+    Cast,
+    CastRequest,
+    Expected,
+    ListedBallot,
+    Tally,
+    Terms,
+)
+from emulator.storage.sqlite.ballot_cache import BallotCache, CachedBallot, Row
+from emulator.storage.sqlite.entries import Readings
+from emulator.storage.sqlite.namespace import Namespace, Tables
+from emulator.storage.sqlite.table_list import BY_KEY_ALL_CHANNELS, KEY_COLUMNS, LISTED_ORDER, listing_condition
+
+_TOP = "SELECT choice, count FROM tallies WHERE ballot = ? ORDER BY count DESC, since LIMIT ?"
+_ALIVE = f"SELECT id FROM ballots WHERE {BY_KEY_ALL_CHANNELS} AND expires_at > ?"
+_CHANNELS = f"SELECT place FROM ballots WHERE {BY_KEY_ALL_CHANNELS}"
+_TOP_ALL_CHANNELS = f"""
+    SELECT choice, sum(count) FROM tallies WHERE ballot IN ({_ALIVE})
+    GROUP BY choice ORDER BY sum(count) DESC, min(since) LIMIT ?
+"""
+_LATEST_ALL_CHANNELS = f"""
+    SELECT choice FROM marks WHERE ballot IN ({_ALIVE}) AND voter = ? ORDER BY number DESC LIMIT 1
+"""
+
+_COUNT = "SELECT coalesce(sum(count), 0) FROM tallies WHERE ballot = ?"
+
+_DEFAULT = Terms()
+
+
+class SqliteBallots(Tables):
+    def __init__(self, namespace: Namespace, ballot_cache: BallotCache) -> None:
+        super().__init__(namespace)
+        self._ballot_cache = ballot_cache
+        self._marks = ballot_cache.marks
+        self._readings = Readings(namespace)
+        self.entries, self.notes = self._readings.entries, self._readings.notes
+
+    async def define(
+        self, key: Key, definition: bytes, terms: Terms, *, now: int, expires_at: int, only_if: Expected = UNSET
+    ) -> bool:
+        return await self._group_commit.write(self._define, key, definition, terms, now, expires_at, only_if)
+
+    async def definition(self, key: Key, *, now: int) -> bytes | None:
+        return await self._group_commit.read(self._definition, key, now)
+
+    async def cast(self, key: Key, request: CastRequest, *, now: int, expires_at: int, tally: bool = False) -> Cast:
+        return await self._group_commit.write(self._cast, key, request, now, expires_at, tally)
+
+    async def tally(self, key: Key, *, now: int, voter: str | None = None, top: int | None = None) -> Tally:
+        work = self._tally if key.channel is not None else self._tally_all_channels
+        return await self._group_commit.read(work, key, now, voter, top)
+
+    async def drop(self, key: Key, *, now: int) -> list[Key]:
+        return await self._group_commit.write(self._drop, key)
+
+    async def listing(
+        self, group: Key, *, now: int, limit: int, after: Key | None = None, matching: str = ""
+    ) -> list[ListedBallot]:
+        listed = []
+        for id, *key, expires_at, definition in await self._group_commit.read(
+            self._listed_rows, group, after, limit, now, matching
+        ):
+            casts = await self._group_commit.read(self._count_casts, id)
+            await asyncio.sleep(0)
+            listed.append(ListedBallot(Key(*key), casts, expires_at, definition))
+        return listed
+
+    def _definition(self, key: Key, now: int) -> bytes | None:
+        ballot = self._ballot_cache.find_live(key, now)
+        return ballot.definition if ballot else None
+
+    def _define(self, key: Key, definition: bytes, terms: Terms, now: int, expires_at: int, only_if: Expected) -> bool:
+        if only_if is not UNSET and self._definition(key, now) != only_if:
+            return False
+        ballot = self._ballot_cache.find_live(key, now) or self._ballot_cache.create(key, expires_at)
+        self._ballot_cache.define(ballot, definition, terms)
+        if ballot.counts is not None and not ballot.counts:
+            self._ballot_cache.extend(ballot, expires_at)
+        return True
+
+    def _cast(self, key: Key, request: CastRequest, now: int, expires_at: int, tally: bool) -> Cast:
+        voter, choice, note, _, more, whole = request
+        (voter + choice).encode()  # raises for text that cannot be stored, before anything is written
+        ballot = self._ballot_cache.find_live(key, now)
+        rows = self._marks.rows_before_cast(ballot.id, voter, ballot.generation) if ballot else ()
+        previous = rows[-1][2] if rows else None
+        terms = ballot.terms if ballot else _DEFAULT
+        if refused := _refusal(terms, request, rows, now):
+            return Cast(refused, previous, self._counts(ballot, previous) if tally else EMPTY_TALLY)
+        if ballot is None:
+            ballot = self._ballot_cache.create(key, expires_at)
+            self._marks.note_first_voter(ballot.id, voter)
+        replacing: _Change = (rows[0][1] if rows else 0, 1, rows, ())
+        slot, times, replaced, others = replacing if terms.per_voter == 1 else _change_after_cast(rows, choice, more)
+        if replaced and self._readings.active:
+            self._readings.keep_replaced(ballot.id, voter)
+        if len(replaced) > 1:  # while more votes were allowed, the voter cast for several choices
+            self._marks.drop_others(ballot.id, voter, slot)
+        number = self._namespace.next_number()
+        self._marks.write((ballot.id, voter, slot, choice, times, now, number, note, whole and times == 1), others)
+        self._count(ballot, choice, times, replaced, number)
+        self._ballot_cache.extend(ballot, expires_at)
+        return Cast(None, previous, self._counts(ballot, choice) if tally else EMPTY_TALLY)
+
+    def _count(self, ballot: CachedBallot, choice: str, times: int, replaced: Sequence[Row], number: int) -> None:
+        for _, _, earlier, fewer in replaced:
+            if earlier == choice:
+                times -= fewer  # one step, so that the count never drops to 0 in between
+            else:
+                self._ballot_cache.add_count(ballot, earlier, -fewer, number)
+        if times:
+            self._ballot_cache.add_count(ballot, choice, times, number)
+
+    def _counts(self, ballot: CachedBallot | None, choice: str | None, top: int | None = None) -> Tally:
+        if ballot is None:
+            return EMPTY_TALLY
+        if ballot.counts is not None:
+            return Tally(ballot.counts.as_tuples(top), choice)
+        rows = self._group_commit.connection.execute(_TOP, (ballot.id, -1 if top is None else top)).fetchall()
+        return Tally(tuple(rows), choice)
+
+    def _tally(self, key: Key, now: int, voter: str | None, top: int | None) -> Tally:
+        ballot = self._ballot_cache.find_live(key, now)
+        rows = self._marks.rows_of_voter(ballot.id, voter) if ballot and voter is not None else ()
+        return self._counts(ballot, rows[-1][2] if rows else None, top)
+
+    def _tally_all_channels(self, key: Key, now: int, voter: str | None, top: int | None) -> Tally:
+        self._ballot_cache.flush()
+        params = (*self._namespace.params_all_channels(key), now)
+        connection = self._group_commit.connection
+        rows = connection.execute(_TOP_ALL_CHANNELS, (*params, -1 if top is None else top)).fetchall()
+        latest = None if voter is None else connection.execute(_LATEST_ALL_CHANNELS, (*params, voter)).fetchone()
+        return Tally(tuple(rows), latest[0] if latest else None)
+
+    def _listed_rows(self, group: Key, after: Key | None, limit: int, now: int, matching: str) -> list[tuple[Any, ...]]:
+        self._ballot_cache.flush()
+        condition, params = listing_condition(self._namespace.id, group, after, matching)
+        # The plus sign keeps SQLite from using the index by expiry, which would sort all ballots.
+        return self._group_commit.connection.execute(
+            f"SELECT id, {KEY_COLUMNS}, expires_at, definition FROM ballots WHERE {condition} AND +expires_at > ?"
+            f" ORDER BY {LISTED_ORDER} LIMIT ?",
+            (*params, now, limit),
+        ).fetchall()
+
+    def _count_casts(self, ballot: int) -> int:
+        self._ballot_cache.flush()
+        return int(self._group_commit.connection.execute(_COUNT, (ballot,)).fetchone()[0])
+
+    def _drop(self, key: Key) -> list[Key]:
+        keys = [key]
+        if key.channel is None:
+            self._ballot_cache.flush()
+            rows = self._group_commit.connection.execute(_CHANNELS, self._namespace.params_all_channels(key))
+            keys = [key._replace(channel=channel) for (channel,) in rows.fetchall()]
+        for each in keys:
+            self._ballot_cache.drop(each)
+        return keys
+
+
+_Change = tuple[int, int, tuple[Row, ...], tuple[Row, ...]]
+"""The rows of a voter after a cast: its slot and times, the rows that it replaces, and the others."""
+
+
+def _change_after_cast(rows: tuple[Row, ...], choice: str, times: int) -> _Change:
+    """Return the change to the counts when `times` casts are added to a voter's earlier casts."""
+    replaced = tuple([row for row in rows if row[2] == choice])
+    others = tuple([row for row in rows if row[2] != choice])
+    slot = replaced[0][1] if replaced else 1 + max((row[1] for row in rows), default=-1)
+    return slot, times + sum(row[3] for row in replaced), replaced, others
+
+
+def _refusal(terms: Terms, request: CastRequest, rows: Sequence[Row], now: int) -> str | None:
+    if terms.disabled or not terms.opens_at <= now < terms.closes_at:
+        return CLOSED
+    if terms.known_voters_only and not request.known:
+        return UNKNOWN_VOTER
+    if terms.per_voter == 1:
+        return None
+    if request.times < 1:
+        raise ValueError(f"times must be at least 1, not {request.times}")
+    on_choice = sum(times for _, _, choice, times in rows if choice == request.choice)
+    if (
+        sum(row[3] for row in rows) + request.times > terms.per_voter
+        or on_choice + request.times > terms.per_choice
+        or len(rows) + (not on_choice) > terms.choices
+    ):
+        return OVER_ALLOWANCE
+    return None

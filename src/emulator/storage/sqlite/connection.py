@@ -1,0 +1,246 @@
+"""Opens connections, and explains SQLite's errors."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import sqlite3
+import stat
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any, Final, NoReturn, TypeVar
+
+from emulator.core.errors import EngineError
+from emulator.storage.sqlite.schema import UnusableDatabase, create_tables, set_options
+
+Result = TypeVar("Result")
+# Between attempts while another program is writing, for about 5 s.
+PAUSES = (0.0, 0.0, 0.0, 0.001, 0.002, 0.005, 0.01, *(0.02 for _ in range(250)))
+
+LEAST_SPACE = 1 << 20
+"""Bytes that must be free. The votes of a crowd that share a commit may need some hundred KiB."""
+
+_empty: list[sqlite3.Connection] = []
+"""An empty database in memory. The first one to be opened leaves a copy here; copying takes a tenth of creating."""
+
+FAILURES = (sqlite3.Error, UnicodeDecodeError)
+"""Exceptions that opening a file may raise. SQLite's message about a corrupt schema may contain bytes that are not
+UTF-8."""
+
+
+def check_writable(path: str) -> None:
+    """Raise `EngineError` if a file, its log or its directory is not writable."""
+    file = os.path.abspath(path)
+    for each in (file, f"{file}-wal", os.path.dirname(file)):
+        if os.path.exists(each) and not os.access(each, os.W_OK):
+            raise EngineError(f"cannot open {path}: {each} is not writable")
+
+
+async def connect(path: str | None, *, check_same_thread: bool = True) -> sqlite3.Connection:
+    """Open the database at `path` (`None`: in memory), and create missing tables. Raises `EngineError`."""
+    for pause in PAUSES:
+        try:
+            return _connect_once(path, check_same_thread)
+        except FAILURES as error:
+            if not is_busy(error):
+                raise EngineError(f"cannot open {path}: {explain(error, path)}") from error
+        await asyncio.sleep(pause)
+    raise EngineError(f"cannot open {path}: locked by another process")
+
+
+async def finished_in_thread(work: Callable[[], Result], interrupt: Callable[[], None] = lambda: None) -> Result:
+    """Run `work` in a thread. If this is cancelled, call `interrupt` and wait for the thread before that takes effect.
+
+    So a connection that the thread uses can be closed afterwards.
+    """
+    running = asyncio.ensure_future(asyncio.to_thread(work))
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        interrupt()
+        with suppress(sqlite3.Error, EngineError):
+            await running
+        raise
+
+
+def _connect_once(path: str | None, check_same_thread: bool) -> sqlite3.Connection:
+    # SQLite gives some relative names a special meaning.
+    file = ":memory:" if path is None else os.path.abspath(path)
+    if path is not None and not os.path.isdir(os.path.dirname(file)):
+        raise EngineError(f"cannot open {path}: there is no directory {os.path.dirname(file)}")
+    if path is not None:
+        _create(file)
+    connection = sqlite3.connect(
+        file, isolation_level=None, timeout=0, cached_statements=512, check_same_thread=check_same_thread
+    )
+    try:
+        if path is None and _empty:
+            set_options(connection)
+            _empty[0].backup(connection)
+        else:
+            create_tables(connection)
+            connection.execute("SELECT next FROM numbers").fetchone()  # opens the log
+        if path is None and not _empty:
+            _empty.append(sqlite3.connect(file, check_same_thread=False))
+            set_options(_empty[0])
+            connection.backup(_empty[0])
+    except UnusableDatabase as error:
+        connection.close()
+        raise EngineError(f"cannot open {path}: {error}") from None
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _create(file: str) -> None:
+    """Create a missing database file that only its owner can open; SQLite gives its `-wal` and `-shm` the same mode.
+
+    An existing file is not opened: closing it would release the locks of this process's other connections to it.
+    """
+    with suppress(OSError):  # the file exists, or SQLite explains the error
+        os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+
+
+def identities(path: str) -> dict[str, tuple[int, int]]:
+    """Return the device and inode of an open database file and its log, which is next to the target of a link.
+
+    A system gives no other file the same while this one is open.
+    """
+    files = (os.path.abspath(path), f"{os.path.realpath(path)}-wal")
+    return {file: _identity(file) for file in files if os.path.exists(file)}
+
+
+def _identity(file: str) -> tuple[int, int]:
+    found = os.stat(file)
+    return found.st_dev, found.st_ino
+
+
+def lost_file(opened: Mapping[str, tuple[int, int]]) -> str:
+    """Return which of the open files was deleted or replaced; empty if all are in place."""
+    for file, identity in opened.items():
+        try:
+            found = _identity(file)
+        except (FileNotFoundError, NotADirectoryError):
+            return f"{file} was deleted or moved while the service was using it"
+        except OSError:  # the folder may not be read now; the open file still can
+            continue
+        if found != identity:
+            return f"{file} was replaced by another file while the service was using it"
+    return ""
+
+
+def permission_warnings(path: str) -> list[str]:
+    """Return a warning for each file of an open database that every user can open: it contains the signing key."""
+    return [
+        f"{file}: holds the key that signs tokens, but every user of this machine can open it: chmod 600"
+        for file in (path, f"{path}-wal")
+        if sys.platform != "win32" and _mode(file) & (stat.S_IROTH | stat.S_IWOTH)
+    ]
+
+
+def _mode(file: str) -> int:
+    try:
+        return os.stat(file).st_mode
+    except FileNotFoundError:  # a `-wal` comes with the first write
+        return 0
+
+
+def check_space(path: str | None) -> None:
+    """Raise `EngineError` if the disk has too little space for the next commits, even if a small one would succeed."""
+    if path is None:
+        return
+    try:
+        free = shutil.disk_usage(os.path.dirname(os.path.abspath(path))).free
+    except OSError as error:
+        raise EngineError(f"cannot find the disk of {path}: {error.strerror}") from error
+    if free < LEAST_SPACE:
+        raise EngineError(f"the disk of {path} is full: {free} bytes are free, {LEAST_SPACE} are needed")
+    limit = size_limit()
+    for file in (path, f"{path}-wal"):
+        if limit is not None and (size := _size(file)) + LEAST_SPACE > limit:
+            raise EngineError(f"{file} has {size} bytes, and this process may write {limit} to a file (ulimit -f)")
+
+
+def size_limit() -> int | None:
+    """Return the bytes that this process may write to a file, if they are limited (`ulimit -f`)."""
+    if sys.platform == "win32":
+        return None
+    import resource
+
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+    return None if limit == resource.RLIM_INFINITY else limit
+
+
+def _size(file: str) -> int:
+    try:
+        return os.path.getsize(file)
+    except OSError:
+        return 0
+
+
+@contextmanager
+def engine_errors() -> Iterator[None]:
+    """Turn SQLite's errors into `EngineError`."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise EngineError(describe(error)) from error
+
+
+def is_busy(error: Exception) -> bool:
+    """Whether another connection holds the lock, so that a retry may succeed."""
+    return _code(error) == sqlite3.SQLITE_BUSY
+
+
+def is_corruption(error: Exception) -> bool:
+    """Whether the error means that the database is corrupt; a file that is not a database at all is not."""
+    return _code(error) == sqlite3.SQLITE_CORRUPT or _quotes_data(error)
+
+
+def explain(error: Exception, path: str | None) -> str:
+    """Return one line on why the data file at `path` cannot be used, and the remedy if it is corrupt."""
+    if path is None or not is_corruption(error):
+        return describe(error)
+    found = " ".join(describe(error).split())
+    return f"it is corrupt ({found}); {remedy(path)}"
+
+
+def describe(error: BaseException) -> str:
+    """Return the error's message, unless that may quote stored data."""
+    if _quotes_data(error):
+        return "it contains text that is not UTF-8"
+    if not isinstance(error, sqlite3.Error):
+        return type(error).__name__
+    if _code(error) in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL) and (limit := size_limit()) is not None:
+        return f"{error}; this process may write {limit} bytes to a file (ulimit -f)"
+    return str(error)
+
+
+def remedy(path: str) -> str:
+    """Return the operator's remedy for a corrupt or lost file."""
+    return f"restore a backup: extcli data restore BACKUP --data sqlite://{os.path.abspath(path)}"
+
+
+def _quotes_data(error: BaseException) -> bool:
+    """Whether the error quotes text that is not UTF-8. The engine stores only UTF-8, so that is corruption."""
+    if isinstance(error, sqlite3.OperationalError):
+        return str(error).startswith("Could not decode to UTF-8")
+    return isinstance(error, UnicodeDecodeError)
+
+
+def _code(error: BaseException) -> int | None:
+    code: int | None = getattr(error, "sqlite_errorcode", None)
+    return None if code is None else code & 0xFF  # the primary code, without the extension
+
+
+class _Closed:
+    """Takes the place of the connection while the database is closed; every use raises an error."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise EngineError("the engine is closed")
+
+
+CLOSED: Final[Any] = _Closed()

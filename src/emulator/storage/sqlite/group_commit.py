@@ -1,0 +1,334 @@
+"""Group commit on one connection: all writes that are ready at the same time share one transaction."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sqlite3
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import Any, ParamSpec, Protocol, TypeVar
+
+from emulator.core.errors import EngineError
+from emulator.storage.sqlite.connection import (
+    CLOSED,
+    PAUSES,
+    check_writable,
+    connect,
+    describe,
+    engine_errors,
+    identities,
+    is_busy,
+    lost_file,
+    remedy,
+)
+
+Params = ParamSpec("Params")
+Result = TypeVar("Result")
+_log = logging.getLogger("emulator.engines")
+
+
+class WriteCache(Protocol):
+    """State of the database that is kept in memory, and written back before a commit."""
+
+    def flush(self) -> None:
+        """Write all unsaved changes; the transaction is about to be committed."""
+
+    def forget_read(self) -> None:
+        """Drop data that can be read again, because the rows behind it change. Unwritten data stays."""
+
+    def roll_back(self) -> None:
+        """Drop everything, unwritten data included: the transaction was rolled back, and its writers got an error."""
+
+
+class Group:
+    """The operations that share a transaction.
+
+    Await it until the commit; raises `EngineError` if it was rolled back.
+    """
+
+    __slots__ = ("_loop", "failure", "is_open", "waiters")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self.is_open = True
+        self.failure = ""
+        """Why the transaction was rolled back."""
+        self.waiters: list[asyncio.Future[None]] = []
+        """One for each operation that waits, so that cancelling one leaves the others alone."""
+
+    def __await__(self) -> Generator[Any, None, None]:
+        if self.is_open:
+            waiter = self._loop.create_future()
+            self.waiters.append(waiter)
+            yield from waiter
+        elif self.failure:
+            raise EngineError(self.failure)
+
+    def end(self, failure: str = "") -> None:
+        """Release those who wait: with an error, if the transaction was rolled back."""
+        self.is_open, self.failure = False, failure
+        for waiter in self.waiters:
+            if waiter.done():
+                continue
+            if failure:
+                waiter.set_exception(EngineError(failure))
+            else:
+                waiter.set_result(None)
+
+
+class GroupCommit:
+    """`write` and `read` call a plain function at once, and return its result once all that it read is committed.
+
+    The first write begins a transaction. Writes that become ready in between join it, and then the event loop
+    commits it. If a statement or the commit fails, the whole group is rolled back: its writers get `EngineError`, and
+    its readers try again.
+    """
+
+    def __init__(self, path: str | None, *, awaits_disk: bool = False) -> None:
+        self.path = path
+        self._awaits_disk = awaits_disk
+        self._files: Mapping[str, tuple[int, int]] = {}
+        """What identifies the open files."""
+        self._lost = ""
+        """Which of them was deleted or replaced, if any; then writes are refused."""
+        self.unwritten: dict[WriteCache, None] = {}
+        """The caches that may hold what is not written yet: each adds itself.
+
+        A dict keeps the order of the first writes; a set would order them by address.
+        """
+        self._caches: dict[int, WriteCache] = {}
+        """All caches, by `id`."""
+        self.connection: sqlite3.Connection = CLOSED
+        self._loop: asyncio.AbstractEventLoop
+        self._group: Group | None = None
+        """The operations that share the open transaction, if there is one."""
+        self._changes_of_others = 0
+        """Rows that `write_rows` wrote."""
+        self.commits = 0
+        """How many groups have been committed."""
+        self.is_failing = False
+        """Whether the last write failed, for example because the disk is full."""
+
+    @property
+    def is_writing(self) -> bool:
+        """Whether a group's transaction is open."""
+        return self._group is not None
+
+    async def open(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        if self.path is not None:
+            check_writable(self.path)
+        self.connection = await connect(self.path)
+        if self._awaits_disk:
+            self.connection.execute("PRAGMA synchronous = FULL")
+        if self.path is not None:
+            self._files = identities(self.path)
+
+    def close(self) -> None:
+        if self.connection is CLOSED:
+            return
+        self.commit_now()
+        self.forget_read()
+        self._caches.clear()
+        self._files = {}  # SQLite deletes the log
+        self.connection.close()
+        self.connection = CLOSED
+
+    def write(
+        self, work: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs
+    ) -> Coroutine[Any, Any, Result]:
+        """Run `work` in the group's transaction; return after its commit. To be awaited at once.
+
+        If `work` raises before it wrote anything, the exception reaches the caller and the group is unaffected.
+        """
+        run = self._run_in_new_group if self._group is None else self._run_in_group
+        return run(work, *args, **kwargs)
+
+    async def _run_in_new_group(
+        self, work: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs
+    ) -> Result:
+        await self._begin_group()
+        return await self._run_in_group(work, *args, **kwargs)
+
+    async def join(
+        self, work: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs
+    ) -> tuple[Result, Group]:
+        """Run `work` in the group's transaction; return its result at once, and the group, to await its commit."""
+        if self._group is None:
+            await self._begin_group()
+        group = self._group
+        assert group is not None
+        return self._run(work, *args, **kwargs), group
+
+    async def read(self, work: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs) -> Result:
+        """Run `work`, which only reads, and return its result once everything that it read is committed."""
+        if self._group is not None:
+            with suppress(EngineError):  # a write of the group failed; committed data is still readable
+                return await self._run_in_group(work, *args, **kwargs)
+            self.commit_now()
+        with engine_errors():
+            return work(*args, **kwargs)
+
+    async def peek(self, work: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs) -> Result:
+        """Run `work`, which only reads, and return its result at once. It may have read uncommitted writes."""
+        with engine_errors():
+            return work(*args, **kwargs)
+
+    def watch_files(self) -> None:
+        """Find out whether the open files were deleted or replaced, and log it once. They may come back."""
+        lost = lost_file(self._files)
+        if lost and not self._lost:
+            assert self.path is not None
+            _log.error("%s; writes are refused. Put it back, or stop the service and %s", lost, remedy(self.path))
+        self._lost = lost
+
+    def check_files(self) -> None:
+        """Raise `EngineError` if the open files are known to be lost."""
+        if self._lost:
+            raise EngineError(self._lost)
+
+    @asynccontextmanager
+    async def snapshot(self, *, check_same_thread: bool = True) -> AsyncIterator[sqlite3.Connection]:
+        """Open another connection to the file. While it is open, it sees the data committed before it was opened."""
+        self.watch_files()  # another connection would open the file that is there now
+        self.check_files()
+        connection = await connect(self.path, check_same_thread=check_same_thread)
+        try:
+            with engine_errors():
+                connection.execute("BEGIN")
+                connection.execute("SELECT next FROM numbers").fetchone()  # a snapshot begins with its first read
+            yield connection
+        finally:
+            connection.close()
+
+    def write_rows(self, statement: str, rows: Sequence[tuple[object, ...]]) -> None:
+        """Write rows that earlier operations of the group left in memory; they do not count for the one that runs."""
+        before = self.connection.total_changes
+        self.connection.executemany(statement, rows)
+        self._changes_of_others += self.connection.total_changes - before
+
+    def flush(self) -> None:
+        """Write all that the caches hold, inside a write."""
+        while self.unwritten:
+            cache, _ = self.unwritten.popitem()
+            cache.flush()
+
+    def forget_read(self) -> None:
+        """Make all caches read from the database again. Data that the group has accepted stays."""
+        for cache in self._caches.values():
+            cache.forget_read()
+
+    def add_caches(self, caches: Iterable[WriteCache]) -> None:
+        """Write these caches back before each commit, and tell them of rollbacks."""
+        self._caches |= {id(cache): cache for cache in caches}
+
+    def remove_caches(self, caches: Iterable[WriteCache]) -> None:
+        """Commit the data of these caches, clear them, and release them."""
+        self.commit_now()
+        for cache in caches:
+            cache.forget_read()
+            self._caches.pop(id(cache), None)
+
+    def commit_now(self) -> None:
+        """Commit the open group, if there is one, without waiting for more writes to join it."""
+        if self._group is not None:
+            self._commit(self._group)
+
+    def copy_from(self, connection: sqlite3.Connection) -> None:
+        """Replace the whole database, in memory, with another connection's. No group may be open on either."""
+        assert self.path is None
+        assert self._group is None
+        with engine_errors():
+            connection.backup(self.connection)
+        self.forget_read()
+
+    async def _run_in_group(
+        self, work: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs
+    ) -> Result:
+        group = self._group
+        assert group is not None
+        try:
+            result = self._run(work, *args, **kwargs)
+        except Exception:
+            if group.is_open:
+                await group
+            raise
+        waiter = self._loop.create_future()  # as awaiting the group, without another coroutine for each vote
+        group.waiters.append(waiter)
+        await waiter
+        return result
+
+    def _run(self, work: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs) -> Result:
+        """Run `work`; roll the group back if a statement fails, or if `work` raises after it wrote something."""
+        connection = self.connection
+        changes = connection.total_changes - self._changes_of_others
+        try:
+            return work(*args, **kwargs)
+        except sqlite3.Error as error:
+            raise self._roll_back(error) from error
+        except Exception as error:
+            if connection.total_changes - self._changes_of_others != changes:
+                self._roll_back(error)
+            raise
+        except BaseException as error:
+            self._roll_back(error)
+            raise
+
+    async def _begin_group(self) -> None:
+        if await self._begin():
+            group = self._group = Group(self._loop)
+            # Two passes of the event loop later, so that requests that arrive during these operations join the
+            # commit: that raises throughput by about a tenth.
+            self._loop.call_soon(self._loop.call_soon, self._commit, group)
+
+    async def _begin(self) -> bool:
+        """Begin a transaction, without blocking the event loop. Return False if a group has begun in the meantime.
+
+        Waits while another program, such as an SQLite shell, is writing to the file.
+        """
+        self.check_files()
+        for pause in PAUSES:
+            if self._group is not None:
+                return False
+            try:
+                self.connection.execute("BEGIN IMMEDIATE")
+            except sqlite3.Error as error:
+                if not is_busy(error):
+                    self.is_failing = True
+                    raise EngineError(describe(error)) from error
+            else:
+                return True
+            await asyncio.sleep(pause)
+        raise EngineError(f"{self.path} is locked by another process")
+
+    def _commit(self, group: Group) -> None:
+        if group is not self._group:
+            return  # rolled back, or committed by `close`
+        try:
+            self.flush()
+            self.connection.execute("COMMIT")
+        except BaseException as error:
+            self._roll_back(error)
+            if not isinstance(error, sqlite3.Error):
+                raise
+            return
+        self._group = None
+        self.is_failing = False
+        self.commits += 1
+        group.end()
+
+    def _roll_back(self, error: BaseException) -> EngineError:
+        group, self._group = self._group, None
+        self.is_failing = True
+        self.unwritten.clear()
+        for cache in self._caches.values():
+            cache.roll_back()
+        failure = f"nothing was written: {describe(error)}"
+        try:
+            if self.connection.in_transaction:  # SQLite rolls back by itself after some failures
+                self.connection.execute("ROLLBACK")
+        finally:
+            if group is not None:
+                group.end(failure)
+        return EngineError(failure)

@@ -1,1 +1,0 @@
-"""Shared by HTTP and WebSockets: JSON, error bodies, URLs, cursors, checks of texts, and write coalescing."""

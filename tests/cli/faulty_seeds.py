@@ -1,0 +1,118 @@
+"""Faulty seeds, each with its faults: line, column and field."""
+
+from __future__ import annotations
+
+HEAD = 'extcli = 1\nchannel = "777"\n'
+POLL = HEAD + '[[polls]]\nid = "lunch"\n'
+BUFFER = HEAD + '[[buffers]]\nid = "ratings"\n'
+FAULT = HEAD + '[[faults]]\nmatch = "POST /v1/e/vote"\n'
+CODES = HEAD + '[[codes]]\nindex = 0\nname = "Hat"\n'
+
+FAULTY: list[tuple[str, list[str]]] = [
+    ("extcli = 1\npolls = [", ["2:1: not valid TOML"]),
+    ("extcli = 1\nextcli = 1", ["2:1: not valid TOML"]),
+    ("", ["1:1: extcli"]),
+    ("extcli = 2", ["1:1: extcli"]),
+    ('extcli = "1"', ["1:1: extcli"]),
+    (HEAD + "colour = 1", ["3:1: colour"]),
+    (HEAD + "[[poll]]\nid = 'lunch'", ["3:1: poll"]),
+    ("extcli = 1\nchannel = 777", ["2:1: channel"]),
+    ('extcli = 1\nclient_id = "my extension"', ["2:1: client_id"]),
+    (HEAD + "polls = 3", ["3:1: polls"]),
+    (HEAD + "[polls.lunch]\nvotes = {}", ["3:1: polls"]),
+    (HEAD + "[[polls]]\nprompt = 'Where?'", ["3:1: polls[0].id"]),
+    (HEAD + "[[polls]]\nid = 'lunch time'", ["4:1: polls[0].id"]),
+    (HEAD + "[[polls]]\nid = 'global-'", ["4:1: polls[0].id"]),
+    (POLL + "promt = 'Where?'", ["5:1: polls[0].promt"]),
+    (POLL + "options = []", ["5:1: polls[0].options"]),
+    (POLL + "options = ['Pizza', 2]", ["5:21: polls[0].options[1]"]),
+    (POLL + f"options = [\n  'Pizza',\n  '{'é' * 65}',\n]", ["7:3: polls[0].options[1]"]),
+    (POLL + f"prompt = '{'?' * 257}'", ["5:1: polls[0].prompt"]),
+    (POLL + f"user_data = '{'x' * 1023}'", ["5:1: polls[0].user_data"]),
+    (POLL + "votes = [1, 2]", ["5:1: polls[0].votes"]),
+    (POLL + "votes = { U1 = 0, U2 = 100 }", ["5:19: polls[0].votes.U2"]),
+    (POLL + "votes.U1 = -100", ["5:1: polls[0].votes.U1"]),
+    (POLL + "[polls.votes]\nU1 = 1\nU2 = '2'", ["7:1: polls[0].votes.U2"]),
+    (POLL + "votes = { U1 = true }", ["5:11: polls[0].votes.U1"]),
+    (POLL + "votes = { 'a: b' = 100 }", ['5:11: polls[0].votes["a: b"]']),
+    (POLL + "votes = { '' = 1 }", ['5:11: polls[0].votes[""]']),
+    (POLL + "votes = { U1 = [0, 1] }", ["5:11: polls[0].votes.U1"]),
+    (POLL + "total_votes_per_user = 3\nvotes = { U1 = [0, 0] }", ["6:11: polls[0].votes.U1"]),
+    (POLL + "total_votes_per_user = 3\nvotes = { U1 = [0, 1] }", ["6:11: polls[0].votes.U1"]),
+    (POLL + "total_votes_per_user = 1025", ["5:1: polls[0].total_votes_per_user"]),
+    (POLL + "disabled = 'no'", ["5:1: polls[0].disabled"]),
+    (POLL + "starts_at = 'tomorrow'", ["5:1: polls[0].starts_at"]),
+    (POLL + "starts_at = 2026-12-24T18:00:00", ["5:1: polls[0].starts_at"]),
+    (POLL + "starts_at = 2026-12-24T18:00:00Z\nends_at = 2026-12-24T17:00:00Z", ["5:1: polls[0].starts_at"]),
+    (POLL + "[[polls]]\nid = 'other'\n[[polls]]\nid = 'lunch'", ["8:1: polls[2].id"]),
+    (HEAD + "[[rankings]]\nid = 'color'\nanswers = { U1 = 5 }", ["5:13: rankings[0].answers.U1"]),
+    (HEAD + "[[rankings]]\nid = 'color'", ["3:1: rankings[0].answers"]),
+    (BUFFER + "entries = [{ user = 'U1' }]", ["5:12: buffers[0].entries[0].data"]),
+    (
+        BUFFER + f"entries = [\n{{ user = 'U1', data = 1 }},\n{{ user = 'U1', data = '{'x' * 254}' }}]",
+        ["7:16: buffers[0].entries[1].data"],
+    ),
+    (BUFFER + "entries = [{ user = 'U1', data = { at = 2026-12-24 } }]", ["5:36: buffers[0].entries[0].data.at"]),
+    (BUFFER + "entries = [{ user = 'U1', data = [1, nan] }]", ["5:38: buffers[0].entries[0].data[1]"]),
+    (HEAD + "[[stores]]\nstore = 'channel'\ndata = {}", ["4:1: stores[0].store"]),
+    (HEAD + "[[stores]]\nstore = 'channel_state'\ndata = [1]", ["5:1: stores[0].data"]),
+    (HEAD + "[[stores]]\nstore = 'viewer_state'\ndata = {}", ["3:1: stores[0].user"]),
+    (HEAD + "[[stores]]\nstore = 'channel_state'\ndata = {}\nuser = 'U1'", ["6:1: stores[0].user"]),
+    (HEAD + f"[[json_stores]]\nid = 'high'\ndata = {{ name = '{'x' * 2048}' }}", ["5:1: json_stores[0].data"]),
+    (CODES, ["3:1: codes[0].codes"]),
+    (CODES + "codes = ['A', 'B', 'A']", ["6:20: codes[0].codes[2]"]),
+    (CODES + f"codes = ['{'A' * 64}']", ["6:10: codes[0].codes[0]"]),
+    (CODES + "file = 'missing.txt'", ["6:1: codes[0].file"]),
+    (CODES + "file = 'codes.csv'", ["6:1: codes[0].file"]),
+    (CODES + "file = 'empty.txt'", ["6:1: codes[0].file"]),
+    (CODES + "file = 'codes.txt'", ["6:1: codes[0].file", "6:1: codes[0].file"]),
+    (CODES + "codes = ['A']\ncolumn = 'code'", ["7:1: codes[0].column"]),
+    (CODES + "codes = ['A']\nmarked = { U1 = 0 }", ["7:12: codes[0].marked.U1"]),
+    (HEAD + "[[codes]]\nindex = 10\nname = 'Hat'\ncodes = ['A']", ["4:1: codes[0].index"]),
+    (CODES + "codes = ['A']\n[[codes]]\nindex = 1\nname = 'Hat'\ncodes = ['B']", ["9:1: codes[1].name"]),
+    (HEAD + "[clock]\nat = '2026-13-01T00:00:00Z'", ["4:1: clock.at"]),
+    (HEAD + "[clock]\nat = '1970-01-01T00:00:00+01:00'", ["4:1: clock.at"]),
+    (HEAD + "[clock]", ["3:1: clock"]),
+    (HEAD + "[[links]]\n[[links]]", ["4:1: links[1].channel"]),
+    (HEAD + "[[links]]\nchannel = '${NOWHERE}'", ["4:1: links[0].channel"]),
+    (HEAD + "[[links]]\nchannel = '${NOWHERE'", ["4:1: links[0].channel"]),
+    (FAULT, ["3:1: faults[0]"]),
+    (FAULT + "status = 503\ndrop = true", ["6:1: faults[0].drop"]),
+    (FAULT + "status = 'x'", ["5:1: faults[0].status"]),
+    (FAULT + "drop = false", ["5:1: faults[0].drop"]),
+    (FAULT + "drop = true\nretry_after = 1", ["6:1: faults[0].retry_after"]),
+    (FAULT + "drop = true\nseed = 1", ["6:1: faults[0].seed"]),
+    (FAULT + "lose = true", ["5:1: faults[0].lose"]),
+    (FAULT + "drop = true\nevent = 'news'", ["6:1: faults[0].event"]),
+    (FAULT + "drop = true\nshare = 2", ["6:1: faults[0].share"]),
+    (FAULT + "delay = 200", ["5:1: faults[0].delay"]),
+    (FAULT + "delay = '2s..200ms'", ["5:1: faults[0].delay"]),
+    (FAULT + "drop = true\nfor = 'long'", ["6:1: faults[0].for"]),
+    (FAULT + "drop = true\nlasts = '1s'", ["6:1: faults[0].lasts"]),
+    (HEAD + "[[faults]]\nstatus = 503", ["3:1: faults[0].match"]),
+    (HEAD + "[[faults]]\nlose = true", ["3:1: faults[0].match"]),
+    (FAULT + "drop = true\nid = 'a'\n[[faults]]\nevent = 'e'\nlose = true\nid = 'a'", ["10:1: faults[1].id"]),
+    ('{"extcli": 1,\n "polls": [{"id": "a b"}]}', ["2:13: polls[0].id"]),
+    ('{"extcli": 1,\n "channel": "\\ud800"}', ["2:2: channel"]),
+    ('{"extcli": 1,\n "stores": [{"data": {"\\ud800": 1}}]}', ["2:14: stores[0].data"]),
+    ('{"extcli": ' + "1" * 5_000 + "}", ["1:1: not valid JSON"]),
+    ("extcli = " + "1" * 5_000, ["1:1: not valid TOML"]),
+    ('{"extcli": 1, "a": ' + "[" * 5_000 + "]" * 5_000 + "}", ["1:1: nested too deeply"]),
+    ("extcli = 1\na = " + "[" * 5_000 + "]" * 5_000, ["1:1: nested too deeply"]),
+    ('{"extcli": 1,\n "polls": [}', ["2:12: not valid JSON"]),
+    ('{"extcli": 1,\n "polls": [], "polls": []}', ["2:15: polls"]),
+]
+"""The text of a seed, and its faults without the file's name in front. extcli finds them by itself."""
+
+REFUSED = [
+    (POLL + "starts_at = 2999-01-01T00:00:00Z\nvotes = { 'a: b' = 0 }", ['6:11: polls[0].votes["a: b"]']),
+    (POLL + "starts_at = 2999-01-01T00:00:00Z\nvotes = { U1 = 0, U2 = 1 }", ["6:11: polls[0].votes.U1"]),
+    (
+        HEAD + "".join(f"[[polls]]\nid = 'p{number}'\nvotes = {{ U{number // 250} = 0 }}\n" for number in range(1_002)),
+        ["3004:1: polls[1000].id", "3007:1: polls[1001].id"],
+    ),
+]
+"""The same for errors that only the service finds."""
+
+FILES = {"codes.csv": "code,size\nA,1\n", "empty.txt": "\n", "codes.txt": "A\nB\n\nA\n" + "C" * 64 + "\n"}
+"""The files next to them."""

@@ -1,0 +1,111 @@
+"""Links that another user has put next to the data, at names that extcli writes to. Their targets stay as they are."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from support.process import server_process
+
+PRECIOUS = "as before"
+Plant = Callable[[Path, Path], None]
+
+
+def by_symbolic_link(target: Path, link: Path) -> None:
+    link.symlink_to(target)
+
+
+def by_hard_link(target: Path, link: Path) -> None:
+    os.link(target, link)
+
+
+KINDS = pytest.mark.parametrize("plant", [by_symbolic_link, by_hard_link])
+ENDS = pytest.mark.parametrize("end", ["lock", "wal", "shm", "journal"])
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A data file with a vote, which no service uses."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    with server_process("--data", f"sqlite://{folder}/data.db") as served:
+        served.client("viewer", user="5", channel="1").post("vote?id=a", json={"value": 3}).raise_for_status()
+        assert 0 == served.stop(signal.SIGTERM)
+    (lock,) = folder.glob("data.db-*lock")
+    lock.unlink()
+    (folder / "name").write_text(lock.name.removeprefix("data.db"))
+    return folder / "data.db"
+
+
+def lock_of(data: Path) -> str:
+    """Return the end of the name of the file that a service locks."""
+    return (data.parent / "name").read_text()
+
+
+@pytest.fixture
+def precious(tmp_path: Path) -> Path:
+    file = tmp_path / "precious"
+    file.write_text(PRECIOUS)
+    return file
+
+
+@pytest.mark.slow
+@KINDS
+def test_the_note_of_a_backup_replaces_a_link(extcli, data: Path, precious: Path, tmp_path: Path, plant: Plant):
+    plant(precious, Path(f"{data}-backup"))
+
+    extcli("data", "backup", str(tmp_path / "copy.db"), "--data", f"sqlite://{data}", exits=0)
+
+    assert PRECIOUS == precious.read_text()
+    assert str(tmp_path / "copy.db") in Path(f"{data}-backup").read_text()
+
+
+@pytest.mark.slow
+@KINDS
+def test_a_backup_replaces_a_link_in_its_place(extcli, data: Path, precious: Path, tmp_path: Path, plant: Plant):
+    plant(precious, copy := tmp_path / "copy.db")
+    words = ("data", "backup", str(copy), "--data", f"sqlite://{data}")
+
+    assert 2 == extcli(*words).exit_code
+    extcli(*words, "--force", exits=0)
+
+    assert PRECIOUS == precious.read_text()
+    assert not copy.is_symlink()
+
+
+@pytest.mark.slow
+@KINDS
+@ENDS
+@pytest.mark.parametrize("command", ["forget-key", "restore", "backup", "serve"])
+def test_no_command_writes_through_a_link(
+    extcli, data: Path, precious: Path, tmp_path: Path, plant: Plant, end: str, command: str
+):
+    copy, url = tmp_path / "copy.db", f"sqlite://{data}"
+    if command == "restore":
+        extcli("data", "backup", str(copy), "--data", url, exits=0)
+        Path(f"{data}-backup").unlink()
+    plant(precious, link := Path(str(data) + (lock_of(data) if end == "lock" else f"-{end}")))
+    files = {"restore": [str(copy)], "backup": [str(tmp_path / "other.db")]}
+    words = ["serve", "--port", "0"] if command == "serve" else ["data", command, *files.get(command, [])]
+    is_unused = (command, end) == ("backup", "lock")
+    done = extcli(*words, "--data", url)
+
+    assert PRECIOUS == precious.read_text()
+    assert (0 if is_unused else 2) == done.exit_code
+    assert is_unused or f"{link} is a link" in done.stderr
+
+
+@pytest.mark.slow
+def test_a_restore_keeps_the_former_data_beside_a_dangling_link(extcli, data: Path, tmp_path: Path, monkeypatch):
+    extcli("data", "backup", str(tmp_path / "copy.db"), "--data", f"sqlite://{data}", exits=0)
+    monkeypatch.setattr("extcli.clock.now", lambda: 1_795_386_186_999)
+    (link := Path(f"{data}.before-restore-20261122T222306Z")).symlink_to(tmp_path / "nowhere")
+
+    extcli("data", "restore", str(tmp_path / "copy.db"), "--data", f"sqlite://{data}", exits=0)
+
+    assert not (tmp_path / "nowhere").exists()
+    assert Path(f"{link}-2").is_file()

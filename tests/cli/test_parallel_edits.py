@@ -1,0 +1,104 @@
+"""Commands that edit one file at the same time: every change whose command succeeded is in the file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from itertools import cycle
+from pathlib import Path
+
+import pytest
+
+from extcli.config.profiles import read_profiles
+from extcli.extensions.registry import registrations
+from support import preloaded
+from support.profile_files import config_file, write_profiles
+
+NAMES = [f"p{number}" for number in range(10)]
+
+
+def run_all(*calls: Sequence[str], files: Sequence[Path] = ()) -> None:
+    """Run these commands at the same time, on one of the profiles files in turn; all must succeed."""
+    variables = [{"EXTCLI_CONFIG": str(file)} for file in files] or [{}]
+    processes = [preloaded.start(call, os.environ | each) for call, each in zip(calls, cycle(variables), strict=False)]
+    for process in processes:
+        with process:
+            printed = process.communicate(20)
+            assert 0 == process.returncode, printed
+
+
+def parallel(*args: str) -> list[list[str]]:
+    """Return the calls of one command with each name in the place of `NAME`."""
+    return [[each.replace("NAME", name) for each in args] for name in NAMES]
+
+
+def profiles() -> dict[str, dict[str, str]]:
+    return {name: dict(profile.texts) for name, profile in read_profiles(config_file()).by_name.items()}
+
+
+@pytest.fixture
+def written(environment: dict[str, str]) -> None:
+    write_profiles(**{name: {"url": "http://127.0.0.1:1", "channel": "7"} for name in NAMES})
+
+
+@pytest.fixture
+def registered(extcli: Callable[..., object], folder: Path) -> Path:
+    for name in NAMES:
+        extcli("extension", "init", "--client-id", name, exits=0)
+    return folder / "extensions.toml"
+
+
+def test_profiles_added_at_once_are_all_kept(environment, tmp_path):
+    for file in (tmp_path / "config.toml", tmp_path / "new" / "config.toml"):
+        calls = parallel("profile", "add", "NAME", "--url", "http://127.0.0.1:1")
+
+        run_all(*calls, files=[file])
+
+        assert {*NAMES} == {*read_profiles(file).by_name}
+        assert [file.name] == [each.name for each in file.parent.iterdir() if "config" in each.name]
+
+
+def test_profiles_removed_selected_and_changed_at_once_keep_each_change(written):
+    removed = [["profile", "rm", name] for name in NAMES[:4]]
+    set_ = [["config", "set", "channel", "8", "-p", name] for name in NAMES[4:7]]
+    unset = [["config", "unset", "channel", "-p", name] for name in NAMES[7:9]]
+
+    run_all(*removed, *set_, *unset, ["profile", "use", "p9"])
+
+    channels = {"p4": "8", "p5": "8", "p6": "8", "p7": None, "p8": None, "p9": "7"}
+    assert channels == {name: each.get("channel") for name, each in profiles().items()}
+    assert "p9" == read_profiles(config_file()).default
+
+
+def test_extensions_registered_at_once_are_all_kept(environment, folder: Path):
+    run_all(*parallel("extension", "init", "--client-id", "NAME"))
+
+    assert {*NAMES} == {each.client_id for each in registrations(folder / "extensions.toml")}
+    assert {"extensions.toml", *(f"{name}.secret" for name in NAMES)} == {each.name for each in folder.iterdir()}
+
+
+def test_secrets_of_one_extension_rotated_at_once_are_all_kept(registered: Path):
+    run_all(*[["extension", "rotate", "--client-id", "p0", "--keep", "100"] for _ in NAMES])
+
+    assert len(NAMES) + 1 == len(registrations(registered)[0].sources)
+
+
+@pytest.mark.parametrize("verb", ["rotate", "revoke-all", "retire"])
+def test_extensions_changed_at_once_keep_each_change(registered: Path, extcli, verb: str):
+    if verb == "retire":
+        run_all(*parallel("extension", "rotate", "--client-id", "NAME"))
+
+    run_all(*parallel("extension", verb, "--client-id", "NAME"))
+
+    found = registrations(registered)
+    assert [{"rotate": 2, "revoke-all": 1, "retire": 1}[verb]] * len(NAMES) == [len(each.sources) for each in found]
+    assert [verb == "revoke-all"] * len(NAMES) == [each.not_before is not None for each in found]
+
+
+def test_one_file_under_two_names_is_edited_in_turn(environment, tmp_path):
+    (link := tmp_path / "link.toml").symlink_to(config_file())
+    config_file().touch()
+
+    run_all(*parallel("profile", "add", "NAME", "--url", "http://127.0.0.1:1"), files=[link, config_file()])
+
+    assert {*NAMES} == {*profiles()}

@@ -1,0 +1,198 @@
+"""Whispers on a connection that authenticates again: they follow the user (rulings A3, B3, X4, X8)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from emulator.core.config.settings import Limits, Settings
+from support.authentication import authenticate, authenticated_game
+from support.pusher_client import PusherClient, pusher_channel
+from support.service import CHANNEL, CLIENT_ID, LiveServer, live_server
+from support.socket_client import SocketClient, linked_game, request_pin
+
+A, B = {"user": "11"}, {"user": "22"}
+
+
+def token(live: LiveServer, role: str = "viewer", **claims: Any) -> str:
+    """Return the token of a user of channel 777."""
+    client = live.client(role, **{"channel": CHANNEL} | claims)
+    return str(client.headers["Authorization"].split()[1])
+
+
+def become(live: LiveServer, game: SocketClient, **claims: Any) -> None:
+    """Authenticate a connection again, by a token with these claims."""
+    authenticate(game, jwt=token(live, **claims))
+
+
+def whisper(live: LiveServer, *users: str, everywhere: bool = False) -> None:
+    """Whisper to each user, with their id as the data."""
+    admin = live.client("admin", user="9001", channel=CHANNEL)
+    for user in users:
+        body = {"target": f"whisper-{user}", "event": "news", "user_id": CHANNEL, "data": {"to": user}}
+        admin.post("extension_broadcast" if everywhere else "broadcast", json=body).raise_for_status()
+
+
+def heard(game: SocketClient) -> list[str]:
+    """Return the users in the whispers that have arrived."""
+    game.no_update()
+    updates = [game.update()["data"]["data"]["to"] for _ in range(len(game._updates))]
+    return [str(each) for each in updates]
+
+
+@pytest.fixture
+def first(live: LiveServer) -> Iterator[SocketClient]:
+    """A connection of user 11."""
+    with authenticated_game(live, "viewer", **A) as game:
+        yield game
+
+
+@pytest.mark.parametrize("everywhere", [False, True], ids=["channel", "extension"])
+@pytest.mark.parametrize(("target", "data"), [("news", None), ("*", None), ("broadcast", {"topic_id": "news"})])
+@pytest.mark.parametrize("other", [B, {"opaque": "Uother"}, {"opaque": "Axyz"}, {**B, "opaque": "Uother"}], ids=str)
+def test_another_user_hears_their_own_whispers_only(live, first, target, data, everywhere, other):
+    first.data("subscribe", target, data)
+    become(live, first, **other)
+    own = other.get("user") or other["opaque"]
+
+    whisper(live, "11", own, "U11", everywhere=everywhere)
+
+    assert [own] == heard(first)
+
+
+def test_unsubscribing_after_a_change_of_user_ends_all_whispers(live, first):
+    first.data("subscribe", "news")
+    first.data("subscribe", "weather")
+    become(live, first, **B)
+
+    first.data("unsubscribe", "news")
+    whisper(live, "11", "22")
+
+    assert [] == heard(first)
+    (session,) = live.service.gateway.admission.games
+    assert {"weather"} == {topic.name for topic in session.topics}
+    assert {"", "22", "U22"} == {topic.user for topic in session.topics}
+
+
+def test_what_all_users_of_a_role_may_follow_is_kept(live, first, broadcaster):
+    first.data("subscribe", "state", {"topic_id": "channel"})
+    first.data("subscribe", "news")
+    become(live, first, **B)
+
+    broadcaster.post("channel_state", json={"a": 1}).raise_for_status()
+    broadcaster.post("broadcast", json={"target": "broadcast", "event": "news", "user_id": CHANNEL, "data": {}})
+
+    assert ["channel", "news"] == [first.update()["meta"]["target"] for _ in range(2)]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({"opaque": "Uabc"}, {"user": "11", "opaque": "Uabc"}),
+        ({"user": "11", "opaque": "Uabc"}, {"opaque": "Uabc"}),
+        ({"user": "11"}, {"user": "11", "opaque": "Uabc"}),
+        ({"user": "11", "opaque": "U11"}, {"opaque": "U11"}),
+    ],
+    ids=["shares", "shares no more", "opaque id added", "the id itself"],
+)
+def test_a_user_who_shares_their_id_hears_whispers_before_and_after(live, before, after):
+    with authenticated_game(live, "viewer", **before) as game:
+        game.data("subscribe", "news")
+        become(live, game, **after)
+        to = next(iter(after.values()))
+
+        whisper(live, to)
+
+        assert [to] == heard(game)
+
+
+def test_the_same_user_again_keeps_all_subscriptions(live, game):
+    game.data("subscribe", "news")
+    (session,) = live.service.gateway.admission.games
+    before = session.topics
+
+    pair = authenticate(game, pin=request_pin(live))
+    authenticate(game, refresh=pair["refresh"])
+    authenticate(game, jwt=pair["jwt"])
+
+    assert before == session.topics
+    whisper(live, CHANNEL)
+    assert [CHANNEL] == heard(game)
+
+
+@pytest.mark.parametrize("role", ["broadcaster", "admin", "backend"])
+def test_whispers_follow_the_user_in_every_role(live, role):
+    with authenticated_game(live, role, **A) as game:
+        game.data("subscribe", "*")
+        become(live, game, role=role, **B)
+
+        whisper(live, "11")
+
+        # A broadcaster's connection is the channel's own user, whichever user the token names.
+        assert [] == heard(game)
+
+
+def test_the_former_user_hears_nothing_of_whisper_self(live, first, viewer):
+    first.data("subscribe", "*")
+    become(live, first, **B)
+
+    for user in ("11", "22"):
+        viewer(user).post("whisper_self", json={"event": "news", "data": {"to": user}}).raise_for_status()
+
+    assert ["22"] == heard(first)
+
+
+def test_a_change_back_gives_the_first_user_their_whispers_again(live, first):
+    first.data("subscribe", "news")
+    become(live, first, **B)
+    become(live, first, **A)
+
+    whisper(live, "11", "22")
+
+    assert ["11"] == heard(first)
+
+
+def test_more_ids_than_the_subscriptions_allow_refuse_the_login_and_change_nothing():
+    with (
+        live_server(Settings(limits=Limits(topics=8))) as live,
+        authenticated_game(live, "viewer", opaque="Uabc") as game,
+    ):
+        game.data("subscribe", "news")
+        game.data("subscribe", "weather")
+
+        sharing = token(live, user="11", opaque="Uabc")
+        error = game.error("authenticate", data={"client_id": CLIENT_ID, "jwt": sharing})
+        whisper(live, "Uabc")
+
+        assert (400, "the connection would have 16 subscriptions; the limit is 8") == (error["status"], error["detail"])
+        assert ["Uabc"] == heard(game)
+
+
+def test_a_page_that_subscribes_with_another_token_hears_that_user_only(live, admin):
+    with PusherClient(live) as page:
+        for claims in (A, B):
+            page.subscribe(pusher_channel(), auth=f"{CLIENT_ID} {token(live, **claims)}")
+
+        whisper(live, "11", "22")
+
+        assert {"whisper-22", "whisper-U22"} >= {each.target for each in page.broadcasts()}
+
+
+def test_another_channel_ends_all_subscriptions(live, first):
+    first.data("subscribe", "*")
+    become(live, first, channel="888", **A)
+
+    (session,) = live.service.gateway.admission.games
+    assert frozenset() == session.topics
+
+
+def test_another_game_of_the_channel_keeps_its_whispers(live, first):
+    with linked_game(live) as other:
+        other.data("subscribe", "news")
+        become(live, first, **B)
+
+        whisper(live, CHANNEL)
+
+        assert [CHANNEL] == heard(other)

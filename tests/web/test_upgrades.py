@@ -1,0 +1,264 @@
+"""Requests with `Upgrade`: each has one response, and no byte of its body becomes another request."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from emulator.core.config.settings import Settings
+from emulator.http.hot_path import HOT
+from support.service import CLIENT_ID, LiveServer, live_server
+
+IGNORED = {
+    "foo": ("Connection: Upgrade", "Upgrade: foo"),
+    "h2c": ("Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA"),
+    "websocket and another": ("Connection: Upgrade", "Upgrade: websocket, foo"),
+    "another and websocket": ("Connection: Upgrade", "Upgrade: foo, websocket"),
+    "a version": ("Connection: Upgrade", "Upgrade: websocket/13"),
+    "repeated": ("Connection: Upgrade", "Upgrade: websocket", "Upgrade: websocket"),
+    "two headers": ("Connection: Upgrade", "Upgrade: foo", "Upgrade: websocket"),
+    "many tokens": ("Connection: keep-alive , x,  uPGRADE", "Upgrade: h2c"),
+    "two connections": ("Upgrade: foo", "Connection: upgrade", "Connection: keep-alive"),
+    "whitespace": ("CONNECTION:\tupgrade\t", "uPGRADE: \t foo \t"),
+    "the last request": ("Connection: upgrade, close", "Upgrade: h2c"),
+    "empty": ("Connection: upgrade", "Upgrade:"),
+    "not asked for": ("Upgrade: websocket",),
+}
+"""Headers that ask for no WebSocket: the service must answer as if it had no `Upgrade`."""
+HANDSHAKE = ("Connection: Upgrade", "Upgrade: websocket")
+KEY = ("Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==")
+SMUGGLED = b"GET /_emulator/live HTTP/1.1\r\n\r\n"
+VOTE = b'{"value":1}'
+
+
+def framed(body: bytes, *, chunked: bool) -> tuple[str, bytes]:
+    """Return a header and the body as it follows the head."""
+    if not chunked:
+        return f"Content-Length: {len(body)}", body
+    half = len(body) // 2
+    chunks = [b"%x\r\n%b\r\n" % (len(part), part) for part in (body[:half], body[half:]) if part]
+    return "Transfer-Encoding: chunked", b"".join((*chunks, b"0\r\nUpgrade: websocket\r\n\r\n"))
+
+
+def request(method: str, path: str, id: str, *headers: str, version: str = "1.1", body: bytes = b"") -> bytes:
+    lines = (f"{method} {path} HTTP/{version}", "Host: localhost", f"X-Request-Id: {id}", *headers)
+    return "\r\n".join((*lines, "", "")).encode() + body
+
+
+BEFORE = request("GET", "/_emulator/live", "before")
+AFTER = request("GET", "/_emulator/live", "after", "Connection: close")
+
+
+async def exchange(live: LiveServer, pieces: Iterable[bytes]) -> bytes:
+    """Send pieces so that the service, in whose event loop this runs, reads each on its own; return all responses."""
+    loop = asyncio.get_running_loop()
+    received = b""
+    with live.connect() as connection:
+        connection.setblocking(False)
+        with suppress(ConnectionResetError, BrokenPipeError):  # refused before all was sent
+            for piece in pieces:
+                await loop.sock_sendall(connection, piece)
+                for _ in range(3):
+                    await asyncio.sleep(0)
+        with suppress(ConnectionResetError):
+            while more := await loop.sock_recv(connection, 65_536):
+                received += more
+    return received
+
+
+def answers(responses: bytes) -> list[tuple[str, str]]:
+    """The status and the request id of each response."""
+    heads = re.findall(rb"HTTP/1\.1 (\d+) .*?x-request-id: (\S+)", responses, re.DOTALL | re.IGNORECASE)
+    assert len(heads) == responses.count(b"HTTP/1.1 "), responses
+    return [(status.decode(), id.decode()) for status, id in heads]
+
+
+def pieces_of(head: bytes, body: bytes, after: bytes) -> Iterator[list[bytes]]:
+    """Cut the body at each byte, with a request before and one after it."""
+    for cut in range(len(body) + 1):
+        yield [BEFORE + head + body[:cut], body[cut:] + after]
+
+
+@pytest.fixture(scope="module", params=[HOT, frozenset()], ids=["hot", "normal"])
+def either(request: pytest.FixtureRequest) -> Iterator[LiveServer]:
+    """A service with and without the hot path."""
+    with live_server(Settings(), hot=request.param) as live:
+        yield live
+
+
+def check_ignored(live: LiveServer, methods: Sequence[str], paths: Sequence[str], bodies: Sequence[bytes]) -> None:
+    credential = f"Authorization: {live.client('viewer', user='1', channel='777').headers['Authorization']}"
+
+    async def check(upgrade: tuple[str, ...], method: str, path: str, body: bytes, version: str, chunked: bool) -> None:
+        framing, sent = framed(body, chunked=chunked)
+        is_last = version == "1.0" or "close" in upgrade[0]
+        after = b"" if is_last else AFTER
+        plain = request(method, path, "it", *["Connection: close"] * is_last, credential, framing, version=version)
+        expected = answers(await exchange(live, [BEFORE + plain + sent + after]))
+        assert ["before", "it", "after"][: len(expected)] == [id for _, id in expected]
+        assert len(expected) == 3 - is_last
+        head = request(method, path, "it", *upgrade[:1], credential, framing, *upgrade[1:], version=version)
+        for pieces in pieces_of(head, sent, after):
+            found = answers(await exchange(live, pieces))
+            assert expected == found, pieces
+        if body is VOTE:
+            assert expected[1:] == answers(await exchange(live, [bytes([each]) for each in head + sent + after]))
+
+    async def check_all() -> None:
+        for upgrade, method, path, body in product(IGNORED.values(), methods, paths, bodies):
+            await asyncio.gather(
+                *(check(upgrade, method, path, body, version, chunked)
+                  for version, chunked in (("1.1", False), ("1.1", True), ("1.0", False)))
+            )  # fmt: skip
+
+    live.run(check_all())
+
+
+def test_an_upgrade_to_no_websocket_is_ignored_wherever_its_body_is_cut(either: LiveServer):
+    check_ignored(either, ["POST"], ["/v1/e/vote"], [VOTE])
+
+
+@pytest.mark.slow
+def test_a_body_with_a_request_inside_stays_a_body(live: LiveServer):
+    check_ignored(live, ["POST"], ["/v1/e/viewer_state"], [SMUGGLED])
+
+
+@pytest.mark.slow
+def test_an_upgrade_is_ignored_in_requests_of_every_method(live: LiveServer):
+    methods = ["GET", "HEAD", "PUT", "OPTIONS", "PURGE"]
+
+    check_ignored(live, methods, ["/v1/e/codes", "/_emulator/live"], [b"x"])
+
+
+def test_a_post_that_asks_for_a_websocket_is_a_post(live: LiveServer):
+    framing, body = framed(SMUGGLED, chunked=False)
+    head = request("POST", "/v1/e/vote", "it", *HANDSHAKE, framing)
+
+    for pieces in pieces_of(head, body, AFTER):
+        assert [("200", "before"), ("401", "it"), ("200", "after")] == answers(live.run(exchange(live, pieces)))
+
+
+@pytest.mark.parametrize("chunked", [False, True], ids=["length", "chunks"])
+@pytest.mark.parametrize(
+    "headers",
+    [HANDSHAKE, ("upgrade: WebSocket ", "CONNECTION: keep-alive,upgrade"), HANDSHAKE + KEY],
+    ids=["handshake", "spelling", "key"],
+)  # fmt: skip
+def test_a_handshake_with_a_body_is_refused_wherever_it_is_cut(live: LiveServer, headers: tuple[str], chunked: bool):
+    framing, body = framed(SMUGGLED, chunked=chunked)
+    head = request("GET", "/ws", "it", *headers, framing)
+
+    for pieces in pieces_of(head, body, b""):
+        assert [("200", "before"), ("400", "it")] == answers(live.run(exchange(live, pieces)))
+
+
+def test_a_handshake_of_http_1_0_is_ignored(live: LiveServer):
+    responses = live.exchange(request("GET", "/ws", "it", *HANDSHAKE, *KEY, version="1.0"))
+
+    assert [("426", "it")] == answers(responses)
+
+
+def test_a_handshake_waits_for_earlier_responses(live: LiveServer):
+    handshake = request("GET", f"/0.2.0/{CLIENT_ID}", "it", *HANDSHAKE, *KEY)
+
+    responses = live.exchange(request("GET", "/v1/e/polls", "before") + handshake)
+
+    assert [("401", "before"), ("400", "it")] == answers(responses)
+
+
+@pytest.mark.parametrize("headers", [(), HANDSHAKE, ("Content-Length: 58",)], ids=["plain", "upgrade", "body"])
+def test_connect_is_refused_once_and_the_connection_closes(live: LiveServer, headers: tuple[str, ...]):
+    head = request("CONNECT", "localhost:80", "it", *headers)
+
+    for pieces in pieces_of(head, SMUGGLED, b""):
+        assert [("200", "before"), ("400", "it")] == answers(live.run(exchange(live, pieces)))
+
+
+def test_hundreds_of_upgrades_in_one_piece_have_a_response_each(live: LiveServer):
+    framing, body = framed(VOTE, chunked=False)
+    upgrades = b"".join(b"GET /x HTTP/1.1\r\nUpgrade:\r\nConnection:upgrade\r\n\r\n" for _ in range(300))
+
+    responses = live.exchange(request("POST", "/v1/e/vote", "it", *IGNORED["h2c"], framing) + body + upgrades + AFTER)
+
+    assert ["401", *["404"] * 300, "200"] == [status for status, _ in answers(responses)]
+
+
+@pytest.mark.parametrize("fold", ["\r\n websocket", "\r\n\tfoo"])
+def test_a_folded_upgrade_is_refused(live: LiveServer, fold: str):
+    responses = live.exchange(BEFORE + request("GET", "/ws", "it", "Connection: Upgrade", f"Upgrade:{fold}"))
+
+    assert ["200", "400"] == [status for status, _ in answers(responses)]
+
+
+JAVA = """
+import java.net.*; import java.net.http.*; import java.net.http.HttpRequest.*;
+
+class Post {
+  public static void main(String[] arguments) throws Exception {
+    var body = "{\\"value\\":1}";
+    for (var publisher : new BodyPublisher[] {
+        BodyPublishers.ofString(body), BodyPublishers.fromPublisher(BodyPublishers.ofString(body))}) {
+      var client = HttpClient.newHttpClient();  // which asks for HTTP/2 on the first request of a connection
+      for (int time = 0; time < 2; time++) {
+        var request = HttpRequest.newBuilder(URI.create(arguments[0])).header("Authorization", arguments[1]);
+        var response = client.send(request.POST(publisher).build(), HttpResponse.BodyHandlers.ofString());
+        System.out.println(response.statusCode() + " " + response.body());
+      }
+    }
+  }
+}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("java"), reason="needs Java")
+def test_the_http_client_of_java_posts_with_its_defaults(live: LiveServer, tmp_path: Path):
+    (tmp_path / "Post.java").write_text(JAVA)
+    credential = live.client("viewer", user="1", channel="777").headers["Authorization"]
+
+    run = subprocess.run(
+        ["java", str(tmp_path / "Post.java"), f"{live.url}/v1/e/vote", credential],
+        capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+
+    assert 4 == len(re.findall(r"^200 .*\"vote\":1", run.stdout, re.MULTILINE)), run.stdout
+
+
+@pytest.mark.skipif(not shutil.which("curl"), reason="needs curl")
+@pytest.mark.parametrize("chunked", [(), ("--header", "Transfer-Encoding: chunked")], ids=["length", "chunks"])
+def test_curl_posts_while_it_asks_for_http_2(live: LiveServer, chunked: tuple[str, ...]):
+    credential = live.client("viewer", user="1", channel="777").headers["Authorization"]
+    command = ["curl", "-sS", "--http2", "--max-time", "10", *chunked, "--header", f"Authorization: {credential}"]
+
+    done = subprocess.run(
+        [*command, "--data", '{"value":1}', "--write-out", "\n%{http_code}", f"{live.url}/v1/e/vote"],
+        capture_output=True, text=True, timeout=20, check=True,
+    )  # fmt: skip
+
+    assert done.stdout.endswith("\n200")
+
+
+def test_a_chunk_header_counts_toward_the_limit_of_a_head(live: LiveServer):
+    header = live.client("viewer", user="1", channel="777").headers["Authorization"]
+    start = f"POST /v1/e/vote HTTP/1.1\r\nHost: localhost\r\nAuthorization: {header}\r\n".encode()
+    for before in (b"", b"1\r\n \r\n"):
+        answer = live.exchange(start + b"Transfer-Encoding: chunked\r\n\r\n" + before + b"1;a=" + b"x" * 80_000)
+
+        assert answer.startswith(b"HTTP/1.1 431 ")
+
+
+def test_a_trailer_that_closes_the_connection_is_obeyed(live: LiveServer):
+    request = b"GET /nowhere HTTP/1.1\r\nHost: localhost\r\n"
+    body = b"Transfer-Encoding: chunked\r\n\r\n0\r\nConnection: close\r\n\r\n"
+
+    answer = live.exchange(request + body + request + b"\r\n")
+
+    assert 1 == answer.count(b"HTTP/1.1 404 ")
