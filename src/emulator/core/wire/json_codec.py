@@ -156,8 +156,8 @@ _ENCODING: Final = re.compile(
     rb"|(?P<utf_32>\xff\xfe\0\0|\0\0(?:\xfe\xff|\0.)|.\0\0\0)|(?P<utf_16>\xff\xfe|\xfe\xff|\0.|.\0))",
     re.DOTALL,
 )
-_SURROGATE: Final = re.compile(rb"\\u[dD][89abAB]\w\w\\u[dD][c-fC-F]\w\w|(\\u[dD][89a-fA-F]\w\w)|\\.|(\xed[\xa0-\xbf])")
-"""A pair; a lone one in group 1; any other escape, so that its end begins none; a lone one in UTF-8 in group 2."""
+_SURROGATE: Final = re.compile(rb"\\u[dD][89abAB]\w\w\\u[dD][c-fC-F]\w\w|(\\u[dD][89a-fA-F]\w\w)|\\.")
+"""A pair; a lone one in group 1; any other escape, so that its end begins none."""
 
 
 def encoding_problem(raw: bytes) -> str:
@@ -176,16 +176,17 @@ def unreadable_text(error: Exception, raw: bytes) -> str:
     text = error_text(error).removeprefix("JSON is malformed: ")
     if problem := encoding_problem(raw):
         return problem
-    if isinstance(error, UnicodeDecodeError) or "truncated" in text or "surrogate" in text:
-        for each in _SURROGATE.finditer(raw):
-            if each[1]:
-                return f"it has the lone surrogate {each[1].decode()}"
-            if each[2]:
-                return f"it has a lone surrogate in UTF-8: bytes {each[2].hex(' ')}"
     try:
         raw.decode()
     except UnicodeDecodeError as found:
-        return f"it is not UTF-8: byte {raw[found.start]:#x}"
+        first, second = (raw[found.start :] + b"\0")[:2]
+        if first == 0xED and second >= 0xA0:
+            return f"it has a lone surrogate in UTF-8: bytes {first:x} {second:x}"
+        return f"it is not UTF-8: byte {first:#x}"
+    if "truncated" in text or "surrogate" in text:
+        for each in _SURROGATE.finditer(raw):
+            if each[1]:
+                return f"it has the lone surrogate {each[1].decode()}"
     return text
 
 
