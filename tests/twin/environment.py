@@ -14,7 +14,7 @@ from pathlib import Path
 from filelock import FileLock
 
 ROOT = Path(__file__).parents[2]
-REFERENCE = "7809787233197b36541420a756ae8d47776bd128"
+REFERENCE = "47019c410021209fbf9be65f6d96740e8106274c"
 """The commit that the working tree is compared with: the last one before the present work. Written here only."""
 
 
