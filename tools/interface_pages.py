@@ -24,7 +24,7 @@ from emulator.core.errors import Declared as Refusal
 from emulator.core.wire.url import ALIASES, SERVICE
 from emulator.feature_list import FEATURES
 from emulator.features.stores.rules import STORES
-from emulator.http.endpoint import CHANNEL, Audience, Endpoint
+from emulator.http.endpoint import CHANNEL, UNDOCUMENTED, Audience, Endpoint
 from emulator.realtime.action import Declared
 from support.architecture import feature_of
 from support.role_table import TABLE
@@ -89,7 +89,7 @@ def declared() -> Mapping[str, Refusal]:
 def groups() -> dict[str, list[Endpoint[Any]]]:
     """Return the endpoints that are not pages, by the module or package of their feature: first those for clients."""
     found: dict[str, list[Endpoint[Any]]] = {}
-    for each in (each for feature in FEATURES for each in feature.endpoints if each.audience is not Audience.PAGE):
+    for each in (each for feature in FEATURES for each in feature.endpoints if each.audience not in UNDOCUMENTED):
         module = inspect.unwrap(each.handler).__module__
         found.setdefault(feature_of(module) or module.rpartition(".")[0], []).append(each)
     return dict(sorted(found.items(), key=lambda group: not group[1][0].path.startswith(SERVICE)))

@@ -235,6 +235,7 @@ class Service:
         )
         self.dispatcher: Dispatcher = Dispatcher(
             endpoints_of(settings.environment),
+            absent_from(settings.environment),
             self._me,
             access=access,
             identify=self._directory.identify,

@@ -35,6 +35,7 @@ from emulator.features.trivia import endpoints as trivia
 from emulator.features.trivia import service as trivia_service
 from emulator.features.votes import endpoints as votes
 from emulator.features.votes import service as votes_service
+from emulator.http import openapi
 from emulator.http.endpoint import Endpoint, Offer
 from emulator.namespaces import http as namespaces_http
 from emulator.realtime.action import Action, Feed
@@ -86,6 +87,7 @@ FEATURES: Final = (
     Feature(lambda service: service.identities, identity.endpoints),
     Feature(lambda service: service.control, control_http.monitoring),
     Feature(lambda service: service.metrics, (control_http.metrics,)),
+    Feature(lambda service: service.dispatcher, openapi.endpoints),
     Feature(lambda service: service.control, control_http.control, is_offered=_has_control),
     Feature(lambda service: service.undo, control_http.resets, is_offered=_has_control),
     Feature(lambda service: service.seeds, seeds.endpoints, is_offered=_has_control),

@@ -7,7 +7,7 @@ import shlex
 from pathlib import Path
 
 from emulator.feature_list import FEATURES
-from emulator.http.endpoint import Audience
+from emulator.http.endpoint import UNDOCUMENTED, Audience
 from extcli.errors import ExitCode
 from support.operations import FILES, ROWS
 
@@ -27,7 +27,7 @@ def endpoints() -> dict[str, Audience]:
     return {
         f"{each.method} {each.path.replace('{name}', 'NAME')}": each.audience
         for each in declared
-        if each.audience is not Audience.PAGE
+        if each.audience not in UNDOCUMENTED
     }
 
 

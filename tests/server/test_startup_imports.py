@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 UNUSED = {
     "--help": {"emulator", "litestar", "asyncio", "http", "httpx", "websockets", "msgspec", "jwt", "json", "click"},
     "serve": {
-        "rich", "httpx", "jinja2", "redis", "opentelemetry", "prometheus_client", "ijson", "tomlkit", "platformdirs",
+        "rich", "httpx", "jinja2", "redis", "prometheus_client", "ijson", "tomlkit", "platformdirs",
         "emulator.storage.redis", "emulator.process.tracing", "emulator.dashboard.pages",
     },
     "exec": {"emulator", "litestar", "asyncio", "http", "httpx", "websockets", "msgspec", "jwt", "rich", "click"},

@@ -112,7 +112,7 @@ class Access:
             case Audience.PUBLIC:
                 self.parity.check_endpoint(endpoint.method, endpoint.path)
                 self.rate_limits.check_address(request.peer)
-            case Audience.MONITORING:
+            case Audience.MONITORING | Audience.DOCUMENT:
                 self.rate_limits.check_address(request.peer)
             case Audience.CONTROL | Audience.PAGE:
                 note(ENDPOINT)

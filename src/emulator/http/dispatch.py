@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from litestar.types import HTTPScope, Receive
+from litestar.types import Receive
 
 from emulator.core.callers import Caller, Identify, finish_recording
 from emulator.core.changes import Changes
@@ -20,17 +20,17 @@ from emulator.core.faults import REQUEST as REQUESTS
 from emulator.core.hints import Hints
 from emulator.core.journal import Journal
 from emulator.core.observability.metrics import Metrics, answerable
-from emulator.core.observability.request_context import bound_to, context_of, inner_context
+from emulator.core.observability.request_context import bound_to, inner_context
 from emulator.core.parity import UNJUDGED, Parity
 from emulator.core.wire.refusals import malformed_json
-from emulator.core.wire.url import normalize_path, query_of
+from emulator.core.wire.url import CONTROL, SERVICE, is_socket_path, normalize_path, query_of
 from emulator.http.access import Access, authorization_of, bare_client_id
 from emulator.http.endpoint import Audience, Bound, Call, Endpoint, Offer, Streamed
 from emulator.http.faulty_requests import NO_ANSWER, hang_up, stall, truncated
 from emulator.http.long_requests import HeldRequests, Uploads
 from emulator.http.recording import request_entry
-from emulator.http.refusals import no_path, wrong_method
-from emulator.http.request import Request, json_of, request_of
+from emulator.http.refusals import no_path, not_in_production, upgrade_missing, wrong_method
+from emulator.http.request import Request, json_of
 from emulator.http.response import (
     JSON,
     Reply,
@@ -46,12 +46,10 @@ _UNREADABLE: Final = "wire.malformed_json"
 _LONGEST_GUESS: Final = 64
 """Characters of an unknown path for which a similar one is looked for."""
 _OWN: Final = (Audience.CONTROL, Audience.PAGE)
+_PREFIXES: Final = (SERVICE, CONTROL, "/_ns/", "/schema/")
+"""What a path begins with that needs no hint about where endpoints are."""
 _OWN_HEADERS: Final = b"extcli-"
 """The start of the names of the headers that endpoints declare."""
-DISPATCHER = "emulator.dispatcher"
-"""The key of the dispatcher in an ASGI scope's state."""
-STREAM: Final = "emulator.stream"
-"""The key of the chunks of a reply in an ASGI scope's state."""
 
 
 @dataclass(eq=False, repr=False)
@@ -60,6 +58,8 @@ class Dispatcher:
 
     offers: Mapping[tuple[str, str], Offer]
     """The endpoints by method and path. Services share it; each binds an endpoint at its first use."""
+    absent: Collection[tuple[str, str]]
+    """The methods and paths of the endpoints that only other environments have."""
     service: Any
     """The object that the endpoints are bound to."""
     _: KW_ONLY
@@ -77,15 +77,34 @@ class Dispatcher:
     def __post_init__(self) -> None:
         self.held = HeldRequests()
         self._bound: dict[tuple[str, str], Bound] = {}
+        self._with_parts = [(method, path) for method, path in self.offers if "{" in path]
 
-    def serves(self, method: str, path: str) -> bool:
-        """Whether this service has the endpoint; production lacks the control API and `authtoken`."""
-        return (method, path) in self.offers
+    def find(self, method: str, path: str) -> tuple[Bound, Mapping[str, str]] | None:
+        """Return the endpoint of a request, and the parts of the path that it declares in braces, by name."""
+        if (method, path) in self.offers:
+            return self.bound(method, path), {}
+        known = _similar(method, path, self._with_parts)
+        if known is None:
+            return None
+        named = zip(known.split("/"), path.split("/"), strict=True)
+        return self.bound(method, known), {name[1:-1]: part for name, part in named if name.startswith("{")}
 
-    def methods(self, path: str) -> set[str]:
+    def unserved(self, method: str, path: str) -> ServiceError:
+        """Return the error for a request that no endpoint of this service answers."""
+        if (method, path) in self.absent or _similar(method, path, self.absent):
+            return not_in_production(path=path)
+        if self._methods(path):
+            self.parity.judge_unsupported_method(method, path)
+            return self.wrong_method(method, path)
+        if method == "GET" and is_socket_path(path):
+            return upgrade_missing(path=path[:100])
+        near = self._nearest(path)
+        hint = "" if path.startswith(_PREFIXES) else f"the endpoints are under {SERVICE}"
+        return no_path(path=path[:100], hint=f"did you mean {near}?" if near else hint)
+
+    def _methods(self, path: str) -> set[str]:
         """Return the methods of this service's endpoints at `path`."""
-        parts = path.split("/")
-        return {method for method, known in self.offers if _matches(known.split("/"), parts)}
+        return {method for method, known in self.offers if known == path or _similar(method, path, [(method, known)])}
 
     def is_open(self, path: str) -> bool:
         """Whether pages of any origin may use `path` (ruling W5)."""
@@ -93,19 +112,18 @@ class Dispatcher:
 
     def wrong_method(self, method: str, path: str) -> ServiceError:
         """Return the error for a method that the path lacks, with those that it has (W9), or for no such path."""
-        methods = self.methods(path)
-        if not methods and not path.startswith("/schema"):
+        methods = self._methods(path)
+        if not methods:
             return no_path(path=path[:100])
         error = wrong_method(path=path[:100], method=method)
         if "GET" in methods:
             methods.add("HEAD")
-        if methods and self.is_open(path):
+        if self.is_open(path):
             methods.add("OPTIONS")
-        if methods:
-            error.more = ((b"allow", ", ".join(sorted(methods)).encode()),)
+        error.more = ((b"allow", ", ".join(sorted(methods)).encode()),)
         return error
 
-    def nearest(self, path: str) -> str:
+    def _nearest(self, path: str) -> str:
         """Return the path of an endpoint that is most like this one; empty if none is, or without a journal."""
         if not self.journal.is_on or len(path) > _LONGEST_GUESS:
             return ""
@@ -132,22 +150,15 @@ class Dispatcher:
             self._bound[method, path] = bound
         return bound
 
-    async def perform(self, method: str, path: str, scope: HTTPScope, receive: Receive) -> Reply:
-        """Run one of this service's endpoints for an ASGI server; every error becomes a reply.
-
-        A streamed reply is also stored in the scope's state under `STREAM`. The caller closes it, even if it could not
-        be sent.
-        """
-        reply = await self._perform(self.bound(method, path), scope, receive)
-        if not isinstance(reply.body, bytes):
-            if context_of(scope).is_head:  # the body might never end
-                await close_chunks(reply.body)
-                reply.body = in_one_chunk(b"")
-            scope["state"][STREAM] = reply.body
+    async def perform(self, bound: Bound, request: Request, receive: Receive) -> Reply:
+        """Run one of this service's endpoints for an ASGI server; every error becomes a reply."""
+        reply = await self._perform(bound, request, receive)
+        if request.context.is_head and not isinstance(reply.body, bytes):  # the body might never end
+            await close_chunks(reply.body)
+            reply.body = in_one_chunk(b"")
         return reply
 
-    async def _perform(self, bound: Bound, scope: HTTPScope, receive: Receive) -> Reply:
-        request = request_of(scope, receive)
+    async def _perform(self, bound: Bound, request: Request, receive: Receive) -> Reply:
         if bound.endpoint.held:
             return await self._run_held(bound, request, receive)
         if REQUESTS in self.faults.kinds and bound.endpoint.allows_any_origin:
@@ -310,11 +321,18 @@ class Dispatcher:
         return body
 
 
-def _matches(known: Sequence[str], parts: Sequence[str]) -> bool:
-    """Whether these are the parts of a path with an endpoint. A part in braces stands for any text."""
-    return len(known) == len(parts) and all(
-        each == part or each.startswith("{") for each, part in zip(known, parts, strict=True)
-    )
+def _similar(method: str, path: str, endpoints: Iterable[tuple[str, str]]) -> str | None:
+    """Return the declared path of the endpoint at `path`, whose parts in braces stand for any text."""
+    parts = path.split("/")
+    for verb, known in endpoints:
+        declared = known.split("/") if verb == method else ()
+        if len(declared) == len(parts) and all(map(_matches, declared, parts)):
+            return known
+    return None
+
+
+def _matches(declared: str, part: str) -> bool:
+    return declared == part or declared.startswith("{")
 
 
 def _error_reply(endpoint: Endpoint[Any], error: ServiceError, *, shows_code: bool) -> Reply:
@@ -354,7 +372,7 @@ async def answer_inside(
     endpoint.
     """
     dispatcher, path = find_dispatcher(), normalize_path(path)
-    if not dispatcher.serves(method, path):
+    if (method, path) not in dispatcher.offers:
         raise no_path(path=f"{method[:10]} {path[:100]}")
     context = inner_context(UNJUDGED)
     request = Request(context, {b"authorization": authorization.encode()}, query, peer, body, len(body))

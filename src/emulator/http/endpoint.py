@@ -128,6 +128,13 @@ class Audience(Enum):
     """The control API: sandbox only, allowed hosts only, closed to web pages."""
     PAGE = "page"
     """Pages for browsers: as the control API, but links from other pages lead here. Not in the OpenAPI document."""
+    DOCUMENT = "document"
+    """The OpenAPI document and the files of its viewer: as metrics. Not in the document itself."""
+
+
+UNDOCUMENTED: Final = (Audience.PAGE, Audience.DOCUMENT)
+"""The audiences whose endpoints the OpenAPI document leaves out."""
+_UNRECORDED: Final = (Audience.HEALTH, Audience.MONITORING, *UNDOCUMENTED)
 
 
 @dataclass(frozen=True)
@@ -260,7 +267,7 @@ class Endpoint(Generic[S]):
     secrets: frozenset[str] = frozenset()
     """The members of the body and of the response, and the parameters, that the journal hides; `*` hides all."""
     is_recorded: bool = True
-    """Whether the journal records its responses, unless it is a health check or a page."""
+    """Whether the journal records its responses, unless it is for monitoring or for a browser."""
 
     def __call__(self, handler: Callable[[T, Call], Awaitable[object]]) -> Endpoint[T]:
         """Declare the decorated function as the handler."""
@@ -284,7 +291,7 @@ class Endpoint(Generic[S]):
     @cached_property
     def is_in_journal(self) -> bool:
         """Whether the journal records its responses."""
-        return self.is_recorded and self.audience not in (Audience.HEALTH, Audience.MONITORING, Audience.PAGE)
+        return self.is_recorded and self.audience not in _UNRECORDED
 
     @cached_property
     def title(self) -> str:

@@ -26,7 +26,7 @@ from emulator.core.observability.request_context import (
 from emulator.core.wire.json_codec import error_body
 from emulator.core.wire.transports import ShortReads
 from emulator.http.faulty_requests import CYCLE
-from emulator.http.hot_path import Exchange, is_plain
+from emulator.http.hot_path import Exchange, HotPath, is_plain
 from emulator.http.middleware import Application, Forwarding
 from emulator.http.refusals import duplicate_header, head_too_large, invalid_request, request_timeout, too_many_headers
 from emulator.http.request import Request
@@ -75,12 +75,16 @@ class Protocol(HttpToolsProtocol):
     """Since when the client has stopped reading, in the loop's seconds."""
 
     def __init__(
-        self, application: Application, open_connections: OpenConnections, forwarding: Forwarding | None, **given: Any
+        self,
+        application: Application,
+        hot_path: HotPath | None,
+        open_connections: OpenConnections,
+        forwarding: Forwarding | None,
+        **given: Any,
     ) -> None:
         super().__init__(**given)
         self._application = application
-        is_outermost = cast("Any", self.config.app) is application  # what is around it must see each request
-        self._hot_path = application.hot_path if is_outermost else None
+        self._hot_path = hot_path
         self._open = open_connections
         self._forwarding = forwarding
 

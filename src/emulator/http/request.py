@@ -110,8 +110,8 @@ class Request:
             message = await self._receive()
 
 
-def request_of(scope: HTTPScope, receive: Receive) -> Request:
-    """Return the request of an ASGI server."""
+def request_of(scope: HTTPScope, receive: Receive, parts: Mapping[str, str]) -> Request:
+    """Return the request of an ASGI server, with the parts of its path that the endpoint declares in braces."""
     context, client = context_of(scope), scope.get("client")
     headers = context.headers or dict(scope["headers"])
     length = headers.get(b"content-length", b"")
@@ -121,7 +121,7 @@ def request_of(scope: HTTPScope, receive: Receive) -> Request:
         scope["query_string"],
         client[0] if client else "",
         size=int(length) if length.isdigit() else 0,
-        parts=scope.get("path_params"),
+        parts=parts,
         receive=receive,
         is_unread=True,
         scope=scope,

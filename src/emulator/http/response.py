@@ -6,9 +6,10 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from dataclasses import dataclass
 from html import escape
-from typing import Any, Final
+from typing import Final
 
-from litestar.types import Send
+from litestar.response.streaming import ASGIStreamingResponse
+from litestar.types import Receive, Scope, Send
 
 from emulator.core.errors import ServiceError
 from emulator.core.observability.request_context import CODE
@@ -16,7 +17,7 @@ from emulator.core.wire import json_codec
 from emulator.http.endpoint import Page, Special, Streamed, Text, WithHeaders
 
 JSON = b"application/json"
-HTML = b"text/html"  # Litestar adds the charset
+HTML = b"text/html"
 PAGE_HEADERS = (
     (
         b"content-security-policy",
@@ -55,41 +56,37 @@ class Reply:
 
     @property
     def headers(self) -> tuple[tuple[bytes, bytes], ...]:
-        """All headers except the content length."""
+        """All headers except the content length. Text types have the charset added."""
         if self.content_type is JSON:
             headers = _OPEN_JSON_HEADERS if self.cors else _JSON_HEADERS
             return (*headers, *self.more) if self.more else headers
-        return ((b"content-type", self.content_type), *(CORS if self.cors else ()), *self.more)
+        kind = self.content_type
+        if kind.startswith(b"text/"):
+            kind += b"; charset=utf-8"
+        return ((b"content-type", kind), *(CORS if self.cors else ()), *self.more)
 
-    async def __call__(self, send: Send) -> None:
-        if isinstance(self.body, bytes):
-            length = (b"content-length", str(len(self.body)).encode())
-            await send(_start(self.status, [*self.headers, length]))
-            await send({"type": "http.response.body", "body": self.body, "more_body": False})
+    @property
+    def headers_by_name(self) -> dict[str, str]:
+        return {name.decode("latin-1"): value.decode("latin-1") for name, value in self.headers}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the response. A large body goes in parts: the server waits between two while the client does not read.
+
+        A stream ends when the client leaves.
+        """
+        body = self.body
+        if not isinstance(body, bytes):
+            try:
+                streamed = ASGIStreamingResponse(iterator=body, headers=self.headers_by_name, status_code=self.status)
+                await streamed(scope, receive, send)
+            finally:
+                await close_chunks(body)
             return
-        await send(_start(self.status, list(self.headers)))
-        async for chunk in self.body:
-            await send({"type": "http.response.body", "body": chunk, "more_body": True})
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-
-def in_parts(send: Send) -> Send:
-    """Return a `send` that sends a large body in parts. The server waits between two while the client does not read."""
-
-    async def send_parts(message: Any) -> None:
-        body, start = message.get("body", b""), 0
-        while len(body) - start > _PART:
-            part: Any = {**message, "body": body[start : start + _PART], "more_body": True}
-            await send(part)
-            start += _PART
-        last: Any = {**message, "body": body[start:]} if start else message
-        await send(last)
-
-    return send_parts
-
-
-def _start(status: int, headers: list[tuple[bytes, bytes]]) -> Any:
-    return {"type": "http.response.start", "status": status, "headers": headers}
+        headers = [*self.headers, (b"content-length", str(len(body)).encode())]
+        await send({"type": "http.response.start", "status": self.status, "headers": headers})
+        for start in range(0, len(body) or 1, _PART):
+            end = start + _PART
+            await send({"type": "http.response.body", "body": body[start:end], "more_body": end < len(body)})
 
 
 def reply_of(answer: object, cors: bool, status: int) -> Reply:

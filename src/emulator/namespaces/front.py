@@ -1,12 +1,10 @@
-"""The outermost layer: normalizes paths, handles preflights, and sends hot endpoints past the router."""
+"""The application of one service: finds the endpoint of each request, and responds itself where there is none."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, Protocol
 
-from litestar import Litestar
-from litestar.enums import ScopeType
 from litestar.types import HTTPScope, Receive, Scope, Send
 
 from emulator.core.errors import ServiceError, TooManyRequests
@@ -14,11 +12,12 @@ from emulator.core.journal import Entry
 from emulator.core.observability.metrics import Metrics
 from emulator.core.observability.request_context import FAULT, HINT, MARK, PRODUCTION, RequestContext, bind_context
 from emulator.core.wire.url import normalize_path
-from emulator.http.dispatch import DISPATCHER, STREAM, Dispatcher
+from emulator.http.dispatch import Dispatcher
 from emulator.http.hot_path import HOT, HotPath
 from emulator.http.recording import record_unrouted
 from emulator.http.refusals import header_not_allowed
-from emulator.http.response import ALLOWED_HEADERS, Reply, close_chunks, error_reply, in_parts
+from emulator.http.request import request_of
+from emulator.http.response import ALLOWED_HEADERS, Reply, error_reply
 from emulator.realtime.connection import Peer
 from emulator.realtime.gateway import Gateway
 from emulator.realtime.websocket import WebSocket
@@ -61,11 +60,9 @@ class Running(Protocol):
 class Front:
     """The ASGI application of one running service."""
 
-    def __init__(self, routes: Litestar, service: Running, *, hot: frozenset[tuple[str, str]] = HOT) -> None:
-        self._routes = routes
+    def __init__(self, service: Running, *, hot: frozenset[tuple[str, str]] = HOT) -> None:
         self.service = service
         self._dispatcher = service.dispatcher
-        self._hot = hot
         self.hot_path = HotPath(service.dispatcher, hot)
         service.dispatcher.faults.on_change(self.hot_path.check_faults)
 
@@ -95,46 +92,36 @@ class Front:
         self._dispatcher.faults.clear()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request, or the ASGI lifespan."""
-        if scope["type"] != ScopeType.HTTP:  # WebSockets use `open_peer` instead
-            await self._routes(scope, receive, send)
-            return
-        context = bind_context(scope)
-        if scope["method"] == "HEAD":  # the server sends no body
-            context.is_head, scope = True, cast("HTTPScope", {**scope, "method": "GET"})
+        """Serve one HTTP request. WebSockets use `open_peer` instead."""
+        request: Any = scope
+        context = bind_context(request)
         if self._dispatcher.parity.is_on:
             send = self._with_sandbox_headers(context, send)
-        path = normalize_path(scope["path"])
-        method = scope["method"]
-        if (method, path) in self._hot:
-            reply = await self._dispatcher.perform(method, path, scope, receive)
-            await reply(send)
-        elif (early := self._early_reply(method, path, scope)) is not None:
-            reply, error = early
-            record_unrouted(self._dispatcher.journal, context, method, path, reply, error)
-            await reply(send)
+        method, path = request["method"], normalize_path(request["path"])
+        if method == "HEAD":  # the server sends no body
+            context.is_head, method = True, "GET"
+        request = {**request, "method": method, "path": path}
+        if found := self._dispatcher.find(method, path):
+            bound, parts = found
+            reply = await self._dispatcher.perform(bound, request_of(request, receive, parts), receive)
         else:
-            state = {**scope.get("state", {}), DISPATCHER: self._dispatcher}
-            inner: Any = {**scope, "path": path, "raw_path": path.encode(), "state": state}
-            try:
-                await self._routes(inner, receive, in_parts(send))
-            finally:
-                if (stream := state.get(STREAM)) is not None:
-                    await close_chunks(stream)
+            reply, error = self._reply_unserved(method, path, request)
+            self.record_answer(context, method, path, reply, error)
+        await reply(request, receive, send)
 
-    def _early_reply(self, method: str, path: str, scope: HTTPScope) -> tuple[Reply, ServiceError | None] | None:
-        """Count a request that reaches no endpoint for its address. Return the response to a preflight, or above the
-        rate; `None` for any other request.
-        """
+    def _reply_unserved(self, method: str, path: str, scope: HTTPScope) -> tuple[Reply, ServiceError | None]:
+        """Return the response to a preflight, or the error for a request that no endpoint answers; count it."""
         dispatcher = self._dispatcher
-        if not dispatcher.serves(method, path):
-            try:
-                dispatcher.access.rate_limits.check_address(scope["client"][0] if scope["client"] else "")
-            except TooManyRequests as error:
-                dispatcher.recorder.refused(error)
-                is_open = path.startswith("/v1/")
-                return error_reply(error, cors=is_open, shows_code=dispatcher.parity.is_on), error
-        return self.preflight_reply(path, scope["headers"]) if method == "OPTIONS" else None
+        try:
+            dispatcher.access.rate_limits.check_address(scope["client"][0] if scope["client"] else "")
+        except TooManyRequests as refusal:
+            dispatcher.recorder.refused(refusal)
+            error: ServiceError = refusal
+        else:
+            if method == "OPTIONS":
+                return self.preflight_reply(path, scope["headers"])
+            error = dispatcher.unserved(method, path)
+        return error_reply(error, cors=path.startswith("/v1/"), shows_code=dispatcher.parity.is_on), error
 
     def preflight_reply(self, path: str, headers: Iterable[tuple[bytes, bytes]]) -> tuple[Reply, ServiceError | None]:
         """Return the response to a preflight: any origin may call the service API, none may call the rest (ruling W5).

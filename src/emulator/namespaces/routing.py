@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
-from litestar.enums import ScopeType
 from litestar.types import HTTPScope, Receive, Scope, Send
 
 from emulator.control.gate import ControlGate
@@ -47,13 +46,12 @@ class Namespaces:
         return self._default.hot_path
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if (
-            scope["type"] == ScopeType.HTTP
-            and (found := split_namespace_path(scope["method"], scope["path"])) is not None
-        ):
-            await self._forward_request(*found, scope, receive, send)
-        else:
+        request: Any = scope
+        found = split_namespace_path(request["method"], request["path"])
+        if found is None:
             await self._default(scope, receive, send)
+        else:
+            await self._forward_request(*found, request, receive, send)
 
     async def _forward_request(self, name: str, path: str, scope: HTTPScope, receive: Receive, send: Send) -> None:
         """Pass the request to the service of a namespace."""
@@ -65,7 +63,7 @@ class Namespaces:
             if scope["method"] == "OPTIONS" and not self._registry.is_open(name):  # the result would be the same
                 reply, error = self._default.preflight_reply(path, scope["headers"])
                 self._default.record_answer(context, scope["method"], scope["path"], reply, error)
-                await reply(send)
+                await reply(scope, receive, send)
                 return
             if not self._registry.is_open(name):
                 await self._registry.suggest(name)
@@ -79,7 +77,7 @@ class Namespaces:
                 _log.error("storage failed in opening the namespace %s: %s", name[:64], failure)
             reply = error_reply(refusal, cors=path.startswith("/v1/"), shows_code=True)
             self._default.record_answer(context, scope["method"], scope["path"], reply, refusal)
-            await reply(send)
+            await reply(scope, receive, send)
             return
         inner: Any = {**scope, "path": path or "/", "raw_path": (path or "/").encode()}
         with self._registry.in_use(name):

@@ -22,6 +22,7 @@ from emulator.core.wire.transports import ShortReads
 from emulator.http.http_protocol import SECURITY_HEADERS
 from emulator.http.http_protocol import Protocol as HttpProtocol
 from emulator.http.middleware import Application, Forwarding
+from emulator.http.mount import mount
 from emulator.realtime.websocket import PeerFactory, WebSocket
 
 _GRACE = 3
@@ -203,12 +204,13 @@ def config_of(app: Served, settings: Settings, outermost: ASGIApp | None = None)
     proxies = settings.proxies
     connections = OpenConnections(settings.anonymous.address_connections, proxies)
     forwarding = Forwarding(proxies) if proxies else None
+    hot_path = app.hot_path if outermost is None else None
 
     def protocol(**given: Any) -> ShortReads:
-        return ShortReads(HttpProtocol(app, connections, forwarding, **given))
+        return ShortReads(HttpProtocol(app, hot_path, connections, forwarding, **given))
 
     return uvicorn.Config(
-        cast("Any", outermost or app),
+        cast("Any", mount(app, outermost or app)),
         http=cast("Any", protocol),
         ws=cast("Any", partial(WebSocket, app, settings.limits)),
         lifespan="off",

@@ -7,9 +7,7 @@ import logging
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from functools import cache, partial
-
-from litestar import Litestar
+from functools import partial
 
 from emulator.app import Service, Shared
 from emulator.auth.signing_key import SigningKey
@@ -24,10 +22,8 @@ from emulator.core.journal import JournalBudget
 from emulator.core.keys import Key
 from emulator.core.observability.metrics import Metrics
 from emulator.core.observability.request_context import DEFAULT_NAMESPACE
-from emulator.feature_list import FEATURES
 from emulator.http.hot_path import HOT
 from emulator.http.long_requests import Uploads
-from emulator.http.routes import build_routes
 from emulator.namespaces.front import Front
 from emulator.namespaces.registry import Registry, Storage
 from emulator.namespaces.routing import Namespaces
@@ -38,18 +34,11 @@ _SWEEP_INTERVAL = 60.0
 _log = logging.getLogger("emulator")
 
 
-@cache
-def create_routes() -> Litestar:
-    """Build the routes once, which takes 60 ms. They hold no data: all services of a process share them."""
-    return build_routes([endpoint for feature in FEATURES for endpoint in feature.endpoints])
-
-
 @asynccontextmanager
 async def open_app(
     settings: Settings, clock: Clock | None = None, *, hot: frozenset[tuple[str, str]] = HOT
 ) -> AsyncIterator[tuple[Front | Namespaces, Service]]:
     """Open the application for a port, and the service of its plain paths. `clock` is that service's clock."""
-    routes = create_routes()
     extensions = Extensions(settings.extensions, admits_any=settings.admits_any_client)
     shared = Shared(JournalBudget(settings.journal), Uploads(settings.limits.uploads))
     clock = clock or Clock()
@@ -59,10 +48,10 @@ async def open_app(
     async def open_front(namespace: str) -> AsyncIterator[Front]:
         async with open_service(settings, extensions, medium, namespace=namespace, shared=shared) as service:
             service.namespaces = namespaces
-            yield Front(routes, service, hot=hot)
+            yield Front(service, hot=hot)
 
     async with medium, open_service(settings, extensions, medium, clock, shared=shared) as service:
-        front = Front(routes, service, hot=hot)
+        front = Front(service, hot=hot)
         if not settings.environment.has_control:
             yield front, service
             return

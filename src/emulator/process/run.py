@@ -77,9 +77,9 @@ async def serve(
     async with open_app(settings) as (app, service):
         log_warnings(service.engine.warnings)
         gc.freeze()  # nearly all objects of the start exist until the process ends
-        outermost: ASGIApp = AccessLog(app) if settings.logs.requests else app
+        outermost: ASGIApp | None = AccessLog(app) if settings.logs.requests else None
         if tracing is not None:
-            outermost = tracing.wrap(outermost)
+            outermost = tracing.wrap(outermost or app)
         server = Server(
             config_of(app, settings, outermost),
             started,

@@ -210,7 +210,7 @@ async def read_journal_entry(journals: Journals, call: Call) -> JournalEntry | T
     rules.check_names(call.query, *(("id", "as", "url") if form else ("id",)))
     entry = journals.find(call.text("id"))
     if form:
-        return Text(snippet_of(entry, form, call.text("url")).encode(), "text/plain; charset=utf-8")
+        return Text(snippet_of(entry, form, call.text("url")).encode(), "text/plain")
     return journals.shown(entry)
 
 

@@ -15,7 +15,7 @@ from emulator.core.clock import monotonic
 from emulator.core.observability.metrics import Metrics
 from emulator.http.endpoint import Audience, Call, Nothing, Parameter, Text, endpoint
 
-_METRICS_TYPE = "text/plain; version=0.0.4"  # Litestar adds the charset
+_METRICS_TYPE = "text/plain; version=0.0.4"
 
 
 class Liveness(Struct):

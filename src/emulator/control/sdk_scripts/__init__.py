@@ -9,7 +9,7 @@ from typing import Final
 from emulator.core.parity import UNJUDGED, overrule
 from emulator.http.endpoint import Audience, Call, JavaScript, Text, endpoint
 
-_SCRIPT_TYPE = "text/javascript"  # Litestar adds the charset
+_SCRIPT_TYPE = "text/javascript"
 
 
 @endpoint("GET", "/_emulator/sdk.js", audience=Audience.PUBLIC, answer=JavaScript)
