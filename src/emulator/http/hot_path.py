@@ -1,14 +1,15 @@
-"""Handles hot endpoints from the HTTP protocol, without an ASGI cycle and without a task.
+"""Handles hot endpoints from the HTTP protocol, without an ASGI cycle.
 
-The handler runs as soon as its request has arrived. If it has to wait, for a commit for example, the event loop
-continues it. A request that is unusual in any way is served through ASGI; both ways call the same method of the
-dispatcher.
+The handler starts as soon as its request has arrived. A request that is unusual in any way is served through ASGI; both
+ways call the same method of the dispatcher.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
+import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
@@ -66,6 +67,13 @@ class HotPath:
         self._served = {} if REQUEST in self._dispatcher.faults.kinds else self._endpoints
 
 
+def _start(steps: Coroutine[Any, Any, None], loop: asyncio.AbstractEventLoop) -> asyncio.Task[None]:
+    """Start a task. From Python 3.12 on, it runs at once up to where it has to wait."""
+    if sys.version_info >= (3, 12):
+        return asyncio.Task(steps, loop=loop, eager_start=True)
+    return loop.create_task(steps)
+
+
 class _NoEvent:
     """Stands in for the event that wakes an ASGI application."""
 
@@ -76,7 +84,7 @@ class Exchange:
     """A request on the hot path and its response. uvicorn sees it as its own request-response cycle."""
 
     __slots__ = (
-        "_answer", "_connection", "_steps",
+        "_answer", "_connection", "_task",
         "disconnected", "keep_alive", "request", "response_complete", "scope",
     )  # fmt: skip
 
@@ -92,36 +100,20 @@ class Exchange:
         self.keep_alive = True
         self.disconnected = False
         self.response_complete = False
-        self._steps: Coroutine[Any, Any, Reply]
+        self._task: asyncio.Task[None]
 
     def begin(self) -> None:
         """Run the handler, now that the body is complete."""
         self.request.size = len(self.request.raw)
-        self._steps = self._answer(self.request)
-        self._run_step()
+        self._task = _start(self._run(), self._connection.loop)
 
-    def _run_step(self, _: object = None) -> None:
-        """Run the handler up to where it has to wait, as a task would."""
-        before = current_request.set(self.request.context)
+    async def _run(self) -> None:
+        current_request.set(self.request.context)
         try:
-            try:
-                waits_for = self._steps.send(None)
-            except StopIteration as done:
-                self._respond(done.value)
-                return
-            if waits_for is None:
-                self._connection.loop.call_soon(self._run_step)
-            else:
-                waits_for._asyncio_future_blocking = False
-                waits_for.add_done_callback(self._run_step)
+            self._respond(await self._answer(self.request))
         except Exception:  # even from `_respond`: the call may have had its effect, so no other response would be true
             _log.exception("unexpected failure on the hot path")
             self._connection.transport.close()
-        except BaseException:
-            self._connection.transport.close()
-            raise
-        finally:
-            current_request.reset(before)
 
     def _respond(self, reply: Reply) -> None:
         self.response_complete = True
