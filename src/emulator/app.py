@@ -45,7 +45,7 @@ from emulator.core.observability.request_context import DEFAULT_NAMESPACE
 from emulator.core.parity import ComparedRates, Lapses, Parity, Tally, note
 from emulator.core.scheduling.scheduler import Scheduler
 from emulator.core.wire.url import normalize_path
-from emulator.feature_list import FEATURES, KINDS, absent_from, check_content, endpoints_of
+from emulator.feature_list import FEATURES, Features
 from emulator.features.accumulation import Buffers
 from emulator.features.broadcast import endpoints as broadcast_actions
 from emulator.features.broadcast.service import Broadcasts, PageEvents
@@ -108,6 +108,7 @@ class Service:
         *,
         name: str = DEFAULT_NAMESPACE,
         shared: Shared | None = None,
+        features: Features = FEATURES,
     ) -> None:
         """`name` is the namespace's. `shared` is absent if this service shares nothing with others of the process."""
         self.settings = settings
@@ -120,6 +121,7 @@ class Service:
         """All namespaces of the process, for the dashboard; `None` in production."""
         self.is_dropped = False
         self._new_id = new_id
+        self._features = features
         self._me: Service = proxy(self)
         """This service, for its parts: so they form no circle, and are freed as soon as it is."""
         self._build_foundation(shared or Shared(JournalBudget(settings.journal), Uploads(settings.limits.uploads)))
@@ -135,7 +137,7 @@ class Service:
         self.scheduler = Scheduler(clock)
         self.changes = Changes(clock.now) if has_control else NO_CHANGES
         self.journal = Journal(shared.journals, clock) if has_control else NO_JOURNAL
-        self.parity = Parity(clock, absent_from(settings.production), shared.verdicts, is_on=has_control)
+        self.parity = Parity(clock, self._features.absent(settings.production), shared.verdicts, is_on=has_control)
         self.hints = Hints(names_of(self.engine, clock), lambda: me.extensions.current, is_on=has_control)
         self._lapses = _lapses(settings)
         self.hub = Hub(self.changes, self.journal)
@@ -153,7 +155,8 @@ class Service:
     def _build_features(self) -> None:
         """The features of the specification."""
         settings, clock, engine = self.settings, self.clock, self.engine
-        directory, id_quota, commits = self._directory, self._id_quota, Commits(self.changes)
+        directory, id_quota = self._directory, self._id_quota
+        self.commits = commits = Commits(self.changes)
         pages = PageEvents(self.publisher, settings.environment, self.extensions.admits, settings.page_events)
         self.pins = Pins(
             engine.documents,
@@ -203,14 +206,17 @@ class Service:
         )
         self.control = Control(engine, self.key, clock, settings, version("extcli"), self.metrics)
         self.undo = Undo(self.control, engine, clock, self.changes)
-        self.snapshots = Snapshots(engine, self.key, clock, settings, version("extcli"), self.control, check_content)
+        self.snapshots = Snapshots(
+            engine, self.key, clock, settings, version("extcli"), self.control, self._features.check
+        )
         self.seeds = Seeds(clock, partial(Service._scratch, me), self.control, self.faults, self._lapses)
-        self.contents = Contents(engine, clock, KINDS, settings.environment.state_lifetime)
+        kinds = self._features.kinds
+        self.contents = Contents(engine, clock, kinds, settings.environment.state_lifetime)
         self.connections = Sockets(self.hub, self.changes, lambda: me.gateway.admission)
         self.waits = Waits(
             self.changes,
-            subjects_of(KINDS),
-            {kind.waits_for.name: kind.measure(self) for kind in KINDS if kind.waits_for and kind.measure},
+            subjects_of(kinds),
+            {kind.waits_for.name: kind.measure(self) for kind in kinds if kind.waits_for and kind.measure},
             self.connections,
             self.journal,
             is_alone=self.publisher.is_single_node,
@@ -222,7 +228,7 @@ class Service:
     def _build_entrances(self) -> None:
         """The entry points of requests and sockets: they check the caller and call the enabled features."""
         settings = self.settings
-        offered = [feature for feature in FEATURES if feature.is_offered(settings.environment)]
+        offered = self._features.offered(settings.environment)
         access = Access(
             cached_caller=self.tokens.cached_caller,
             authenticate=self.identities.authenticate,
@@ -234,8 +240,8 @@ class Service:
             parity=self.parity,
         )
         self.dispatcher: Dispatcher = Dispatcher(
-            endpoints_of(settings.environment),
-            absent_from(settings.environment),
+            self._features.endpoints(settings.environment),
+            self._features.absent(settings.environment),
             self._me,
             access=access,
             identify=self._directory.identify,
@@ -377,7 +383,9 @@ class Service:
         async with open_engine(settings.data, namespace="scratch") as engine:
             key = SigningKey(engine.documents, clock)
             key.value = self.key.value
-            scratch = Service(settings, self.extensions, engine, clock, key, new_id, name=self.name)
+            scratch = Service(
+                settings, self.extensions, engine, clock, key, new_id, name=self.name, features=self._features
+            )
             try:
                 with without_audit():
                     yield scratch

@@ -4,8 +4,7 @@ kinds of records that features keep, from which lists, waits, snapshots and the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import cache
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
@@ -39,21 +38,8 @@ from emulator.http import openapi
 from emulator.http.endpoint import Endpoint, Offer
 from emulator.namespaces import http as namespaces_http
 from emulator.realtime.action import Action, Feed
-from emulator.storage.kinds import Kind, Stored
+from emulator.storage.kinds import Kind
 from emulator.storage.records import DocumentRecord, Record
-
-KINDS: Final[tuple[Kind, ...]] = (
-    votes_service.POLLS,
-    ranking.RANKINGS,
-    accumulation.BUFFERS,
-    stores_service.STORES_WRITTEN,
-    json_stores.OBJECTS,
-    codes_service.CODES,
-    pins_service.PINS,
-    pins_service.LINKS,
-    trivia_service.TRIVIA,
-    transactions_service.PURCHASES,
-)
 
 
 class Feature(NamedTuple):
@@ -64,25 +50,114 @@ class Feature(NamedTuple):
     endpoints: tuple[Endpoint[Any], ...] = ()
     actions: tuple[Action, ...] = ()
     feeds: tuple[Feed, ...] = ()
+    kinds: tuple[Kind, ...] = ()
+    """The kinds of records that it keeps."""
     is_offered: Callable[[Environment], bool] = lambda environment: True
 
 
 _has_control: Final = attrgetter("has_control")
 _issues_tokens: Final = attrgetter("issues_sandbox_tokens")
 
-FEATURES: Final = (
-    Feature(lambda service: service.polls, votes.endpoints, votes.actions, votes.feeds),
-    Feature(lambda service: service.rankings, ranking.endpoints),
-    Feature(lambda service: service.buffers, accumulation.endpoints),
-    Feature(lambda service: service.stores, stores.endpoints, stores.actions, stores.feeds),
-    Feature(lambda service: service.json_stores, stores.json_store_endpoints),
-    Feature(lambda service: service.pins, pins.endpoints, pins.actions, pins.feeds),
+_SECRET_NAMES: Final = frozenset({"pin", "pin_token", "transaction"})
+"""Kinds whose names an error does not repeat."""
+
+
+class Features:
+    """A list of features, and what follows from it. All services of a process share it."""
+
+    def __init__(self, *features: Feature) -> None:
+        self.declared = features
+        """Those that are given, without the ones that follow from their kinds."""
+        self.kinds = tuple(kind for feature in features for kind in feature.kinds)
+        self._features = (
+            *features,
+            Feature(lambda service: service.contents, contents.endpoints_of(self.kinds), is_offered=_has_control),
+            Feature(lambda service: service.waits, waits.endpoints_of(self.kinds), is_offered=_has_control),
+        )
+        self._endpoints: dict[Environment, Mapping[tuple[str, str], Offer]] = {}
+        records = [each for kind in self.kinds for each in kind.records]
+        others = (*identity.STORED, *id_quota.STORED, *signing_key.STORED)
+        self._checks = {(each.type, each.kind): each for each in (*records, *others)}
+
+    def __iter__(self) -> Iterator[Feature]:
+        return iter(self._features)
+
+    def offered(self, environment: Environment) -> Sequence[Feature]:
+        return [feature for feature in self if feature.is_offered(environment)]
+
+    def endpoints(self, environment: Environment) -> Mapping[tuple[str, str], Offer]:
+        """Return the endpoints that an environment offers, by method and path."""
+        if environment not in self._endpoints:
+            self._endpoints[environment] = {
+                (each.method, each.path): Offer(each, feature.service)
+                for feature in self.offered(environment)
+                for each in feature.endpoints
+            }
+        return self._endpoints[environment]
+
+    def absent(self, environment: Environment) -> frozenset[tuple[str, str]]:
+        """Return the methods and paths of the endpoints that an environment does not have."""
+        every = {(each.method, each.path) for feature in self for each in feature.endpoints}
+        return frozenset(every - self.endpoints(environment).keys())
+
+    def check(self, record: Record) -> None:
+        """Raise `ValueError` for a record that its feature could not read or would not have written.
+
+        The message names the record, the field, the value and the limit.
+        """
+        kind = record[0].kind
+        found = self._checks.get((type(record), kind)) or self._checks.get((type(record), f"{kind.partition('/')[0]}/"))
+        if found is None:
+            shape = type(record)
+            known = ", ".join(sorted(each for of, each in self._checks if of is shape))
+            name = shape.__name__.removesuffix("Record").lower()
+            raise ValueError(f"{kind[:64]}: no {name} is of this kind; known are {known}")
+        try:
+            found.check(record)
+        except BadRequest as error:
+            raise ValueError(f"{_name_of(record)}: {'; '.join(error.details)}") from None
+        except ValueError as error:
+            raise ValueError(f"{_name_of(record)}: {error}") from None
+
+
+def _name_of(record: Record) -> str:
+    """Return a record's kind, name and channel as a text for error messages."""
+    kind, _, name, channel, _ = record[0]
+    shown = "" if type(record) is DocumentRecord and kind in _SECRET_NAMES else name
+    return " ".join(each for each in (kind, shown, f"in channel {channel}" if channel else "") if each)
+
+
+FEATURES: Final = Features(
+    Feature(lambda service: service.polls, votes.endpoints, votes.actions, votes.feeds, kinds=(votes_service.POLLS,)),
+    Feature(lambda service: service.rankings, ranking.endpoints, kinds=(ranking.RANKINGS,)),
+    Feature(lambda service: service.buffers, accumulation.endpoints, kinds=(accumulation.BUFFERS,)),
+    Feature(
+        lambda service: service.stores,
+        stores.endpoints,
+        stores.actions,
+        stores.feeds,
+        kinds=(stores_service.STORES_WRITTEN,),
+    ),
+    Feature(lambda service: service.json_stores, stores.json_store_endpoints, kinds=(json_stores.OBJECTS,)),
+    Feature(
+        lambda service: service.pins,
+        pins.endpoints,
+        pins.actions,
+        pins.feeds,
+        kinds=(pins_service.PINS, pins_service.LINKS),
+    ),
     Feature(lambda service: service.pins, pins.control, is_offered=_has_control),
     Feature(lambda service: service.broadcasts, broadcast.endpoints, broadcast.actions, broadcast.feeds),
-    Feature(lambda service: service.code_sets, codes.endpoints),
-    Feature(lambda service: service.transactions, transactions.endpoints, transactions.actions, transactions.feeds),
+    Feature(lambda service: service.code_sets, codes.endpoints, kinds=(codes_service.CODES,)),
+    Feature(
+        lambda service: service.transactions,
+        transactions.endpoints,
+        transactions.actions,
+        transactions.feeds,
+        kinds=(transactions_service.PURCHASES,),
+    ),
     Feature(lambda service: service.datastream, datastream.endpoints, feeds=datastream.feeds),
-    Feature(lambda service: service.trivia, trivia.endpoints),
+    Feature(lambda service: service.trivia, trivia.endpoints, kinds=(trivia_service.TRIVIA,)),
     Feature(lambda service: service.identities, (identity.issue_sandbox_token,), is_offered=_issues_tokens),
     Feature(lambda service: service.identities, identity.endpoints),
     Feature(lambda service: service.control, control_http.monitoring),
@@ -91,8 +166,6 @@ FEATURES: Final = (
     Feature(lambda service: service.control, control_http.control, is_offered=_has_control),
     Feature(lambda service: service.undo, control_http.resets, is_offered=_has_control),
     Feature(lambda service: service.seeds, seeds.endpoints, is_offered=_has_control),
-    Feature(lambda service: service.contents, contents.endpoints_of(KINDS), is_offered=_has_control),
-    Feature(lambda service: service.waits, waits.endpoints_of(KINDS), is_offered=_has_control),
     Feature(lambda service: service.calls, calls.endpoints, is_offered=_has_control),
     Feature(lambda service: service.connections, sockets.endpoints, is_offered=_has_control),
     Feature(lambda service: service.faults, faults.endpoints, is_offered=_has_control),
@@ -104,62 +177,4 @@ FEATURES: Final = (
     Feature(lambda service: service, dashboard_http.endpoints, is_offered=_has_control),
     Feature(lambda service: None, sdk_scripts.endpoints, is_offered=_has_control),
 )
-"""All features. Routes, OpenAPI document, dispatcher and gateway are built from this list."""
-
-
-@cache
-def endpoints_of(environment: Environment) -> Mapping[tuple[str, str], Offer]:
-    """Return the endpoints that an environment offers, by method and path. All its services share the table."""
-    return {
-        (each.method, each.path): Offer(each, feature.service)
-        for feature in FEATURES
-        if feature.is_offered(environment)
-        for each in feature.endpoints
-    }
-
-
-@cache
-def absent_from(environment: Environment) -> frozenset[tuple[str, str]]:
-    """Return the methods and paths of the endpoints that an environment does not have."""
-    return frozenset((each.method, each.path) for feature in FEATURES for each in feature.endpoints) - set(
-        endpoints_of(environment)
-    )
-
-
-_SECRET_NAMES: Final = frozenset({"pin", "pin_token", "transaction"})
-"""Kinds whose names an error does not repeat."""
-
-
-def check_content(record: Record) -> None:
-    """Raise `ValueError` for a record that its feature could not read or would not have written.
-
-    The message names the record, the field, the value and the limit.
-    """
-    kind = record[0].kind
-    checks = _checks()
-    found = checks.get((type(record), kind)) or checks.get((type(record), f"{kind.partition('/')[0]}/"))
-    if found is None:
-        shape = type(record)
-        known = ", ".join(sorted(each for of, each in checks if of is shape))
-        name = shape.__name__.removesuffix("Record").lower()
-        raise ValueError(f"{kind[:64]}: no {name} is of this kind; known are {known}")
-    try:
-        found.check(record)
-    except BadRequest as error:
-        raise ValueError(f"{_name_of(record)}: {'; '.join(error.details)}") from None
-    except ValueError as error:
-        raise ValueError(f"{_name_of(record)}: {error}") from None
-
-
-@cache
-def _checks() -> Mapping[tuple[type[Any], str], Stored]:
-    of_kinds = [each for kind in KINDS for each in kind.records]
-    others = (*identity.STORED, *id_quota.STORED, *signing_key.STORED)
-    return {(each.type, each.kind): each for each in (*of_kinds, *others)}
-
-
-def _name_of(record: Record) -> str:
-    """Return a record's kind, name and channel as a text for error messages."""
-    kind, _, name, channel, _ = record[0]
-    shown = "" if type(record) is DocumentRecord and kind in _SECRET_NAMES else name
-    return " ".join(each for each in (kind, shown, f"in channel {channel}" if channel else "") if each)
+"""All features. OpenAPI document, dispatcher and gateway are built from this list."""

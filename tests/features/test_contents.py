@@ -7,11 +7,11 @@ from typing import Any
 import httpx
 import pytest
 
-from emulator.feature_list import KINDS
+from emulator.feature_list import FEATURES
 from support.service import CHANNEL, CLIENT_ID, OTHER_ID, Client, LiveServer
 
 DAY = 86_400_000
-NAMES = tuple(kind.name for kind in KINDS)
+NAMES = tuple(kind.name for kind in FEATURES.kinds)
 every_kind = pytest.mark.parametrize("kind", NAMES)
 
 

@@ -8,10 +8,10 @@ from emulator.control.waits import rules
 from emulator.control.waits.rules import Condition, count_facts, subjects_of, timeout_of
 from emulator.core.errors import BadRequest
 from emulator.core.keys import Key
-from emulator.feature_list import KINDS
+from emulator.feature_list import FEATURES
 
 SCOPE = {"client_id": "ext", "channel_id": "777"}
-SUBJECTS = subjects_of(KINDS)
+SUBJECTS = subjects_of(FEATURES.kinds)
 
 
 def condition_of(query: dict[str, str]) -> Condition:

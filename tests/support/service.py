@@ -21,6 +21,7 @@ from emulator.core.clock import Clock
 from emulator.core.config.environment import PRODUCTION
 from emulator.core.config.extensions import Extension
 from emulator.core.config.settings import Settings
+from emulator.feature_list import FEATURES, Features
 from emulator.http.hot_path import HOT
 from emulator.http.middleware import Application
 from emulator.process.http_server import Server, config_of, listen, url_of
@@ -180,6 +181,7 @@ def live_server(
     *,
     clock: Clock | None = None,
     hot: frozenset[tuple[str, str]] = HOT,
+    features: Features = FEATURES,
     wrap: Callable[[Application], Application] = lambda app: app,
     prepare: Callable[[str], Awaitable[None]] | None = None,
 ) -> Iterator[LiveServer]:
@@ -194,7 +196,7 @@ def live_server(
 
     async def serve() -> None:
         chosen = settings or Settings()
-        async with open_app(chosen, clock, hot=hot) as (app, service):
+        async with open_app(chosen, clock, hot=hot, features=features) as (app, service):
             server = Server(
                 config_of(wrap(app), chosen),
                 ready.set,

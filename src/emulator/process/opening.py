@@ -22,6 +22,7 @@ from emulator.core.journal import JournalBudget
 from emulator.core.keys import Key
 from emulator.core.observability.metrics import Metrics
 from emulator.core.observability.request_context import DEFAULT_NAMESPACE
+from emulator.feature_list import FEATURES, Features
 from emulator.http.hot_path import HOT
 from emulator.http.long_requests import Uploads
 from emulator.namespaces.front import Front
@@ -36,7 +37,11 @@ _log = logging.getLogger("emulator")
 
 @asynccontextmanager
 async def open_app(
-    settings: Settings, clock: Clock | None = None, *, hot: frozenset[tuple[str, str]] = HOT
+    settings: Settings,
+    clock: Clock | None = None,
+    *,
+    hot: frozenset[tuple[str, str]] = HOT,
+    features: Features = FEATURES,
 ) -> AsyncIterator[tuple[Front | Namespaces, Service]]:
     """Open the application for a port, and the service of its plain paths. `clock` is that service's clock."""
     extensions = Extensions(settings.extensions, admits_any=settings.admits_any_client)
@@ -44,13 +49,15 @@ async def open_app(
     clock = clock or Clock()
     medium = open_medium(settings.data)
 
+    opened = partial(open_service, settings, extensions, medium, shared=shared, features=features)
+
     @asynccontextmanager
     async def open_front(namespace: str) -> AsyncIterator[Front]:
-        async with open_service(settings, extensions, medium, namespace=namespace, shared=shared) as service:
+        async with opened(namespace=namespace) as service:
             service.namespaces = namespaces
             yield Front(service, hot=hot)
 
-    async with medium, open_service(settings, extensions, medium, clock, shared=shared) as service:
+    async with medium, opened(clock) as service:
         front = Front(service, hot=hot)
         if not settings.environment.has_control:
             yield front, service
@@ -80,13 +87,14 @@ async def open_service(
     *,
     namespace: str = DEFAULT_NAMESPACE,
     shared: Shared | None = None,
+    features: Features = FEATURES,
 ) -> AsyncIterator[Service]:
     """Open a service with its engine, on a medium, and its background tasks; raises `EngineError`."""
     clock = clock or Clock()
     async with medium.engine(_name(settings, namespace)) as engine:
         key = SigningKey(engine.documents, clock)
         await key.sync()
-        service = Service(settings, extensions, engine, clock, key, name=namespace, shared=shared)
+        service = Service(settings, extensions, engine, clock, key, name=namespace, shared=shared, features=features)
         background = [
             asyncio.create_task(_sweep(service.control, service.metrics, is_first=namespace == DEFAULT_NAMESPACE)),
             asyncio.create_task(service.gateway.keep_alive()),

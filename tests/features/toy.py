@@ -1,0 +1,95 @@
+"""A feature and a control feature that exist in tests only, each in one declaration: short notes of a channel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from msgspec import Struct
+
+from emulator.core.callers import CHANNEL_WRITERS, Caller, required_channel
+from emulator.core.changes import Change
+from emulator.core.keys import Key
+from emulator.core.wire import json_codec
+from emulator.feature_list import Feature
+from emulator.http.endpoint import CHANNEL, Audience, Call, Nothing, endpoint, id_of
+from emulator.realtime.action import Message, action
+from emulator.storage.kinds import Kind, Measured, Shape, Stored, Subject, decode_check
+from emulator.storage.records import DocumentRecord
+
+LIFETIME: Final = 86_400_000
+
+
+class Note(Struct):
+    """The text of a note."""
+
+    text: str
+
+
+class Notes:
+    """The notes of all channels."""
+
+    def __init__(self, service: Any) -> None:
+        self._documents = service.engine.documents
+        self._clock = service.clock
+        self._commits = service.commits
+
+    async def write(self, caller: Caller, channel: str | None, id: str, note: Note) -> None:
+        key, text, now = _key(caller, channel, id), json_codec.encode(note), self._clock.now()
+        await self._documents.update([key], lambda found: {key: text}, now=now, expires_at=now + LIFETIME)
+        await self._commits.committed(Change(key, "written", caller.opaque_id, at=now))
+
+    async def measure(self, caller: Caller, channel: str | None, id: str, user: str) -> Measured:
+        key = _key(caller, channel, id)
+        found: Mapping[Key, bytes] = await self._documents.read([key], now=self._clock.now())
+        return Measured(document=found.get(key))
+
+    async def read(self, caller: Caller, channel: str | None, id: str) -> Note:
+        text = (await self.measure(caller, channel, id, "")).document
+        return json_codec.decode(text, Note) if text else Note("")
+
+
+def _key(caller: Caller, channel: str | None, id: str) -> Key:
+    return Key("note", caller.client_id, id, required_channel(channel, "a note"))
+
+
+@endpoint("POST", "/v1/e/note", roles=CHANNEL_WRITERS, body=Note, query=(CHANNEL, id_of("note")))
+async def write_note(notes: Notes, call: Call) -> Nothing:
+    """Write a note."""
+    await notes.write(call.caller, call.channel, call.id, call.body(Note))
+    return Nothing()
+
+
+@endpoint("GET", "/v1/e/note", roles=CHANNEL_WRITERS, answer=Note, query=(CHANNEL, id_of("note")))
+async def read_note(notes: Notes, call: Call) -> Note:
+    """Read a note."""
+    return await notes.read(call.caller, call.channel, call.id)
+
+
+@action("get", "note", roles=CHANNEL_WRITERS)
+async def get_note(notes: Notes, message: Message) -> Note:
+    return await notes.read(message.caller, message.channel, "default")
+
+
+@endpoint("GET", "/_emulator/first-note", audience=Audience.CONTROL, answer=Note)
+async def read_first_note(service: Any, call: Call) -> Note:
+    """Read the first note of all channels."""
+    (first,) = await service.engine.catalog.things(("note",), now=service.clock.now(), limit=1)
+    return Note(first.key.name)
+
+
+NOTES: Final = Kind(
+    "notes",
+    "the notes, with their sizes",
+    ("note",),
+    Shape.DOCUMENTS,
+    LIFETIME,
+    "stores",
+    records=(Stored(DocumentRecord, "note", decode_check(Note)),),
+    waits_for=Subject("note", "note", frozenset({"path", "equals"}), "default"),
+    measure=lambda service: Notes(service).measure,
+)
+NOTE_FEATURE: Final = Feature(Notes, (write_note, read_note), (get_note,), kinds=(NOTES,))
+NOTE_CONTROL: Final = Feature(
+    lambda service: service, (read_first_note,), is_offered=lambda environment: environment.has_control
+)
