@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol
 from weakref import WeakSet
@@ -235,9 +235,6 @@ class Faults(Protocol):
         Faults with the effect `without` are skipped. This is one synchronous step, so that no two requests share the
         last hit.
         """
-
-    def on_change(self, changed: Callable[[], None]) -> None:
-        """Call `changed` whenever `kinds` may have changed."""
 
     def clear(self) -> None:
         """Forget all faults, because the service stops or the namespace is dropped."""

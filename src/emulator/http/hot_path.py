@@ -51,33 +51,18 @@ class HotPath:
     def __init__(self, dispatcher: Dispatcher, hot: frozenset[tuple[str, str]]) -> None:
         self.max_body = dispatcher.limits.body
         """The size of the largest body, in bytes."""
-        self._dispatcher = dispatcher
+        self._faults = dispatcher.faults
         self._endpoints = {
             (method.encode(), path.encode()): partial(dispatcher.answer, dispatcher.bound(method, path))
             for method, path in hot
         }
-        self._served: Mapping[tuple[bytes, bytes], Responder] = self._endpoints
 
     def find(self, method: bytes, path: bytes) -> Responder | None:
-        """Return the fast handler for this method and path of a request; `None` if there is none."""
-        return self._served.get((method, path))
+        """Return the fast handler for this method and path of a request; `None` if there is none.
 
-    def check_faults(self) -> None:
-        """Disable the hot path while a fault may act on requests, because only requests over ASGI apply faults."""
-        self._served = {} if REQUEST in self._dispatcher.faults.kinds else self._endpoints
-
-
-def _start(steps: Coroutine[Any, Any, None], loop: asyncio.AbstractEventLoop) -> asyncio.Task[None]:
-    """Start a task. From Python 3.12 on, it runs at once up to where it has to wait."""
-    if sys.version_info >= (3, 12):
-        return asyncio.Task(steps, loop=loop, eager_start=True)
-    return loop.create_task(steps)
-
-
-class _NoEvent:
-    """Stands in for the event that wakes an ASGI application."""
-
-    def set(self) -> None: ...
+        There is none while a fault may act on requests, because only requests over ASGI apply faults.
+        """
+        return None if REQUEST in self._faults.kinds else self._endpoints.get((method, path))
 
 
 class Exchange:
@@ -88,7 +73,8 @@ class Exchange:
         "disconnected", "keep_alive", "request", "response_complete", "scope",
     )  # fmt: skip
 
-    message_event: Final = _NoEvent()
+    message_event: Final = asyncio.Event()
+    """uvicorn sets it to wake an ASGI application. Nothing waits for it here."""
     response_started: Final = False
     """Whether a part of the response was sent; it is always sent whole."""
 
@@ -105,7 +91,11 @@ class Exchange:
     def begin(self) -> None:
         """Run the handler, now that the body is complete."""
         self.request.size = len(self.request.raw)
-        self._task = _start(self._run(), self._connection.loop)
+        loop = self._connection.loop
+        if sys.version_info >= (3, 12):  # it starts at once
+            self._task = asyncio.Task(self._run(), loop=loop, eager_start=True)
+        else:
+            self._task = loop.create_task(self._run())
 
     async def _run(self) -> None:
         current_request.set(self.request.context)

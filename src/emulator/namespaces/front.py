@@ -64,7 +64,6 @@ class Front:
         self.service = service
         self._dispatcher = service.dispatcher
         self.hot_path = HotPath(service.dispatcher, hot)
-        service.dispatcher.faults.on_change(self.hot_path.check_faults)
 
     async def open_peer(self, path: str, query: str, connection: WebSocket) -> Peer:
         gateway = self.service.gateway

@@ -86,13 +86,8 @@ class FaultPlan:
         self._known = known
         self._is_alone = is_alone
         self._armed: dict[str, _Armed] = {}
-        self._watches: list[Callable[[], None]] = []
         self.kinds: Collection[str] = frozenset()
         """The kinds of subjects on which a fault may act now."""
-
-    def on_change(self, changed: Callable[[], None]) -> None:
-        """Call `changed` whenever `kinds` may have changed."""
-        self._watches.append(changed)
 
     def find(self, id: str) -> Fault | None:
         """Return a fault with its present state, if it is still there."""
@@ -118,7 +113,7 @@ class FaultPlan:
         def put() -> None:
             for fault, pattern in zip(faults, patterns, strict=True):
                 self._put(self._arm(fault, pattern, ()))
-            self._changed()
+            self._set_kinds()
 
         return put
 
@@ -140,7 +135,7 @@ class FaultPlan:
             raise rules.too_many_faults(count=len(self._armed) + 1, limit=MAX_FAULTS)
         armed = self._arm(fault, pattern, self._armed)
         self._put(armed)
-        self._changed()
+        self._set_kinds()
         audit("faults added", faults=1, fault=armed.fault.id)
         return armed.record()
 
@@ -157,7 +152,7 @@ class FaultPlan:
         former, self._armed = self._armed, armed
         for each in former.values():
             each.held.release(is_void=False)
-        self._changed()
+        self._set_kinds()
         audit("faults replaced", faults=len(armed))
         return self.read()
 
@@ -169,7 +164,7 @@ class FaultPlan:
         removed = list(self._armed) if id is None else [id]
         for each in removed:
             self._armed.pop(each).held.release(is_void=False)
-        self._changed()
+        self._set_kinds()
         audit("faults removed", faults=len(removed), fault=id or "")
         return Removed(len(removed))
 
@@ -200,7 +195,7 @@ class FaultPlan:
                 hit = each.hit()
                 if each.hits == fault.times:
                     each.is_over = True
-                    self._changed()
+                    self._set_kinds()
                 return hit
         return None
 
@@ -213,12 +208,11 @@ class FaultPlan:
         armed, self._armed = self._armed, {}
         for each in armed.values():
             each.held.release(is_void=True)
-        self._changed()
+        self._set_kinds()
 
     def close(self) -> None:
         """Remove all faults and all watchers, which would keep this object alive."""
         self.clear()
-        self._watches.clear()
 
     def _checked_patterns(self, faults: Sequence[Fault]) -> list[Pattern]:
         """Return the parsed match of each fault. Raises `BadRequest` that names the first invalid one."""
@@ -253,12 +247,10 @@ class FaultPlan:
                 now = now or self._clock.now()
                 if now >= each.ends_at:
                     each.is_over = True
-                    self._changed()
+                    self._set_kinds()
 
-    def _changed(self) -> None:
+    def _set_kinds(self) -> None:
         self.kinds = frozenset(each.pattern.kind for each in self._armed.values() if not each.is_over)
-        for changed in self._watches:
-            changed()
 
     def _check_alone(self) -> None:
         if not self._is_alone:
