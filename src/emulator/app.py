@@ -373,7 +373,7 @@ class Service:
         await self.undo.close()
         await self.poll_updates.close()
         await self.scheduler.close()
-        for part in (self.faults, self.pins, self.publisher, self.key):
+        for part in (self.pins, self.publisher, self.key):
             part.close()
 
     @asynccontextmanager

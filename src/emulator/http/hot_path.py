@@ -91,11 +91,10 @@ class Exchange:
     def begin(self) -> None:
         """Run the handler, now that the body is complete."""
         self.request.size = len(self.request.raw)
-        loop = self._connection.loop
         if sys.version_info >= (3, 12):  # it starts at once
-            self._task = asyncio.Task(self._run(), loop=loop, eager_start=True)
+            self._task = asyncio.Task(self._run(), loop=self._connection.loop, eager_start=True)
         else:
-            self._task = loop.create_task(self._run())
+            self._task = self._connection.loop.create_task(self._run())
 
     async def _run(self) -> None:
         current_request.set(self.request.context)

@@ -210,10 +210,6 @@ class FaultPlan:
             each.held.release(is_void=True)
         self._set_kinds()
 
-    def close(self) -> None:
-        """Remove all faults and all watchers, which would keep this object alive."""
-        self.clear()
-
     def _checked_patterns(self, faults: Sequence[Fault]) -> list[Pattern]:
         """Return the parsed match of each fault. Raises `BadRequest` that names the first invalid one."""
         known, patterns, ids = self._known(), list[Pattern](), set[str]()
