@@ -138,13 +138,15 @@ class Service:
         self.changes = Changes(clock.now) if has_control else NO_CHANGES
         self.journal = Journal(shared.journals, clock) if has_control else NO_JOURNAL
         self.parity = Parity(clock, self._features.absent(settings.production), shared.verdicts, is_on=has_control)
-        self.hints = Hints(names_of(self.engine, clock), lambda: me.extensions.current, is_on=has_control)
         self._lapses = _lapses(settings)
         self.hub = Hub(self.changes, self.journal)
+        self.hints = Hints(
+            names_of(self.engine, clock, self.hub, self.changes), lambda: me.extensions.current, is_on=has_control
+        )
         self.publisher = Publisher(self.engine.relay, self.hub, clock)
         self.faults = FaultPlan(clock, partial(Service._faulty, me), is_alone=self.publisher.is_single_node)
         self.late = FaultyBroadcasts(self.faults)
-        self.tokens = Tokens(settings, self.extensions, clock, self.key, self.hints)
+        self.tokens = Tokens(settings, self.extensions, clock, self.key)
         self._directory = Directory(self.engine.documents, clock)
         self._id_quota = IdQuota(self.engine.documents, clock, settings.limits.ids)
         self._rate_limits = _rate_limits(settings, clock)
@@ -171,28 +173,22 @@ class Service:
             engine.catalog,
             self._new_id,
         )
-        self.identities = Identities(
-            directory, clock, self.tokens, self.extensions, self.pins.linked_caller, self.hints
-        )
+        self.identities = Identities(directory, clock, self.tokens, self.extensions, self.pins.linked_caller)
         self.stores = Stores(engine.documents, clock, settings, directory, commits, self._lapses)
         self.poll_updates = PollUpdates(PollReader(engine.ballots, clock), self.publisher, pages, self.scheduler, clock)
-        self.polls = Polls(
-            engine.ballots, clock, id_quota, self.stores, directory, self.poll_updates, commits, self.hints
-        )
+        self.polls = Polls(engine.ballots, clock, id_quota, self.stores, directory, self.poll_updates, commits)
         commits.listen(["poll"], self.poll_updates.committed)
         commits.listen(PUBLISHED, StoreUpdates(self.publisher, pages).committed)
-        self.rankings = Rankings(engine.ballots, clock, id_quota, commits, self.hints)
-        self.buffers = Buffers(engine.logs, clock, id_quota, commits, self.hints)
-        self.broadcasts = Broadcasts(
-            self.publisher, directory, settings.environment, self.changes, self.late, self.hints
-        )
+        self.rankings = Rankings(engine.ballots, clock, id_quota, commits)
+        self.buffers = Buffers(engine.logs, clock, id_quota, commits)
+        self.broadcasts = Broadcasts(self.publisher, directory, settings.environment, self.changes, self.late)
         self.code_sets = CodeSets(engine.pools, engine.rosters, clock, self.polls, directory, self._new_id)
         self.transactions = Transactions(
             engine.documents, clock, self.tokens, self.publisher, settings.environment, directory, commits
         )
         self.datastream = Datastream(clock, self.publisher, settings)
         self.trivia = Trivia(engine.documents, clock, settings.environment, self._lapses, commits)
-        self.json_stores = JsonStores(engine.documents, clock, id_quota, commits, self.hints)
+        self.json_stores = JsonStores(engine.documents, clock, id_quota, commits)
 
     def _build_control(self) -> None:
         """The features of the control API, by which tests and tools read and steer the service."""
@@ -264,6 +260,7 @@ class Service:
             limits=settings.limits,
             rate_limits=self._rate_limits,
             parity=self.parity,
+            hints=self.hints,
             recorder=self.metrics,
             faults=self.faults,
             log_requests=settings.logs.requests,
@@ -299,7 +296,6 @@ class Service:
             self.scheduler.clear,
             self.gateway.watch_pages,
             updates.forget,
-            self.hints.forget,
             self.changes.wake_all,
         ]
         control.on_wipe += [self._lapses.clear, self.faults.clear]

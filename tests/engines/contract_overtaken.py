@@ -26,7 +26,6 @@ from emulator.features.votes.service import Polls
 from emulator.storage.engine import Engine
 from emulator.storage.records import Record
 from engines.contract_draws import BACKEND, VIEWERS, Overtaken, code_sets, put
-from support.signing import NO_HINTS
 
 WRITERS = {
     "with an opaque id": Caller("client", Role.VIEWER, "7", "5", "Uopaque"),
@@ -53,7 +52,6 @@ def polls(engine: Engine, documents: Any, ballots: Any = None) -> Polls:
         Directory(engine.documents, clock),
         None,  # type: ignore[arg-type]  # no test here moves the end of a poll
         Commits(Changes(clock.now)),
-        NO_HINTS,
     )
 
 

@@ -24,7 +24,7 @@ from emulator.core.wire.url import query_of
 from emulator.features.codes import rules
 from support.examples import examples
 from support.service import CLIENT_ID, OTHER_ID, SECRET
-from support.signing import NO_HINTS, NOW, signed
+from support.signing import NOW, signed
 
 OTHER_SECRET = b"another secret of thirty-two bytes"
 QUERIES = st.lists(
@@ -103,7 +103,7 @@ def test_a_cached_token_agrees_with_its_verification_or_abstains(steps: list[tup
     registered = [{CLIENT_ID: Extension(CLIENT_ID, (key,))} for key in (SECRET, OTHER_SECRET)] + [{}]
     extensions = Extensions(registered[0], admits_any=False)
     key = SigningKey(documents=None, clock=clock)
-    tokens = Tokens(Settings(PRODUCTION), extensions, clock, key, NO_HINTS)
+    tokens = Tokens(Settings(PRODUCTION), extensions, clock, key)
     for step, value in steps:
         if step == "verify":
             outcome(tokens, TOKENS[value])
@@ -116,7 +116,7 @@ def test_a_cached_token_agrees_with_its_verification_or_abstains(steps: list[tup
                 cached = tokens.cached_caller(token)
             except ServiceError as error:
                 cached = error.detail
-            assert cached in (None, outcome(Tokens(Settings(PRODUCTION), extensions, clock, key, NO_HINTS), token))
+            assert cached in (None, outcome(Tokens(Settings(PRODUCTION), extensions, clock, key), token))
 
 
 @settings(max_examples=examples(300), deadline=None)
@@ -134,7 +134,7 @@ def test_a_token_with_usual_claims_agrees_with_the_same_token_and_an_unusual_cla
     clock = Clock(lambda: NOW * 1000)
     extensions = Extensions({each: Extension(each, (SECRET,)) for each in registered}, admits_any=True)
     service_key = SigningKey(documents=None, clock=clock)
-    tokens = Tokens(Settings(environment), extensions, clock, service_key, NO_HINTS)
+    tokens = Tokens(Settings(environment), extensions, clock, service_key)
     key = SIGNERS[signer] or service_key.value.encode()
 
     usual, unusual = (

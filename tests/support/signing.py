@@ -6,7 +6,6 @@ import base64
 import hashlib
 import hmac
 import json
-from collections.abc import Iterable
 from typing import Any
 
 from emulator.auth.signing_key import SigningKey
@@ -15,20 +14,11 @@ from emulator.core.clock import Clock
 from emulator.core.config.environment import PRODUCTION
 from emulator.core.config.extensions import Extension, Extensions
 from emulator.core.config.settings import Settings
-from emulator.core.hints import Hints
-from emulator.core.keys import Key
 from support.service import CLIENT_ID, SECRET
 
 NOW = 2_000_000_000
 """The Unix time in seconds at which tokens are verified."""
 HASHES = {"HS256": hashlib.sha256, "HS384": hashlib.sha384, "HS512": hashlib.sha512}
-
-
-async def _no_names(_: Key) -> Iterable[str]:
-    return ()
-
-
-NO_HINTS = Hints(_no_names, tuple, is_on=False)
 
 
 def segment(value: Any) -> str:
@@ -47,4 +37,4 @@ def production_tokens(secrets: tuple[bytes, ...] = (SECRET,), clock: Clock | Non
     """Return the verification of a production service at `NOW`, or by another clock, with one extension."""
     clock = clock or Clock(lambda: NOW * 1000)
     extensions = Extensions({CLIENT_ID: Extension(CLIENT_ID, secrets)}, admits_any=False)
-    return Tokens(Settings(PRODUCTION), extensions, clock, SigningKey(documents=None, clock=clock), NO_HINTS)
+    return Tokens(Settings(PRODUCTION), extensions, clock, SigningKey(documents=None, clock=clock))

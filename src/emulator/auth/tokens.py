@@ -36,8 +36,10 @@ from emulator.core.clock import Clock
 from emulator.core.config.extensions import Extension, Extensions
 from emulator.core.config.settings import Settings
 from emulator.core.errors import ServiceError, Unauthorized
-from emulator.core.hints import Hints
+from emulator.core.hints import CLIENT, NAMED
 from emulator.core.ids import token_id
+from emulator.core.keys import Key
+from emulator.core.observability.request_context import give_hint, notice
 from emulator.core.parity import (
     CLAIMS,
     EXP,
@@ -92,14 +94,11 @@ class _Keys(NamedTuple):
 class Tokens:
     """Verifies `Authorization` headers and signs tokens."""
 
-    def __init__(
-        self, settings: Settings, extensions: Extensions, clock: Clock, service_key: SigningKey, hints: Hints
-    ) -> None:
+    def __init__(self, settings: Settings, extensions: Extensions, clock: Clock, service_key: SigningKey) -> None:
         self._extensions = extensions
         self._leeway = settings.leeway
         self._environment, self._production = settings.environment, settings.production
         self._clock = clock
-        self._hints = hints
         self._service_key = service_key
         service_key.on_change(self.forget)
         self._cache: BoundedCache[bytes, Caller] = BoundedCache(_MAX_CACHED)
@@ -168,13 +167,12 @@ class Tokens:
         caller = usual_caller(client_id, found.payload, NO_GRANT, UNVERIFIED if extension is None else "")
         if caller is None:
             return None
-        hint = self.check_registered(client_id) or self._hints.token_placeholder(caller)
+        self.check_registered(client_id)
         note(caller.production)
-        self._hints.count_token(client_id)
-        return Credential(replace(caller, hint=hint) if hint else caller)
+        return Credential(caller)
 
     def _credential(self, client_id: str, token: str) -> Credential:
-        hint = self.check_registered(client_id)
+        self.check_registered(client_id)
         claims, grant = self._claims(client_id, token)
         production = "" if self._environment.verifies_tokens else self._verdict(client_id, token, claims)
         note(production)
@@ -186,12 +184,9 @@ class Tokens:
         if claims.get(HELPER) is True and not self._environment.verifies_tokens:
             caller = replace(caller, expires_at=None)
         if production == UNDECODED:
-            hint = self._hints.hint_wrong_key(self._wrong_key(client_id, token))
-        if hint := hint or self._hints.token_placeholder(caller):
-            caller = replace(caller, hint=hint)
+            caller = replace(caller, hint=self._hint_about_key(client_id, token))
         if not_before := milliseconds(claims, "nbf"):
             caller = replace(caller, not_before=not_before)
-        self._hints.count_token(client_id)
         return Credential(caller, pin_token_id)
 
     def own_claims(self, token: str, *, use: str) -> Mapping[str, Any] | None:
@@ -265,8 +260,8 @@ class Tokens:
         try:
             claims, secret = self._verified(client_id, token)
         except Unauthorized:
-            if self._hints.is_on:
-                self._hints.hint_wrong_key(self._wrong_key(client_id, token))
+            if self._environment.has_control:
+                give_hint(self._hint_about_key(client_id, token))
             raise
         check_stage(claims, self._environment.refused_stage)
         if check_lifetime(claims) and client_id not in self._endless:
@@ -291,7 +286,7 @@ class Tokens:
         if secret is not None:
             claims = verified
         elif self._extensions.current:
-            return UNDECODED if self._wrong_key(client_id, token) else SIGNATURE
+            return UNDECODED if self._hint_about_key(client_id, token) else SIGNATURE
         else:
             verdict = UNVERIFIED
         is_helpers = secret == "" and claims.get(HELPER) is True and self._extensions.current
@@ -311,10 +306,11 @@ class Tokens:
             return CLAIMS
         return verdict
 
-    def _wrong_key(self, client_id: str, token: str) -> str:
-        """Return which text of a secret signed a token: a common mistake, as secrets are handed out as base64."""
+    def _hint_about_key(self, client_id: str, token: str) -> str:
+        """Say which text of a secret signed a token: a common mistake, as secrets are handed out as base64."""
         extension = self._extensions.find(client_id)
-        return wrong_key_of(token, extension.secrets) if extension else ""
+        words = wrong_key_of(token, extension.secrets) if extension else ""
+        return words and f"the token is signed with {words}"
 
     def _own_grant(self, client_id: str, claims: Mapping[str, Any]) -> Grant:
         """Check a token that the service signed itself: only the forms that it issues in production are accepted."""
@@ -358,14 +354,13 @@ class Tokens:
             keys = self._keys_of[client_id] = _Keys(secrets, every, fast)
         return keys
 
-    def check_registered(self, client_id: str) -> str:
-        """Raise `Unauthorized` for a client id that this service does not accept; return the hint about it, if any."""
-        hint = self._hints.client(client_id)
+    def check_registered(self, client_id: str) -> None:
+        """Raise `Unauthorized` for a client id that this service does not accept."""
+        notice(NAMED, Key(CLIENT, client_id, client_id))
         if not self._extensions.admits(client_id):
             raise refusals.not_registered(client_id=client_id)
         if not self._environment.verifies_tokens and self._extensions.find(client_id) is None:
             note(REGISTRATION if self._extensions.current else UNREGISTERED)
-        return hint
 
 
 @lru_cache(maxsize=1024)

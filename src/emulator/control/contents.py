@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
+from emulator.core.changes import Changes
 from emulator.core.clock import Clock
-from emulator.core.hints import NamesOf
+from emulator.core.hints import ABSENT, NEW, UNHEARD, UNSENT, NamesOf
 from emulator.core.keys import NEVER, Expired, Key
 from emulator.core.wire import json_codec
 from emulator.core.wire.cursors import FIRST, cursor_of, place_of
 from emulator.core.wire.refusals import invalid_parameter
 from emulator.http.endpoint import CURSOR, Audience, Call, Endpoint, Parameter, endpoint
+from emulator.realtime.hub import Hub
 from emulator.storage.engine import Engine
 from emulator.storage.kinds import Kind, Shape
 from emulator.storage.shapes import Thing
@@ -313,11 +315,11 @@ def _listing(kind: Kind) -> Endpoint[Contents]:
     return declared
 
 
-def names_of(engine: Engine, clock: Clock) -> NamesOf:
-    """Return the function that reads existing names from an engine, at most some hundred."""
+def names_of(engine: Engine, clock: Clock, hub: Hub, changes: Changes) -> Mapping[str, NamesOf]:
+    """Return, by the fact of a hint, the function that reads names in use, at most some hundred."""
 
-    async def read(group: Key) -> Iterable[str]:
-        now, most = clock.now(), _NAMES
+    async def stored(key: Key) -> Iterable[str]:
+        group, now, most = key._replace(name="", user=""), clock.now(), _NAMES
         if group.kind in ("poll", "rank"):
             return [each.key.name for each in await engine.ballots.listing(group, now=now, limit=most)]
         if group.kind == "accumulate":
@@ -327,4 +329,11 @@ def names_of(engine: Engine, clock: Clock) -> NamesOf:
         )
         return [each.key.name for each in things]
 
-    return read
+    async def sent(key: Key) -> Iterable[str]:
+        recent = (each.key for each in reversed(changes.latest("event", _NAMES)))
+        return (each.name for each in recent if each.owner == key.owner and each.channel in ("", key.channel))
+
+    async def heard(key: Key) -> Iterable[str]:
+        return (each.name for each in hub.topics("event", key.channel or "") if each.owner == key.owner)
+
+    return {ABSENT: stored, NEW: stored, UNSENT: sent, UNHEARD: heard}

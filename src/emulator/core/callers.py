@@ -126,7 +126,7 @@ class Caller(Struct, frozen=True, gc=False):  # many are cached: the garbage col
     production: str = ""
     """The verdict of production on the token, if it differs (`parity.py`); empty in production."""
     hint: str = ""
-    """The hint about the client id (`hints.py`); empty if there is none, and in production."""
+    """The hint about the key that signed the token (`wrong_keys.py`); empty if there is none, and in production."""
     not_before: int = 0
     """When the token becomes valid, in Unix ms; 0 without `nbf`."""
     claimed: str = ""

@@ -1,13 +1,14 @@
 """Hints about names that are probably misspelt: for the journal, and for the header `X-Emulator-Hint`.
 
-Only the sandbox gives hints, and they never change a body (ruling W4). A hint is looked for only where a response is
-empty or refused, and where a name is used for the first time, so the usual request pays nothing.
+Only the sandbox gives hints, and they never change a body (ruling W4). Services `notice` the names that they do not
+have, or have for the first time. `Hints` looks for similar ones once the request has its response, so the usual request
+pays nothing.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from difflib import SequenceMatcher
 from functools import lru_cache
@@ -17,15 +18,15 @@ from emulator.core.bounded_cache import BoundedCache
 from emulator.core.callers import EXTENSION_WRITERS, Caller, Role
 from emulator.core.errors import EngineError
 from emulator.core.keys import Key
-from emulator.core.observability.request_context import give_hint
+from emulator.core.observability.request_context import RequestContext
 
 _SIMILAR: Final = 0.8
 """The share of characters that two words have in common, in order, if one may be a misspelling of the other."""
 _SHORTEST: Final = 4
 """Characters of a word that may be misspelt: `rock` and `rack` differ on purpose."""
 _LONGEST: Final = 64
-_MAX_LENGTH: Final = 300
-"""Characters of a hint."""
+_LONGEST_ID: Final = 300
+"""Characters of an id that are searched for a placeholder."""
 _PLACEHOLDER: Final = re.compile(
     r"(?:^|.*[-_.:/ (])U?(?:undefined|null|NULL|NaN|None|nil)(?:[-_.:/ )].*|$)"  # an empty variable, in text
     r"|.*(?:\[object \w+\]|\{.*\}|<.+>|\$\(.+\)|%\w+%|%\(\w+\)s)"  # anywhere
@@ -34,19 +35,23 @@ _PLACEHOLDER: Final = re.compile(
     r"|your[-_ ]?(?:\w+[-_ ])?(?:id|here)|x{3,32}|change[-_]?me|placeholder))$",
     re.DOTALL,
 )
-_KEPT: Final = 100
-"""Names that are kept of one kind, extension and channel."""
-_GROUPS: Final = 500
 _CLIENTS: Final = 200
 
-_WHAT: Final = {"poll": "poll", "rank": "ranking", "accumulate": "buffer", "json_store": "JSON store"}
-"""The words for the kinds of keys that have hints."""
+_WORDS: Final = {"rank": "ranking", "accumulate": "buffer", "json_store": "JSON store"}
+"""The words for kinds of keys, where they are not the kinds themselves."""
 
-_TRACKED: Final = ("poll",)
-"""The kinds whose services report each new name, so that kept names are all there are."""
+CLIENT: Final = "client id"
+"""The kind of the key of a client id."""
+NAMED: Final = ""
+"""The fact that a request names something. Every other fact is the text of its hint."""
+ABSENT: Final = "there is no {what} {name}; did you mean {near}?"
+NEW: Final = "{name} is a new {what}; did you mean {near}?"
+UNHEARD: Final = "nothing listens to {name}; did you mean {near}?"
+UNSENT: Final = "nothing has been sent here as {name}; did you mean {near}?"
+DEFAULT_EVENT: Final = "the request has no event, so it sent the event {name}"
 
 NamesOf = Callable[[Key], Awaitable[Iterable[str]]]
-"""Returns names in use of the kind, extension and channel of a key."""
+"""Returns names that are in use where the name of this key is."""
 
 
 @lru_cache(maxsize=4096)
@@ -88,172 +93,88 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 def placeholder_hint(what: str, text: str) -> str:
     """Return the hint about an id that is probably a variable without a value, or a template that was not filled."""
-    if text[1:].isdigit() or not _PLACEHOLDER.match(text[:_MAX_LENGTH]):  # most ids are numbers; the pattern is slow
+    if text[1:].isdigit() or not _PLACEHOLDER.match(text[:_LONGEST_ID]):  # most ids are numbers; the pattern is slow
         return ""
-    return _safe(f"the {what} {text[:_LONGEST]} looks like a placeholder: put the value in its place")
-
-
-def _safe(text: str) -> str:
-    """Return a client's text in a form that a header can carry: cut to a limit, with escapes for unprintable
-    characters.
-    """
-    return "".join(each if each.isprintable() else f"\\u{ord(each):04x}" for each in text[:_MAX_LENGTH])
-
-
-def hint(text: str) -> str:
-    """Give the current request a hint, unless it has one; return it as it is shown."""
-    shown = _safe(text)
-    give_hint(shown)
-    return shown
+    return f"the {what} {text[:_LONGEST]} looks like a placeholder: put the value in its place"
 
 
 class Hints:
-    """The hints of one service.
+    """The hints of one service, which judge each request once it has its response."""
 
-    It remembers names that requests used, and checks with `names_of` that a name still exists before it suggests it.
-    """
-
-    def __init__(self, names_of: NamesOf, registered: Callable[[], Iterable[str]], *, is_on: bool) -> None:
-        """`registered` returns the client ids of the extensions file; none without a file."""
+    def __init__(
+        self, names_of: Mapping[str, NamesOf], registered: Callable[[], Collection[str]], *, is_on: bool
+    ) -> None:
+        """`names_of` reads, by fact, the names among which a similar one is looked for. `registered` returns the client
+        ids of the extensions file; none without a file.
+        """
         self.is_on = is_on
-        """Whether this service gives hints. If not, each method does nothing."""
+        """Whether this service gives hints."""
         self._names_of = names_of
         self._registered = registered
-        self._groups: BoundedCache[Key, dict[str, str]] = BoundedCache(_GROUPS)
-        """A name for each spelling without digits, by kind, extension and channel."""
-        self._clients: BoundedCache[str, int] = BoundedCache(_CLIENTS)
-        """How many tokens each unregistered client id has brought."""
-
-    def forget(self) -> None:
-        """Forget all names: the data was replaced."""
-        self._groups.clear()
+        self._clients: BoundedCache[str, tuple[int, str]] = BoundedCache(_CLIENTS)
+        """How many tokens each client id has brought, and the hint about it."""
 
     def forget_clients(self) -> None:
         """Forget the counted tokens, at a reset."""
         self._clients.clear()
 
-    def placeholder(self, what: str, *texts: str | None) -> str:
-        """Return the hint about the first of these ids that is a placeholder, and give it to the current request."""
-        for text in texts if self.is_on else ():
-            if found := placeholder_hint(what, text or ""):
-                return hint(found)
-        return ""
+    async def judge(self, context: RequestContext) -> None:
+        """Give a request the hint about its token or client id; if there is none, about the names that it met."""
+        if found := self._of_caller(context):
+            context.hint = ""
+            context.give_hint(found)
+        for fact, key in context.facts:
+            if not context.hint:
+                what = _WORDS.get(key.kind, key.kind)
+                context.give_hint(placeholder_hint(what, key.name) or await self._hint_about(fact, what, key))
 
-    def token_placeholder(self, caller: Caller) -> str:
-        """Return the hint about a placeholder in a token, and give it to the current request; empty for none."""
-        return (
-            self.placeholder("channel", caller.channel_id)
-            or self.placeholder("user id", caller.user_id)
-            or self.placeholder("opaque user id", caller.opaque_id)
-        )
-
-    def query(self, caller: Caller, query: Mapping[str, str]) -> None:
+    def judge_query(self, context: RequestContext, caller: Caller, query: Mapping[str, str]) -> None:
         """Give a hint about a placeholder among the ids of a query, or a channel that is ignored."""
         for name, value in query.items():
             if name.endswith("id"):
-                self.placeholder(f"parameter {name}", value)
-        if "channel_id" in query and not caller.spans_channels:
-            self.other_channel(caller, query["channel_id"])
+                context.give_hint(placeholder_hint(f"parameter {name}", value))
+        channel_id, own = query.get("channel_id"), caller.channel_id or ""
+        if channel_id not in (None, own) and not caller.spans_channels:
+            others = " and ".join(role for role in Role if role in EXTENSION_WRITERS)
+            where = f"the role {caller.role} acts in the channel of its token, {own or 'which has none'}"
+            context.give_hint(f"channel_id={channel_id} is ignored: {where}; only the roles {others} may name another")
 
-    async def hint_if_absent(self, key: Key) -> None:
-        """Give a hint if nothing is stored under this key, but something is stored under a similar key."""
-        await self._hint_if_similar(key, "there is no {what} {name}; did you mean {near}?", is_new=False)
-
-    async def new_name(self, key: Key) -> None:
-        """Give a hint if this key is new, and a similar key exists."""
-        await self._hint_if_similar(key, "{name} is a new {what}; did you mean {near}?", is_new=True)
-
-    async def _hint_if_similar(self, key: Key, text: str, *, is_new: bool) -> None:
-        what = _WHAT[key.kind]
-        if not self.is_on or self.placeholder(what, key.name):
-            return
-        if near := await self._similar_name(key, is_new=is_new):
-            hint(text.format(what=what, name=key.name, near=near))
-
-    def know(self, key: Key) -> None:
-        """Remember a name that is in use from now on, if names of its kind, extension and channel are remembered."""
-        known = self._groups.get(key._replace(name="", user="")) if self.is_on else None
-        if known is not None:
-            _keep(known, key.name)
-        self.placeholder(_WHAT[key.kind], key.name)
-
-    async def _similar_name(self, key: Key, *, is_new: bool) -> str:
-        group = key._replace(name="", user="")
-        known = self._groups.get(group) if key.kind in _TRACKED else None
+    async def _hint_about(self, fact: str, what: str, key: Key) -> str:
+        """Return the hint that a fact is; empty if it needs a similar name, and there is none."""
+        if fact not in self._names_of:
+            return fact.format(name=key.name)
         with suppress(EngineError):  # the request has its response
-            if known is None:
-                names = await self._names_of(group)
-                known = self._groups[group] = {}
-                for name in names:
-                    if name != key.name:
-                        _keep(known, name)
-            same = known.get(_spelling_of(key.name))
-            if same == key.name:
-                return ""
-            near = nearest(key.name, known.values() if same is None else (same,))
-            if is_new:
-                _keep(known, key.name)
-            if not near or near in await self._names_of(group):
-                return near
-            self._groups.pop(group)  # it has expired or was deleted
+            names = dict.fromkeys(await self._names_of[fact](key))
+            if (fact == NEW or key.name not in names) and (near := nearest(key.name, names)):
+                return fact.format(what=what, name=key.name, near=near)
         return ""
 
-    def event(self, event: str, others: Callable[[], Iterable[str]], what: str) -> None:
-        """Give a hint if `others` lack an event, but contain a similar one.
+    def _of_caller(self, context: RequestContext) -> str:
+        """Return the hint about a token or a client id; empty if there is none."""
+        caller = context.caller
+        named = next((key.name for _, key in context.facts if key.kind == CLIENT), "")
+        client_id = named or (caller.client_id if caller else "")
+        count, found = self._clients.get(client_id) or (0, "")
+        if named or (client_id and not count):
+            found = placeholder_hint("client id", client_id) or self._unknown_client(client_id, count)
+            if caller is not None:
+                self._clients[client_id] = count + 1, found
+        if caller is None:
+            return found
+        return (
+            caller.hint
+            or found
+            or placeholder_hint("channel", caller.channel_id or "")
+            or placeholder_hint("user id", caller.user_id or "")
+            or placeholder_hint("opaque user id", caller.opaque_id)
+        )
 
-        The hint says `what` before the similar name.
-        """
-        known = dict.fromkeys(others() if self.is_on else (event,))
-        if not self.placeholder("event", event) and event not in known and (near := nearest(event, known)):
-            hint(f"{what} {event}; did you mean {near}?")
-
-    def default_event(self, event: str) -> None:
-        """Give a hint that the request named no event, so that this default event was sent."""
-        if self.is_on:
-            hint(f"the request has no event, so it sent the event {event}")
-
-    def client(self, client_id: str) -> str:
-        """Return the hint about a client id, and give it to the current request; empty if there is none.
+    def _unknown_client(self, client_id: str, count: int) -> str:
+        """Return the hint about a client id that has sent `count` tokens.
 
         If extensions are registered, any other client id is unknown. Otherwise the client id that has sent fewer tokens
         is.
         """
-        if not self.is_on:
-            return ""
-        if found := self.placeholder("client id", client_id):
-            return found
-        registered = self._registered()
-        if registered:
-            near = "" if client_id in registered else nearest(client_id, registered)
-        else:
-            tokens = self._clients.get(client_id) or 0
-            near = nearest(client_id, (each for each, count in self._clients.items() if count > tokens))
-        return hint(f"the client id {client_id} is not known; did you mean {near}?") if near else ""
-
-    def hint_wrong_key(self, words: str) -> str:
-        """Give the current request the hint about the key of its token, and return it; empty if nothing is known."""
-        return hint(words and f"the token is signed with {words}")
-
-    def count_token(self, client_id: str) -> None:
-        """Count a token that a request with this client id has sent."""
-        if self.is_on:
-            self._clients[client_id] = (self._clients.get(client_id) or 0) + 1
-
-    def other_channel(self, caller: Caller, channel_id: str) -> None:
-        """Give a hint if the request and the token name different channels, because most roles ignore it."""
-        if self.is_on and channel_id != (caller.channel_id or ""):
-            own = caller.channel_id or "which has none"
-            others = " and ".join(role for role in Role if role in EXTENSION_WRITERS)
-            where = f"the role {caller.role} acts in the channel of its token, {own}"
-            hint(f"channel_id={channel_id} is ignored: {where}; only the roles {others} may name another")
-
-
-def _spelling_of(name: str) -> str:
-    """Return a name without digits and in lower case, for comparisons."""
-    return re.sub(r"\d+", "", name).casefold()
-
-
-def _keep(known: dict[str, str], name: str) -> None:
-    """Remember a name, unless it differs from a remembered one only in digits and case."""
-    if known.setdefault(_spelling_of(name), name) is name and len(known) > _KEPT:
-        del known[next(iter(known))]
+        known = self._registered() or [each for each, (other, _) in self._clients.items() if other > count]
+        near = "" if client_id in known else nearest(client_id, known)
+        return f"the client id {client_id} is not known; did you mean {near}?" if near else ""

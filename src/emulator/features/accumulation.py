@@ -14,9 +14,10 @@ from emulator.core.callers import ANYONE, CHANNEL_WRITERS, Caller, Role
 from emulator.core.changes import Change, Commits
 from emulator.core.clock import DAY, SECOND, Clock, clamp_instant
 from emulator.core.errors import BadRequest, Facts, TooManyRequests, refusal
-from emulator.core.hints import Hints
+from emulator.core.hints import ABSENT
 from emulator.core.keys import Key
 from emulator.core.limits.listing_pages import Page
+from emulator.core.observability.request_context import notice
 from emulator.core.wire import json_codec
 from emulator.core.wire.json_codec import stream_array
 from emulator.features.id_quota import IdQuota
@@ -101,12 +102,11 @@ class BufferList(Struct):
 class Buffers:
     """Buffers of all extensions. `channel` is the channel of the call; `None` is all channels together (ruling A4)."""
 
-    def __init__(self, logs: Logs, clock: Clock, id_quota: IdQuota, commits: Commits, hints: Hints) -> None:
+    def __init__(self, logs: Logs, clock: Clock, id_quota: IdQuota, commits: Commits) -> None:
         self._logs = logs
         self._clock = clock
         self._id_quota = id_quota
         self._commits = commits
-        self._hints = hints
         self.added: BoundedCache[tuple[int, str, str], int] = BoundedCache(_MAX_COUNTED)
         """The entries of users, by day, client id and opaque id."""
 
@@ -155,7 +155,7 @@ class Buffers:
         key = Key("accumulate", caller.client_id, buffer_id, channel)
         latest, pages = await self._logs.read(key, now=self._clock.now(), since=clamp_instant(start))
         if not latest:
-            await self._hints.hint_if_absent(key)
+            notice(ABSENT, key)
         return latest, ([item.value for item in page] async for page in pages)
 
     async def measure(self, caller: Caller, channel: str | None, id: str, user: str) -> Measured:

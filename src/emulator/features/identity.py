@@ -14,9 +14,11 @@ from emulator.contract.limits import MAX_USER_LENGTH
 from emulator.core.callers import ANYONE, EXTENSION_WRITERS, Caller, opaque_id_of
 from emulator.core.clock import MINUTE, Clock
 from emulator.core.config.extensions import Extensions
-from emulator.core.hints import Hints
+from emulator.core.hints import CLIENT, NAMED
 from emulator.core.ids import anonymous_id
+from emulator.core.keys import Key
 from emulator.core.limits.connection_limit import hidden_address
+from emulator.core.observability.request_context import notice
 from emulator.core.parity import UNJUDGED, overrule
 from emulator.core.wire.cursors import FIRST, cursor_of, place_of
 from emulator.core.wire.refusals import invalid_member, wrong_shape
@@ -127,7 +129,6 @@ class Identities:
     _tokens: Tokens
     _extensions: Extensions
     _linked_caller: Callable[[Caller, str], Awaitable[Caller]]
-    _hints: Hints
 
     async def authenticate(self, header: str | None) -> Caller:
         """Verify an `Authorization` header. Raises `Unauthorized` or `Forbidden`."""
@@ -145,7 +146,7 @@ class Identities:
             overrule(UNJUDGED)
         client_id = id_text(body.extension_id) or id_text(body.app_id)
         if client_id:
-            self._hints.client(client_id)
+            notice(NAMED, Key(CLIENT, client_id, client_id))
         if client_id and not self._extensions.admits(client_id):
             raise no_such_extension(client_id=client_id)
         return [

@@ -11,10 +11,11 @@ from emulator.contract.limits import MAX_ANSWER_BYTES
 from emulator.core.callers import ANYONE, CHANNEL_WRITERS, GLOBAL, Caller, check_extension_wide, is_global
 from emulator.core.changes import Change, Commits
 from emulator.core.clock import DAY, Clock
-from emulator.core.hints import Hints
+from emulator.core.hints import ABSENT
 from emulator.core.keys import Key
 from emulator.core.limits.listing_pages import Page
 from emulator.core.observability.audit import audit
+from emulator.core.observability.request_context import notice
 from emulator.core.wire.refusals import too_long
 from emulator.features.id_quota import IdQuota
 from emulator.http.endpoint import CHANNEL, PAGE, Call, Nothing, checked_id, endpoint, id_of
@@ -94,12 +95,11 @@ class RankingList(Struct):
 class Rankings:
     """Rankings of all extensions. `channel` is the channel of the call; `None` is all channels together (ruling A4)."""
 
-    def __init__(self, ballots: Ballots, clock: Clock, id_quota: IdQuota, commits: Commits, hints: Hints) -> None:
+    def __init__(self, ballots: Ballots, clock: Clock, id_quota: IdQuota, commits: Commits) -> None:
         self._ballots = ballots
         self._clock = clock
         self._id_quota = id_quota
         self._commits = commits
-        self._hints = hints
 
     async def submit(self, caller: Caller, channel: str | None, ranking_id: str, answer: str) -> Accepted:
         """Store the caller's answer, replacing an earlier one, byte for byte. Raises `BadRequest` over 1 KiB."""
@@ -121,7 +121,7 @@ class Rankings:
         key = _key(caller, channel, ranking_id)
         tally = await self._ballots.tally(key, now=self._clock.now(), top=TOP)
         if not tally.counts:
-            await self._hints.hint_if_absent(key)
+            notice(ABSENT, key)
         return [Score(answer, users) for answer, users in tally.counts]
 
     async def clear(self, caller: Caller, channel: str | None, ranking_id: str) -> None:

@@ -235,6 +235,8 @@ class Dispatcher:
             reply = _error_reply(endpoint, failure, shows_code=self.parity.is_on)
         seconds = monotonic() - started
         self.recorder.answered(method, path, reply.status, seconds)
+        if self.hints.is_on:
+            await self.hints.judge(context)
         if context.production:
             self.parity.settle(context, endpoint.title, reply.status, is_counted=endpoint.allows_any_origin)
         if self.journal.is_on and endpoint.is_in_journal:
@@ -267,8 +269,6 @@ class Dispatcher:
         caller, client_id, header = None, "", authorization_of(headers)
         if endpoint.audience is Audience.CLIENTS:
             context.caller = caller = access.cached_caller(header) or await access.verify_uncached(header, peer)
-            if caller.hint:
-                context.hint = caller.hint
             access.check_caller(caller, endpoint, peer)
         elif endpoint.audience is Audience.CLIENT_ID:
             caller, client_id = await access.client_of(request)
@@ -288,7 +288,7 @@ class Dispatcher:
             if request.parts:
                 query = {**query, **request.parts}
             if query and caller is not None and self.hints.is_on:
-                self.hints.query(caller, query)
+                self.hints.judge_query(context, caller, query)
             call = Call(caller, query, body, peer, client_id, access.check_registered, chunks, headers)
             answer = await bound.answer(call)
             context.mark = self.changes.mark  # before anything else runs, so that later effects have later marks

@@ -19,11 +19,11 @@ from msgspec import Struct
 from emulator.contract.names import NAME
 from emulator.core.clock import monotonic
 from emulator.core.errors import Conflict, EngineError, NotFound, stopping
-from emulator.core.hints import hint, nearest, placeholder_hint
+from emulator.core.hints import nearest, placeholder_hint
 from emulator.core.ids import token_id
 from emulator.core.observability.audit import audit
 from emulator.core.observability.request_context import DEFAULT_NAMESPACE as DEFAULT
-from emulator.core.observability.request_context import bound_to, in_namespace
+from emulator.core.observability.request_context import bound_to, give_hint, in_namespace
 from emulator.namespaces import refusals
 from emulator.namespaces.front import Front
 
@@ -128,7 +128,9 @@ class Registry:
         used = await self.latest(_LOOKED_AT)
         if name not in used:
             near = nearest(name, used)
-            hint(placeholder_hint("namespace", name) or (near and f"{name} is a new namespace; did you mean {near}?"))
+            give_hint(
+                placeholder_hint("namespace", name) or (near and f"{name} is a new namespace; did you mean {near}?")
+            )
 
     async def listing(self, most: int | None = None) -> NamespaceList:
         """List the namespaces without `default`: all, or the most recently used. This opens no namespace."""

@@ -11,6 +11,7 @@ from emulator.core.clock import Clock, monotonic
 from emulator.core.config.settings import Limits
 from emulator.core.errors import ServiceError, Unauthorized
 from emulator.core.faults import MESSAGE, FaultError, Faults, NoResponse
+from emulator.core.hints import Hints
 from emulator.core.limits.rate_limit import RateLimits
 from emulator.core.observability.entries import frame_entry
 from emulator.core.observability.logs import log_request
@@ -51,6 +52,7 @@ class MessageDispatcher:
     limits: Limits
     rate_limits: RateLimits
     parity: Parity
+    hints: Hints
     recorder: Metrics
     faults: Faults
     log_requests: bool
@@ -92,6 +94,9 @@ class MessageDispatcher:
             reply = self._refusal(session, request, error)
         label, status, seconds = self._label(request), error.status if error else 200, monotonic() - started
         self.recorder.replied(label, status, seconds)
+        if self.hints.is_on:
+            context.caller = session.caller
+            await self.hints.judge(context)
         if context.production:
             self._settle(session, context, label, status)
         if self.log_requests:
@@ -108,7 +113,6 @@ class MessageDispatcher:
     async def _perform(self, session: Session, request: Request, context: RequestContext) -> object:
         """Run the action of a message, and return the `data` of its reply."""
         if session.caller is not None:
-            context.hint = session.caller.hint
             self.rate_limits.check(session.caller)
         message = Message(session, request, session.caller)
         if request.action in (SUBSCRIBE, UNSUBSCRIBE):

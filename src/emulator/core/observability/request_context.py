@@ -7,13 +7,14 @@ import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any, Final
 
 from emulator.contract import names
 from emulator.core.callers import Caller
 from emulator.core.errors import ServiceError
+from emulator.core.keys import Key
 
 REQUEST_ID: Final = b"x-request-id"
 MARK, PRODUCTION, FAULT = names.MARK.encode(), names.PRODUCTION.encode(), names.FAULT.encode()
@@ -21,6 +22,8 @@ HINT, CODE = names.HINT.encode(), names.CODE.encode()
 DEFAULT_NAMESPACE: Final = "default"
 """The namespace of the plain paths."""
 _VALID_ID: Final = re.compile(rb"[A-Za-z0-9._:+/=@-]{1,64}")
+_LONGEST_HINT: Final = 300
+"""In characters."""
 CONTEXT: Final = "emulator.context"
 """The key of a request's context in an ASGI scope's state."""
 _process: Final = secrets.token_hex(4)
@@ -58,6 +61,13 @@ class RequestContext:
     """The id of the fault that acts on its current broadcast; empty for none."""
     is_audited: bool = True
     """Whether the service itself makes its changes."""
+    facts: dict[tuple[str, Key], None] = field(default_factory=dict)
+    """What it met so far, in order: for `hints.py` and `parity.py`, which judge it once it has its response."""
+
+    def give_hint(self, text: str) -> None:
+        """Give it a hint, unless it has one, in a form that a header can carry: cut, with unprintable text escaped."""
+        if not self.hint:
+            self.hint = "".join(each if each.isprintable() else f"\\u{ord(each):04x}" for each in text[:_LONGEST_HINT])
 
     @property
     def hint_header(self) -> bytes:
@@ -92,8 +102,16 @@ def enter_namespace(name: str) -> None:
 
 def give_hint(text: str) -> None:
     """Give the current request a hint, unless it has one."""
-    if (context := current_request.get()) is not None and not context.hint:
-        context.hint = text
+    if (context := current_request.get()) is not None:
+        context.give_hint(text)
+
+
+def notice(fact: str, *keys: Key) -> None:
+    """Note a fact about each of these keys for those who judge the current request. Outside requests, do nothing."""
+    context = current_request.get()
+    if context is not None and context.id:
+        for key in keys:
+            context.facts[fact, key] = None
 
 
 def add_fault(header: str) -> None:
@@ -106,10 +124,8 @@ def add_fault(header: str) -> None:
 def with_delivery_fault(fault: str) -> Iterator[None]:
     """Add a fault's id to the journal entries of deliveries in this block and in tasks that start in it."""
     context = current_request.get() or RequestContext("")
-    inner = replace(context, delivery_fault=fault)
-    with bound_to(inner):
+    with bound_to(replace(context, delivery_fault=fault)):
         yield
-    context.hint = context.hint or inner.hint
 
 
 def inner_context(production: str) -> RequestContext:

@@ -11,7 +11,9 @@ from msgspec import UNSET, Struct, UnsetType
 
 from emulator.contract.limits import MAX_ID_LENGTH
 from emulator.core.callers import ANYONE, CHANNEL_WRITERS, EXTENSION_WRITERS, Caller, Role, role_error
+from emulator.core.hints import DEFAULT_EVENT
 from emulator.core.keys import Key
+from emulator.core.observability.request_context import notice
 from emulator.core.wire import json_codec
 from emulator.core.wire.refusals import checked_text, invalid_parameter, missing_member
 from emulator.features.broadcast.service import BROADCAST, Broadcasts, checked_event
@@ -84,7 +86,7 @@ def _endpoints_of(send: Send, roles: frozenset[Role], *methods: str) -> tuple[En
             body = _body(call)
             await send(broadcasts, call, body)
             if body.event == _DEFAULT_EVENT and not _names_event(call):
-                broadcasts.name_is_default(_DEFAULT_EVENT)
+                notice(DEFAULT_EVENT, Key("event", call.caller.client_id, _DEFAULT_EVENT))
             return Nothing()
 
         name = send.__name__

@@ -6,9 +6,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -20,8 +19,9 @@ from emulator.core.callers import CHANNEL_WRITERS, Caller, required_channel, rol
 from emulator.core.changes import Change, Changes
 from emulator.core.config.environment import Environment
 from emulator.core.errors import BadRequest, Facts, refusal
-from emulator.core.hints import Hints
+from emulator.core.hints import NAMED, UNHEARD, UNSENT
 from emulator.core.keys import Key
+from emulator.core.observability.request_context import notice
 from emulator.core.parity import ROLE, note
 from emulator.core.wire import json_codec
 from emulator.core.wire.refusals import checked_text
@@ -147,8 +147,6 @@ _MESSAGE: Final = "page_event"
 _MAX_WARNINGS: Final = 1_000
 _log = logging.getLogger("emulator")
 
-_LATELY: Final = 200
-"""Broadcasts that are looked at for events that were sent."""
 _LONG: Final = 8 * 1024
 """Bytes of JSON that are compressed in a thread, so that other requests are answered meanwhile."""
 
@@ -166,7 +164,6 @@ class Broadcasts:
     _environment: Environment
     _changes: Changes
     _late: FaultyBroadcasts
-    _hints: Hints
 
     async def send(
         self, caller: Caller, channel: str | None, event: str, data: Any, *, target: str = BROADCAST
@@ -204,41 +201,23 @@ class Broadcasts:
         checked_event(strip_prefix(event, self._environment.name, caller.client_id))
         await self._publish(caller, channel_id, event, data, target)
 
-    def name_is_default(self, event: str) -> None:
-        """Point out to the caller that the request named no event."""
-        self._hints.default_event(event)
-
     def topics(self, caller: Caller, channel: str | None, event: str) -> tuple[Key, ...]:
         """Return the topics of a subscriber to an event; `*` means all events. Raises `BadRequest`.
 
         They are the event in the channel, in the extension, and whispered to the caller.
         """
-        self._hints.event(
-            event, partial(self._recently_sent_events, caller.client_id, channel), "nothing has been sent here as"
-        )
         key = Key("event", caller.client_id, checked_event(event))
+        notice(UNSENT, key._replace(channel=channel))
         users = ["", *sorted(caller.ids)]
         return tuple(key._replace(channel=where, user=user) for user in users for where in (channel or "", ""))
-
-    def _recently_sent_events(self, client_id: str, channel: str | None) -> Iterator[str]:
-        """Yield the names of events that were recently sent in a channel, or in all channels."""
-        for change in reversed(self._changes.latest("event", _LATELY)):
-            if change.key.owner == client_id and change.key.channel in ("", channel):
-                yield change.key.name
-
-    def _subscribed_events(self, client_id: str, channel_id: str) -> Iterator[str]:
-        """Yield the names of the events that sockets listen to in a channel; in all if `channel_id` is empty."""
-        for topic in self._publisher.hub.topics("event", channel_id):
-            if topic.owner == client_id:
-                yield topic.name
 
     def _full_name(self, caller: Caller, event: str) -> str:
         return full_name(self._environment.name, caller.client_id, checked_event(event))
 
     async def _publish(self, caller: Caller, channel_id: str, event: str, data: Any, *targets: str) -> None:
         named = [user_of_target(target) for target in targets]
-        self._hints.placeholder("user", *named)
-        self._hints.placeholder("channel", channel_id)
+        notice(NAMED, *(Key("user", caller.client_id, user) for user in named))
+        notice(NAMED, Key("channel", caller.client_id, channel_id))
         users = [("",)] if named == [""] else await self._directory.aliases(caller.client_id, named)
         text = b"" if data is UNSET else json_codec.encode(data)
         in_thread = len(text) > _LONG
@@ -253,9 +232,7 @@ class Broadcasts:
             for spelled in users:
                 to = of._replace(user="\n".join(spelled))
                 if not self._publisher.hub.has_subscribers(to):
-                    self._hints.event(
-                        name, partial(self._subscribed_events, caller.client_id, channel_id), "nothing listens to"
-                    )
+                    notice(UNHEARD, of)
                     self._publisher.record_undelivered(to, name, update)
                 await self._publisher.publish(to, name, update)
                 topic = pusher_topic(caller.client_id, channel_id)

@@ -10,9 +10,10 @@ from emulator.contract.limits import MAX_JSON_STORE_BYTES
 from emulator.core.callers import Caller, check_extension_wide
 from emulator.core.changes import Change, Commits
 from emulator.core.clock import Clock
-from emulator.core.hints import Hints
+from emulator.core.hints import ABSENT
 from emulator.core.keys import Key
 from emulator.core.observability.audit import audit
+from emulator.core.observability.request_context import notice
 from emulator.features.id_quota import IdQuota
 from emulator.features.stores.rules import (
     GLOBAL,
@@ -30,12 +31,11 @@ from emulator.storage.shapes import Documents
 class JsonStores:
     """The JSON stores of all extensions."""
 
-    def __init__(self, documents: Documents, clock: Clock, id_quota: IdQuota, commits: Commits, hints: Hints) -> None:
+    def __init__(self, documents: Documents, clock: Clock, id_quota: IdQuota, commits: Commits) -> None:
         self._documents = documents
         self._clock = clock
         self._id_quota = id_quota
         self._commits = commits
-        self._hints = hints
 
     async def read(self, caller: Caller, channel: str | None, store_id: str) -> bytes:
         """Return the object's JSON text. Raises `NotFound`."""
@@ -48,7 +48,7 @@ class JsonStores:
         key = json_store_key(caller, channel, id)
         found = await self._documents.read([key], now=self._clock.now())
         if key not in found:
-            await self._hints.hint_if_absent(key)
+            notice(ABSENT, key)
         return Measured(document=found.get(key))
 
     async def replace(

@@ -12,10 +12,11 @@ from msgspec import UNSET
 from emulator.core.callers import GLOBAL, Caller, check_extension_wide, is_global
 from emulator.core.changes import Change, Commits
 from emulator.core.clock import Clock, clamp_instant
-from emulator.core.hints import Hints
+from emulator.core.hints import ABSENT, NAMED, NEW
 from emulator.core.keys import Key
 from emulator.core.limits.listing_pages import Page
 from emulator.core.observability.audit import audit
+from emulator.core.observability.request_context import notice
 from emulator.core.wire import json_codec
 from emulator.features.directory import Directory
 from emulator.features.id_quota import IdQuota
@@ -64,7 +65,6 @@ class Polls:
     _directory: Directory
     _updates: PollUpdates
     _commits: Commits
-    _hints: Hints
 
     def __post_init__(self) -> None:
         self._reader = PollReader(self._ballots, self._clock)
@@ -74,7 +74,7 @@ class Polls:
         key = _key(caller, channel, poll_id)
         counts, choice = await self._ballots.tally(key, now=self._clock.now(), voter=caller.opaque_id)
         if not counts:
-            await self._hints.hint_if_absent(key)
+            notice(ABSENT, key)
         return poll_of(counts, choice)
 
     async def measure(self, caller: Caller, channel: str | None, id: str, user: str) -> Measured:
@@ -103,8 +103,8 @@ class Polls:
         if channel is None and not is_global(poll_id):  # the caller reads all channels together (ruling A4)
             return await self.read(caller, channel, poll_id)
         poll = poll_of(*cast.tally)
-        if poll.count == count:
-            await self._hints.new_name(key)
+        if poll.count == count and cast.previous is None and await self._reader.definition(key) is None:
+            notice(NEW, key)
         return poll
 
     async def clear(self, caller: Caller, channel: str | None, poll_id: str) -> None:
@@ -114,8 +114,8 @@ class Polls:
         and `reconfigure`.
         """
         key = _managed_key(caller, channel, poll_id)
-        if self._hints.is_on and key.channel is not None and await self._reader.results(key) is None:
-            await self._hints.hint_if_absent(key)
+        if key.channel is not None and await self._reader.results(key) is None:
+            notice(ABSENT, key)
         if found := await self._ballots.drop(key, now=self._clock.now()):
             polls = len(found) if key.channel is None else ""
             audit("polls deleted", caller, channel=channel, poll=poll_id, polls=polls)
@@ -168,7 +168,7 @@ class Polls:
             found = True
             yield [(entry.voter, entry.cast_at) for entry in page if entry.choice == choice]
         if not found:
-            await self._hints.hint_if_absent(key)
+            notice(ABSENT, key)
 
     async def define(
         self,
@@ -227,7 +227,7 @@ class Polls:
         key = _key(caller, channel or "", poll_id)
         definition = await self._reader.definition(key)
         if definition is None:
-            await self._hints.hint_if_absent(key)
+            notice(ABSENT, key)
             raise no_definition(poll=poll_id)
         definition.status = status_of(definition, now=self._clock.now())
         return definition
@@ -237,7 +237,7 @@ class Polls:
         key = _key(caller, channel, poll_id)
         results = await self._reader.results(key)
         if results is None:
-            await self._hints.hint_if_absent(key)
+            notice(ABSENT, key)
             raise no_poll(poll=poll_id)
         return results
 
@@ -264,7 +264,7 @@ class Polls:
             return False
         if definition.disabled:
             audit("polls disabled", caller, channel=key.channel, poll=key.name)
-        self._hints.know(key)
+        notice(NAMED, key)
         await self._commits.committed(Change(key, "defined", at=now, content=definition))
         return True
 
