@@ -39,7 +39,7 @@ from emulator.core.hints import Hints
 from emulator.core.ids import NewId, token_id
 from emulator.core.journal import NO_JOURNAL, Journal, JournalBudget
 from emulator.core.limits.rate_limit import RateLimits
-from emulator.core.observability.audit import audit, without_audit
+from emulator.core.observability.audit import audit
 from emulator.core.observability.metrics import Metrics
 from emulator.core.observability.request_context import DEFAULT_NAMESPACE
 from emulator.core.parity import ComparedRates, Lapses, Parity, Tally, note
@@ -137,8 +137,9 @@ class Service:
         self.scheduler = Scheduler(clock)
         self.changes = Changes(clock.now) if has_control else NO_CHANGES
         self.journal = Journal(shared.journals, clock) if has_control else NO_JOURNAL
-        self.parity = Parity(clock, self._features.absent(settings.production), shared.verdicts, is_on=has_control)
-        self._lapses = _lapses(settings)
+        self.parity = Parity(
+            clock, self._features.absent(settings.production), _lapses(settings), shared.verdicts, is_on=has_control
+        )
         self.hub = Hub(self.changes, self.journal)
         self.hints = Hints(
             names_of(self.engine, clock, self.hub, self.changes), lambda: me.extensions.current, is_on=has_control
@@ -174,7 +175,7 @@ class Service:
             self._new_id,
         )
         self.identities = Identities(directory, clock, self.tokens, self.extensions, self.pins.linked_caller)
-        self.stores = Stores(engine.documents, clock, settings, directory, commits, self._lapses)
+        self.stores = Stores(engine.documents, clock, settings, directory, commits)
         self.poll_updates = PollUpdates(PollReader(engine.ballots, clock), self.publisher, pages, self.scheduler, clock)
         self.polls = Polls(engine.ballots, clock, id_quota, self.stores, directory, self.poll_updates, commits)
         commits.listen(["poll"], self.poll_updates.committed)
@@ -187,7 +188,7 @@ class Service:
             engine.documents, clock, self.tokens, self.publisher, settings.environment, directory, commits
         )
         self.datastream = Datastream(clock, self.publisher, settings)
-        self.trivia = Trivia(engine.documents, clock, settings.environment, self._lapses, commits)
+        self.trivia = Trivia(engine.documents, clock, settings.environment, commits)
         self.json_stores = JsonStores(engine.documents, clock, id_quota, commits)
 
     def _build_control(self) -> None:
@@ -205,7 +206,7 @@ class Service:
         self.snapshots = Snapshots(
             engine, self.key, clock, settings, version("extcli"), self.control, self._features.check
         )
-        self.seeds = Seeds(clock, partial(Service._scratch, me), self.control, self.faults, self._lapses)
+        self.seeds = Seeds(clock, partial(Service._scratch, me), self.control, self.faults)
         kinds = self._features.kinds
         self.contents = Contents(engine, clock, kinds, settings.environment.state_lifetime)
         self.connections = Sockets(self.hub, self.changes, lambda: me.gateway.admission)
@@ -298,7 +299,7 @@ class Service:
             updates.forget,
             self.changes.wake_all,
         ]
-        control.on_wipe += [self._lapses.clear, self.faults.clear]
+        control.on_wipe += [self.parity.lapses.clear, self.faults.clear]
         control.on_reset += [
             self._rate_limits.clear,
             self.pins.attempt_limit.clear,
@@ -309,7 +310,7 @@ class Service:
             self.hints.forget_clients,
         ]
         control.on_load.append(updates.reloaded)
-        control.on_expiry.append(self._lapses.expired)
+        control.on_expiry.append(self.parity.lapses.expired)
         control.on_move += [
             self._directory.clock_moved,
             self.scheduler.clock_moved,
@@ -383,8 +384,7 @@ class Service:
                 settings, self.extensions, engine, clock, key, new_id, name=self.name, features=self._features
             )
             try:
-                with without_audit():
-                    yield scratch
+                yield scratch
             finally:
                 await scratch.close()
 

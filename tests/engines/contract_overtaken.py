@@ -14,7 +14,6 @@ from emulator.core.clock import Clock
 from emulator.core.config.settings import Settings
 from emulator.core.errors import EngineError, Unavailable
 from emulator.core.keys import Key
-from emulator.core.parity import Lapses
 from emulator.features.codes import service as codes
 from emulator.features.codes.rules import GrantBody, NamesBody
 from emulator.features.directory import Directory
@@ -38,7 +37,7 @@ POLL = PollConfig(prompt="Lunch?", options=["yes", "no"])
 def stores(engine: Engine, documents: Any) -> Stores:
     clock = Clock()
     directory = Directory(engine.documents, clock)
-    return Stores(documents, clock, Settings(), directory, Commits(Changes(clock.now)), Lapses({}))
+    return Stores(documents, clock, Settings(), directory, Commits(Changes(clock.now)))
 
 
 def polls(engine: Engine, documents: Any, ballots: Any = None) -> Polls:

@@ -29,13 +29,12 @@ from emulator.auth.claims import (
 )
 from emulator.auth.signing_key import SigningKey
 from emulator.auth.wrong_keys import wrong_key_of
-from emulator.contract.parity import RULES
 from emulator.core.bounded_cache import BoundedCache
 from emulator.core.callers import NO_GRANT, Caller, Grant, Role
 from emulator.core.clock import Clock
 from emulator.core.config.extensions import Extension, Extensions
 from emulator.core.config.settings import Settings
-from emulator.core.errors import ServiceError, Unauthorized
+from emulator.core.errors import Forbidden, Unauthorized
 from emulator.core.hints import CLIENT, NAMED
 from emulator.core.ids import token_id
 from emulator.core.keys import Key
@@ -276,35 +275,28 @@ class Tokens:
 
         Empty if it would accept the token.
         """
-        verdict = ""
-        if self._extensions.current and self._extensions.find(client_id) is None:
+        is_known = bool(self._extensions.current)
+        if is_known and self._extensions.find(client_id) is None:
             return REGISTRATION
+        signer = None
         try:
-            verified, secret = self._signed_claims(client_id, token)
+            claims, signer = self._verified(client_id, token)
         except Unauthorized:
-            secret = None
-        if secret is not None:
-            claims = verified
-        elif self._extensions.current:
-            return UNDECODED if self._hint_about_key(client_id, token) else SIGNATURE
-        else:
-            verdict = UNVERIFIED
-        is_helpers = secret == "" and claims.get(HELPER) is True and self._extensions.current
+            if is_known:
+                return UNDECODED if self._hint_about_key(client_id, token) else SIGNATURE
+        is_helpers = is_known and signer == "" and claims.get(HELPER) is True
+        rule = CLAIMS
         try:
-            check_stage({} if is_helpers else claims, self._production.refused_stage)
-        except ServiceError as error:
-            if error.status != RULES["stage"].status:
-                return CLAIMS
-            return STAGE if self._extensions.current else FOR_SANDBOX
-        try:
+            check_stage(claims, None if is_helpers else self._production.refused_stage)
+            rule = EXP
             check_lifetime(claims)
-        except Unauthorized:
-            return EXP
-        try:
+            rule = CLAIMS
             check_client_id(claims, client_id)
+        except Forbidden:
+            return STAGE if is_known else FOR_SANDBOX
         except Unauthorized:
-            return CLAIMS
-        return verdict
+            return rule
+        return UNVERIFIED if signer is None else ""
 
     def _hint_about_key(self, client_id: str, token: str) -> str:
         """Say which text of a secret signed a token: a common mistake, as secrets are handed out as base64."""
@@ -326,15 +318,11 @@ class Tokens:
 
     def _verified(self, client_id: str, token: str) -> tuple[Mapping[str, Any], str]:
         """Return the claims, and the fingerprint of the secret; empty if the service signed the token itself."""
-        claims, signer = self._signed_claims(client_id, token)
+        keys = self._keys(self._extensions.find(client_id))
+        claims, signer = hs256.verified(token, keys.fast) or jwts.verified(token, keys.all)
         if signer is None:
             raise refusals.bad_signature()
         return claims, signer
-
-    def _signed_claims(self, client_id: str, token: str) -> tuple[Mapping[str, Any], str | None]:
-        """Do the same, but return no claims and `None` if the fast way knows that no key signed the token."""
-        keys = self._keys(self._extensions.find(client_id))
-        return hs256.verified(token, keys.fast) or jwts.verified(token, keys.all)
 
     def _keys(self, extension: Extension | None) -> _Keys:
         """Return the keys that may have signed an extension's token. `None` stands for an unknown extension."""

@@ -13,12 +13,12 @@ from msgspec import Struct
 
 from emulator.contract.parity import DIFFER, REFUSE, RULES, UNKNOWN, outcome_of, rule_of, verdict_of
 from emulator.core.bounded_cache import BoundedCache
-from emulator.core.callers import EXTENSION_WRITERS, Caller
+from emulator.core.callers import Caller
 from emulator.core.clock import Clock
 from emulator.core.errors import MethodNotAllowed, ServiceError, TooManyRequests
 from emulator.core.journal import is_probe
-from emulator.core.keys import NEVER, Expired, Key
-from emulator.core.limits.rate_limit import RateLimits
+from emulator.core.keys import Expired, Key
+from emulator.core.limits.rate_limit import OF_CALLER, RateLimits
 from emulator.core.observability.request_context import RequestContext, current_request
 
 ENDPOINT: Final = verdict_of(REFUSE, "endpoint")
@@ -137,8 +137,12 @@ class Tally:
 
 def note(verdict: str) -> None:
     """Set production's verdict on the current request, unless an earlier check has already decided it."""
-    context = current_request.get()
-    if context is not None and verdict and not is_final(context.production):
+    if (context := current_request.get()) is not None and verdict:
+        _set_verdict(context, verdict)
+
+
+def _set_verdict(context: RequestContext, verdict: str) -> None:
+    if not is_final(context.production):
         context.production = verdict
 
 
@@ -179,15 +183,69 @@ def current_verdict() -> str:
     return context.production if context is not None else ""
 
 
+READ: Final = "read"
+"""The fact that a request reads a record, if it has not expired."""
+READ_ALL: Final = "read all"
+"""The fact that a request reads all records of a kind and an owner."""
+CHANGED: Final = "changed"
+"""The fact that a request has changed a record, and kept a part of it."""
+REPLACED: Final = "replaced"
+"""The fact that a request has replaced a record as a whole."""
+_MAX_LAPSES: Final = 10_000
+
+
+class Lapses:
+    """The expired records of stores and trivia, until they would also expire in production. Empty in production.
+
+    Housekeeping and moves of the clock report them. Forgotten at a restart.
+    """
+
+    def __init__(self, lifetimes: Mapping[str, tuple[int, int]]) -> None:
+        """`lifetimes` has, by kind of record, the lifetimes here and in production, in ms."""
+        self._lifetimes = lifetimes
+        self._until: BoundedCache[Key, int] = BoundedCache(_MAX_LAPSES)
+        """When each would expire in production, in Unix ms."""
+
+    def clear(self) -> None:
+        self._until.clear()
+
+    def expired(self, found: Iterable[Expired]) -> None:
+        """Add expired records."""
+        for key, at in found:
+            if key.kind in self._lifetimes:
+                here, there = self._lifetimes[key.kind]
+                self._until[key] = at - here + there
+
+    def judge(self, context: RequestContext, now: int) -> None:
+        """Set the verdict if production would still have a record that a request read. Follow the request's changes.
+
+        After a change, production keeps what has expired here.
+        """
+        for fact, key in context.facts if len(self._until) else ():
+            is_kept = now < (self._until.get(key) or 0)
+            if fact == REPLACED:
+                self._until.pop(key)
+            elif fact == CHANGED and is_kept:
+                self._until[key] = now + self._lifetimes[key.kind][1]
+            elif (fact == READ and is_kept) or (fact == READ_ALL and self._keeps_any(key, now)):
+                _set_verdict(context, LIFETIME)
+
+    def _keeps_any(self, group: Key, now: int) -> bool:
+        return any(key.kind == group.kind and key.owner == group.owner and now < at for key, at in self._until.items())
+
+
 class Parity:
     """The verdicts of one service. Production gives none."""
 
-    def __init__(self, clock: Clock, absent: Collection[tuple[str, str]], total: Tally, *, is_on: bool) -> None:
+    def __init__(
+        self, clock: Clock, absent: Collection[tuple[str, str]], lapses: Lapses, total: Tally, *, is_on: bool
+    ) -> None:
         self.is_on = is_on
         """Whether this is a sandbox."""
         self._clock = clock
         self._absent = frozenset(absent)
         """The endpoints that production does not have."""
+        self.lapses = lapses
         self.tally = Tally()
         """Since the latest reset."""
         self.total = total
@@ -220,6 +278,7 @@ class Parity:
         `answered` is production's status, if it differs from the rule's. Calls of the control API are not counted:
         tests make them, and no extension does. Probes, which a tool makes for itself, are not counted either.
         """
+        self.lapses.judge(context, self._clock.now())
         verdict = final_verdict(context.production, status, answered)
         context.production = "" if verdict == FOR_SANDBOX else verdict
         if verdict and is_counted and not is_probe(context.id):
@@ -245,16 +304,17 @@ class ComparedRates(RateLimits):
         note(caller.production)
         verdict = current_verdict()
         if not is_final(verdict):
-            limit = self._there._servers if caller.role in EXTENSION_WRITERS else self._there._callers
-            if limit is not None and limit.delay((caller.client_id, caller.opaque_id)):
-                note(CALLER_RATE)
-            elif self._clients is not None:
-                self._compare_clients(caller)
-                return
+            whose, wait = self._there.excess(caller)
+            if wait:
+                note(CALLER_RATE if whose == OF_CALLER else CLIENT_RATE)
         elif address and verdict != UNJUDGED:  # production counts a refused token, at its address
             self._count_failure(address)
         if self._is_limited:
-            super().check(caller)
+            try:
+                super().check(caller)
+            except TooManyRequests:
+                note(FREER_RATE)
+                raise
 
     def check_address(self, address: str) -> None:
         if current_verdict() == REGISTRATION:
@@ -269,18 +329,6 @@ class ComparedRates(RateLimits):
             self._there.check_failures(address, one_more=one_more)
         super().check_failures(address, one_more=one_more)
 
-    def _compare_clients(self, caller: Caller) -> None:
-        limit = self._there._clients
-        is_over = limit is not None and limit.delay((caller.client_id, "")) > 0
-        if is_over:
-            note(CLIENT_RATE)
-        try:
-            super().check(caller)
-        except TooManyRequests:
-            if not is_over:
-                note(FREER_RATE)
-            raise
-
     def _count_failure(self, address: str) -> None:
         """Count a credential that production would refuse.
 
@@ -290,59 +338,3 @@ class ComparedRates(RateLimits):
             self._there.check_failures(address, one_more=True)
         except TooManyRequests:
             overrule(CALLER_RATE)
-
-
-_MAX_LAPSES: Final = 10_000
-
-
-class Lapses:
-    """The expired records of stores and trivia, until they would also expire in production. Empty in production.
-
-    Housekeeping and moves of the clock report them. Forgotten at a restart.
-    """
-
-    def __init__(self, lifetimes: Mapping[str, tuple[int, int]]) -> None:
-        """`lifetimes` has, by kind of record, the lifetimes here and in production, in ms."""
-        self._lifetimes = lifetimes
-        self._until: BoundedCache[Key, int] = BoundedCache(_MAX_LAPSES)
-        """When each would expire in production, in Unix ms."""
-
-    def clear(self) -> None:
-        self._until.clear()
-
-    def expired(self, found: Iterable[Expired]) -> None:
-        """Add expired records."""
-        for key, at in found:
-            if key.kind in self._lifetimes:
-                here, there = self._lifetimes[key.kind]
-                self._until[key] = NEVER if there >= NEVER else at - here + there
-
-    def read(self, keys: Iterable[Key], now: int) -> None:
-        """If production would still have any of these records, note that the response lacks their data."""
-        if any([self._is_kept(key, now) for key in keys]):
-            note(LIFETIME)
-
-    def read_all(self, kind: str, owner: str, now: int) -> None:
-        """If production would still have any record of this kind and owner, note that the response lacks its data."""
-        self.read([key for key in self._until if key.kind == kind and key.owner == owner], now)
-
-    def changed(self, keys: Iterable[Key], now: int) -> None:
-        """Note a partial change of these records. Production would have kept the data that has expired here."""
-        kept = [key for key in keys if self._is_kept(key, now)]
-        if kept:
-            note(LIFETIME)
-        for key in kept:
-            there = self._lifetimes[key.kind][1]
-            self._until[key] = NEVER if there >= NEVER else now + there
-
-    def replaced(self, keys: Iterable[Key]) -> None:
-        """Stop tracking records that were replaced as a whole."""
-        for key in keys:
-            self._until.pop(key)
-
-    def _is_kept(self, key: Key, now: int) -> bool:
-        until = self._until.get(key)
-        if until is not None and until <= now:
-            self._until.pop(key)
-            return False
-        return until is not None

@@ -237,7 +237,7 @@ class Dispatcher:
         self.recorder.answered(method, path, reply.status, seconds)
         if self.hints.is_on:
             await self.hints.judge(context)
-        if context.production:
+        if context.production or context.facts:
             self.parity.settle(context, endpoint.title, reply.status, is_counted=endpoint.allows_any_origin)
         if self.journal.is_on and endpoint.is_in_journal:
             if failure is not None and request.is_unread and endpoint.is_body_read:

@@ -97,7 +97,7 @@ class MessageDispatcher:
         if self.hints.is_on:
             context.caller = session.caller
             await self.hints.judge(context)
-        if context.production:
+        if context.production or context.facts:
             self._settle(session, context, label, status)
         if self.log_requests:
             log_request({"action": f"socket {label}".rstrip()}, status, seconds, len(reply), session.caller)

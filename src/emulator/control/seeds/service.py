@@ -20,8 +20,9 @@ from emulator.control.operation.service import Control
 from emulator.core.clock import Clock
 from emulator.core.errors import ServiceError
 from emulator.core.ids import NewId
-from emulator.core.observability.audit import audit
-from emulator.core.parity import Lapses
+from emulator.core.observability.audit import audit, without_audit
+from emulator.core.observability.request_context import notice
+from emulator.core.parity import REPLACED
 from emulator.features.id_quota import is_quota_record
 from emulator.http.endpoint import Audience, Call, endpoint
 from emulator.storage.records import DocumentRecord, Record
@@ -59,7 +60,6 @@ class Seeds:
     """Opens an empty `app.Service` with a clock of its own."""
     _control: Control
     _faults: FaultPlan
-    _lapses: Lapses
 
     def __post_init__(self) -> None:
         self._applying = asyncio.Lock()
@@ -80,7 +80,8 @@ class Seeds:
             clock = Clock()
             clock.restore(0, self._clock.now() if plan.at is None else plan.at)
             async with self._open_scratch(clock, plan.new_id) as scratch:
-                links = await _fill(scratch, plan)
+                with without_audit():
+                    links = await _fill(scratch, plan)
                 records = self._without_quotas(scratch.engine.dump(now=clock.now()))
                 offset, frozen_at = self._new_clock(plan)
                 await self._control.load(records, replace=False, offset=offset, frozen_at=frozen_at)
@@ -96,7 +97,7 @@ class Seeds:
         The service keeps its own counts, and counts an id when it is next used.
         """
         async for page in pages:
-            self._lapses.replaced(each.key for each in page if isinstance(each, DocumentRecord))
+            notice(REPLACED, *(each.key for each in page if isinstance(each, DocumentRecord)))
             yield [each for each in page if not (isinstance(each, DocumentRecord) and is_quota_record(each.key))]
 
     def _new_clock(self, plan: Plan) -> tuple[int | None, int | None]:

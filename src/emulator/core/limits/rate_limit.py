@@ -13,6 +13,7 @@ WINDOW = 5 * SECOND
 """Ms over which the rate is averaged. An idle caller may send the requests of this whole window at once."""
 SERVER_FACTOR = 10
 """The rate of an extension's servers and of unauthenticated addresses, as a multiple of a viewer's."""
+OF_CALLER = "from this caller"
 _SWEEP_SIZE = 10_000
 _NANOSECONDS = 1_000_000
 """Per ms. Integers add up exactly, fractions of a ms would not."""
@@ -82,14 +83,20 @@ class RateLimits:
 
         `address` is the caller's network address, if the request has a token.
         """
+        whose, wait = self.excess(caller)
+        if wait:
+            raise too_many_requests(by=whose, seconds=seconds_of(wait))
+
+    def excess(self, caller: Caller) -> tuple[str, int]:
+        """Count a request. Above a rate, return whose rate that is, and the ms to wait; else 0 ms."""
         limit = self._servers if caller.role in EXTENSION_WRITERS else self._callers
         client_id = caller.client_id
         # The caller first: its refused requests must not use up the rate of the client id.
         if limit is not None and (wait := limit.delay((client_id, caller.opaque_id))):
-            raise too_many_requests(by="from this caller", seconds=seconds_of(wait))
+            return OF_CALLER, wait
         if self._clients is not None and (wait := self._clients.delay((client_id, ""))):
-            owner = f"with client id {client_id[:100]}" if client_id else "without a client id"
-            raise too_many_requests(by=owner, seconds=seconds_of(wait))
+            return f"with client id {client_id[:100]}" if client_id else "without a client id", wait
+        return "", 0
 
     def check_address(self, address: str) -> None:
         """Count an unauthenticated request. It never counts toward the client id that it names."""

@@ -10,6 +10,7 @@ import logging
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Final
 
 from emulator.core.callers import Caller
@@ -45,14 +46,9 @@ def audit(what: str, caller: Caller | None = None, *, channel: str | None = None
 
 @contextmanager
 def without_audit() -> Iterator[None]:
-    """Log no audit lines in this block, because its changes are made to a scratch service."""
-    context = current_request.get() or RequestContext("")
-    context.is_audited = False
-    try:
-        with bound_to(context):
-            yield
-    finally:
-        context.is_audited = True
+    """Log no audit lines in this block, and note no facts, because its changes are made to a scratch service."""
+    with bound_to(replace(current_request.get() or RequestContext(""), is_audited=False, facts={})):
+        yield
 
 
 def _who_text(who: dict[str, str]) -> str:

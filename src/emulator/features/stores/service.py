@@ -17,7 +17,8 @@ from emulator.core.clock import Clock
 from emulator.core.config.settings import Settings
 from emulator.core.keys import Key
 from emulator.core.observability.audit import audit
-from emulator.core.parity import Lapses
+from emulator.core.observability.request_context import notice
+from emulator.core.parity import CHANGED, READ, REPLACED
 from emulator.core.wire import json_codec
 from emulator.core.wire.refusals import wrong_shape
 from emulator.features.broadcast.service import PageEvents
@@ -68,7 +69,6 @@ class Stores:
     _settings: Settings
     _directory: Directory
     _commits: Commits
-    _lapses: Lapses
 
     async def read(self, store: Store, caller: Caller, channel: str | None, *, user_id: str = "") -> bytes:
         """Return the store of the caller, or of `user_id`.
@@ -78,10 +78,9 @@ class Stores:
         if user_id:
             found = await self._records(store, caller, channel, [user_id])
             return found.get(user_id, _EMPTY)
-        key, now = self.key(store, caller, channel), self._clock.now()
-        if self._lapses:  # empty in production; the check is cheaper than the call
-            self._lapses.read([key], now)
-        return (await self._documents.read([key], now=now)).get(key, _EMPTY)
+        key = self.key(store, caller, channel)
+        notice(READ, key)
+        return (await self._documents.read([key], now=self._clock.now())).get(key, _EMPTY)
 
     async def measure(self, caller: Caller, channel: str | None, id: str, user: str) -> Measured:
         """Return the store of this name. Raises `BadRequest`."""
@@ -114,9 +113,8 @@ class Stores:
         keys = {
             name: self.key(store, caller, channel) for name, store in stores.items() if channel or not store.per_channel
         }
-        now = self._clock.now()
-        self._lapses.read(keys.values(), now)
-        found = await self._documents.read(list(keys.values()), now=now)
+        notice(READ, *keys.values())
+        found = await self._documents.read(list(keys.values()), now=self._clock.now())
         return {name: msgspec.Raw(found.get(keys[name], _EMPTY) if name in keys else _EMPTY) for name in stores}
 
     async def replace(
@@ -134,7 +132,7 @@ class Stores:
             return {key: text}
 
         if expected is not None:
-            self._lapses.read([key], self._clock.now())  # production would compare the digest of the lapsed record
+            notice(READ, key)  # production would compare the digest of the lapsed record
         await self._write(store, [key], change, whole=True)
         _audit("stores replaced", store, caller)
         return text
@@ -257,9 +255,8 @@ class Stores:
         """
         opaque_ids = await self._directory.opaque_ids(caller.client_id, user_ids)
         keys = {user_id: self.key(store, caller, channel, opaque_ids[user_id]) for user_id in user_ids}
-        now = self._clock.now()
-        self._lapses.read(keys.values(), now)
-        found = await self._documents.read(list(keys.values()), now=now)
+        notice(READ, *keys.values())
+        found = await self._documents.read(list(keys.values()), now=self._clock.now())
         return {user_id: found[key] for user_id, key in keys.items() if key in found}
 
     async def _write(
@@ -276,13 +273,12 @@ class Stores:
         """
         now = self._clock.now()
         if not whole:
-            self._lapses.changed(keys, now)
+            notice(READ, *keys)
         environment = self._settings.environment
         lifetime = environment.config_lifetime if store.is_config else environment.state_lifetime
         expires_at = environment.expires_at(now, lifetime)
         written = await self._documents.update(keys, change, now=now, expires_at=expires_at)
-        if whole:
-            self._lapses.replaced(keys)
+        notice(REPLACED if whole else CHANGED, *keys)
         await self._commits.committed(
             *(Change(key, "written", key.user, at=now, content=text) for key, text in written.items())
         )

@@ -18,7 +18,8 @@ from emulator.core.config.environment import Environment
 from emulator.core.ids import token_id as new_id
 from emulator.core.keys import Key
 from emulator.core.observability.audit import audit
-from emulator.core.parity import Lapses
+from emulator.core.observability.request_context import notice
+from emulator.core.parity import CHANGED, READ, READ_ALL
 from emulator.core.wire import json_codec
 from emulator.core.wire.refusals import checked_text, invalid_member, too_long
 from emulator.features.trivia.rules import (
@@ -138,7 +139,6 @@ class Trivia:
     _documents: Documents
     _clock: Clock
     _environment: Environment
-    _lapses: Lapses
     _commits: Commits
 
     async def edit_question(self, caller: Caller, body: QuestionBody) -> QuestionView:
@@ -216,7 +216,7 @@ class Trivia:
         now = self._clock.now()
         standings = Standings((await self._read(caller))[0])
         key = voters_key(caller.client_id)
-        self._lapses.read_all(key.kind, key.owner, now)
+        notice(READ_ALL, key)
         users = await self._documents.users(key, after="", limit=_PAGE, now=now)
         while users:
             found = await self._documents.read([key._replace(user=user) for user in users], now=now)
@@ -227,9 +227,8 @@ class Trivia:
     async def _read(self, caller: Caller) -> tuple[Contest, Voter]:
         """Return the questions and the caller's record, read at one instant."""
         contest_record, voter_record = contest_key(caller.client_id), voter_key(caller)
-        now = self._clock.now()
-        self._lapses.read([contest_record, voter_record], now)
-        found = await self._documents.read([contest_record, voter_record], now=now)
+        notice(READ, contest_record, voter_record)
+        found = await self._documents.read([contest_record, voter_record], now=self._clock.now())
         return decoded_contest(found.get(contest_record)), decoded_voter(found.get(voter_record))
 
     async def _view(self, caller: Caller, question: Question) -> QuestionView:
@@ -246,10 +245,10 @@ class Trivia:
         self, keys: list[Key], change: Callable[[Mapping[Key, bytes]], Mapping[Key, bytes]]
     ) -> dict[Key, bytes]:
         now = self._clock.now()
-        self._lapses.read(keys, now)
+        notice(READ, *keys)
         expires_at = self._environment.expires_at(now, self._environment.state_lifetime)
         written = await self._documents.update(keys, change, now=now, expires_at=expires_at)
-        self._lapses.changed(written, now)
+        notice(CHANGED, *written)
         return written
 
 
