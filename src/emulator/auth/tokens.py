@@ -35,10 +35,10 @@ from emulator.core.clock import Clock
 from emulator.core.config.extensions import Extension, Extensions
 from emulator.core.config.settings import Settings
 from emulator.core.errors import Forbidden, Unauthorized
-from emulator.core.hints import CLIENT, NAMED
 from emulator.core.ids import token_id
 from emulator.core.keys import Key
-from emulator.core.observability.request_context import give_hint, notice
+from emulator.core.observability.facts import CLIENT, NAMED, notice
+from emulator.core.observability.request_context import give_hint
 from emulator.core.parity import (
     CLAIMS,
     EXP,

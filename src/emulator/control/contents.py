@@ -11,8 +11,9 @@ from msgspec import UNSET, Struct, UnsetType
 
 from emulator.core.changes import Changes
 from emulator.core.clock import Clock
-from emulator.core.hints import ABSENT, NEW, UNHEARD, UNSENT, NamesOf
+from emulator.core.hints import NamesOf
 from emulator.core.keys import NEVER, Expired, Key
+from emulator.core.observability.facts import ABSENT, NEW, UNHEARD, UNSENT
 from emulator.core.wire import json_codec
 from emulator.core.wire.cursors import FIRST, cursor_of, place_of
 from emulator.core.wire.refusals import invalid_parameter

@@ -18,6 +18,7 @@ from emulator.core.bounded_cache import BoundedCache
 from emulator.core.callers import EXTENSION_WRITERS, Caller, Role
 from emulator.core.errors import EngineError
 from emulator.core.keys import Key
+from emulator.core.observability.facts import ABSENT, CLIENT, DEFAULT_EVENT, NEW, UNHEARD, UNSENT
 from emulator.core.observability.request_context import RequestContext
 
 _SIMILAR: Final = 0.8
@@ -40,15 +41,12 @@ _CLIENTS: Final = 200
 _WORDS: Final = {"rank": "ranking", "accumulate": "buffer", "json_store": "JSON store"}
 """The words for kinds of keys, where they are not the kinds themselves."""
 
-CLIENT: Final = "client id"
-"""The kind of the key of a client id."""
-NAMED: Final = ""
-"""The fact that a request names something. Every other fact is the text of its hint."""
-ABSENT: Final = "there is no {what} {name}; did you mean {near}?"
-NEW: Final = "{name} is a new {what}; did you mean {near}?"
-UNHEARD: Final = "nothing listens to {name}; did you mean {near}?"
-UNSENT: Final = "nothing has been sent here as {name}; did you mean {near}?"
-DEFAULT_EVENT: Final = "the request has no event, so it sent the event {name}"
+_TEXTS: Final = {
+    ABSENT: "there is no {what} {name}; did you mean {near}?",
+    NEW: "{name} is a new {what}; did you mean {near}?",
+    UNHEARD: "nothing listens to {name}; did you mean {near}?",
+    UNSENT: "nothing has been sent here as {name}; did you mean {near}?",
+}
 
 NamesOf = Callable[[Key], Awaitable[Iterable[str]]]
 """Returns names that are in use where the name of this key is."""
@@ -141,12 +139,13 @@ class Hints:
 
     async def _hint_about(self, fact: str, what: str, key: Key) -> str:
         """Return the hint that a fact is; empty if it needs a similar name, and there is none."""
-        if fact not in self._names_of:
-            return fact.format(name=key.name)
-        with suppress(EngineError):  # the request has its response
-            names = dict.fromkeys(await self._names_of[fact](key))
-            if (fact == NEW or key.name not in names) and (near := nearest(key.name, names)):
-                return fact.format(what=what, name=key.name, near=near)
+        if fact == DEFAULT_EVENT:
+            return f"the request has no event, so it sent the event {key.name}"
+        if fact in _TEXTS:
+            with suppress(EngineError):  # the request has its response
+                names = dict.fromkeys(await self._names_of[fact](key))
+                if (fact == NEW or key.name not in names) and (near := nearest(key.name, names)):
+                    return _TEXTS[fact].format(what=what, name=key.name, near=near)
         return ""
 
     def _of_caller(self, context: RequestContext) -> str:

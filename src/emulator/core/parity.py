@@ -19,6 +19,7 @@ from emulator.core.errors import MethodNotAllowed, ServiceError, TooManyRequests
 from emulator.core.journal import is_probe
 from emulator.core.keys import Expired, Key
 from emulator.core.limits.rate_limit import OF_CALLER, RateLimits
+from emulator.core.observability.facts import CHANGED, READ, READ_ALL, REPLACED
 from emulator.core.observability.request_context import RequestContext, current_request
 
 ENDPOINT: Final = verdict_of(REFUSE, "endpoint")
@@ -183,14 +184,6 @@ def current_verdict() -> str:
     return context.production if context is not None else ""
 
 
-READ: Final = "read"
-"""The fact that a request reads a record, if it has not expired."""
-READ_ALL: Final = "read all"
-"""The fact that a request reads all records of a kind and an owner."""
-CHANGED: Final = "changed"
-"""The fact that a request has changed a record, and kept a part of it."""
-REPLACED: Final = "replaced"
-"""The fact that a request has replaced a record as a whole."""
 _MAX_LAPSES: Final = 10_000
 
 

@@ -14,10 +14,9 @@ from emulator.core.callers import ANYONE, CHANNEL_WRITERS, Caller, Role
 from emulator.core.changes import Change, Commits
 from emulator.core.clock import DAY, SECOND, Clock, clamp_instant
 from emulator.core.errors import BadRequest, Facts, TooManyRequests, refusal
-from emulator.core.hints import ABSENT
 from emulator.core.keys import Key
 from emulator.core.limits.listing_pages import Page
-from emulator.core.observability.request_context import notice
+from emulator.core.observability.facts import ABSENT, notice
 from emulator.core.wire import json_codec
 from emulator.core.wire.json_codec import stream_array
 from emulator.features.id_quota import IdQuota

@@ -14,11 +14,10 @@ from emulator.contract.limits import MAX_USER_LENGTH
 from emulator.core.callers import ANYONE, EXTENSION_WRITERS, Caller, opaque_id_of
 from emulator.core.clock import MINUTE, Clock
 from emulator.core.config.extensions import Extensions
-from emulator.core.hints import CLIENT, NAMED
 from emulator.core.ids import anonymous_id
 from emulator.core.keys import Key
 from emulator.core.limits.connection_limit import hidden_address
-from emulator.core.observability.request_context import notice
+from emulator.core.observability.facts import CLIENT, NAMED, notice
 from emulator.core.parity import UNJUDGED, overrule
 from emulator.core.wire.cursors import FIRST, cursor_of, place_of
 from emulator.core.wire.refusals import invalid_member, wrong_shape

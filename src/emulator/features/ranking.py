@@ -11,11 +11,10 @@ from emulator.contract.limits import MAX_ANSWER_BYTES
 from emulator.core.callers import ANYONE, CHANNEL_WRITERS, GLOBAL, Caller, check_extension_wide, is_global
 from emulator.core.changes import Change, Commits
 from emulator.core.clock import DAY, Clock
-from emulator.core.hints import ABSENT
 from emulator.core.keys import Key
 from emulator.core.limits.listing_pages import Page
 from emulator.core.observability.audit import audit
-from emulator.core.observability.request_context import notice
+from emulator.core.observability.facts import ABSENT, notice
 from emulator.core.wire.refusals import too_long
 from emulator.features.id_quota import IdQuota
 from emulator.http.endpoint import CHANNEL, PAGE, Call, Nothing, checked_id, endpoint, id_of

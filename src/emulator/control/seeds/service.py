@@ -21,8 +21,7 @@ from emulator.core.clock import Clock
 from emulator.core.errors import ServiceError
 from emulator.core.ids import NewId
 from emulator.core.observability.audit import audit, without_audit
-from emulator.core.observability.request_context import notice
-from emulator.core.parity import REPLACED
+from emulator.core.observability.facts import REPLACED, notice
 from emulator.features.id_quota import is_quota_record
 from emulator.http.endpoint import Audience, Call, endpoint
 from emulator.storage.records import DocumentRecord, Record

@@ -62,7 +62,7 @@ class RequestContext:
     is_audited: bool = True
     """Whether the service itself makes its changes."""
     facts: dict[tuple[str, Key], None] = field(default_factory=dict)
-    """What it met so far, in order: for `hints.py` and `parity.py`, which judge it once it has its response."""
+    """What services noticed so far, in order (`facts.py`)."""
 
     def give_hint(self, text: str) -> None:
         """Give it a hint, unless it has one, in a form that a header can carry: cut, with unprintable text escaped."""
@@ -104,14 +104,6 @@ def give_hint(text: str) -> None:
     """Give the current request a hint, unless it has one."""
     if (context := current_request.get()) is not None:
         context.give_hint(text)
-
-
-def notice(fact: str, *keys: Key) -> None:
-    """Note a fact about each of these keys for those who judge the current request. Outside requests, do nothing."""
-    context = current_request.get()
-    if context is not None and context.id:
-        for key in keys:
-            context.facts[fact, key] = None
 
 
 def add_fault(header: str) -> None:

@@ -11,9 +11,8 @@ from msgspec import UNSET, Struct, UnsetType
 
 from emulator.contract.limits import MAX_ID_LENGTH
 from emulator.core.callers import ANYONE, CHANNEL_WRITERS, EXTENSION_WRITERS, Caller, Role, role_error
-from emulator.core.hints import DEFAULT_EVENT
 from emulator.core.keys import Key
-from emulator.core.observability.request_context import notice
+from emulator.core.observability.facts import DEFAULT_EVENT, notice
 from emulator.core.wire import json_codec
 from emulator.core.wire.refusals import checked_text, invalid_parameter, missing_member
 from emulator.features.broadcast.service import BROADCAST, Broadcasts, checked_event

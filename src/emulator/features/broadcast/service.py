@@ -19,9 +19,8 @@ from emulator.core.callers import CHANNEL_WRITERS, Caller, required_channel, rol
 from emulator.core.changes import Change, Changes
 from emulator.core.config.environment import Environment
 from emulator.core.errors import BadRequest, Facts, refusal
-from emulator.core.hints import NAMED, UNHEARD, UNSENT
 from emulator.core.keys import Key
-from emulator.core.observability.request_context import notice
+from emulator.core.observability.facts import NAMED, UNHEARD, UNSENT, notice
 from emulator.core.parity import ROLE, note
 from emulator.core.wire import json_codec
 from emulator.core.wire.refusals import checked_text

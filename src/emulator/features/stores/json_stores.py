@@ -10,10 +10,9 @@ from emulator.contract.limits import MAX_JSON_STORE_BYTES
 from emulator.core.callers import Caller, check_extension_wide
 from emulator.core.changes import Change, Commits
 from emulator.core.clock import Clock
-from emulator.core.hints import ABSENT
 from emulator.core.keys import Key
 from emulator.core.observability.audit import audit
-from emulator.core.observability.request_context import notice
+from emulator.core.observability.facts import ABSENT, notice
 from emulator.features.id_quota import IdQuota
 from emulator.features.stores.rules import (
     GLOBAL,

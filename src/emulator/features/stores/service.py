@@ -17,8 +17,7 @@ from emulator.core.clock import Clock
 from emulator.core.config.settings import Settings
 from emulator.core.keys import Key
 from emulator.core.observability.audit import audit
-from emulator.core.observability.request_context import notice
-from emulator.core.parity import CHANGED, READ, REPLACED
+from emulator.core.observability.facts import CHANGED, READ, REPLACED, notice
 from emulator.core.wire import json_codec
 from emulator.core.wire.refusals import wrong_shape
 from emulator.features.broadcast.service import PageEvents

@@ -18,8 +18,7 @@ from emulator.core.config.environment import Environment
 from emulator.core.ids import token_id as new_id
 from emulator.core.keys import Key
 from emulator.core.observability.audit import audit
-from emulator.core.observability.request_context import notice
-from emulator.core.parity import CHANGED, READ, READ_ALL
+from emulator.core.observability.facts import CHANGED, READ, READ_ALL, notice
 from emulator.core.wire import json_codec
 from emulator.core.wire.refusals import checked_text, invalid_member, too_long
 from emulator.features.trivia.rules import (

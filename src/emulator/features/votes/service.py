@@ -12,11 +12,10 @@ from msgspec import UNSET
 from emulator.core.callers import GLOBAL, Caller, check_extension_wide, is_global
 from emulator.core.changes import Change, Commits
 from emulator.core.clock import Clock, clamp_instant
-from emulator.core.hints import ABSENT, NAMED, NEW
 from emulator.core.keys import Key
 from emulator.core.limits.listing_pages import Page
 from emulator.core.observability.audit import audit
-from emulator.core.observability.request_context import notice
+from emulator.core.observability.facts import ABSENT, NAMED, NEW, notice
 from emulator.core.wire import json_codec
 from emulator.features.directory import Directory
 from emulator.features.id_quota import IdQuota
