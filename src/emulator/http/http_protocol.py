@@ -386,14 +386,5 @@ class Protocol(HttpToolsProtocol):
             if isinstance(error, BadRequest):
                 _log.warning("invalid HTTP request")
             log_request({"method": method, "path": path[:LONGEST_PATH]}, error.status, seconds, len(body), None)
-        entry = partial(
-            unrouted_entry,
-            id=context.id,
-            method=method,
-            query=query,
-            status=error.status,
-            seconds=seconds,
-            answer=body,
-            error=error,
-        )
+        entry = partial(unrouted_entry, context, method, query, error.status, seconds, body, error)
         self._application.record(path, entry)

@@ -76,6 +76,7 @@ class MessageDispatcher:
         context = RequestContext(
             f"{session.connection.request_id}/{session.request_count}",
             caller=session.caller,
+            socket=session.number,
             namespace=self._namespace,  # frames arrive outside the context that opened the connection
         )
         current_request.set(context)
@@ -94,8 +95,8 @@ class MessageDispatcher:
             reply = self._refusal(session, request, error)
         label, status, seconds = self._label(request), error.status if error else 200, monotonic() - started
         self.recorder.replied(label, status, seconds)
+        context.caller = session.caller
         if self.hints.is_on:
-            context.caller = session.caller
             await self.hints.judge(context)
         if context.production or context.facts:
             self._settle(session, context, label, status)
@@ -103,11 +104,7 @@ class MessageDispatcher:
             log_request({"action": f"socket {label}".rstrip()}, status, seconds, len(reply), session.caller)
         if self.hub.journal.is_on:
             name, secrets = self._name_and_secrets(request)
-            self.hub.journal.add(
-                frame_entry(
-                    session.number, context, session.caller, name, text, reply, seconds, error=error, secrets=secrets
-                )
-            )
+            self.hub.journal.add(frame_entry(context, name, text, reply, error, secrets, seconds))
         return reply
 
     async def _perform(self, session: Session, request: Request, context: RequestContext) -> object:

@@ -17,7 +17,7 @@ from emulator.core.errors import ServiceError
 from emulator.core.journal import Entry
 from emulator.core.observability.entries import unrouted_entry
 from emulator.core.observability.logs import log_request
-from emulator.core.observability.request_context import request_id
+from emulator.core.observability.request_context import RequestContext, request_id
 from emulator.core.wire.json_codec import error_body
 
 
@@ -51,18 +51,8 @@ class Handshake:
         status, body, seconds = response.status_code, bytes(response.body or b""), monotonic() - self._started
         if status != HTTPStatus.SWITCHING_PROTOCOLS:
             log_request({"action": "socket handshake"}, status, seconds, len(body), None)
-        return partial(
-            unrouted_entry,
-            id=self.id,
-            method="GET",
-            query=self.query.encode(),
-            status=status,
-            seconds=seconds,
-            answer=body,
-            error=error,
-            socket=socket,
-            fault=fault,
-        )
+        context = RequestContext(self.id, socket=socket, fault=fault)
+        return partial(unrouted_entry, context, "GET", self.query.encode(), status, seconds, body, error)
 
 
 class HandshakeProtocol(ServerProtocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Final, Protocol
 
@@ -13,7 +13,8 @@ from emulator.core.changes import NO_CHANGES, Change, Changes
 from emulator.core.clock import processor_time
 from emulator.core.journal import NO_JOURNAL, Entry, Journal
 from emulator.core.keys import Key
-from emulator.core.observability.entries import Recipient, add_recipients, delivery_entry
+from emulator.core.observability.entries import delivery_entry
+from emulator.core.observability.masking import masked_text
 from emulator.realtime.connection import text_frame
 
 SOCKET: Final = "socket"
@@ -31,11 +32,21 @@ _WRITE: Final = 16 * 1024
 _MAX_JOINED: Final = 64 * 1024
 """Bytes of the frames that one write may deliver. A reader that keeps up must never have its outbox filled at once."""
 _MAX_WAITING: Final = 100
+_MAX_NAMED: Final = 10
+"""Recipients that the journal names of a delivery."""
 _log = logging.getLogger("emulator")
 
 
-class Subscriber(Recipient, Protocol):
+class Subscriber(Protocol):
     """A receiver of frames."""
+
+    @property
+    def label(self) -> str:
+        """The socket's number and caller, as the journal and the log name it: `socket 12 (game, broadcaster 777)`."""
+
+    @property
+    def is_reachable(self) -> bool:
+        """Whether the socket is open and its unread bytes are within the limit."""
 
     @property
     def has_room(self) -> bool:
@@ -77,7 +88,7 @@ class _Batch:
         visited = self.subscribers[first : first + min(limit // cost + 1, self._frames[0][1] - self._position)]
         _write(visited, frames, len(self._frames))
         if self._journal.is_on:
-            add_recipients([entry for _, _, entry in self._frames if entry is not None], visited)
+            _add_recipients([entry for _, _, entry in self._frames if entry is not None], visited)
         self._position += len(visited)
         while self._frames and self._frames[0][1] == self._position:
             frame, _, entry = self._frames.popleft()
@@ -199,7 +210,7 @@ class Hub:
     def _write_now(self, frame: bytes, subscribers: list[Subscriber], entry: Entry | None) -> None:
         _write(subscribers, frame)
         if entry is not None:
-            add_recipients([entry], subscribers)
+            _add_recipients([entry], subscribers)
             self.journal.add(entry)
 
     def _send_some(self) -> None:
@@ -231,6 +242,20 @@ def _write(subscribers: Iterable[Subscriber], frames: bytes, count: int = 1) -> 
             subscriber.write(frames, count)
         except Exception:
             _log.exception("unexpected failure of a delivery to %s", subscriber.label)
+
+
+def _add_recipients(entries: Iterable[Entry], recipients: Sequence[Subscriber]) -> None:
+    """Add recipients to the entries of messages that were written to them."""
+    reached = [each.is_reachable for each in recipients]
+    delivered = sum(reached)
+    for entry in entries:
+        entry.delivered += delivered
+        entry.dropped += len(reached) - delivered
+        left = _MAX_NAMED - (entry.recipients.count("\n") + 1 if entry.recipients else 0)
+        if left > 0:
+            named = zip(recipients[:left], reached[:left], strict=True)
+            texts = [each.label if is_reached else f"{each.label}, dropped" for each, is_reached in named]
+            entry.recipients = masked_text("\n".join([entry.recipients, *texts] if entry.recipients else texts))
 
 
 def _of_each_id(topic: Key) -> list[Key]:

@@ -189,10 +189,8 @@ class PusherConnection:
         if answer:
             self._send(answer)
         if self._hub.journal.is_on:
-            context = RequestContext(f"{self.connection.request_id}/{self.request_count}")
-            request = text or b""
-            entry = frame_entry(self.number, context, None, event, request, answer, error=error, secrets=_SECRETS)
-            self._hub.journal.add(entry)
+            context = RequestContext(f"{self.connection.request_id}/{self.request_count}", socket=self.number)
+            self._hub.journal.add(frame_entry(context, event, text or b"", answer, error, _SECRETS))
 
     def _act(self, event: str, data: dict[str, Any]) -> bytes:
         """Handle a message other than a subscription; return the reply, empty if there is none."""

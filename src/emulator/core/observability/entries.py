@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Final, Protocol
+from typing import Final
 
 from emulator.core.callers import Caller
 from emulator.core.errors import Refused, ServiceError
@@ -20,8 +19,8 @@ from emulator.core.observability.masking import (
 )
 from emulator.core.observability.request_context import RequestContext, current_request
 
-MAX_NAMED: Final = 10
-"""Recipients that a delivery names."""
+_OWN_ID: Final = 20
+"""Characters that an id may have which the service made itself."""
 _LONGEST_NAME: Final = 100
 _METHODS: Final = frozenset(
     {"CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "QUERY", "TRACE", "WEBSOCKET"}
@@ -29,33 +28,43 @@ _METHODS: Final = frozenset(
 _SHOWN: Final = frozenset({"protocol", "version", "client", "flash"})
 """The parameters that clients of the Pusher protocol send."""
 
+Secrets = frozenset[str]
+
+
+def entry_of(kind: str, context: RequestContext, name: str, path: str, status: int, seconds: float = 0.0) -> Entry:
+    """Return an entry of a request without bodies. Its `name` and `path` must have no secrets."""
+    id = context.id if len(context.id) <= _OWN_ID else masked_text(context.id)
+    entry = Entry(kind, 0, 0, id, masked_caller(context.caller), name, path, status, seconds)
+    entry.socket, entry.fault = context.socket, fault_id(context.fault)
+    entry.production, entry.hint = context.production, masked_text(context.hint)
+    return entry
+
+
+def fill(entry: Entry, sent: bytes, answer: bytes, error: ServiceError | None, secrets: Secrets = frozenset()) -> Entry:
+    """Add the bodies of a request and its response, without the members named `secrets`, and the error; return it."""
+    entry.request, entry.request_size = masked(sent, secrets), len(sent)
+    entry.response, entry.response_size = masked(answer, secrets), len(answer)
+    if error is not None:
+        entry.reason, entry.detail = error.reason, masked_text(error.detail)
+        entry.refused = error.refused and Refused(*map(masked_text, error.refused))
+    return entry
+
 
 def unrouted_entry(
-    path: str,
-    *,
-    id: str,
+    context: RequestContext,
     method: str,
-    query: bytes = b"",
+    query: bytes,
     status: int,
-    seconds: float = 0.0,
-    answer: bytes = b"",
-    error: ServiceError | None = None,
-    socket: int = 0,
-    fault: str = "",
+    seconds: float,
+    answer: bytes,
+    error: ServiceError | None,
+    path: str,
 ) -> Entry:
-    """Return an entry without the parts of path and query that may be secret. `method` is empty if unknown.
-
-    `fault` is the header that names the faults which acted.
-    """
+    """Return an entry without the parts of path and query that may be secret. `method` is empty if unknown."""
     plain = masked_path(path)
     method = method if method in _METHODS else HIDDEN if method else ""
-    entry = Entry(REQUEST, 0, 0, masked_text(id), None, f"{method} {plain}".strip())
-    entry.path = masked_target(plain, query, _SHOWN) if query else plain
-    entry.status, entry.seconds, entry.socket = status, seconds, socket
-    entry.response_size = len(answer)
-    entry.response = masked(answer)
-    entry.fault = fault_id(fault)
-    _add_error(entry, error)
+    target = masked_target(plain, query, _SHOWN) if query else plain
+    entry = fill(entry_of(REQUEST, context, f"{method} {plain}".strip(), target, status, seconds), b"", answer, error)
     if plain != path:  # the response may quote it
         entry.detail = without_path(entry.detail, path)
         entry.refused = entry.refused and Refused(*(without_path(each, path) for each in entry.refused))
@@ -63,82 +72,35 @@ def unrouted_entry(
     return entry
 
 
-class Recipient(Protocol):
-    """A receiver of frames, as the journal names it in a delivery."""
-
-    @property
-    def label(self) -> str:
-        """The socket's number and caller, for the log: `socket 12 (game, broadcaster 777)`."""
-
-    @property
-    def is_reachable(self) -> bool:
-        """Whether the socket is open and its unread bytes are within the limit."""
-
-
 def frame_entry(
-    socket: int,
     context: RequestContext,
-    caller: Caller | None,
     name: str,
     request: bytes,
     answer: bytes,
+    error: ServiceError | None,
+    secrets: Secrets,
     seconds: float = 0.0,
-    *,
-    error: ServiceError | None = None,
-    secrets: frozenset[str] = frozenset(),
 ) -> Entry:
     """Return the entry of a frame and its reply, without secrets."""
-    entry = Entry(FRAME, 0, 0, masked_text(context.id), masked_caller(caller), masked_text(name[:_LONGEST_NAME]))
-    entry.status, entry.seconds, entry.socket = error.status if error else 200, seconds, socket
-    entry.request, entry.request_size = masked(request, secrets), len(request)
-    entry.response, entry.response_size = masked(answer, secrets), len(answer)
-    return with_outcome(entry, context, error)
+    status = error.status if error else 200
+    entry = entry_of(FRAME, context, masked_text(name[:_LONGEST_NAME]), "", status, seconds)
+    return fill(entry, request, answer, error, secrets)
 
 
 def close_entry(socket: int, id: str, caller: Caller | None, error: ServiceError) -> Entry:
     """Return the entry of a connection that the service closed because of an error or a limit."""
-    entry = Entry(FRAME, 0, 0, f"{masked_text(id)}/close", masked_caller(caller), CLOSE)
-    _add_error(entry, error)
-    entry.status, entry.reason, entry.socket = error.close_code, "", socket
-    context = current_request.get()
-    entry.fault = "" if context is None else fault_id(context.fault)
+    fault = (current_request.get() or RequestContext("")).fault
+    context = RequestContext(f"{id}/close", caller=caller, socket=socket, fault=fault)
+    entry = fill(entry_of(FRAME, context, CLOSE, "", error.close_code), b"", b"", error)
+    entry.reason = ""
     return entry
-
-
-def with_outcome(entry: Entry, context: RequestContext, error: ServiceError | None) -> Entry:
-    """Add an error, production's verdict, the fault that acted and the hint to an entry, and return it."""
-    _add_error(entry, error)
-    entry.production, entry.fault, entry.hint = context.production, fault_id(context.fault), masked_text(context.hint)
-    return entry
-
-
-def _add_error(entry: Entry, error: ServiceError | None) -> None:
-    if error is not None:
-        entry.reason, entry.detail = error.reason, masked_text(error.detail)
-        entry.refused = error.refused and Refused(*map(masked_text, error.refused))
 
 
 def delivery_entry(topic: Key, message: bytes) -> Entry:
     """Return the entry of a message to the subscribers of a topic, without recipients."""
-    context = current_request.get()
-    entry = Entry(DELIVERY, 0, 0, "" if context is None else masked_text(context.id))
-    entry.caller = None if context is None else masked_caller(context.caller)
-    entry.name = masked_text(f"{topic.kind}:{topic.name}") if topic.name else topic.kind
-    entry.path = masked_text(f"{topic.owner}/{topic.channel or ''}")
-    entry.response, entry.response_size = masked(message), len(message)
-    entry.fault = "" if context is None else context.delivery_fault
-    return entry
-
-
-def add_recipients(entries: Iterable[Entry], recipients: Sequence[Recipient]) -> None:
-    """Add recipients to the entries of messages that were written to them."""
-    reached = [each.is_reachable for each in recipients]
-    delivered = sum(reached)
-    for entry in entries:
-        entry.delivered += delivered
-        entry.dropped += len(reached) - delivered
-        left = MAX_NAMED - (entry.recipients.count("\n") + 1 if entry.recipients else 0)
-        if left > 0:
-            named = zip(recipients[:left], reached[:left], strict=True)
-            texts = [each.label if is_reached else f"{each.label}, dropped" for each, is_reached in named]
-            entry.recipients = masked_text("\n".join([entry.recipients, *texts] if entry.recipients else texts))
+    cause = current_request.get() or RequestContext("")
+    context = RequestContext(cause.id, caller=cause.caller, fault=cause.delivery_fault)
+    name = masked_text(f"{topic.kind}:{topic.name}") if topic.name else topic.kind
+    return fill(
+        entry_of(DELIVERY, context, name, masked_text(f"{topic.owner}/{topic.channel or ''}"), 0), b"", message, None
+    )

@@ -55,6 +55,8 @@ class RequestContext:
     """What the caller probably meant (`hints.py`); empty in production."""
     is_inner: bool = False
     """Whether the service made the request itself, for `POST /_emulator/call`, with a token of its own."""
+    socket: int = 0
+    """The number of its socket; 0 outside sockets."""
     namespace: str = ""
     """The name of its namespace in log records; empty for `default`."""
     delivery_fault: str = ""

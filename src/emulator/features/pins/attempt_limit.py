@@ -21,8 +21,8 @@ used up theirs: guesses from elsewhere do not keep it out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Final
 
 from emulator.core.callers import Caller
@@ -38,6 +38,8 @@ _UNDER_ATTACK: Final = (5, 20, 1_000, 1)
 """Wrong PINs an hour, once a client id has had too many: of a network, of a wide network, of all, and of a wide network
 beyond that.
 """
+Count = tuple[RateLimit, tuple[str, str], str]
+"""A limit, the key that counts toward it, and what it limits, in words."""
 
 
 class AttemptLimit:
@@ -63,63 +65,20 @@ class AttemptLimit:
         if wait := self._requests.delay(("", network_of(address))):
             raise too_many_pins(seconds=seconds_of(wait))
 
-    @contextmanager
-    def attempt(self, client_id: str, address: str) -> Iterator[None]:
+    def attempt(self, client_id: str, address: str) -> AbstractContextManager[None]:
         """Count an attempt with a PIN by an unauthenticated caller, by network.
 
         Raises `TooManyRequests` at the limit.
         """
-        with ExitStack() as stack:
-            if self._there is not None:
-                stack.enter_context(_attempt_in_production(self._there.attempt(client_id, address)))
-            stack.enter_context(
-                self._attempt(self._addresses, ("", network_of(address)), "wrong PINs from this address")
-            )
-            for limit, key in self._counts_of(client_id, address):
-                stack.enter_context(self._attempt(limit, key, "wrong PINs for this client id"))
-            yield
+        return self._attempt(lambda limits: limits._counts_of(client_id, address))
 
-    def _counts_of(self, client_id: str, address: str) -> list[tuple[RateLimit, tuple[str, str]]]:
-        """Return the limits of wrong PINs for a client id, each with the key that counts toward it."""
-        client = (client_id, "")
-        if not self._clients.delay(client, count=False):
-            return [(self._clients, client)]
-        network, wide = (client_id, network_of(address)), (client_id, network_of(address, 16, 32))
-        of_network, of_wide, together, last = self._under_attack
-        if together.delay(client, count=False):
-            return [(last, wide)]
-        return [(of_network, network), (of_wide, wide), (together, client)]
-
-    @contextmanager
-    def attempt_of_caller(self, caller: Caller) -> Iterator[None]:
+    def attempt_of_caller(self, caller: Caller) -> AbstractContextManager[None]:
         """Count an attempt with a PIN by a broadcaster.
 
         It counts by channel and user, so that others of the channel keep their attempts.
         """
         key = (caller.client_id, f"{caller.channel_id}\0{caller.opaque_id}")
-        with ExitStack() as stack:
-            if self._there is not None:
-                stack.enter_context(_attempt_in_production(self._there.attempt_of_caller(caller)))
-            stack.enter_context(self._attempt(self._channels, key, "wrong PINs of this user for this channel"))
-            yield
-
-    @contextmanager
-    def _attempt(self, limit: RateLimit, key: tuple[str, str], what: str) -> Iterator[None]:
-        """Count an attempt, which raises `TooManyRequests`, and take it back unless the block raises `BadRequest`.
-
-        It is counted before the PIN is looked up, so that simultaneous attempts cannot exceed the limit.
-        """
-        if wait := limit.delay(key):
-            raise too_many_wrong_pins(what=what, seconds=seconds_of(wait))
-        is_wrong = False
-        try:
-            yield
-        except BadRequest:
-            is_wrong = True
-            raise
-        finally:
-            if not is_wrong:
-                limit.refund(key)
+        return self._attempt(lambda limits: [(limits._channels, key, "wrong PINs of this user for this channel")])
 
     def clear(self) -> None:
         """Forget all counts, after a reset."""
@@ -128,23 +87,49 @@ class AttemptLimit:
         if self._there is not None:
             self._there.clear()
 
+    def _counts_of(self, client_id: str, address: str) -> list[Count]:
+        """Return what an unauthenticated attempt counts toward."""
+        of_address = (self._addresses, ("", network_of(address)), "wrong PINs from this address")
+        client, whose = (client_id, ""), "wrong PINs for this client id"
+        if not self._clients.delay(client, count=False):
+            return [of_address, (self._clients, client, whose)]
+        network, wide = (client_id, network_of(address)), (client_id, network_of(address, 16, 32))
+        of_network, of_wide, together, last = self._under_attack
+        if together.delay(client, count=False):
+            return [of_address, (last, wide, whose)]
+        return [of_address, (of_network, network, whose), (of_wide, wide, whose), (together, client, whose)]
 
-class _WrongThere(BadRequest):
-    """Raised in production's count for a PIN that is right here but would be wrong in production."""
+    @contextmanager
+    def _attempt(self, counts_of: Callable[[AttemptLimit], list[Count]]) -> Iterator[None]:
+        """Count an attempt, and take it back unless the block raises `BadRequest`, or the PIN is wrong in production.
+
+        It is counted before the PIN is looked up, so that simultaneous attempts cannot exceed the limit.
+        """
+        here, there, is_wrong = list[Count](), list[Count](), False
+        if self._there is not None and is_reached():
+            with ProductionCheck(PIN_GUESSES):
+                there = _counted(counts_of(self._there))
+        try:
+            here = _counted(counts_of(self))
+            yield
+        except BadRequest:
+            is_wrong = True
+            raise
+        finally:
+            if not is_wrong:
+                _take_back(here)
+                _take_back(there if current_verdict() != PIN_CHANNEL else [])
 
 
-@contextmanager
-def _attempt_in_production(attempt: AbstractContextManager[None]) -> Iterator[None]:
-    """Count an attempt against production's limits, if production would reach this check.
+def _counted(counts: list[Count]) -> list[Count]:
+    """Count an attempt toward each limit, and return them. Raises `TooManyRequests`; then it counts toward none."""
+    for position, (limit, key, whose) in enumerate(counts):
+        if wait := limit.delay(key):
+            _take_back(counts[:position])
+            raise too_many_wrong_pins(what=whose, seconds=seconds_of(wait))
+    return counts
 
-    A refusal becomes the verdict.
-    """
-    if not is_reached():
-        yield
-        return
-    with suppress(_WrongThere), ExitStack() as stack:
-        with ProductionCheck(PIN_GUESSES):
-            stack.enter_context(attempt)
-        yield
-        if current_verdict() == PIN_CHANNEL:
-            raise _WrongThere("")
+
+def _take_back(counts: list[Count]) -> None:
+    for limit, key, _ in counts:
+        limit.refund(key)
