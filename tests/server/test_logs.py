@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from emulator.core.observability.logs import FORMATS, JsonFormatter, TextFormatter
+from emulator.core.observability.request_context import RequestContext, bound_to
 from engines.redis_server import RedisServer
 from support.process import ServerProcess, server_process
 from support.service import CHANNEL
@@ -117,7 +118,8 @@ def test_secrets_in_messages_of_libraries_are_redacted(formatter: Callable[[], l
 
 @pytest.mark.parametrize("formatter", FORMATS.values())
 def test_a_token_that_a_client_sends_as_request_id_is_redacted(formatter: Callable[[], logging.Formatter]):
-    line = formatter().format(record("it", request_id="eyJhbGciOiJIUzI1NiJ9.eyJoaWRkZW4iOjF9.hidden-signature"))
+    with bound_to(RequestContext("eyJhbGciOiJIUzI1NiJ9.eyJoaWRkZW4iOjF9.hidden-signature")):
+        line = formatter().format(record("it"))
 
     assert "hidden" not in line
     assert "…" in line

@@ -48,10 +48,11 @@ class Change(Struct, gc=False):
 class Changes:
     """Records recent changes, and wakes those who wait for changes of their kind."""
 
-    def __init__(self, now: Callable[[], int]) -> None:
+    def __init__(self, now: Callable[[], int] | None) -> None:
+        """Without `now`, as in production, nothing is recorded."""
         self._now = now
-        self.mark = 1
-        """The mark of the latest change. Never 0, and never lower than before."""
+        self.mark = 1 if now else 0
+        """The mark of the latest change. Never lower than before, and 0 only if nothing is recorded."""
         self._kept: defaultdict[str, deque[Change]] = defaultdict(partial(deque, maxlen=KEPT))
         self._forgotten: dict[str, int] = {}
         """The mark of the latest change of each kind that a reset has removed from the record."""
@@ -59,6 +60,8 @@ class Changes:
 
     def note(self, change: Change) -> None:
         """Record a change. Call this right after its commit, without `await` in between."""
+        if self._now is None:
+            return
         kept = change if change.content is None else replace(change, content=None)
         self.mark = kept.mark = self.mark + 1
         kept.at = kept.at or self._now()
@@ -79,7 +82,7 @@ class Changes:
 
     def forget(self) -> None:
         """Empty the record at a reset. Marks continue from their last number."""
-        self.mark += 1
+        self.mark += self.mark > 0
         self._forgotten |= {kind: kept[-1].mark for kind, kept in self._kept.items()}
         self._kept.clear()
         self.wake_all()
@@ -125,21 +128,7 @@ class Changes:
             self.wake(kind)
 
 
-class NoChanges(Changes):
-    """A record of changes that keeps none, for production."""
-
-    def __init__(self) -> None:
-        super().__init__(lambda: 0)
-        self.mark = 0
-
-    def note(self, change: Change) -> None:
-        """Do nothing."""
-
-    def forget(self) -> None:
-        """Do nothing."""
-
-
-NO_CHANGES: Final = NoChanges()
+NO_CHANGES: Final = Changes(None)
 
 Listener = Callable[[Change], Awaitable[None]]
 

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
+from operator import attrgetter
 from sys import getsizeof
 from typing import Final
 
@@ -26,6 +27,9 @@ MAX_BODY: Final = 4 * 1024
 """Bytes of a body that an entry keeps."""
 _OVERHEAD: Final = 900
 """Bytes that an entry takes besides its texts, with a caller of its own: measured."""
+
+_SPARE: Final = 64
+"""The share of a full budget that is freed at once."""
 
 REQUEST: Final = "request"
 """The kind of a response to an HTTP request."""
@@ -109,36 +113,31 @@ class Entry(Struct, gc=False):  # without references to other containers, the ga
 class JournalBudget:
     """The bytes that all journals of a process may take together.
 
-    Beyond the budget, the largest journal loses its oldest entries. Among journals of similar size (up to a factor of
-    two), the growing journal loses entries. So a quiet namespace keeps its latest entries next to a busy one.
+    Beyond the budget, the largest journal loses its oldest entries. So a quiet namespace keeps its latest entries next
+    to a busy one.
     """
 
     def __init__(self, max_size: int) -> None:
         """`max_size` is in bytes; 0 keeps no entries."""
         self.max_size = max_size
         self.size = 0
-        self._by_magnitude: dict[int, dict[Journal, None]] = {}
-        """The journals with entries, by the bits of their size."""
+        self._journals: set[Journal] = set()
+        """Those with entries."""
 
     def resize(self, journal: Journal, size: int) -> None:
         """Record that the entries of a journal now take `size` bytes."""
         self.size += size - journal.size
-        old, new = journal.size.bit_length(), size.bit_length()
         journal.size = size
-        if old == new:
-            return
-        if old:
-            del self._by_magnitude[old][journal]
-            if not self._by_magnitude[old]:
-                del self._by_magnitude[old]
-        if new:
-            self._by_magnitude.setdefault(new, {})[journal] = None
+        (self._journals.add if size else self._journals.discard)(journal)
 
-    def make_room(self, growing: Journal) -> None:
-        """Remove the oldest entries of the largest journals until all journals are within the budget."""
-        while self.size > self.max_size:
-            largest = self._by_magnitude[max(self._by_magnitude)]
-            (growing if growing in largest else next(iter(largest))).forget_oldest()
+    def make_room(self) -> None:
+        """Remove the oldest entries of the largest journal.
+
+        They are a little more than are over the budget, since there may be thousands of journals to compare.
+        """
+        largest = max(self._journals, key=attrgetter("size"))
+        while largest.size and self.size > self.max_size - self.max_size // _SPARE:
+            largest.forget_oldest()
 
 
 class Journal:
@@ -167,8 +166,8 @@ class Journal:
         self._entries.append(entry)
         entry.size = size = _size_of(entry)
         budget.resize(self, self.size + size)
-        if budget.size > budget.max_size:
-            budget.make_room(self)
+        while budget.size > budget.max_size:
+            budget.make_room()
         if self._watches:
             for event in self._watches:
                 event.set()

@@ -42,10 +42,8 @@ def mount(app: Application, outermost: ASGIApp) -> Litestar:
             _log.error("unexpected failure in %s %s", request.method, path[:100], exc_info=error)
             failure = internal_error()
         reply = error_reply(failure, cors=path.startswith("/v1/"))
-        body, id = json_codec.error_body(failure), context_of(request.scope).id
-        app.record(
-            path, partial(unrouted_entry, id=id, method=request.method, status=reply.status, answer=body, error=failure)
-        )
+        body, context = json_codec.error_body(failure), context_of(request.scope)
+        app.record(path, partial(unrouted_entry, context, request.method, b"", reply.status, 0.0, body, failure))
         return Response(body, status_code=reply.status, headers=reply.headers_by_name)
 
     return Litestar([serve], exception_handlers={Exception: respond}, openapi_config=None, logging_config=None)

@@ -17,29 +17,18 @@ from emulator.core.callers import Caller
 from emulator.core.clock import monotonic
 from emulator.core.errors import ConfigurationError
 from emulator.core.observability.masking import exception_name, redact, safe_traceback
-from emulator.core.observability.request_context import current_request
+from emulator.core.observability.request_context import RequestContext, current_request
 
 LONGEST_PATH: Final = 200
 _request_log: Final = logging.getLogger("emulator.requests")
 _audit_log: Final = logging.getLogger("emulator.audit")
 _OWN: Final = "emulator"
 _OFF: Final = logging.CRITICAL + 1
-_ORIGIN: Final = ("namespace", "request_id")
-_STANDARD: Final = frozenset({*logging.makeLogRecord({}).__dict__, "message", "asctime", "taskName", *_ORIGIN})
+_STANDARD: Final = frozenset({*logging.makeLogRecord({}).__dict__, "message", "asctime", "taskName"})
 _REPEAT_INTERVAL = 1.0
 """Seconds in which a record is not repeated."""
 _MAX_KEYS = 1_000
 """Distinct records remembered. The service has few, but a library may word each one differently."""
-
-
-class _Origin(logging.Filter):
-    """Adds the namespace and the id of the current request to each record."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        context = current_request.get()
-        record.request_id = context.id if context else ""
-        record.namespace = context.namespace if context else ""
-        return True
 
 
 class OncePerSecond(logging.Filter):
@@ -59,8 +48,9 @@ class OncePerSecond(logging.Filter):
         if record.levelno < logging.WARNING:
             return True
         kind = record.exc_info[0] if record.exc_info else None
-        text = str(record.msg) if getattr(record, "request_id", "") else record.getMessage()
-        key = (getattr(record, "namespace", ""), record.name, text, kind)
+        context = current_request.get() or RequestContext("")
+        text = str(record.msg) if context.id else record.getMessage()
+        key = (context.namespace, record.name, text, kind)
         with self._lock:
             now = self._read()
             at, left_out = self._passed.get(key, (now - _REPEAT_INTERVAL, 0))
@@ -79,7 +69,7 @@ class TextFormatter(logging.Formatter):
     """Formats a record as one line, then its traceback. No message can fake a line: see `_printable`."""
 
     def format(self, record: logging.LogRecord) -> str:
-        origin = " ".join(_record_origin(record).values())
+        origin = " ".join(_origin().values())
         where = f"{record.name} [{origin}]" if origin else record.name
         message = _printable(
             _clean_text(record.getMessage().rstrip()), lambda found: found.encode("unicode_escape").decode()
@@ -102,7 +92,7 @@ class JsonFormatter(logging.Formatter):
             "logger": record.name,
             "message": _clean_text(record.getMessage().rstrip()),
         }
-        line |= _record_origin(record)
+        line |= _origin()
         error = record.exc_info[1] if record.exc_info else None
         if error is not None:
             line["exception"] = {"type": exception_name(error), "traceback": safe_traceback(error)}
@@ -136,7 +126,6 @@ class LogSettings:
         level = logging.getLevelNamesMapping()[self.level.upper()]
         handler = logging.StreamHandler(sys.stderr)
         handler.setFormatter(FORMATS[self.format]())
-        handler.addFilter(_Origin())
         handler.addFilter(OncePerSecond())
         logging.basicConfig(handlers=[handler])
         # Below warning, libraries may quote requests and responses.
@@ -159,9 +148,11 @@ def log_request(request: dict[str, str], status: int, seconds: float, size: int,
     _request_log.info("%s: %s in %.1f ms, %s bytes%s", shown, status, seconds * 1000, size, who, extra=fields)
 
 
-def _record_origin(record: logging.LogRecord) -> dict[str, str]:
+def _origin() -> dict[str, str]:
     """Return the current namespace and request id, if known, without tokens: clients choose both texts."""
-    return {name: _clean_text(value) for name in _ORIGIN if (value := getattr(record, name, ""))}
+    context = current_request.get() or RequestContext("")
+    named = {"namespace": context.namespace, "request_id": context.id}
+    return {name: _clean_text(value) for name, value in named.items() if value}
 
 
 def _printable(text: str, escape: Callable[[str], str]) -> str:

@@ -87,13 +87,8 @@ Only this folder and `parity.py` read it.
 @contextmanager
 def in_namespace(name: str) -> Iterator[None]:
     """Add the namespace's name to log records in this block; `default` is not named."""
-    context = current_request.get() or RequestContext("")
-    before, context.namespace = context.namespace, label_of(name)
-    try:
-        with bound_to(context):
-            yield
-    finally:
-        context.namespace = before
+    with bound_to(replace(current_request.get() or RequestContext(""), namespace=label_of(name))):
+        yield
 
 
 def enter_namespace(name: str) -> None:
