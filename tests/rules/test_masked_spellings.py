@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from emulator.contract.names import SECRET_ENDS, SECRET_NAMES, is_secret
 from emulator.core.observability.masking import masked, masked_text
+from support.examples import examples
 
 VALUE = "s3cr3t-Value"
 NAMES = [
@@ -29,6 +33,18 @@ def test_a_member_is_hidden_under_every_spelling_of_its_name(name: str, long: bo
         body = {"a": "x" * 80 * long, spelled: VALUE, "data": {spelled: [VALUE]}, "text": json.dumps({spelled: VALUE})}
 
         assert VALUE.encode() not in masked(json.dumps(body).encode())
+
+
+NAME_PARTS = st.sampled_from([*SECRET_NAMES, *SECRET_ENDS, "s", "_", "-", "S", "to", "ken", "pass", "i", "n", "x"])
+NAMES_LIKE_SECRETS = st.lists(NAME_PARTS, min_size=1, max_size=5).map("".join)
+
+
+@settings(max_examples=examples(500), deadline=None)
+@given(NAMES_LIKE_SECRETS, st.sampled_from([str, str.upper, str.title]))
+def test_a_member_is_hidden_if_and_only_if_its_name_is_secret(name: str, spell: type[str]):
+    name = spell(name)
+    for body in ({"a": 1, name: VALUE}, {"a": "x" * 80, "text": json.dumps({name: VALUE})}):
+        assert (VALUE.encode() not in masked(json.dumps(body).encode())) is is_secret(name)
 
 
 @pytest.mark.parametrize("text", TEXTS)

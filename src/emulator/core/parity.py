@@ -73,10 +73,6 @@ def is_final(verdict: str) -> bool:
 
 
 _OPEN: Final = frozenset({"", UNREGISTERED, UNVERIFIED, FOR_SANDBOX})
-_STATUSES: Final = {
-    verdict_of(outcome, name): rule.status for outcome in (REFUSE, UNKNOWN) for name, rule in RULES.items()
-}
-"""The status of production's response by verdict, if that is all that differs."""
 
 
 def final_verdict(verdict: str, status: int, answered: int | None = None) -> str:
@@ -84,10 +80,10 @@ def final_verdict(verdict: str, status: int, answered: int | None = None) -> str
 
     `answered` is production's status, if it differs from the rule's.
     """
-    if verdict == UNJUDGED:
+    if verdict in ("", UNJUDGED):
         return ""
-    there = _STATUSES.get(verdict, 0)
-    return "" if status == ((answered or there) if there else 0) else verdict
+    is_same = outcome_of(verdict) != DIFFER and status == (answered or RULES[rule_of(verdict)].status)
+    return "" if is_same else verdict
 
 
 class Example(Struct, gc=False):

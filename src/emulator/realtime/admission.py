@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import ExitStack
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -12,7 +11,7 @@ from emulator.core.clock import MINUTE, SECOND, Clock
 from emulator.core.config.environment import AnonymousLimits
 from emulator.core.config.settings import KIB, Limits
 from emulator.core.errors import ServiceError, TooManyRequests
-from emulator.core.limits.connection_limit import ConnectionLimit, FairShare, network_of
+from emulator.core.limits.connection_limit import FairShare, network_of
 from emulator.core.limits.rate_limit import RateLimit
 from emulator.core.observability.metrics import Metrics
 from emulator.realtime import closes
@@ -50,8 +49,10 @@ class Admission:
         self._login_timeout = anonymous.login_timeout * SECOND
         self._peers: dict[AnyPeer, _Place] = {}
         """All open connections."""
-        self._games = ConnectionLimit(limits.sockets)
-        self._owners = ConnectionLimit(anonymous.address_sockets)
+        self._games = FairShare[AnyPeer]("connections", 0, limits.sockets)
+        """By client id."""
+        self._owners = FairShare[AnyPeer]("connections", 0, anonymous.address_sockets)
+        """By user or broadcaster."""
         self._viewers: dict[str, FairShare[AnyPeer]] = {}
         """By client id."""
         self._max_viewers = limits.sockets - limits.sockets // 4
@@ -140,30 +141,30 @@ class Admission:
 
     def _take(self, game: Session, place: _Place) -> None:
         """Count a game in a place. Raises `TooManyRequests`, and then counts nothing."""
-        client_id, owner, is_viewer = place
+        client_id, owner, is_viewer = self._peers[game] = place
         if not client_id:
             return
-        with ExitStack() as undo:
+        try:
             if owner:
-                self._owners.acquire(f"{client_id} {owner}", owner)
-                undo.callback(self._owners.release, f"{client_id} {owner}")
+                self._owners.add(game, f"{client_id} {owner}", owner[:100])
             if is_viewer:
-                undo.callback(self._remove_viewer, game, client_id)
                 self._add_viewer(game, client_id)
-            self._games.acquire(client_id)
-            undo.pop_all()
-        self._peers[game] = place
+            self._games.add(game, client_id, f"with client id {client_id[:100]}")
+        except TooManyRequests:
+            self._leave(game)
+            raise
 
     def _leave(self, peer: AnyPeer) -> None:
         """Stop counting a connection in its place."""
-        client_id, owner, is_viewer = self._peers.get(peer, _NO_PLACE)
+        client_id = self._peers.get(peer, _NO_PLACE).client_id
         if not client_id:
             return
-        self._games.release(client_id)
-        if owner:
-            self._owners.release(f"{client_id} {owner}")
-        if is_viewer:
-            self._remove_viewer(peer, client_id)
+        self._games.remove(peer)
+        self._owners.remove(peer)
+        if (share := self._viewers.get(client_id)) is not None:
+            share.remove(peer)
+            if not len(share):
+                del self._viewers[client_id]
         self._peers[peer] = _NO_PLACE
 
     def _add_viewer(self, game: Session, client_id: str) -> None:
@@ -172,12 +173,6 @@ class Admission:
         replaced = share.add(game, network_of(game.connection.address))
         if replaced is not None:
             self._expel(replaced, closes.replaced())
-
-    def _remove_viewer(self, peer: AnyPeer, client_id: str) -> None:
-        share = self._viewers[client_id]
-        share.remove(peer)
-        if not len(share):
-            del self._viewers[client_id]
 
     def _expel(self, peer: AnyPeer, error: ServiceError) -> None:
         self._recorder.refused(error)

@@ -1,4 +1,4 @@
-"""Limits the connections of each client id, and shares all of them fairly between network addresses."""
+"""Limits the connections of each client id or user, and shares all of them fairly between network addresses."""
 
 from __future__ import annotations
 
@@ -13,29 +13,6 @@ from emulator.core.limits.refusals import too_many_connections
 
 _FREE_FILES: Final = 64
 """Descriptors that connections leave free, for the database, temporary files and refusals."""
-
-
-class ConnectionLimit:
-    """Counts connections per client id, or any other key. A limit of 0 means no limit."""
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._open: dict[str, int] = {}
-
-    def acquire(self, client_id: str, owner: str = "") -> None:
-        """Count one connection; raises `TooManyRequests` at the limit. `owner` names a key that is no client id."""
-        count = self._open.get(client_id, 0)
-        if self._limit and count >= self._limit:
-            owner = owner[:100] or f"with client id {client_id[:100]}"
-            raise too_many_connections(what=f"connections {owner}", count=count, limit=self._limit)
-        self._open[client_id] = count + 1
-
-    def release(self, client_id: str) -> None:
-        count = self._open[client_id] - 1
-        if count:
-            self._open[client_id] = count
-        else:
-            del self._open[client_id]
 
 
 def hidden_address(address: str) -> str:
@@ -70,7 +47,8 @@ T = TypeVar("T")
 class FairShare(Generic[T]):
     """Admits up to `total` connections, and up to `per_address` from one network address. 0 means no limit.
 
-    Once full, a new connection replaces one of the address that has the most, so that no address can keep out others.
+    In place of the address, any other key may be counted. Once full, a new connection replaces one of the address that
+    has the most, so that no address can keep out others.
     """
 
     def __init__(self, what: str, total: int, per_address: int) -> None:
@@ -87,11 +65,11 @@ class FairShare(Generic[T]):
     def __contains__(self, member: T) -> bool:
         return member in self._addresses
 
-    def add(self, member: T, address: str) -> T | None:
-        """Add a member; return the member that it replaces, or `None`. Raises `TooManyRequests`."""
+    def add(self, member: T, address: str, whose: str = "from this address") -> T | None:
+        """Add a member; return the member that it replaces, or `None`. Raises `TooManyRequests`, which says `whose`."""
         count = len(self._members.get(address, ()))
         if self._per_address and count >= self._per_address:
-            raise too_many_connections(what=f"{self._what} from this address", count=count, limit=self._per_address)
+            raise too_many_connections(what=f"{self._what} {whose}", count=count, limit=self._per_address)
         replaced = None
         if self._total and len(self) >= self._total:
             largest = max(self._members.values(), key=len)

@@ -38,6 +38,8 @@ class RateLimit:
 
     def delay(self, key: tuple[str, str], cost: int = 1, *, count: bool = True) -> int:
         """Return 0 and count `cost` now, or return the ms to wait. `count=False` only checks."""
+        if not self._spacing:
+            return 0
         at = self._ticks()
         due, latest = self._due.get(key, 0), at + self._window
         if due < at:
@@ -69,14 +71,13 @@ class RateLimits:
     """Limits the rates of callers, addresses and client ids, per process; a rate of 0 means no limit."""
 
     def __init__(self, clock: Clock, *, per_caller: int, per_client: int) -> None:
-        self._callers = RateLimit(clock, per_caller) if per_caller else None
-        self._servers = RateLimit(clock, per_caller * SERVER_FACTOR) if per_caller else None
-        self._clients = RateLimit(clock, per_client) if per_client else None
+        self._callers = RateLimit(clock, per_caller)
+        self._servers = RateLimit(clock, per_caller * SERVER_FACTOR)
+        self._clients = RateLimit(clock, per_client)
 
     def clear(self) -> None:
         for limit in (self._callers, self._servers, self._clients):
-            if limit is not None:
-                limit.clear()
+            limit.clear()
 
     def check(self, caller: Caller, address: str = "") -> None:
         """Count a request of a caller and its client id; raises `TooManyRequests` above either rate.
@@ -92,15 +93,15 @@ class RateLimits:
         limit = self._servers if caller.role in EXTENSION_WRITERS else self._callers
         client_id = caller.client_id
         # The caller first: its refused requests must not use up the rate of the client id.
-        if limit is not None and (wait := limit.delay((client_id, caller.opaque_id))):
+        if wait := limit.delay((client_id, caller.opaque_id)):
             return OF_CALLER, wait
-        if self._clients is not None and (wait := self._clients.delay((client_id, ""))):
+        if wait := self._clients.delay((client_id, "")):
             return f"with client id {client_id[:100]}" if client_id else "without a client id", wait
         return "", 0
 
     def check_address(self, address: str) -> None:
         """Count an unauthenticated request. It never counts toward the client id that it names."""
-        if self._servers is not None and (wait := self._servers.delay(("", f"@{network_of(address)}"))):
+        if wait := self._servers.delay(("", f"@{network_of(address)}")):
             raise too_many_requests(by="from this address", seconds=seconds_of(wait))
 
     def check_failures(self, address: str, *, one_more: bool = False) -> None:
@@ -109,7 +110,7 @@ class RateLimits:
         With `one_more`, count another one.
         """
         key = ("", f"!{network_of(address)}")
-        if self._servers is not None and (wait := self._servers.delay(key, count=one_more)):
+        if wait := self._servers.delay(key, count=one_more):
             raise too_many_credentials(seconds=seconds_of(wait))
 
 
