@@ -234,7 +234,6 @@ class Service:
             control_gate=(gate := ControlGate(settings.control_hosts, settings.control_token)),
             page_gate=gate.page,
             rate_limits=self._rate_limits,
-            parity=self.parity,
         )
         self.dispatcher: Dispatcher = Dispatcher(
             self._features.endpoints(settings.environment),

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from operator import attrgetter
 from sys import getsizeof
-from typing import Final
+from typing import Final, ParamSpec
 
 from msgspec import Struct
 
@@ -21,6 +21,7 @@ from emulator.core.callers import Caller
 from emulator.core.clock import Clock
 from emulator.core.errors import Facts, Forbidden, Refused, refusal
 
+P = ParamSpec("P")
 HIDDEN: Final = "[hidden]"
 """Stands for a secret."""
 MAX_BODY: Final = 4 * 1024
@@ -171,6 +172,11 @@ class Journal:
         if self._watches:
             for event in self._watches:
                 event.set()
+
+    def record(self, make: Callable[P, Entry], *args: P.args, **named: P.kwargs) -> None:
+        """Add the entry that `make` returns for these arguments. Does nothing if no entries are kept."""
+        if self.is_on:
+            self.add(make(*args, **named))
 
     def since(self, mark: int, limit: int, *, before: int | None = None) -> list[Entry]:
         """Return up to `limit` kept entries, oldest first.

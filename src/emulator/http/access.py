@@ -14,7 +14,6 @@ from emulator.contract.names import is_client_id
 from emulator.core.callers import Caller, Grant, role_error
 from emulator.core.errors import Forbidden, Unauthorized
 from emulator.core.limits.rate_limit import RateLimits
-from emulator.core.parity import ENDPOINT, Parity, note
 from emulator.http.endpoint import Audience, Endpoint
 from emulator.http.request import Request
 
@@ -37,7 +36,6 @@ class Access:
     control_gate: Gate
     page_gate: Gate
     rate_limits: RateLimits
-    parity: Parity
     _waiting: WeakSet[asyncio.Future[None]] = field(default_factory=WeakSet)
     """The uploads that wait for the next part of their body."""
 
@@ -109,13 +107,9 @@ class Access:
     def check_open(self, endpoint: Endpoint[Any], request: Request) -> None:
         """Check a request to an endpoint that needs no credential."""
         match endpoint.audience:
-            case Audience.PUBLIC:
-                self.parity.check_endpoint(endpoint.method, endpoint.path)
-                self.rate_limits.check_address(request.peer)
-            case Audience.MONITORING | Audience.DOCUMENT:
+            case Audience.PUBLIC | Audience.MONITORING | Audience.DOCUMENT:
                 self.rate_limits.check_address(request.peer)
             case Audience.CONTROL | Audience.PAGE:
-                note(ENDPOINT)
                 assert request.scope is not None, "such an endpoint is not hot"
                 gate = self.control_gate if endpoint.audience is Audience.CONTROL else self.page_gate
                 gate(request.scope)

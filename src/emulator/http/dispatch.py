@@ -223,6 +223,7 @@ class Dispatcher:
         endpoint, context = bound.endpoint, request.context
         method, path = endpoint.method, endpoint.path
         context.route, context.mark = path, self.changes.mark
+        self.parity.check_endpoint(method, path)
         failure: ServiceError | None = None
         try:
             reply = reply_of(await self._answer(bound, request), endpoint.allows_any_origin, endpoint.status)

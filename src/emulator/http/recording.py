@@ -46,6 +46,6 @@ def record_unrouted(
     journal: Journal, context: RequestContext, method: str, path: str, reply: Reply, error: ServiceError | None = None
 ) -> None:
     """Record a response that came from no endpoint in a journal, if the journal is enabled."""
-    if journal.is_on and not path.startswith(_OF_BROWSERS):
+    if not path.startswith(_OF_BROWSERS):
         answer = reply.body if isinstance(reply.body, bytes) else b""
-        journal.add(unrouted_entry(context, method, b"", reply.status, 0.0, answer, error, path))
+        journal.record(unrouted_entry, context, method, b"", reply.status, 0.0, answer, error, path)

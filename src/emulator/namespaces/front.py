@@ -76,8 +76,7 @@ class Front:
 
     def record(self, path: str, entry: Callable[[str], Entry]) -> None:
         """Add a journal entry for a response that no endpoint made. Does nothing without a journal."""
-        if self._dispatcher.journal.is_on:
-            self._dispatcher.journal.add(entry(path))
+        self._dispatcher.journal.record(entry, path)
 
     def record_answer(
         self, context: RequestContext, method: str, path: str, reply: Reply, error: ServiceError | None = None

@@ -182,8 +182,7 @@ class Hub:
 
     def record_undelivered(self, topic: Key, message: bytes) -> None:
         """Add a message that has no subscribers in this process to the journal. Does nothing without a journal."""
-        if self.journal.is_on:
-            self.journal.add(delivery_entry(topic, message))
+        self.journal.record(delivery_entry, topic, message)
 
     async def wait_for_room(self) -> None:
         """Wait until few messages are queued, so that publishers are not faster than delivery."""

@@ -133,8 +133,7 @@ class Session:
     def refused(self, error: ServiceError) -> None:
         """Add a close by the service to the journal."""
         journal = self._handler.hub.journal
-        if journal.is_on:
-            journal.add(close_entry(self.number, self.connection.request_id, self.caller, error))
+        journal.record(close_entry, self.number, self.connection.request_id, self.caller, error)
 
     def closed(self) -> None:
         """Drop all subscriptions. Requests already queued still run, without a reply."""

@@ -151,9 +151,7 @@ class PusherConnection:
 
     def refused(self, error: ServiceError) -> None:
         """Add a close by the service to the journal."""
-        journal = self._hub.journal
-        if journal.is_on:
-            journal.add(close_entry(self.number, self.connection.request_id, None, error))
+        self._hub.journal.record(close_entry, self.number, self.connection.request_id, None, error)
 
     def closed(self) -> None:
         self._closed = True
@@ -188,9 +186,8 @@ class PusherConnection:
         """Send the reply to a message, if it is not empty, and add both to the journal."""
         if answer:
             self._send(answer)
-        if self._hub.journal.is_on:
-            context = RequestContext(f"{self.connection.request_id}/{self.request_count}", socket=self.number)
-            self._hub.journal.add(frame_entry(context, event, text or b"", answer, error, _SECRETS))
+        context = RequestContext(f"{self.connection.request_id}/{self.request_count}", socket=self.number)
+        self._hub.journal.record(frame_entry, context, event, text or b"", answer, error, _SECRETS)
 
     def _act(self, event: str, data: dict[str, Any]) -> bytes:
         """Handle a message other than a subscription; return the reply, empty if there is none."""
