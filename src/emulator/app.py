@@ -306,7 +306,7 @@ class Service:
             self.journal.clear,
             self.connections.release_all,
             self.parity.tally.clear,
-            self.hints.forget_clients,
+            self.hints.clients.clear,
         ]
         control.on_load.append(updates.reloaded)
         control.on_expiry.append(self.parity.lapses.expired)

@@ -109,12 +109,8 @@ class Hints:
         """Whether this service gives hints."""
         self._names_of = names_of
         self._registered = registered
-        self._clients: BoundedCache[str, tuple[int, str]] = BoundedCache(_CLIENTS)
+        self.clients: BoundedCache[str, tuple[int, str]] = BoundedCache(_CLIENTS)
         """How many tokens each client id has brought, and the hint about it."""
-
-    def forget_clients(self) -> None:
-        """Forget the counted tokens, at a reset."""
-        self._clients.clear()
 
     async def judge(self, context: RequestContext) -> None:
         """Give a request the hint about its token or client id; if there is none, about the names that it met."""
@@ -153,11 +149,11 @@ class Hints:
         caller = context.caller
         named = next((key.name for _, key in context.facts if key.kind == CLIENT), "")
         client_id = named or (caller.client_id if caller else "")
-        count, found = self._clients.get(client_id) or (0, "")
+        count, found = self.clients.get(client_id) or (0, "")
         if named or (client_id and not count):
             found = placeholder_hint("client id", client_id) or self._unknown_client(client_id, count)
             if caller is not None:
-                self._clients[client_id] = count + 1, found
+                self.clients[client_id] = count + 1, found
         if caller is None:
             return found
         return (
@@ -174,6 +170,6 @@ class Hints:
         If extensions are registered, any other client id is unknown. Otherwise the client id that has sent fewer tokens
         is.
         """
-        known = self._registered() or [each for each, (other, _) in self._clients.items() if other > count]
+        known = self._registered() or [each for each, (other, _) in self.clients.items() if other > count]
         near = "" if client_id in known else nearest(client_id, known)
         return f"the client id {client_id} is not known; did you mean {near}?" if near else ""

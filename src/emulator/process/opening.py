@@ -98,7 +98,7 @@ async def open_service(
         background = [
             asyncio.create_task(_sweep(service.control, service.metrics, is_first=namespace == DEFAULT_NAMESPACE)),
             asyncio.create_task(service.gateway.keep_alive()),
-            asyncio.create_task(service.metrics.outages.watch(service.control.check)),
+            asyncio.create_task(service.metrics.watch_storage(service.control.check)),
         ]
         try:
             yield service

@@ -28,7 +28,6 @@ from emulator.core.faults import (
 )
 from emulator.core.keys import Key
 from emulator.core.observability.request_context import RequestContext, add_fault, with_delivery_fault
-from emulator.core.parity import overrule
 from emulator.realtime.closes import closed_by_fault
 from emulator.realtime.envelope import Request
 from emulator.realtime.session import Session
@@ -64,7 +63,7 @@ async def disturb_message(faults: Faults, session: Session, request: Request, co
         hit.held.add(session.connection)
     elif hit.fault.effect == CLOSE:
         session.expel(closed_by_fault(fault=hit.fault.id, code=hit.fault.code or DEFAULT_CODE))
-    overrule("")
+    context.production = ""
     raise error
 
 

@@ -45,7 +45,7 @@ class _Families(Collector):
         yield refused
         failures = self._metrics.storage_failures
         yield CounterMetricFamily("emulator_storage_failures", "Operations that failed in storage", value=failures)
-        metrics, is_reachable = self._metrics, not self._metrics.outages.is_on
+        metrics, is_reachable = self._metrics, self._metrics.outage_since is None
         for name, meaning, value in (
             ("emulator_storage_reachable", "1 if the last use of storage succeeded, otherwise 0", is_reachable),
             ("emulator_sockets", "Open WebSocket connections", metrics.sockets()),

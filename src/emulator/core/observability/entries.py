@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from http import HTTPMethod
 from typing import Final
 
 from emulator.core.callers import Caller
@@ -22,9 +23,7 @@ from emulator.core.observability.request_context import RequestContext, current_
 _OWN_ID: Final = 20
 """Characters that an id may have which the service made itself."""
 _LONGEST_NAME: Final = 100
-_METHODS: Final = frozenset(
-    {"CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "QUERY", "TRACE", "WEBSOCKET"}
-)
+_METHODS: Final = frozenset({*HTTPMethod, "QUERY"})
 _SHOWN: Final = frozenset({"protocol", "version", "client", "flash"})
 """The parameters that clients of the Pusher protocol send."""
 

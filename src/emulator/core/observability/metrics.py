@@ -7,6 +7,7 @@ import logging
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -30,38 +31,6 @@ _LIMITS: Final = (TooLarge, TooManyRequests, HeadTooLarge, RequestTimeout)
 _CHECK_INTERVAL: Final = 1.0
 """Seconds between two checks during an outage."""
 _log = logging.getLogger("emulator")
-
-
-class Outages:
-    """Storage outages, from the first failed use to a successful use or check. The end is logged once."""
-
-    def __init__(self) -> None:
-        self._since: float | None = None
-        self._started = asyncio.Event()
-
-    @property
-    def is_on(self) -> bool:
-        return self._since is not None
-
-    def note(self, *, ok: bool) -> None:
-        if not ok:
-            self._since = monotonic() if self._since is None else self._since
-            self._started.set()
-        elif self._since is not None:
-            _log.info("storage answers again after %.1f s", monotonic() - self._since)
-            self._since = None
-            self._started.clear()
-
-    async def watch(self, check: Callable[[], Awaitable[None]]) -> None:
-        """During each outage, call `check` until it succeeds. Runs forever."""
-        while True:
-            await self._started.wait()
-            await asyncio.sleep(_CHECK_INTERVAL)
-            try:
-                await check()
-            except EngineError:
-                continue
-            self.note(ok=True)
 
 
 @dataclass(slots=True)
@@ -96,7 +65,9 @@ class Metrics:
     limited: dict[str, int] = field(default_factory=dict)
     """The number of refusals, by reason."""
     storage_failures: int = 0
-    outages: Outages = field(default_factory=Outages)
+    outage_since: float | None = None
+    """When the present outage of storage began, in seconds of `monotonic`: at the first failed use."""
+    _outage: asyncio.Event = field(default_factory=asyncio.Event)
 
     def answered(self, method: str, path: str, status: int, seconds: float) -> None:
         """Count a response of an endpoint. `path` is the declared path, without query.
@@ -115,9 +86,24 @@ class Metrics:
             self.limited[error.reason] = self.limited.get(error.reason, 0) + 1
 
     def storage(self, *, ok: bool) -> None:
-        """Record whether an operation of the storage engine succeeded."""
-        self.outages.note(ok=ok)
+        """Record whether an operation of the storage engine succeeded. The end of an outage is logged."""
         self.storage_failures += not ok
+        if not ok:
+            self.outage_since = monotonic() if self.outage_since is None else self.outage_since
+            self._outage.set()
+        elif self.outage_since is not None:
+            _log.info("storage answers again after %.1f s", monotonic() - self.outage_since)
+            self.outage_since = None
+            self._outage.clear()
+
+    async def watch_storage(self, check: Callable[[], Awaitable[None]]) -> None:
+        """During each outage, call `check` until it succeeds. Runs forever."""
+        while True:
+            await self._outage.wait()
+            await asyncio.sleep(_CHECK_INTERVAL)
+            with suppress(EngineError):
+                await check()
+                self.storage(ok=True)
 
 
 def answerable(failure: Exception, where: str, recorder: Metrics) -> ServiceError:
