@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from emulator.core.errors import ServiceError
-from emulator.core.journal import HIDDEN, MAX_BODY, REQUEST, Entry, Journal
-from emulator.core.observability.entries import entry_of, fill, unrouted_entry
+from emulator.core.journal import HIDDEN, MAX_BODY, REQUEST, Entry
+from emulator.core.observability.entries import entry_of, fill
 from emulator.core.observability.masking import EVERYTHING, masked_path, masked_target
-from emulator.core.observability.request_context import RequestContext
 from emulator.http.endpoint import Endpoint
 from emulator.http.request import Request
 from emulator.http.response import Reply
@@ -36,16 +35,3 @@ def request_entry(
     if request.size and EVERYTHING in endpoint.secrets:
         entry.request = _HIDDEN
     return entry
-
-
-_OF_BROWSERS: Final = ("/favicon.ico", "/apple-touch-icon", "/robots.txt", "/.well-known/")
-"""What browsers request by themselves: its refusal would hide one that matters."""
-
-
-def record_unrouted(
-    journal: Journal, context: RequestContext, method: str, path: str, reply: Reply, error: ServiceError | None = None
-) -> None:
-    """Record a response that came from no endpoint in a journal, if the journal is enabled."""
-    if not path.startswith(_OF_BROWSERS):
-        answer = reply.body if isinstance(reply.body, bytes) else b""
-        journal.record(unrouted_entry, context, method, b"", reply.status, 0.0, answer, error, path)

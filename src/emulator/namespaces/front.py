@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, Final, Protocol
 
 from litestar.types import HTTPScope, Receive, Scope, Send
 
 from emulator.core.errors import ServiceError, TooManyRequests
 from emulator.core.journal import Entry
+from emulator.core.observability.entries import unrouted_entry
 from emulator.core.observability.metrics import Metrics
 from emulator.core.observability.request_context import FAULT, HINT, MARK, PRODUCTION, RequestContext, bind_context
 from emulator.core.wire.url import normalize_path
 from emulator.http.dispatch import Dispatcher
 from emulator.http.hot_path import HOT, HotPath
-from emulator.http.recording import record_unrouted
 from emulator.http.refusals import header_not_allowed
 from emulator.http.request import request_of
 from emulator.http.response import ALLOWED_HEADERS, Reply, error_reply
@@ -22,6 +23,8 @@ from emulator.realtime.connection import Peer
 from emulator.realtime.gateway import Gateway
 from emulator.realtime.websocket import WebSocket
 
+_OF_BROWSERS: Final = ("/favicon.ico", "/apple-touch-icon", "/robots.txt", "/.well-known/")
+"""What browsers request by themselves: its refusal would hide one that matters."""
 _PREFLIGHT: Final = ((b"access-control-max-age", b"7200"),)
 """Browsers cache a preflight for two hours at most. Uncached, each vote from a page would cost two requests."""
 _PRIVATE_NETWORK: Final = ((b"access-control-allow-private-network", b"true"),)
@@ -76,13 +79,15 @@ class Front:
 
     def record(self, path: str, entry: Callable[[str], Entry]) -> None:
         """Add a journal entry for a response that no endpoint made. Does nothing without a journal."""
-        self._dispatcher.journal.record(entry, path)
+        if not path.startswith(_OF_BROWSERS):
+            self._dispatcher.journal.record(entry, path)
 
     def record_answer(
         self, context: RequestContext, method: str, path: str, reply: Reply, error: ServiceError | None = None
     ) -> None:
         """Record a response that came from no endpoint in the journal. Does nothing without a journal."""
-        record_unrouted(self._dispatcher.journal, context, method, path, reply, error)
+        answer = reply.body if isinstance(reply.body, bytes) else b""
+        self.record(path, partial(unrouted_entry, context, method, b"", reply.status, 0.0, answer, error))
 
     def end_held(self) -> None:
         """End all requests that wait for an event, because the service stops or the namespace is dropped."""
