@@ -1,37 +1,178 @@
-"""One record of a snapshot as one line of JSON, and back. Derived from the types in `engines/records.py`. No I/O.
+"""The format of a snapshot: its lines, as records and back. No I/O apart from reading the lines of an open file.
 
-A line is an object with `type`, `key` (trailing empty parts are left out) and the record's fields. Fields with their
-usual value are left out. Bytes that are JSON stand in the line as they are; other bytes are in `<name>_text` if they
-are UTF-8, otherwise in `<name>_base64`.
+A snapshot is one JSON document. Its first line is the header, its last line `]}`, and each line between is one record,
+in the order of `storage/records.py`. Only the header changes with the version of extcli, and nothing in it is the time
+of saving, so equal data give equal snapshots.
+
+The line of a record is an object with `type`, `key` (trailing empty parts are left out) and the record's fields. Fields
+with their usual value are left out. Bytes that are JSON stand in the line as they are; other bytes are in `<name>_text`
+if they are UTF-8, otherwise in `<name>_base64`.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Sequence
-from typing import Annotated, Any, Final, NamedTuple, Union, get_type_hints
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import IO, Annotated, Any, ClassVar, Final, Union, cast, get_type_hints
 
 import msgspec
 from msgspec import UNSET, Meta, Raw, UnsetType
 
-from emulator.control.snapshots.rules import END, Header, decode_header, invalid
-from emulator.core.errors import BadRequest
+from emulator.core.clock import clamp_instant
+from emulator.core.errors import BadRequest, Facts, refusal
 from emulator.core.keys import NEVER, Key
 from emulator.core.wire import json_codec
-from emulator.storage.records import TYPES, Record
+from emulator.storage.records import TYPES, DocumentRecord, Record
+from emulator.storage.shapes import BallotEntry, Terms
+
+
+@refusal(BadRequest, "Invalid snapshot", "docs: Snapshots", "The snapshot is invalid",
+         "Save it again: `extcli snapshot save FILE`.")  # fmt: skip
+def invalid(line: int, problem: str) -> Facts:
+    """A line of a snapshot is invalid. `line` counts from 1."""
+    detail = f"line {line}: {problem}"
+    return Facts(detail, detail, "a snapshot as it was saved")
+
+
+FORMAT: Final = 1
+"""The format that this version writes, and the only one that it reads."""
+END: Final = b"]}\n"
+SECRET_KINDS: Final = frozenset({"signing_key", "pin", "pin_token", "link"})
+"""Kinds of documents that are only saved with the keys: the key that signs tokens, and the records behind tokens."""
+_RECORDS: Final = b',"records":['
+_MAX_LINE: Final = 64 * 1024 * 1024
+"""Bytes in one line."""
+PAGE: Final = 8 * 1024
+"""Bytes that are decoded, and written to storage, before other requests run: about 1 ms."""
+
+
+def is_secret(record: Record) -> bool:
+    """Whether the record is only saved with the keys."""
+    return type(record) is DocumentRecord and record.key.kind in SECRET_KINDS
+
+
+class ClockState(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True):
+    """The state of the clock in a snapshot: the offset of a running clock, or the instant of a frozen one."""
+
+    offset: int = 0
+    """In ms, ahead of the system time; ignored if frozen."""
+    frozen_at: int | None = None
+    """In Unix ms."""
+
+
+class Header(msgspec.Struct):
+    """The first line of a snapshot."""
+
+    extcli_snapshot: int
+    """The number of the format."""
+    version: str
+    """The version of extcli that saved it."""
+    environment: str
+    clock: ClockState
+    keys: bool
+    """Whether it has the documents of `SECRET_KINDS`."""
+    counts: dict[str, int]
+    """The number of records by type. Types without records are absent."""
+
+
+class _Format(msgspec.Struct):
+    """The fields of a snapshot's header that every version of the format has."""
+
+    extcli_snapshot: int
+
+
+def encode_header(header: Header) -> bytes:
+    """Return the first line."""
+    return json_codec.encode(header)[:-1] + _RECORDS + b"\n"
+
+
+def read_header(file: IO[bytes]) -> Header:
+    """Read the first line. Raises `BadRequest`."""
+    line = file.readline(_MAX_LINE).strip()
+    if line.startswith(b"\x1f\x8b"):
+        raise invalid(1, "the snapshot is compressed; its file name must end in .gz")
+    if not line.endswith(_RECORDS):
+        raise invalid(1, "this is not the first line of a snapshot; a reformatted snapshot cannot be loaded")
+    try:
+        document = line.removesuffix(_RECORDS) + b"}"
+        number = msgspec.json.decode(document, type=_Format).extcli_snapshot
+        if number != FORMAT:
+            raise invalid(1, f"extcli_snapshot: format {number} is unknown; this version reads format {FORMAT}")
+        return msgspec.json.decode(document, type=Header)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise invalid(1, json_codec.error_text(error)) from None
+
+
+def check_header(header: Header, environment: str, now: int) -> None:
+    """Raise `BadRequest` for a snapshot of another environment, or of a time that a clock cannot show.
+
+    `now` is the system time in Unix ms.
+    """
+    if header.environment != environment:
+        raise invalid(1, f"environment: the snapshot is of {header.environment[:40]!r}, this service is {environment}")
+    clock = header.clock
+    instant = now + clock.offset if clock.frozen_at is None else clock.frozen_at
+    if instant != clamp_instant(instant):
+        raise invalid(1, "clock: must show a time from 1970 to 9999")
+
+
+def check_counts(header: Header, counts: Mapping[str, int]) -> None:
+    """Raise `BadRequest` unless the numbers of records equal the header's."""
+    last = sum(counts.values()) + 2  # the first line is the header
+    for name in sorted({*header.counts, *counts}):
+        declared, found = header.counts.get(name, 0), counts.get(name, 0)
+        if declared != found:
+            raise invalid(last, f"{name}: the first line counts {declared:,} of them, but there are {found:,}")
+
+
+def read_records(file: IO[bytes]) -> Iterator[list[tuple[int, Record]]]:
+    """Yield the records that follow the header with the numbers of their lines, page by page.
+
+    Raises `BadRequest` for an invalid line, and at the end for an incomplete snapshot.
+    """
+    page, size, number, is_complete = list[tuple[int, Record]](), 0, 1, False
+    before = b""
+    while line := file.readline(_MAX_LINE):
+        number, size, text = number + 1, size + len(line), line.strip()
+        if len(line) == _MAX_LINE:
+            raise invalid(number, f"the line has {_MAX_LINE:,} bytes or more")
+        if is_complete:
+            if text:
+                raise invalid(number, "there is text after the end of the snapshot")
+        elif text == END.strip():
+            if before.endswith(b","):
+                raise invalid(number - 1, "the last record must not end with a comma")
+            is_complete = True
+        elif before and not before.endswith(b","):
+            raise invalid(number - 1, "the line must end with a comma, because another record follows")
+        else:
+            page.append((number, decode_record(text.removesuffix(b","), number)))
+            before = text
+        if size >= PAGE:
+            yield page
+            page, size = [], 0
+    if not is_complete:
+        raise invalid(number, "the snapshot is incomplete: its last line `]}` is missing")
+    yield page
+
 
 _MAX_BRACKETS: Final = 200
 """Values with more brackets may be nested so deeply that the line around them could not be decoded."""
 _KEY_PARTS: Final = len(Key._fields)
-_NO_PARTS: Final = ("",) * _KEY_PARTS
-_INTEGER = Annotated[int, Meta(ge=-NEVER, le=NEVER)]
-_CONSTRAINTS: Final = {
-    "times": Annotated[int, Meta(ge=1, le=NEVER)],
-    "number": Annotated[int, Meta(ge=1, le=NEVER)],
+_INTEGER: Final = Annotated[int, Meta(ge=-NEVER, le=NEVER)]
+_KEY: Final = Annotated[list[str], Meta(min_length=1, max_length=_KEY_PARTS)]
+_COUNT: Final = Annotated[int, Meta(ge=1, le=NEVER)]
+_OF_TYPES: Final[dict[Any, Any]] = {int: _INTEGER, Key: _KEY, Key | None: _KEY | None}
+_OF_FIELDS: Final[dict[str, Any]] = {
+    "times": _COUNT,
+    "number": _COUNT,
     "digest": Annotated[str, Meta(pattern="^[0-9a-f]{32}$")],
     "items": Annotated[tuple[str, ...], Meta(min_length=1)],
 }
+"""The types of fields of a line that allow less than the fields of records."""
 _USUAL: Final[dict[str, Any]] = {
     "expires_at": NEVER,
     "times": 1,
@@ -39,97 +180,111 @@ _USUAL: Final[dict[str, Any]] = {
     "source": None,
     "note": b"",
     "definition": None,
+    **Terms._field_defaults,
 }
 """The values of fields that are left out."""
+_REQUIRED: Final = object()
+"""The usual value of a field that is always present."""
 _MAY_HAVE_NUL: Final = ("choice",)
 """Texts that may contain NUL: an answer in a ranking is any text."""
-_REQUIRED: Final = object()
-_NO_RAW: Final = Raw()
 
 
-class _Field(NamedTuple):
-    """A field of a line."""
+class _Line(msgspec.Struct):
+    """A line. There is a subclass for each type of records, whose name is the `type` of the line."""
 
-    name: str
-    is_key: bool
-    is_bytes: bool
-    usual: Any
-    """The value that is left out; `_REQUIRED` if the field is always present."""
-
-
-class _Shape(NamedTuple):
-    """How the records of one type become lines."""
-
-    name: str
-    record: type[Any]
-    fields: Sequence[_Field]
-    line: type[msgspec.Struct]
-    """Has these fields in this order, and for bytes three of them."""
-    nested: int | None
-    """The position of a named tuple in the record. Its fields are fields of the line."""
-    inner: Any
-    """The type of the named tuple."""
-    keys: Sequence[int]
-    """The positions of the fields that are keys."""
-    bytes_at: int | None
-    """The position of the field that is bytes."""
+    record: ClassVar[type[Any]]
+    nested: ClassVar[tuple[str, type[Any]] | None]
+    """A field of the record that is a named tuple, and its type. Its fields are fields of the line."""
+    of_bytes: ClassVar[str]
+    """The field that is bytes, of which the line has three forms; empty if none is."""
 
 
-def type_name(record: type[Any]) -> str:
+@cache
+def _lines() -> Mapping[type[Record], type[_Line]]:
+    return {record: _line_of(record) for record in TYPES}
+
+
+@cache
+def _decoder() -> msgspec.json.Decoder[_Line]:
+    return msgspec.json.Decoder(Union[tuple(_lines().values())])  # noqa: UP007
+
+
+def _line_of(record: type[Record]) -> type[_Line]:
+    constants: dict[str, Any] = {"record": record, "nested": None, "of_bytes": ""}
+    types: dict[str, Any] = {"key": _KEY}
+    for name, kind in list(get_type_hints(record).items())[1:]:
+        if kind in (Terms, BallotEntry):
+            constants["nested"] = name, kind
+            types |= get_type_hints(kind)
+        else:
+            types[name] = kind
+    fields: list[tuple[str, Any] | tuple[str, Any, Any]] = []
+    for name, kind in types.items():
+        if kind in (bytes, bytes | None):
+            constants["of_bytes"] = name
+            fields.append((name, Raw | UnsetType, UNSET))
+            fields += [(f"{name}_{form}", str | UnsetType, UNSET) for form in ("text", "base64")]
+        else:
+            allowed = _OF_FIELDS.get(name) or _OF_TYPES.get(kind, kind)
+            fields.append((name, allowed, _USUAL[name]) if name in _USUAL else (name, allowed))
+    name = re.sub("(?<!^)(?=[A-Z])", "_", record.__name__.removesuffix("Record")).lower()
+    made = msgspec.defstruct(name, fields, bases=(_Line,), namespace=constants, tag_field="type", tag=name,
+                             forbid_unknown_fields=True, kw_only=True)  # fmt: skip
+    return cast("type[_Line]", made)
+
+
+def type_name(record: type[Record]) -> str:
     """Return the name of a type of records in a snapshot, such as `list_items`."""
-    return _SHAPES[record].name
+    return _lines()[record].__name__
 
 
 def encode_record(record: Record) -> bytes:
     """Return the line of a record, without a comma and a line feed."""
-    shape = _SHAPES[type(record)]
-    values: tuple[Any, ...] = record
-    if shape.nested is not None:
-        values = (*values[: shape.nested], *values[shape.nested], *values[shape.nested + 1 :])
-    line: dict[str, Any] = {"type": shape.name}
-    for field, value in zip(shape.fields, values, strict=True):
-        if field.usual is not _REQUIRED and value == field.usual:
+    fields: dict[str, Any] = {"key": record[0]}
+    for name, value in zip(record._fields[1:], record[1:], strict=True):
+        fields |= value._asdict() if isinstance(value, Terms | BallotEntry) else {name: value}
+    line: dict[str, Any] = {"type": type_name(type(record))}
+    for name, value in fields.items():
+        if value == _USUAL.get(name, _REQUIRED):
             continue
-        if field.is_key:
-            line[field.name] = _trimmed_key(value)
-        elif field.is_bytes:
-            form, line_value = _embedded_bytes(value)
-            line[field.name + form] = line_value
+        if isinstance(value, Key):
+            line[name] = _trimmed_key(value)
+        elif isinstance(value, bytes):
+            suffix, shown = _embedded_bytes(value)
+            line[name + suffix] = shown
         else:
-            line[field.name] = value
+            line[name] = value
     return json_codec.encode(line)
 
 
-def decode_record(line: bytes) -> Record:
-    """Return the record of a line. Raises `BadRequest` naming the invalid field."""
+def decode_record(line: bytes, number: int) -> Record:
+    """Return the record of the line with this number. Raises `BadRequest` naming the invalid field."""
     try:
         if not line.isascii():
             line.decode()
-        found = _decoder.decode(line)
+        found = _decoder().decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise invalid(0, json_codec.error_text(error)) from None
-    shape = _BY_LINE[type(found)]
-    values = list(msgspec.structs.astuple(found))
-    if (at := shape.bytes_at) is not None:
-        values[at : at + 3] = [_extracted_bytes(shape.fields[at], *values[at : at + 3])]
-    for position in shape.keys:
-        if (parts := values[position]) is not None:
-            values[position] = Key(*parts, *_NO_PARTS[len(parts) :])
-    if b"\\u0000" in line:
-        for field, value in zip(shape.fields, values, strict=True):
-            if field.name not in _MAY_HAVE_NUL and _has_nul(value):
-                raise invalid(0, "text other than a value must not contain NUL")
-    if shape.nested is not None:
-        end = shape.nested + len(shape.inner._fields)
-        values[shape.nested : end] = [shape.inner(*values[shape.nested : end])]
-    record: Record = shape.record(*values)
+        raise invalid(number, json_codec.error_text(error)) from None
+    fields = msgspec.structs.asdict(found)
+    if found.of_bytes:
+        try:
+            fields[found.of_bytes] = _extracted_bytes(fields, found.of_bytes)
+        except ValueError as error:
+            raise invalid(number, str(error)) from None
+    for name, value in fields.items():
+        if isinstance(value, list):
+            fields[name] = Key(*value, *[""] * (_KEY_PARTS - len(value)))
+        if b"\\u0000" in line and name not in _MAY_HAVE_NUL and _has_nul(fields[name]):
+            raise invalid(number, "text other than a value must not contain NUL")
+    if found.nested:
+        name, inner = found.nested
+        fields[name] = inner(**{each: fields.pop(each) for each in inner._fields})
+    record: Record = found.record(fields.pop("key"), **fields)
     return record
 
 
-def _trimmed_key(key: Key | None) -> list[str | None] | None:
+def _trimmed_key(key: Key) -> list[str | None]:
     """Return the parts of a key without the empty parts at its end."""
-    if key is None:
-        return None
     parts = list(key)
     while len(parts) > 1 and not parts[-1]:
         parts.pop()
@@ -142,7 +297,8 @@ def _embedded_bytes(value: bytes) -> tuple[str, Raw | str]:
         text = value.decode()
     except UnicodeDecodeError:
         return "_base64", base64.b64encode(value).decode()
-    if "\n" not in text and "\r" not in text and value == value.strip() and _brackets(value) <= _MAX_BRACKETS:
+    brackets = value.count(b"[") + value.count(b"{")
+    if "\n" not in text and "\r" not in text and value == value.strip() and brackets <= _MAX_BRACKETS:
         try:
             return "", msgspec.json.decode(value, type=Raw)
         except (msgspec.MsgspecError, RecursionError):
@@ -150,136 +306,28 @@ def _embedded_bytes(value: bytes) -> tuple[str, Raw | str]:
     return "_text", text
 
 
-def _extracted_bytes(field: _Field, raw: Raw, text: str | UnsetType, encoded: str | UnsetType) -> bytes | None:
-    """Return the bytes of a field, from plain JSON, `<name>_text` or `<name>_base64`. Raises `BadRequest`."""
-    if raw is not _NO_RAW and text is UNSET and encoded is UNSET:
+def _extracted_bytes(fields: dict[str, Any], name: str) -> bytes | None:
+    """Take the three forms of a field out of a line, and return its bytes. Raises `ValueError`."""
+    given = [fields.pop(name), fields.pop(f"{name}_text"), fields.pop(f"{name}_base64")]
+    raw, text, encoded = given
+    if given.count(UNSET) < 2:
+        raise ValueError(f"{name}: must be there in one form only")
+    if raw is not UNSET:
         return bytes(raw)
-    if (raw is not _NO_RAW) + (text is not UNSET) + (encoded is not UNSET) > 1:
-        raise invalid(0, f"{field.name}: must be there in one form only")
     if text is not UNSET:
-        return text.encode()
+        return bytes(text.encode())
     if encoded is not UNSET:
         try:
             return base64.b64decode(encoded, validate=True)
         except (binascii.Error, ValueError):
-            raise invalid(0, f"{field.name}_base64: must be base64") from None
-    if field.usual is _REQUIRED:
-        raise invalid(0, f"the object misses the field `{field.name}`")
-    absent: bytes | None = field.usual
+            raise ValueError(f"{name}_base64: must be base64") from None
+    if name not in _USUAL:
+        raise ValueError(f"the object misses the field `{name}`")
+    absent: bytes | None = _USUAL[name]
     return absent
-
-
-def _brackets(value: bytes) -> int:
-    return value.count(b"[") + value.count(b"{")
 
 
 def _has_nul(value: object) -> bool:
     return (isinstance(value, str) and "\0" in value) or (
         isinstance(value, tuple) and any("\0" in each for each in value)
     )
-
-
-def _shape_of(record: type[Any]) -> _Shape:
-    nested, inner = None, None
-    fields: list[_Field] = []
-    line_fields: list[tuple[str, Any] | tuple[str, Any, Any]] = []
-    for position, (outer, outer_hint) in enumerate(get_type_hints(record).items()):
-        hints, usual = {outer: outer_hint}, _USUAL
-        if outer_hint is not Key and hasattr(outer_hint, "_fields"):
-            nested, inner = position, outer_hint
-            hints, usual = get_type_hints(inner), {**_USUAL, **inner._field_defaults}
-        for name, hint in hints.items():
-            name = name if fields else "key"
-            is_key, is_bytes = hint in (Key, Key | None), hint in (bytes, bytes | None)
-            field = _Field(name, is_key, is_bytes, usual.get(name, _REQUIRED))
-            fields.append(field)
-            if is_bytes:
-                line_fields += [(name, Raw, _NO_RAW)]
-                line_fields += [(f"{name}_{form}", str | UnsetType, UNSET) for form in ("text", "base64")]
-                continue
-            shape = _CONSTRAINTS.get(name, _INTEGER if hint is int else hint)
-            if is_key:
-                parts = Annotated[list[str], Meta(min_length=1, max_length=_KEY_PARTS)]
-                shape = parts if hint is Key else parts | None
-            line_fields.append((name, shape) if field.usual is _REQUIRED else (name, shape, field.usual))
-    letters = record.__name__.removesuffix("Record")
-    tag = "".join(f"_{each.lower()}" if each.isupper() else each for each in letters).lstrip("_")
-    line = msgspec.defstruct(tag, line_fields, tag_field="type", tag=tag, forbid_unknown_fields=True, kw_only=True)
-    keys = [position for position, field in enumerate(fields) if field.is_key]
-    bytes_at = next((position for position, field in enumerate(fields) if field.is_bytes), None)
-    return _Shape(tag, record, fields, line, nested, inner, keys, bytes_at)
-
-
-_SHAPES: Final = {record: _shape_of(record) for record in TYPES}
-_BY_LINE: Final = {shape.line: shape for shape in _SHAPES.values()}
-_decoder: Final = msgspec.json.Decoder(Union[tuple(_BY_LINE)])  # noqa: UP007
-
-
-_MAX_LINE: Final = 64 * 1024 * 1024
-"""Bytes in one line."""
-
-
-class SnapshotReader:
-    """Takes a snapshot in pieces of any size. Every error is a `BadRequest` with the number of the line."""
-
-    def __init__(self) -> None:
-        self.header: Header | None = None
-        """The first line, once it was read."""
-        self.line = 0
-        """The lines so far, which is the number of the last one."""
-        self._rest: list[bytes] = []
-        """Pieces of the line that is not complete."""
-        self._rest_size = 0
-        self._has_records = False
-        self._expects_record = False
-        """Whether the last line ended with a comma."""
-        self._is_complete = False
-
-    def feed(self, piece: bytes) -> list[tuple[int, Record]]:
-        """Take the next bytes, and return the records that they complete, with the numbers of their lines."""
-        *lines, rest = piece.split(b"\n")
-        records = []
-        for each in lines:
-            if self._rest:
-                each = b"".join((*self._rest, each))
-                self._rest.clear()
-                self._rest_size = 0
-            self.line += 1
-            record = self._read(each.strip())
-            if record is not None:
-                records.append((self.line, record))
-        if rest:
-            self._rest.append(rest)
-            self._rest_size += len(rest)
-            if self._rest_size > _MAX_LINE:
-                raise invalid(self.line + 1, f"the line has more than {_MAX_LINE:,} bytes")
-        return records
-
-    def finish(self) -> Header:
-        """Check that the snapshot is complete, and return its header."""
-        if self._rest:
-            self.feed(b"\n")
-        if not self._is_complete or self.header is None:
-            raise invalid(max(self.line, 1), "the snapshot is incomplete: its last line `]}` is missing")
-        return self.header
-
-    def _read(self, line: bytes) -> Record | None:
-        if self.header is None:
-            self.header = decode_header(line)
-            return None
-        if self._is_complete:
-            if line:
-                raise invalid(self.line, "there is text after the end of the snapshot")
-            return None
-        if line == END.strip():
-            if self._expects_record:
-                raise invalid(self.line - 1, "the last record must not end with a comma")
-            self._is_complete = True
-            return None
-        if self._has_records and not self._expects_record:
-            raise invalid(self.line - 1, "the line must end with a comma, because another record follows")
-        self._expects_record, self._has_records = line.endswith(b","), True
-        try:
-            return decode_record(line.removesuffix(b","))
-        except BadRequest as error:
-            raise invalid(self.line, "; ".join(error.details)) from None

@@ -1,7 +1,4 @@
-"""Saves and loads snapshots as streams, through temporary files, so that memory does not grow with the data.
-
-The codec is imported when it is used: most services never need it.
-"""
+"""Saves and loads snapshots as streams, through temporary files, so that memory does not grow with the data."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from msgspec import Struct
 
 from emulator.auth.signing_key import SigningKey
 from emulator.control.operation.service import Control
-from emulator.control.snapshots.rules import (
+from emulator.control.snapshots.codec import (
     END,
     FORMAT,
     ClockState,
@@ -25,8 +22,12 @@ from emulator.control.snapshots.rules import (
     check_counts,
     check_header,
     encode_header,
+    encode_record,
     invalid,
     is_secret,
+    read_header,
+    read_records,
+    type_name,
 )
 from emulator.core.clock import Clock, system_now
 from emulator.core.config.settings import Settings
@@ -35,10 +36,8 @@ from emulator.core.observability.audit import audit
 from emulator.core.wire.refusals import invalid_parameter
 from emulator.http.endpoint import Audience, Call, Parameter, Streamed, endpoint
 from emulator.storage.engine import Engine
-from emulator.storage.records import DocumentRecord, Record
+from emulator.storage.records import Record, RecordChecks
 
-_PIECE: Final = 8 * 1024
-"""Bytes that are decoded, and written to storage, before other requests run: about 1 ms."""
 _STEP: Final = 25
 """Records that are encoded before other requests run."""
 _CHUNK: Final = 256 * 1024
@@ -72,8 +71,6 @@ class Snapshots:
 
         Yields nothing before all data was read. Raises `EngineError`.
         """
-        from emulator.control.snapshots.codec import encode_record, type_name
-
         counts: Counter[str] = Counter()
         state = ClockState(frozen_at=self._clock.now()) if self._clock.frozen else ClockState(self._clock.offset)
         with _temporary_file() as file:
@@ -99,15 +96,15 @@ class Snapshots:
 
         Raises `BadRequest` with the line for an invalid snapshot; then nothing has changed.
         """
-        from emulator.control.snapshots.codec import type_name
-
         with _temporary_file() as file:
-            header = await self._check_all(chunks, file)
+            async for chunk in chunks:
+                file.write(chunk)
+            file.seek(0)
+            header = await self._check(file)
+            file.seek(0)
+            own = [] if header.keys else [self._key.record()]
             await self._control.load(
-                self._pages(file, with_own_key=not header.keys),
-                replace=True,
-                offset=header.clock.offset,
-                frozen_at=header.clock.frozen_at,
+                _records_in(file, own), replace=True, offset=header.clock.offset, frozen_at=header.clock.frozen_at
             )
         audit("snapshot loaded", records=sum(header.counts.values()))
         counts: Counter[str] = Counter()
@@ -115,54 +112,32 @@ class Snapshots:
             counts.update(type_name(type(record)) for record in page if header.keys or not is_secret(record))
         return Loaded(dict(counts), header.keys)
 
-    async def _check_all(self, chunks: AsyncIterator[bytes], file: IO[bytes]) -> Header:
-        """Write a snapshot to a file, checking every line, and return its header."""
-        from emulator.control.snapshots.codec import SnapshotReader, type_name
-        from emulator.storage.records import RecordChecks
-
-        reader, checks, counts = SnapshotReader(), RecordChecks(), Counter[str]()
-        async for chunk in chunks:
-            file.write(chunk)
-            for start in range(0, len(chunk), _PIECE):
-                for line, record in reader.feed(chunk[start : start + _PIECE]):
-                    self._check(line, record, checks.check, reader.header)
-                    counts[type_name(type(record))] += 1
-                await asyncio.sleep(0)
-        header = reader.finish()
+    async def _check(self, file: IO[bytes]) -> Header:
+        """Check all lines of a snapshot, and return its header. Raises `BadRequest`."""
+        header, checks, counts = read_header(file), RecordChecks(), Counter[str]()
         check_header(header, self._settings.environment.name, system_now())
-        check_counts(header, counts, reader.line)
-        file.seek(0)
+        for page in read_records(file):
+            for line, record in page:
+                if not header.keys and is_secret(record):
+                    problem = 'the first line says "keys":false, so no record may be of this kind'
+                    raise invalid(line, f"{record[0].kind}: {problem}")
+                try:
+                    checks.check(record)
+                    self._check_content(record)
+                except ValueError as error:
+                    raise invalid(line, str(error)) from None
+                counts[type_name(type(record))] += 1
+            await asyncio.sleep(0)
+        check_counts(header, counts)
         return header
 
-    def _check(self, line: int, record: Record, check_order: Callable[[Record], None], header: Header | None) -> None:
-        if header is not None and not header.keys and is_secret(record):
-            raise invalid(line, f'{record[0].kind}: the first line says "keys":false, so no record may be of this kind')
-        try:
-            check_order(record)
-            self._check_content(record)
-        except ValueError as error:
-            raise invalid(line, str(error)) from None
 
-    async def _pages(self, file: IO[bytes], *, with_own_key: bool) -> AsyncIterator[Sequence[Record]]:
-        """Yield the records in a checked file, with the service's own key in its place among the documents."""
-        from emulator.control.snapshots.codec import SnapshotReader
-
-        own = self._key.record() if with_own_key else None
-        reader = SnapshotReader()
-        while piece := file.read(_PIECE):
-            page = [record for _, record in reader.feed(piece)]
-            if own is not None and page and _comes_after(page[-1], own):
-                at = next(index for index, record in enumerate(page) if _comes_after(record, own))
-                page.insert(at, own)
-                own = None
-            if page:
-                yield page
-        if own is not None:
-            yield [own]
-
-
-def _comes_after(record: Record, document: DocumentRecord) -> bool:
-    return not isinstance(record, DocumentRecord) or record.key > document.key
+async def _records_in(file: IO[bytes], own: Sequence[Record]) -> AsyncIterator[Sequence[Record]]:
+    """Yield the service's own key, if the snapshot has none, and then the records in a checked file."""
+    yield own
+    read_header(file)
+    for page in read_records(file):
+        yield [record for _, record in page]
 
 
 @contextmanager
