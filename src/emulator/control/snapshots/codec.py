@@ -185,7 +185,7 @@ _USUAL: Final[dict[str, Any]] = {
 """The values of fields that are left out."""
 _REQUIRED: Final = object()
 """The usual value of a field that is always present."""
-_MAY_HAVE_NUL: Final = ("choice",)
+_MAY_HAVE_NUL: Final = {"choice"}
 """Texts that may contain NUL: an answer in a ranking is any text."""
 
 
@@ -274,8 +274,8 @@ def decode_record(line: bytes, number: int) -> Record:
     for name, value in fields.items():
         if isinstance(value, list):
             fields[name] = Key(*value, *[""] * (_KEY_PARTS - len(value)))
-        if b"\\u0000" in line and name not in _MAY_HAVE_NUL and _has_nul(fields[name]):
-            raise invalid(number, "text other than a value must not contain NUL")
+    if b"\\u0000" in line and any(_has_nul(fields[name]) for name in fields.keys() - _MAY_HAVE_NUL):
+        raise invalid(number, "text other than a value must not contain NUL")
     if found.nested:
         name, inner = found.nested
         fields[name] = inner(**{each: fields.pop(each) for each in inner._fields})
