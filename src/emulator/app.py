@@ -18,7 +18,6 @@ from emulator.auth.signing_key import SigningKey
 from emulator.auth.tokens import Tokens
 from emulator.control.calls import Calls
 from emulator.control.contents import Contents, names_of
-from emulator.control.explanations import Explanations
 from emulator.control.faults.rules import Known
 from emulator.control.faults.service import FaultPlan
 from emulator.control.gate import ControlGate
@@ -218,8 +217,7 @@ class Service:
             self.journal,
             is_alone=self.publisher.is_single_node,
         )
-        self.explanations = Explanations(self.journal)
-        self.journals = Journals(self.journal, self.name, self.explanations.explain)
+        self.journals = Journals(self.journal, self.name)
         self.calls = Calls(self.tokens, lambda: me.dispatcher)
 
     def _build_entrances(self) -> None:

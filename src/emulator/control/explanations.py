@@ -215,80 +215,68 @@ class Explained(Struct):
     """Absent if production would have responded in the same way, or if that is not known."""
 
 
-class Explanations:
-    """Explains the entries of one journal."""
+def explanation_of(entry: Entry) -> Explanation | None:
+    """Return why a journal entry was refused or got no response; `None` if it succeeded or cannot be explained."""
+    refused = entry.refused
+    if refused is None or (entry.status < 400 and not entry.reason):
+        return None
+    of_input, of_roles = rules_about(entry.name or entry.path)
+    if refused.rule == OF_ROLES:
+        refused = refused._replace(rule=of_roles)
+    elif refused.rule == OF_INPUT:
+        sent = what_was_sent(entry.detail, entry.path, entry.request)
+        refused = refused._replace(rule=of_input, held=sent or refused.held)
+    return _with_text(Explanation(*map(shortened, refused[1:])))
 
-    def __init__(self, journal: Journal) -> None:
-        self._journal = journal
 
-    def explain(self, entry: Entry) -> Explanation | None:
-        """Return why a journal entry was refused or got no response; `None` if it succeeded or cannot be explained."""
-        refused = entry.refused
-        if refused is None or (entry.status < 400 and not entry.reason):
-            return None
-        of_input, of_roles = rules_about(entry.name or entry.path)
-        if refused.rule == OF_ROLES:
-            refused = refused._replace(rule=of_roles)
-        elif refused.rule == OF_INPUT:
-            sent = what_was_sent(entry.detail, entry.path, entry.request)
-            refused = refused._replace(rule=of_input, held=sent or refused.held)
-        return _with_text(Explanation(*map(shortened, refused[1:])))
+def explain_request(journal: Journal, id: str) -> Explained:
+    """Explain the entry of a request id, the latest refused one first, or of a number, or a closed socket's reason.
 
-    def explain_request(self, id: str) -> Explained:
-        """Explain the entry of a request id, the latest refused one first, or of a number, or a closed socket's reason.
+    Raises `NotFound` with the names of similar rules.
+    """
+    entries = [entry for entry in journal.newest() if id in _names_of(entry)]
+    if not entries and id.isdecimal() and len(id) < 16:
+        entries = journal.since(int(id) - 1, 1, before=int(id) + 1)
+    if entries:
+        return _explained(next(filter(_is_refused, entries), entries[0]))
+    if closed := _explained_detail(id):
+        return Explained(find(closed.rule) or UNSET, explanation=closed)
+    if re.fullmatch("[A-Za-z]{1,2}[0-9]{1,3}", id):
+        raise no_rule(rule=id, hint=_hint(id))
+    place = "the journal" if journal.is_on else "a service with --journal 0,"
+    raise no_entry(place=place, id=id[:64], hint=_hint(id))
 
-        Raises `NotFound` with the names of similar rules.
-        """
-        entries = [entry for entry in self._journal.newest() if id in _names_of(entry)]
-        refused = [entry for entry in entries if entry.status >= 400 or entry.reason]
-        if not entries and id.isdecimal() and len(id) < 16:
-            entries = self._journal.since(int(id) - 1, 1, before=int(id) + 1)
-        if entries:
-            return self._explain_entry((refused or entries)[0])
-        if closed := _with_text(_explained_detail(id)):
-            return Explained(find(closed.rule) or UNSET, explanation=closed)
-        if re.fullmatch("[A-Za-z]{1,2}[0-9]{1,3}", id):
-            raise no_rule(rule=id, hint=_hint(id))
-        place = "the journal" if self._journal.is_on else "a service with --journal 0,"
-        raise no_entry(place=place, id=id[:64], hint=_hint(id))
 
-    def explain_latest(self) -> Explained:
-        """Explain the latest refusal, except of requests that extcli made for itself. Empty if the journal has none."""
-        refused = (
-            entry for entry in self._journal.newest() if (entry.status >= 400 or entry.reason) and not entry.is_probe
-        )
-        latest = next(refused, None)
-        return self._explain_entry(latest) if latest else Explained()
+def explain_latest(journal: Journal) -> Explained:
+    """Explain the latest refusal, except of requests that extcli made for itself. Empty if the journal has none."""
+    refused = (entry for entry in journal.newest() if _is_refused(entry) and not entry.is_probe)
+    latest = next(refused, None)
+    return _explained(latest) if latest else Explained()
 
-    def explain_rule(self, name: str) -> Explained:
-        """Return a rule; raises `NotFound` with the names of similar ones."""
-        rule = find(name)
-        if rule is None:
-            raise no_rule(rule=name[:64], hint=_hint(name))
-        return Explained(rule=rule)
 
-    def _explain_entry(self, entry: Entry) -> Explained:
-        explanation, caller = self.explain(entry), entry.caller
-        rule = find(explanation.rule) if explanation else None
-        return Explained(
-            rule or UNSET,
-            Summary(
-                entry.id,
-                entry.kind,
-                entry.at,
-                entry.name,
-                entry.path,
-                entry.status,
-                str(caller.role) if caller else "",
-                caller.client_id if caller else "",
-                (caller.channel_id or "") if caller else "",
-                entry.reason,
-                entry.detail,
-            ),
-            explanation or UNSET,
-            entry.hint or UNSET,
-            explained_verdict(entry.production) or UNSET,
-        )
+def explain_rule(name: str) -> Explained:
+    """Return a rule; raises `NotFound` with the names of similar ones."""
+    rule = find(name)
+    if rule is None:
+        raise no_rule(rule=name[:64], hint=_hint(name))
+    return Explained(rule=rule)
+
+
+def _is_refused(entry: Entry) -> bool:
+    return entry.status >= 400 or bool(entry.reason)
+
+
+def _explained(entry: Entry) -> Explained:
+    explanation, caller = explanation_of(entry), entry.caller
+    who = (str(caller.role), caller.client_id, caller.channel_id or "") if caller else ("", "", "")
+    of_entry = (entry.id, entry.kind, entry.at, entry.name, entry.path, entry.status)
+    return Explained(
+        (find(explanation.rule) if explanation else None) or UNSET,
+        Summary(*of_entry, *who, entry.reason, entry.detail),
+        explanation or UNSET,
+        entry.hint or UNSET,
+        explained_verdict(entry.production) or UNSET,
+    )
 
 
 def explained_verdict(header: str) -> Verdict | None:
@@ -300,9 +288,9 @@ def explained_verdict(header: str) -> Verdict | None:
     return Verdict(outcome_of(header), rule.id, rule.text, rule.why, rule.next_step)
 
 
-def _with_text(found: Explanation | None) -> Explanation | None:
-    rule = find(found.rule) if found else None
-    return with_fields(found, text=rule.text) if found and rule else found
+def _with_text(found: Explanation) -> Explanation:
+    rule = find(found.rule)
+    return with_fields(found, text=rule.text) if rule else found
 
 
 def _names_of(entry: Entry) -> tuple[str, ...]:
@@ -320,7 +308,7 @@ def _explained_detail(detail: str) -> Explanation | None:
     for each in REFUSALS.values():
         code = each.facts.__code__
         if not code.co_argcount + code.co_kwonlyargcount and (found := each.facts()).detail == detail:
-            return Explanation(each.rule, each.title, found.held, found.needed, each.next_step)
+            return _with_text(Explanation(each.rule, each.title, found.held, found.needed, each.next_step))
     return None
 
 
@@ -345,13 +333,13 @@ _PARAMETERS = (
     answer=Explained,
     is_recorded=False,
 )
-async def explain(explanations: Explanations, call: Call) -> Explained:
+async def explain(journal: Journal, call: Call) -> Explained:
     """Explain a request: why it was refused, and production's verdict. Or read a rule."""
     if name := call.text("rule"):
-        return explanations.explain_rule(name)
+        return explain_rule(name)
     if id := call.text("id"):
-        return explanations.explain_request(id)
-    return explanations.explain_latest()
+        return explain_request(journal, id)
+    return explain_latest(journal)
 
 
 endpoints: Final = (explain,)

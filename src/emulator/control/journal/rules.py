@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from emulator.contract.parity import outcome_of, rule_of
 from emulator.core.callers import Role
@@ -16,8 +16,6 @@ DEFAULT_LIMIT: Final = 100
 MAX_LIMIT: Final = 1_000
 KINDS: Final = (REQUEST, FRAME, DELIVERY)
 ORDERS: Final = ("newest", "oldest")
-ALTERNATIVES: Final = frozenset({"status", "method", "role", "kind", "production"})
-"""Those that take several values, joined with commas: an entry has one of them."""
 PAGING: Final = ("since", "before", "limit", "order")
 ANY: Final = "any"
 """As `production`: any difference."""
@@ -75,18 +73,23 @@ def matches_of(query: Mapping[str, str]) -> Matches:
 
     Raises `BadRequest`. Requests that extcli made for itself are selected only with `probes` or `id`.
     """
-    checks = [_CHECKS[name](value) for name in FILTERS if name != "probes" and (value := query.get(name, ""))]
-    probes = query.get("probes", "")
-    if probes not in ("", "true", "false"):
-        raise invalid_parameter("probes", probes, "one of true, false")
-    if probes != "true" and not query.get("id"):
-        checks.append(lambda entry: not entry.is_probe)
-    for name in FILTERS:
-        if len(query.get(name, "")) > _MAX_LENGTH:
-            raise invalid_parameter(
-                name, query[name], f"at most {_MAX_LENGTH} characters", f"has over {_MAX_LENGTH} characters"
-            )
+    given = {name: query[name] for name in FILTERS if query.get(name)}
+    for name, text in given.items():
+        if len(text) > _MAX_LENGTH:
+            problem = f"has over {_MAX_LENGTH} characters"
+            raise invalid_parameter(name, text, f"at most {_MAX_LENGTH} characters", problem)
+    checks = [FILTERS[name].read(text) for name, text in given.items()]
+    if not given.keys() & {"probes", "id"}:
+        checks.append(_probes("false"))
     return checks[0] if len(checks) == 1 else lambda entry: all(check(entry) for check in checks)
+
+
+def _words(name: str, text: str, known: Collection[str]) -> set[str]:
+    """Return the words of a text that are joined with commas. Raises `BadRequest` for an unknown one."""
+    wanted = set(text.split(","))
+    if unknown := sorted(wanted - set(known)):
+        raise invalid_parameter(name, unknown[0], f"one of {', '.join(known)}")
+    return wanted
 
 
 def _status(text: str) -> Matches:
@@ -116,28 +119,24 @@ def _method(text: str) -> Matches:
 
 
 def _role(text: str) -> Matches:
-    wanted = set(text.split(","))
-    if unknown := sorted(wanted - set(Role)):
-        raise invalid_parameter("role", unknown[0], f"one of {', '.join(Role)}")
+    wanted = _words("role", text, list(Role))
     return lambda entry: entry.caller is not None and entry.caller.role in wanted
 
 
 def _client_id(text: str) -> Matches:
-    def matches(entry: Entry) -> bool:
-        if entry.kind == DELIVERY:
-            return entry.path.startswith(f"{text}/")
-        return entry.caller is not None and entry.caller.client_id == text
-
-    return matches
+    return lambda entry: _place_of(entry)[0] == text
 
 
 def _channel_id(text: str) -> Matches:
-    def matches(entry: Entry) -> bool:
-        if entry.kind == DELIVERY:
-            return entry.path.endswith(f"/{text}")
-        return entry.caller is not None and entry.caller.channel_id == text
+    return lambda entry: _place_of(entry)[1] == text
 
-    return matches
+
+def _place_of(entry: Entry) -> tuple[str, str | None]:
+    """Return the client id and channel of the caller, or of the topic of a delivery."""
+    if entry.kind == DELIVERY:
+        client_id, _, channel_id = entry.path.partition("/")
+        return client_id, channel_id
+    return (entry.caller.client_id, entry.caller.channel_id) if entry.caller else ("", "")
 
 
 def _user(text: str) -> Matches:
@@ -145,10 +144,7 @@ def _user(text: str) -> Matches:
 
 
 def _kind(text: str) -> Matches:
-    wanted = text.split(",")
-    for each in wanted:
-        if each not in KINDS:
-            raise invalid_parameter("kind", each, f"one of {', '.join(KINDS)}")
+    wanted = _words("kind", text, KINDS)
     return lambda entry: entry.kind in wanted
 
 
@@ -160,9 +156,8 @@ def _production(text: str) -> Matches:
     wanted = set(text.split(","))
 
     def matches(entry: Entry) -> bool:
-        if not entry.production:
-            return False
-        return ANY in wanted or outcome_of(entry.production) in wanted or rule_of(entry.production) in wanted
+        found = entry.production
+        return bool(found) and not wanted.isdisjoint((ANY, outcome_of(found), rule_of(found)))
 
     return matches
 
@@ -180,18 +175,37 @@ def _search(text: str) -> Matches:
     return matches
 
 
-_CHECKS: Final[Mapping[str, Callable[[str], Matches]]] = {
-    "status": _status,
-    "path": _path,
-    "method": _method,
-    "role": _role,
-    "client_id": _client_id,
-    "channel_id": _channel_id,
-    "user": _user,
-    "kind": _kind,
-    "id": _id,
-    "production": _production,
-    "search": _search,
+def _probes(text: str) -> Matches:
+    _words("probes", text, ("true", "false"))
+    return lambda entry: text == "true" or not entry.is_probe
+
+
+class Filter(NamedTuple):
+    """A parameter that selects entries."""
+
+    meaning: str
+    read: Callable[[str], Matches]
+    """Returns the predicate for a value of the parameter. Raises `BadRequest`."""
+    has_alternatives: bool = False
+    """Whether it takes several values, joined with commas: an entry has one of them."""
+
+
+_STATUSES: Final = (
+    "A status such as 403 or 4xx, `none` for no response because of a fault, or several, joined with commas."
+)
+_PRODUCTION: Final = "`refuse`, `unknown`, `differ`, `any` or a rule such as `stage`, or several."
+FILTERS: Final[Mapping[str, Filter]] = {
+    "status": Filter(_STATUSES, _status, has_alternatives=True),
+    "path": Filter("A part of the path, or of the action or topic.", _path),
+    "method": Filter("A method.", _method, has_alternatives=True),
+    "role": Filter("A role of the caller.", _role, has_alternatives=True),
+    "client_id": Filter("The extension of the caller, or of the topic of a delivery.", _client_id),
+    "channel_id": Filter("The channel of the caller, or of the topic of a delivery.", _channel_id),
+    "user": Filter("The user id or opaque id of the caller.", _user),
+    "kind": Filter(f"{', '.join(KINDS)}, or several, joined with commas.", _kind, has_alternatives=True),
+    "id": Filter("A request id. The id of a handshake selects all frames of the socket.", _id),
+    "production": Filter(_PRODUCTION, _production, has_alternatives=True),
+    "search": Filter("A text in the path, the bodies, the caller or the refusal; case does not matter.", _search),
+    "probes": Filter("With `true`, also requests that a tool made for itself: ids that begin with `probe-`.", _probes),
 }
-FILTERS: Final = (*_CHECKS, "probes")
 """The parameters that select entries."""

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 import msgspec
 from msgspec import Struct
 
-from emulator.control.explanations import Explanation
+from emulator.control.explanations import explanation_of
 from emulator.control.journal import rules
 from emulator.control.journal.entries import JournalEntry, shown
-from emulator.control.journal.rules import DEFAULT_LIMIT, KINDS, MAX_LIMIT, Matches
+from emulator.control.journal.rules import DEFAULT_LIMIT, MAX_LIMIT, Matches
 from emulator.control.journal.snippets import DEFAULT_URL, FORMS, snippet_of
 from emulator.core.clock import monotonic
 from emulator.core.errors import Facts, NotFound, refusal
@@ -62,7 +62,6 @@ class Journals:
 
     _journal: Journal
     _namespace: str
-    _explain: Callable[[Entry], Explanation | None] = lambda _: None
     _run: str = field(default_factory=token_id)
     """Tells readers whether their marks are of this run of the service."""
 
@@ -149,7 +148,7 @@ class Journals:
 
     def shown(self, entry: Entry) -> JournalEntry:
         """Return an entry for readers, with its explanation."""
-        return shown(entry, self._namespace, self._explain(entry))
+        return shown(entry, self._namespace, explanation_of(entry))
 
     def _check(self) -> None:
         if not self._journal.is_on:
@@ -158,23 +157,7 @@ class Journals:
 
 _SINCE = Parameter("since", "A number: only later entries.", "integer")
 _TIMEOUT = Parameter("timeout", "Real ms after which the stream ends; it stays open when absent.", "integer")
-_FILTERS = (
-    Parameter(
-        "status",
-        "A status such as 403 or 4xx, `none` for no response because of a fault, or several, joined with commas.",
-    ),
-    Parameter("path", "A part of the path, or of the action or topic."),
-    Parameter("method", "A method."),
-    Parameter("role", "A role of the caller."),
-    Parameter("client_id", "The extension of the caller, or of the topic of a delivery."),
-    Parameter("channel_id", "The channel of the caller, or of the topic of a delivery."),
-    Parameter("user", "The user id or opaque id of the caller."),
-    Parameter("kind", f"{', '.join(KINDS)}, or several, joined with commas."),
-    Parameter("id", "A request id. The id of a handshake selects all frames of the socket."),
-    Parameter("production", "`refuse`, `unknown`, `differ`, `any` or a rule such as `stage`, or several."),
-    Parameter("search", "A text in the path, the bodies, the caller or the refusal; case does not matter."),
-    Parameter("probes", "With `true`, also requests that a tool made for itself: ids that begin with `probe-`."),
-)
+_FILTERS = tuple(Parameter(name, each.meaning) for name, each in rules.FILTERS.items())
 _PAGE = (
     _SINCE,
     Parameter("before", "A number: only earlier entries.", "integer"),

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from emulator.contract.json_values import are_equal
+from emulator.control.journal import rules as journal
 from emulator.core.changes import KEPT
 from emulator.core.clock import MINUTE
 from emulator.core.keys import Key
@@ -75,7 +76,8 @@ def comparison(name: str, text: str, *, lowest: int | None = 0) -> Comparison:
     return at_least(number)
 
 
-FILTERS: Final = frozenset({"status", "path", "method", "role", "user", "kind", "production", "search", "probes"})
+_COMMON: Final = frozenset({"for", "id", "client_id", "channel_id", "timeout", "since"})
+FILTERS: Final = frozenset(journal.FILTERS) - _COMMON
 """Parameters that select entries of the journal, besides the client id and the channel."""
 _OTHERS: Final = (
     Subject("broadcast", "event", frozenset({"count"}), is_stored=False),
@@ -83,7 +85,6 @@ _OTHERS: Final = (
     Subject("journal", "", frozenset({"count", *FILTERS}), "*", needs_client=False),
 )
 """Subjects of conditions that are not stored."""
-COMMON: Final = frozenset({"for", "id", "client_id", "channel_id", "timeout", "since"})
 
 
 def subjects_of(kinds: Iterable[Kind]) -> Mapping[str, Subject]:
@@ -175,7 +176,7 @@ def _check_countable(checks: Iterable[Check]) -> None:
 
 def _check_names(query: Mapping[str, str], subject: str, parameters: frozenset[str]) -> None:
     """Refuse a parameter with no meaning: a misspelled one would change the condition."""
-    if unknown := sorted(query.keys() - parameters - COMMON):
+    if unknown := sorted(query.keys() - parameters - _COMMON):
         known = ", ".join(sorted(parameters))
         problem = f"{subject} has no such parameter; it has {known}"
         raise invalid_parameter(unknown[0], query[unknown[0]], f"one of {known}", problem)

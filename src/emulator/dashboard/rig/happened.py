@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from emulator.control.explanations import explanation_of
 from emulator.core.callers import opaque_id_of
 from emulator.core.errors import BadRequest
 from emulator.dashboard.rig.arrangement import Frame, arrangement_of, with_buttons
@@ -30,9 +31,9 @@ async def frame_activity(
         found, has_more = await _entries(service, frame)
         count = {"refused": sum(bool(each.reason) for each in found), "most": len(found) if has_more else 0}
         regions[f"refused-{frame.name}"] = render("refused.html", count)
-        why = service.explanations.explain
         calls = [
-            (each, why(service.journals.find(str(each.number))) if each.reason else None) for each in found[:_ROWS]
+            (each, explanation_of(service.journals.find(str(each.number))) if each.reason else None)
+            for each in found[:_ROWS]
         ]
         regions[f"did-{frame.name}"] = render("happened.html", {"frame": frame.name, "calls": calls})
     return regions

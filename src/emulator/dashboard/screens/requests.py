@@ -10,8 +10,8 @@ from itertools import takewhile
 from typing import Any, Final, NamedTuple
 
 from emulator.contract.parity import DIFFER, REFUSE, UNKNOWN
-from emulator.control.explanations import explained_verdict
-from emulator.control.journal.rules import ALTERNATIVES, ANY, FILTERS, KINDS, ORDERS
+from emulator.control.explanations import explained_verdict, explanation_of
+from emulator.control.journal.rules import ANY, FILTERS, KINDS, ORDERS
 from emulator.control.journal.snippets import FORMS, snippet_of
 from emulator.core.callers import Role
 from emulator.core.clock import SECOND
@@ -182,7 +182,7 @@ def filters_of(query: Query) -> dict[str, str]:
             words.append(value)
         elif name not in found:
             found[name] = value
-        elif name in ALTERNATIVES:
+        elif FILTERS[name].has_alternatives:
             found[name] += f",{value}"
         elif value != found[name]:
             raise invalid_parameter("search", word, f"a search with one {name}")
@@ -198,7 +198,7 @@ def _values_of(service: Service, found: Entry) -> dict[str, Any]:
         "acted": acted,
         "effect": effect_of(acted) if acted else "",
         "is_whole": not (body.is_cut or body.is_hidden or body.encoding != "text" or HIDDEN in entry.path),
-        "explanation": service.explanations.explain(found),
+        "explanation": explanation_of(found),
         "production": explained_verdict(found.production),
         "can_replay": can_replay,
         "snippets": partial(_snippets, found) if can_replay else None,
