@@ -22,11 +22,11 @@ from emulator.control.faults.rules import Known
 from emulator.control.faults.service import FaultPlan
 from emulator.control.gate import ControlGate
 from emulator.control.journal.service import Journals
-from emulator.control.operation.service import RESET, Control
-from emulator.control.operation.undo import Undo
+from emulator.control.operation import RESET, Control
 from emulator.control.seeds.service import Seeds
 from emulator.control.snapshots.service import Snapshots
 from emulator.control.sockets import Sockets
+from emulator.control.undo import Undo
 from emulator.control.waits.rules import subjects_of
 from emulator.control.waits.service import Waits
 from emulator.core.callers import Caller

@@ -9,10 +9,9 @@ from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 from emulator.auth import signing_key
-from emulator.control import calls, contents, explanations, parity, sdk_scripts, sockets
+from emulator.control import calls, contents, explanations, operation, parity, sdk_scripts, sockets, undo
 from emulator.control.faults import service as faults
 from emulator.control.journal import service as journal
-from emulator.control.operation import http as control_http
 from emulator.control.seeds import service as seeds
 from emulator.control.snapshots import service as snapshots
 from emulator.control.waits import service as waits
@@ -160,11 +159,11 @@ FEATURES: Final = Features(
     Feature(lambda service: service.trivia, trivia.endpoints, kinds=(trivia_service.TRIVIA,)),
     Feature(lambda service: service.identities, (identity.issue_sandbox_token,), is_offered=_issues_tokens),
     Feature(lambda service: service.identities, identity.endpoints),
-    Feature(lambda service: service.control, control_http.monitoring),
-    Feature(lambda service: service.metrics, (control_http.metrics,)),
+    Feature(lambda service: service.control, operation.monitoring),
+    Feature(lambda service: service.metrics, operation.metrics),
     Feature(lambda service: service.dispatcher, openapi.endpoints),
-    Feature(lambda service: service.control, control_http.control, is_offered=_has_control),
-    Feature(lambda service: service.undo, control_http.resets, is_offered=_has_control),
+    Feature(lambda service: service.control, operation.endpoints, is_offered=_has_control),
+    Feature(lambda service: service.undo, undo.endpoints, is_offered=_has_control),
     Feature(lambda service: service.seeds, seeds.endpoints, is_offered=_has_control),
     Feature(lambda service: service.calls, calls.endpoints, is_offered=_has_control),
     Feature(lambda service: service.connections, sockets.endpoints, is_offered=_has_control),

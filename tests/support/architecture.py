@@ -29,7 +29,7 @@ BASICS = {
     *("core.keys", "core.wire", "storage.kinds", "storage.pools", "storage.records", "storage.shapes"),
 }
 """Modules of `emulator` that every part of a feature may import."""
-SERVICES = ("attempt_limit", "exposition", "grants", "json_stores", "links", "results", "undo")
+SERVICES = ("attempt_limit", "grants", "json_stores", "links", "results")
 _KINDS = {**dict.fromkeys(SERVICES, "service"), "http": "endpoints"}
 """What modules in the folders of features are, by name. All others but `service` and `endpoints` are rules."""
 

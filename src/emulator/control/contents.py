@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
+from emulator.control.operation import ExpiredItem, item_of
 from emulator.core.changes import Changes
 from emulator.core.clock import Clock
 from emulator.core.hints import NamesOf
-from emulator.core.keys import NEVER, Expired, Key
+from emulator.core.keys import NEVER, Key
 from emulator.core.observability.facts import ABSENT, NEW, UNHEARD, UNSENT
 from emulator.core.wire import json_codec
 from emulator.core.wire.cursors import FIRST, cursor_of, place_of
@@ -75,23 +76,12 @@ class ContentPage(Struct):
     """The cursor of the next page; `0` if there is none."""
 
 
-class Coming(Struct):
-    """A record that will expire, in the form that a move of the clock reports."""
-
-    kind: str
-    id: str
-    at: int
-    """In Unix ms. Of a buffer, when the next of its entries expires."""
-    client_id: str
-    channel_id: str
-
-
 class ComingExpiries(Struct):
     """The coming expiries, soonest first."""
 
     now: int
     """The service's time in Unix ms."""
-    next: list[Coming]
+    next: list[ExpiredItem]
 
 
 class Filter(NamedTuple):
@@ -108,18 +98,6 @@ def checked_rows(limit: int) -> int:
     if not 1 <= limit <= MAX_ROWS:
         raise invalid_parameter("limit", limit, f"within 1 to {MAX_ROWS}")
     return limit
-
-
-def coming(expiry: Expired, secret: Collection[str]) -> Coming:
-    """Return an expiry as the API shows it. `secret` has the kinds of keys whose names are not shown."""
-    key = expiry.key
-    name = digest_of(key) if key.kind in secret else key.name or key.user or key.channel or key.owner
-    return Coming(key.kind, name, expiry.at, key.owner, key.channel or "")
-
-
-def digest_of(pin: Key) -> str:
-    """Return the start of a PIN's digest, which identifies the PIN and does not reveal it."""
-    return pin.name[:_DIGEST_LENGTH]
 
 
 T = TypeVar("T")
@@ -176,7 +154,11 @@ class Contents:
         limit, now = checked_rows(limit), self._clock.now()
         kinds = sorted({stored.kind for kind in self.kinds for stored in kind.records})
         found = await self._engine.catalog.upcoming(kinds, now=now, limit=limit)
-        return ComingExpiries(now, [coming(each, self._secret) for each in found])
+        return ComingExpiries(now, [item_of(each, self._name_of(each.key)) for each in found])
+
+    def _name_of(self, key: Key) -> str:
+        """Return the name of a record as readers see it."""
+        return key.name[:_DIGEST_LENGTH] if key.kind in self._secret else key.name
 
     async def _ballots(self, kind: Kind, only: Filter, limit: int, start: Key | None) -> Found:
         ballots, rest = await self._list_by_owner(self._engine.ballots.listing, kind.stored_as[0], only, limit, start)
@@ -221,8 +203,6 @@ class Contents:
             if kind.facts and key not in values:
                 continue
             members: dict[str, Any] = {"user": key.user or UNSET, "size": size}
-            if kind.has_secret_names:
-                members["id"] = digest_of(key)
             if kind.facts:
                 members |= kind.facts(values[key], now)
             found.append((key, self._row(kind, key, expires_at, **members)))
@@ -244,7 +224,7 @@ class Contents:
         """Return a row with these members. What identifies the record is from its key, unless it is among them."""
         lifetime = self._lifetime_of(kind)
         row: dict[str, Any] = {
-            "id": key.name or key.kind,
+            "id": self._name_of(key) or key.kind,
             "client_id": key.owner,
             "channel_id": key.channel or "",
             "latest": 0 if NEVER in (expires_at, lifetime) else max(0, expires_at - lifetime),

@@ -13,7 +13,7 @@ from emulator.app import Service, Shared
 from emulator.auth.signing_key import SigningKey
 from emulator.contract.names import NAME
 from emulator.control.gate import ControlGate
-from emulator.control.operation.service import RESET, Control
+from emulator.control.operation import RESET, Control
 from emulator.core.clock import Clock
 from emulator.core.config.extensions import Extensions
 from emulator.core.config.settings import NAMESPACE_IDLE, Settings

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct
 
 from emulator.control.faults.service import FaultPlan
-from emulator.control.operation.service import Control
+from emulator.control.operation import Control
 from emulator.core.clock import Clock
 from emulator.core.errors import ServiceError
 from emulator.core.ids import NewId

@@ -13,7 +13,7 @@ from typing import IO, Any, Final
 from msgspec import Struct
 
 from emulator.auth.signing_key import SigningKey
-from emulator.control.operation.service import Control
+from emulator.control.operation import Control
 from emulator.control.snapshots.codec import (
     END,
     FORMAT,

@@ -1,37 +1,154 @@
-"""The control service: readiness, reset, housekeeping and the clock."""
+"""A running service: readiness, metrics, housekeeping and the clock: `/_emulator/…` (`operations.md`)."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 from functools import partial
 from itertools import chain, starmap
+from typing import Final
 
 from msgspec import Struct
 
 from emulator.auth.signing_key import SigningKey
-from emulator.control.operation.rules import (
-    SYSTEM,
-    ClockMove,
-    ClockRecord,
-    MovedClock,
-    item_of,
-    no_fork,
-    starting,
-    target_of,
-)
-from emulator.core.clock import SECOND, Clock, system_now
+from emulator.core.clock import END_OF_TIME, SECOND, Clock, clamp_instant, monotonic, system_now
 from emulator.core.config.settings import Settings
-from emulator.core.errors import EngineError, storage_failed
+from emulator.core.errors import (
+    Conflict,
+    EngineError,
+    Facts,
+    Forbidden,
+    NotFound,
+    Unavailable,
+    refusal,
+    storage_failed,
+)
 from emulator.core.keys import Expired, Key
 from emulator.core.limits.rate_limit import RateLimit
 from emulator.core.observability.audit import audit
 from emulator.core.observability.metrics import Metrics
+from emulator.core.wire.json_codec import Milliseconds
+from emulator.core.wire.refusals import invalid_member
+from emulator.http.endpoint import Audience, Call, Text, endpoint
 from emulator.storage.engine import Engine
 from emulator.storage.kinds import is_own
 from emulator.storage.records import Record
+
+
+@refusal(Forbidden, "Cannot fork", "docs: Namespaces", "This storage cannot copy a namespace",
+         "Start `extcli serve --data sqlite://`.")  # fmt: skip
+def no_fork(*, engine: str) -> Facts:
+    detail = f"namespaces on {engine} cannot be forked: a copy needs SQLite (serve --data sqlite://…)"
+    return Facts(detail, f"data on {engine}", "data on SQLite")
+
+
+@refusal(Forbidden, "Cannot undo", "docs: Control", "This service cannot keep the data for an undo",
+         "Reset without undo, or start `extcli serve --data sqlite://`.")  # fmt: skip
+def no_undo() -> Facts:
+    return Facts("undo: this storage cannot copy data; leave undo out", "data on Redis", "data on SQLite")
+
+
+@refusal(NotFound, "Nothing to undo", "docs: Control", "No reset can be undone now",
+         "Keep the data at the next reset: `extcli reset --keep 1m`.")  # fmt: skip
+def nothing_to_undo() -> Facts:
+    detail = "undo: no reset can be undone now; `extcli reset --keep 1m` keeps the data for a minute"
+    return Facts(detail, "no reset that kept its data", "a reset that kept its data, not too long ago")
+
+
+@refusal(Conflict, "Nothing to undo", "docs: Control", "Only the latest reset can be undone",
+         "Undo the latest reset: `extcli reset --undo`.")  # fmt: skip
+def earlier_reset() -> Facts:
+    detail = "undo: this is the token of an earlier reset; only the latest is kept"
+    return Facts(detail, "the token of an earlier reset", "the token of the latest reset")
+
+
+@refusal(Unavailable, "Service Unavailable", "docs: Restarts", "The service is starting",
+         "Wait until it is ready: `extcli wait`.")  # fmt: skip
+def starting() -> Facts:
+    return Facts("the service is starting; try again", "a service that is starting", "a service that is ready")
+
+
+SYSTEM = "system"
+"""As the time to set: the system's."""
+
+
+class ClockMove(Struct):
+    """A move of the clock: first `set`, then `advance`. `freeze` stops or restarts the clock at the result."""
+
+    set: int | str | None = None
+    """In Unix ms, a time such as `2030-01-31T18:00:00Z`, or `system` for the system's time."""
+    advance: Milliseconds | None = None
+    """In ms, 0 or more."""
+    freeze: bool | None = None
+
+
+class ClockRecord(Struct):
+    """The service's time in Unix ms, and its offset from the system time in ms."""
+
+    now: int
+    offset: int
+    frozen: bool
+
+
+class ExpiredItem(Struct):
+    """An item that expired, or will expire, at `at`, in Unix ms: of a buffer, when the next of its entries does."""
+
+    kind: str
+    id: str
+    at: int
+    client_id: str
+    """Empty for a store that all extensions share."""
+    channel_id: str
+
+
+class MovedClock(ClockRecord):
+    """The clock after a move, and the records that have expired since the previous move, oldest first."""
+
+    expired: list[ExpiredItem]
+
+
+def target_of(move: ClockMove, now: int) -> int | None:
+    """Return the instant to set; `None` for the present or the system's time, which `now` is.
+
+    Raises `BadRequest` for a negative `advance`, or outside the years 1970 to 9999.
+    """
+    if move.advance is not None and move.advance < 0:
+        raise invalid_member("advance", move.advance, "0 or more ms; use set to move the clock back")
+    chosen = None if move.set in (None, SYSTEM) else instant_of(move.set)
+    target = (now if chosen is None else chosen) + (move.advance or 0)
+    if target != clamp_instant(target):
+        needed = f"within 0 to {END_OF_TIME - 1} ms"
+        raise invalid_member("set, advance", target, needed, f"the clock would be at {target} ms, not {needed}")
+    return chosen
+
+
+def item_of(expired: Expired, name: str) -> ExpiredItem:
+    """Return an expiry for the response. If the record has no name, `id` is its user, channel or extension."""
+    key = expired.key
+    return ExpiredItem(key.kind, name or key.user or key.channel or key.owner, expired.at, key.owner, key.channel or "")
+
+
+def instant_of(given: int | str) -> int:
+    """Return an instant in Unix ms: a number as it is, or a date and time in ISO 8601, in UTC without an offset.
+
+    Raises `BadRequest`.
+    """
+    if isinstance(given, int):
+        return given
+    if re.fullmatch("-?[0-9]{1,19}", given):
+        return int(given)
+    try:
+        instant = datetime.fromisoformat(given)
+        if instant.tzinfo is None:
+            instant = instant.replace(tzinfo=UTC)
+        return round(instant.timestamp() * 1_000)
+    except (ValueError, OverflowError):
+        raise invalid_member("set", given, "Unix ms, a time such as 2030-01-31T18:00:00Z, or system") from None
+
 
 RESET = "reset"
 """The kind of the notice that another process may have deleted all data."""
@@ -40,6 +157,12 @@ _MAX_CHECKS = 100
 _CHECKS = ("", "")
 _log = logging.getLogger("emulator")
 _MAX_APART = 2 * SECOND
+
+
+class Liveness(Struct):
+    """The response of `live`."""
+
+    status: str
 
 
 class Readiness(Struct):
@@ -123,14 +246,7 @@ class Control:
 
         `empty` is the engine's method that deletes them, by default for good. Returns the earlier state of the clock.
         """
-        async with self._moving:
-            state = self.read_clock()
-            await (empty or self._engine.reset)()
-            self._clock.reset()
-            await self._key.restore()
-            _call(self.on_change, self.on_wipe, self.on_reset)
-        await self._notify_peers()
-        return state
+        return await self._change(empty or self._engine.reset, self._clock.reset, self.on_wipe, self.on_reset)
 
     async def load(
         self,
@@ -149,16 +265,9 @@ class Control:
         is_moved = frozen_at is not None or (
             offset is not None and (offset != self._clock.offset or self._clock.frozen)
         )
-        async with self._moving:
-            await self._engine.load(pages, replace=replace)
-            if is_moved:
-                self._clock.restore(offset or 0, frozen_at)
-            await self._key.restore()
-            _call(self.on_change, self.on_wipe if replace else (), self.on_load)
-            if is_moved:
-                for moved in self.on_move:
-                    await moved()
-        await self._notify_peers()
+        load = partial(self._engine.load, pages, replace=replace)
+        set_clock = partial(self._clock.restore, offset or 0, frozen_at) if is_moved else None
+        await self._change(load, set_clock, self.on_wipe if replace else (), self.on_load)
 
     async def size(self) -> int:
         """Return the number of records in the namespace, without the signing key. Raises `EngineError`."""
@@ -173,16 +282,32 @@ class Control:
 
     async def replace(self, replace: Callable[[], Awaitable[None]], clock: ClockRecord) -> None:
         """Replace all data by this method of the engine, and set the clock as in `clock`. Raises `EngineError`."""
-        async with self._moving:
-            await replace()
-            self._clock.restore(clock.offset, clock.now if clock.frozen else None)
-            await self._key.restore()
-            _call(self.on_change, self.on_wipe, self.on_load)
-        await self._notify_peers()
+        set_clock = partial(self._clock.restore, clock.offset, clock.now if clock.frozen else None)
+        await self._change(replace, set_clock, self.on_wipe, self.on_load)
 
-    async def _notify_peers(self) -> None:
+    async def _change(
+        self,
+        change: Callable[[], Awaitable[None]],
+        set_clock: Callable[[], None] | None,
+        *callbacks: Iterable[Callable[[], None]],
+    ) -> ClockRecord:
+        """Change the data and the clock, call `on_change` and these callbacks, and send the notice `RESET`.
+
+        Returns the earlier state of the clock.
+        """
+        async with self._moving:
+            state = self.read_clock()
+            await change()
+            if set_clock:
+                set_clock()
+            await self._key.restore()
+            for callback in chain(self.on_change, *callbacks):
+                callback()
+            for moved in self.on_move if set_clock else ():
+                await moved()
         with suppress(EngineError):
             await self._engine.relay.publish(Key(RESET, "", ""), b"")
+        return state
 
     async def sweep(self) -> None:
         """Remove expired items. No response depends on it, except that a move of the clock does not list them."""
@@ -216,7 +341,7 @@ class Control:
             for moved in self.on_move:
                 await moved()
         audit("clock moved", now=str(record.now), expired_items=len(expired))
-        return MovedClock(record.now, record.offset, record.frozen, [item_of(each) for each in expired])
+        return MovedClock(record.now, record.offset, record.frozen, [item_of(each, each.key.name) for each in expired])
 
     async def _purge(self, now: int) -> dict[Key, int]:
         """Remove the records that have expired at `now`; return those to report, and when each last expired."""
@@ -228,6 +353,44 @@ class Control:
         return removed
 
 
-def _call(*lists: Iterable[Callable[[], None]]) -> None:
-    for callback in chain(*lists):
-        callback()
+_METRICS_TYPE: Final = "text/plain; version=0.0.4"
+
+
+@endpoint("GET", "/_emulator/live", audience=Audience.HEALTH, answer=Liveness)
+async def read_liveness(control: Control, call: Call) -> Liveness:
+    """Report that the process is running."""
+    return Liveness("live")
+
+
+@endpoint("GET", "/_emulator/ready", audience=Audience.HEALTH, answer=Readiness)
+async def read_readiness(control: Control, call: Call) -> Readiness:
+    """Report that the service can handle requests; 503 while it cannot."""
+    return await control.readiness()
+
+
+@endpoint("GET", "/_emulator/metrics", audience=Audience.MONITORING, answer=str)
+async def read_metrics(metrics: Metrics, call: Call) -> Text:
+    """Read the counters in the Prometheus text format."""
+    began = monotonic()
+    await asyncio.sleep(0)  # one iteration of the event loop: every ready callback runs first
+    lag = monotonic() - began
+    from emulator.control.exposition import text_of
+
+    return Text(text_of(metrics, lag=lag), _METRICS_TYPE)
+
+
+@endpoint("GET", "/_emulator/clock", audience=Audience.CONTROL, answer=ClockRecord)
+async def read_clock(control: Control, call: Call) -> ClockRecord:
+    """Read the service's clock, in Unix ms."""
+    return control.read_clock()
+
+
+@endpoint("POST", "/_emulator/clock", audience=Audience.CONTROL, body=ClockMove, answer=MovedClock)
+async def move_clock(control: Control, call: Call) -> MovedClock:
+    """Set, advance or freeze the clock. Expired items are removed before the response, which lists them."""
+    return await control.move_clock(call.body(ClockMove))
+
+
+monitoring: Final = (read_liveness, read_readiness)
+metrics: Final = (read_metrics,)
+endpoints: Final = (read_clock, move_clock)

@@ -1,20 +1,23 @@
-"""Undo of a reset: storage keeps the earlier data and clock for a limited time."""
+"""Reset of a service, and its undo: storage keeps the earlier data and clock for a limited time."""
 
 from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Final
+
+from msgspec import UNSET, Struct, UnsetType
 
 from emulator.contract.limits import MAX_UNDO_SECONDS
-from emulator.control.operation.rules import ClockRecord, earlier_reset, no_undo, nothing_to_undo
-from emulator.control.operation.service import Control
+from emulator.control.operation import ClockRecord, Control, earlier_reset, no_undo, nothing_to_undo
 from emulator.core.changes import Changes
 from emulator.core.clock import SECOND, Clock
 from emulator.core.errors import EngineError
 from emulator.core.ids import token_id
 from emulator.core.observability.audit import audit
 from emulator.core.wire.refusals import invalid_parameter
+from emulator.http.endpoint import Audience, Call, Nothing, Parameter, endpoint
 from emulator.storage.engine import Engine
 
 
@@ -113,3 +116,33 @@ class Undo:
         self.latest = None
         with suppress(EngineError):  # the next reset or start deletes the rest
             await self._engine.drop_aside()
+
+
+class ResetDone(Struct):
+    """The response to a reset."""
+
+    undo: str | UnsetType = UNSET
+    """The token to undo it; absent if it cannot be undone."""
+
+
+_KEPT = Parameter(
+    "undo", f"Seconds, at most {MAX_UNDO_SECONDS}, in which the reset can be undone; none when absent.", "integer"
+)
+_TOKEN = Parameter("undo", "The token that the reset returned. Default: the latest reset.")
+
+
+@endpoint("POST", "/_emulator/reset", audience=Audience.CONTROL, query=(_KEPT,), answer=ResetDone)
+async def reset(undo: Undo, call: Call) -> ResetDone:
+    """Delete all data, and set the clock back to the system time."""
+    token = await undo.reset(call.integer("undo", 0))
+    return ResetDone(token or UNSET)
+
+
+@endpoint("POST", "/_emulator/undo", audience=Audience.CONTROL, query=(_TOKEN,))
+async def undo_reset(undo: Undo, call: Call) -> Nothing:
+    """Undo the latest reset, if it kept the data for that. Later writes are replaced."""
+    await undo.undo(call.text("undo"))
+    return Nothing()
+
+
+endpoints: Final = (reset, undo_reset)
