@@ -175,8 +175,8 @@ REFUSED: list[tuple[dict[str, Any], list[str]]] = [
     (poll(id="a b", prompt="?"), ["polls[0].id"]),
     (
         BAD_NAMES,
-        ["channel", "polls[0].channel", "buffers[0].client_id", 'polls[0].votes[""]', 'polls[0].votes["a\\u0000"]',
-         'rankings[0].answers["\\n"]', "buffers[0].entries[0].user", "stores[0].user"],
+        ["channel", "polls[0].channel", 'polls[0].votes[""]', 'polls[0].votes["a\\u0000"]',
+         'rankings[0].answers["\\n"]', "buffers[0].client_id", "buffers[0].entries[0].user", "stores[0].user"],
     ),
     (poll(options=["A", "B" * 129], votes={"U1": 200}), ["polls[0].options[1]"]),
     (poll(total_votes_per_user=0), ["polls[0].total_votes_per_user"]),

@@ -11,7 +11,7 @@ import pytest
 from emulator.auth.claims import split_header
 from emulator.contract.extensions_file import InvalidExtensions, parsed
 from emulator.control.calls import CallBody, checked_call
-from emulator.control.seeds.rules import plan_of
+from emulator.control.seeds.plan import plan_of
 from emulator.core.errors import ServiceError
 from emulator.features.pins.rules import checked_client_id
 from emulator.http.access import bare_client_id

@@ -27,7 +27,7 @@ from emulator.http.endpoint import Audience, Call, endpoint
 from emulator.storage.records import DocumentRecord, Record
 
 if TYPE_CHECKING:
-    from emulator.control.seeds.rules import Plan
+    from emulator.control.seeds.plan import Plan
 
 
 class SeededLink(Struct):
@@ -70,7 +70,7 @@ class Seeds:
         serve the data. Then nothing has changed.
         """
         # Imported here, because it takes long and most services get no seed.
-        from emulator.control.seeds.rules import plan_of
+        from emulator.control.seeds.plan import plan_of
 
         plan = plan_of(document)
         put_faults = self._faults.prepare(plan.faults) if plan.faults else None
@@ -110,7 +110,7 @@ class Seeds:
 
 async def _fill(scratch: Any, plan: Plan) -> list[SeededLink]:
     """Run all calls of a seed, and link its games. Raises `BadRequest` with the problems of all entries."""
-    from emulator.control.seeds.rules import MAX_PROBLEMS, invalid_seed
+    from emulator.control.seeds.plan import MAX_PROBLEMS, invalid_seed
 
     problems: dict[str, None] = {}
     for calls in plan.calls:
@@ -137,7 +137,7 @@ async def _fill(scratch: Any, plan: Plan) -> list[SeededLink]:
 
 
 def _seed() -> object:
-    from emulator.control.seeds.document import Seed
+    from emulator.control.seeds.plan import Seed
 
     return Seed
 

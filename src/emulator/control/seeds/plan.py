@@ -1,20 +1,20 @@
-"""The effects of a seed: the calls that create its data, the links and the clock. No I/O."""
+"""The document of a seed, and its effects: the calls that create its data, the links and the clock. No I/O."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from itertools import count, islice
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
-from msgspec import UNSET
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from emulator.contract.limits import MAX_ID_LENGTH, MAX_USER_LENGTH
 from emulator.contract.names import CLIENT_ID_RULE, VIEWER_STORES, is_client_id
-from emulator.control.seeds.document import Placed, Seed, SeedCodes, SeedPoll
+from emulator.contract.positions import path_text
 from emulator.core.callers import Caller, Role, opaque_id_of
 from emulator.core.clock import clamp_instant
 from emulator.core.errors import BadRequest, Facts, refusal
@@ -36,23 +36,131 @@ def invalid_seed(*, problems: Sequence[str]) -> Facts:
     return Facts(problems[0], problems[0], "a seed as `extcli seed example` prints it", problems[1:])
 
 
+Instant = Annotated[datetime, Meta(tz=True)]
+StoreName = Literal[
+    "extension_state",
+    "channel_state",
+    "viewer_state",
+    "extension_viewer_state",
+    "extension_hidden_state",
+    "extension_config",
+    "channel_config",
+]
+
+
+class _Strict(Struct, forbid_unknown_fields=True, kw_only=True):
+    """A table of a seed. Unknown fields are refused."""
+
+
+class Placed(_Strict, kw_only=True):
+    """An entry with a client id and a channel. By default it has the client id and channel at the top of the seed."""
+
+    client_id: str = ""
+    channel: str = ""
+
+
+class SeedPoll(Placed, kw_only=True):
+    """A poll. It has a definition if it has any field of one."""
+
+    id: str
+    prompt: str | UnsetType = UNSET
+    options: list[str] | UnsetType = UNSET
+    user_data: Any | UnsetType = UNSET
+    starts_at: Instant | UnsetType = UNSET
+    ends_at: Instant | UnsetType = UNSET
+    user_id_voting: bool | UnsetType = UNSET
+    distinct_options_per_user: int | UnsetType = UNSET
+    total_votes_per_user: int | UnsetType = UNSET
+    votes_per_option: int | UnsetType = UNSET
+    disabled: bool | UnsetType = UNSET
+    votes: dict[str, int | list[int]] = {}
+    """By user, in the order of voting."""
+
+
+class SeedRanking(Placed, kw_only=True):
+    """A ranking."""
+
+    id: str
+    answers: dict[str, str]
+    """By user, in the order of answering."""
+
+
+class SeedEntry(_Strict, kw_only=True):
+    """One entry of a buffer."""
+
+    user: str
+    data: msgspec.Raw
+
+
+class SeedBuffer(Placed, kw_only=True):
+    """A buffer, oldest entry first."""
+
+    id: str
+    entries: list[SeedEntry]
+
+
+class SeedStore(Placed, kw_only=True):
+    """A state or config store."""
+
+    store: StoreName
+    data: msgspec.Raw
+    user: str = ""
+    """Of `viewer_state` and `extension_viewer_state`."""
+
+
+class SeedJsonStore(Placed, kw_only=True):
+    """A JSON store."""
+
+    id: str
+    data: msgspec.Raw
+
+
+class SeedCodes(_Strict, kw_only=True):
+    """A set of codes."""
+
+    index: Annotated[int, Meta(ge=0, le=9)]
+    name: str
+    codes: list[str]
+    marked: dict[str, Annotated[int, Meta(ge=1, le=1_000)]] = {}
+    """How many codes each user may redeem."""
+    client_id: str = ""
+
+
+class SeedLink(Placed, kw_only=True):
+    """A channel that a game is linked to."""
+
+
+class SeedClock(_Strict, kw_only=True):
+    """The service's clock."""
+
+    at: Instant | None = None
+    frozen: bool = False
+
+
+class Seed(_Strict, kw_only=True):
+    """The data with which a test begins. `extcli` is the version of the format."""
+
+    extcli: int
+    client_id: str
+    channel: str
+    clock: SeedClock | None = None
+    polls: list[SeedPoll] = []
+    rankings: list[SeedRanking] = []
+    buffers: list[SeedBuffer] = []
+    stores: list[SeedStore] = []
+    json_stores: list[SeedJsonStore] = []
+    codes: list[SeedCodes] = []
+    links: list[SeedLink] = []
+    faults: list[dict[str, Any]] = []
+    """As `POST /_emulator/faults` takes them."""
+
+
 VERSION: Final = 1
-_DEFINITION: Final = {
-    "prompt": "prompt",
-    "options": "options",
-    "user_data": "userData",
-    "starts_at": "startsAt",
-    "ends_at": "endsAt",
-    "user_id_voting": "userIDVoting",
-    "distinct_options_per_user": "distinctOptionsPerUser",
-    "total_votes_per_user": "totalVotesPerUser",
-    "votes_per_option": "votesPerOption",
-    "disabled": "disabled",
-}
-"""The fields of a definition, and their names in `vote_config`."""
+_OTHERS: Final = {*Placed.__struct_fields__, "id", "votes"}
+_DEFINITION: Final = tuple(name for name in SeedPoll.__struct_fields__ if name not in _OTHERS)
+"""The fields of a definition."""
 _LATER: Final = ("ends_at", "disabled")
 """Fields that are set after the votes are cast, because they may refuse votes."""
-_BARE = re.compile(r"[A-Za-z0-9_-]+")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ID_LENGTH: Final = 22
 MAX_PROBLEMS: Final = 20
@@ -142,19 +250,16 @@ def _names_in(seed: Seed) -> Iterator[tuple[str, str, str]]:
     yield "channel", "channel", seed.channel
     for kind in ("polls", "rankings", "buffers", "stores", "json_stores", "codes", "links"):
         for at, each in enumerate(getattr(seed, kind)):
-            for name in ("client_id", "channel"):
+            place = f"{kind}[{at}]"
+            for name in ("client_id", "channel", "user"):
                 if text := getattr(each, name, ""):
-                    yield f"{kind}[{at}].{name}", name, text
-    for at, poll in enumerate(seed.polls):
-        yield from ((f"polls[{at}].votes{_member(user)}", "user", user) for user in poll.votes)
-    for at, ranking in enumerate(seed.rankings):
-        yield from ((f"rankings[{at}].answers{_member(user)}", "user", user) for user in ranking.answers)
-    for at, buffer in enumerate(seed.buffers):
-        for number, entry in enumerate(buffer.entries):
-            yield f"buffers[{at}].entries[{number}].user", "user", entry.user
-    for at, store in enumerate(seed.stores):
-        if store.user or store.store in VIEWER_STORES:
-            yield f"stores[{at}].user", "user", store.user
+                    yield f"{place}.{name}", name, text
+            for name in ("votes", "answers"):
+                yield from ((f"{place}.{path_text((name, user))}", "user", user) for user in getattr(each, name, ()))
+            for number, entry in enumerate(getattr(each, "entries", ())):
+                yield f"{place}.entries[{number}].user", "user", entry.user
+            if getattr(each, "store", "") in VIEWER_STORES and not each.user:
+                yield f"{place}.user", "user", ""
 
 
 class _Thing(NamedTuple):
@@ -199,7 +304,7 @@ def _calls_of(seed: Seed) -> Iterator[list[SeedCall]]:
         of = thing(f"rankings[{at}]", ranking)
         for user, answer in ranking.answers.items():
             body = json_codec.encode({"key": answer})
-            yield [of.call("POST", "rank", body, at=f".answers{_member(user)}", user=user, id=ranking.id)]
+            yield [of.call("POST", "rank", body, at=f".{path_text(('answers', user))}", user=user, id=ranking.id)]
     for at, buffer in enumerate(seed.buffers):
         of = thing(f"buffers[{at}]", buffer)
         for number, entry in enumerate(buffer.entries):
@@ -218,21 +323,27 @@ def _calls_of(seed: Seed) -> Iterator[list[SeedCall]]:
 
 def _poll_calls(of: _Thing, poll: SeedPoll) -> Iterator[SeedCall]:
     config = {name: _seconds(value) for name in _DEFINITION if (value := getattr(poll, name)) is not UNSET}
+    fields = {_config_name(name): name for name in _DEFINITION}
     later = [name for name in _LATER if name in config]
 
     def define(names: Iterable[str]) -> SeedCall:
-        body = json_codec.encode({"config": {_DEFINITION[name]: config[name] for name in names}})
-        fields = {theirs: ours for ours, theirs in _DEFINITION.items()}
+        body = json_codec.encode({"config": {_config_name(name): config[name] for name in names}})
         return of.call("POST", "vote_config", body, id=poll.id, fields=fields)
 
     if config:
         yield define([name for name in config if name not in later])
     for user, votes in poll.votes.items():
         for value in votes if isinstance(votes, list) else [votes]:
-            body, place = json_codec.encode({"value": value}), f".votes{_member(user)}"
+            body, place = json_codec.encode({"value": value}), f".{path_text(('votes', user))}"
             yield of.call("POST", "vote", body, at=place, user=user, id=poll.id)
     if later:
         yield define(config)
+
+
+def _config_name(field: str) -> str:
+    """Return the name in `vote_config` of a field of a definition: `userIDVoting` of `user_id_voting`."""
+    first, *words = field.split("_")
+    return first + "".join("ID" if word == "id" else word.capitalize() for word in words)
 
 
 def _code_calls(client_id: str, sets: Mapping[int, SeedCodes]) -> Iterator[SeedCall]:
@@ -283,8 +394,3 @@ def _ids_of(document: bytes) -> Callable[[], str]:
 def _seconds(value: Any) -> Any:
     """Return a point in time in Unix seconds, rounded up; any other value as it is."""
     return -(-_unix_ms(value) // 1000) if isinstance(value, datetime) else value
-
-
-def _member(name: str) -> str:
-    """Return the last part of a path, as `extcli` writes it."""
-    return f".{name}" if _BARE.fullmatch(name) else f"[{json.dumps(name, ensure_ascii=False)}]"
