@@ -18,8 +18,7 @@ from emulator.auth.signing_key import SigningKey
 from emulator.auth.tokens import Tokens
 from emulator.control.calls import Calls
 from emulator.control.contents import Contents, names_of
-from emulator.control.faults.rules import Known
-from emulator.control.faults.service import FaultPlan
+from emulator.control.faults import FaultPlan, Known
 from emulator.control.gate import ControlGate
 from emulator.control.journal.service import Journals
 from emulator.control.operation import RESET, Control

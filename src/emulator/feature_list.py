@@ -9,8 +9,7 @@ from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 from emulator.auth import signing_key
-from emulator.control import calls, contents, explanations, operation, parity, sdk_scripts, sockets, undo
-from emulator.control.faults import service as faults
+from emulator.control import calls, contents, explanations, faults, operation, parity, sdk_scripts, sockets, undo
 from emulator.control.journal import service as journal
 from emulator.control.seeds import service as seeds
 from emulator.control.snapshots import service as snapshots

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from emulator.control.faults.rules import Known, checked_pattern, meets, pattern_of
+from emulator.control.faults import Known, checked_pattern, pattern_of
 from emulator.core.callers import Caller, Role
 from emulator.core.errors import BadRequest
-from emulator.core.faults import BROADCAST, CONNECT, MESSAGE, REQUEST, Fault, Subject
+from emulator.core.faults import BROADCAST, CONNECT, MESSAGE, REQUEST, Fault, Subject, meets
 
 KNOWN = Known(
     [("GET", "/v1/e/vote"), ("POST", "/v1/e/vote"), ("GET", "/v1/e/all_config")],

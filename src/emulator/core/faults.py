@@ -1,16 +1,19 @@
-"""The interface through which a service applies faults made on purpose. `control/faults` decides which fault acts."""
+"""Faults made on purpose, as a service applies them: what they match, and which of them acts."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from random import Random
 from typing import Final, NamedTuple, Protocol
 from weakref import WeakSet
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from emulator.core.callers import Caller
+from emulator.core.clock import Clock
 from emulator.core.errors import Facts, ServiceError, refusal, title_of
 from emulator.core.wire.json_codec import Milliseconds
 
@@ -22,6 +25,8 @@ CONNECT: Final = "connect"
 """The kind of a handshake, of a game or a page."""
 BROADCAST: Final = "broadcast"
 """The kind of a broadcast, to games and pages alike."""
+ANY: Final = "*"
+"""In a match, at the end of a name: any text."""
 
 STATUS: Final = "status"
 DELAY: Final = "delay"
@@ -219,25 +224,144 @@ class NoResponse(FaultError):
     """Raised when a fault leaves a request, message or handshake without a response. Its status is 0."""
 
 
-class Faults(Protocol):
-    """The faults of one service."""
+class Pattern(NamedTuple):
+    """The subjects that a fault matches, apart from its conditions."""
 
-    @property
-    def kinds(self) -> Collection[str]:
+    kind: str
+    name: str
+    """The method, the action or the event. Here and in `target`, `*` at the end stands for any text."""
+    target: str = ANY
+    """The path or the target."""
+
+    def matches(self, subject: Subject) -> bool:
+        return (
+            self.kind == subject.kind
+            and _matches_text(self.name, subject.name)
+            and _matches_text(self.target, subject.target)
+        )
+
+
+def _matches_text(pattern: str, text: str) -> bool:
+    return text.startswith(pattern[:-1]) if pattern.endswith(ANY) else text == pattern
+
+
+def needs_caller(fault: Fault) -> bool:
+    """Whether a fault has conditions on the caller of a request."""
+    return bool(fault.role or fault.channel or fault.user or fault.client_id)
+
+
+def meets(fault: Fault, subject: Subject) -> bool:
+    """Whether a subject meets the conditions of a fault."""
+    caller = subject.caller
+    return (
+        (not fault.client_id or fault.client_id == subject.client_id)
+        and (not fault.channel or fault.channel == subject.channel)
+        and (not fault.role or (caller is not None and fault.role == caller.role))
+        and (not fault.user or (caller is not None and fault.user in (caller.user_id, caller.opaque_id)))
+        and (not fault.event or fault.event == subject.name)
+    )
+
+
+@dataclass(eq=False)
+class Armed:
+    """A fault of a running service."""
+
+    fault: Fault
+    pattern: Pattern
+    random: Random
+    ends_at: int | None
+    hits: int = 0
+    is_over: bool = False
+    """Once over, a fault stays so, also if the clock is set back."""
+    held: Held = field(default_factory=Held)
+
+    def record(self) -> Fault:
+        """Return the fault with its present state."""
+        times = self.fault.times
+        left = None if times is None else times - self.hits
+        return replace(self.fault, hits=self.hits, left=left, ends_at=self.ends_at)
+
+    def is_hit(self) -> bool:
+        """Draw at random whether the fault hits this match."""
+        share = self.fault.share
+        return share is None or self.random.random() < share
+
+    def hit(self) -> Hit:
+        fault = self.fault
+        self.hits += 1
+        delay = fault.delay or 0
+        if fault.effect == DELAY and fault.delay_max is not None:
+            delay = self.random.randint(delay, fault.delay_max)
+        return Hit(fault, self.held, delay)
+
+
+class Faults:
+    """The faults of one service, and the choice of the one that acts. `control/faults` adds and removes them."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.armed: dict[str, Armed] = {}
+        """By id, oldest first."""
+        self.kinds: Collection[str] = frozenset()
         """The kinds of subjects on which a fault may act now; empty in production."""
+
+    def find(self, id: str) -> Fault | None:
+        """Return a fault with its present state, if it is still there."""
+        armed = self.armed.get(id)
+        return armed.record() if armed else None
 
     def needs_caller(self, subject: Subject) -> bool:
         """Whether a fault that could match has conditions on the caller."""
+        return any(
+            not each.is_over and needs_caller(each.fault) and each.pattern.matches(subject)
+            for each in self.armed.values()
+        )
 
     def choose(self, subject: Subject, without: str = "") -> Hit | None:
         """Return the oldest fault that matches and acts now, and count the hit.
 
-        Faults with the effect `without` are skipped. This is one synchronous step, so that no two requests share the
-        last hit.
+        Faults with the effect `without` are skipped.
         """
+        self._end_due()
+        for each in self.armed.values():
+            fault = each.fault
+            if (
+                not each.is_over
+                and fault.effect != without
+                and each.pattern.matches(subject)
+                and meets(fault, subject)
+                and each.is_hit()
+            ):
+                hit = each.hit()
+                if each.hits == fault.times:
+                    each.is_over = True
+                    self.set_kinds()
+                return hit
+        return None
+
+    async def clock_moved(self) -> None:
+        """End the faults whose time is over."""
+        self._end_due()
 
     def clear(self) -> None:
-        """Forget all faults, because the service stops or the namespace is dropped."""
+        """Forget all faults, at a reset or stop. Requests and broadcasts that they hold back are dropped."""
+        armed, self.armed = self.armed, {}
+        for each in armed.values():
+            each.held.release(is_void=True)
+        self.set_kinds()
+
+    def _end_due(self) -> None:
+        now = 0
+        for each in self.armed.values():
+            if each.ends_at is not None and not each.is_over:
+                now = now or self._clock.now()
+                if now >= each.ends_at:
+                    each.is_over = True
+                    self.set_kinds()
+
+    def set_kinds(self) -> None:
+        """Set `kinds`, after a change of the faults."""
+        self.kinds = frozenset(each.pattern.kind for each in self.armed.values() if not each.is_over)
 
 
 def fault_id(header: str) -> str:

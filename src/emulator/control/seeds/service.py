@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 
-from emulator.control.faults.service import FaultPlan
+from emulator.control.faults import FaultPlan
 from emulator.control.operation import Control
 from emulator.core.clock import Clock
 from emulator.core.errors import ServiceError

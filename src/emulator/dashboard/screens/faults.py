@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-from emulator.control.faults.rules import ALL_EFFECTS
+from emulator.control.faults import ALL_EFFECTS
 from emulator.core.callers import Role
 from emulator.core.errors import Conflict
 from emulator.core.faults import Fault

@@ -1,0 +1,367 @@
+"""Faults made on purpose: their checks and refusals, and the faults of one service."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import count
+from random import Random
+from typing import Any, Final, NamedTuple
+
+from msgspec import UNSET, Struct, UnsetType, ValidationError, convert
+from msgspec.structs import replace
+
+from emulator.contract.faults import CLOSE_CODES, KINDS, LONGEST_TEXT, MAX_FAULTS, RANGES
+from emulator.contract.names import NAME, NAME_RULE
+from emulator.core.callers import Role
+from emulator.core.clock import Clock, clamp_instant
+from emulator.core.errors import BadRequest, Conflict, Facts, NotFound, ServiceError, refusal
+from emulator.core.faults import (
+    ANY,
+    BROADCAST,
+    CLOSE,
+    CONNECT,
+    DELAY,
+    MESSAGE,
+    REQUEST,
+    STATUS,
+    TRUNCATE,
+    Armed,
+    Fault,
+    Faults,
+    Pattern,
+    Subject,
+)
+from emulator.core.observability.audit import audit
+from emulator.core.wire.json_codec import misshapen
+from emulator.core.wire.refusals import invalid_member, missing_member, too_long
+from emulator.http.endpoint import Audience, Call, Parameter, endpoint
+
+_RULE: Final = "docs: Faults"
+
+
+@refusal(NotFound, "No such fault", _RULE, "There is no fault with this id", "List the faults: `extcli fault list`.")
+def no_fault(*, id: str) -> Facts:
+    detail = f"id: there is no fault {id!r}; `extcli fault list` names them"
+    return Facts(detail, f"fault {id!r}", "the id of a fault")
+
+
+@refusal(Conflict, "No faults", _RULE, "Faults need a service with one process",
+         "Start `extcli serve` with data in memory or in a SQLite file.")  # fmt: skip
+def not_alone() -> Facts:
+    detail = "faults act in one process, and several may serve this data: keep data in memory or in a SQLite file"
+    return Facts(detail, "data on Redis", "data on SQLite")
+
+
+@refusal(BadRequest, "Too many faults", _RULE, "There are too many faults", "Remove some: `extcli fault rm ID`.")
+def too_many_faults(*, count: int, limit: int) -> Facts:
+    detail = f"faults: there would be {count}; the limit is {limit}"
+    return Facts(detail, f"{count} faults", f"at most {limit} faults")
+
+
+_PARAMETERS: Final[Mapping[str, tuple[str, ...]]] = {
+    STATUS: ("status", "retry_after"),
+    DELAY: ("delay", "delay_max"),
+    TRUNCATE: ("bytes",),
+    CLOSE: ("code",),
+}
+_SOCKET: Final = "SOCKET"
+_BROADCAST: Final = "BROADCAST"
+_EVERY_TARGET: Final = ("subscribe", "unsubscribe")
+"""Actions that take the name of any event as their target."""
+
+
+class Known(NamedTuple):
+    """The endpoints and messages of a service, which faults can match."""
+
+    endpoints: Collection[tuple[str, str]]
+    """The methods and declared paths for extensions."""
+    actions: Collection[tuple[str, str]]
+    """The actions and targets of games' messages."""
+    normalize: Callable[[str], str]
+    """Returns the declared path of an alias."""
+
+
+def checked_pattern(fault: Fault, known: Known) -> Pattern:
+    """Return the parsed match of a fault. Raises `BadRequest` that names the member."""
+    pattern = pattern_of(fault.match, known)
+    _check_effect(fault, pattern)
+    _check_members(fault, pattern.kind)
+    return pattern
+
+
+def pattern_of(match: str, known: Known) -> Pattern:
+    """Return the pattern of a `match`. Raises `BadRequest` for one that nothing can match."""
+    if len(match) > LONGEST_TEXT:
+        raise too_long("match", size=len(match), unit="characters", limit=LONGEST_TEXT)
+    words = match.split()
+    if not words:
+        raise missing_member("match", "a pattern such as 'POST /v1/e/vote', 'SOCKET set state' or 'BROADCAST *'")
+    if words[0] == _SOCKET:
+        return _socket_pattern(match, words[1:], known)
+    if words[0] == _BROADCAST:
+        if len(words) < 2:
+            raise invalid_member("match", match, "BROADCAST and an event, or '*'")
+        return Pattern(BROADCAST, match.split(None, 1)[1].strip())
+    return _request_pattern(match, words, known)
+
+
+def _socket_pattern(match: str, words: list[str], known: Known) -> Pattern:
+    if words == [CONNECT]:
+        return Pattern(CONNECT, ANY)
+    action, target = (*words, ANY)[:2] if words else ("", "")
+    if not action or len(words) > 2:
+        raise invalid_member("match", match, "'SOCKET <action> <target>' or 'SOCKET connect'")
+    pattern = Pattern(MESSAGE, action, target)
+    if action in _EVERY_TARGET:
+        return pattern
+    if not any(pattern.matches(Subject(MESSAGE, *each)) for each in known.actions):
+        names = [f"{_SOCKET} {each} {of}".rstrip() for each, of in known.actions]
+        raise _unknown(match, "a message", [*names, f"{_SOCKET} {CONNECT}"])
+    return pattern
+
+
+def _request_pattern(match: str, words: list[str], known: Known) -> Pattern:
+    if len(words) != 2:
+        raise invalid_member("match", match, "a method and a path, SOCKET … or BROADCAST …")
+    method, path = words[0].upper(), words[1]
+    pattern = Pattern(REQUEST, method, path if path.endswith(ANY) else known.normalize(path))
+    if not any(pattern.matches(Subject(REQUEST, *each)) for each in known.endpoints):
+        if path.startswith("/_emulator"):
+            needed = (
+                "a path below /v1/e/, SOCKET … or BROADCAST …: faults never act on the control API and the dashboard"
+            )
+            raise invalid_member("match", match, needed)
+        raise _unknown(match, "an endpoint", [" ".join(each) for each in known.endpoints])
+    return pattern
+
+
+def _unknown(match: str, what: str, names: Iterable[str]) -> ServiceError:
+    from difflib import get_close_matches
+
+    found = get_close_matches(match, sorted(names), n=3, cutoff=0.5)
+    hint = f"; did you mean {' or '.join(found)}?" if found else ""
+    return invalid_member("match", match, f"{what} of the service{hint}")
+
+
+def _check_effect(fault: Fault, pattern: Pattern) -> None:
+    effects = KINDS[pattern.kind].effects
+    if fault.effect not in ALL_EFFECTS:
+        raise invalid_member("effect", fault.effect, f"one of {', '.join(ALL_EFFECTS)}")
+    if fault.effect not in effects:
+        needed = f"one of {', '.join(effects)}, the effects on {KINDS[pattern.kind].name} such as {fault.match[:80]!r}"
+        raise invalid_member("effect", fault.effect, needed)
+    taken = _PARAMETERS.get(fault.effect, ())
+    for effect, names in _PARAMETERS.items():
+        for name in names:
+            if name not in taken and getattr(fault, name) is not None:
+                problem = f"must be absent with the effect {fault.effect!r}; it belongs to {effect!r}"
+                raise invalid_member(name, getattr(fault, name), f"no {name}, or the effect {effect}", problem)
+    if fault.effect == DELAY and fault.delay is None:
+        raise missing_member("delay", f"the effect 'delay' needs 0 to {RANGES['delay'][1]} ms")
+    if fault.delay_max is not None and fault.delay_max < (fault.delay or 0):
+        raise invalid_member("delay_max", fault.delay_max, f"{fault.delay} or more, the delay")
+
+
+def _check_members(fault: Fault, kind: str) -> None:
+    if fault.id and not re.fullmatch(NAME, fault.id):
+        raise invalid_member("id", fault.id, NAME_RULE)
+    conditions = KINDS[kind].conditions
+    for name in KINDS[BROADCAST].conditions:
+        value: str = getattr(fault, name)
+        if value and name not in conditions:
+            only = f"{KINDS[kind].name} have only the conditions {', '.join(conditions)}"
+            raise invalid_member(name, value, only, f"must be absent with {fault.match[:80]!r}; {only}")
+        if len(value) > LONGEST_TEXT:
+            raise too_long(name, size=len(value), unit="characters", limit=LONGEST_TEXT)
+    if fault.role and fault.role not in set(Role):
+        raise invalid_member("role", fault.role, f"one of {', '.join(Role)}")
+    for name, (low, high) in RANGES.items():
+        number: int | None = getattr(fault, name)
+        if number is not None and not low <= number <= high:
+            raise invalid_member(name, number, f"within {low} to {high}")
+    if fault.share is not None and not 0 < fault.share <= 1:
+        raise invalid_member("share", fault.share, "over 0, and at most 1")
+    if fault.code is not None and not any(low <= fault.code <= high for low, high in CLOSE_CODES):
+        ranges = ", ".join(f"{low} to {high}" for low, high in CLOSE_CODES)
+        raise invalid_member("code", fault.code, f"within {ranges}")
+
+
+ALL_EFFECTS: Final = tuple(dict.fromkeys(effect for kind in KINDS.values() for effect in kind.effects))
+
+
+class FaultList(Struct, forbid_unknown_fields=True):
+    """All faults, oldest first."""
+
+    faults: list[Fault]
+
+
+class Removal(Struct, forbid_unknown_fields=True):
+    """Which faults to remove."""
+
+    id: str | UnsetType = UNSET
+    """One of them; all when absent. An empty id is no fault's: a client that lost the id must not remove all."""
+
+
+class Removed(Struct):
+    """The response to a removal."""
+
+    removed: int
+
+
+class FaultPlan(Faults):
+    """The faults of one service, as the control API and seeds manage them.
+
+    `known` returns the endpoints and messages that faults can match. A service with several processes accepts no
+    faults: each process would count its own hits.
+    """
+
+    def __init__(self, clock: Clock, known: Callable[[], Known], *, is_alone: bool) -> None:
+        super().__init__(clock)
+        self._known = known
+        self._is_alone = is_alone
+
+    def prepare(self, documents: Sequence[Mapping[str, Any]]) -> Callable[[], None]:
+        """Check the faults of a seed, which all have an id, and return the function that adds them.
+
+        They replace those with the same ids. Raises `BadRequest` that names one, and `Conflict`.
+        """
+        self._check_alone()
+        try:
+            faults = convert({"faults": documents}, FaultList).faults
+        except ValidationError as error:
+            raise misshapen(error) from None
+        patterns = self._checked_patterns(faults)
+        _check_number(len(self.armed.keys() | {fault.id for fault in faults}))
+
+        def put() -> None:
+            for fault, pattern in zip(faults, patterns, strict=True):
+                self._put(fault, pattern)
+            self.set_kinds()
+
+        return put
+
+    def read(self) -> FaultList:
+        """Return all faults, including ended ones. Raises `Conflict` if the service has several processes."""
+        self._check_alone()
+        return FaultList([each.record() for each in self.armed.values()])
+
+    def add(self, fault: Fault) -> Fault:
+        """Add a fault, or replace the fault that has its id, which keeps its place in the order.
+
+        Raises `BadRequest` and `Conflict`.
+        """
+        self._check_alone()
+        pattern = checked_pattern(fault, self._known())
+        _check_number(len(self.armed) + (fault.id not in self.armed))
+        added = self._put(fault, pattern)
+        self.set_kinds()
+        audit("faults added", faults=1, fault=added.id)
+        return added
+
+    def replace(self, faults: FaultList) -> FaultList:
+        """Replace all faults, or none if one is invalid. Raises `BadRequest` that names it, and `Conflict`."""
+        self._check_alone()
+        _check_number(len(faults.faults))
+        patterns = self._checked_patterns(faults.faults)
+        former, self.armed = self.armed, {}
+        for fault, pattern in zip(faults.faults, patterns, strict=True):
+            self._put(fault, pattern, [each.id for each in faults.faults])
+        for each in former.values():
+            each.held.release(is_void=False)
+        self.set_kinds()
+        audit("faults replaced", faults=len(self.armed))
+        return self.read()
+
+    def remove(self, id: str | None) -> Removed:
+        """Remove one fault, or all with `None`; held requests continue. Raises `NotFound` and `Conflict`."""
+        self._check_alone()
+        if id is not None and id not in self.armed:
+            raise no_fault(id=id[:64])
+        removed = list(self.armed) if id is None else [id]
+        for each in removed:
+            self.armed.pop(each).held.release(is_void=False)
+        self.set_kinds()
+        audit("faults removed", faults=len(removed), fault=id or "")
+        return Removed(len(removed))
+
+    # For the rest of the service
+
+    def _checked_patterns(self, faults: Sequence[Fault]) -> list[Pattern]:
+        """Return the parsed match of each fault. Raises `BadRequest` that names the first invalid one."""
+        known, patterns, ids = self._known(), list[Pattern](), set[str]()
+        for position, fault in enumerate(faults):
+            try:
+                patterns.append(checked_pattern(fault, known))
+            except BadRequest as error:
+                error.detail = f"faults[{position}].{error.detail}"
+                raise
+            if fault.id in ids:
+                raise invalid_member(f"faults[{position}].id", fault.id, "unique")
+            ids |= {fault.id} if fault.id else set()
+        return patterns
+
+    def _put(self, fault: Fault, pattern: Pattern, taken: Collection[str] = ()) -> Fault:
+        """Add a fault, or replace the one with its id, and return it. A new id is none of those that are taken.
+
+        The caller must call `set_kinds`.
+        """
+        free = (id for number in count(1) if (id := f"f{number}") not in self.armed and id not in taken)
+        id = fault.id or next(free)
+        ends_at = None if fault.lasts is None else clamp_instant(self._clock.now() + fault.lasts)
+        former = self.armed.get(id)
+        armed = self.armed[id] = Armed(replace(fault, id=id), pattern, Random(fault.seed), ends_at)
+        if former is not None:
+            former.held.release(is_void=False)
+        return armed.record()
+
+    def _check_alone(self) -> None:
+        if not self._is_alone:
+            raise not_alone()
+
+
+def _check_number(count: int) -> None:
+    if count > MAX_FAULTS:
+        raise too_many_faults(count=count, limit=MAX_FAULTS)
+
+
+_ID = Parameter("id", "The id of the fault; all when absent.")
+
+
+@endpoint("POST", "/_emulator/faults", audience=Audience.CONTROL, body=Fault, answer=Fault)
+async def add_fault(faults: FaultPlan, call: Call) -> Fault:
+    """Add a fault, or replace the one with the same id.
+
+    `match` is a method and a path, `SOCKET` with the action and target of a game's message, `SOCKET connect`, or
+    `BROADCAST` with an event. Only one fault acts on a request: the oldest that matches and is due. A response that a
+    fault changed or delayed has the header `X-Emulator-Fault`. A reset removes all faults.
+    """
+    return faults.add(call.body(Fault))
+
+
+@endpoint("GET", "/_emulator/faults", audience=Audience.CONTROL, answer=FaultList)
+async def list_faults(faults: FaultPlan, call: Call) -> FaultList:
+    """List all faults with their hits, oldest first."""
+    return faults.read()
+
+
+@endpoint("PUT", "/_emulator/faults", audience=Audience.CONTROL, body=FaultList, answer=FaultList)
+async def replace_faults(faults: FaultPlan, call: Call) -> FaultList:
+    """Replace all faults; if one is invalid, nothing changes. Hits count from 0 again."""
+    return faults.replace(call.body(FaultList))
+
+
+@endpoint("DELETE", "/_emulator/faults", audience=Audience.CONTROL, query=(_ID,), answer=Removed)
+async def remove_faults(faults: FaultPlan, call: Call) -> Removed:
+    """Remove one fault, or all. Requests and broadcasts that it held back continue."""
+    return faults.remove(call.query.get("id"))
+
+
+@endpoint("POST", "/_emulator/faults/remove", audience=Audience.CONTROL, body=Removal, answer=Removed)
+async def remove_faults_by_form(faults: FaultPlan, call: Call) -> Removed:
+    """Remove one fault, or all, as DELETE does: HTML forms know POST only."""
+    id = call.body(Removal).id
+    return faults.remove(None if id is UNSET else id)
+
+
+endpoints: Final = (add_fault, list_faults, replace_faults, remove_faults, remove_faults_by_form)

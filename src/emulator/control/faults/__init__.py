@@ -1,1 +1,0 @@
-"""Faults on purpose: delays, refusals, lost responses and lost broadcasts, for tests of an extension."""
