@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import math
+from codecs import getincrementaldecoder
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
 
 from emulator.control.explanations import explanation_of
 from emulator.control.journal import rules
-from emulator.control.journal.entries import JournalEntry, shown
 from emulator.control.journal.rules import DEFAULT_LIMIT, MAX_LIMIT, Matches
-from emulator.control.journal.snippets import DEFAULT_URL, FORMS, snippet_of
+from emulator.control.journal.snippets import DEFAULT_URL, FORMS, is_cut, snippet_of
 from emulator.core.clock import monotonic
 from emulator.core.errors import Facts, NotFound, refusal
 from emulator.core.ids import token_id
-from emulator.core.journal import DELIVERY, Entry, Journal, no_journal
+from emulator.core.journal import DELIVERY, HIDDEN, Entry, Journal, no_journal
 from emulator.http.endpoint import Audience, Call, JsonLines, Parameter, Streamed, Text, endpoint
 
 
@@ -40,6 +41,120 @@ _CHUNK: Final = 200
 """Entries looked at for one chunk of the stream, before other requests run."""
 _STEP: Final = 500
 """Entries looked at before other requests run."""
+
+
+class JournalCaller(Struct):
+    """The caller of an entry, as the token names them."""
+
+    client_id: str
+    role: str
+    channel_id: str | None
+    user_id: str | None
+    opaque_id: str
+
+
+class RecordedBody(Struct):
+    """The recorded beginning of a request or response body."""
+
+    text: str
+    """Tokens, PINs, codes and secrets are replaced by `[hidden]`."""
+    encoding: str
+    """`text`, or `base64` if the body is not UTF-8."""
+    size: int
+    """Bytes of the whole body."""
+    is_cut: bool
+    """Whether the body is longer than `text`."""
+    is_hidden: bool
+    """Whether a part is replaced by `[hidden]`."""
+
+
+class JournalEntry(Struct):
+    """One response to a request, reply to a socket frame, or delivery to subscribers."""
+
+    number: int
+    """Its mark: later entries have higher numbers."""
+    kind: str
+    """`request`, `frame` or `delivery`."""
+    at: int
+    """Unix ms by the service's clock."""
+    system_at: int
+    """Unix ms by the system's clock."""
+    id: str
+    """The request id. A frame has its handshake's id and a number, a delivery the id of the request that caused it."""
+    namespace: str
+    caller: JournalCaller | None
+    """The caller, `null` if there is no token."""
+    endpoint: str
+    """The method and path of the endpoint, the action of a frame, or the topic of a delivery."""
+    path: str
+    """The path and query that were sent; of a delivery, the client id and channel of the topic, joined by a slash."""
+    status: int
+    """The status of the response; of a `close`, its code; 0 for a delivery, and if a fault prevented the response."""
+    duration_ms: float
+    request: RecordedBody
+    """What was sent to the service."""
+    response: RecordedBody
+    """What the service sent."""
+    reason: str
+    """The reason of a refusal, as in its body."""
+    detail: str
+    """Its explanation, as in its body."""
+    code: str
+    """The code of the refusal, as in `X-Emulator-Code`; empty if it has none."""
+    rule: str
+    """The ruling or section of the specification that it follows from; empty if the entry is not a refusal."""
+    next_step: str
+    """What to do about it."""
+    production: str
+    """What production would have done differently, as in `X-Emulator-Production`; empty if nothing."""
+    fault: str
+    """The id of the fault that acted on it; empty if none did."""
+    hint: str
+    """What the caller probably meant, as in `X-Emulator-Hint`; empty if nothing is known."""
+    recipients: list[str]
+    """The first recipients of a delivery."""
+    delivered: int
+    """Sockets to which it was written."""
+    dropped: int
+    """Sockets that were closed or had too much unread."""
+    socket: int
+    """The number of the socket of a frame or of a handshake; 0 for all others."""
+
+
+_SAME: Final = {*JournalEntry.__struct_fields__} & {*Entry.__struct_fields__}
+"""Members that readers get as the journal has them, but for some that `shown` replaces."""
+
+
+def shown(entry: Entry, namespace: str) -> JournalEntry:
+    """Return an entry for readers, with the explanation of its refusal."""
+    caller, explanation = entry.caller, explanation_of(entry)
+    members: dict[str, Any] = {name: getattr(entry, name) for name in _SAME}
+    if caller is not None:
+        who = (caller.client_id, str(caller.role), caller.channel_id, caller.user_id, caller.opaque_id)
+        members["caller"] = JournalCaller(*who)
+    members |= {
+        "system_at": entry.at - entry.offset,
+        "namespace": namespace,
+        "endpoint": entry.name,
+        "duration_ms": round(entry.seconds * 1_000, 3),
+        "request": _content(entry.request, entry.request_size),
+        "response": _content(entry.response, entry.response_size),
+        "code": entry.refused.code if entry.refused else "",
+        "rule": explanation.rule if explanation else "",
+        "next_step": explanation.next_step if explanation else "",
+        "recipients": entry.recipients.split("\n") if entry.recipients else [],
+    }
+    return JournalEntry(**members)
+
+
+def _content(body: bytes, size: int) -> RecordedBody:
+    """Return a body as text if it is UTF-8, apart from a character that its end cuts; else as base64."""
+    cut = is_cut(body, size)
+    try:
+        text, encoding = getincrementaldecoder("utf-8")().decode(body, final=not cut), "text"
+    except UnicodeDecodeError:
+        text, encoding = base64.b64encode(body).decode(), "base64"
+    return RecordedBody(text, encoding, size, cut, HIDDEN.encode() in body)
 
 
 class Listing(Struct):
@@ -147,8 +262,7 @@ class Journals:
                     yield encode({"mark": mark, "run": self._run}) + b"\n"
 
     def shown(self, entry: Entry) -> JournalEntry:
-        """Return an entry for readers, with its explanation."""
-        return shown(entry, self._namespace, explanation_of(entry))
+        return shown(entry, self._namespace)
 
     def _check(self) -> None:
         if not self._journal.is_on:

@@ -12,9 +12,8 @@ from keyword import iskeyword
 from typing import Any, Final
 
 from emulator.contract.shell import posix as quote
-from emulator.control.journal.entries import is_cut
 from emulator.core.callers import Caller, Role, opaque_id_of
-from emulator.core.journal import FRAME, HIDDEN, REQUEST, Entry
+from emulator.core.journal import FRAME, HIDDEN, MAX_BODY, REQUEST, Entry
 from emulator.core.wire.refusals import invalid_word
 from emulator.core.wire.url import SERVICE, parameters_of
 
@@ -109,6 +108,14 @@ def _value(word: str, parameters: dict[str, str], members: dict[str, Any], body:
     if not before and str(value).startswith("-"):
         raise KeyError(name)
     return f"{before}{value}"
+
+
+def is_cut(body: bytes, size: int) -> bool:
+    """Whether the journal has only the beginning of a body of `size` bytes.
+
+    A body in which a secret was hidden counts as complete.
+    """
+    return size > len(body) and (len(body) >= MAX_BODY or not body)
 
 
 DEFAULT_URL: Final = "http://127.0.0.1:8282"
