@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from email.message import Message
 from urllib.parse import parse_qs, urlsplit
 
+import httpx
 import pytest
 
 from emulator.core.errors import BadRequest
@@ -19,11 +19,8 @@ def parameters(src: str) -> dict[str, str]:
     return {name: values[0] for name, values in parse_qs(urlsplit(src).query).items()}
 
 
-def headers_of(*pairs: tuple[str, str]) -> Message:
-    headers = Message()
-    for name, value in pairs:
-        headers[name] = value
-    return headers
+def headers_of(*pairs: tuple[str, str]) -> httpx.Headers:
+    return httpx.Headers(pairs)
 
 
 def test_the_address_of_a_frame_has_its_viewer_and_its_own_parameters():

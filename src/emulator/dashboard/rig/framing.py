@@ -5,14 +5,11 @@ from __future__ import annotations
 import asyncio
 import re
 import socket
-import ssl
-from contextlib import suppress
 from dataclasses import dataclass
-from email.message import Message
-from email.parser import Parser
-from string import punctuation
-from typing import Any, Final
-from urllib.parse import SplitResult, quote, urljoin, urlsplit
+from typing import Final
+from urllib.parse import urljoin, urlsplit
+
+import httpx
 
 from emulator.dashboard.rig.arrangement import is_loopback
 
@@ -59,8 +56,9 @@ async def check_page(url: str, service: str) -> Finding:
         return Finding(url, "unchecked", f"{text} If the frame stays empty, look at its headers.")
     except TimeoutError:
         return Finding(url, "failed", f"The server of this page did not answer within {TIMEOUT:g} s.")
-    except (OSError, ValueError, asyncio.IncompleteReadError) as error:
-        reason = "connection refused" if isinstance(error, ConnectionRefusedError) else "no valid response"
+    except (OSError, ValueError, httpx.HTTPError, httpx.InvalidURL) as error:
+        is_refused = isinstance(error, httpx.ConnectError) and "SSL" not in str(error)
+        reason = "connection refused" if is_refused else "no valid response"
         return Finding(url, "failed", f"The server of this page does not answer: {reason}. Start it, then reload.")
     if status in range(300, 400):
         return Finding(url, "failed", f"This page redirects to {final[:200]}, which the frame does not load.")
@@ -83,12 +81,12 @@ async def check_page(url: str, service: str) -> Finding:
     return Finding(url, "fine")
 
 
-def forbidding_header(headers: Message, own_origin: str) -> str:
+def forbidding_header(headers: httpx.Headers, own_origin: str) -> str:
     """Return the header by which a page forbids `own_origin` to frame it, as it was sent; empty if none does.
 
     As in browsers, `frame-ancestors` overrides `X-Frame-Options`.
     """
-    policies = [policy for value in headers.get_all("Content-Security-Policy", []) for policy in value.split(",")]
+    policies = [policy for value in headers.get_list("Content-Security-Policy") for policy in value.split(",")]
     is_decided = False
     for policy in policies:
         for directive in policy.split(";"):
@@ -98,7 +96,7 @@ def forbidding_header(headers: Message, own_origin: str) -> str:
                 if not any(_matches(source.lower(), own_origin) for source in sources):
                     return f"Content-Security-Policy: {directive.strip()}"
                 break
-    options = ", ".join(headers.get_all("X-Frame-Options", []))
+    options = headers.get("X-Frame-Options", "")
     if not is_decided and {each.strip().lower() for each in options.split(",")} & {"deny", "sameorigin"}:
         return f"X-Frame-Options: {options}"
     return ""
@@ -121,72 +119,51 @@ def _matches(source: str, origin: str) -> bool:
     )
 
 
-async def _fetch(url: str) -> tuple[int, Message, bytes, str]:
+async def _fetch(url: str) -> tuple[int, httpx.Headers, bytes, str]:
     """Return the status, the headers, the beginning of the body and the last URL, after redirects in its origin."""
-    for _ in range(_MAX_REDIRECTS):
-        parts = urlsplit(url)
-        status, headers, body = await _get(parts)
-        location = headers.get("Location")
-        if status not in (301, 302, 303, 307, 308) or not location:
-            break
-        before, url = parts, urljoin(url, location)
-        after = urlsplit(url)
-        if (after.scheme, after.netloc) != (before.scheme, before.netloc):
-            break
+    # Development servers sign their own certificates, and only headers and names of scripts are read.
+    async with httpx.AsyncClient(verify=False, trust_env=False, timeout=None) as client:
+        for _ in range(_MAX_REDIRECTS):
+            before = httpx.URL(url)
+            status, headers, body = await _get(client, before)
+            if status not in (301, 302, 303, 307, 308) or "location" not in headers:
+                break
+            url = urljoin(url, headers["location"])
+            after = httpx.URL(url)
+            if (after.scheme, after.netloc) != (before.scheme, before.netloc):
+                break
     return status, headers, body, url
 
 
-async def _get(parts: SplitResult) -> tuple[int, Message, bytes]:
-    host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
-    is_secure = parts.scheme == "https"
-    reader, writer = await _connect(
-        await _loopback_addresses(host, port),
-        port,
-        ssl=_any_certificate() if is_secure else None,
-        server_hostname=host if is_secure else None,
-    )
-    try:
-        target = quote(
-            parts._replace(scheme="", netloc="", fragment="", path=parts.path or "/").geturl(), safe=punctuation
+async def _get(client: httpx.AsyncClient, url: httpx.URL) -> tuple[int, httpx.Headers, bytes]:
+    """Return the response of the first address of this machine that accepts. Raises the error of the last one."""
+    headers = {"host": url.netloc.decode(), "accept": "text/html", "accept-encoding": "identity"}
+    for address in await _loopback_addresses(url):
+        there = client.stream(
+            "GET", url.copy_with(host=address), headers=headers, extensions={"sni_hostname": url.host}
         )
-        authority = f"{host.encode('idna').decode()}:{port}" if parts.port else host
-        head = f"GET {target} HTTP/1.1\r\nHost: {authority}\r\nAccept: text/html\r\nConnection: close\r\n\r\n"
-        writer.write(head.encode("latin-1", "replace"))
-        lines = await reader.readuntil(b"\r\n\r\n")
-        body = b""
-        while len(body) < MAX_RESPONSE and (chunk := await reader.read(MAX_RESPONSE - len(body))):
-            body += chunk
-    except asyncio.LimitOverrunError as error:
-        raise ValueError("the headers are too long") from error
-    finally:
-        writer.close()
-    version, _, rest = lines.partition(b"\r\n")
-    protocol, status = version.split()[:2]
-    if not protocol.startswith(b"HTTP/"):
-        raise ValueError("not HTTP")
-    # From bytes, the parser would return values that are not `str` if they are not ASCII.
-    return int(status), Parser().parsestr(rest.decode("latin-1"), headersonly=True), body
+        try:
+            async with there as response:
+                body = b""
+                async for chunk in response.aiter_raw():
+                    body += chunk
+                    if len(body) >= MAX_RESPONSE:
+                        break
+                return response.status_code, response.headers, body
+        except httpx.ConnectError as error:
+            failure = error
+    raise failure
 
 
-async def _loopback_addresses(host: str, port: int) -> list[str]:
-    """Return the addresses of the host on this machine. Raises `_NotLocal` if it has none."""
-    if host == "localhost" or host.endswith(".localhost"):
+async def _loopback_addresses(url: httpx.URL) -> list[str]:
+    """Return the addresses of a host on this machine. Raises `_NotLocal` if it has none."""
+    if url.host == "localhost" or url.host.endswith(".localhost"):
         return ["127.0.0.1", "::1"]
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    found = await asyncio.get_running_loop().getaddrinfo(url.host, url.port, type=socket.SOCK_STREAM)
     addresses = [str(address[0]) for *_, address in found if is_loopback(str(address[0]))]
     if not addresses:
         raise _NotLocal
     return addresses
-
-
-async def _connect(
-    addresses: list[str], port: int, **secured: Any
-) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """Connect to the first address that accepts. Raises the error of the last one."""
-    for address in addresses[:-1]:
-        with suppress(OSError):
-            return await asyncio.open_connection(address, port, limit=MAX_RESPONSE, **secured)
-    return await asyncio.open_connection(addresses[-1], port, limit=MAX_RESPONSE, **secured)
 
 
 def _origin_of_url(base: str) -> str:
@@ -201,14 +178,3 @@ def _same_host(base: str) -> str:
         return f"{parts.port} {parts.path}" if is_loopback(parts.hostname or "") else base
     except ValueError:
         return base
-
-
-def _any_certificate() -> ssl.SSLContext:
-    """Return a TLS context that accepts any certificate.
-
-    Development servers sign their own, and only headers are read.
-    """
-    context = ssl.create_default_context()
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    return context
