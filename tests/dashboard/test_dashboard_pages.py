@@ -185,11 +185,3 @@ def test_static_files_may_be_kept_for_ever(live: LiveServer):
 
     assert "public, max-age=31536000, immutable" == answer.headers["cache-control"]
     assert (FOLDER / "dashboard.css").read_text() == answer.text
-
-
-@pytest.mark.parametrize(("accepted", "encoding"), [("gzip;q=0, identity", None), ("br, gzip;q=0.1", "gzip")])
-@pytest.mark.parametrize("path", ["", "ui/static/dashboard.css"])
-def test_a_browser_that_refuses_compression_gets_none(live: LiveServer, path: str, accepted: str, encoding: str | None):
-    answer = fetched(f"{live.url}/_emulator/{path}", **{"Accept-Encoding": accepted})
-
-    assert encoding == answer.headers.get("content-encoding")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
-
 import httpx
 import pytest
 
@@ -38,13 +36,12 @@ def test_a_stream_resumes_without_what_the_page_shows(live: LiveServer, overview
     assert "Busiest poll" in data
 
 
-def test_a_compressed_stream_is_whole_when_its_namespace_ends(live: LiveServer):
+def test_a_stream_says_so_when_its_namespace_ends(live: LiveServer):
     address = f"{live.url}/_ns/short/_emulator/ui/overview/events"
-    with httpx.stream("GET", address, headers={"Accept-Encoding": "gzip"}, timeout=20) as stream:
-        chunks, unpacking = stream.iter_raw(), zlib.decompressobj(wbits=31)
-        unpacking.decompress(next(chunks))
+    with httpx.stream("GET", address, timeout=20) as stream:
+        chunks = stream.iter_raw()
+        next(chunks)
         httpx.delete(f"{live.url}/_ns/short").raise_for_status()
-        text = b"".join(map(unpacking.decompress, chunks))
+        text = b"".join(chunks)
 
     assert text.endswith(GONE)
-    assert unpacking.eof

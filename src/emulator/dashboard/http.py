@@ -107,9 +107,7 @@ async def read_rig(service: Any, call: Call) -> Page:
     """Show pages of an extension side by side."""
     from emulator.dashboard.rig.page import rig_page
 
-    return await rig_page(
-        await _pages(service, call, "rig"), call.query, call.headers.get(b"host", b"").decode("latin-1")
-    )
+    return await rig_page(await _pages(service, call, "rig"), call.query)
 
 
 @endpoint("GET", "/_emulator/ui/static/{file}", audience=Audience.PAGE)
@@ -117,7 +115,7 @@ async def read_static_file(service: object, call: Call) -> Page:
     """Get a style sheet or a script."""
     from emulator.dashboard.static_files import static_page
 
-    return static_page(call.text("file"), call.headers)
+    return static_page(call.text("file"))
 
 
 def _prefix_of(service: Any) -> str:
@@ -131,10 +129,8 @@ async def _pages(service: Any, call: Call, name: str) -> Pages:
     if name not in _prepared:
         await asyncio.to_thread(_prepare, name)
     from emulator.dashboard.pages import Pages
-    from emulator.dashboard.static_files import accepts_gzip
 
-    host = call.headers.get(b"host", b"").decode("latin-1")
-    return Pages(service, _prefix_of(service), host, compresses=accepts_gzip(call.headers))
+    return Pages(service, _prefix_of(service), call.headers.get(b"host", b"").decode("latin-1"))
 
 
 def _prepare(name: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import pkgutil
 import re
 from collections.abc import Mapping
@@ -26,7 +25,7 @@ from emulator.dashboard.frame import frame_of
 from emulator.dashboard.rig.happened import frame_activity
 from emulator.dashboard.screen import Query, Screen, Service
 from emulator.dashboard.static_files import version_of
-from emulator.dashboard.stream import GONE, compressed, digest_of, ending, events_of
+from emulator.dashboard.stream import GONE, digest_of, ending, events_of
 from emulator.http.endpoint import Page
 from emulator.http.response import HTML, PAGE_HEADERS
 
@@ -42,7 +41,6 @@ _DEFAULT_URL: Final = "http://127.0.0.1:8282"
 """Where commands find the service without `--url`."""
 _SLOW: Final = 5.0
 """Seconds after which a frame is rendered again although nothing changed."""
-_GZIP: Final = (b"content-encoding", b"gzip")
 _EVENT_HEADERS: Final = (*PAGE_HEADERS, (b"x-accel-buffering", b"no"))
 
 
@@ -83,8 +81,6 @@ class Pages:
     """The beginning of all paths of its namespace; empty for the default one."""
     host: str
     """The host and port of the browser's request."""
-    compresses: bool = False
-    """Whether the browser accepts compressed pages."""
 
     async def page(self, name: str, query: Query, fields: Query | None = None) -> Page:
         """Return a whole page, or an error page. `fields` are the form's."""
@@ -135,8 +131,6 @@ class Pages:
         more = {b"content-security-policy": f"; frame-src {frames}".encode() if frames else b""}
         headers = tuple((name, value + more.get(name, b"")) for name, value in PAGE_HEADERS)
         body = self.render("layout.html", values).encode("utf-8", "replace")
-        if self.compresses:  # a page of a hundred rows becomes a tenth, in less than a millisecond
-            body, headers = gzip.compress(body, 1, mtime=0), (*headers, _GZIP)
         return Page(body, HTML.decode(), headers, status)
 
     def events(self, name: str, query: Query, headers: Mapping[bytes, bytes]) -> Page:
@@ -152,8 +146,6 @@ class Pages:
         body = self.service.dispatcher.held.stream(body)
         if self.prefix:
             body = ending(body, GONE)
-        if self.compresses:
-            return Page(compressed(body), "text/event-stream", (*_EVENT_HEADERS, _GZIP))
         return Page(body, "text/event-stream", _EVENT_HEADERS)
 
     async def _regions(self, screen: Screen | None, name: str, query: Query) -> dict[str, str]:
@@ -186,13 +178,13 @@ class Pages:
         return {
             "prefix": self.prefix,
             "namespace": self._namespace,
-            "base": self._base_url,
+            "base": self.base_url,
             "url": self._url,
             "cli": self._cli,
         }
 
     @property
-    def _base_url(self) -> str:
+    def base_url(self) -> str:
         """The URL of the service, as clients are given it."""
         return f"http://{self.host}{self.prefix}"
 
@@ -204,7 +196,7 @@ class Pages:
 
     def _cli(self, *words: object) -> str | Command:
         """Return an `extcli` command line with the options that reach this service."""
-        url = [] if self._base_url == _DEFAULT_URL else ["--url", self._base_url]
+        url = [] if self.base_url == _DEFAULT_URL else ["--url", self.base_url]
         return command_of(["extcli", *words, *url])
 
     @property

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from hashlib import sha256
@@ -98,17 +97,6 @@ async def ending(chunks: AsyncIterator[bytes], last: bytes) -> AsyncIterator[byt
         async for chunk in chunks:
             yield chunk
         yield last
-    finally:
-        await close_chunks(chunks)
-
-
-async def compressed(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Compress the chunks with gzip, each so that the browser can read it at once."""
-    compressor = zlib.compressobj(1, wbits=31)
-    try:
-        async for chunk in chunks:
-            yield compressor.compress(chunk) + compressor.flush(zlib.Z_SYNC_FLUSH)
-        yield compressor.flush()
     finally:
         await close_chunks(chunks)
 

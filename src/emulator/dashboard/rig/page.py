@@ -19,8 +19,8 @@ SANDBOX: Final = "allow-scripts allow-same-origin allow-forms"
 """With these, a page of the service could remove its own sandbox; `arrangement` refuses such pages."""
 
 
-async def rig_page(pages: Pages, query: Query, host: str) -> Page:
-    """Return the rig with the arrangement of the query. `host` is the `Host` under which the browser sees the service.
+async def rig_page(pages: Pages, query: Query) -> Page:
+    """Return the rig with the arrangement of the query.
 
     An invalid arrangement is status 400, with the form as it was filled in.
     """
@@ -29,13 +29,13 @@ async def rig_page(pages: Pages, query: Query, host: str) -> Page:
     client_id = next(iter(pages.service.extensions.current), rules.DEFAULT_CLIENT)
     if any(query.get(name) for name in ("url", "config", "live")):
         try:
-            arrangement = rules.arrangement_of(query, host, client_id=client_id)
+            arrangement = rules.arrangement_of(query, pages.host, client_id=client_id)
         except BadRequest as error:
             problem, status = error.detail, error.status
-    service = f"http://{host}{pages.prefix}"
+    service = pages.base_url
     if arrangement is not None:
         findings = await asyncio.gather(*(check_page(url, service) for url in arrangement.pages))
-    lists = await frame_activity(pages.service, query, host, pages.render) if arrangement is not None else {}
+    lists = await frame_activity(pages.service, query, pages.host, pages.render) if arrangement is not None else {}
     content = pages.render(
         "rig.html",
         {
