@@ -26,7 +26,7 @@ def test_the_token_stands_before_the_command_whatever_the_body_contains():
     )
     words = shlex.split(line)
     assert words[0].startswith("EXTCLI_TOKEN=")
-    assert ["extcli", "accumulate", "add", "log", '{"a": "run extcli now"}'] == words[1:6]
+    assert ["extcli", "api", "POST", "accumulate?id=log", "-f", 'a="run extcli now"'] == words[1:7]
 
 
 def test_the_token_stands_after_the_pipe_of_a_body_that_no_command_sends():
@@ -58,11 +58,23 @@ def test_a_line_sends_all_bytes_of_a_body_with_nul(form: str, reads: str, body: 
     assert body == subprocess.run(["bash", "-c", printing], capture_output=True, check=True).stdout
 
 
-def test_a_value_with_nul_is_sent_as_json():
-    made = snippet_of(entry("POST /v1/e/rank", "/v1/e/rank?id=log", b'{"key":"a\\u0000b"}'), "extcli", URL)
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b'{"key":"a\\u0000b", "count": 1.50}', ["-f", 'key="a\\u0000b"', "-f", "count=1.50"]),
+        (b'{"a": {"b": [1, "=x"]}}', ["-f", 'a={"b": [1, "=x"]}']),
+        (b'{"-x": 1}', ["--input", "-"]),
+        (b'{"a=b": 1}', ["--input", "-"]),
+        (b"{}", ["--input", "-"]),
+        (b"[1]", ["--input", "-"]),
+        (b"", []),
+    ],
+)
+def test_the_members_of_a_body_are_options_if_these_lose_nothing(body: bytes, words: list[str]):
+    made = snippet_of(entry("POST /v1/e/rank", "/v1/e/rank?id=log", body), "extcli", URL)
 
-    assert made.startswith('printf %s \'{"key":"a\\u0000b"}\' | ')
-    assert "api POST 'rank?id=log' --input -" in made
+    command = shlex.split(made.rpartition("extcli api POST ")[2])
+    assert ["rank?id=log", *words, "--url", URL] == command[: 3 + len(words)]
 
 
 @pytest.mark.parametrize("form", ["curl", "extcli"])

@@ -6,10 +6,12 @@ No form has a token: shells get one from `extcli token sandbox` when they run th
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from keyword import iskeyword
 from typing import Any, Final
+
+import msgspec
 
 from emulator.contract.shell import posix as quote
 from emulator.core.callers import Caller, Role, opaque_id_of
@@ -17,97 +19,8 @@ from emulator.core.journal import FRAME, HIDDEN, MAX_BODY, REQUEST, Entry
 from emulator.core.wire.refusals import invalid_word
 from emulator.core.wire.url import SERVICE, parameters_of
 
-_TABLE: Final = """
-POST   vote                    vote cast {?id} --value {value}
-POST   vote                    vote cast {?id} --value {value} --count {count}
-GET    vote                    vote get {?id}
-GET    vote_logs               vote logs {?id}
-DELETE vote                    vote rm {?id}
-GET    vote_config             vote config {?id}
-GET    polls                   vote list
-POST   rank                    rank submit {?id} --key={key}
-GET    rank                    rank get {?id}
-GET    rankings                rank list
-DELETE rank                    rank rm {?id}
-POST   accumulate              accumulate add {?id} {*}
-GET    accumulate              accumulate get {?id}
-GET    buffers                 accumulate list
-POST   extension_state         state set extension {*}
-POST   channel_state           state set channel {*}
-POST   viewer_state            state set viewer {*}
-POST   extension_viewer_state  state set extension-viewer {*}
-POST   extension_hidden_state  state set hidden {*}
-GET    extension_state         state get extension
-GET    channel_state           state get channel
-GET    viewer_state            state get viewer
-GET    extension_viewer_state  state get extension-viewer
-GET    extension_hidden_state  state get hidden
-GET    all_state               state all
-POST   extension_config        store-config set extension {*}
-POST   channel_config          store-config set channel {*}
-GET    extension_config        store-config get extension
-GET    channel_config          store-config get channel
-GET    all_config              store-config all
-POST   json_store              json-store set {?id} {*}
-GET    json_store              json-store get {?id}
-GET    codes                   codes list
-GET    codes/eligibility       codes eligible
-POST   codes/redeem            codes redeem {prize}
-POST   datastream              datastream send {*}
-GET    curated_poll            trivia list
-POST   curated_poll            trivia vote {question_id} {vote}
-GET    curated_poll_leaderboard trivia leaderboard
-POST   team_membership         trivia join
-GET    team_membership         trivia team
-GET    user_info               user info
-"""
-"""Method, path and command. `{name}` is a member of the body, `{?name}` a parameter, `{*}` the body as JSON.
-
-`extcli api` sends any other request unchanged.
-"""
-
-_INTEGERS: Final = frozenset({"value", "count", "prize"})
-"""The members that a command sends as integers. It sends all others as texts."""
-_DEFAULT: Final = "default"
-"""The id that a command sends if it has none, as the service assumes it."""
-
-
-def words_of(endpoint: str, query: Mapping[str, str], body: Any) -> list[str] | None:
-    """Return the words of a command that sends this query and body to `POST /v1/e/…`, or `None` if there is none."""
-    for line in filter(None, _TABLE.splitlines()):
-        method, path, *words = line.split()
-        if f"{method} {SERVICE}{path}" == endpoint:
-            parameters, members = dict(query), dict(body) if isinstance(body, dict) else {}
-            with suppress(KeyError):
-                found = [_value(word, parameters, members, body) for word in words]
-                is_sent = "{*}" in words or (not members and (body is None or isinstance(body, dict)))
-                if is_sent and not parameters:
-                    return found
-    return None
-
-
-def _value(word: str, parameters: dict[str, str], members: dict[str, Any], body: Any) -> str:
-    """Return a word with the value in it, and take that out of the parameters or members.
-
-    Raises `KeyError` for an absent value, and for one that would become an option.
-    """
-    before, brace, name = word.partition("{")
-    name = name.removesuffix("}")
-    if not brace:
-        return word
-    if name == "*":
-        if not isinstance(body, dict | list):
-            raise KeyError(name)
-        return json.dumps(body, ensure_ascii=False)
-    if name.startswith("?"):
-        value: Any = parameters.pop(name[1:], "") or _DEFAULT
-    else:
-        value = members.pop(name)
-        if type(value) is not (int if name in _INTEGERS else str) or value == "":
-            raise KeyError(name)
-    if not before and str(value).startswith("-"):
-        raise KeyError(name)
-    return f"{before}{value}"
+_NAME: Final = re.compile(r"\w[\w.-]*")
+"""Names of members that an option can have."""
 
 
 def is_cut(body: bytes, size: int) -> bool:
@@ -166,23 +79,33 @@ def _curl(entry: Entry, url: str) -> str:
 def _extcli(entry: Entry, url: str) -> str:
     if entry.kind == FRAME:
         return " ".join(["extcli", *map(quote, _frame_words(entry)), *_identity(entry.caller, url)])
-    body = _json(entry.request)
-    words = words_of(entry.name, _query(entry), body) if entry.caller is not None and _is_plain(entry) else None
-    before = ""
-    if words is not None and not any("\0" in each for each in words):  # which no argument can have
-        command = " ".join(map(quote, words))
-    else:
-        path = entry.path.removeprefix(SERVICE)
-        path = f"{SERVICE}{path}" if path.startswith("-") else path
-        command = " ".join(["api", _method(entry), quote(path), *([] if entry.caller else ["--no-auth"])])
-        if entry.request:
-            before, command = f"{_printed(_text(entry.request))} | ", f"{command} --input -"
+    path = entry.path.removeprefix(SERVICE)
+    path = f"{SERVICE}{path}" if path.startswith("-") else path
+    words = ["extcli api", _method(entry), quote(path), *([] if entry.caller else ["--no-auth"])]
+    before, fields = "", _fields(entry)
+    for name, value in fields.items():
+        words += ["-f", quote(f"{name}={value}")]
+    if entry.request and not fields:
+        before, words = f"{_printed(_text(entry.request))} | ", [*words, "--input -"]
     if entry.caller is not None and _needs_token(entry.caller):
         before += f'EXTCLI_TOKEN="$({_token_command(entry.caller, url)})" '
         identity = ["--url", quote(url), "--client-id", quote(entry.caller.client_id)]
     else:
         identity = _identity(entry.caller, url)
-    return f"{before}{' '.join(['extcli', command, *identity])}"
+    return before + " ".join([*words, *identity])
+
+
+def _fields(entry: Entry) -> dict[str, str]:
+    """Return the JSON of each member of a body; empty if only the body as it was sent means the same."""
+    if len(entry.request) != entry.request_size:
+        return {}
+    try:
+        members = msgspec.json.decode(entry.request, type=dict[str, msgspec.Raw])
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return {}
+    return (
+        {name: bytes(value).decode() for name, value in members.items()} if all(map(_NAME.fullmatch, members)) else {}
+    )
 
 
 def _pytest(entry: Entry, url: str) -> str:
@@ -229,11 +152,6 @@ def _method(entry: Entry) -> str:
 
 def _query(entry: Entry) -> dict[str, str]:
     return parameters_of(entry.path.partition("?")[2])
-
-
-def _is_plain(entry: Entry) -> bool:
-    """Whether the whole body is known, and is JSON or absent."""
-    return len(entry.request) == entry.request_size and (not entry.request or _json(entry.request) is not None)
 
 
 def _text(body: bytes) -> str:
