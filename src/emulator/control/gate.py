@@ -84,7 +84,7 @@ class ControlGate:
         this machine by a name: a page can give a name of its own the address of this machine.
         """
         named = dict(headers)
-        found = _address(host := _hostname(_authority(named)))
+        found = address_of(host := _hostname(_authority(named)))
         is_own = host == "localhost" or (found is not None and not found.is_unspecified)
         if is_own and b"origin" not in named and named.get(_SITE, b"none") == b"none":
             return True
@@ -133,11 +133,11 @@ class ControlGate:
     def _check_host(self, headers: Iterable[tuple[bytes, bytes]], address: str) -> None:
         host = _hostname(_authority(dict(headers)))
         if host not in self._allowed:
-            if not _is_loopback(host):
+            if not is_loopback(host):
                 raise unknown_host(host=host[:60])
-            if not _is_loopback(address):
+            if not is_loopback(address):
                 raise no_control_token()
-            if not all(map(_is_loopback, _forwarded_hosts(headers))):
+            if not all(map(is_loopback, _forwarded_hosts(headers))):
                 raise foreign_proxy()
 
 
@@ -168,15 +168,17 @@ def _forwarded_hosts(headers: Iterable[tuple[bytes, bytes]]) -> list[str]:
             found += text.split(",")
         elif name == b"forwarded":
             found += _FORWARDED.findall(text) or [text]
-    return [host if _is_loopback(host := each.strip()) else _hostname(host) for each in found]
+    return [host if is_loopback(host := each.strip()) else _hostname(host) for each in found]
 
 
-def _is_loopback(host: str) -> bool:
-    address = _address(host)
+def is_loopback(host: str) -> bool:
+    """Whether a host is an address of this machine, or `localhost`."""
+    address = address_of(host)
     return host == "localhost" or (address is not None and address.is_loopback)
 
 
-def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+def address_of(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """Return the address that a host is; `None` for a name."""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:

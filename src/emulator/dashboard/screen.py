@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from emulator.control.contents import Content, Filter
-from emulator.core.callers import Caller, Role, opaque_id_of
+from emulator.core.callers import Caller, Role, is_global, opaque_id_of
 from emulator.core.clock import clamp_instant
 from emulator.core.keys import Key
 from emulator.core.wire.cursors import FIRST
@@ -118,16 +118,38 @@ def is_earlier(service: Service, row: Content) -> bool:
     return bool(row.latest) and row.latest < service.contents.started_at <= service.clock.now()
 
 
-def chosen(kind: str, query: Query) -> Key | None:
-    """Return the key of the record that a page shows; `None` for a list."""
-    if "id" not in query:
-        return None
-    return Key(kind, query.get("client_id", ""), query["id"], query.get("channel_id", ""))
+def screen_of_records(
+    name: str,
+    title: str,
+    kind: str,
+    read_one: Callable[[Any, Key, Query], Awaitable[dict[str, Any]]],
+    is_live: Callable[[Query], bool] = Screen._field_defaults["is_live"],
+) -> Screen:
+    """Return the screen with the list of all polls, for example, or with the one that the address names.
+
+    The template has that one under the singular of the screen's name, with the values of `read_one`, among which
+    `exists` says whether it does.
+    """
+    one = name.removesuffix("s")
+
+    async def read(service: Service, query: Query) -> dict[str, Any]:
+        if "id" not in query:
+            return {one: None, **await listed(service, name, query)}
+        key = Key(kind, query.get("client_id", ""), query["id"], query.get("channel_id", ""))
+        record = await read_one(service, key, query)
+        return {one: {**named(service, key), **record}, "is_missing": not record["exists"]}
+
+    return Screen(name, title, read, is_live=is_live)
 
 
-def manager_of(key: Key, global_prefix: str) -> str:
+def named(service: Service, key: Key) -> dict[str, Any]:
+    """Return the values that name a record, and the time."""
+    return {"id": key.name, "client_id": key.owner, "channel_id": key.channel, "now": service.clock.now()}
+
+
+def manager_of(key: Key) -> str:
     """Return the role that can delete this record without deleting records of other channels."""
-    return "admin" if key.name.startswith(global_prefix) else "broadcaster"
+    return "admin" if is_global(key.name) else "broadcaster"
 
 
 async def entries(service: Service, key: Key, start: str) -> Entries:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from ipaddress import ip_address
 from typing import Final, NamedTuple
 from urllib.parse import SplitResult, parse_qsl, urlencode, urljoin, urlsplit
 
+from emulator.control import gate
 from emulator.dashboard.refusals import wrong_arrangement
 
 MAX_VIEWERS: Final = 6
@@ -292,7 +292,7 @@ def _checked_origin(name: str, url: str, own_host: str) -> str:
             field=name, problem="a Content-Security-Policy can name no IPv6 address; use localhost or a host name"
         )
     # Browsers also read 2130706433 and 0x7f.1 as addresses.
-    if not _HOST.fullmatch(host) or (_NUMBER.fullmatch(host.rpartition(".")[2]) and not _is_address(host)):
+    if not _HOST.fullmatch(host) or (_NUMBER.fullmatch(host.rpartition(".")[2]) and gate.address_of(host) is None):
         raise wrong_arrangement(field=name, problem=f"{url[:80]!r} has no valid host name")
     if _is_service(parts, own_host):
         raise wrong_arrangement(
@@ -314,17 +314,7 @@ def _is_service(parts: SplitResult, own_host: str) -> bool:
 
 def is_loopback(host: str) -> bool:
     """Whether a host name means this machine without looking it up."""
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    return _is_address(host) and ip_address(host).is_loopback
-
-
-def _is_address(host: str) -> bool:
-    try:
-        ip_address(host)
-    except ValueError:
-        return False
-    return True
+    return host.endswith(".localhost") or gate.is_loopback(host)
 
 
 def _default_port(scheme: str) -> int:

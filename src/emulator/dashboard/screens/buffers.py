@@ -11,7 +11,7 @@ from emulator.core.keys import Key
 from emulator.core.wire.refusals import invalid_parameter
 from emulator.dashboard.commands import CALLER, field, record_command
 from emulator.dashboard.json_text import escaped
-from emulator.dashboard.screen import ROWS, Query, Screen, Service, chosen, listed
+from emulator.dashboard.screen import ROWS, Query, Service, screen_of_records
 from emulator.dashboard.texts import pretty
 from emulator.features.accumulation import LIMIT, BufferEntry
 from emulator.storage.shapes import Item
@@ -34,15 +34,6 @@ class Line(NamedTuple):
     """Bytes of compact JSON."""
 
 
-async def read(service: Service, query: Query) -> dict[str, Any]:
-    """Return the list of buffers, or one buffer. Raises `BadRequest`."""
-    key = chosen("accumulate", query)
-    if key is None:
-        return {"buffer": None, **await listed(service, "buffers", query)}
-    buffer = await _buffer(service, key, query)
-    return {"buffer": buffer, "is_missing": not buffer["exists"]}
-
-
 async def _buffer(service: Service, key: Key, query: Query) -> dict[str, Any]:
     now, start = service.clock.now(), _start(query.get("start", ""))
     latest, pages = await service.engine.logs.read(key, now=now, since=start)
@@ -53,9 +44,6 @@ async def _buffer(service: Service, key: Key, query: Query) -> dict[str, Any]:
             break
     since = ("--start", str(start)) if start else ()
     return {
-        "id": key.name,
-        "client_id": key.owner,
-        "channel_id": key.channel,
         "exists": bool(latest),
         "latest": latest,
         "start": start,
@@ -63,7 +51,6 @@ async def _buffer(service: Service, key: Key, query: Query) -> dict[str, Any]:
         "lines": [_line_of(item) for item in found[:ROWS]],
         "has_more": len(found) > ROWS,
         "limit": LIMIT,
-        "now": now,
         "adding": record_command("accumulate", "add", key.name, field("body:json", shown="JSON"), CALLER, key=key),
         "reading": record_command("accumulate", "get", key.name, *since, key=key),
     }
@@ -83,4 +70,4 @@ def _start(text: str) -> int:
     return clamp_instant(int(text or 0))
 
 
-SCREENS = (Screen("buffers", "Buffers", read),)
+SCREENS = (screen_of_records("buffers", "Buffers", "accumulate", _buffer),)

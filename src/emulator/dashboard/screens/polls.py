@@ -8,12 +8,12 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from emulator.contract.limits import HIGHEST, LOWEST
-from emulator.core.callers import GLOBAL, is_global, opaque_id_of
+from emulator.core.callers import is_global, opaque_id_of
 from emulator.core.keys import Key
 from emulator.core.wire import json_codec
 from emulator.dashboard.commands import CALLER, field, record_command
 from emulator.dashboard.json_text import pretty
-from emulator.dashboard.screen import Query, Screen, Service, chosen, entries, listed, manager_of
+from emulator.dashboard.screen import Query, Service, entries, manager_of, named, screen_of_records
 from emulator.features.votes.definitions import Definition, status_of
 from emulator.features.votes.rules import (
     LIFETIME,
@@ -42,16 +42,6 @@ class Voter(NamedTuple):
     at: int
 
 
-async def read(service: Service, query: Query) -> dict[str, Any]:
-    """Return the list of polls, or one poll. Raises `BadRequest`."""
-    key = chosen("poll", query)
-    if key is None:
-        return {"poll": None, **await listed(service, "polls", query)}
-    checked_poll_id(key.name)
-    poll = await _poll(service, key._replace(channel="" if is_global(key.name) else key.channel), query)
-    return {"poll": poll, "is_missing": not poll["exists"]}
-
-
 async def results_of(service: Service, key: Key, *, show_all: bool = False) -> dict[str, Any]:
     """Return a poll with its results, without its voters."""
     now, ballots = service.clock.now(), service.engine.ballots
@@ -60,9 +50,7 @@ async def results_of(service: Service, key: Key, *, show_all: bool = False) -> d
     definition = None if text is None else msgspec.json.decode(text, type=Definition)
     votes = {int(choice): count for choice, count in counts}
     return {
-        "id": key.name,
-        "client_id": key.owner,
-        "channel_id": key.channel,
+        **named(service, key),
         "exists": bool(counts) or definition is not None,
         "definition": definition,
         "status": "active" if definition is None else status_of(definition, now=now),
@@ -71,12 +59,13 @@ async def results_of(service: Service, key: Key, *, show_all: bool = False) -> d
         "bars": _bars(votes, definition.options if definition else [], show_all=show_all),
         "shows_all": show_all,
         **_values_outside_statistics(votes),
-        "now": now,
         "fresh": f"A{service.journal.mark}",
     }
 
 
 async def _poll(service: Service, key: Key, query: Query) -> dict[str, Any]:
+    checked_poll_id(key.name)
+    key = key._replace(channel="" if is_global(key.name) else key.channel)
     poll = await results_of(service, key, show_all="all" in query)
     now, definition = poll["now"], poll["definition"]
     page = await entries(service, key, query.get("from", ""))
@@ -118,7 +107,7 @@ def _values_outside_statistics(votes: dict[int, int]) -> dict[str, Any]:
 
 
 def _commands(key: Key) -> dict[str, Any]:
-    manager = manager_of(key, GLOBAL)
+    manager = manager_of(key)
     return {
         "manager": manager,
         "casting": record_command("vote", "cast", key.name, field("body.value:json", "--value"), CALLER, key=key),
@@ -156,4 +145,4 @@ async def _searched_voter(service: Service, key: Key, user: str) -> tuple[str, s
     return user, None
 
 
-SCREENS = (Screen("polls", "Polls", read, is_live=lambda query: not query.get("edit")),)
+SCREENS = (screen_of_records("polls", "Polls", "poll", _poll, lambda query: not query.get("edit")),)

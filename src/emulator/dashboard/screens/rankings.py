@@ -4,32 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from emulator.core.callers import GLOBAL
 from emulator.core.keys import Key
 from emulator.dashboard.commands import CALLER, field, record_command
-from emulator.dashboard.screen import Query, Screen, Service, chosen, entries, listed, manager_of
+from emulator.dashboard.screen import Query, Service, entries, manager_of, screen_of_records
 from emulator.features.ranking import TOP
 
 
-async def read(service: Service, query: Query) -> dict[str, Any]:
-    """Return the list of rankings, or one ranking. Raises `BadRequest`."""
-    key = chosen("rank", query)
-    if key is None:
-        return {"ranking": None, **await listed(service, "rankings", query)}
-    ranking = await _ranking(service, key, query)
-    return {"ranking": ranking, "is_missing": not ranking["exists"]}
-
-
 async def _ranking(service: Service, key: Key, query: Query) -> dict[str, Any]:
-    now = service.clock.now()
-    counts, _ = await service.engine.ballots.tally(key, now=now, top=TOP)
+    counts, _ = await service.engine.ballots.tally(key, now=service.clock.now(), top=TOP)
     start = query.get("from", "")
     page = await entries(service, key, start)
-    manager = manager_of(key, GLOBAL)
+    manager = manager_of(key)
     return {
-        "id": key.name,
-        "client_id": key.owner,
-        "channel_id": key.channel,
         "exists": bool(counts),
         "top": TOP,
         "scores": counts,
@@ -37,7 +23,6 @@ async def _ranking(service: Service, key: Key, query: Query) -> dict[str, Any]:
         "answers": page.rows,
         "start": start,
         "next": page.next,
-        "now": now,
         "manager": manager,
         "submitting": record_command("rank", "submit", key.name, field("body.key", "--key"), CALLER, key=key),
         "reading": record_command("rank", "get", key.name, key=key),
@@ -45,4 +30,4 @@ async def _ranking(service: Service, key: Key, query: Query) -> dict[str, Any]:
     }
 
 
-SCREENS = (Screen("rankings", "Rankings", read),)
+SCREENS = (screen_of_records("rankings", "Rankings", "rank", _ranking),)
