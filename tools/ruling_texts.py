@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import emulator.control.explanations
+from emulator.contract.rules import RULINGS
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "docs" / "gaps.md"
-FILE = Path(emulator.control.explanations.__file__).with_name("rulings.toml")
+FILE = RULINGS
 
 HEAD = "# `make docs` writes this file from docs/gaps.md.\n"
 
@@ -33,7 +33,7 @@ def rulings(text: str) -> Iterator[tuple[str, str, str, str]]:
 
 def _rulings(text: str) -> Iterator[dict[str, str]]:
     for id, choice, why, _ in rulings(text):
-        yield {"id": id, "text": _plain(choice), "why": _plain(why), "documented": f"docs/gaps.md, ruling {id}"}
+        yield {"id": id, "text": _plain(choice), "why": _plain(why)}
 
 
 def _sections(text: str) -> Iterator[dict[str, str]]:
@@ -42,7 +42,7 @@ def _sections(text: str) -> Iterator[dict[str, str]]:
         title, _, body = section.partition("\n")
         items = re.split(r"^- |\n\n(?!- )", body, flags=re.MULTILINE)
         paragraphs = [" ".join(_plain(item).split()) for item in items if item.strip()]
-        yield {"id": f"gaps: {title}", "text": "\n".join(paragraphs), "documented": f"docs/gaps.md, section {title}"}
+        yield {"id": f"gaps: {title}", "text": "\n".join(paragraphs)}
 
 
 def _plain(text: str) -> str:
@@ -52,8 +52,8 @@ def _plain(text: str) -> str:
 
 
 def _rule(fields: dict[str, str]) -> str:
-    lines = (f"{name} = {json.dumps(text, ensure_ascii=False)}" for name, text in fields.items() if text)
-    return "\n[[rule]]\n" + "\n".join(lines) + "\n"
+    id, *lines = (f"{name} = {json.dumps(text, ensure_ascii=False)}" for name, text in fields.items() if text)
+    return "\n".join([f"\n[{id.removeprefix('id = ')}]", *lines, ""])
 
 
 if __name__ == "__main__":

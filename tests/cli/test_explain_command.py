@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from emulator.control import explanations
+from emulator.contract import rules
 from support.program import http_response
 from support.service import LiveServer
 
@@ -111,11 +111,11 @@ def test_explain_says_what_production_would_have_done(extcli, live: LiveServer):
 
 @pytest.mark.parametrize(("name", "id"), [("A1", "A1"), ("trivia", "gaps: Trivia"), ("stage", "stage")])
 def test_a_rule_is_explained_without_a_service(extcli, name: str, id: str):
-    rule = explanations.rules()[id]
+    rule = rules.rules()[id]
 
     result = extcli("explain", name, "-o", "json", "--url", "http://127.0.0.1:1", exits=0)
 
-    assert rule.text == result.json["rule"]["text"]
+    assert rule["text"] == result.json["rule"]["text"]
 
 
 def test_a_rule_is_printed_with_the_place_of_its_documentation(extcli):
@@ -125,7 +125,7 @@ def test_a_rule_is_printed_with_the_place_of_its_documentation(extcli):
     assert any(line.startswith("What to do: Sign a token") for line in lines)
 
 
-@pytest.mark.parametrize("id", sorted(explanations.rules()))
+@pytest.mark.parametrize("id", sorted(rules.rules()))
 def test_every_rule_can_be_explained(extcli, id: str):
     assert id == extcli("explain", id, "-o", "json").json["rule"]["id"]
 

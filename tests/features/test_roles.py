@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from emulator.control import explanations
+from emulator.contract import rules
 from support.audit_lines import AuditLines
 from support.explanations import id_of, why
 from support.role_table import (
@@ -100,7 +100,7 @@ def test_the_role_decides_the_status_the_explanation_and_the_audit_line(
         assert explanation["held"].startswith(f"role {role}")
         assert any_of(row.roles) in explanation["needed"]
         assert "--as " in explanation["next_step"]
-        assert explanations.rules()[explanation["rule"]].text == explanation["text"]
+        assert rules.rules()[explanation["rule"]]["text"] == explanation["text"]
         assert [] == logged[role]
     first = next(role for role in ROLES if role in row.roles)
     who = f"client {CLIENT_ID}, {first}, channel {CHANNEL}, user U{CHANNEL}"

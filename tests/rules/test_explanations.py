@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 import typer.main
 
+from emulator.contract import rules
 from emulator.contract.parity import RULES
 from emulator.control import explanations
 from emulator.control.explanations import explained_verdict
@@ -17,7 +18,9 @@ from extcli.app import NOUNS, app, load_noun
 
 def commands() -> Iterator[str]:
     """The commands that explanations and rules recommend, without `extcli`."""
-    steps = [each.next_step for each in (*explanations.rules().values(), *REFUSALS.values())]
+    steps = [each.get("next_step", "") for each in rules.rules().values()] + [
+        each.next_step for each in REFUSALS.values()
+    ]
     for text in steps:
         yield from re.findall(r"`extcli ([^`]+)`", text)
 

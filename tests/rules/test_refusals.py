@@ -7,7 +7,7 @@ from sys import modules
 
 import pytest
 
-from emulator.control import explanations
+from emulator.contract import rules
 from emulator.control.explanations import what_was_sent
 from emulator.core.errors import OF_INPUT, OF_ROLES
 from emulator.features.trivia import rules as trivia
@@ -33,7 +33,7 @@ def sample(annotation: object) -> object:
 
 
 def test_the_rule_of_every_refusal_exists():
-    assert {each.rule for each in declared().values()} <= {OF_INPUT, OF_ROLES, *explanations.rules()}
+    assert {each.rule for each in declared().values()} <= {OF_INPUT, OF_ROLES, *rules.rules()}
 
 
 def test_a_value_in_a_command_is_quoted_for_a_shell():

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
-import tomllib
-from collections.abc import Mapping
-from functools import cache
-from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace as with_fields
 
+from emulator.contract import rules
 from emulator.contract.parity import outcome_of, rule_of
 from emulator.core.errors import OF_INPUT, OF_ROLES, REFUSALS, Facts, NotFound, refusal
 from emulator.core.journal import CLOSE, DELIVERY, Entry, Journal
@@ -35,8 +32,6 @@ def no_rule(*, rule: str, hint: str) -> Facts:
 
 LONGEST: Final = 200
 """Characters that an explanation shows of a text."""
-FILES: Final = ("rulings.toml", "topics.toml")
-"""The rulings, which `make docs` writes from docs/gaps.md, and all other rules."""
 
 
 class Rule(Struct, frozen=True):
@@ -70,41 +65,18 @@ def shortened(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
-@cache
-def rules() -> Mapping[str, Rule]:
-    """Return all rules by id. Reads the files at the first call."""
-    paths = [Path(__file__).with_name(name) for name in FILES]
-    found = [each for path in paths for each in tomllib.loads(path.read_text("utf-8"))["rule"]]
-    return {each["id"]: Rule(**each) for each in found}
-
-
-@cache
-def _by_plain_name() -> Mapping[str, Rule]:
-    """Return all rules by plain id, with and without `spec:`, `gaps:` or `docs:`. The first rule of a name counts."""
-    found: dict[str, Rule] = {}
-    for id, rule in rules().items():
-        plain = _plain_rule_name(id)
-        for name in filter(None, (plain, plain.partition(": ")[2])):
-            found.setdefault(name, rule)
-    return found
-
-
 def find(name: str) -> Rule | None:
     """Return the rule with this id, in any case, with or without `spec:`, `gaps:` or `docs:`; `None` if unknown."""
-    return _by_plain_name().get(_plain_rule_name(name))
+    id = rules.ids().get(rules.plain_name(name))
+    return Rule(**rules.rules()[id]) if id else None
 
 
 def nearest(name: str) -> list[str]:
     """Return the ids of the rules that are most like a name, at most three; none if none is like it."""
     from difflib import get_close_matches
 
-    names = _by_plain_name()
-    found = get_close_matches(_plain_rule_name(name), names, n=3, cutoff=0.6)
-    return list(dict.fromkeys(names[each].id for each in found))
-
-
-def _plain_rule_name(name: str) -> str:
-    return " ".join(name.casefold().replace(":", ": ").split())
+    found = get_close_matches(rules.plain_name(name), rules.ids(), n=3, cutoff=0.6)
+    return list(dict.fromkeys(rules.ids()[each] for each in found))
 
 
 _SUBJECTS: Final = (

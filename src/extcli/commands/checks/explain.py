@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator
-from importlib.resources import files
 from typing import Any
 
+from emulator.contract import rules
 from emulator.contract.parity import verdict_of
 from extcli.cli import argument, flag, shared
 from extcli.errors import UsageError, status_line
@@ -28,8 +27,6 @@ _RULINGS = listing(
     Column("text", heading="choice", text=_first_sentence, folds=True),
     Column("why", lambda each: each.get("why", ""), in_table=False),
 )
-
-_PREFIXES = ("spec: ", "gaps: ", "docs: ")
 
 
 @shared
@@ -57,11 +54,11 @@ def explain(
     if all_rulings:
         if subject:
             raise UsageError("give either a subject or --rulings")
-        session.output.show_value({"rulings": rulings()}, _RULINGS)
+        session.output.show_value({"rulings": list(rules.rulings().values())}, _RULINGS)
         return
-    rule = rule_text(subject) if subject else None
-    if rule:
-        session.output.show_value({"rule": rule}, _VIEW)
+    id = rules.ids().get(rules.plain_name(subject)) if subject else None
+    if id:
+        session.output.show_value({"rule": rules.rules()[id]}, _VIEW)
     else:
         session.output.show(session.control().explain(subject), _VIEW)
 
@@ -120,31 +117,3 @@ _VIEW = View(
     table=lambda document: views.stacked(*(visible_lines(paragraph) for paragraph in _paragraphs(document))),
     rows=_rows,
 )
-
-
-def rulings() -> list[dict[str, str]]:
-    """Return the rulings of docs/gaps.md in their order, each with `id`, `text`, `documented` and perhaps `why`."""
-    return _texts("rulings.toml")
-
-
-def rule_text(name: str) -> dict[str, str] | None:
-    """Return the ruling, section or rule of production with this id; a section also without `spec: `."""
-    for file in ("rulings.toml", "topics.toml"):
-        for each in _texts(file):
-            if _plain_name(name) in (_plain_name(each["id"]), _short_id(_plain_name(each["id"]))):
-                return each
-    return None
-
-
-def _texts(file: str) -> list[dict[str, str]]:
-    folder = files("emulator") / "control"
-    return [dict(each) for each in tomllib.loads((folder / file).read_text("utf-8"))["rule"]]
-
-
-def _plain_name(name: str) -> str:
-    return " ".join(name.casefold().replace(":", ": ").split())
-
-
-def _short_id(id: str) -> str:
-    """Return the id of a section without its prefix."""
-    return next((id.removeprefix(prefix) for prefix in _PREFIXES if id.startswith(prefix)), id)

@@ -1,0 +1,51 @@
+"""The texts of the rules that `extcli explain` knows: rulings, sections of documents, and rules of production."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+RULINGS: Final = Path(__file__).with_name("rulings.toml")
+"""The rulings, which `make docs` writes from docs/gaps.md."""
+_TOPICS: Final = RULINGS.with_name("topics.toml")
+"""All other rules."""
+
+
+@cache
+def rulings() -> Mapping[str, dict[str, str]]:
+    """Return the rulings by id, in their order, each with `id`, `text`, `documented` and perhaps `why`."""
+    return {id: {"id": id, **fields, "documented": _place_of(id)} for id, fields in _read(RULINGS).items()}
+
+
+@cache
+def rules() -> Mapping[str, dict[str, str]]:
+    """Return all rules by id. The others may also have a `next_step`."""
+    return {**rulings(), **{id: {"id": id, **fields} for id, fields in _read(_TOPICS).items()}}
+
+
+@cache
+def ids() -> Mapping[str, str]:
+    """Return the ids of all rules by plain name, with and without `spec:`, `gaps:` or `docs:`: of two, the first."""
+    found: dict[str, str] = {}
+    for id in rules():
+        plain = plain_name(id)
+        for name in filter(None, (plain, plain.partition(": ")[2])):
+            found.setdefault(name, id)
+    return found
+
+
+def plain_name(name: str) -> str:
+    """Return a name as `ids` has it: in lower case, with one space between words and after a colon."""
+    return " ".join(name.casefold().replace(":", ": ").split())
+
+
+def _place_of(id: str) -> str:
+    _, is_section, title = id.partition(": ")
+    return f"docs/gaps.md, section {title}" if is_section else f"docs/gaps.md, ruling {id}"
+
+
+def _read(file: Path) -> dict[str, dict[str, str]]:
+    return tomllib.loads(file.read_text("utf-8"))
