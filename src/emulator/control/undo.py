@@ -66,7 +66,7 @@ class Undo:
             # It replaces the data of an earlier reset; if it fails, they stay.
             clock = await self._control.reset(self._engine.set_aside)
             audit("data reset", seconds_to_undo=seconds)
-            await self._end()
+            self._end()
             expiry = asyncio.create_task(self._expire(seconds))
             self.latest = Kept(token_id(), self._clock.now() + seconds * SECOND, clock, expiry)
             return self.latest.token
@@ -95,27 +95,23 @@ class Undo:
     async def _expire(self, seconds: int) -> None:
         await asyncio.sleep(seconds)
         async with self._changing:
-            await self._drop()
-        self._changes.wake_all()
+            await self._forget()
 
-    async def _end(self) -> bool:
+    def _end(self) -> bool:
         """Make the latest reset final, and return whether it could still be undone. Its data stays in storage."""
         kept, self.latest = self.latest, None
         if kept is None:
             return False
-        kept.expiry.cancel()
-        await asyncio.gather(kept.expiry, return_exceptions=True)
+        if kept.expiry is not asyncio.current_task():
+            kept.expiry.cancel()
         self._changes.wake_all()
         return True
 
     async def _forget(self) -> None:
-        if await self._end():
-            await self._drop()
-
-    async def _drop(self) -> None:
-        self.latest = None
-        with suppress(EngineError):  # the next reset or start deletes the rest
-            await self._engine.drop_aside()
+        """Make the latest reset final, and delete its data."""
+        if self._end():
+            with suppress(EngineError):  # the next reset or start deletes the rest
+                await self._engine.drop_aside()
 
 
 class ResetDone(Struct):

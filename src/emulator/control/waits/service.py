@@ -60,11 +60,7 @@ class EntryCount:
         """
         if not journal.is_on:
             raise no_journal()
-        if since is not None and since > journal.mark:
-            problem = f"is after the latest entry, {journal.mark}; numbers begin again when the service starts"
-            raise mark_unusable(since=since, problem=problem)
-        if since and journal.lost_since(since):
-            raise mark_unusable(since=since, problem="is too old; take a mark shortly before")
+        _check_mark(since, journal.mark, "entry", is_kept=not since or not journal.lost_since(since))
         self._journal = journal
         self._matches = matches_of(query)
         self._id = id
@@ -89,6 +85,16 @@ class EntryCount:
 
     def _is_about(self, entry: Entry) -> bool:
         return self._id in (ANY, entry.name, entry.name.partition(" ")[2])
+
+
+def _check_mark(since: int | None, latest: int, what: str, *, is_kept: bool) -> None:
+    """Refuse a mark after the latest one, or after which not everything is kept."""
+    if since is not None and since > latest:
+        numbers = "numbers" if what == "entry" else "marks"
+        problem = f"is after the latest {what}, {latest}; {numbers} begin again when the service starts"
+        raise mark_unusable(since=since, problem=problem)
+    if since is not None and not is_kept:
+        raise mark_unusable(since=since, problem="is too old; take a mark shortly before")
 
 
 _LISTED: Final = 3
@@ -156,7 +162,8 @@ class Waits:
             while True:
                 changed.clear()
                 if entries is None:
-                    self._check(condition)
+                    is_kept = self._changes.keeps_since(condition.since or 0, condition.kind)
+                    _check_mark(condition.since, self._changes.mark, "mark", is_kept=is_kept)
                 found = (
                     count_facts(condition.checks, {"": await entries.count()})
                     if entries
@@ -177,17 +184,6 @@ class Waits:
             return None
         filters = {name: value for name, value in query.items() if name in (*FILTERS, "client_id", "channel_id")}
         return EntryCount(self._journal, filters, condition.id, condition.since)
-
-    def _check(self, condition: Condition) -> None:
-        """Refuse a mark that cannot be used."""
-        since = condition.since
-        if since is None:
-            return
-        if since > self._changes.mark:
-            problem = f"is after the latest mark, {self._changes.mark}; marks begin again when the service starts"
-            raise mark_unusable(since=since, problem=problem)
-        if not self._changes.keeps_since(since, condition.kind):
-            raise mark_unusable(since=since, problem="is too old; take a mark shortly before")
 
     async def _current_values(self, condition: Condition) -> dict[str, Any]:
         """Return the current values for the checks of a condition."""
