@@ -140,7 +140,9 @@ class Service:
         )
         self.hub = Hub(self.changes, self.journal)
         self.hints = Hints(
-            names_of(self.engine, clock, self.hub, self.changes), lambda: me.extensions.current, is_on=has_control
+            names_of(lambda key: me.contents.names(key), self.hub, self.changes),
+            lambda: me.extensions.current,
+            is_on=has_control,
         )
         self.publisher = Publisher(self.engine.relay, self.hub, clock)
         self.faults = FaultPlan(clock, partial(Service._faulty, me), is_alone=self.publisher.is_single_node)

@@ -31,8 +31,6 @@ MAX_COUNT: Final = 10_000
 _DIGEST_LENGTH: Final = 16
 """Characters of a PIN's digest that are shown."""
 _decode: Final = msgspec.json.Decoder(tuple[str, str, str, str, str]).decode
-_NAMES: Final = 200
-"""How many existing names a hint is looked for in."""
 _PAST_ALL: Final = "\U0010ffff"
 """Sorts after every channel."""
 
@@ -149,6 +147,12 @@ class Contents:
             rest = _cursor_after(found[limit - 1][0])
         return ContentPage([content for _, content in found[:limit]], rest)
 
+    async def names(self, group: Key) -> list[str]:
+        """Return up to 200 names in use of the kind, extension and channel of a key."""
+        (kind,) = (kind for kind in self.kinds if group.kind in kind.stored_as)
+        page = await self.page(kind.name, Filter(group.owner, group.channel or ""), limit=MAX_ROWS)
+        return [row.id for row in page.rows if group.channel in (None, row.channel_id)]
+
     async def upcoming(self, limit: int) -> ComingExpiries:
         """Return the next records to expire, at most 200. Raises `BadRequest`."""
         limit, now = checked_rows(limit), self._clock.now()
@@ -179,21 +183,19 @@ class Contents:
         self, listing: Callable[..., Awaitable[list[T]]], kind: str, only: Filter, limit: int, start: Key | None
     ) -> tuple[list[T], str]:
         """Return ballots or logs of all owners, or of one owner, and the cursor after the last owner that was read."""
-        now, channel = self._clock.now(), only.channel_id or None
-        found: list[T] = []
-        owner = start.owner if start else ""
-        if start:
-            group = Key(kind, owner, "", channel)
-            found += await listing(group, now=now, limit=limit, after=start, matching=only.search)
-        owners: Sequence[str] = () if start else [only.client_id]
+        now, found, more = self._clock.now(), list[T](), list[str]()
+        owners = [start.owner] if start else [only.client_id] if only.client_id else []
         if not only.client_id:
-            owners = await self._engine.catalog.owners(kind, now=now, limit=_MAX_OWNERS, after=owner)
-        for owner in owners:
+            more = await self._engine.catalog.owners(
+                kind, now=now, limit=_MAX_OWNERS, after=owners[0] if owners else ""
+            )
+        for owner in (*owners, *more):
             if len(found) < limit:
-                group = Key(kind, owner, "", channel)
-                found += await listing(group, now=now, limit=limit - len(found), matching=only.search)
-        past_owner = _cursor_after(Key(kind, owner, "", _PAST_ALL))
-        return found, past_owner if len(owners) == _MAX_OWNERS else FIRST
+                group, rest = Key(kind, owner, "", only.channel_id or None), limit - len(found)
+                seen = start if start and start.owner == owner else None
+                found += await listing(group, now=now, limit=rest, after=seen, matching=only.search)
+        is_end = len(more) < _MAX_OWNERS
+        return found, FIRST if is_end else _cursor_after(Key(kind, more[-1], "", _PAST_ALL))
 
     async def _documents(self, kind: Kind, only: Filter, limit: int, start: Key | None) -> Found:
         things, now = await self._find(kind, only, limit, start), self._clock.now()
@@ -296,22 +298,11 @@ def _listing(kind: Kind) -> Endpoint[Contents]:
     return declared
 
 
-def names_of(engine: Engine, clock: Clock, hub: Hub, changes: Changes) -> Mapping[str, NamesOf]:
+def names_of(stored: NamesOf, hub: Hub, changes: Changes) -> Mapping[str, NamesOf]:
     """Return, by the fact of a hint, the function that reads names in use, at most some hundred."""
 
-    async def stored(key: Key) -> Iterable[str]:
-        group, now, most = key._replace(name="", user=""), clock.now(), _NAMES
-        if group.kind in ("poll", "rank"):
-            return [each.key.name for each in await engine.ballots.listing(group, now=now, limit=most)]
-        if group.kind == "accumulate":
-            return [key.name for key, _, _ in await engine.logs.listing(group, now=now, limit=most)]
-        things = await engine.catalog.things(
-            (group.kind,), now=now, limit=most, owner=group.owner, channel=group.channel
-        )
-        return [each.key.name for each in things]
-
     async def sent(key: Key) -> Iterable[str]:
-        recent = (each.key for each in reversed(changes.latest("event", _NAMES)))
+        recent = (each.key for each in reversed(changes.latest("event", MAX_ROWS)))
         return (each.name for each in recent if each.owner == key.owner and each.channel in ("", key.channel))
 
     async def heard(key: Key) -> Iterable[str]:
