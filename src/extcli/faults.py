@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from emulator.contract.faults import CLOSE_CODES, KINDS, LONGEST_TEXT, MAX_FAULTS, RANGES
+from emulator.contract.faults import CLOSE_CODES, LONGEST_TEXT, MATCHES, MAX_FAULTS, RANGES
 from emulator.contract.kinds import Field, ListOf, OneOf, Report, Table, Text, Whole
 from emulator.contract.names import NAME, NAME_RULE, Role
 from emulator.contract.positions import Path
@@ -25,7 +25,7 @@ EFFECTS: Final = ("status", "delay", "drop", "reset", "truncate", "stall", "clos
 _BROADCASTS: Final = ("lose", "double", "reorder")
 _PARAMETERS: Final = {"status": "status", "truncate": "bytes", "close": "code"}
 """The members that hold the value of an effect."""
-_CONDITIONS: Final = KINDS["broadcast"].conditions
+_CONDITIONS: Final = MATCHES["broadcast"].conditions
 _UNCHANGED: Final = ("id", *_CONDITIONS, "retry_after", "times", "share", "seed")
 _OPTIONS: Final = {"bytes": "truncate", "code": "close", "lasts": "for", "delay_max": "delay"}
 _MEMBER: Final = re.compile(r"faults\[(\d+)\]\.(\w+)")
@@ -62,7 +62,7 @@ def problems(options: Mapping[str, Any], named: Named) -> Iterator[tuple[str, st
 
 def _not_allowed(effect: str, options: Mapping[str, Any], named: Named) -> Iterator[tuple[str, str]]:
     """Yield the effect, conditions and close code that are not allowed for the fault's kind of match."""
-    kind = KINDS[_kind_of(options.get("match", "BROADCAST"))]
+    kind = MATCHES[_kind_of(options.get("match", "BROADCAST"))]
     if effect not in kind.effects:
         yield effect, f"does not act on {kind.name}; use {_listed_names(kind.effects, named)}"
     for name in _CONDITIONS:
@@ -75,7 +75,7 @@ def _not_allowed(effect: str, options: Mapping[str, Any], named: Named) -> Itera
 
 
 def _kind_of(match: str) -> str:
-    """Return the kind of a match, as a key of `KINDS`. The service checks the rest of the match."""
+    """Return the kind of a match, as a key of `MATCHES`. The service checks the rest of the match."""
     words = match.split()
     if words[:1] == ["SOCKET"]:
         return "connect" if words[1:] == ["connect"] else "message"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from emulator.contract.faults import KINDS
+from emulator.contract import faults
 from emulator.core.faults import BROADCAST, CONNECT, MESSAGE, REQUEST
 from extcli.faults import EFFECTS, delays, members, problems
 
@@ -60,11 +60,11 @@ def test_an_effect_or_condition_is_allowed_exactly_if_the_service_allows_it(kind
     ]
     conditions = [
         name
-        for name in KINDS[BROADCAST].conditions
+        for name in faults.MATCHES[BROADCAST].conditions
         if not list(problems({"match": MATCHES[kind], "delay": "1s", name: "x"}, str))
     ]
 
-    assert (list(KINDS[kind].effects), list(KINDS[kind].conditions)) == (effects, conditions)
+    assert (list(faults.MATCHES[kind].effects), list(faults.MATCHES[kind].conditions)) == (effects, conditions)
 
 
 @pytest.mark.parametrize("effect", ["lose", "double", "reorder"])

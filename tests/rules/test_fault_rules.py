@@ -9,7 +9,7 @@ import pytest
 from emulator.control.faults import Known, checked_pattern, pattern_of
 from emulator.core.callers import Caller, Role
 from emulator.core.errors import BadRequest
-from emulator.core.faults import BROADCAST, CONNECT, MESSAGE, REQUEST, Fault, Subject, meets
+from emulator.core.faults import BROADCAST, CONNECT, MESSAGE, REQUEST, Attempt, Fault, meets
 
 KNOWN = Known(
     [("GET", "/v1/e/vote"), ("POST", "/v1/e/vote"), ("GET", "/v1/e/all_config")],
@@ -19,31 +19,31 @@ KNOWN = Known(
 CALLER = Caller("ext", Role.VIEWER, "777", "5551", "U5551")
 
 
-def subject(kind: str, name: str, target: str = "", **more: Any) -> Subject:
-    return Subject(kind, name, target, CALLER, "ext", "777")._replace(**more)
+def attempt(kind: str, name: str, target: str = "", **more: Any) -> Attempt:
+    return Attempt(kind, name, target, CALLER, "ext", "777")._replace(**more)
 
 
 @pytest.mark.parametrize(
     ("match", "matched", "spared"),
     [
-        ("GET /v1/e/vote", subject(REQUEST, "GET", "/v1/e/vote"), subject(REQUEST, "POST", "/v1/e/vote")),
-        ("* /v1/e/vote", subject(REQUEST, "POST", "/v1/e/vote"), subject(REQUEST, "GET", "/v1/e/all_config")),
-        ("get /v1/e/config", subject(REQUEST, "GET", "/v1/e/all_config"), subject(REQUEST, "GET", "/v1/e/vote")),
-        ("GET /v1/e/v*", subject(REQUEST, "GET", "/v1/e/vote"), subject(REQUEST, "GET", "/v1/e/all_config")),
-        ("* *", subject(REQUEST, "GET", "/v1/e/vote"), subject(MESSAGE, "get", "state")),
-        ("SOCKET set state", subject(MESSAGE, "set", "state"), subject(MESSAGE, "get", "state")),
-        ("SOCKET get *", subject(MESSAGE, "get", "poll"), subject(MESSAGE, "set", "state")),
-        ("SOCKET get", subject(MESSAGE, "get", "poll"), subject(MESSAGE, "set", "state")),
-        ("SOCKET * state", subject(MESSAGE, "set", "state"), subject(MESSAGE, "get", "poll")),
-        ("SOCKET subscribe news", subject(MESSAGE, "subscribe", "news"), subject(MESSAGE, "unsubscribe", "news")),
-        ("SOCKET *", subject(MESSAGE, "broadcast"), subject(CONNECT, "")),
-        ("SOCKET connect", subject(CONNECT, ""), subject(MESSAGE, "get", "state")),
-        ("BROADCAST *", subject(BROADCAST, "any event"), subject(REQUEST, "GET", "/v1/e/vote")),
-        ("BROADCAST game_*", subject(BROADCAST, "game_start"), subject(BROADCAST, "game")),
-        ("BROADCAST game start", subject(BROADCAST, "game start"), subject(BROADCAST, "game")),
+        ("GET /v1/e/vote", attempt(REQUEST, "GET", "/v1/e/vote"), attempt(REQUEST, "POST", "/v1/e/vote")),
+        ("* /v1/e/vote", attempt(REQUEST, "POST", "/v1/e/vote"), attempt(REQUEST, "GET", "/v1/e/all_config")),
+        ("get /v1/e/config", attempt(REQUEST, "GET", "/v1/e/all_config"), attempt(REQUEST, "GET", "/v1/e/vote")),
+        ("GET /v1/e/v*", attempt(REQUEST, "GET", "/v1/e/vote"), attempt(REQUEST, "GET", "/v1/e/all_config")),
+        ("* *", attempt(REQUEST, "GET", "/v1/e/vote"), attempt(MESSAGE, "get", "state")),
+        ("SOCKET set state", attempt(MESSAGE, "set", "state"), attempt(MESSAGE, "get", "state")),
+        ("SOCKET get *", attempt(MESSAGE, "get", "poll"), attempt(MESSAGE, "set", "state")),
+        ("SOCKET get", attempt(MESSAGE, "get", "poll"), attempt(MESSAGE, "set", "state")),
+        ("SOCKET * state", attempt(MESSAGE, "set", "state"), attempt(MESSAGE, "get", "poll")),
+        ("SOCKET subscribe news", attempt(MESSAGE, "subscribe", "news"), attempt(MESSAGE, "unsubscribe", "news")),
+        ("SOCKET *", attempt(MESSAGE, "broadcast"), attempt(CONNECT, "")),
+        ("SOCKET connect", attempt(CONNECT, ""), attempt(MESSAGE, "get", "state")),
+        ("BROADCAST *", attempt(BROADCAST, "any event"), attempt(REQUEST, "GET", "/v1/e/vote")),
+        ("BROADCAST game_*", attempt(BROADCAST, "game_start"), attempt(BROADCAST, "game")),
+        ("BROADCAST game start", attempt(BROADCAST, "game start"), attempt(BROADCAST, "game")),
     ],
 )
-def test_a_match_selects_subjects(match: str, matched: Subject, spared: Subject):
+def test_a_match_selects_attempts(match: str, matched: Attempt, spared: Attempt):
     pattern = pattern_of(match, KNOWN)
 
     assert (True, False) == (pattern.matches(matched), pattern.matches(spared))
@@ -104,7 +104,7 @@ def test_an_invalid_fault_is_refused_and_the_member_named(fault: dict[str, Any],
 def test_members_at_their_limits_are_valid(members: dict[str, Any]):
     fault = Fault(**{"match": "POST /v1/e/vote", "effect": "drop"} | members)
 
-    assert checked_pattern(fault, KNOWN).matches(subject(REQUEST, "POST", "/v1/e/vote"))
+    assert checked_pattern(fault, KNOWN).matches(attempt(REQUEST, "POST", "/v1/e/vote"))
 
 
 @pytest.mark.parametrize(
@@ -119,6 +119,6 @@ def test_members_at_their_limits_are_valid(members: dict[str, Any]):
     ],
 )
 def test_all_conditions_of_a_fault_must_be_met(conditions: dict[str, str], changed: dict[str, Any]):
-    fault, news = Fault("BROADCAST *", "lose", **conditions), subject(BROADCAST, "news")
+    fault, news = Fault("BROADCAST *", "lose", **conditions), attempt(BROADCAST, "news")
 
     assert (True, False) == (meets(fault, news), meets(fault, news._replace(**changed)))

@@ -23,7 +23,7 @@ CLOSE_CODES: Final = ((1000, 1003), (1007, 1014), (3000, 4999))
 """The codes that a close frame may have (RFC 6455)."""
 
 
-class Kind(NamedTuple):
+class Match(NamedTuple):
     """A kind of match: endpoint, message, handshake or broadcast."""
 
     name: str
@@ -33,9 +33,9 @@ class Kind(NamedTuple):
 
 
 _CALLER: Final = ("role", "channel", "user", "client_id")
-KINDS: Final[Mapping[str, Kind]] = {
-    "request": Kind("requests", ("status", "delay", "drop", "reset", "truncate", "stall"), _CALLER),
-    "message": Kind("messages of games", ("status", "delay", "drop", "reset", "stall", "close"), _CALLER),
-    "connect": Kind("handshakes", ("status", "delay", "drop", "reset", "stall"), ("client_id",)),
-    "broadcast": Kind("broadcasts", ("delay", "lose", "double", "reorder"), (*_CALLER, "event")),
+MATCHES: Final[Mapping[str, Match]] = {
+    "request": Match("requests", ("status", "delay", "drop", "reset", "truncate", "stall"), _CALLER),
+    "message": Match("messages of games", ("status", "delay", "drop", "reset", "stall", "close"), _CALLER),
+    "connect": Match("handshakes", ("status", "delay", "drop", "reset", "stall"), ("client_id",)),
+    "broadcast": Match("broadcasts", ("delay", "lose", "double", "reorder"), (*_CALLER, "event")),
 }

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 from msgspec import UNSET, Struct, UnsetType, ValidationError, convert
 from msgspec.structs import replace
 
-from emulator.contract.faults import CLOSE_CODES, KINDS, LONGEST_TEXT, MAX_FAULTS, RANGES
+from emulator.contract.faults import CLOSE_CODES, LONGEST_TEXT, MATCHES, MAX_FAULTS, RANGES
 from emulator.contract.names import NAME, NAME_RULE
 from emulator.core.callers import Role
 from emulator.core.clock import Clock, clamp_instant
@@ -27,10 +27,10 @@ from emulator.core.faults import (
     STATUS,
     TRUNCATE,
     Armed,
+    Attempt,
     Fault,
     Faults,
     Pattern,
-    Subject,
 )
 from emulator.core.observability.audit import audit
 from emulator.core.wire.json_codec import misshapen
@@ -115,7 +115,7 @@ def _socket_pattern(match: str, words: list[str], known: Known) -> Pattern:
     pattern = Pattern(MESSAGE, action, target)
     if action in _EVERY_TARGET:
         return pattern
-    if not any(pattern.matches(Subject(MESSAGE, *each)) for each in known.actions):
+    if not any(pattern.matches(Attempt(MESSAGE, *each)) for each in known.actions):
         names = [f"{_SOCKET} {each} {of}".rstrip() for each, of in known.actions]
         raise _unknown(match, "a message", [*names, f"{_SOCKET} {CONNECT}"])
     return pattern
@@ -126,7 +126,7 @@ def _request_pattern(match: str, words: list[str], known: Known) -> Pattern:
         raise invalid_member("match", match, "a method and a path, SOCKET … or BROADCAST …")
     method, path = words[0].upper(), words[1]
     pattern = Pattern(REQUEST, method, path if path.endswith(ANY) else known.normalize(path))
-    if not any(pattern.matches(Subject(REQUEST, *each)) for each in known.endpoints):
+    if not any(pattern.matches(Attempt(REQUEST, *each)) for each in known.endpoints):
         if path.startswith("/_emulator"):
             needed = (
                 "a path below /v1/e/, SOCKET … or BROADCAST …: faults never act on the control API and the dashboard"
@@ -145,11 +145,13 @@ def _unknown(match: str, what: str, names: Iterable[str]) -> ServiceError:
 
 
 def _check_effect(fault: Fault, pattern: Pattern) -> None:
-    effects = KINDS[pattern.kind].effects
+    effects = MATCHES[pattern.kind].effects
     if fault.effect not in ALL_EFFECTS:
         raise invalid_member("effect", fault.effect, f"one of {', '.join(ALL_EFFECTS)}")
     if fault.effect not in effects:
-        needed = f"one of {', '.join(effects)}, the effects on {KINDS[pattern.kind].name} such as {fault.match[:80]!r}"
+        needed = (
+            f"one of {', '.join(effects)}, the effects on {MATCHES[pattern.kind].name} such as {fault.match[:80]!r}"
+        )
         raise invalid_member("effect", fault.effect, needed)
     taken = _PARAMETERS.get(fault.effect, ())
     for effect, names in _PARAMETERS.items():
@@ -166,11 +168,11 @@ def _check_effect(fault: Fault, pattern: Pattern) -> None:
 def _check_members(fault: Fault, kind: str) -> None:
     if fault.id and not re.fullmatch(NAME, fault.id):
         raise invalid_member("id", fault.id, NAME_RULE)
-    conditions = KINDS[kind].conditions
-    for name in KINDS[BROADCAST].conditions:
+    conditions = MATCHES[kind].conditions
+    for name in MATCHES[BROADCAST].conditions:
         value: str = getattr(fault, name)
         if value and name not in conditions:
-            only = f"{KINDS[kind].name} have only the conditions {', '.join(conditions)}"
+            only = f"{MATCHES[kind].name} have only the conditions {', '.join(conditions)}"
             raise invalid_member(name, value, only, f"must be absent with {fault.match[:80]!r}; {only}")
         if len(value) > LONGEST_TEXT:
             raise too_long(name, size=len(value), unit="characters", limit=LONGEST_TEXT)
@@ -187,7 +189,7 @@ def _check_members(fault: Fault, kind: str) -> None:
         raise invalid_member("code", fault.code, f"within {ranges}")
 
 
-ALL_EFFECTS: Final = tuple(dict.fromkeys(effect for kind in KINDS.values() for effect in kind.effects))
+ALL_EFFECTS: Final = tuple(dict.fromkeys(effect for kind in MATCHES.values() for effect in kind.effects))
 
 
 class FaultList(Struct, forbid_unknown_fields=True):

@@ -99,7 +99,7 @@ class Fault(Struct, forbid_unknown_fields=True):
     """With `lasts`: Unix ms by the service's clock. Ignored in requests."""
 
 
-class Subject(NamedTuple):
+class Attempt(NamedTuple):
     """A request, message, handshake or broadcast on which a fault can act."""
 
     kind: str
@@ -225,7 +225,7 @@ class NoResponse(FaultError):
 
 
 class Pattern(NamedTuple):
-    """The subjects that a fault matches, apart from its conditions."""
+    """The attempts that a fault matches, apart from its conditions."""
 
     kind: str
     name: str
@@ -233,11 +233,11 @@ class Pattern(NamedTuple):
     target: str = ANY
     """The path or the target."""
 
-    def matches(self, subject: Subject) -> bool:
+    def matches(self, attempt: Attempt) -> bool:
         return (
-            self.kind == subject.kind
-            and _matches_text(self.name, subject.name)
-            and _matches_text(self.target, subject.target)
+            self.kind == attempt.kind
+            and _matches_text(self.name, attempt.name)
+            and _matches_text(self.target, attempt.target)
         )
 
 
@@ -250,15 +250,15 @@ def needs_caller(fault: Fault) -> bool:
     return bool(fault.role or fault.channel or fault.user or fault.client_id)
 
 
-def meets(fault: Fault, subject: Subject) -> bool:
-    """Whether a subject meets the conditions of a fault."""
-    caller = subject.caller
+def meets(fault: Fault, attempt: Attempt) -> bool:
+    """Whether an attempt meets the conditions of a fault."""
+    caller = attempt.caller
     return (
-        (not fault.client_id or fault.client_id == subject.client_id)
-        and (not fault.channel or fault.channel == subject.channel)
+        (not fault.client_id or fault.client_id == attempt.client_id)
+        and (not fault.channel or fault.channel == attempt.channel)
         and (not fault.role or (caller is not None and fault.role == caller.role))
         and (not fault.user or (caller is not None and fault.user in (caller.user_id, caller.opaque_id)))
-        and (not fault.event or fault.event == subject.name)
+        and (not fault.event or fault.event == attempt.name)
     )
 
 
@@ -303,21 +303,21 @@ class Faults:
         self.armed: dict[str, Armed] = {}
         """By id, oldest first."""
         self.kinds: Collection[str] = frozenset()
-        """The kinds of subjects on which a fault may act now; empty in production."""
+        """The kinds of attempts on which a fault may act now; empty in production."""
 
     def find(self, id: str) -> Fault | None:
         """Return a fault with its present state, if it is still there."""
         armed = self.armed.get(id)
         return armed.record() if armed else None
 
-    def needs_caller(self, subject: Subject) -> bool:
+    def needs_caller(self, attempt: Attempt) -> bool:
         """Whether a fault that could match has conditions on the caller."""
         return any(
-            not each.is_over and needs_caller(each.fault) and each.pattern.matches(subject)
+            not each.is_over and needs_caller(each.fault) and each.pattern.matches(attempt)
             for each in self.armed.values()
         )
 
-    def choose(self, subject: Subject, without: str = "") -> Hit | None:
+    def choose(self, attempt: Attempt, without: str = "") -> Hit | None:
         """Return the oldest fault that matches and acts now, and count the hit.
 
         Faults with the effect `without` are skipped.
@@ -328,8 +328,8 @@ class Faults:
             if (
                 not each.is_over
                 and fault.effect != without
-                and each.pattern.matches(subject)
-                and meets(fault, subject)
+                and each.pattern.matches(attempt)
+                and meets(fault, attempt)
                 and each.is_hit()
             ):
                 hit = each.hit()

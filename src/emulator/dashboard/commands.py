@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 from emulator.contract.shell import joined
 from emulator.core.keys import Key
 
-Kind = Literal["", "optional", "each", "limits"]
+Form = Literal["", "optional", "each", "limits"]
 
 
 class Part(NamedTuple):
@@ -22,7 +22,7 @@ class Part(NamedTuple):
     """The text before, the name of the field, and the text after. A piece whose field is empty is left out."""
     shown: str
     """The placeholder without script, and for an empty field that is required or has no option."""
-    kind: Kind = ""
+    kind: Form = ""
     """How the value becomes words.
 
     - `optional`: left out if the field is empty, though it has no option.
@@ -60,7 +60,7 @@ class Command(NamedTuple):
 
 
 def field(
-    name: str, option: str = "", *, before: str = "", after: str = "", shown: str = "", kind: Kind = "", only: str = ""
+    name: str, option: str = "", *, before: str = "", after: str = "", shown: str = "", kind: Form = "", only: str = ""
 ) -> Part:
     """Return the part for the value of one field. By default it is shown as the last part of the name in capitals."""
     shown = shown or name.partition(":")[0].rpartition(".")[2].upper()

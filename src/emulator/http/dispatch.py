@@ -15,7 +15,7 @@ from emulator.core.changes import Changes
 from emulator.core.clock import monotonic
 from emulator.core.config.settings import Limits
 from emulator.core.errors import EngineError, ServiceError
-from emulator.core.faults import DELAY, RESET, STALL, TRUNCATE, FaultError, Faults, NoResponse, Subject
+from emulator.core.faults import DELAY, RESET, STALL, TRUNCATE, Attempt, FaultError, Faults, NoResponse
 from emulator.core.faults import REQUEST as REQUESTS
 from emulator.core.hints import Hints
 from emulator.core.journal import Journal
@@ -168,7 +168,7 @@ class Dispatcher:
     async def _answer_unless_faulty(self, bound: Bound, request: Request, receive: Receive) -> Reply:
         """Run an endpoint, unless a fault prevents that. If it suppresses the response, close the connection."""
         started = monotonic()
-        hit = self.faults.choose(await self._subject(bound.endpoint, request))
+        hit = self.faults.choose(await self._attempt(bound.endpoint, request))
         if hit is None:
             return await self.answer(bound, request)
         context = request.context
@@ -192,20 +192,20 @@ class Dispatcher:
             return Reply(NO_ANSWER, b"", cors=False)
         return reply
 
-    async def _subject(self, endpoint: Endpoint[Any], request: Request) -> Subject:
+    async def _attempt(self, endpoint: Endpoint[Any], request: Request) -> Attempt:
         """Return the facts that faults match. Authenticates only if a fault has a condition on the caller."""
-        subject = Subject(REQUESTS, endpoint.method, endpoint.path)
-        if not self.faults.needs_caller(subject):
-            return subject
+        attempt = Attempt(REQUESTS, endpoint.method, endpoint.path)
+        if not self.faults.needs_caller(attempt):
+            return attempt
         header = authorization_of(request.headers)
         if client_id := bare_client_id(header):
-            return subject._replace(client_id=client_id)
+            return attempt._replace(client_id=client_id)
         try:
             caller = await self.access.caller_without_counting(header)
             channel = caller.channel(query_of(request.query).get("channel_id", ""))
         except (ServiceError, EngineError):
-            return subject
-        return subject._replace(caller=caller, client_id=caller.client_id, channel=channel)
+            return attempt
+        return attempt._replace(caller=caller, client_id=caller.client_id, channel=channel)
 
     async def _run_held(self, bound: Bound, request: Request, receive: Receive) -> Reply:
         """Run an endpoint that waits for something; every error becomes a reply."""

@@ -21,10 +21,10 @@ from emulator.core.faults import (
     REORDER,
     RESET,
     STALL,
+    Attempt,
     Faults,
     Hit,
     Pause,
-    Subject,
 )
 from emulator.core.keys import Key
 from emulator.core.observability.request_context import RequestContext, add_fault, with_delivery_fault
@@ -49,7 +49,7 @@ async def disturb_message(faults: Faults, session: Session, request: Request, co
     client_id = session.client_id
     if caller is not None:
         client_id, channel = caller.client_id, caller.channel()
-    hit = faults.choose(Subject(MESSAGE, request.action, request.target, caller, client_id, channel))
+    hit = faults.choose(Attempt(MESSAGE, request.action, request.target, caller, client_id, channel))
     if hit is None:
         return
     context.fault = hit.header
@@ -73,7 +73,7 @@ async def disturb_handshake(faults: Faults, client_id: str) -> None:
     After a delay, returns; any other fault raises `FaultError`. For `NoResponse`, the caller closes or stalls the
     connection as the fault says.
     """
-    hit = faults.choose(Subject(CONNECT, "", "", None, client_id))
+    hit = faults.choose(Attempt(CONNECT, "", "", None, client_id))
     if hit is None:
         return
     add_fault(hit.header)
@@ -100,8 +100,8 @@ class FaultyBroadcasts:
             await send()
             return
         former = self._held.pop(of, None)
-        subject = Subject(BROADCAST, of.name, "", caller, of.owner, of.channel)
-        hit = self._faults.choose(subject, without=REORDER if former else "")
+        attempt = Attempt(BROADCAST, of.name, "", caller, of.owner, of.channel)
+        hit = self._faults.choose(attempt, without=REORDER if former else "")
         if hit is None:
             await send()
         else:
