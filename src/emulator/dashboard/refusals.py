@@ -29,5 +29,5 @@ def no_forms(*, screen: str) -> Facts:
 
 @refusal(BadRequest, "Malformed {field} parameter", _RULE, "The arrangement of the rig is invalid",
          "Change {field} in the form of the rig: {problem}.")  # fmt: skip
-def wrong_arrangement(*, field: str, problem: str) -> Facts:
+def wrong_arrangement(field: str, problem: str) -> Facts:
     return Facts(f"{field}: {problem}", f"another {field}", problem)

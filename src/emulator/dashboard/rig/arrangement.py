@@ -202,7 +202,7 @@ def arrangement_of(query: Mapping[str, str], own_host: str, *, client_id: str = 
     origin = _checked_origin("url", url, own_host)
     count = query.get("viewers") or str(DEFAULT_VIEWERS)
     if count not in map(str, range(1, MAX_VIEWERS + 1)):
-        raise wrong_arrangement(field="viewers", problem=f"must be 1 to {MAX_VIEWERS}")
+        raise wrong_arrangement("viewers", f"must be 1 to {MAX_VIEWERS}")
     channel_id = _checked_id("channel_id", query.get("channel_id") or DEFAULT_CHANNEL)
     client_id = _checked_id("client_id", query.get("client_id") or client_id)
     pages = [(str(number + 1), url) for number in range(int(count))]
@@ -210,9 +210,7 @@ def arrangement_of(query: Mapping[str, str], own_host: str, *, client_id: str = 
         if text := query.get(name, "").strip():
             page = urljoin(url, text)
             if _checked_origin(name, page, own_host) != origin:
-                raise wrong_arrangement(
-                    field=name, problem=f"must be a page of {origin}: all frames of a rig have one origin"
-                )
+                raise wrong_arrangement(name, f"must be a page of {origin}: all frames of a rig have one origin")
             pages.append((name, page))
     return Arrangement(
         url,
@@ -243,20 +241,20 @@ def _frame(query: Mapping[str, str], name: str, url: str, channel_id: str, clien
     def chosen(field: str, allowed: tuple[str, ...], default: str) -> str:
         value = query.get(f"{name}.{field}") or default
         if value not in allowed:
-            raise wrong_arrangement(field=f"{name}.{field}", problem=f"must be one of {', '.join(allowed)}")
+            raise wrong_arrangement(f"{name}.{field}", f"must be one of {', '.join(allowed)}")
         return value
 
     def number(field: str, kind: Number) -> int:
         text = query.get(f"{name}.{field}") or str(kind.default)
         if not (text.isascii() and text.isdecimal() and len(text) < 5 and kind.least <= int(text) <= kind.most):
-            raise wrong_arrangement(field=f"{name}.{field}", problem=f"must be {kind.least} to {kind.most}")
+            raise wrong_arrangement(f"{name}.{field}", f"must be {kind.least} to {kind.most}")
         return int(text)
 
     is_viewer = name not in VIEWS
     user_id = query.get(f"{name}.user_id") or (f"555{name}" if is_viewer else channel_id)
     language = query.get(f"{name}.language") or "en"
     if not _LANGUAGE.fullmatch(language):
-        raise wrong_arrangement(field=f"{name}.language", problem="must be a language tag such as en or pt-BR")
+        raise wrong_arrangement(f"{name}.language", "must be a language tag such as en or pt-BR")
     return Frame(
         name,
         url,
@@ -280,24 +278,23 @@ def _checked_origin(name: str, url: str, own_host: str) -> str:
         parts = urlsplit(url)
         port, host = parts.port, (parts.hostname or "").encode("idna").decode() if parts.hostname else ""
     except ValueError:
-        raise wrong_arrangement(field=name, problem=f"{url[:80]!r} is not a URL") from None
+        raise wrong_arrangement(name, f"{url[:80]!r} is not a URL") from None
     if len(url) > _MAX_URL or not url.isprintable() or " " in url:
-        raise wrong_arrangement(field=name, problem=f"must be at most {_MAX_URL} printable characters without spaces")
+        raise wrong_arrangement(name, f"must be at most {_MAX_URL} printable characters without spaces")
     if parts.scheme not in ("http", "https"):
-        raise wrong_arrangement(field=name, problem="must begin with http:// or https://")
+        raise wrong_arrangement(name, "must begin with http:// or https://")
     if parts.username is not None or parts.password is not None:
-        raise wrong_arrangement(field=name, problem="must have no user name and no password")
+        raise wrong_arrangement(name, "must have no user name and no password")
     if ":" in host:
         raise wrong_arrangement(
-            field=name, problem="a Content-Security-Policy can name no IPv6 address; use localhost or a host name"
+            name, "a Content-Security-Policy can name no IPv6 address; use localhost or a host name"
         )
     # Browsers also read 2130706433 and 0x7f.1 as addresses.
     if not _HOST.fullmatch(host) or (_NUMBER.fullmatch(host.rpartition(".")[2]) and gate.address_of(host) is None):
-        raise wrong_arrangement(field=name, problem=f"{url[:80]!r} has no valid host name")
+        raise wrong_arrangement(name, f"{url[:80]!r} has no valid host name")
     if _is_service(parts, own_host):
         raise wrong_arrangement(
-            field=name,
-            problem="is a page of this service; serve the extension at another port, so that it runs in another origin",
+            name, "is a page of this service; serve the extension at another port, so that it runs in another origin"
         )
     is_default = port is None or port == _default_port(parts.scheme)
     return f"{parts.scheme}://{host}" if is_default else f"{parts.scheme}://{host}:{port}"
@@ -323,5 +320,5 @@ def _default_port(scheme: str) -> int:
 
 def _checked_id(name: str, text: str) -> str:
     if len(text) > _MAX_ID or not text.isprintable() or not text.strip():
-        raise wrong_arrangement(field=name, problem=f"must be 1 to {_MAX_ID} printable characters")
+        raise wrong_arrangement(name, f"must be 1 to {_MAX_ID} printable characters")
     return text
