@@ -137,6 +137,7 @@ FEATURES: Final = Features(
         kinds=(stores_service.STORES_WRITTEN,),
     ),
     Feature(lambda service: service.json_stores, stores.json_store_endpoints, kinds=(json_stores.OBJECTS,)),
+    Feature(lambda service: service.code_sets, codes.endpoints, kinds=(codes_service.CODES,)),
     Feature(
         lambda service: service.pins,
         pins.endpoints,
@@ -146,7 +147,7 @@ FEATURES: Final = Features(
     ),
     Feature(lambda service: service.pins, pins.control, is_offered=_has_control),
     Feature(lambda service: service.broadcasts, broadcast.endpoints, broadcast.actions, broadcast.feeds),
-    Feature(lambda service: service.code_sets, codes.endpoints, kinds=(codes_service.CODES,)),
+    Feature(lambda service: service.trivia, trivia.endpoints, kinds=(trivia_service.TRIVIA,)),
     Feature(
         lambda service: service.transactions,
         transactions.endpoints,
@@ -155,7 +156,6 @@ FEATURES: Final = Features(
         kinds=(transactions_service.PURCHASES,),
     ),
     Feature(lambda service: service.datastream, datastream.endpoints, feeds=datastream.feeds),
-    Feature(lambda service: service.trivia, trivia.endpoints, kinds=(trivia_service.TRIVIA,)),
     Feature(lambda service: service.identities, (identity.issue_sandbox_token,), is_offered=_issues_tokens),
     Feature(lambda service: service.identities, identity.endpoints),
     Feature(lambda service: service.control, operation.monitoring),
