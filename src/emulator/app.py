@@ -136,7 +136,11 @@ class Service:
         self.changes = Changes(clock.now) if has_control else NO_CHANGES
         self.journal = Journal(shared.journals, clock) if has_control else NO_JOURNAL
         self.parity = Parity(
-            clock, self._features.absent(settings.production), _lapses(settings), shared.verdicts, is_on=has_control
+            clock,
+            self._features.table(settings.production).absent,
+            _lapses(settings),
+            shared.verdicts,
+            is_on=has_control,
         )
         self.hub = Hub(self.changes, self.journal)
         self.hints = Hints(
@@ -235,8 +239,7 @@ class Service:
             rate_limits=self._rate_limits,
         )
         self.dispatcher: Dispatcher = Dispatcher(
-            self._features.endpoints(settings.environment),
-            self._features.absent(settings.environment),
+            self._features.table(settings.environment),
             self._me,
             access=access,
             identify=self._directory.identify,
@@ -388,7 +391,7 @@ class Service:
 
     def _faulty(self) -> Known:
         """Return the endpoints, messages and events that faults can match."""
-        return Known(self.dispatcher.open_endpoints, self.messages.action_names, normalize_path)
+        return Known(self.dispatcher.table.open_endpoints, self.messages.action_names, normalize_path)
 
     def _drop_cached_state(self) -> None:
         """Drop cached state, because all data may have been replaced: after a reset, for example, on any node."""

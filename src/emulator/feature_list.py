@@ -4,7 +4,7 @@ kinds of records that features keep, from which lists, waits, snapshots and the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
@@ -34,6 +34,7 @@ from emulator.features.votes import endpoints as votes
 from emulator.features.votes import service as votes_service
 from emulator.http import openapi
 from emulator.http.endpoint import Endpoint, Offer
+from emulator.http.endpoint_table import EndpointTable
 from emulator.namespaces import http as namespaces_http
 from emulator.realtime.action import Action, Feed
 from emulator.storage.kinds import Kind
@@ -72,7 +73,7 @@ class Features:
             Feature(lambda service: service.contents, contents.endpoints_of(self.kinds), is_offered=_has_control),
             Feature(lambda service: service.waits, waits.endpoints_of(self.kinds), is_offered=_has_control),
         )
-        self._endpoints: dict[Environment, Mapping[tuple[str, str], Offer]] = {}
+        self._tables: dict[Environment, EndpointTable] = {}
         records = [each for kind in self.kinds for each in kind.records]
         others = (*identity.STORED, *id_quota.STORED, *signing_key.STORED)
         self._checks = {(each.type, each.kind): each for each in (*records, *others)}
@@ -83,20 +84,17 @@ class Features:
     def offered(self, environment: Environment) -> Sequence[Feature]:
         return [feature for feature in self if feature.is_offered(environment)]
 
-    def endpoints(self, environment: Environment) -> Mapping[tuple[str, str], Offer]:
-        """Return the endpoints that an environment offers, by method and path."""
-        if environment not in self._endpoints:
-            self._endpoints[environment] = {
+    def table(self, environment: Environment) -> EndpointTable:
+        """Return the endpoints that an environment offers."""
+        if environment not in self._tables:
+            offers = {
                 (each.method, each.path): Offer(each, feature.service)
                 for feature in self.offered(environment)
                 for each in feature.endpoints
             }
-        return self._endpoints[environment]
-
-    def absent(self, environment: Environment) -> frozenset[tuple[str, str]]:
-        """Return the methods and paths of the endpoints that an environment does not have."""
-        every = {(each.method, each.path) for feature in self for each in feature.endpoints}
-        return frozenset(every - self.endpoints(environment).keys())
+            every = {(each.method, each.path) for feature in self for each in feature.endpoints}
+            self._tables[environment] = EndpointTable(offers, every - offers.keys())
+        return self._tables[environment]
 
     def check(self, record: Record) -> None:
         """Raise `ValueError` for a record that its feature could not read or would not have written.

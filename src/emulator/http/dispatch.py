@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
@@ -15,7 +15,7 @@ from emulator.core.changes import Changes
 from emulator.core.clock import monotonic
 from emulator.core.config.settings import Limits
 from emulator.core.errors import EngineError, ServiceError
-from emulator.core.faults import DELAY, RESET, STALL, TRUNCATE, Attempt, FaultError, Faults, NoResponse
+from emulator.core.faults import DELAY, RESET, STALL, TRUNCATE, Attempt, FaultError, Faults, Hit, NoResponse
 from emulator.core.faults import REQUEST as REQUESTS
 from emulator.core.hints import Hints
 from emulator.core.journal import Journal
@@ -23,13 +23,14 @@ from emulator.core.observability.metrics import Metrics, answerable
 from emulator.core.observability.request_context import bound_to, inner_context
 from emulator.core.parity import UNJUDGED, Parity
 from emulator.core.wire.refusals import malformed_json
-from emulator.core.wire.url import CONTROL, SERVICE, is_socket_path, normalize_path, query_of
+from emulator.core.wire.url import normalize_path, query_of
 from emulator.http.access import Access, authorization_of, bare_client_id
-from emulator.http.endpoint import Audience, Bound, Call, Endpoint, Offer, Streamed
+from emulator.http.endpoint import Audience, Bound, Call, Endpoint, Streamed
+from emulator.http.endpoint_table import EndpointTable
 from emulator.http.faulty_requests import NO_ANSWER, hang_up, stall, truncated
 from emulator.http.long_requests import HeldRequests, Uploads
 from emulator.http.recording import request_entry
-from emulator.http.refusals import no_path, not_in_production, upgrade_missing, wrong_method
+from emulator.http.refusals import no_path
 from emulator.http.request import Request, json_of
 from emulator.http.response import (
     JSON,
@@ -43,11 +44,9 @@ from emulator.http.response import (
 )
 
 _UNREADABLE: Final = "wire.malformed_json"
-_LONGEST_GUESS: Final = 64
-"""Characters of an unknown path for which a similar one is looked for."""
+_LONGEST_NAME: Final = 64
+"""Characters of a content encoding that an error shows."""
 _OWN: Final = (Audience.CONTROL, Audience.PAGE)
-_PREFIXES: Final = (SERVICE, CONTROL, "/_ns/", "/schema/")
-"""What a path begins with that needs no hint about where endpoints are."""
 _OWN_HEADERS: Final = b"extcli-"
 """The start of the names of the headers that endpoints declare."""
 
@@ -56,10 +55,8 @@ _OWN_HEADERS: Final = b"extcli-"
 class Dispatcher:
     """Runs the endpoints of one service after their checks."""
 
-    offers: Mapping[tuple[str, str], Offer]
-    """The endpoints by method and path. Services share it; each binds an endpoint at its first use."""
-    absent: Collection[tuple[str, str]]
-    """The methods and paths of the endpoints that only other environments have."""
+    table: EndpointTable
+    """The endpoints. Services share it; each binds an endpoint at its first use."""
     service: Any
     """The object that the endpoints are bound to."""
     _: KW_ONLY
@@ -77,114 +74,50 @@ class Dispatcher:
     def __post_init__(self) -> None:
         self.held = HeldRequests()
         self._bound: dict[tuple[str, str], Bound] = {}
-        self._with_parts = [(method, path) for method, path in self.offers if "{" in path]
-
-    def find(self, method: str, path: str) -> tuple[Bound, Mapping[str, str]] | None:
-        """Return the endpoint of a request, and the parts of the path that it declares in braces, by name."""
-        if (method, path) in self.offers:
-            return self.bound(method, path), {}
-        known = _similar(method, path, self._with_parts)
-        if known is None:
-            return None
-        named = zip(known.split("/"), path.split("/"), strict=True)
-        return self.bound(method, known), {name[1:-1]: part for name, part in named if name.startswith("{")}
-
-    def unserved(self, method: str, path: str) -> ServiceError:
-        """Return the error for a request that no endpoint of this service answers."""
-        if (method, path) in self.absent or _similar(method, path, self.absent):
-            return not_in_production(path=path)
-        if self._methods(path):
-            self.parity.judge_unsupported_method(method, path)
-            return self.wrong_method(method, path)
-        if method == "GET" and is_socket_path(path):
-            return upgrade_missing(path=path[:100])
-        near = self._nearest(path)
-        hint = "" if path.startswith(_PREFIXES) else f"the endpoints are under {SERVICE}"
-        return no_path(path=path[:100], hint=f"did you mean {near}?" if near else hint)
-
-    def _methods(self, path: str) -> set[str]:
-        """Return the methods of this service's endpoints at `path`."""
-        return {method for method, known in self.offers if known == path or _similar(method, path, [(method, known)])}
-
-    def is_open(self, path: str) -> bool:
-        """Whether pages of any origin may use `path` (ruling W5)."""
-        return path.startswith("/v1/") or any(path == known for _, known in self.open_endpoints)
-
-    def wrong_method(self, method: str, path: str) -> ServiceError:
-        """Return the error for a method that the path lacks, with those that it has (W9), or for no such path."""
-        methods = self._methods(path)
-        if not methods:
-            return no_path(path=path[:100])
-        error = wrong_method(path=path[:100], method=method)
-        if "GET" in methods:
-            methods.add("HEAD")
-        if self.is_open(path):
-            methods.add("OPTIONS")
-        error.more = ((b"allow", ", ".join(sorted(methods)).encode()),)
-        return error
-
-    def _nearest(self, path: str) -> str:
-        """Return the path of an endpoint that is most like this one; empty if none is, or without a journal."""
-        if not self.journal.is_on or len(path) > _LONGEST_GUESS:
-            return ""
-        from difflib import get_close_matches
-
-        known = {known for _, known in self.offers if "{" not in known}
-        found = get_close_matches(path, known, 1, 0.8)
-        # the prefix counts for nothing: it alone makes /_emulator/nope like /_emulator/undo
-        name, *names = (each.rpartition("/")[2] for each in (path, *found))
-        return found[0] if get_close_matches(name, names, 1, 0.7) else ""
-
-    @property
-    def open_endpoints(self) -> list[tuple[str, str]]:
-        """The methods and paths of the endpoints for extensions."""
-        return [name for name, offer in self.offers.items() if offer.endpoint.allows_any_origin]
 
     def bound(self, method: str, path: str) -> Bound:
         """Return the endpoint with this method and path, bound to this service."""
         bound = self._bound.get((method, path))
         if bound is None:
-            endpoint, part = self.offers[method, path]
+            endpoint, part = self.table.offers[method, path]
             answer = partial(endpoint.handler, part(self.service))
             bound = Bound(endpoint, self.uploads.counted(answer) if endpoint.streamed else answer)
             self._bound[method, path] = bound
         return bound
 
     async def perform(self, bound: Bound, request: Request, receive: Receive) -> Reply:
-        """Run one of this service's endpoints for an ASGI server; every error becomes a reply."""
-        reply = await self._perform(bound, request, receive)
+        """Run one of this service's endpoints for an ASGI server; every error becomes a reply. Faults act here."""
+        hit = await self._choose_fault(bound.endpoint, request)
+        if hit is None or hit.fault.effect == TRUNCATE or (hit.fault.effect == DELAY and await hit.delayed()):
+            reply = await (self._wait(bound, request, receive) if bound.endpoint.held else self.answer(bound, request))
+            if hit is not None and hit.fault.effect == TRUNCATE:
+                reply = truncated(reply, hit.fault.bytes or 0, request)
+        else:
+            reply = await self._answer_by_fault(hit, bound.endpoint, request, receive)
         if request.context.is_head and not isinstance(reply.body, bytes):  # the body might never end
             await close_chunks(reply.body)
             reply.body = in_one_chunk(b"")
         return reply
 
-    async def _perform(self, bound: Bound, request: Request, receive: Receive) -> Reply:
-        if bound.endpoint.held:
-            return await self._run_held(bound, request, receive)
-        if REQUESTS in self.faults.kinds and bound.endpoint.allows_any_origin:
-            return await self._answer_unless_faulty(bound, request, receive)
-        return await self.answer(bound, request)
+    async def _choose_fault(self, endpoint: Endpoint[Any], request: Request) -> Hit | None:
+        """Return the fault that acts on a request of an extension, if one does."""
+        if REQUESTS not in self.faults.kinds or not endpoint.allows_any_origin:
+            return None
+        hit = self.faults.choose(await self._attempt(endpoint, request))
+        request.context.fault = hit.header if hit else ""
+        return hit
 
-    async def _answer_unless_faulty(self, bound: Bound, request: Request, receive: Receive) -> Reply:
-        """Run an endpoint, unless a fault prevents that. If it suppresses the response, close the connection."""
+    async def _answer_by_fault(self, hit: Hit, endpoint: Endpoint[Any], request: Request, receive: Receive) -> Reply:
+        """Respond with a fault's error, or close the connection if the fault sends none."""
         started = monotonic()
-        hit = self.faults.choose(await self._attempt(bound.endpoint, request))
-        if hit is None:
-            return await self.answer(bound, request)
-        context = request.context
-        context.fault = hit.header
-        if hit.fault.effect == DELAY and await hit.delayed():
-            return await self.answer(bound, request)
-        if hit.fault.effect == TRUNCATE:
-            return truncated(await self.answer(bound, request), hit.fault.bytes or 0, request)
         with suppress(ServiceError):  # to close a connection with unread data would reset it
-            await request.body(getattr(self.limits, bound.endpoint.limit))
+            await request.body(getattr(self.limits, endpoint.limit))
         error: FaultError = hit.error()
-        context.route, context.production = bound.endpoint.path, ""
+        request.context.route, request.context.production = endpoint.path, ""
         reply = error_reply(error, cors=True, shows_code=True) if error.status else Reply(0, b"", cors=False)
         if error.status:
-            self.recorder.answered(bound.endpoint.method, bound.endpoint.path, error.status, monotonic() - started)
-        self._record(bound.endpoint, request, reply, monotonic() - started, error)
+            self.recorder.answered(endpoint.method, endpoint.path, error.status, monotonic() - started)
+        self._record(endpoint, request, reply, monotonic() - started, error)
         if isinstance(error, NoResponse):
             if hit.fault.effect == STALL:
                 await stall(hit, receive)
@@ -207,7 +140,7 @@ class Dispatcher:
             return attempt
         return attempt._replace(caller=caller, client_id=caller.client_id, channel=channel)
 
-    async def _run_held(self, bound: Bound, request: Request, receive: Receive) -> Reply:
+    async def _wait(self, bound: Bound, request: Request, receive: Receive) -> Reply:
         """Run an endpoint that waits for something; every error becomes a reply."""
         started = monotonic()
         try:
@@ -231,7 +164,7 @@ class Dispatcher:
             failure = answerable(exception, endpoint.title, self.recorder)
             encoding = request.headers.get(b"content-encoding")
             if encoding and failure.refused and failure.refused.code == _UNREADABLE:
-                named = encoding.decode("ascii", "backslashreplace")[:_LONGEST_GUESS]
+                named = encoding.decode("ascii", "backslashreplace")[:_LONGEST_NAME]
                 failure = malformed_json(f"its Content-Encoding is {named}; send it uncompressed, without that header")
             reply = _error_reply(endpoint, failure, shows_code=self.parity.is_on)
         seconds = monotonic() - started
@@ -240,15 +173,14 @@ class Dispatcher:
             await self.hints.judge(context)
         if context.production or context.facts:
             self.parity.settle(context, endpoint.title, reply.status, is_counted=endpoint.allows_any_origin)
-        if self.journal.is_on and endpoint.is_in_journal:
-            if failure is not None and request.is_unread and endpoint.is_body_read:
-                await request.read_arrived()
-            self.journal.add(request_entry(endpoint, request, reply, seconds, failure))
+        if failure is not None and request.is_unread and endpoint.is_body_read and self.journal.is_on:
+            await request.read_arrived()
+        self._record(endpoint, request, reply, seconds, failure)
         del failure  # its traceback refers to this frame: a circle, which only a collection of garbage would free
         return reply
 
     def _record(
-        self, endpoint: Endpoint[Any], request: Request, reply: Reply, seconds: float, error: ServiceError
+        self, endpoint: Endpoint[Any], request: Request, reply: Reply, seconds: float, error: ServiceError | None
     ) -> None:
         if self.journal.is_on and endpoint.is_in_journal:
             self.journal.add(request_entry(endpoint, request, reply, seconds, error))
@@ -322,20 +254,6 @@ class Dispatcher:
         return body
 
 
-def _similar(method: str, path: str, endpoints: Iterable[tuple[str, str]]) -> str | None:
-    """Return the declared path of the endpoint at `path`, whose parts in braces stand for any text."""
-    parts = path.split("/")
-    for verb, known in endpoints:
-        declared = known.split("/") if verb == method else ()
-        if len(declared) == len(parts) and all(map(_matches, declared, parts)):
-            return known
-    return None
-
-
-def _matches(declared: str, part: str) -> bool:
-    return declared == part or declared.startswith("{")
-
-
 def _error_reply(endpoint: Endpoint[Any], error: ServiceError, *, shows_code: bool) -> Reply:
     if endpoint.audience is Audience.PAGE:
         return error_page(error)
@@ -373,7 +291,7 @@ async def answer_inside(
     endpoint.
     """
     dispatcher, path = find_dispatcher(), normalize_path(path)
-    if (method, path) not in dispatcher.offers:
+    if (method, path) not in dispatcher.table.offers:
         raise no_path(path=f"{method[:10]} {path[:100]}")
     context = inner_context(UNJUDGED)
     request = Request(context, {b"authorization": authorization.encode()}, query, peer, body, len(body))

@@ -191,7 +191,7 @@ _PAGE: Final = b"""<!DOCTYPE html>
 @endpoint("GET", "/schema/openapi.json", audience=Audience.DOCUMENT)
 async def read_document(dispatcher: Dispatcher, call: Call) -> Page:
     """Return the OpenAPI document of this service."""
-    endpoints = tuple(offer.endpoint for offer in dispatcher.offers.values())
+    endpoints = tuple(offer.endpoint for offer in dispatcher.table.offers.values())
     # The first call builds the document. Other requests continue during that time.
     return Page(await asyncio.to_thread(document, endpoints), "application/json", HEADERS)
 

@@ -8,7 +8,7 @@ from typing import Any, Final, Protocol
 
 from litestar.types import HTTPScope, Receive, Scope, Send
 
-from emulator.core.errors import ServiceError, TooManyRequests
+from emulator.core.errors import MethodNotAllowed, ServiceError, TooManyRequests
 from emulator.core.journal import Entry
 from emulator.core.observability.entries import unrouted_entry
 from emulator.core.observability.metrics import Metrics
@@ -104,8 +104,9 @@ class Front:
         if method == "HEAD":  # the server sends no body
             context.is_head, method = True, "GET"
         request = {**request, "method": method, "path": path}
-        if found := self._dispatcher.find(method, path):
-            bound, parts = found
+        if found := self._dispatcher.table.find(method, path):
+            name, parts = found
+            bound = self._dispatcher.bound(*name)
             reply = await self._dispatcher.perform(bound, request_of(request, receive, parts), receive)
         else:
             reply, error = self._reply_unserved(method, path, request)
@@ -123,7 +124,9 @@ class Front:
         else:
             if method == "OPTIONS":
                 return self.preflight_reply(path, scope["headers"])
-            error = dispatcher.unserved(method, path)
+            error = dispatcher.table.error(method, path, guesses=dispatcher.journal.is_on)
+            if error.status == MethodNotAllowed.status:
+                dispatcher.parity.judge_unsupported_method(method, path)
         return error_reply(error, cors=path.startswith("/v1/"), shows_code=dispatcher.parity.is_on), error
 
     def preflight_reply(self, path: str, headers: Iterable[tuple[bytes, bytes]]) -> tuple[Reply, ServiceError | None]:
@@ -132,11 +135,11 @@ class Front:
         The response lists the allowed headers; the browser compares them, and refuses the request. The error is only
         for the journal.
         """
-        if self._dispatcher.is_open(path):
+        if self._dispatcher.table.is_open(path):
             is_private = (b"access-control-request-private-network", b"true") in headers
             more = (*_PREFLIGHT, *_PRIVATE_NETWORK) if is_private else _PREFLIGHT
             return Reply(200, b"{}", cors=True, more=more), _refusal_of(headers)
-        error = self._dispatcher.wrong_method("OPTIONS", path)
+        error = self._dispatcher.table.error("OPTIONS", path, guesses=False)
         return error_reply(error, cors=False), error
 
     def _with_sandbox_headers(self, context: RequestContext, send: Send) -> Send:
