@@ -17,7 +17,7 @@ from typing import Any, Final
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from emulator.core.faults import REQUEST
-from emulator.core.observability.request_context import HINT, PRODUCTION, REQUEST_ID, current_request
+from emulator.core.observability.request_context import REQUEST_ID, current_request
 from emulator.core.wire.url import SERVICE
 from emulator.http.dispatch import Dispatcher
 from emulator.http.request import Request
@@ -115,16 +115,8 @@ class Exchange:
         start, rest = _heads.of(connection.server_state.default_headers, reply)
         end = b"\r\n" if self.keep_alive else b"connection: close\r\n\r\n"
         context = self.request.context
-        id = context.id.encode()
-        if context.hint:
-            rest = b"\r\n%b: %b%b" % (HINT, context.hint_header, rest)
-        if context.production:
-            rest = b"\r\n%b: %b%b" % (PRODUCTION, context.production.encode(), rest)
-        if context.mark:
-            parts = start, id, context.mark, rest, len(body), end, body
-            transport.write(b"%b%b\r\nx-emulator-mark: %d%b%d\r\n%b%b" % parts)
-        else:
-            transport.write(b"%b%b%b%d\r\n%b%b" % (start, id, rest, len(body), end, body))
+        own = _lines(context.sandbox_headers(0))
+        transport.write(b"%b%b\r\n%b%b%d\r\n%b%b" % (start, context.id.encode(), own, rest, len(body), end, body))
         if not self.keep_alive:
             transport.close()
         connection.on_response_complete()
@@ -146,7 +138,7 @@ class _Heads:
         head = None if reply.more else self._heads.get(kind)  # heads with more headers may be too many
         if head is None:
             start = STATUS_LINE[reply.status] + _lines(default) + REQUEST_ID + b": "
-            head = start, b"\r\n" + _lines(reply.headers) + b"content-length: "
+            head = start, _lines(reply.headers) + b"content-length: "
             if not reply.more:
                 self._heads[kind] = head
         return head

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from functools import partial
 from typing import Any, Final, cast
 from weakref import ref
 
@@ -13,7 +12,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from emulator.core.errors import BadRequest, ServiceError, TooManyRequests
 from emulator.core.limits.connection_limit import OpenConnections, hidden_address
-from emulator.core.observability.entries import unrouted_entry
+from emulator.core.observability.entries import Unrouted
 from emulator.core.observability.logs import LONGEST_PATH, log_request
 from emulator.core.observability.request_context import (
     CONTEXT,
@@ -386,5 +385,4 @@ class Protocol(HttpToolsProtocol):
             if isinstance(error, BadRequest):
                 _log.warning("invalid HTTP request")
             log_request({"method": method, "path": path[:LONGEST_PATH]}, error.status, seconds, len(body), None)
-        entry = partial(unrouted_entry, context, method, query, error.status, seconds, body, error)
-        self._application.record(path, entry)
+        self._application.record(Unrouted(context, method, path, error.status, body, error, query, seconds))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Protocol
 
@@ -12,7 +11,7 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from emulator.core.clock import monotonic
 from emulator.core.errors import ServiceError
-from emulator.core.journal import Entry
+from emulator.core.observability.entries import Unrouted
 from emulator.core.observability.logs import LONGEST_PATH, log_request
 from emulator.core.observability.request_context import bind_context
 from emulator.http.hot_path import HotPath
@@ -30,8 +29,8 @@ class Application(Protocol):
     def refused(self, error: ServiceError) -> None:
         """Count an error response that no endpoint made."""
 
-    def record(self, path: str, entry: Callable[[str], Entry]) -> None:
-        """Record such a response in the journal of the path's namespace; `entry` builds the entry."""
+    def record(self, request: Unrouted) -> None:
+        """Record such a response in the journal of the path's namespace."""
 
 
 class AccessLog:

@@ -6,7 +6,6 @@ Litestar's own routes bind and check what published clients do not send: they se
 from __future__ import annotations
 
 import logging
-from functools import partial
 from typing import Any, Final
 from urllib.parse import unquote
 
@@ -15,7 +14,7 @@ from litestar.exceptions import HTTPException
 from litestar.types import ASGIApp, Receive, Scope, Send
 
 from emulator.core.errors import internal_error
-from emulator.core.observability.entries import unrouted_entry
+from emulator.core.observability.entries import Unrouted
 from emulator.core.observability.request_context import context_of
 from emulator.core.wire import json_codec
 from emulator.http.middleware import Application
@@ -43,7 +42,7 @@ def mount(app: Application, outermost: ASGIApp) -> Litestar:
             failure = internal_error()
         reply = error_reply(failure, cors=path.startswith("/v1/"))
         body, context = json_codec.error_body(failure), context_of(request.scope)
-        app.record(path, partial(unrouted_entry, context, request.method, b"", reply.status, 0.0, body, failure))
+        app.record(Unrouted(context, request.method, path, reply.status, body, failure))
         return Response(body, status_code=reply.status, headers=reply.headers_by_name)
 
     return Litestar([serve], exception_handlers={Exception: respond}, openapi_config=None, logging_config=None)

@@ -26,7 +26,7 @@ def request_entry(
         title = f"{endpoint.method} {path}"
     target = masked_target(path, query, endpoint.shown) if query else path
     entry = entry_of(REQUEST, request.context, title, target, reply.status, seconds)
-    answer = reply.body if isinstance(reply.body, bytes) else b""
+    answer = reply.content
     is_plain = failure is None and not endpoint.answers_with_texts
     fill(entry, request.raw, b"" if is_plain else answer, failure, endpoint.secrets)
     entry.request_size, entry.response_size = request.size, len(answer)

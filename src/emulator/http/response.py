@@ -55,6 +55,11 @@ class Reply:
     """Extra headers."""
 
     @property
+    def content(self) -> bytes:
+        """The body; empty for a stream."""
+        return self.body if isinstance(self.body, bytes) else b""
+
+    @property
     def headers(self) -> tuple[tuple[bytes, bytes], ...]:
         """All headers except the content length. Text types have the charset added."""
         if self.content_type is JSON:

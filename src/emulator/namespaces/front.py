@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Iterable
 from typing import Any, Final, Protocol
 
 from litestar.types import HTTPScope, Receive, Scope, Send
 
 from emulator.core.errors import MethodNotAllowed, ServiceError, TooManyRequests
-from emulator.core.journal import Entry
-from emulator.core.observability.entries import unrouted_entry
+from emulator.core.observability.entries import Unrouted, unrouted_entry
 from emulator.core.observability.metrics import Metrics
-from emulator.core.observability.request_context import FAULT, HINT, MARK, PRODUCTION, RequestContext, bind_context
+from emulator.core.observability.request_context import RequestContext, bind_context
 from emulator.core.wire.url import normalize_path
 from emulator.http.dispatch import Dispatcher
 from emulator.http.hot_path import HOT, HotPath
@@ -77,17 +75,10 @@ class Front:
         """Count a request rejected before dispatch, such as a malformed one."""
         self.service.metrics.refused(error)
 
-    def record(self, path: str, entry: Callable[[str], Entry]) -> None:
+    def record(self, request: Unrouted) -> None:
         """Add a journal entry for a response that no endpoint made. Does nothing without a journal."""
-        if not path.startswith(_OF_BROWSERS):
-            self._dispatcher.journal.record(entry, path)
-
-    def record_answer(
-        self, context: RequestContext, method: str, path: str, reply: Reply, error: ServiceError | None = None
-    ) -> None:
-        """Record a response that came from no endpoint in the journal. Does nothing without a journal."""
-        answer = reply.body if isinstance(reply.body, bytes) else b""
-        self.record(path, partial(unrouted_entry, context, method, b"", reply.status, 0.0, answer, error))
+        if not request.path.startswith(_OF_BROWSERS):
+            self._dispatcher.journal.record(unrouted_entry, request)
 
     def end_held(self) -> None:
         """End all requests that wait for an event, because the service stops or the namespace is dropped."""
@@ -110,7 +101,7 @@ class Front:
             reply = await self._dispatcher.perform(bound, request_of(request, receive, parts), receive)
         else:
             reply, error = self._reply_unserved(method, path, request)
-            self.record_answer(context, method, path, reply, error)
+            self.record(Unrouted(context, method, path, reply.status, reply.content, error))
         await reply(request, receive, send)
 
     def _reply_unserved(self, method: str, path: str, scope: HTTPScope) -> tuple[Reply, ServiceError | None]:
@@ -147,12 +138,8 @@ class Front:
 
         async def send_with_headers(message: Any) -> None:
             if message["type"] == "http.response.start":
-                mark = context.mark or self._dispatcher.changes.mark
-                marks = [(MARK, b"%d" % mark)] if mark else []
-                verdict = [(PRODUCTION, context.production.encode())] if context.production else []
-                fault = [(FAULT, context.fault.encode())] if context.fault else []
-                hint = [(HINT, context.hint_header)] if context.hint else []
-                message["headers"] = [*marks, *verdict, *fault, *hint, *message["headers"]]
+                own = context.sandbox_headers(self._dispatcher.changes.mark)
+                message["headers"] = [*own, *message["headers"]]
             await send(message)
 
         return send_with_headers

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable
 from typing import Any, Final
 
 from litestar.types import HTTPScope, Receive, Scope, Send
 
 from emulator.control.gate import ControlGate
 from emulator.core.errors import EngineError, ServiceError, storage_failed
-from emulator.core.journal import Entry
+from emulator.core.observability.entries import Unrouted
 from emulator.core.observability.request_context import bind_context, enter_namespace, label_of
 from emulator.core.wire.url import SERVICE
 from emulator.http.hot_path import HotPath
@@ -62,7 +61,9 @@ class Namespaces:
                 raise no_path(path=path[:100], hint=f"the endpoints are under {SERVICE}")
             if scope["method"] == "OPTIONS" and not self._registry.is_open(name):  # the result would be the same
                 reply, error = self._default.preflight_reply(path, scope["headers"])
-                self._default.record_answer(context, scope["method"], scope["path"], reply, error)
+                self._default.record(
+                    Unrouted(context, scope["method"], scope["path"], reply.status, reply.content, error)
+                )
                 await reply(scope, receive, send)
                 return
             if not self._registry.is_open(name):
@@ -76,7 +77,9 @@ class Namespaces:
             else:
                 _log.error("storage failed in opening the namespace %s: %s", name[:64], failure)
             reply = error_reply(refusal, cors=path.startswith("/v1/"), shows_code=True)
-            self._default.record_answer(context, scope["method"], scope["path"], reply, refusal)
+            self._default.record(
+                Unrouted(context, scope["method"], scope["path"], reply.status, reply.content, refusal)
+            )
             await reply(scope, receive, send)
             return
         inner: Any = {**scope, "path": path or "/", "raw_path": (path or "/").encode()}
@@ -87,13 +90,13 @@ class Namespaces:
         """Count a request rejected before dispatch, in the default namespace."""
         self._default.refused(error)
 
-    def record(self, path: str, entry: Callable[[str], Entry]) -> None:
+    def record(self, request: Unrouted) -> None:
         """Record a response that came from no endpoint in the journal of its namespace; without one, in `default`."""
-        found = _ADDRESS.fullmatch(path)
+        found = _ADDRESS.fullmatch(request.path)
         if found and (front := self._registry.find(found["name"])):
-            front.record(found["path"], entry)
+            front.record(request._replace(path=found["path"]))
         else:
-            self._default.record(path, entry)
+            self._default.record(request)
 
     async def open_peer(self, path: str, query: str, connection: WebSocket) -> Peer:
         found = _ADDRESS.fullmatch(path)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from http import HTTPStatus
 from urllib.parse import unquote
 
@@ -14,8 +13,7 @@ from websockets.typing import Subprotocol
 
 from emulator.core.clock import monotonic
 from emulator.core.errors import ServiceError
-from emulator.core.journal import Entry
-from emulator.core.observability.entries import unrouted_entry
+from emulator.core.observability.entries import Unrouted
 from emulator.core.observability.logs import log_request
 from emulator.core.observability.request_context import RequestContext, request_id
 from emulator.core.wire.json_codec import error_body
@@ -40,10 +38,10 @@ class Handshake:
             headers["Retry-After"] = str(error.retry_after)
         return Response(error.status, error.title, headers, body)
 
-    def entry(
+    def answered(
         self, response: Response, error: ServiceError | None = None, *, socket: int = 0, fault: str = ""
-    ) -> Callable[[str], Entry]:
-        """Log a refusal, and return what makes the response's entry in the journal of the path.
+    ) -> Unrouted:
+        """Log a refusal, and return what the journal records.
 
         (An accepted connection logs its requests instead.) `socket` is the peer's number, or 0 without a peer. `fault`
         is the header that names the faults which acted.
@@ -52,7 +50,7 @@ class Handshake:
         if status != HTTPStatus.SWITCHING_PROTOCOLS:
             log_request({"action": "socket handshake"}, status, seconds, len(body), None)
         context = RequestContext(self.id, socket=socket, fault=fault)
-        return partial(unrouted_entry, context, "GET", self.query.encode(), status, seconds, body, error)
+        return Unrouted(context, "GET", self.path, status, body, error, self.query.encode(), seconds)
 
 
 class HandshakeProtocol(ServerProtocol):

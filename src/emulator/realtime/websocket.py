@@ -20,7 +20,7 @@ from websockets.protocol import State
 from emulator.core.config.settings import Limits
 from emulator.core.errors import EngineError, RequestTimeout, ServiceError, internal_error, storage_failed
 from emulator.core.faults import RESET, STALL, Hit, NoResponse, Pause
-from emulator.core.journal import Entry
+from emulator.core.observability.entries import Unrouted
 from emulator.core.observability.request_context import RequestContext, bound_to, current_request
 from emulator.core.wire.transports import reset
 from emulator.realtime import closes
@@ -53,11 +53,8 @@ class PeerFactory(Protocol):
     def refused(self, error: ServiceError) -> None:
         """Count an error that occurred before a peer was involved."""
 
-    def record(self, path: str, entry: Callable[[str], Entry]) -> None:
-        """Record a response that came from no endpoint in the journal of the path's namespace.
-
-        `entry` builds the journal entry.
-        """
+    def record(self, request: Unrouted) -> None:
+        """Record a response that came from no endpoint in the journal of the path's namespace."""
 
 
 class WebSocket(asyncio.Protocol):
@@ -255,7 +252,7 @@ class WebSocket(asyncio.Protocol):
             self._opening = asyncio.get_running_loop().create_task(self._open(handshake, response))
         else:
             with bound_to(RequestContext(self.request_id)):
-                self._factory.record(handshake.path, handshake.entry(response))
+                self._factory.record(handshake.answered(response))
             self._protocol.send_response(response)
 
     async def _open(self, handshake: Handshake, response: Response) -> None:
@@ -272,8 +269,7 @@ class WebSocket(asyncio.Protocol):
         if context.fault:
             response.headers["X-Emulator-Fault"] = context.fault
         number = self._peer.number if self._peer else 0
-        entry = handshake.entry(response, refusal, socket=number, fault=context.fault)
-        self._factory.record(handshake.path, entry)
+        self._factory.record(handshake.answered(response, refusal, socket=number, fault=context.fault))
         if isinstance(refusal, NoResponse):
             await self._stay_silent(refusal.hit)
             return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from http import HTTPMethod
-from typing import Final
+from typing import Final, NamedTuple
 
 from emulator.core.callers import Caller
 from emulator.core.errors import Refused, ServiceError
@@ -49,17 +49,24 @@ def fill(entry: Entry, sent: bytes, answer: bytes, error: ServiceError | None, s
     return entry
 
 
-def unrouted_entry(
-    context: RequestContext,
-    method: str,
-    query: bytes,
-    status: int,
-    seconds: float,
-    answer: bytes,
-    error: ServiceError | None,
-    path: str,
-) -> Entry:
-    """Return an entry without the parts of path and query that may be secret. `method` is empty if unknown."""
+class Unrouted(NamedTuple):
+    """A request that no endpoint answered, and its response."""
+
+    context: RequestContext
+    method: str
+    """Empty if unknown."""
+    path: str
+    """Below its namespace."""
+    status: int
+    answer: bytes
+    error: ServiceError | None = None
+    query: bytes = b""
+    seconds: float = 0.0
+
+
+def unrouted_entry(request: Unrouted) -> Entry:
+    """Return an entry without the parts of path and query that may be secret."""
+    context, method, path, status, answer, error, query, seconds = request
     plain = masked_path(path)
     method = method if method in _METHODS else HIDDEN if method else ""
     target = masked_target(plain, query, _SHOWN) if query else plain

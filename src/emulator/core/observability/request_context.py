@@ -71,10 +71,14 @@ class RequestContext:
         if not self.hint:
             self.hint = "".join(each if each.isprintable() else f"\\u{ord(each):04x}" for each in text[:_LONGEST_HINT])
 
-    @property
-    def hint_header(self) -> bytes:
-        """The header `X-Emulator-Hint`: ASCII, with escapes for other characters."""
-        return self.hint.encode("ascii", "backslashreplace")
+    def sandbox_headers(self, mark: int) -> list[tuple[bytes, bytes]]:
+        """Return the headers that only the sandbox adds to a response. `mark` is the latest change's."""
+        mark = self.mark or mark
+        found = [(MARK, b"%d" % mark)] if mark else []
+        for name, text in ((PRODUCTION, self.production), (FAULT, self.fault), (HINT, self.hint)):
+            if text:
+                found.append((name, text.encode("ascii", "backslashreplace")))
+        return found
 
 
 current_request: Final[ContextVar[RequestContext | None]] = ContextVar("request_context", default=None)
