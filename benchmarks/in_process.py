@@ -20,6 +20,7 @@ from websockets.frames import Frame, Opcode
 from emulator.core.config.environment import Environment
 from emulator.core.config.extensions import Extension
 from emulator.core.config.settings import Settings
+from emulator.http.hot_path import HotPath
 from emulator.process.http_server import config_of
 from emulator.process.opening import open_app
 
@@ -90,8 +91,8 @@ async def connected(environment: Environment, folder: str, *, knows_extension: b
     )
     # Work at intervals would run more often the slower the machine is.
     with patch.object(asyncio, "sleep", lambda delay, *result: sleep(delay and 86_400, *result)):
-        async with open_app(settings) as (app, _):
-            config = config_of(app, settings)
+        async with open_app(settings) as (app, service):
+            config = config_of(app, settings, HotPath(service.dispatcher))
             config.load()
             loop = asyncio.get_running_loop()
             kind: Any = config.http_protocol_class

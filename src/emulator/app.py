@@ -116,7 +116,7 @@ class Service:
         self.key = key
         self.name = name
         self.namespaces: Registry | None = None
-        """All namespaces of the process, for the dashboard; `None` in production."""
+        """All namespaces of the process; `None` in production."""
         self.is_dropped = False
         self._new_id = new_id
         self._features = features

@@ -8,8 +8,6 @@ from typing import Any
 class Middleware:
     """Forwards everything to the application that it wraps. It must see every request, so it has no hot path."""
 
-    hot_path: Any = None
-
     def __init__(self, app: Any) -> None:
         self._app = app
 

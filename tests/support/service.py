@@ -22,7 +22,7 @@ from emulator.core.config.environment import PRODUCTION
 from emulator.core.config.extensions import Extension
 from emulator.core.config.settings import Settings
 from emulator.feature_list import FEATURES, Features
-from emulator.http.hot_path import HOT
+from emulator.http.hot_path import HOT, HotPath
 from emulator.http.middleware import Application
 from emulator.process.http_server import Server, config_of, listen, url_of
 from emulator.process.opening import open_app
@@ -196,9 +196,10 @@ def live_server(
 
     async def serve() -> None:
         chosen = settings or Settings()
-        async with open_app(chosen, clock, hot=hot, features=features) as (app, service):
+        async with open_app(chosen, clock, features=features) as (app, service):
+            wrapped = wrap(app)
             server = Server(
-                config_of(wrap(app), chosen),
+                config_of(wrapped, chosen, HotPath(service.dispatcher, hot) if wrapped is app else None),
                 ready.set,
                 timeout=chosen.limits.request_timeout,
                 prepare=partial(prepared, service, lambda _: prepare(url)) if prepare else None,

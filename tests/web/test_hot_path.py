@@ -132,7 +132,7 @@ def test_the_compared_requests_cover_every_status(live: LiveServer):
 
 
 class ThroughAsgi(Middleware):
-    """An application like any other, which has no hot path."""
+    """An application around the service's, so that there is no hot path."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._app(scope, receive, send)

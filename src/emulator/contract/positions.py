@@ -57,7 +57,7 @@ def positions_of(text: str) -> Mapping[Path, Position]:
 
 
 def repeated_in(text: str) -> Mapping[Path, Position]:
-    """Return the position of the first JSON member whose name occurs twice in its object; `None` if there is none."""
+    """Return the position of the first JSON member whose name occurs twice in its object, if any."""
     return _positions(text, _scan_text(text).repeated)
 
 

@@ -14,15 +14,10 @@ from emulator.core.errors import ServiceError
 from emulator.core.observability.entries import Unrouted
 from emulator.core.observability.logs import LONGEST_PATH, log_request
 from emulator.core.observability.request_context import bind_context
-from emulator.http.hot_path import HotPath
 
 
 class Application(Protocol):
     """An application that serves HTTP by ASGI, and notes what the server refuses before that."""
-
-    @property
-    def hot_path(self) -> HotPath | None:
-        """Serves hot endpoints without ASGI; `None` if there is none."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
 

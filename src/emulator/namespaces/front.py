@@ -13,7 +13,6 @@ from emulator.core.observability.metrics import Metrics
 from emulator.core.observability.request_context import RequestContext, bind_context
 from emulator.core.wire.url import normalize_path
 from emulator.http.dispatch import Dispatcher
-from emulator.http.hot_path import HOT, HotPath
 from emulator.http.refusals import header_not_allowed
 from emulator.http.request import request_of
 from emulator.http.response import ALLOWED_HEADERS, Reply, error_reply
@@ -61,10 +60,9 @@ class Running(Protocol):
 class Front:
     """The ASGI application of one running service."""
 
-    def __init__(self, service: Running, *, hot: frozenset[tuple[str, str]] = HOT) -> None:
+    def __init__(self, service: Running) -> None:
         self.service = service
         self._dispatcher = service.dispatcher
-        self.hot_path = HotPath(service.dispatcher, hot)
 
     async def open_peer(self, path: str, query: str, connection: WebSocket) -> Peer:
         gateway = self.service.gateway

@@ -13,7 +13,6 @@ from emulator.core.errors import EngineError, ServiceError, storage_failed
 from emulator.core.observability.entries import Unrouted
 from emulator.core.observability.request_context import bind_context, enter_namespace, label_of
 from emulator.core.wire.url import SERVICE
-from emulator.http.hot_path import HotPath
 from emulator.http.refusals import no_path
 from emulator.http.response import error_reply
 from emulator.namespaces.http import endpoints
@@ -38,11 +37,6 @@ class Namespaces:
         self._creates = gate.creates
         self._registry = registry
         self._default = registry.default
-
-    @property
-    def hot_path(self) -> HotPath | None:
-        """The hot path of the default namespace."""
-        return self._default.hot_path
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request: Any = scope

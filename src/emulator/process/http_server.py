@@ -19,6 +19,7 @@ from emulator.core.config.settings import Settings
 from emulator.core.errors import ConfigurationError, PortTaken
 from emulator.core.limits.connection_limit import OpenConnections
 from emulator.core.wire.transports import ShortReads
+from emulator.http.hot_path import HotPath
 from emulator.http.http_protocol import SECURITY_HEADERS
 from emulator.http.http_protocol import Protocol as HttpProtocol
 from emulator.http.middleware import Application, Forwarding
@@ -196,15 +197,16 @@ class Served(Application, PeerFactory, Protocol):
     """An application that serves HTTP and opens peers for WebSockets."""
 
 
-def config_of(app: Served, settings: Settings, outermost: ASGIApp | None = None) -> uvicorn.Config:
+def config_of(
+    app: Served, settings: Settings, hot_path: HotPath | None, outermost: ASGIApp | None = None
+) -> uvicorn.Config:
     """Return uvicorn's configuration; `X-Forwarded-For` is trusted from the settings' proxies only.
 
-    `outermost` is middleware around the application, which sees all its requests.
+    `outermost` is middleware around the application. It sees all requests but those of the hot path.
     """
     proxies = settings.proxies
     connections = OpenConnections(settings.anonymous.address_connections, proxies)
     forwarding = Forwarding(proxies) if proxies else None
-    hot_path = app.hot_path if outermost is None else None
 
     def protocol(**given: Any) -> ShortReads:
         return ShortReads(HttpProtocol(app, hot_path, connections, forwarding, **given))

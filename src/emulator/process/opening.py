@@ -23,7 +23,6 @@ from emulator.core.keys import Key
 from emulator.core.observability.metrics import Metrics
 from emulator.core.observability.request_context import DEFAULT_NAMESPACE
 from emulator.feature_list import FEATURES, Features
-from emulator.http.hot_path import HOT
 from emulator.http.long_requests import Uploads
 from emulator.namespaces.front import Front
 from emulator.namespaces.registry import Registry, Storage
@@ -40,7 +39,6 @@ async def open_app(
     settings: Settings,
     clock: Clock | None = None,
     *,
-    hot: frozenset[tuple[str, str]] = HOT,
     features: Features = FEATURES,
 ) -> AsyncIterator[tuple[Front | Namespaces, Service]]:
     """Open the application for a port, and the service of its plain paths. `clock` is that service's clock."""
@@ -55,10 +53,10 @@ async def open_app(
     async def open_front(namespace: str) -> AsyncIterator[Front]:
         async with opened(namespace=namespace) as service:
             service.namespaces = namespaces
-            yield Front(service, hot=hot)
+            yield Front(service)
 
     async with medium, opened(clock) as service:
-        front = Front(service, hot=hot)
+        front = Front(service)
         if not settings.environment.has_control:
             yield front, service
             return

@@ -22,6 +22,7 @@ from litestar.types import ASGIApp
 from emulator.app import Service
 from emulator.core.config.settings import Settings
 from emulator.core.errors import ConfigurationError
+from emulator.http.hot_path import HotPath
 from emulator.http.middleware import AccessLog
 from emulator.process.http_server import Server, StoppedEarly, config_of, listen, url_of
 from emulator.process.opening import open_app
@@ -81,7 +82,7 @@ async def serve(
         if tracing is not None:
             outermost = tracing.wrap(outermost or app)
         server = Server(
-            config_of(app, settings, outermost),
+            config_of(app, settings, None if outermost else HotPath(service.dispatcher), outermost),
             started,
             timeout=settings.limits.request_timeout,
             prepare=partial(_prepare, service, hooks.prepare, stops) if hooks.prepare is not None else None,
@@ -138,8 +139,7 @@ def _log_loop_error(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) ->
 def run(settings: Settings, host: str, port: int, hooks: Hooks = NO_HOOKS, announce: Announce | None = None) -> None:
     """Serve on `host` and `port` until SIGTERM or SIGINT; raises `ConfigurationError` or `EngineError`.
 
-    An empty `host` means both loopback addresses.
-    So does SIGHUP, unless it reloads the extensions (`Hangups`).
+    SIGHUP stops it too, unless it reloads the extensions (`Hangups`). An empty `host` means both loopback addresses.
     """
     hangups = Hangups(reloads=settings.extensions_file is not None)
     allow_open_files()

@@ -58,8 +58,6 @@ class Admission:
         self._max_viewers = limits.sockets - limits.sockets // 4
         self._address_viewers = anonymous.address_pages
         self._last_number = 0
-        self._pending: dict[Session, None] = {}
-        """The unauthenticated games, oldest first."""
         self._unauthenticated = FairShare[AnyPeer](
             "unauthenticated connections", anonymous.max_unauthenticated, anonymous.address_sockets
         )
@@ -100,8 +98,6 @@ class Admission:
         self._peers[peer] = _NO_PLACE
         self._last_number = peer.number = self._last_number + 1
         peer.opened_at = self._clock.now()
-        if isinstance(peer, Session):
-            self._pending[peer] = None
         peer.connection.on_bytes = partial(self._count, share, peer, network)
 
     def authenticated(self, game: Session, caller: Caller) -> None:
@@ -116,7 +112,6 @@ class Admission:
             self._take(game, before)
             raise
         self._unauthenticated.remove(game)
-        self._pending.pop(game, None)
         game.connection.on_bytes = None
 
     def remove(self, peer: AnyPeer) -> None:
@@ -129,7 +124,7 @@ class Admission:
         """Close the connections of games that have not authenticated in time, with code 1008."""
         if self._login_timeout:
             latest = self._clock.now() - self._login_timeout
-            for game in [game for game in self._pending if game.opened_at <= latest]:
+            for game in [game for game in self._unauthenticated if game.opened_at <= latest]:
                 self._expel(game, closes.late(seconds=self._login_timeout // SECOND))
 
     def _count(self, share: FairShare[AnyPeer], peer: AnyPeer, network: str, size: int) -> None:
@@ -184,8 +179,6 @@ class Admission:
         self._leave(peer)
         self._unauthenticated.remove(peer)
         self._pages.remove(peer)
-        if isinstance(peer, Session):
-            self._pending.pop(peer, None)
 
 
 def _place_of(caller: Caller) -> _Place:

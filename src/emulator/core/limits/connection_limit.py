@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Final, Generic, TypeVar
 
@@ -61,6 +61,10 @@ class FairShare(Generic[T]):
 
     def __len__(self) -> int:
         return len(self._addresses)
+
+    def __iter__(self) -> Iterator[T]:
+        """Iterate over all members, oldest first."""
+        return iter(self._addresses)
 
     def __contains__(self, member: T) -> bool:
         return member in self._addresses

@@ -12,8 +12,9 @@ from emulator.contract.names import ALIASES
 from emulator.core.wire.refusals import too_many_parameters
 
 SERVICE: Final = "/v1/e/"
-CONTROL: Final = "/_emulator/"
 """The start of the paths of the service API."""
+CONTROL: Final = "/_emulator/"
+"""The start of the paths of the control API."""
 MAX_PARAMETERS: Final = 1_000
 _MAX_CACHED_LENGTH: Final = 256
 _SOCKET: Final = re.compile(r"/+(ws|app/+[^/]+|[0-9]+(\.[0-9]+)+(/+[^/]+){1,4})/?")
