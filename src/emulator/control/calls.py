@@ -19,7 +19,7 @@ from emulator.core.clock import MINUTE
 from emulator.core.wire import json_codec
 from emulator.core.wire.refusals import invalid_member, missing_member, wrong_shape
 from emulator.core.wire.url import SERVICE
-from emulator.http.dispatch import Dispatcher, answer_inside
+from emulator.http.dispatch import Dispatcher
 from emulator.http.endpoint import Audience, Call, endpoint
 
 MAX_RESPONSE: Final = 1024 * 1024
@@ -70,6 +70,8 @@ def shown_body(answer: bytes, *, is_json: bool) -> Any:
 
 
 _LIFETIME: Final = 10 * MINUTE
+_OWN_HEADERS: Final = b"extcli-"
+"""The start of the names of the headers that endpoints declare."""
 
 
 class Called(Struct):
@@ -109,24 +111,23 @@ class Calls:
             user_id=body.user_id or None,
             opaque_user_id=body.opaque_user_id or None,
         )
-        reply = await answer_inside(
-            self._dispatcher,
+        reply, context = await self._dispatcher().answer_inside(
             body.method.upper(),
             path,
             quote(query, safe=string.punctuation).encode(),
             f"{body.client_id} {token}",
             b"" if body.body is None else sent,
             peer=peer,
-            max_size=MAX_RESPONSE,
         )
-        is_cut = len(reply.body) > MAX_RESPONSE
+        content = await reply.beginning(MAX_RESPONSE)
+        is_cut = len(content) > MAX_RESPONSE
         return Called(
             reply.status,
-            shown_body(reply.body[:MAX_RESPONSE], is_json=reply.is_json and not is_cut),
-            reply.request_id,
-            reply.headers or UNSET,
+            shown_body(content[:MAX_RESPONSE], is_json=reply.content_type == b"application/json" and not is_cut),
+            context.id,
+            {name.decode(): text.decode() for name, text in reply.more if name.startswith(_OWN_HEADERS)} or UNSET,
             CUT if is_cut else UNSET,
-            reply.hint or UNSET,
+            context.hint or UNSET,
         )
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from litestar.types import Receive
 
@@ -20,7 +20,7 @@ from emulator.core.faults import REQUEST as REQUESTS
 from emulator.core.hints import Hints
 from emulator.core.journal import Journal
 from emulator.core.observability.metrics import Metrics, answerable
-from emulator.core.observability.request_context import bound_to, inner_context
+from emulator.core.observability.request_context import RequestContext, bound_to, inner_context
 from emulator.core.parity import UNJUDGED, Parity
 from emulator.core.wire.refusals import malformed_json
 from emulator.core.wire.url import normalize_path, query_of
@@ -33,7 +33,6 @@ from emulator.http.recording import request_entry
 from emulator.http.refusals import no_path
 from emulator.http.request import Request, json_of
 from emulator.http.response import (
-    JSON,
     Reply,
     close_chunks,
     error_page,
@@ -47,8 +46,6 @@ _UNREADABLE: Final = "wire.malformed_json"
 _LONGEST_NAME: Final = 64
 """Characters of a content encoding that an error shows."""
 _OWN: Final = (Audience.CONTROL, Audience.PAGE)
-_OWN_HEADERS: Final = b"extcli-"
-"""The start of the names of the headers that endpoints declare."""
 
 
 @dataclass(eq=False, repr=False)
@@ -196,6 +193,21 @@ class Dispatcher:
             if recording is not None:
                 await finish_recording(recording)
 
+    async def answer_inside(
+        self, method: str, path: str, query: bytes, authorization: str, body: bytes, *, peer: str
+    ) -> tuple[Reply, RequestContext]:
+        """Handle a request that the service makes to itself, under the current request's id.
+
+        An endpoint's error becomes a response. Raises `NotFound` for an unknown endpoint.
+        """
+        name = method, normalize_path(path)
+        if name not in self.table.offers:
+            raise no_path(path=f"{method[:10]} {name[1][:100]}")
+        context = inner_context(UNJUDGED)
+        request = Request(context, {b"authorization": authorization.encode()}, query, peer, body, len(body))
+        with bound_to(context):
+            return await self.answer(self.bound(*name), request), context
+
     async def _answer(self, bound: Bound, request: Request) -> object:
         endpoint, access = bound.endpoint, self.access
         headers, peer, context = request.headers, request.peer, request.context
@@ -258,55 +270,3 @@ def _error_reply(endpoint: Endpoint[Any], error: ServiceError, *, shows_code: bo
     if endpoint.audience is Audience.PAGE:
         return error_page(error)
     return error_reply(error, cors=endpoint.allows_any_origin, shows_code=shows_code)
-
-
-class InnerReply(NamedTuple):
-    """The response to a request that the service makes to itself."""
-
-    request_id: str
-    status: int
-    body: bytes
-    is_json: bool
-    headers: Mapping[str, str]
-    """The headers that the endpoint declares, by name."""
-    hint: str
-    """What the caller probably meant; empty if nothing is known."""
-
-
-async def answer_inside(
-    find_dispatcher: Callable[[], Dispatcher],
-    method: str,
-    path: str,
-    query: bytes,
-    authorization: str,
-    body: bytes,
-    *,
-    peer: str,
-    max_size: int,
-) -> InnerReply:
-    """Handle a request that the service makes to itself, under the current request's id.
-
-    An endpoint's error becomes a response.
-    A body over `max_size` bytes is cut to a beginning that is also over `max_size`. Raises `NotFound` for an unknown
-    endpoint.
-    """
-    dispatcher, path = find_dispatcher(), normalize_path(path)
-    if (method, path) not in dispatcher.table.offers:
-        raise no_path(path=f"{method[:10]} {path[:100]}")
-    context = inner_context(UNJUDGED)
-    request = Request(context, {b"authorization": authorization.encode()}, query, peer, body, len(body))
-    with bound_to(context):
-        reply = await dispatcher.answer(dispatcher.bound(method, path), request)
-        if isinstance(reply.body, bytes):
-            answer = reply.body
-        else:
-            chunks, parts, size = reply.body, [], 0
-            async for chunk in chunks:
-                parts.append(chunk)
-                size += len(chunk)
-                if size > max_size:
-                    break
-            await close_chunks(chunks)
-            answer = b"".join(parts)
-    headers = {name.decode(): value.decode() for name, value in reply.more if name.lower().startswith(_OWN_HEADERS)}
-    return InnerReply(context.id, reply.status, answer, reply.content_type == JSON, headers, context.hint)

@@ -59,6 +59,18 @@ class Reply:
         """The body; empty for a stream."""
         return self.body if isinstance(self.body, bytes) else b""
 
+    async def beginning(self, size: int) -> bytes:
+        """Return the body; if it has over `size` bytes, a beginning that does too. The rest of a stream is dropped."""
+        if isinstance(self.body, bytes):
+            return self.body
+        read = b""
+        async for chunk in self.body:
+            read += chunk
+            if len(read) > size:
+                break
+        await close_chunks(self.body)
+        return read
+
     @property
     def headers(self) -> tuple[tuple[bytes, bytes], ...]:
         """All headers except the content length. Text types have the charset added."""
