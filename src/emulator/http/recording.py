@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from emulator.core.errors import ServiceError
-from emulator.core.journal import HIDDEN, MAX_BODY, REQUEST, Entry
+from emulator.core.journal import HIDDEN, REQUEST, Entry
 from emulator.core.observability.entries import entry_of, fill
 from emulator.core.observability.masking import EVERYTHING, masked_path, masked_target
 from emulator.http.endpoint import Endpoint
@@ -27,11 +27,8 @@ def request_entry(
     target = masked_target(path, query, endpoint.shown) if query else path
     entry = entry_of(REQUEST, request.context, title, target, reply.status, seconds)
     answer = reply.content
-    is_plain = failure is None and not endpoint.answers_with_texts
-    fill(entry, request.raw, b"" if is_plain else answer, failure, endpoint.secrets)
-    entry.request_size, entry.response_size = request.size, len(answer)
-    if is_plain:
-        entry.response = answer[:MAX_BODY]
+    fill(entry, request.raw, answer, failure, endpoint.secrets)
+    entry.request_size = request.size
     if request.size and EVERYTHING in endpoint.secrets:
         entry.request = _HIDDEN
     return entry
