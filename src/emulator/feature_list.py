@@ -35,7 +35,7 @@ from emulator.features.votes import service as votes_service
 from emulator.http import openapi
 from emulator.http.endpoint import Endpoint, Offer
 from emulator.http.endpoint_table import EndpointTable
-from emulator.namespaces import http as namespaces_http
+from emulator.namespaces import routing as namespaces
 from emulator.realtime.action import Action, Feed
 from emulator.storage.kinds import Kind
 from emulator.storage.records import DocumentRecord, Record
@@ -169,7 +169,7 @@ FEATURES: Final = Features(
     Feature(lambda service: service.parity, parity.endpoints, is_offered=_has_control),
     Feature(lambda service: service.journal, explanations.endpoints, is_offered=_has_control),
     Feature(lambda service: service.snapshots, snapshots.endpoints, is_offered=_has_control),
-    Feature(lambda service: service.namespaces, namespaces_http.endpoints, is_offered=_has_control),
+    Feature(lambda service: service.namespaces, namespaces.endpoints, is_offered=_has_control),
     Feature(lambda service: service, dashboard_http.endpoints, is_offered=_has_control),
     Feature(lambda service: None, sdk_scripts.endpoints, is_offered=_has_control),
 )

@@ -18,7 +18,9 @@ from emulator.core.errors import EngineError, ServiceError
 from emulator.core.faults import DELAY, RESET, STALL, TRUNCATE, Attempt, FaultError, Faults, Hit, NoResponse
 from emulator.core.faults import REQUEST as REQUESTS
 from emulator.core.hints import Hints
-from emulator.core.journal import Journal
+from emulator.core.journal import HIDDEN, REQUEST, Entry, Journal
+from emulator.core.observability.entries import entry_of, fill
+from emulator.core.observability.masking import EVERYTHING, masked_path, masked_target
 from emulator.core.observability.metrics import Metrics, answerable
 from emulator.core.observability.request_context import RequestContext, bound_to, inner_context
 from emulator.core.parity import UNJUDGED, Parity
@@ -29,7 +31,6 @@ from emulator.http.endpoint import Audience, Bound, Call, Endpoint, Streamed
 from emulator.http.endpoint_table import EndpointTable
 from emulator.http.faulty_requests import NO_ANSWER, hang_up, stall, truncated
 from emulator.http.long_requests import HeldRequests, Uploads
-from emulator.http.recording import request_entry
 from emulator.http.refusals import no_path
 from emulator.http.request import Request, json_of
 from emulator.http.response import (
@@ -270,3 +271,25 @@ def _error_reply(endpoint: Endpoint[Any], error: ServiceError, *, shows_code: bo
     if endpoint.audience is Audience.PAGE:
         return error_page(error)
     return error_reply(error, cors=endpoint.allows_any_origin, shows_code=shows_code)
+
+
+_HIDDEN: Final = HIDDEN.encode()
+"""The body of a request that is hidden, or that was read in pieces."""
+
+
+def request_entry(
+    endpoint: Endpoint[Any], request: Request, reply: Reply, seconds: float, failure: ServiceError | None
+) -> Entry:
+    """Return the journal entry of a response to an HTTP request, without secrets."""
+    title, path, query = endpoint.title, endpoint.path, request.query
+    if request.parts:
+        path = masked_path(path.format(**request.parts))
+        title = f"{endpoint.method} {path}"
+    target = masked_target(path, query, endpoint.shown) if query else path
+    entry = entry_of(REQUEST, request.context, title, target, reply.status, seconds)
+    answer = reply.content
+    fill(entry, request.raw, answer, failure, endpoint.secrets)
+    entry.request_size = request.size
+    if request.size and EVERYTHING in endpoint.secrets:
+        entry.request = _HIDDEN
+    return entry

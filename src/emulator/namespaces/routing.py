@@ -1,4 +1,6 @@
-"""Routes `/_ns/<name>/…` to the service of that namespace, on the same port (`operations.md`, Namespaces)."""
+"""Routes `/_ns/<name>/…` to the service of that namespace, on the same port (`operations.md`, Namespaces); lists, creates
+and drops namespaces.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +9,90 @@ import re
 from typing import Any, Final
 
 from litestar.types import HTTPScope, Receive, Scope, Send
+from msgspec import Struct
 
 from emulator.control.gate import ControlGate
 from emulator.core.errors import EngineError, ServiceError, storage_failed
 from emulator.core.observability.entries import Unrouted
 from emulator.core.observability.request_context import bind_context, enter_namespace, label_of
+from emulator.core.wire.refusals import invalid_member
 from emulator.core.wire.url import SERVICE
+from emulator.http.endpoint import Audience, Call, Nothing, Parameter, endpoint
 from emulator.http.refusals import no_path
 from emulator.http.response import error_reply
-from emulator.namespaces.http import endpoints
-from emulator.namespaces.registry import Registry, checked_name
+from emulator.namespaces.registry import NamespaceList, Registry, checked_name
 from emulator.realtime.connection import Peer
 from emulator.realtime.websocket import WebSocket
+
+_SOURCE: Final = Parameter("from", "The namespace to copy; empty data when absent.")
+
+
+class NewNamespace(Struct):
+    """The response to a new namespace; a drop returns `{}`."""
+
+    namespace: str
+
+
+class Wanted(Struct, forbid_unknown_fields=True, rename={"source": "from"}):
+    """The body of a call that creates or drops a namespace, as JSON or a form; all members may be absent."""
+
+    name: str = ""
+    """The new namespace; a free name if absent."""
+    source: str = ""
+    """The namespace to copy."""
+    drop: str = ""
+    """The namespace to drop."""
+
+
+@endpoint("GET", "/_ns", audience=Audience.CONTROL, answer=NamespaceList)
+async def list_namespaces(namespaces: Registry, call: Call) -> NamespaceList:
+    """List the namespaces in use, by name; `default` is absent."""
+    return await namespaces.listing()
+
+
+@endpoint("POST", "/_ns", audience=Audience.CONTROL, body=Wanted, answer=NewNamespace, query=(_SOURCE,))
+async def change_namespaces(namespaces: Registry, call: Call) -> NewNamespace | Nothing:
+    """Create a namespace, or drop the one in the member `drop`."""
+    return await _change(namespaces, call, "")
+
+
+@endpoint("POST", "/_ns/{name}", audience=Audience.CONTROL, body=Wanted, answer=NewNamespace, query=(_SOURCE,))
+async def create_namespace(namespaces: Registry, call: Call) -> NewNamespace | Nothing:
+    """Create the namespace that the path names. The body may be absent."""
+    return await _change(namespaces, call, call.text("name"))
+
+
+@endpoint("DELETE", "/_ns/{name}", audience=Audience.CONTROL)
+async def drop_namespace(namespaces: Registry, call: Call) -> Nothing:
+    """Delete a namespace with its data, clock and connections. The next use creates a new one."""
+    await namespaces.drop(call.text("name"))
+    return Nothing()
+
+
+async def _change(namespaces: Registry, call: Call, name: str) -> NewNamespace | Nothing:
+    """Create or drop the namespace that the path, the query or the body names. All that are present must agree."""
+    wanted, source = call.body(Wanted) if call.raw.strip() else Wanted(), call.text("from")
+    if wanted.drop:
+        if wanted.name or wanted.source:
+            problem = "must be absent if name or from is given: a call creates or drops a namespace"
+            raise invalid_member("drop", wanted.drop, "no drop, or neither name nor from", problem)
+        await namespaces.drop(_agreed_value("drop", wanted.drop, name, "name in the path"))
+        return Nothing()
+    name = _agreed_value("name", wanted.name, name, "name in the path")
+    return NewNamespace(
+        await namespaces.create(name, _agreed_value("from", wanted.source, source, "source in the query"))
+    )
+
+
+def _agreed_value(member: str, given: str, other: str, other_name: str) -> str:
+    """Return the value that the body or another part of the request gives. Raises `BadRequest` if they differ."""
+    if given and other and given != other:
+        raise invalid_member(member, given, f"the {other_name}, {other[:64]!r}; leave out one of them")
+    return given or other
+
+
+endpoints: Final = (list_namespaces, change_namespaces, create_namespace, drop_namespace)
+
 
 _PREFIX: Final = "/_ns"
 _NAMED: Final = "/_ns/{name}"
@@ -109,7 +183,7 @@ class Namespaces:
 def split_namespace_path(method: str, path: str) -> tuple[str, str] | None:
     """Return the namespace of a request and the rest of its path; `None` for the default one.
 
-    All paths below a name are routed, except those about the namespace itself (`http.endpoints`).
+    All paths below a name are routed, except those about the namespace itself (`endpoints`).
     """
     found = _ADDRESS.fullmatch(path) if _PREFIX in path else None
     if found is None:
