@@ -1,5 +1,6 @@
-"""Routes `/_ns/<name>/…` to the service of that namespace, on the same port (`operations.md`, Namespaces); lists, creates
-and drops namespaces.
+"""Routes `/_ns/<name>/…` to the service of that namespace, on the same port (`operations.md`, Namespaces).
+
+It also lists, creates and drops namespaces.
 """
 
 from __future__ import annotations
