@@ -47,7 +47,9 @@ class EndpointTable:
         """
         if (method, path) in self.absent or _similar(method, path, self.absent):
             return not_in_production(path=path)
-        if methods := {each for each, known in self.offers if _similar(each, path, [(each, known)])}:
+        methods = {each for each, known in self.offers if known == path}
+        methods |= {each for each, known in self._with_parts if _similar(each, path, [(each, known)])}
+        if methods:
             if "GET" in methods:
                 methods.add("HEAD")
             if self.is_open(path):
