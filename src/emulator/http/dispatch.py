@@ -18,7 +18,7 @@ from emulator.core.errors import EngineError, ServiceError
 from emulator.core.faults import DELAY, RESET, STALL, TRUNCATE, Attempt, FaultError, Faults, Hit, NoResponse
 from emulator.core.faults import REQUEST as REQUESTS
 from emulator.core.hints import Hints
-from emulator.core.journal import HIDDEN, REQUEST, Entry, Journal
+from emulator.core.journal import HIDDEN, MAX_BODY, REQUEST, Entry, Journal
 from emulator.core.observability.entries import entry_of, fill
 from emulator.core.observability.masking import EVERYTHING, masked_path, masked_target
 from emulator.core.observability.metrics import Metrics, answerable
@@ -288,8 +288,11 @@ def request_entry(
     target = masked_target(path, query, endpoint.shown) if query else path
     entry = entry_of(REQUEST, request.context, title, target, reply.status, seconds)
     answer = reply.content
-    fill(entry, request.raw, answer, failure, endpoint.secrets)
-    entry.request_size = request.size
+    is_plain = failure is None and not endpoint.answers_with_texts
+    fill(entry, request.raw, b"" if is_plain else answer, failure, endpoint.secrets)
+    entry.request_size, entry.response_size = request.size, len(answer)
+    if is_plain:
+        entry.response = answer[:MAX_BODY]
     if request.size and EVERYTHING in endpoint.secrets:
         entry.request = _HIDDEN
     return entry
