@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from emulator.control.waits import rules
-from emulator.control.waits.rules import Condition, count_facts, subjects_of, timeout_of
+from emulator.control.waits.rules import Condition, subjects_of, timeout_of
 from emulator.core.errors import BadRequest
 from emulator.core.keys import Key
 from emulator.feature_list import FEATURES
+from emulator.storage.kinds import Measured
 
 SCOPE = {"client_id": "ext", "channel_id": "777"}
 SUBJECTS = subjects_of(FEATURES.kinds)
@@ -107,9 +108,11 @@ def test_an_invalid_timeout_is_refused(text: str):
 
 
 def test_counts_are_summed_over_all_values():
-    checks = condition_of(SCOPE | {"for": "poll", "count": "1", "sum": "1", "value": "-2=1,5=1"}).checks
+    condition = condition_of(SCOPE | {"for": "poll", "count": "1", "sum": "1", "value": "-2=1,5=1"})
 
-    assert {"count": 5, "sum": -6, "value -2": 3, "value 5": 0} == count_facts(checks, {"-2": 3, "0": 2})
+    found = condition.values(Measured({"-2": 3, "0": 2}))
+
+    assert {"count": 5, "sum": -6, "value -2": 3, "value 5": 0} == found
 
 
 @pytest.mark.parametrize(

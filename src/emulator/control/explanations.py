@@ -219,21 +219,6 @@ def explain_request(journal: Journal, id: str) -> Explained:
     raise no_entry(place=place, id=id[:64], hint=_hint(id))
 
 
-def explain_latest(journal: Journal) -> Explained:
-    """Explain the latest refusal, except of requests that extcli made for itself. Empty if the journal has none."""
-    refused = (entry for entry in journal.newest() if _is_refused(entry) and not entry.is_probe)
-    latest = next(refused, None)
-    return _explained(latest) if latest else Explained()
-
-
-def explain_rule(name: str) -> Explained:
-    """Return a rule; raises `NotFound` with the names of similar ones."""
-    rule = find(name)
-    if rule is None:
-        raise no_rule(rule=name[:64], hint=_hint(name))
-    return Explained(rule=rule)
-
-
 def _is_refused(entry: Entry) -> bool:
     return entry.status >= 400 or bool(entry.reason)
 
@@ -308,10 +293,14 @@ _PARAMETERS = (
 async def explain(journal: Journal, call: Call) -> Explained:
     """Explain a request: why it was refused, and production's verdict. Or read a rule."""
     if name := call.text("rule"):
-        return explain_rule(name)
+        rule = find(name)
+        if rule is None:
+            raise no_rule(rule=name[:64], hint=_hint(name))
+        return Explained(rule=rule)
     if id := call.text("id"):
         return explain_request(journal, id)
-    return explain_latest(journal)
+    latest = next((entry for entry in journal.newest() if _is_refused(entry) and not entry.is_probe), None)
+    return _explained(latest) if latest else Explained()
 
 
 endpoints: Final = (explain,)

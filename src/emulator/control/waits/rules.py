@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -15,7 +16,7 @@ from emulator.core.changes import KEPT
 from emulator.core.clock import MINUTE
 from emulator.core.keys import Key
 from emulator.core.wire.refusals import checked_text, invalid_parameter, invalid_word, missing_parameter
-from emulator.storage.kinds import Kind, Subject
+from emulator.storage.kinds import Kind, Measured, Subject
 
 MAX_TIMEOUT: Final = MINUTE
 DEFAULT_TIMEOUT: Final = 5_000
@@ -98,10 +99,24 @@ class Check(NamedTuple):
     name: str
     """The name in a response. Its first word is the parameter that asks for it."""
     wanted: Comparison
-    measure: str
-    """`count`, `sum`, `part` (the count of one value or key), `latest`, `path` or `writes`."""
-    of: str = ""
-    """The value, key or JSON pointer that is measured."""
+    read: Callable[[Measured], Any]
+    """Returns the value to compare, or `MISSING`."""
+
+
+def _count(measured: Measured) -> int:
+    return sum(measured.counts.values())
+
+
+def _sum(measured: Measured) -> int:
+    return sum(int(value) * votes for value, votes in measured.counts.items())
+
+
+def _part(key: str, measured: Measured) -> int:
+    return measured.counts.get(key, 0)
+
+
+def _latest(measured: Measured) -> Any:
+    return msgspec.json.decode(measured.newest) if measured.newest else MISSING
 
 
 @dataclass(frozen=True)
@@ -135,6 +150,11 @@ class Condition:
         """The wanted values in words, by the name of each check."""
         return {check.name: check.wanted.text for check in self.checks}
 
+    def values(self, measured: Measured) -> dict[str, Any]:
+        """Return the actual values, by the name of each check, without those that are missing."""
+        found = ((check.name, check.read(measured)) for check in self.checks)
+        return {name: value for name, value in found if value is not MISSING}
+
     def is_met(self, found: Mapping[str, Any]) -> bool:
         return all(check.wanted.accepts(found.get(check.name, MISSING)) for check in self.checks)
 
@@ -167,7 +187,7 @@ def condition_of(query: Mapping[str, str], subjects: Mapping[str, Subject]) -> C
 def _check_countable(checks: Iterable[Check]) -> None:
     """Refuse a count that the record of changes cannot reach."""
     for check in checks:
-        if check.measure != "sum" and check.wanted.number > KEPT:
+        if check.name != "sum" and check.wanted.number > KEPT:
             parameter = check.name.partition(" ")[0]
             raise invalid_parameter(
                 parameter, check.wanted.number, f"at most {KEPT}, the changes that the service keeps"
@@ -199,24 +219,25 @@ def _checks(subject: Subject, query: Mapping[str, str], since: int | None) -> It
         equals = query.get("equals", "")
         wanted = equal(_json("equals", equals)) if equals else PRESENT
         path = _pointer(query.get("path", ""))
-        yield Check(path or "document", wanted, "path", path)
+        yield Check(path or "document", wanted, partial(_at_pointer, path))
         if since is not None:
-            yield Check("writes", at_least(1), "writes")
+            yield Check("writes", at_least(1), _count)
         return
-    for name in ("count", "sum"):
-        if query.get(name):
-            yield Check(name, comparison(name, query[name], lowest=None if name == "sum" else 0), name)
+    if query.get("count"):
+        yield Check("count", comparison("count", query["count"]), _count)
+    if query.get("sum"):
+        yield Check("sum", comparison("sum", query["sum"], lowest=None), _sum)
     if query.get("value"):
         yield from _values(query["value"])
     if query.get("score") and not query.get("key"):
         raise missing_parameter("key", "the answer that score is about")
     if query.get("key"):
         key = query["key"]
-        yield Check(f"score of {key}", comparison("score", query.get("score") or "1"), "part", key)
+        yield Check(f"score of {key}", comparison("score", query.get("score") or "1"), partial(_part, key))
     if query.get("latest"):
-        yield Check("latest", equal(_json("latest", query["latest"])), "latest")
+        yield Check("latest", equal(_json("latest", query["latest"])), _latest)
     if not any(query.get(name) for name in ("count", "sum", "value", "key", "latest")):
-        yield Check("count", at_least(1), "count")
+        yield Check("count", at_least(1), _count)
 
 
 def _values(text: str) -> Iterator[Check]:
@@ -226,7 +247,7 @@ def _values(text: str) -> Iterator[Check]:
         if not separator or not re.fullmatch(r"-?[0-9]{1,2}", value):
             raise invalid_parameter("value", part, "VALUE=COUNT, such as 0=2, or 0==2 for exactly two")
         value = str(int(value))
-        yield Check(f"value {value}", comparison("value", number), "part", value)
+        yield Check(f"value {value}", comparison("value", number), partial(_part, value))
 
 
 def timeout_of(text: str) -> int:
@@ -238,30 +259,9 @@ def timeout_of(text: str) -> int:
     return int(text)
 
 
-def count_facts(checks: Collection[Check], counts: Mapping[str, int]) -> dict[str, int]:
-    """Return the counts that the checks compare, from the votes for each value or the answers for each key."""
-    found = {}
-    for check in checks:
-        if check.measure == "count":
-            found[check.name] = sum(counts.values())
-        elif check.measure == "sum":
-            found[check.name] = sum(int(value) * votes for value, votes in counts.items())
-        elif check.measure == "part":
-            found[check.name] = counts.get(check.of, 0)
-    return found
-
-
-def document_facts(checks: Collection[Check], text: bytes | None) -> dict[str, Any]:
-    """Return the actual values of a store at the paths that the checks name; an absent path has no value."""
-    if text is None:
-        return {}
-    document = msgspec.json.decode(text)
-    found = ((check.name, at_pointer(document, check.of)) for check in checks if check.measure == "path")
-    return {name: value for name, value in found if value is not MISSING}
-
-
-def at_pointer(document: Any, pointer: str) -> Any:
-    """Return the value at a JSON Pointer (RFC 6901), or a value that equals nothing."""
+def _at_pointer(pointer: str, measured: Measured) -> Any:
+    """Return the value at a JSON Pointer (RFC 6901) into the document, or `MISSING`."""
+    document = MISSING if measured.document is None else msgspec.json.decode(measured.document)
     for part in pointer.split("/")[1:]:
         name = part.replace("~1", "/").replace("~0", "~")
         if isinstance(document, dict) and name in document:

@@ -8,7 +8,6 @@ from dataclasses import KW_ONLY, dataclass
 from itertools import islice
 from typing import Any, Final
 
-import msgspec
 from msgspec import Struct
 
 from emulator.control.journal.rules import matches_of
@@ -19,8 +18,6 @@ from emulator.control.waits.rules import (
     MAX_TIMEOUT,
     Condition,
     condition_of,
-    count_facts,
-    document_facts,
     subjects_of,
     timeout_of,
 )
@@ -30,7 +27,7 @@ from emulator.core.clock import SECOND, monotonic
 from emulator.core.errors import BadRequest, Facts, refusal
 from emulator.core.journal import DELIVERY, Entry, Journal, no_journal
 from emulator.http.endpoint import Audience, Call, Endpoint, Parameter, endpoint
-from emulator.storage.kinds import Kind, Measure, Subject
+from emulator.storage.kinds import Kind, Measure, Measured, Subject
 
 
 @refusal(
@@ -164,11 +161,8 @@ class Waits:
                 if entries is None:
                     is_kept = self._changes.keeps_since(condition.since or 0, condition.kind)
                     _check_mark(condition.since, self._changes.mark, "mark", is_kept=is_kept)
-                found = (
-                    count_facts(condition.checks, {"": await entries.count()})
-                    if entries
-                    else await self._current_values(condition)
-                )
+                measured = Measured({"": await entries.count()}) if entries else await self._measure(condition)
+                found = condition.values(measured)
                 left = deadline - monotonic()
                 if condition.is_met(found) or left <= 0:
                     return self._build_outcome(condition, found, entries)
@@ -185,21 +179,18 @@ class Waits:
         filters = {name: value for name, value in query.items() if name in (*FILTERS, "client_id", "channel_id")}
         return EntryCount(self._journal, filters, condition.id, condition.since)
 
-    async def _current_values(self, condition: Condition) -> dict[str, Any]:
-        """Return the current values for the checks of a condition."""
-        subject, id, checks = condition.subject, condition.id, condition.checks
+    async def _measure(self, condition: Condition) -> Measured:
+        """Return what the checks of a condition compare; of stored things, with a mark, the counts of additions."""
+        subject, id = condition.subject, condition.id
         if subject.name == "sockets":
-            return count_facts(checks, {"": self._sockets.count(id, condition.client_id, condition.channel)})
+            return Measured({"": self._sockets.count(id, condition.client_id, condition.channel)})
         if not subject.is_stored:
-            return count_facts(checks, self._counts_of_additions(condition))
+            return Measured(self._counts_of_additions(condition))
         caller = Caller(condition.client_id, Role.ADMIN, None, None, "A-admin")
-        counts, newest, document = await self._measures[subject.name](caller, condition.channel, id, condition.user)
-        latest = {"latest": msgspec.json.decode(newest)} if newest else {}
+        measured = await self._measures[subject.name](caller, condition.channel, id, condition.user)
         if condition.since is None:
-            return count_facts(checks, counts) | document_facts(checks, document) | latest
-        noted = self._counts_of_additions(condition)
-        writes = {"writes": sum(noted.values())}
-        return count_facts(checks, noted) | document_facts(checks, document) | writes | latest
+            return measured
+        return measured._replace(counts=self._counts_of_additions(condition))
 
     def _counts_of_additions(self, condition: Condition) -> dict[str, int]:
         """Count the votes or entries added after the change numbered by the condition's mark, by value."""
@@ -211,11 +202,10 @@ class Waits:
         return counts
 
     def _build_outcome(self, condition: Condition, found: dict[str, Any], entries: EntryCount | None) -> Outcome:
-        names = condition.wanted()
         return Outcome(
             condition.is_met(found),
-            names,
-            {name: value for name, value in found.items() if name in names},
+            condition.wanted(),
+            found,
             [_listed_entry(entry) for entry in entries.latest(_LISTED)]
             if entries
             else [_listed_change(change) for change in self._changes.latest(condition.kind, _LISTED)],
