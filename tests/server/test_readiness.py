@@ -1,4 +1,4 @@
-"""`ready` is cheap: many calls share a few checks of the storage."""
+"""`ready` fails with the storage, and recovers with it."""
 
 from __future__ import annotations
 

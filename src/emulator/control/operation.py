@@ -28,7 +28,6 @@ from emulator.core.errors import (
     storage_failed,
 )
 from emulator.core.keys import Expired, Key
-from emulator.core.limits.rate_limit import RateLimit
 from emulator.core.observability.audit import audit
 from emulator.core.observability.metrics import Metrics
 from emulator.core.wire.json_codec import Milliseconds
@@ -152,9 +151,6 @@ def instant_of(given: int | str) -> int:
 
 RESET = "reset"
 """The kind of the notice that another process may have deleted all data."""
-_MAX_CHECKS = 100
-"""Checks of the storage per second, for any number of calls of `ready`."""
-_CHECKS = ("", "")
 _log = logging.getLogger("emulator")
 _MAX_APART = 2 * SECOND
 
@@ -199,9 +195,6 @@ class Control:
         self.on_move: list[Callable[[], Awaitable[None]]] = []
         """Awaited after every move of the clock, before the response."""
         self._moving = asyncio.Lock()
-        self._checks = RateLimit(clock, _MAX_CHECKS, window=SECOND)
-        self._latest: asyncio.Task[None]
-        """The latest check of `readiness`."""
         self.is_starting = False
         """Whether the service is still loading the data that it starts with."""
 
@@ -225,16 +218,11 @@ class Control:
             _log.warning(message, abs(ahead) / SECOND, "ahead of" if ahead > 0 else "behind", self._engine.location)
 
     async def readiness(self) -> Readiness:
-        """Report that the service can handle requests; raises `Unavailable` if storage fails, or at the start.
-
-        Beyond `_MAX_CHECKS` a second, calls share the latest check, which began a few milliseconds before.
-        """
+        """Report that the service can handle requests; raises `Unavailable` if storage fails, or at the start."""
         if self.is_starting:
             raise starting()
-        if not self._checks.delay(_CHECKS):
-            self._latest = asyncio.ensure_future(self.check())
         try:
-            await asyncio.shield(self._latest)
+            await self.check()
         except EngineError as error:
             self._recorder.storage(ok=False)
             raise storage_failed() from error
