@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from emulator.core.journal import DELIVERY, REQUEST, Entry
-from emulator.dashboard.screens.requests import BAR, BARS, Part, strip_of
+from emulator.dashboard.screens.requests import BAR, BARS, strip_of
 
 NOW = 1_700_000_000_000 + 3_000  # three seconds into a bar
 
@@ -46,5 +46,5 @@ def test_a_bar_counts_requests_refusals_and_deliveries():
 def test_the_highest_bar_fills_the_height_from_below():
     strip = strip_of([entry(NOW, 2, DELIVERY), entry(NOW, 1, reason="Forbidden"), entry(NOW - BAR, 1)], NOW)
 
-    assert [Part("refused", 20, 20), Part("deliveries", 40, 20)] == strip.bars[-1].parts(strip.highest)
-    assert [Part("requests", 20, 20)] == strip.bars[-2].parts(strip.highest)
+    assert [("refused", 20, 20), ("deliveries", 40, 20)] == strip.bars[-1].parts(strip.highest)
+    assert [("requests", 20, 20)] == strip.bars[-2].parts(strip.highest)

@@ -29,15 +29,6 @@ BARS: Final = 30
 _HEIGHT: Final = 40.0
 
 
-class Part(NamedTuple):
-    """A rectangle of a bar, in the units of the picture, whose height is 40."""
-
-    kind: str
-    top: float
-    """The distance of its upper edge from the lower edge of the picture."""
-    height: float
-
-
 @dataclass
 class Bar:
     """The entries of ten seconds."""
@@ -54,15 +45,18 @@ class Bar:
     last: int = 0
     """The number of the latest entry; 0 without one."""
 
-    def parts(self, highest: int) -> list[Part]:
-        """Return the rectangles of this bar from below, if the highest bar has this many entries."""
-        found, top = list[Part](), 0.0
+    def parts(self, highest: int) -> list[tuple[str, float, float]]:
+        """Return the rectangles of this bar from below: what each shows, its top and its height, of a picture of 40.
+
+        The top is above the lower edge of the picture. `highest` is the number of entries of the highest bar.
+        """
+        found, top = list[tuple[str, float, float]](), 0.0
         accepted = self.requests - self.refused
         for kind, count in (("refused", self.refused), ("requests", accepted), ("deliveries", self.deliveries)):
             if count:
                 height = _HEIGHT * count / highest
                 top += height
-                found.append(Part(kind, top, height))
+                found.append((kind, top, height))
         return found
 
 
