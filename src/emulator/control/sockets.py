@@ -145,17 +145,13 @@ class Sockets:
 
     def read(self, page: Page, client_id: str, channel_id: str) -> SocketList:
         """Return a page of connections, all or only of a client id and a channel, oldest first."""
-        after, total = _number_of(page.cursor), 0
-        found: list[SocketRecord] = []
-        # There may be thousands, so only those on the page are described.
-        for each in sorted(self._peers(), key=attrgetter("number")):
-            if (client_id or channel_id) and not _is_in(_where(each), client_id, channel_id):
-                continue
-            total += 1
-            if each.number > after and len(found) <= page.limit:
-                found.append(_record(each))
-        more = len(found) > page.limit
-        return SocketList(found[: page.limit], total, str(found[page.limit - 1].number) if more else FIRST)
+        after, peers = _number_of(page.cursor), sorted(self._peers(), key=attrgetter("number"))
+        if client_id or channel_id:
+            peers = [each for each in peers if _is_in(_where(each), client_id, channel_id)]
+        later = [each for each in peers if each.number > after]
+        found = later[: page.limit]  # there may be thousands, so only these are described
+        more = len(later) > page.limit
+        return SocketList([*map(_record, found)], len(peers), str(found[-1].number) if more else FIRST)
 
     def find(self, number: int) -> SocketRecord | None:
         """Return an open connection by its number."""
