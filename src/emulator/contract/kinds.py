@@ -22,7 +22,7 @@ Report = Callable[[Path, str], None]
 """Takes the path of an invalid field, and what is wrong with it."""
 
 
-class Kind(Protocol):
+class ValueKind(Protocol):
     """A kind of value."""
 
     @property
@@ -168,7 +168,7 @@ class OneOf:
 class ListOf:
     """A list. `most` is the largest number of elements."""
 
-    kind: Kind
+    kind: ValueKind
     what: str
     most: int
     least: int = 0
@@ -193,7 +193,7 @@ class ListOf:
 class MapOf:
     """A table with a value for each user."""
 
-    kind: Kind
+    kind: ValueKind
 
     @property
     def allowed(self) -> str:
@@ -213,7 +213,7 @@ class MapOf:
 class OneOrMore:
     """A value, or a list of such values."""
 
-    kind: Kind
+    kind: ValueKind
     most: int
 
     @property
@@ -233,7 +233,7 @@ class OneOrMore:
 class Field:
     """A field of a table."""
 
-    kind: Kind
+    kind: ValueKind
     meaning: str
     required: bool = False
 

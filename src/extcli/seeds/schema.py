@@ -12,7 +12,6 @@ from emulator.contract.kinds import (
     Flag,
     Instant,
     Json,
-    Kind,
     ListOf,
     MapOf,
     OneOf,
@@ -20,6 +19,7 @@ from emulator.contract.kinds import (
     Report,
     Table,
     Text,
+    ValueKind,
     Whole,
     instant_of,
 )
@@ -254,4 +254,4 @@ def _reference_of_table(table: Table, prefix: str) -> Iterator[tuple[str, str, s
             yield from _reference_of_table(inner, f"{path}.")
 
 
-__all__ = ["SEED", "STORES", "VERSION", "Kind", "reference"]
+__all__ = ["SEED", "STORES", "VERSION", "ValueKind", "reference"]
