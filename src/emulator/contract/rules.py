@@ -17,13 +17,13 @@ _TOPICS: Final = RULINGS.with_name("topics.toml")
 @cache
 def rulings() -> Mapping[str, dict[str, str]]:
     """Return the rulings by id, in their order, each with `id`, `text`, `documented` and perhaps `why`."""
-    return {id: {"id": id, **fields, "documented": _place_of(id)} for id, fields in _read(RULINGS).items()}
+    return _read(RULINGS)
 
 
 @cache
 def rules() -> Mapping[str, dict[str, str]]:
     """Return all rules by id. The others may also have a `next_step`."""
-    return {**rulings(), **{id: {"id": id, **fields} for id, fields in _read(_TOPICS).items()}}
+    return {**rulings(), **_read(_TOPICS)}
 
 
 @cache
@@ -42,10 +42,16 @@ def plain_name(name: str) -> str:
     return " ".join(name.casefold().replace(":", ": ").split())
 
 
-def _place_of(id: str) -> str:
-    _, is_section, title = id.partition(": ")
-    return f"docs/gaps.md, section {title}" if is_section else f"docs/gaps.md, ruling {id}"
-
-
 def _read(file: Path) -> dict[str, dict[str, str]]:
-    return tomllib.loads(file.read_text("utf-8"))
+    tables = tomllib.loads(file.read_text("utf-8"))
+    for id, fields in tables.items():
+        fields.setdefault("documented", _place_of(id))
+    return {id: {"id": id, **fields} for id, fields in tables.items()}
+
+
+def _place_of(id: str) -> str:
+    """Return the document that has more about a rule, unless its table names another."""
+    kind, _, title = id.rpartition(": ")
+    if kind:
+        return f"the specification, section {title}" if kind == "spec" else f"docs/gaps.md, section {title}"
+    return f"docs/gaps.md, ruling {id}" if id[0].isupper() else "docs/guide/parity.md#rules"
