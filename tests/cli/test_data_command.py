@@ -157,7 +157,7 @@ def test_restore_refuses_while_another_program_uses_the_file(extcli, served, dat
     served.stop(signal.SIGTERM)
     shell = sqlite3.connect(data, isolation_level=None)
     shell.execute("BEGIN")
-    shell.execute("SELECT count(*) FROM marks").fetchone()
+    shell.execute("SELECT count(*) FROM entries").fetchone()
 
     result = extcli("data", "restore", str(tmp_path / "copy.db"), "--data", f"sqlite://{data}")
     shell.close()

@@ -161,7 +161,7 @@ def test_an_unexpected_failure_logs_a_traceback_without_data(tmp_path: Path, see
         viewer.post("viewer_state", json={"x": 1}).raise_for_status()
         with sqlite3.connect(tmp_path / "data.db") as database:
             stored = f'{{"x": {seen.make("a stored text")}'.encode()
-            database.execute("UPDATE documents SET value = ? WHERE shelf = 'viewer_state'", (stored,))
+            database.execute("UPDATE documents SET value = ? WHERE kind = 'viewer_state'", (stored,))
         database.close()
         statuses = {viewer.patch("viewer_state", json={"y": seen.make("a patch")}).status_code}
         text = logged.stop()

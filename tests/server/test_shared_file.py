@@ -63,7 +63,7 @@ def test_readers_and_backups_work_while_a_service_runs(data: str, tmp_path: Path
         vote(served)
         shell = sqlite3.connect(tmp_path / "data.db", isolation_level=None)
         shell.execute("VACUUM INTO ?", (str(tmp_path / "copy.db"),))
-        (entries,) = shell.execute("SELECT count(*) FROM marks").fetchone()
+        (entries,) = shell.execute("SELECT count(*) FROM entries").fetchone()
         shell.close()
         with server_process("--data", f"sqlite:///{tmp_path}/copy.db") as other:
             statistics = other.client("viewer", user="1", channel="777").get("vote").json()

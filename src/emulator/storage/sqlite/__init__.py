@@ -22,9 +22,9 @@ from emulator.storage.sqlite.files.locks import service_lock
 from emulator.storage.sqlite.load import Load
 from emulator.storage.sqlite.logs import SqliteLogs
 from emulator.storage.sqlite.namespace import HIDDEN, Namespace, Tables, size_of
-from emulator.storage.sqlite.pool_cache import Lists, PoolCache, SpentItems
-from emulator.storage.sqlite.pools import SqlitePools, SqliteRosters
+from emulator.storage.sqlite.pools import SqlitePools
 from emulator.storage.sqlite.purge import Purge
+from emulator.storage.sqlite.rosters import SqliteRosters
 from emulator.storage.sqlite.schema import VERSION
 
 _Deliver = Callable[[Key, bytes], None]
@@ -65,18 +65,16 @@ class SqliteEngine:
         self._group_commit = database.group_commit
         self._namespace = Namespace(self._group_commit, database.numbers, namespace)
         ballot_cache = BallotCache(self._namespace)
-        lists, spent = Lists(self._namespace), SpentItems(self._namespace)
-        pool_cache = PoolCache(self._namespace, lists, spent)
         documents = SqliteDocuments(self._namespace)
         self.documents: Documents = documents
         self.ballots: Ballots = SqliteBallots(self._namespace, ballot_cache)
         self.logs: Logs = SqliteLogs(self._namespace)
-        self.pools: Pools = SqlitePools(self._namespace, lists, pool_cache, spent)
+        self.pools: Pools = SqlitePools(self._namespace)
         self.rosters: Rosters = SqliteRosters(self._namespace)
-        self.catalog: Catalog = SqliteCatalog(self._namespace, ballot_cache)
+        self.catalog: Catalog = SqliteCatalog(self._namespace)
         self.relay: Relay = SqliteRelay(self._namespace)
-        self._caches = (ballot_cache, pool_cache, documents, self._namespace)
-        self.purge = Purge(self._namespace, ballot_cache, pool_cache, documents)
+        self._caches = (ballot_cache, documents, self._namespace)
+        self.purge = Purge(self._namespace)
         self.tidy = self.purge.tidy
         self.dump = Dump(self._namespace)
         self.load = Load(self._namespace, database.checkpoints.copy_log_now)
@@ -127,13 +125,7 @@ class SqliteEngine:
         await self._group_commit.write(self._namespace.reset)
 
     async def copy(self, source: Engine, *, now: int) -> None:
-        if isinstance(source, SqliteEngine) and self._path is None and not self._namespace.has_aside():
-            source._group_commit.commit_now()
-            self._group_commit.commit_now()
-            self._group_commit.copy_from(source._group_commit.connection)
-            await self._group_commit.write(self._namespace.take_over, source._name)
-        else:
-            await self.load(source.dump(now=now), replace=True)
+        await self.load(source.dump(now=now), replace=True)
 
     async def set_aside(self) -> None:
         await self._group_commit.write(self._namespace.set_aside)

@@ -15,7 +15,7 @@ from emulator.core.bounded_cache import BoundedCache
 from emulator.core.keys import Key
 from emulator.storage.shapes import Terms
 from emulator.storage.sqlite.namespace import Namespace, Tables
-from emulator.storage.sqlite.table_list import BALLOTS, BY_KEY, MARKS, TALLIES, TERMS, terms_of
+from emulator.storage.sqlite.tables import BALLOTS, BY_KEY, ENTRIES, TALLIES, TERMS
 
 MAX_HELD: Final = 32_768
 """Voters whose casts are cached: some 15 MB, at 300 to 500 bytes each."""
@@ -25,17 +25,17 @@ MAX_ADDED: Final = FILTER_SIZE * 4
 """Voters before the filter starts again: then half of its bits are set, and half of the new voters seem known."""
 
 
-_OF_VOTER = "SELECT number, slot, choice, times FROM marks WHERE ballot = ? AND voter = ? ORDER BY number"
+_OF_VOTER = "SELECT number, slot, choice, times FROM entries WHERE ballot = ? AND voter = ? ORDER BY number"
 _WRITE = f"""
-    {MARKS.insert} ON CONFLICT (ballot, voter, slot) DO UPDATE SET choice = excluded.choice, times = excluded.times,
+    {ENTRIES.insert} ON CONFLICT (ballot, voter, slot) DO UPDATE SET choice = excluded.choice, times = excluded.times,
         cast_at = excluded.cast_at, number = excluded.number, note = excluded.note, whole = excluded.whole
 """
-_DROP_OTHERS = "DELETE FROM marks WHERE ballot = ? AND voter = ? AND slot <> ?"
+_DROP_OTHERS = "DELETE FROM entries WHERE ballot = ? AND voter = ? AND slot <> ?"
 
 Row = tuple[int, int, str, int]
 """number, slot, choice, times: a voter's casts for one choice."""
-Mark = tuple[int, str, int, str, int, int, int, bytes, bool]
-"""The columns of a row in the order of `MARKS`."""
+Mark = tuple[int, int, str, int, str, int, int, bytes, bool]
+"""The columns of a row in the order of `ENTRIES`."""
 
 
 class VoterFilter:
@@ -106,7 +106,7 @@ class Marks(Tables):
 
     def write(self, mark: Mark, others: tuple[Row, ...]) -> None:
         """Add a row, or replace the row in the same slot. `others` are the voter's rows in other slots."""
-        ballot, voter, slot, choice, times, _, number, _, _ = mark
+        number, ballot, voter, slot, choice, times, *_ = mark
         self._unsaved[ballot, voter, slot] = mark
         self._hold(ballot, voter, (*others, (number, slot, choice, times)))
 
@@ -306,7 +306,7 @@ class BallotCache(Tables):
         rows = self._group_commit.connection.execute(_LOAD_COUNTS, (id, MAX_CHOICES + 1)).fetchall()
         counts = Histogram(rows) if len(rows) <= MAX_CHOICES else None
         generation = 0 if rows else self.marks.generation
-        ballot = CachedBallot(id, expires_at, expires_at, terms_of(terms), definition, counts, generation)
+        ballot = CachedBallot(id, expires_at, expires_at, Terms(*terms), definition, counts, generation)
         return self._add(key, ballot)
 
     def _add(self, key: Key, ballot: CachedBallot) -> CachedBallot:

@@ -22,19 +22,20 @@ from emulator.storage.shapes import (
     Terms,
 )
 from emulator.storage.sqlite.ballot_cache import BallotCache, CachedBallot, Row
+from emulator.storage.sqlite.catalog import BY_CHANNEL, page_of
 from emulator.storage.sqlite.entries import Readings
 from emulator.storage.sqlite.namespace import Namespace, Tables
-from emulator.storage.sqlite.table_list import BY_KEY_ALL_CHANNELS, KEY_COLUMNS, LISTED_ORDER, listing_condition
+from emulator.storage.sqlite.tables import BALLOTS, BY_KEY_ALL_CHANNELS, KEY
 
 _TOP = "SELECT choice, count FROM tallies WHERE ballot = ? ORDER BY count DESC, since LIMIT ?"
 _ALIVE = f"SELECT id FROM ballots WHERE {BY_KEY_ALL_CHANNELS} AND expires_at > ?"
-_CHANNELS = f"SELECT place FROM ballots WHERE {BY_KEY_ALL_CHANNELS}"
+_CHANNELS = f"SELECT channel FROM ballots WHERE {BY_KEY_ALL_CHANNELS}"
 _TOP_ALL_CHANNELS = f"""
     SELECT choice, sum(count) FROM tallies WHERE ballot IN ({_ALIVE})
     GROUP BY choice ORDER BY sum(count) DESC, min(since) LIMIT ?
 """
 _LATEST_ALL_CHANNELS = f"""
-    SELECT choice FROM marks WHERE ballot IN ({_ALIVE}) AND voter = ? ORDER BY number DESC LIMIT 1
+    SELECT choice FROM entries WHERE ballot IN ({_ALIVE}) AND voter = ? ORDER BY number DESC LIMIT 1
 """
 
 _COUNT = "SELECT coalesce(sum(count), 0) FROM tallies WHERE ballot = ?"
@@ -112,7 +113,7 @@ class SqliteBallots(Tables):
         if len(replaced) > 1:  # while more votes were allowed, the voter cast for several choices
             self._marks.drop_others(ballot.id, voter, slot)
         number = self._namespace.next_number()
-        self._marks.write((ballot.id, voter, slot, choice, times, now, number, note, whole and times == 1), others)
+        self._marks.write((number, ballot.id, voter, slot, choice, times, now, note, whole and times == 1), others)
         self._count(ballot, choice, times, replaced, number)
         self._ballot_cache.extend(ballot, expires_at)
         return Cast(None, previous, self._counts(ballot, choice) if tally else EMPTY_TALLY)
@@ -148,14 +149,10 @@ class SqliteBallots(Tables):
         return Tally(tuple(rows), latest[0] if latest else None)
 
     def _listed_rows(self, group: Key, after: Key | None, limit: int, now: int, matching: str) -> list[tuple[Any, ...]]:
-        self._ballot_cache.flush()
-        condition, params = listing_condition(self._namespace.id, group, after, matching)
-        # The plus sign keeps SQLite from using the index by expiry, which would sort all ballots.
-        return self._group_commit.connection.execute(
-            f"SELECT id, {KEY_COLUMNS}, expires_at, definition FROM ballots WHERE {condition} AND +expires_at > ?"
-            f" ORDER BY {LISTED_ORDER} LIMIT ?",
-            (*params, now, limit),
-        ).fetchall()
+        self._group_commit.flush()
+        columns, of_group = f"id, {KEY}, expires_at, definition", self._namespace.group(group)
+        statement, params = page_of(BALLOTS, columns, of_group, BY_CHANNEL, after, matching)
+        return self._group_commit.connection.execute(statement, params | {"now": now, "limit": limit}).fetchall()
 
     def _count_casts(self, ballot: int) -> int:
         self._ballot_cache.flush()

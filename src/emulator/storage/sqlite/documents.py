@@ -8,13 +8,13 @@ from emulator.core.bounded_cache import BoundedCache
 from emulator.core.keys import Key
 from emulator.storage.shapes import Edit, Kept, writes_of_change
 from emulator.storage.sqlite.namespace import Namespace, Tables
-from emulator.storage.sqlite.table_list import BY_KEY, DOCUMENTS, KEYED
+from emulator.storage.sqlite.tables import BY_KEY, DOCUMENTS, KEYED
 
 _READ = f"SELECT value, expires_at FROM documents WHERE {BY_KEY}"
 _USERS = """
-    SELECT holder FROM documents
-    WHERE space = ? AND shelf = ? AND owner = ? AND name = ? AND place = ? AND holder > ? AND expires_at > ?
-    ORDER BY holder LIMIT ?
+    SELECT user FROM documents
+    WHERE space = ? AND kind = ? AND owner = ? AND name = ? AND channel = ? AND user > ? AND expires_at > ?
+    ORDER BY user LIMIT ?
 """
 _INSERT = f"{DOCUMENTS.insert} ON CONFLICT ({KEYED})"
 _SET = f"{_INSERT} DO UPDATE SET value = excluded.value, expires_at = excluded.expires_at"
@@ -82,10 +82,6 @@ class SqliteDocuments(Tables):
     async def drop_equal(self, key: Key, value: bytes, *, now: int) -> None:
         await self._group_commit.write(self._drop_equal, key, value, now)
 
-    def purged(self, key: Key) -> None:
-        """Remove a purged document from the cache, so that setting the clock back does not revive it."""
-        self._peeked.pop(key)
-
     def _cache_row(self, key: Key) -> tuple[bytes, int]:
         row = self._row(key)
         self._peeked[key] = row
@@ -110,7 +106,7 @@ class SqliteDocuments(Tables):
         written = writes_of_change(change, dict(live), keys)
         for key, value in written.items():
             self._peeked.pop(key)
-            self._group_commit.connection.execute(statement, (*self._namespace.params(key), value, expires_at))
+            self._group_commit.connection.execute(statement, (None, *self._namespace.params(key), expires_at, value))
         return written
 
     def _keep(self, documents: Mapping[Key, bytes], replace: bool, now: int, expires_at: int) -> dict[Key, bytes]:
@@ -126,7 +122,7 @@ class SqliteDocuments(Tables):
                 if expires_at <= row[1]:
                     self._peeked[key] = row
                     continue
-            self._kept.append((*self._namespace.params(key), value, expires_at))
+            self._kept.append((None, *self._namespace.params(key), expires_at, value))
             self._unwritten.add(key)
             self._peeked.renew(key, (value, expires_at))  # it stays until it is written
         if self._kept:

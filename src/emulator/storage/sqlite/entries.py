@@ -16,17 +16,17 @@ from emulator.storage.merging import Row, merged_pages
 from emulator.storage.shapes import BallotEntry
 from emulator.storage.sqlite.connection import engine_errors
 from emulator.storage.sqlite.namespace import Namespace, Tables
-from emulator.storage.sqlite.table_list import BY_KEY, BY_KEY_ALL_CHANNELS
+from emulator.storage.sqlite.tables import BY_KEY, BY_KEY_ALL_CHANNELS
 
 _ONE = f"SELECT id FROM ballots WHERE {BY_KEY} AND expires_at > ?"
 _ALL_CHANNELS = f"SELECT id FROM ballots WHERE {BY_KEY_ALL_CHANNELS} AND expires_at > ?"
-_ROW = "SELECT cast_at, number, voter, choice, times, note FROM marks"
+_ROW = "SELECT cast_at, number, voter, choice, times, note FROM entries"
 _SAME_TIME = f"{_ROW} WHERE ballot = ? AND cast_at = ? AND number > ? AND number < ? ORDER BY number LIMIT ?"
 _LATER = f"{_ROW} WHERE ballot = ? AND cast_at > ? AND number < ? ORDER BY cast_at, number LIMIT ?"
 _OF_VOTER = f"{_ROW} WHERE ballot = ? AND voter = ?"
 
 # The aggregate takes the rows in the order of the index. The end of a page comes from the index alone.
-_BY_AGE = "FROM marks INDEXED BY marks_by_age WHERE ballot = :ballot AND cast_at >= :since AND number < :bound"
+_BY_AGE = "FROM entries INDEXED BY entries_by_age WHERE ballot = :ballot AND cast_at >= :since AND number < :bound"
 _TIME_AFTER = f"SELECT cast_at {_BY_AGE} ORDER BY cast_at LIMIT 1 OFFSET :size"
 _JOINED = f"""
     SELECT count(*), min(whole), CAST(group_concat(note, :separator) AS BLOB) {_BY_AGE} AND cast_at < :until

@@ -235,14 +235,6 @@ class GroupCommit:
         if self._group is not None:
             self._commit(self._group)
 
-    def copy_from(self, connection: sqlite3.Connection) -> None:
-        """Replace the whole database, in memory, with another connection's. No group may be open on either."""
-        assert self.path is None
-        assert self._group is None
-        with engine_errors():
-            connection.backup(self.connection)
-        self.forget_read()
-
     async def _run_in_group(
         self, work: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs
     ) -> Result:

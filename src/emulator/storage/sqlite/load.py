@@ -1,4 +1,4 @@
-"""Writes records (`engines/records.py`) into a namespace: all of them become visible in one step.
+"""Writes records (`storage/records.py`) into a namespace: all of them become visible in one step.
 
 To replace everything, the records are written under the id of a hidden namespace in short transactions, while work on
 the other data goes on. One more transaction gives that id to the namespace. If the process dies before, the next
@@ -9,71 +9,51 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
-from itertools import groupby, islice
+from itertools import groupby
 from typing import Any, Final
 
 from emulator.core.errors import EngineError
 from emulator.core.keys import Key
 from emulator.storage import records as types
 from emulator.storage.records import Record
-from emulator.storage.sqlite import table_list as tables
+from emulator.storage.sqlite import tables
 from emulator.storage.sqlite.ballot_cache import ADD_COUNT
+from emulator.storage.sqlite.lists import SpentItems, chunks_of
 from emulator.storage.sqlite.namespace import Namespace, Tables
-from emulator.storage.sqlite.pool_cache import SPEND, USE_LIST, SpentItems, chunks_of
-from emulator.storage.sqlite.pools import ADD_MEMBER
-from emulator.storage.sqlite.table_list import BY_KEY, Table
+from emulator.storage.sqlite.pools import HAND_OUT
+from emulator.storage.sqlite.tables import BY_KEY, THINGS
 
-_STORED_IN: Final[dict[type[Record], Table]] = {
-    types.DocumentRecord: tables.DOCUMENTS,
-    types.BallotRecord: tables.BALLOTS,
-    types.ItemRecord: tables.LOGS,
-    types.ListRecord: tables.LISTS,
-    types.PoolRecord: tables.POOLS,
-    types.RosterRecord: tables.ROSTERS,
+_GOES_WITH: Final = {
+    tables.LISTS: ("(SELECT id FROM pools WHERE list = lists.id)", tables.POOLS),
+    tables.POOLS: ("list", tables.LISTS),
 }
-"""The table of the things of each type. Other types are the contents of these."""
-_GOES_WITH: Final = {tables.LISTS: ("pool", tables.POOLS), tables.POOLS: ("list", tables.LISTS)}
-"""The column with the id of the row that goes with one of these, and the table of that row."""
+"""The id of the row that goes with one of these, and the table of that row."""
 
 
-def clear(connection: sqlite3.Connection, space: int, records: Sequence[Record]) -> None:
+def _clear(connection: sqlite3.Connection, space: int, records: Sequence[Record]) -> None:
     """Remove everything under the keys of these records. A pool goes with its list. `tidy` deletes the contents."""
-    for record_type, key in dict.fromkeys((type(record), record[0]) for record in records):
-        if table := _STORED_IN.get(record_type):
-            column, other = _GOES_WITH.get(table, ("NULL", table))
-            params = (space, key.kind, key.owner, key.name, key.user, key.channel)
-            statement = f"SELECT id, {column} FROM {table.name} WHERE {BY_KEY}"
-            for id, id_of_other in connection.execute(statement, params).fetchall():
-                table.remove(connection, id)
-                if id_of_other:
-                    other.remove(connection, id_of_other)
+    things = {table.record: table for table in THINGS}
+    for kind, key in dict.fromkeys((type(record), record[0]) for record in records if type(record) in things):
+        table = things[kind]
+        id_of_other, other = _GOES_WITH.get(table, ("NULL", table))
+        rows = connection.execute(f"SELECT id, {id_of_other} FROM {table.name} WHERE {BY_KEY}", (space, *key))
+        for id, goes_with in rows.fetchall():
+            table.remove(connection, id)
+            if goes_with is not None:
+                other.remove(connection, goes_with)
 
 
 _ENTRY = """
-    INSERT INTO marks (number, ballot, voter, choice, times, cast_at, note, whole, slot)
+    INSERT INTO entries (number, ballot, voter, choice, times, cast_at, note, whole, slot)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8,
-        (SELECT coalesce(max(slot) + 1, 0) FROM marks WHERE ballot = ?2 AND voter = ?3))
+        (SELECT coalesce(max(slot) + 1, 0) FROM entries WHERE ballot = ?2 AND voter = ?3))
 """
-_DROP_UNCOUNTED = "DELETE FROM tallies WHERE count = ? AND ballot = ?"
-_SIZE = "UPDATE lists SET size = ? WHERE id = ?"
-_HANDED_COUNT = "UPDATE pools SET handed = ? WHERE id = ?"
+_DROP_UNCOUNTED = "DELETE FROM tallies WHERE count = 0 AND ballot = ?"
+_SET_EXPIRY = "UPDATE lists SET expires_at = ? WHERE id = ?"
 
 _Row = tuple[Any, ...]
-_RowsOf = Callable[["RecordRows", Any], Iterator[_Row]]
-_WRITERS: Final[dict[type[Record], tuple[str, _RowsOf]]] = {}
-"""For each type of record, the statement that writes rows, and the method that makes these."""
-
-
-def _writes(record_type: type[Record], statement: str) -> Callable[[_RowsOf], _RowsOf]:
-    """Register a method in `_WRITERS` as the writer of one type of records."""
-
-    def register(rows_of: _RowsOf) -> _RowsOf:
-        _WRITERS[record_type] = statement, rows_of
-        return rows_of
-
-    return register
 
 
 class RecordRows:
@@ -83,130 +63,101 @@ class RecordRows:
         self._connection = namespace.group_commit.connection
         self._next_number = namespace.next_number
         self._space = space
-        self._ballots: dict[Key, int] = {}
-        self._logs: dict[Key, int] = {}
-        self._lists: dict[Key, int] = {}
-        self._families: dict[Key, int] = {}
-        self._rosters: dict[Key, int] = {}
-        self._pools: dict[Key, list[int]] = {}
-        """The ids of the pools of a key; the first is their root."""
-        self._later: dict[str, dict[int, _Row]] = {
-            each: {} for each in (_DROP_UNCOUNTED, _SIZE, USE_LIST, _HANDED_COUNT)
-        }
-        """The statements that complete what has contents. Each takes values, which are here by id, and then the id."""
-        self._last_handed: tuple[int, str, int] = (0, "", 0)
-        """Pool, user, and how many items the user has."""
         self._spent = SpentItems(namespace)
+        self._ids: dict[tuple[type[Record], Key, int], int] = {}
+        """The ids of what has contents: by type and key, and for a pool its number."""
+        self._uncounted: list[int] = []
+        """The ballots whose choices may have no casts."""
+        self._sizes = Counter[int]()
+        """The items of each list."""
+        self._rows: dict[type[Record], tuple[str, Callable[[Any], Iterator[_Row]]]] = {
+            types.DocumentRecord: (tables.DOCUMENTS.insert, self._document),
+            types.BallotRecord: (tables.BALLOTS.insert, self._ballot),
+            types.ChoiceRecord: (f"{tables.TALLIES.insert} ON CONFLICT DO NOTHING", self._choice),
+            types.EntryRecord: (_ENTRY, self._entry),
+            types.ItemRecord: (tables.ITEMS.insert, self._item),
+            types.ListRecord: (tables.LISTS.insert, self._list),
+            types.ListItemsRecord: (tables.CHUNKS.insert, self._chunks),
+            types.PoolRecord: (tables.POOLS.insert, self._pool),
+            types.HandedRecord: (HAND_OUT, self._handed),
+            types.SpentRecord: (f"{tables.SPENT.insert} ON CONFLICT DO NOTHING", self._spent_item),
+            types.RosterRecord: (tables.ROSTERS.insert, self._roster),
+            types.MemberRecord: (f"{tables.MEMBERS.insert} ON CONFLICT DO NOTHING", self._member),
+        }
+        """For each type of record, the statement that writes a row, and the method that makes rows."""
 
     def write(self, records: Sequence[Record]) -> None:
         for kind, some in groupby(records, type):
-            statement, rows_of = _WRITERS[kind]
-            self._execute_all(statement, list(rows_of(self, some)))
+            statement, rows_of = self._rows[kind]
+            self._connection.executemany(statement, [row for record in some for row in rows_of(record)])
 
     def finish(self, most: int) -> bool:
-        """Complete some of what has contents; return whether any was left to complete."""
-        for statement, values in self._later.items():
-            if values:
-                self._execute_all(statement, [(*values.pop(id), id) for id in list(islice(values, most))])
-                return True
-        return False
+        """Complete some ballots; return whether any was left to complete."""
+        some, self._uncounted = self._uncounted[:most], self._uncounted[most:]
+        self._connection.executemany(_DROP_UNCOUNTED, [(ballot,) for ballot in some])
+        return bool(some)
 
-    def _execute_all(self, statement: str, rows: Sequence[_Row]) -> None:
-        self._connection.executemany(statement, rows)
+    def _new_id(self, kind: type[Record], key: Key, number: int = 0) -> int:
+        self._ids[kind, key, number] = id = self._next_number()
+        return id
 
-    def _key_values(self, key: Key) -> _Row:
-        return self._space, key.kind, key.owner, key.name, key.user, key.channel
+    def _document(self, record: types.DocumentRecord) -> Iterator[_Row]:
+        key, expires_at, value = record
+        yield None, self._space, *key, expires_at, value
 
-    @_writes(types.DocumentRecord, tables.DOCUMENTS.insert)
-    def _document_rows(self, records: Iterable[types.DocumentRecord]) -> Iterator[_Row]:
-        for key, expires_at, value in records:
-            yield *self._key_values(key), value, expires_at
+    def _ballot(self, record: types.BallotRecord) -> Iterator[_Row]:
+        key, expires_at, definition, terms = record
+        id = self._new_id(types.BallotRecord, key)
+        self._uncounted.append(id)
+        yield id, self._space, *key, expires_at, definition, *terms
 
-    @_writes(types.BallotRecord, tables.BALLOTS.insert)
-    def _ballot_rows(self, records: Iterable[types.BallotRecord]) -> Iterator[_Row]:
-        for key, expires_at, definition, terms in records:
-            self._ballots[key] = id = self._next_number()
-            self._later[_DROP_UNCOUNTED][id] = (0,)
-            yield id, *self._key_values(key), expires_at, definition, *terms
+    def _choice(self, record: types.ChoiceRecord) -> Iterator[_Row]:
+        yield self._ids[types.BallotRecord, record.ballot, 0], record.choice, 0, self._next_number()
 
-    @_writes(types.ChoiceRecord, f"{tables.TALLIES.insert} ON CONFLICT DO NOTHING")
-    def _choice_rows(self, records: Iterable[types.ChoiceRecord]) -> Iterator[_Row]:
-        for key, choice in records:
-            yield self._ballots[key], choice, 0, self._next_number()
+    def _entry(self, record: types.EntryRecord) -> Iterator[_Row]:
+        key, (voter, choice, times, at, note), whole = record
+        ballot, number = self._ids[types.BallotRecord, key, 0], self._next_number()
+        self._connection.execute(ADD_COUNT, (ballot, choice, times, number))  # without a `ChoiceRecord`, it comes last
+        yield number, ballot, voter, choice, times, at, note, whole
 
-    @_writes(types.EntryRecord, _ENTRY)
-    def _entry_rows(self, records: Iterable[types.EntryRecord]) -> Iterator[_Row]:
-        counts = Counter[tuple[int, str]]()
-        for key, (voter, choice, times, at, note), whole in records:
-            ballot = self._ballots[key]
-            counts[ballot, choice] += times
-            yield self._next_number(), ballot, voter, choice, times, at, note, whole
-        # A choice without a `ChoiceRecord` comes last.
-        self._execute_all(ADD_COUNT, [(*each, count, self._next_number()) for each, count in counts.items()])
+    def _item(self, record: types.ItemRecord) -> Iterator[_Row]:
+        key, at, expires_at, value = record
+        log = self._ids.get((types.ItemRecord, key, 0))
+        if log is None:
+            log = self._new_id(types.ItemRecord, key)
+            self._connection.execute(tables.LOGS.insert, (log, self._space, *key))
+        yield self._next_number(), log, self._space, at, expires_at, value
 
-    @_writes(types.ItemRecord, tables.ITEMS.insert)
-    def _item_rows(self, records: Iterable[types.ItemRecord]) -> Iterator[_Row]:
-        for key, at, expires_at, value in records:
-            if key not in self._logs:
-                self._logs[key] = self._next_number()
-                self._execute_all(tables.LOGS.insert, [(self._logs[key], *self._key_values(key))])
-            yield self._next_number(), self._logs[key], self._space, at, expires_at, value
+    def _list(self, record: types.ListRecord) -> Iterator[_Row]:
+        yield self._new_id(types.ListRecord, record.key), self._space, *record.key, record.expires_at
 
-    @_writes(types.ListRecord, tables.LISTS.insert)
-    def _list_rows(self, records: Iterable[types.ListRecord]) -> Iterator[_Row]:
-        for key, expires_at in records:
-            self._lists[key] = id = self._next_number()
-            yield id, *self._key_values(key), expires_at
+    def _chunks(self, record: types.ListItemsRecord) -> Iterator[_Row]:
+        id = self._ids[types.ListRecord, record.key, 0]
+        for count, chunk in chunks_of(record.items):
+            self._sizes[id] += count
+            yield id, self._sizes[id], chunk
 
-    @_writes(types.ListItemsRecord, tables.CHUNKS.insert)
-    def _chunk_rows(self, records: Iterable[types.ListItemsRecord]) -> Iterator[_Row]:
-        for key, items in records:
-            id = self._lists[key]
-            (size,) = self._later[_SIZE].get(id, (0,))
-            for count, chunk in chunks_of(items):
-                yield id, size, chunk
-                size += count
-            self._later[_SIZE][id] = (size,)
+    def _pool(self, record: types.PoolRecord) -> Iterator[_Row]:
+        key, number, expires_at, source, note = record
+        list_id = None if source is None else self._ids[types.ListRecord, source, 0]
+        if list_id is not None:
+            self._connection.execute(_SET_EXPIRY, (expires_at, list_id))
+        id, family = self._new_id(types.PoolRecord, key, number), self._spent.family_in(self._space, key)
+        yield id, self._space, *key, expires_at, list_id, note, family
 
-    @_writes(types.PoolRecord, tables.POOLS.insert)
-    def _pool_rows(self, records: Iterable[types.PoolRecord]) -> Iterator[_Row]:
-        for key, _, expires_at, source, note in records:
-            id, list_id = self._next_number(), 0
-            ids = self._pools.setdefault(key, [])
-            ids.append(id)
-            if source is not None:
-                list_id = self._lists[source]
-                self._later[USE_LIST][list_id] = (id, expires_at)
-            yield id, ids[0], *self._key_values(key), expires_at, source is None, list_id, note
+    def _handed(self, record: types.HandedRecord) -> Iterator[_Row]:
+        yield self._ids[types.PoolRecord, record.pool, record.number], record.user, record.item
 
-    @_writes(types.HandedRecord, tables.HANDED.insert)
-    def _handed_rows(self, records: Iterable[types.HandedRecord]) -> Iterator[_Row]:
-        for key, number, user, item in records:
-            ids = self._pools[key]
-            pool = ids[number - 1]
-            nth = self._last_handed[2] + 1 if self._last_handed[:2] == (pool, user) else 1
-            self._last_handed = (pool, user, nth)
-            (ordinal,) = self._later[_HANDED_COUNT].get(pool, (0,))
-            self._later[_HANDED_COUNT][pool] = (ordinal + 1,)
-            yield pool, ordinal + 1, ids[0], item, user, nth
+    def _spent_item(self, record: types.SpentRecord) -> Iterator[_Row]:
+        yield self._spent.family_in(self._space, record.family), bytes.fromhex(record.digest)
 
-    @_writes(types.SpentRecord, SPEND)
-    def _spent_rows(self, records: Iterable[types.SpentRecord]) -> Iterator[_Row]:
-        for key, digest in records:
-            if key not in self._families:
-                self._families[key] = self._spent.family(key, space=self._space)
-            yield self._families[key], bytes.fromhex(digest)
+    def _roster(self, record: types.RosterRecord) -> Iterator[_Row]:
+        key, expires_at, note = record
+        id = self._new_id(types.RosterRecord, key)
+        yield id, self._space, *key, expires_at, note, id
 
-    @_writes(types.RosterRecord, tables.ROSTERS.insert)
-    def _roster_rows(self, records: Iterable[types.RosterRecord]) -> Iterator[_Row]:
-        for key, expires_at, note in records:
-            self._rosters[key] = id = self._next_number()
-            yield id, *self._key_values(key), expires_at, note, id
-
-    @_writes(types.MemberRecord, ADD_MEMBER)
-    def _member_rows(self, records: Iterable[types.MemberRecord]) -> Iterator[_Row]:
-        for key, member in records:
-            yield self._rosters[key], member
+    def _member(self, record: types.MemberRecord) -> Iterator[_Row]:
+        yield self._ids[types.RosterRecord, record.roster, 0], record.member
 
 
 STEP = 250
@@ -248,7 +199,7 @@ class Load(Tables):
 
     def _merge(self, records: Sequence[Record]) -> None:
         self._namespace.drop_cached()
-        clear(self._group_commit.connection, self._namespace.id, records)
+        _clear(self._group_commit.connection, self._namespace.id, records)
         rows = RecordRows(self._namespace, self._namespace.id)
         rows.write(records)
         while rows.finish(STEP):

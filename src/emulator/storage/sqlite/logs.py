@@ -9,24 +9,16 @@ from typing import Any
 from emulator.core.keys import NEVER, Key
 from emulator.storage.merging import Row, merged_pages
 from emulator.storage.shapes import Item, ListedLog, Span
+from emulator.storage.sqlite.catalog import BY_CHANNEL, page_of
 from emulator.storage.sqlite.connection import engine_errors
 from emulator.storage.sqlite.group_commit import GroupCommit
 from emulator.storage.sqlite.namespace import Tables
-from emulator.storage.sqlite.table_list import (
-    BY_KEY,
-    BY_KEY_ALL_CHANNELS,
-    ITEMS,
-    KEY_COLUMNS,
-    LISTED_ORDER,
-    LOGS,
-    listing_condition,
-)
+from emulator.storage.sqlite.tables import BY_KEY, BY_KEY_ALL_CHANNELS, ITEMS, KEY, LOGS
 
 _LOG = f"SELECT id FROM logs WHERE {BY_KEY}"
 _LOGS_ALL_CHANNELS = f"SELECT id FROM logs WHERE {BY_KEY_ALL_CHANNELS}"
 _LATEST = "SELECT at FROM items WHERE log = ? AND expires_at > ? ORDER BY at DESC LIMIT 1"
 _COUNT = "SELECT count(*), coalesce(max(at), 0) FROM items WHERE log = ? AND expires_at > ?"
-_HAS_ENTRIES = "EXISTS (SELECT 1 FROM items WHERE log = logs.id AND expires_at > ?)"
 _PAGE = """
     SELECT -at, -number, value FROM items
     WHERE log = ? AND (at, number) < (?, ?) AND number < ? AND at >= ? AND expires_at > ?
@@ -85,11 +77,9 @@ class SqliteLogs(Tables):
         return latest, [_Reading(self._group_commit, log, start, now, since) for (log,) in logs]
 
     def _listed_rows(self, group: Key, after: Key | None, limit: int, now: int, matching: str) -> list[tuple[Any, ...]]:
-        condition, params = listing_condition(self._namespace.id, group, after, matching)
-        return self._group_commit.connection.execute(
-            f"SELECT id, {KEY_COLUMNS} FROM logs WHERE {condition} AND {_HAS_ENTRIES} ORDER BY {LISTED_ORDER} LIMIT ?",
-            (*params, now, limit),
-        ).fetchall()
+        of_group = self._namespace.group(group)
+        statement, params = page_of(LOGS, f"id, {KEY}", of_group, BY_CHANNEL, after, matching)
+        return self._group_commit.connection.execute(statement, params | {"now": now, "limit": limit}).fetchall()
 
     def _count_entries(self, log: int, now: int) -> tuple[int, int]:
         """Return the number of live entries of a log, and the time of the newest."""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from emulator.core.errors import EngineError
 from emulator.core.keys import Key
 from emulator.storage.sqlite.group_commit import GroupCommit
-from emulator.storage.sqlite.table_list import LISTS, THINGS
+from emulator.storage.sqlite.tables import SPACES, THINGS
 
 _FIND = "SELECT space FROM spaces WHERE namespace = ?"
 HIDDEN = "//"
@@ -96,12 +96,15 @@ class Namespace:
         if not self.is_open:
             raise EngineError("the engine is closed")
 
-    def params(self, key: Key) -> tuple[int, str, str, str, str, str]:
+    def params(self, key: Key) -> tuple[object, ...]:
         """Return the parameters of `BY_KEY`."""
-        kind, owner, name, channel, user = key
-        if channel is None:
+        if key.channel is None:
             raise ValueError(f"this operation needs one channel: {key}")
-        return self.id, kind, owner, name, user, channel
+        return self.id, *key
+
+    def group(self, group: Key) -> dict[str, object]:
+        """Return the columns that all things of a listing share; the channel is `None` for any."""
+        return {"space": self.id, "kind": group.kind, "owner": group.owner, "channel": group.channel}
 
     def params_all_channels(self, key: Key) -> tuple[int, str, str, str, str]:
         """Return the parameters of `BY_KEY_ALL_CHANNELS`."""
@@ -180,12 +183,6 @@ class Namespace:
         if self._stored(self._hidden) == id:
             self._remove(self._hidden)
 
-    def take_over(self, name: str) -> None:
-        """Give the namespace the id of another one, whose database this one has become a copy of."""
-        self._rename(name, self._namespace)
-        self._remove(f"{name}{_ASIDE_END}")
-        self._id = None
-
     def size(self) -> int:
         """Return the number of records of all types."""
         return size_of(self.group_commit.connection, self.id)
@@ -235,17 +232,15 @@ class Namespace:
     def _remove(self, name: str) -> None:
         """Remove a namespace. An absent namespace is not an error."""
         execute = self.group_commit.connection.execute
-        execute("INSERT INTO dead SELECT 'spaces', space FROM spaces WHERE namespace = ?", (name,))
+        execute(f"INSERT INTO dead SELECT '{SPACES.name}', space FROM spaces WHERE namespace = ?", (name,))
         execute("DELETE FROM spaces WHERE namespace = ?", (name,))
 
 
 def size_of(connection: sqlite3.Connection, space: int) -> int:
     """Return the number of records of all types in the namespace with this id."""
-    counts = [
-        f"(SELECT count(*) FROM {table.name} WHERE space = :space{' AND pool IS NULL' if table is LISTS else ''})"
-        for table in THINGS  # a list that a pool uses counts as the pool
-    ]
-    return int(connection.execute(f"SELECT {' + '.join(counts)}", {"space": space}).fetchone()[0])
+    counts = [f"(SELECT count(*) FROM {table.name} WHERE space = :space)" for table in THINGS]
+    in_use = "(SELECT count(list) FROM pools WHERE space = :space)"  # a list that a pool uses counts as the pool
+    return int(connection.execute(f"SELECT {' + '.join(counts)} - {in_use}", {"space": space}).fetchone()[0])
 
 
 class Tables:

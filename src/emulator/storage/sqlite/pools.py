@@ -1,14 +1,10 @@
-"""Pools and rosters on SQLite.
-
-One row per handed-out item; `pool_cache.py` has the lists they come from. One row per member of a roster, with an index
-that finds all rosters of a member.
-"""
+"""Pools on SQLite: one row per pool, from its first assignment to its drop or expiry, and one per handed-out item."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
-from typing import Any, Final
+from typing import Any, NamedTuple
 
 from emulator.core.keys import Key
 from emulator.storage.pools import (
@@ -18,34 +14,47 @@ from emulator.storage.pools import (
     Drawn,
     Holding,
     Limit,
-    Listed,
     Stock,
     writes_of_assignment,
 )
+from emulator.storage.sqlite.lists import ListRow, Lists, SpentItems, chunks_of
 from emulator.storage.sqlite.namespace import Namespace, Tables
-from emulator.storage.sqlite.pool_cache import (
-    ROOT_OF_POOLS,
-    CachedPool,
-    ListRow,
-    Lists,
-    PoolCache,
-    SpentItems,
-    chunks_of,
-)
-from emulator.storage.sqlite.table_list import BY_KEY, HANDED, MEMBERS, ROSTERS, key_columns
+from emulator.storage.sqlite.tables import BY_KEY, POOLS, key_of
 
 MAX_SKIPPED = 500
 """Items that one operation skips before others run."""
 
-_LIVE = f"FROM (SELECT * FROM pools WHERE {BY_KEY} AND closed = 0) AS pools CROSS JOIN lists ON lists.id = pools.list"
-_STOCK = f"SELECT pools.expires_at, note, {key_columns('lists')} {_LIVE}"
-_PROGRESS = f"SELECT pools.expires_at, handed, lists.size - position {_LIVE}"
-# CROSS JOIN fixes the order: `handed` first, then whether its pool has expired.
-_OF_USER = """
-    SELECT handed.item, pools.closed FROM handed CROSS JOIN pools ON pools.id = handed.pool
-    WHERE handed.root = ? AND handed.holder = ? AND pools.expires_at > ? ORDER BY handed.pool, handed.nth
+_NOT_DROPPED = f"FROM pools WHERE {BY_KEY} AND list IS NOT NULL"
+_FIND = f"SELECT id, expires_at, list, note, family, position {_NOT_DROPPED}"
+_STOCK = f"""
+    SELECT found.expires_at, note, {key_of("lists")}
+    FROM (SELECT * {_NOT_DROPPED}) AS found CROSS JOIN lists ON lists.id = list
 """
-_COUNT = "SELECT nth FROM handed WHERE root = ? AND holder = ? AND pool = ? ORDER BY nth DESC LIMIT 1"
+_HANDED = "(SELECT coalesce(max(ordinal), 0) FROM handed WHERE pool = pools.id)"
+_PROGRESS = f"""
+    SELECT expires_at, {_HANDED}, (SELECT coalesce(max(end), 0) FROM chunks WHERE list = pools.list) - position
+    {_NOT_DROPPED}
+"""
+_ASSIGN = "UPDATE pools SET list = ?, position = ?, note = ?, expires_at = ? WHERE id = ?"
+_MOVE = "UPDATE pools SET position = ? WHERE id = ?"
+_STEP = "UPDATE pools SET position = position + 1 WHERE id = ?"
+_CLOSE = "UPDATE pools SET list = NULL, note = x'' WHERE id = ?"
+_COUNT = "SELECT count(*) FROM handed WHERE pool = ? AND user = ?"
+HAND_OUT = "INSERT INTO handed SELECT ?1, coalesce(max(ordinal), 0) + 1, ?2, ?3 FROM handed WHERE pool = ?1"
+_OF_USER = f"""
+    SELECT item, list FROM (SELECT id, list FROM pools WHERE {BY_KEY} AND expires_at > ?)
+    CROSS JOIN handed ON pool = id AND user = ? ORDER BY id, ordinal
+"""
+
+
+class _Pool(NamedTuple):
+    id: int
+    expires_at: int
+    list_id: int
+    note: bytes
+    family: int
+    position: int
+    """The position of the next item in the list."""
 
 
 class _Pending(Enum):
@@ -54,11 +63,10 @@ class _Pending(Enum):
 
 
 class SqlitePools(Tables):
-    def __init__(self, namespace: Namespace, lists: Lists, pool_cache: PoolCache, spent: SpentItems) -> None:
+    def __init__(self, namespace: Namespace) -> None:
         super().__init__(namespace)
-        self._lists = lists
-        self._pool_cache = pool_cache
-        self._spent = spent
+        self._lists = Lists(namespace)
+        self._spent = SpentItems(namespace)
 
     async def fill(self, source: Key, items: Sequence[str], *, now: int, expires_at: int) -> None:
         await self._group_commit.write(self._fill, source, chunks_of(items), now, expires_at)
@@ -101,7 +109,8 @@ class SqlitePools(Tables):
         if found is not None and found.pool is not None and now < found.expires_at:
             raise ValueError(f"a pool uses this list: {source}")
         to = self._live_list(found, now) or self._lists.create(source, expires_at)
-        self._lists.append(to, chunks, expires_at)
+        self._lists.append(to.id, chunks)
+        self._lists.set_expiry(to.id, max(expires_at, to.expires_at))
 
     def _items(self, source: Key, at: int, now: int) -> Sequence[str]:
         found = self._lists.find(source)
@@ -115,26 +124,36 @@ class SqlitePools(Tables):
         self._check_sources(written, now)
         for source, size in sizes.items():
             found = self._live_list(self._lists.find(source), now)
-            if size > (found.size if found else 0):
+            if size > (self._lists.size(found.id) if found else 0):
                 return None
         for key, (source, note) in written.items():
-            pool = self._pool_cache.find(key)
+            pool = self._find(key)
             if pool is not None and pool.expires_at <= now:
-                self._pool_cache.remove(key, pool.id, pool.list_id)
+                self._remove(pool)
                 pool = None
             found = self._live_list(self._lists.find(source), now) or self._lists.create(source, expires_at)
             end = max(expires_at, found.expires_at, pool.expires_at if pool else 0)
-            if pool is None:
-                pool = self._pool_cache.create(key, found.id, note, end)
-            else:
-                self._pool_cache.assign(pool, found.id, note, end)
-            self._lists.assign(found.id, pool.id, end)
+            self._assign_list(key, pool, found.id, note, end)
+            self._lists.set_expiry(found.id, end)
         return list(written)
+
+    def _assign_list(self, key: Key, pool: _Pool | None, list_id: int, note: bytes, expires_at: int) -> None:
+        """Assign a list to a pool, which is created if there is none. It keeps its position in the same list."""
+        execute = self._group_commit.connection.execute
+        if pool is None:
+            id, family = self._namespace.next_number(), self._spent.family(key)
+            execute(POOLS.insert, (id, *self._namespace.params(key), expires_at, list_id, note, family))
+            return
+        position = pool.position
+        if list_id != pool.list_id:
+            self._lists.remove(pool.list_id)
+            position = 0
+        execute(_ASSIGN, (list_id, position, note, expires_at, pool.id))
 
     def _check_sources(self, stocks: Mapping[Key, Stock], now: int) -> None:
         """Raise `ValueError` if another live pool uses one of the lists."""
         for key, (source, _) in stocks.items():
-            found, pool = self._lists.find(source), self._pool_cache.find(key)
+            found, pool = self._lists.find(source), self._find(key)
             if found is None or found.pool is None or found.expires_at <= now:
                 continue
             if pool is None or found.pool != pool.id:
@@ -144,11 +163,23 @@ class SqlitePools(Tables):
         """Return a live list; remove an expired one, with its pool."""
         if found is None or now < found.expires_at:
             return found
-        if found.pool is None:
-            self._lists.remove(found.id)
-        else:
-            self._pool_cache.remove_id(found.pool)
+        self._lists.remove(found.id)
+        if found.pool is not None:
+            POOLS.remove(self._group_commit.connection, found.pool)
         return None
+
+    def _find(self, key: Key) -> _Pool | None:
+        """Return the pool, alive or expired, unless it was dropped."""
+        row = self._group_commit.connection.execute(_FIND, self._namespace.params(key)).fetchone()
+        return None if row is None else _Pool(*row)
+
+    def _find_live(self, key: Key, now: int) -> _Pool | None:
+        pool = self._find(key)
+        return pool if pool is not None and now < pool.expires_at else None
+
+    def _remove(self, pool: _Pool) -> None:
+        POOLS.remove(self._group_commit.connection, pool.id)
+        self._lists.remove(pool.list_id)
 
     def _stocks(self, keys: Sequence[Key], now: int) -> dict[Key, Stock]:
         return {key: Stock(Key(*source), note) for key, (note, *source) in self._live_pools(_STOCK, keys, now)}
@@ -170,133 +201,57 @@ class SqlitePools(Tables):
 
     def _try_draw(self, key: Key, user: str, limit: Limit, now: int, held: bool) -> Drawn | _Pending:
         user.encode()  # raises for text that cannot be stored, before anything is written
-        pool = self._pool_cache.find_live(key, now)
+        pool = self._find_live(key, now)
         item = None if pool is None else self._hand_out(pool, user, limit(pool.note))
         if isinstance(item, _Pending):
             return item
         return Drawn(item, self._holding_of_user(key, user, now).items if held else ())
 
-    def _hand_out(self, pool: CachedPool, user: str, most: int) -> str | _Pending | None:
-        connection = self._group_commit.connection
-        row = connection.execute(_COUNT, (pool.root, user, pool.id)).fetchone()
-        nth = row[0] + 1 if row else 1
-        if nth > most:
+    def _hand_out(self, pool: _Pool, user: str, most: int) -> str | _Pending | None:
+        execute = self._group_commit.connection.execute
+        if execute(_COUNT, (pool.id, user)).fetchone()[0] >= most:
             return None
-        item = self._next_item(pool, self._spent.spend)
+        item = self._next_item(pool)
         if isinstance(item, str):
-            connection.execute(HANDED.insert, (pool.id, pool.handed + 1, pool.root, item, user, nth))
-            self._pool_cache.advance(pool, 1, handed=1)
+            self._spent.spend(pool.family, item)
+            execute(HAND_OUT, (pool.id, user, item))
+            execute(_STEP, (pool.id,))
         return item
 
-    def _next_item(self, pool: CachedPool, is_next: Callable[[int, str], bool]) -> str | _Pending | None:
-        """Skip to the first item for which `is_next`, which takes the family too, is true, and return it."""
-        skipped = 0
-        while (item := self._pool_cache.next_item(pool)) is not None:
-            if is_next(pool.family, item):
-                return item
-            if skipped >= MAX_SKIPPED:
-                return _Pending.MORE
-            count = self._spent.count_spent_at_front(pool.family, self._pool_cache.next_items(pool))
-            self._pool_cache.advance(pool, count, handed=0)
-            skipped += count
-        return None
+    def _next_item(self, pool: _Pool) -> str | _Pending | None:
+        """Move a pool past spent items, and return the next item; `None` if there is none."""
+        position = pool.position
+        found: str | _Pending | None = None
+        while found is None and (items := self._lists.items(pool.list_id, position, chunks=1)):
+            if not self._spent.is_spent(pool.family, items[0]):
+                found = items[0]
+            elif position - pool.position >= MAX_SKIPPED:
+                found = _Pending.MORE
+            else:
+                position += self._spent.count_at_front(pool.family, items)
+        if position > pool.position:
+            self._group_commit.connection.execute(_MOVE, (position, pool.id))
+        return found
 
     def _skip_some(self, key: Key, now: int) -> bool:
         """Skip some spent items; return whether the next one may be spent too."""
-        pool = self._pool_cache.find_live(key, now)
-        return pool is not None and self._next_item(pool, self._spent.is_unspent) is _Pending.MORE
+        pool = self._find_live(key, now)
+        return pool is not None and self._next_item(pool) is _Pending.MORE
 
     def _holdings_of_user(self, keys: Sequence[Key], user: str, now: int) -> dict[Key, Holding]:
         return {key: holding for key in keys if (holding := self._holding_of_user(key, user, now)).items}
 
     def _holding_of_user(self, key: Key, user: str, now: int) -> Holding:
-        connection = self._group_commit.connection
-        root = connection.execute(ROOT_OF_POOLS, self._namespace.params(key)).fetchone()
-        rows = connection.execute(_OF_USER, (*root, user, now)).fetchall() if root else []
-        return Holding(tuple(item for item, _ in rows), sum(not closed for _, closed in rows))
+        params = (*self._namespace.params(key), now, user)
+        rows = self._group_commit.connection.execute(_OF_USER, params).fetchall()
+        return Holding(tuple(item for item, _ in rows), sum(list_id is not None for _, list_id in rows))
 
     def _drop(self, keys: Sequence[Key], now: int) -> dict[Key, int]:
-        counts = {}
-        found = {key: pool for key in keys if (pool := self._pool_cache.find(key)) is not None}
-        for key, pool in found.items():
-            if pool.expires_at <= now:
-                self._pool_cache.remove(key, pool.id, pool.list_id)
-            else:
-                self._pool_cache.close(key, pool)
-                counts[key] = pool.handed
+        counts = {key: handed for key, (handed, _) in self._live_pools(_PROGRESS, keys, now)}
+        for pool, handed in [(self._find(key), counts.get(key)) for key in dict.fromkeys(keys)]:
+            if pool is not None and handed:
+                self._group_commit.connection.execute(_CLOSE, (pool.id,))
+                self._lists.remove(pool.list_id)
+            elif pool is not None:
+                self._remove(pool)
         return counts
-
-
-_FIND = f"SELECT id, expires_at FROM rosters WHERE {BY_KEY}"
-_GROUP = "space = ? AND shelf = ? AND owner = ? AND holder = ? AND place = ?"
-_SET_EXPIRY = "UPDATE rosters SET expires_at = ? WHERE id = ?"
-_ANNOTATE = (
-    f"UPDATE rosters SET note = ?, number = ?, expires_at = max(expires_at, ?) WHERE {BY_KEY} AND expires_at > ?"
-)
-ADD_MEMBER = f"{MEMBERS.insert} ON CONFLICT DO NOTHING"
-_LISTING = f"""
-    SELECT number, id, name, note FROM members CROSS JOIN rosters ON id = roster
-    WHERE member = ? AND {_GROUP} AND expires_at > ?
-"""
-_PAGE: Final = 100
-_ALL = f"SELECT name, note, expires_at FROM rosters WHERE {_GROUP} AND (name, 1) > (?, ?) ORDER BY name LIMIT {_PAGE}"
-
-
-class SqliteRosters(Tables):
-    async def add_members(self, key: Key, members: Sequence[str], *, now: int, expires_at: int) -> None:
-        await self._group_commit.write(self._add_members, key, members, now, expires_at)
-
-    async def annotate(self, key: Key, note: bytes, *, now: int, expires_at: int) -> bool:
-        return await self._group_commit.write(self._annotate, key, note, now, expires_at)
-
-    async def listing(self, key: Key, members: Sequence[str], *, now: int) -> list[Listed]:
-        return await self._group_commit.read(self._listing, key, members, now)
-
-    async def all(self, key: Key, *, now: int) -> AsyncIterator[Mapping[str, bytes]]:
-        start = "", 0
-        while rows := await self._group_commit.read(self._select_page, key, start):
-            start = rows[-1][0], 1
-            yield {name: note for name, note, expires_at in rows if now < expires_at}
-
-    async def drop(self, keys: Sequence[Key], *, now: int) -> None:
-        await self._group_commit.write(self._drop, keys)
-
-    def _add_members(self, key: Key, members: Sequence[str], now: int, expires_at: int) -> None:
-        "".join(members).encode()  # raises for text that cannot be stored, before anything is written
-        connection = self._group_commit.connection
-        row = connection.execute(_FIND, self._namespace.params(key)).fetchone()
-        id, end = row or (None, 0)
-        if id is not None and end <= now:
-            ROSTERS.remove(connection, id)
-            id = None
-        if id is None:
-            id = self._namespace.next_number()
-            connection.execute(ROSTERS.insert, (id, *self._namespace.params(key), expires_at, b"", id))
-        elif end < expires_at:
-            connection.execute(_SET_EXPIRY, (expires_at, id))
-        # In index order: with a million members, any other order takes twice as long.
-        connection.executemany(ADD_MEMBER, [(id, member) for member in sorted(members)])
-
-    def _annotate(self, key: Key, note: bytes, now: int, expires_at: int) -> bool:
-        params = (note, self._namespace.next_number(), expires_at, *self._namespace.params(key), now)
-        return bool(self._group_commit.connection.execute(_ANNOTATE, params).rowcount)
-
-    def _group(self, key: Key) -> tuple[int, str, str, str, str]:
-        space, kind, owner, _, user, channel = self._namespace.params(key)
-        return space, kind, owner, user, channel
-
-    def _select_page(self, key: Key, start: tuple[str, int]) -> list[tuple[str, bytes, int]]:
-        return self._group_commit.connection.execute(_ALL, (*self._group(key), *start)).fetchall()
-
-    def _listing(self, key: Key, members: Sequence[str], now: int) -> list[Listed]:
-        found: dict[tuple[int, int], Listed] = {}
-        for member in members:
-            params = (member, *self._group(key), now)
-            for number, id, name, note in self._group_commit.connection.execute(_LISTING, params):
-                found.setdefault((number, id), Listed(name, note, [])).members.append(member)
-        return [found[place] for place in sorted(found)]
-
-    def _drop(self, keys: Sequence[Key]) -> None:
-        found = [self._group_commit.connection.execute(_FIND, self._namespace.params(key)).fetchone() for key in keys]
-        for id, _ in {row for row in found if row is not None}:
-            ROSTERS.remove(self._group_commit.connection, id)

@@ -210,4 +210,4 @@ def forget(path: str, kind: str) -> int:
         file_errors(f"cannot write {path}", path),
         closing(sqlite3.connect(file, isolation_level=None)) as connection,
     ):
-        return connection.execute("DELETE FROM documents WHERE shelf = ?", (kind,)).rowcount
+        return connection.execute("DELETE FROM documents WHERE kind = ?", (kind,)).rowcount

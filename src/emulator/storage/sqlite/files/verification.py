@@ -15,9 +15,9 @@ from emulator.storage.sqlite.connection import FAILURES, describe, explain, is_c
 from emulator.storage.sqlite.files.locks import check_links
 from emulator.storage.sqlite.namespace import HIDDEN
 from emulator.storage.sqlite.schema import UnusableDatabase, format_of, writer_of
-from emulator.storage.sqlite.table_list import THINGS
+from emulator.storage.sqlite.tables import THINGS
 
-_TIMES = (("marks", "cast_at"), ("items", "at"))
+_TIMES = (("entries", "cast_at"), ("items", "at"))
 
 
 class Facts(NamedTuple):
@@ -54,9 +54,9 @@ def _environments(connection: sqlite3.Connection) -> tuple[dict[str, dict[str, i
     rows = connection.execute("SELECT space, namespace FROM spaces ORDER BY namespace").fetchall()
     names = {space: name for space, name in rows if HIDDEN not in name}
     counts: dict[str, Counter[str]] = {name.partition("/")[0]: Counter() for name in names.values()}
-    for table, *_ in THINGS:
+    for table in THINGS:
         for space, kind, count in connection.execute(
-            f"SELECT space, shelf, count(*) FROM {table} GROUP BY space, shelf"
+            f"SELECT space, kind, count(*) FROM {table.name} GROUP BY space, kind"
         ):
             if space in names:
                 counts[names[space].partition("/")[0]][kind] += count

@@ -1,0 +1,182 @@
+"""The tables of a database: their columns and indexes, and which rows are removed together with others.
+
+The schema, dumps, loads, purges, lists and counts all follow from this list. The columns of a key have the names of the
+parts of `Key`; `space` is the id of a namespace, and a reset gives the namespace a new id.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from emulator.core.keys import Key
+from emulator.storage import records
+from emulator.storage.records import Record
+from emulator.storage.shapes import Terms
+
+KEY: Final = ", ".join(Key._fields)
+"""The columns of a key, in the order of `Key`."""
+KEYED: Final = f"space, {KEY}"
+BY_KEY: Final = "space = ? AND kind = ? AND owner = ? AND name = ? AND channel = ? AND user = ?"
+BY_KEY_ALL_CHANNELS: Final = "space = ? AND kind = ? AND owner = ? AND name = ? AND user = ?"
+TERMS: Final = ", ".join(Terms._fields)
+"""The columns of a ballot's terms."""
+_OF_KEY: Final = "space INTEGER, kind TEXT, owner TEXT, name TEXT, channel TEXT, user TEXT"
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A table. Its columns may not be null, except those that say so."""
+
+    name: str
+    columns: str
+    """The columns with their types. `insert` gives a value to each that has no default."""
+    key: str = "id"
+    """The columns that identify a row: a number, or several that are then its order in storage."""
+    unique: Mapping[str, str] = field(default_factory=dict)
+    """The names of its unique indexes, with their columns."""
+    indexes: Mapping[str, str] = field(default_factory=dict)
+    """The names of its other indexes, with their columns."""
+    owner: str = "spaces"
+    """The table with the rows that rows of this one belong to, and go with; empty for none."""
+    owner_id: str = "space"
+    """The column with the id of that row."""
+    record: type[Record] | None = None
+    """The type of record for each row, if a row is a thing that has a key. For a log, it is that of its entries."""
+
+    @property
+    def statements(self) -> Iterator[str]:
+        """The statements that create the table."""
+        columns = [
+            f"{column} PRIMARY KEY" if column.partition(" ")[0] == self.key
+            else column if column.endswith("NULL") else f"{column} NOT NULL"
+            for column in self.columns.split(", ")
+        ]  # fmt: skip
+        if "," in self.key:
+            yield f"CREATE TABLE {self.name} ({', '.join(columns)}, PRIMARY KEY ({self.key})) WITHOUT ROWID"
+        else:
+            yield f"CREATE TABLE {self.name} ({', '.join(columns)})"
+        for unique, indexes in (("UNIQUE ", self.unique), ("", self.indexes)):
+            for index, indexed in indexes.items():
+                yield f"CREATE {unique}INDEX {index} ON {self.name} ({indexed})"
+
+    @property
+    def insert(self) -> str:
+        """The statement that adds a row."""
+        columns = [column.partition(" ")[0] for column in self.columns.split(", ") if "DEFAULT" not in column]
+        return f"INSERT INTO {self.name} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
+
+    @property
+    def contents(self) -> list[Table]:
+        """The tables whose rows belong to rows of this one."""
+        return [table for table in TABLES if table.owner == self.name]
+
+    def remove(self, connection: sqlite3.Connection, id: int) -> None:
+        """Remove a row, and list it for `tidy` if something belongs to it."""
+        connection.execute(f"DELETE FROM {self.name} WHERE id = ?", (id,))
+        if self.contents:
+            connection.execute(LIST_REMOVED, (self.name, id))
+
+
+LIST_REMOVED: Final = "INSERT OR IGNORE INTO dead VALUES (?, ?)"
+"""Lists a row as removed: the table, and the id."""
+_THING: Final = f"id INTEGER, {_OF_KEY}"
+_EXPIRING: Final = f"{_THING}, expires_at INTEGER"
+_CHANNEL_LAST: Final = "space, kind, owner, name, user, channel"
+"""For queries on all channels."""
+_BY_CHANNEL: Final = "space, kind, owner, channel, name, user"
+
+NUMBERS: Final = Table("numbers", "next INTEGER", "", owner="")
+SPACES: Final = Table("spaces", "namespace TEXT, space INTEGER", "namespace", owner="")
+DEAD: Final = Table("dead", "owner TEXT, id INTEGER", "owner, id", owner="")
+"""Removed rows, by table and id, whose contents have yet to be deleted (`purge.py`)."""
+DOCUMENTS: Final = Table(
+    "documents", f"{_EXPIRING}, value BLOB", record=records.DocumentRecord,
+    unique={"documents_by_key": "space, kind, owner, name, channel, user"},
+    indexes={"documents_by_end": "space, expires_at"},
+)  # fmt: skip
+BALLOTS: Final = Table(
+    "ballots", f"{_EXPIRING}, definition BLOB NULL, {', '.join(f'{term} INTEGER' for term in Terms._fields)}",
+    record=records.BallotRecord,
+    unique={"ballots_by_key": _CHANNEL_LAST},
+    indexes={"ballots_by_channel": _BY_CHANNEL, "ballots_by_end": "space, expires_at"},
+)  # fmt: skip
+# A voter's casts for one choice. `slot` distinguishes the rows of one voter and stays when the choice is replaced. The
+# number ascends with time, so that a million entries are read in storage order. `whole`: whether `note` alone describes
+# the cast.
+ENTRIES: Final = Table(
+    "entries",
+    "number INTEGER, ballot INTEGER, voter TEXT, slot INTEGER, choice TEXT, times INTEGER, cast_at INTEGER, note BLOB,"
+    " whole INTEGER",
+    key="number", owner="ballots", owner_id="ballot",
+    unique={"entries_by_voter": "ballot, voter, slot"},
+    indexes={"entries_by_age": "ballot, cast_at"},  # then by number, the primary key
+)  # fmt: skip
+# `since` is the number of the cast from which on the choice has had casts without a gap.
+TALLIES: Final = Table(
+    "tallies", "ballot INTEGER, choice TEXT, count INTEGER, since INTEGER",
+    key="ballot, choice", owner="ballots", owner_id="ballot",
+    indexes={"tallies_by_count": "ballot, count DESC, since"},
+)  # fmt: skip
+LOGS: Final = Table(
+    "logs", _THING, record=records.ItemRecord,
+    unique={"logs_by_key": _CHANNEL_LAST}, indexes={"logs_by_channel": _BY_CHANNEL},
+)  # fmt: skip
+ITEMS: Final = Table(
+    "items", "number INTEGER, log INTEGER, space INTEGER, at INTEGER, expires_at INTEGER, value BLOB",
+    key="number", owner="logs", owner_id="log",
+    indexes={"items_by_age": "log, at, number, expires_at", "items_by_end": "space, expires_at"},
+)  # fmt: skip
+# A list is used by a pool or not yet.
+LISTS: Final = Table(
+    "lists", _EXPIRING, record=records.ListRecord,
+    unique={"lists_by_key": _CHANNEL_LAST}, indexes={"lists_by_end": "space, expires_at"},
+)  # fmt: skip
+# Consecutive items of a list, up to position `end`.
+CHUNKS: Final = Table(
+    "chunks", "list INTEGER, end INTEGER, items BLOB", key="", owner="lists", owner_id="list",
+    unique={"chunks_by_list": "list, end"},
+)  # fmt: skip
+# The next item is at `position` of the list; they expire together. A dropped pool that has a history stays, without a
+# list, until its expiry.
+POOLS: Final = Table(
+    "pools", f"{_EXPIRING}, list INTEGER NULL, note BLOB, family INTEGER, position INTEGER DEFAULT 0",
+    record=records.PoolRecord,
+    indexes={"pools_by_key": _CHANNEL_LAST, "pools_by_end": "space, expires_at", "pools_by_list": "list"},
+)  # fmt: skip
+# `ordinal` counts the pool's handed-out items.
+HANDED: Final = Table(
+    "handed", "pool INTEGER, ordinal INTEGER, user TEXT, item TEXT",
+    key="pool, ordinal", owner="pools", owner_id="pool",
+    indexes={"handed_by_user": "pool, user, ordinal"},
+)  # fmt: skip
+# Pools whose keys differ only in the name are a family.
+FAMILIES: Final = Table(
+    "families", "id INTEGER, space INTEGER, kind TEXT, owner TEXT, channel TEXT, user TEXT",
+    unique={"families_by_key": "space, kind, owner, channel, user"},
+)  # fmt: skip
+# A digest (`digest_of`) of each item that a family has handed out, however long ago.
+SPENT: Final = Table("spent", "family INTEGER, digest BLOB", key="family, digest", owner="families", owner_id="family")
+# `number` is the order of the rosters whose keys differ only in the name.
+ROSTERS: Final = Table(
+    "rosters", f"{_EXPIRING}, note BLOB, number INTEGER", record=records.RosterRecord,
+    unique={"rosters_by_key": "space, kind, owner, channel, user, name"},
+    indexes={"rosters_by_end": "space, expires_at"},
+)  # fmt: skip
+MEMBERS: Final = Table(
+    "members", "roster INTEGER, member TEXT", key="roster, member", owner="rosters", owner_id="roster",
+    indexes={"members_by_member": "member"},
+)  # fmt: skip
+TABLES: Final = (
+    NUMBERS, SPACES, DEAD, DOCUMENTS, BALLOTS, ENTRIES, TALLIES, LOGS, ITEMS, LISTS, CHUNKS, POOLS, HANDED, FAMILIES,
+    SPENT, ROSTERS, MEMBERS,
+)  # fmt: skip
+THINGS: Final = tuple(table for table in TABLES if table.record)
+"""The tables with a row for each thing that has a key."""
+
+
+def key_of(table: str) -> str:
+    """Return the columns of a key in the order of `Key`, with the name of their table."""
+    return ", ".join(f"{table}.{part}" for part in Key._fields)
