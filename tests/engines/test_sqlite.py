@@ -9,6 +9,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -17,7 +18,8 @@ from emulator.core.keys import Key
 from emulator.storage.engine import Engine
 from emulator.storage.opening import open_engine, open_medium
 from emulator.storage.shapes import CastRequest, Terms
-from emulator.storage.sqlite import SqliteEngine
+from emulator.storage.sqlite import SqliteEngine, group_commit
+from emulator.storage.sqlite.connection import connect
 from engines.contract import EngineContract
 from engines.schedules import Disturbance
 from engines.shorthand import END, EVERYWHERE, NOW, Open, all_of, cast, key
@@ -71,17 +73,23 @@ async def fail(engine: Engine) -> None:
 
 
 async def work_of(engine: Any, operation: Callable[[], Awaitable[object]]) -> int:
-    """Run an operation; return how many instructions of SQLite it took."""
-    connection, steps = engine._group_commit.connection, 0
+    """Run an operation; return how many instructions of SQLite it took, on the connections that it opens too."""
+    main, steps = engine._group_commit.connection, 0
 
     def step() -> int:
         nonlocal steps
         steps += 1
         return 0
 
-    connection.set_progress_handler(step, 1)
-    await operation()
-    connection.set_progress_handler(None, 1)
+    async def connected(*args: Any, **options: Any) -> sqlite3.Connection:
+        connection = await connect(*args, **options)
+        connection.set_progress_handler(step, 1)
+        return connection
+
+    main.set_progress_handler(step, 1)
+    with patch.object(group_commit, "connect", connected):
+        await operation()
+    main.set_progress_handler(None, 1)
     return steps
 
 

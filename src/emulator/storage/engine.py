@@ -123,10 +123,7 @@ class Medium(Protocol):
         """Return a closed engine of a namespace. Only one engine may be open at a time for each namespace."""
 
     async def namespaces(self) -> list[str]:
-        """Return the names of all stored namespaces, open or not, in order; none for data in memory."""
+        """Return the names of all stored namespaces, open or not, in order."""
 
     async def size(self, namespace: str) -> int:
-        """Return the number of records of a namespace, which need not be open.
-
-        In memory, a closed namespace has none.
-        """
+        """Return the number of records of a namespace, which need not be open."""

@@ -150,37 +150,29 @@ class SqliteMedium:
     """`path` and `awaits_disk` are as in `Database`."""
 
     def __init__(self, path: str | None, *, awaits_disk: bool = False) -> None:
-        self._path, self._awaits_disk = path, awaits_disk
-        self._file = None if path is None else self._database()
+        self._database = Database(path, awaits_disk=awaits_disk)
         self._stack = AsyncExitStack()
 
     def engine(self, namespace: str) -> SqliteEngine:
-        return SqliteEngine(self._file or self._database(), namespace)
+        return SqliteEngine(self._database, namespace)
 
     async def namespaces(self) -> list[str]:
-        if self._file is None:
-            return []
-        return await self._file.group_commit.read(self._names, self._file)
+        return await self._database.group_commit.read(self._names)
 
     async def size(self, namespace: str) -> int:
-        if self._file is None:
-            return 0
-        return await self._file.group_commit.read(self._size, self._file, namespace)
+        return await self._database.group_commit.read(self._size, namespace)
 
     async def __aenter__(self) -> Self:
-        if self._file is not None:
-            await self._stack.enter_async_context(self._file.opened())
+        await self._stack.enter_async_context(self._database.opened())
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
         await self._stack.aclose()
 
-    def _database(self) -> Database:
-        return Database(self._path, awaits_disk=self._awaits_disk)
+    def _names(self) -> list[str]:
+        return [name for (name,) in self._database.group_commit.connection.execute(_NAMES)]
 
-    def _names(self, file: Database) -> list[str]:
-        return [name for (name,) in file.group_commit.connection.execute(_NAMES)]
-
-    def _size(self, file: Database, namespace: str) -> int:
-        connection = file.group_commit.connection
-        return size_of(connection, Namespace(file.group_commit, file.numbers, namespace).stored_in(connection))
+    def _size(self, name: str) -> int:
+        connection = self._database.group_commit.connection
+        namespace = Namespace(self._database.group_commit, self._database.numbers, name)
+        return size_of(connection, namespace.stored_in(connection))

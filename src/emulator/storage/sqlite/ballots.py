@@ -48,8 +48,8 @@ class SqliteBallots(Tables):
         super().__init__(namespace)
         self._ballot_cache = ballot_cache
         self._marks = ballot_cache.marks
-        self._readings = Readings(namespace)
-        self.entries, self.notes = self._readings.entries, self._readings.notes
+        readings = Readings(namespace)
+        self.entries, self.notes = readings.entries, readings.notes
 
     async def define(
         self, key: Key, definition: bytes, terms: Terms, *, now: int, expires_at: int, only_if: Expected = UNSET
@@ -108,8 +108,6 @@ class SqliteBallots(Tables):
             self._marks.note_first_voter(ballot.id, voter)
         replacing: _Change = (rows[0][1] if rows else 0, 1, rows, ())
         slot, times, replaced, others = replacing if terms.per_voter == 1 else _change_after_cast(rows, choice, more)
-        if replaced and self._readings.active:
-            self._readings.keep_replaced(ballot.id, voter)
         if len(replaced) > 1:  # while more votes were allowed, the voter cast for several choices
             self._marks.drop_others(ballot.id, voter, slot)
         number = self._namespace.next_number()

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, Final, NoReturn, TypeVar
 
 from emulator.core.errors import EngineError
-from emulator.storage.sqlite.schema import UnusableDatabase, create_tables, set_options
+from emulator.storage.sqlite.schema import UnusableDatabase, create_tables
 
 Result = TypeVar("Result")
 # Between attempts while another program is writing, for about 5 s.
@@ -21,9 +21,6 @@ PAUSES = (0.0, 0.0, 0.0, 0.001, 0.002, 0.005, 0.01, *(0.02 for _ in range(250)))
 
 LEAST_SPACE = 1 << 20
 """Bytes that must be free. The votes of a crowd that share a commit may need some hundred KiB."""
-
-_empty: list[sqlite3.Connection] = []
-"""An empty database in memory. The first one to be opened leaves a copy here; copying takes a tenth of creating."""
 
 FAILURES = (sqlite3.Error, UnicodeDecodeError)
 """Exceptions that opening a file may raise. SQLite's message about a corrupt schema may contain bytes that are not
@@ -38,11 +35,11 @@ def check_writable(path: str) -> None:
             raise EngineError(f"cannot open {path}: {each} is not writable")
 
 
-async def connect(path: str | None, *, check_same_thread: bool = True) -> sqlite3.Connection:
-    """Open the database at `path` (`None`: in memory), and create missing tables. Raises `EngineError`."""
+async def connect(path: str, *, synchronous: str = "NORMAL", check_same_thread: bool = True) -> sqlite3.Connection:
+    """Open the database at `path`, and create missing tables. Raises `EngineError`."""
     for pause in PAUSES:
         try:
-            return _connect_once(path, check_same_thread)
+            return _connect_once(path, synchronous, check_same_thread)
         except FAILURES as error:
             if not is_busy(error):
                 raise EngineError(f"cannot open {path}: {explain(error, path)}") from error
@@ -65,27 +62,17 @@ async def finished_in_thread(work: Callable[[], Result], interrupt: Callable[[],
         raise
 
 
-def _connect_once(path: str | None, check_same_thread: bool) -> sqlite3.Connection:
-    # SQLite gives some relative names a special meaning.
-    file = ":memory:" if path is None else os.path.abspath(path)
-    if path is not None and not os.path.isdir(os.path.dirname(file)):
+def _connect_once(path: str, synchronous: str, check_same_thread: bool) -> sqlite3.Connection:
+    file = os.path.abspath(path)  # SQLite gives some relative names a special meaning
+    if not os.path.isdir(os.path.dirname(file)):
         raise EngineError(f"cannot open {path}: there is no directory {os.path.dirname(file)}")
-    if path is not None:
-        _create(file)
+    _create(file)
     connection = sqlite3.connect(
         file, isolation_level=None, timeout=0, cached_statements=512, check_same_thread=check_same_thread
     )
     try:
-        if path is None and _empty:
-            set_options(connection)
-            _empty[0].backup(connection)
-        else:
-            create_tables(connection)
-            connection.execute("SELECT next FROM numbers").fetchone()  # opens the log
-        if path is None and not _empty:
-            _empty.append(sqlite3.connect(file, check_same_thread=False))
-            set_options(_empty[0])
-            connection.backup(_empty[0])
+        create_tables(connection, synchronous)
+        connection.execute("SELECT next FROM numbers").fetchone()  # opens the log
     except UnusableDatabase as error:
         connection.close()
         raise EngineError(f"cannot open {path}: {error}") from None
@@ -148,10 +135,8 @@ def _mode(file: str) -> int:
         return 0
 
 
-def check_space(path: str | None) -> None:
+def check_space(path: str) -> None:
     """Raise `EngineError` if the disk has too little space for the next commits, even if a small one would succeed."""
-    if path is None:
-        return
     try:
         free = shutil.disk_usage(os.path.dirname(os.path.abspath(path))).free
     except OSError as error:
@@ -200,9 +185,9 @@ def is_corruption(error: Exception) -> bool:
     return _code(error) == sqlite3.SQLITE_CORRUPT or _quotes_data(error)
 
 
-def explain(error: Exception, path: str | None) -> str:
+def explain(error: Exception, path: str) -> str:
     """Return one line on why the data file at `path` cannot be used, and the remedy if it is corrupt."""
-    if path is None or not is_corruption(error):
+    if not is_corruption(error):
         return describe(error)
     found = " ".join(describe(error).split())
     return f"it is corrupt ({found}); {remedy(path)}"

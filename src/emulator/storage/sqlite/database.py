@@ -9,12 +9,14 @@ import asyncio
 import logging
 import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
 from emulator.core.errors import EngineError
 from emulator.storage.sqlite.connection import connect, describe, finished_in_thread
+from emulator.storage.sqlite.files.temporary import temporary_file
 from emulator.storage.sqlite.group_commit import GroupCommit
 from emulator.storage.sqlite.namespace import Numbers
+from emulator.storage.sqlite.schema import empty_database
 
 INTERVAL = 0.25
 """Seconds between two checks for new commits, and whether the file is in place."""
@@ -34,12 +36,10 @@ class Checkpoints:
         self._is_failing = False
         """Whether the latest copy failed."""
 
-    async def open(self) -> None:
-        """Start copying the log in the background, if the data is in a file."""
-        if self._group_commit.path is None:
-            return
+    async def open(self, synchronous: str) -> None:
+        """Start copying the log in the background."""
         self._group_commit.connection.execute(f"PRAGMA wal_autocheckpoint = {_AUTOCHECKPOINT}")
-        self._connection = await connect(self._group_commit.path, check_same_thread=False)
+        self._connection = await connect(self._group_commit.path, synchronous=synchronous, check_same_thread=False)
         self._task = asyncio.create_task(self._run(self._connection))
 
     async def close(self) -> None:
@@ -84,7 +84,7 @@ class Checkpoints:
 
 
 class Database:
-    """A file, or with `path` `None` a database in memory, which ends when it closes.
+    """A file. With `path` `None` it is a temporary one, which ends when it closes.
 
     With `awaits_disk`, a commit waits for the disk, so that not even a power cut loses data. No other process may write
     to the file: see `files/locks.py`.
@@ -92,12 +92,14 @@ class Database:
 
     def __init__(self, path: str | None, *, awaits_disk: bool) -> None:
         self.path = path
-        self.group_commit = GroupCommit(path, awaits_disk=awaits_disk)
+        self._synchronous = "OFF" if path is None else "FULL" if awaits_disk else "NORMAL"
+        self.group_commit = GroupCommit()
         self.numbers = Numbers(self.group_commit)
         self.checkpoints = Checkpoints(self.group_commit)
         self._users = 0
         self._changing = asyncio.Lock()
         self._in_use: set[str] = set()
+        self._stack = AsyncExitStack()
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[None]:
@@ -112,7 +114,7 @@ class Database:
             async with self._changing:
                 self._users -= 1
                 if not self._users:
-                    await self._close()
+                    await self._stack.aclose()
 
     @asynccontextmanager
     async def namespace(self, name: str) -> AsyncIterator[None]:
@@ -130,14 +132,11 @@ class Database:
             self._in_use.discard(name)
 
     async def _open(self) -> None:
-        await self.group_commit.open()
-        try:
-            await self.checkpoints.open()
-        except BaseException:
-            self.group_commit.close()
-            raise
-        self.group_commit.add_caches([self.numbers])
-
-    async def _close(self) -> None:
-        await self.checkpoints.close()
-        self.group_commit.close()
+        async with AsyncExitStack() as stack:
+            path = self.path or stack.enter_context(temporary_file(empty_database()))
+            await self.group_commit.open(path, self._synchronous)
+            stack.callback(self.group_commit.close)
+            await self.checkpoints.open(self._synchronous)
+            stack.push_async_callback(self.checkpoints.close)
+            self.group_commit.add_caches([self.numbers])
+            self._stack = stack.pop_all()

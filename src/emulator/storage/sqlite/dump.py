@@ -1,14 +1,9 @@
-"""Reads everything in a namespace as records (`storage/records.py`), from a copy that stays as it is.
-
-A file is read in a snapshot on a second connection. Data in memory is copied to a temporary database first, which
-SQLite keeps on disk: that is one step, some hundred ms for a million votes.
-"""
+"""Reads everything in a namespace as records (`storage/records.py`), in a snapshot on a second connection."""
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, closing
 from itertools import islice
 from typing import Any, Final
 
@@ -87,27 +82,14 @@ _CHUNKS: Final = "SELECT end, items FROM chunks WHERE list = ? AND end > ? ORDER
 
 class Dump(Tables):
     async def __call__(self, *, now: int) -> AsyncIterator[Sequence[Record]]:
-        async with self._frozen_connection() as connection:
+        self._group_commit.commit_now()  # not later: writers may never pause
+        async with self._group_commit.snapshot(check_same_thread=False) as connection:
             with engine_errors():
                 connection.execute(_CACHE)
                 records = _records(connection, self._namespace.stored_in(connection), now)
                 # SQLite may sort a million rows first, so the event loop must not wait for a page.
                 while page := await finished_in_thread(lambda: list(islice(records, PAGE)), connection.interrupt):
                     yield page
-
-    @asynccontextmanager
-    async def _frozen_connection(self) -> AsyncIterator[sqlite3.Connection]:
-        """Open a connection to the currently committed data."""
-        self._group_commit.commit_now()  # not later: writers may never pause
-        if self._group_commit.path is not None:
-            async with self._group_commit.snapshot(check_same_thread=False) as connection:
-                yield connection
-            return
-        with closing(sqlite3.connect("", isolation_level=None, check_same_thread=False)) as copy:
-            with engine_errors():
-                copy.execute("PRAGMA synchronous = OFF")
-                self._group_commit.connection.backup(copy)
-            yield copy
 
 
 def _records(connection: sqlite3.Connection, space: int, now: int) -> Iterator[Record]:

@@ -1,8 +1,4 @@
-"""Reads a ballot's entries while voting goes on.
-
-A file is read on a second connection, in a snapshot. In memory there is only one connection, so a cast that replaces a
-row gives the old row to the readings that have not reached it.
-"""
+"""Reads a ballot's entries while voting goes on, in a snapshot on a second connection."""
 
 from __future__ import annotations
 
@@ -15,18 +11,17 @@ from emulator.core.keys import NEVER, Key
 from emulator.storage.merging import Row, merged_pages
 from emulator.storage.shapes import BallotEntry
 from emulator.storage.sqlite.connection import engine_errors
-from emulator.storage.sqlite.namespace import Namespace, Tables
+from emulator.storage.sqlite.namespace import Tables
 from emulator.storage.sqlite.tables import BY_KEY, BY_KEY_ALL_CHANNELS
 
 _ONE = f"SELECT id FROM ballots WHERE {BY_KEY} AND expires_at > ?"
 _ALL_CHANNELS = f"SELECT id FROM ballots WHERE {BY_KEY_ALL_CHANNELS} AND expires_at > ?"
 _ROW = "SELECT cast_at, number, voter, choice, times, note FROM entries"
-_SAME_TIME = f"{_ROW} WHERE ballot = ? AND cast_at = ? AND number > ? AND number < ? ORDER BY number LIMIT ?"
-_LATER = f"{_ROW} WHERE ballot = ? AND cast_at > ? AND number < ? ORDER BY cast_at, number LIMIT ?"
-_OF_VOTER = f"{_ROW} WHERE ballot = ? AND voter = ?"
+_SAME_TIME = f"{_ROW} WHERE ballot = ? AND cast_at = ? AND number > ? ORDER BY number LIMIT ?"
+_LATER = f"{_ROW} WHERE ballot = ? AND cast_at > ? ORDER BY cast_at, number LIMIT ?"
 
 # The aggregate takes the rows in the order of the index. The end of a page comes from the index alone.
-_BY_AGE = "FROM entries INDEXED BY entries_by_age WHERE ballot = :ballot AND cast_at >= :since AND number < :bound"
+_BY_AGE = "FROM entries INDEXED BY entries_by_age WHERE ballot = :ballot AND cast_at >= :since"
 _TIME_AFTER = f"SELECT cast_at {_BY_AGE} ORDER BY cast_at LIMIT 1 OFFSET :size"
 _JOINED = f"""
     SELECT count(*), min(whole), CAST(group_concat(note, :separator) AS BLOB) {_BY_AGE} AND cast_at < :until
@@ -37,33 +32,22 @@ JOINED_PAGE = 1_000
 
 
 class Reading:
-    """Reads the entries of one ballot with numbers below a bound, oldest first."""
+    """Reads the entries of one ballot, oldest first."""
 
-    def __init__(self, connection: sqlite3.Connection, ballot: int, since: int, bound: int) -> None:
-        self.ballot = ballot
+    def __init__(self, connection: sqlite3.Connection, ballot: int, since: int) -> None:
+        self._ballot = ballot
         self._connection = connection
         self._position = (since, -1)
-        self._bound = bound
-        self._kept: list[Row] = []
-        """Rows that were replaced, after the position."""
-
-    def keep_replaced(self, row: Row) -> None:
-        """Keep a row that is about to be replaced."""
-        if row[1] < self._bound and row[:2] > self._position:
-            self._kept.append(row)
 
     async def fetch(self, size: int) -> tuple[list[Row], bool]:
         # As one query, SQLite would scan all earlier rows of the same time again.
-        ballot, (since, number), bound = self.ballot, self._position, self._bound
+        ballot, (since, number) = self._ballot, self._position
         with engine_errors():
-            rows: list[Row] = self._connection.execute(_SAME_TIME, (ballot, since, number, bound, size)).fetchall()
+            rows: list[Row] = self._connection.execute(_SAME_TIME, (ballot, since, number, size)).fetchall()
             if len(rows) < size:
-                rows += self._connection.execute(_LATER, (ballot, since, bound, size - len(rows))).fetchall()
-        if self._kept:  # by number, because after a rollback a kept row is in the table too
-            rows = sorted({row[1]: row for row in (*rows, *self._kept)}.values())[:size]
+                rows += self._connection.execute(_LATER, (ballot, since, size - len(rows))).fetchall()
         if rows:
             self._position = rows[-1][:2]
-            self._kept = [row for row in self._kept if row[:2] > self._position]
         return rows, len(rows) == size
 
     def join_notes(self, size: int, separator: bytes) -> tuple[int, bytes] | None:
@@ -71,23 +55,18 @@ class Reading:
 
         Returns `None` if there are none, or if they cannot be joined. Not to be called after other reads.
         """
-        params: dict[str, object] = {"ballot": self.ballot, "since": self._position[0], "bound": self._bound}
+        params: dict[str, object] = {"ballot": self._ballot, "since": self._position[0]}
         after = self._connection.execute(_TIME_AFTER, params | {"size": size}).fetchone()
         until = after[0] if after else NEVER
         params |= {"until": until, "separator": separator.decode()}
         count, is_whole, text = self._connection.execute(_JOINED, params).fetchone()
-        if self._kept or not is_whole:
+        if not is_whole:
             return None
         self._position = (until, -1)
         return count, text
 
 
 class Readings(Tables):
-    def __init__(self, namespace: Namespace) -> None:
-        super().__init__(namespace)
-        self.active: dict[int, list[Reading]] = {}
-        """The readings in memory, by ballot."""
-
     async def entries(
         self, key: Key, *, now: int, since: int = 0, limit: int | None = None
     ) -> AsyncIterator[Sequence[BallotEntry]]:
@@ -112,41 +91,17 @@ class Readings(Tables):
             async for rows in merged_pages([each.fetch for each in readings], left):
                 yield _entries(rows)
 
-    def keep_replaced(self, ballot: int, voter: str) -> None:
-        """Before rows of a voter are replaced, give a copy to each active reading of the ballot."""
-        if readings := self.active.get(ballot):
-            for row in self._group_commit.connection.execute(_OF_VOTER, (ballot, voter)).fetchall():
-                for reading in readings:
-                    reading.keep_replaced(row)
-
     @asynccontextmanager
     async def _open_readings(self, key: Key, now: int, since: int) -> AsyncIterator[list[Reading]]:
         self._group_commit.commit_now()
-        if self._group_commit.path is not None:
-            async with self._group_commit.snapshot() as connection:
-                with engine_errors():
-                    readings = self._readings(connection, key, now, since, NEVER)
-                yield readings
-            return
-        with engine_errors():
-            readings = self._readings(self._group_commit.connection, key, now, since, self._namespace.upper_bound())
-        for reading in readings:
-            self.active.setdefault(reading.ballot, []).append(reading)
-        try:
-            yield readings
-        finally:
-            for reading in readings:
-                others = self.active[reading.ballot]
-                others.remove(reading)
-                if not others:
-                    del self.active[reading.ballot]
-
-    def _readings(self, connection: sqlite3.Connection, key: Key, now: int, since: int, bound: int) -> list[Reading]:
-        if key.channel is None:
-            ballots = connection.execute(_ALL_CHANNELS, (*self._namespace.params_all_channels(key), now)).fetchall()
-        else:
-            ballots = connection.execute(_ONE, (*self._namespace.params(key), now)).fetchall()
-        return [Reading(connection, ballot, since, bound) for (ballot,) in ballots]
+        async with self._group_commit.snapshot() as connection:
+            with engine_errors():
+                if key.channel is None:
+                    params = (*self._namespace.params_all_channels(key), now)
+                    ballots = connection.execute(_ALL_CHANNELS, params).fetchall()
+                else:
+                    ballots = connection.execute(_ONE, (*self._namespace.params(key), now)).fetchall()
+            yield [Reading(connection, ballot, since) for (ballot,) in ballots]
 
 
 def _entries(rows: Sequence[Row]) -> list[BallotEntry]:

@@ -85,9 +85,9 @@ class GroupCommit:
     its readers try again.
     """
 
-    def __init__(self, path: str | None, *, awaits_disk: bool = False) -> None:
-        self.path = path
-        self._awaits_disk = awaits_disk
+    def __init__(self) -> None:
+        self.path = ""
+        """The file that was opened last."""
         self._files: Mapping[str, tuple[int, int]] = {}
         """What identifies the open files."""
         self._lost = ""
@@ -115,15 +115,12 @@ class GroupCommit:
         """Whether a group's transaction is open."""
         return self._group is not None
 
-    async def open(self) -> None:
+    async def open(self, path: str, synchronous: str) -> None:
         self._loop = asyncio.get_running_loop()
-        if self.path is not None:
-            check_writable(self.path)
-        self.connection = await connect(self.path)
-        if self._awaits_disk:
-            self.connection.execute("PRAGMA synchronous = FULL")
-        if self.path is not None:
-            self._files = identities(self.path)
+        self.path = path
+        check_writable(path)
+        self.connection = await connect(path, synchronous=synchronous)
+        self._files = identities(path)
 
     def close(self) -> None:
         if self.connection is CLOSED:
@@ -179,7 +176,6 @@ class GroupCommit:
         """Find out whether the open files were deleted or replaced, and log it once. They may come back."""
         lost = lost_file(self._files)
         if lost and not self._lost:
-            assert self.path is not None
             _log.error("%s; writes are refused. Put it back, or stop the service and %s", lost, remedy(self.path))
         self._lost = lost
 

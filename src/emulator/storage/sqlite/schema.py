@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Mapping, Sequence
+from contextlib import closing
+from functools import cache
 from importlib.metadata import version
 from typing import Final
 
@@ -18,7 +20,6 @@ PRAGMAS = (
     # quarter cheaper, and others no slower.
     "page_size = 1024",
     "journal_mode = WAL",
-    "synchronous = NORMAL",
     "wal_autocheckpoint = 4000",  # about 4 MB, as by default
     "cache_size = -32768",
     "cell_size_check = ON",  # detects pages that are corrupt in part
@@ -31,12 +32,6 @@ _STAMP = 0x45
 
 class UnusableDatabase(Exception):
     """Raised for a database that this version of extcli cannot use."""
-
-
-def set_options(connection: sqlite3.Connection) -> None:
-    """Set the options of a connection."""
-    for pragma in PRAGMAS:
-        connection.execute(f"PRAGMA {pragma}")
 
 
 def format_of(connection: sqlite3.Connection) -> int:
@@ -61,13 +56,14 @@ def writer_of(connection: sqlite3.Connection) -> str | None:
     return ".".join(str(stamp >> shift & 0xFF) for shift in (16, 8, 0)) if stamp >> 24 == _STAMP else None
 
 
-def create_tables(connection: sqlite3.Connection) -> None:
-    """Create missing tables, and set the options of the connection.
+def create_tables(connection: sqlite3.Connection, synchronous: str) -> None:
+    """Create missing tables, and set the options of the connection. `synchronous` is SQLite's option.
 
     Raises `UnusableDatabase`, or a busy `OperationalError` while another program writes to the file.
     """
     found = format_of(connection)
-    set_options(connection)
+    for pragma in (f"synchronous = {synchronous}", *PRAGMAS):
+        connection.execute(f"PRAGMA {pragma}")
     if found == VERSION:
         return
     connection.execute("BEGIN IMMEDIATE")
@@ -88,3 +84,11 @@ def create_tables(connection: sqlite3.Connection) -> None:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
+
+
+@cache
+def empty_database() -> bytes:
+    """Return the content of a new database file. Writing that takes a fifth of the time of creating the tables."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        create_tables(connection, "OFF")
+        return connection.serialize()
