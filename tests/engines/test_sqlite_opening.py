@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import os
 import shutil
 import sqlite3
 import stat
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -20,7 +23,7 @@ from emulator.storage.sqlite import SqliteEngine
 from emulator.storage.sqlite.schema import VERSION
 from engines.contract_dump import dumped, fill_all
 from engines.database_files import opened
-from engines.shorthand import cast
+from engines.shorthand import cast, counts
 
 
 def use(url: str | Path, casts: int = 1) -> None:
@@ -246,3 +249,44 @@ async def test_an_opening_removes_what_a_killed_process_had_set_aside(path: Path
 
     async with opened(killed):
         assert {"main", "main/x"} == names(killed)
+
+
+IN_MEMORY = """
+import asyncio, os, signal, sys
+from emulator.storage.opening import open_engine
+
+async def main():
+    async with open_engine("sqlite://", namespace="main") as engine:
+        await engine.check()
+        print([f"{each.stat().st_mode & 0o777:o}" for each in os.scandir(sys.argv[1])], flush=True)
+        if sys.argv[2:]:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+asyncio.run(main())
+"""
+
+
+def run_in_memory(folder: Path, *kill: str) -> list[str]:
+    """Open an engine in memory in another process; return the modes of the temporary files, and maybe kill it."""
+    command = [sys.executable, "-c", IN_MEMORY, str(folder), *kill]
+    return ast.literal_eval(
+        subprocess.run(command, env={**os.environ, "TMPDIR": str(folder)}, stdout=-1).stdout.decode()
+    )
+
+
+def test_data_in_memory_is_a_private_file_that_ends_with_the_process(tmp_path: Path) -> None:
+    files = ["600"] * 4
+
+    assert files == run_in_memory(tmp_path)
+    assert [] == list(tmp_path.iterdir())
+    assert files == run_in_memory(tmp_path, "kill")
+    assert len(files) == len(list(tmp_path.iterdir()))
+    assert files == run_in_memory(tmp_path)  # it has deleted the others
+    assert [] == list(tmp_path.iterdir())
+
+
+async def test_data_in_memory_is_not_shared(tmp_path: Path) -> None:
+    async with open_engine("sqlite://", namespace="a") as one, open_engine("sqlite://", namespace="a") as other:
+        await cast(one, "U1", "a")
+
+        assert [] == await counts(other)
