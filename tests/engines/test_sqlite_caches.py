@@ -1,10 +1,8 @@
-"""The caches of SQLite: with them, histories of one shape have the same results as without."""
+"""The cache of ballots: with it, histories of one shape have the same results as without."""
 
 from __future__ import annotations
 
 import asyncio
-import random
-from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from itertools import groupby
 from pathlib import Path
@@ -17,46 +15,13 @@ from hypothesis import strategies as st
 from emulator.core.keys import NEVER
 from emulator.storage.engine import Engine
 from emulator.storage.opening import open_engine
-from emulator.storage.sqlite import ballot_cache, documents
+from emulator.storage.sqlite import ballot_cache
 from engines.contract_dump import dumped
 from engines.contract_property import SHARED
 from engines.database_files import opened
 from engines.histories import OF_ONE_SHAPE, History, run
-from engines.shorthand import NOW, cast, choice_of, counts, entries, key
+from engines.shorthand import NOW, cast, choice_of, counts
 from support.examples import examples
-
-
-async def test_the_voter_whose_vote_created_the_ballot_is_known_after_many_others(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ballot_cache, "MAX_HELD", 8)
-    async with opened(path) as engine:
-        for number in range(20):
-            await cast(engine, f"U{number}", "a")
-
-        again = [(await cast(engine, f"U{number}", "b")).previous for number in range(20)]
-
-        assert ["a"] * 20 == again
-        assert [("b", 20)] == await counts(engine)
-
-
-@pytest.mark.parametrize(("before", "votes", "reads"), [(8, 1, 0), (8, 3, 0), (8, 20, 0), (20, 0, 19)])
-async def test_a_voter_may_vote_twice_in_one_commit_while_others_fill_the_cache(
-    path: Path, monkeypatch: pytest.MonkeyPatch, before: int, votes: int, reads: int
-) -> None:
-    monkeypatch.setattr(ballot_cache, "MAX_HELD", 8)
-    async with opened(path) as engine:
-        for number in range(before):
-            await cast(engine, f"U{number}", "a")
-
-        await asyncio.gather(
-            cast(engine, "U0", "b"),
-            *(cast(engine, f"N{number}", "a") for number in range(votes)),
-            *(engine.ballots.tally(key(), now=NOW, voter=f"U{number}") for number in range(1, 1 + reads)),
-            cast(engine, "U0", "c"),
-        )
-
-        assert [("a", before - 1 + votes), ("c", 1)] == await counts(engine)
 
 
 async def test_voters_who_only_read_a_ballot_are_not_taken_for_its_voters(path: Path) -> None:
@@ -68,33 +33,22 @@ async def test_voters_who_only_read_a_ballot_are_not_taken_for_its_voters(path: 
         assert await choice_of(engine, "U2") == "b"
 
 
-@pytest.mark.parametrize("url", ["sqlite://", "sqlite://{path}"])
-async def test_full_caches_and_filters_change_no_count(path: Path, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ballot_cache, "MAX_HELD", 3)
-    monkeypatch.setattr(ballot_cache, "MAX_ADDED", 5)
-    generator, held = random.Random(3), dict[str, str]()
-    async with open_engine(url.format(path=path), namespace="main") as engine:
-        for _ in range(60):
-            votes = [(f"U{generator.randrange(25)}", generator.choice("abc")) for _ in range(4)]
-            done = await asyncio.gather(*(cast(engine, voter, choice) for voter, choice in votes))
-            for (voter, choice), each in zip(votes, done, strict=True):
-                assert each.previous == held.get(voter)
-                held[voter] = choice
+async def test_a_voter_may_vote_twice_in_one_commit(path: Path) -> None:
+    async with opened(path) as engine:
+        first, second = await asyncio.gather(cast(engine, "U1", "a"), cast(engine, "U1", "b"))
 
-        assert dict(await counts(engine)) == Counter(held.values())
-        assert {entry.voter: entry.choice for entry in await entries(engine)} == held
+        assert (None, "a") == (first.previous, second.previous)
+        assert [("b", 1)] == await counts(engine)
 
 
 ALONE = ("assign", "stock", "purge", "counts")
 """Operations of several steps, between which others could run."""
 
 
-@pytest.fixture(params=["large caches", "caches of two entries"])
+@pytest.fixture(params=["a large cache", "a cache of two ballots"])
 async def two(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[list[Engine]]:
-    if request.param != "large caches":
-        for module, name in ((ballot_cache, "MAX_HELD"), (ballot_cache, "MAX_BALLOTS"), (documents, "_MAX_PEEKED")):
-            monkeypatch.setattr(module, name, 2)
-        monkeypatch.setattr(ballot_cache, "MAX_ADDED", 5)
+    if request.param != "a large cache":
+        monkeypatch.setattr(ballot_cache, "MAX_BALLOTS", 2)
     async with open_engine("sqlite://", namespace="a") as fast, open_engine("sqlite://", namespace="a") as slow:
         yield [fast, slow]
 

@@ -21,11 +21,11 @@ from emulator.storage.shapes import (
     Tally,
     Terms,
 )
-from emulator.storage.sqlite.ballot_cache import BallotCache, CachedBallot, Row
+from emulator.storage.sqlite.ballot_cache import BallotCache, CachedBallot
 from emulator.storage.sqlite.catalog import BY_CHANNEL, page_of
 from emulator.storage.sqlite.entries import Readings
 from emulator.storage.sqlite.namespace import Namespace, Tables
-from emulator.storage.sqlite.tables import BALLOTS, BY_KEY_ALL_CHANNELS, KEY
+from emulator.storage.sqlite.tables import BALLOTS, BY_KEY_ALL_CHANNELS, ENTRIES, KEY
 
 _TOP = "SELECT choice, count FROM tallies WHERE ballot = ? ORDER BY count DESC, since LIMIT ?"
 _ALIVE = f"SELECT id FROM ballots WHERE {BY_KEY_ALL_CHANNELS} AND expires_at > ?"
@@ -38,16 +38,20 @@ _LATEST_ALL_CHANNELS = f"""
     SELECT choice FROM entries WHERE ballot IN ({_ALIVE}) AND voter = ? ORDER BY number DESC LIMIT 1
 """
 
+_OF_VOTER = "SELECT number, choice, times FROM entries WHERE ballot = ? AND voter = ? ORDER BY number"
+_REPLACE = f"UPDATE entries SET ({ENTRIES.inserted}) = ({ENTRIES.values}) WHERE number = ?"
+_DROP_ENTRY = "DELETE FROM entries WHERE number = ?"
 _COUNT = "SELECT coalesce(sum(count), 0) FROM tallies WHERE ballot = ?"
 
 _DEFAULT = Terms()
+_Row = tuple[int, str, int]
+"""number, choice, times: a voter's casts for one choice."""
 
 
 class SqliteBallots(Tables):
     def __init__(self, namespace: Namespace, ballot_cache: BallotCache) -> None:
         super().__init__(namespace)
         self._ballot_cache = ballot_cache
-        self._marks = ballot_cache.marks
         readings = Readings(namespace)
         self.entries, self.notes = readings.entries, readings.notes
 
@@ -98,26 +102,36 @@ class SqliteBallots(Tables):
         voter, choice, note, _, more, whole = request
         (voter + choice).encode()  # raises for text that cannot be stored, before anything is written
         ballot = self._ballot_cache.find_live(key, now)
-        rows = self._marks.rows_before_cast(ballot.id, voter, ballot.generation) if ballot else ()
-        previous = rows[-1][2] if rows else None
+        rows = self._rows_of_voter(ballot, voter)
+        previous = rows[-1][1] if rows else None
         terms = ballot.terms if ballot else _DEFAULT
         if refused := _refusal(terms, request, rows, now):
             return Cast(refused, previous, self._counts(ballot, previous) if tally else EMPTY_TALLY)
         if ballot is None:
             ballot = self._ballot_cache.create(key, expires_at)
-            self._marks.note_first_voter(ballot.id, voter)
-        replacing: _Change = (rows[0][1] if rows else 0, 1, rows, ())
-        slot, times, replaced, others = replacing if terms.per_voter == 1 else _change_after_cast(rows, choice, more)
-        if len(replaced) > 1:  # while more votes were allowed, the voter cast for several choices
-            self._marks.drop_others(ballot.id, voter, slot)
+        replaced, times = rows, 1
+        if terms.per_voter > 1:
+            replaced = [row for row in rows if row[1] == choice]
+            times = more + sum(row[2] for row in replaced)
         number = self._namespace.next_number()
-        self._marks.write((number, ballot.id, voter, slot, choice, times, now, note, whole and times == 1), others)
+        entry = (number, ballot.id, voter, choice, times, now, note, whole and times == 1)
+        self._write(entry, [row[0] for row in replaced])
         self._count(ballot, choice, times, replaced, number)
         self._ballot_cache.extend(ballot, expires_at)
         return Cast(None, previous, self._counts(ballot, choice) if tally else EMPTY_TALLY)
 
-    def _count(self, ballot: CachedBallot, choice: str, times: int, replaced: Sequence[Row], number: int) -> None:
-        for _, _, earlier, fewer in replaced:
+    def _write(self, entry: tuple[object, ...], replaced: Sequence[int]) -> None:
+        """Write a row in place of those with these numbers."""
+        execute = self._group_commit.connection.execute
+        for earlier in replaced[1:]:  # while more votes were allowed, the voter cast for several choices
+            execute(_DROP_ENTRY, (earlier,))
+        if replaced:
+            execute(_REPLACE, (*entry, replaced[0]))
+        else:
+            execute(ENTRIES.insert, entry)
+
+    def _count(self, ballot: CachedBallot, choice: str, times: int, replaced: Sequence[_Row], number: int) -> None:
+        for _, earlier, fewer in replaced:
             if earlier == choice:
                 times -= fewer  # one step, so that the count never drops to 0 in between
             else:
@@ -129,17 +143,23 @@ class SqliteBallots(Tables):
         if ballot is None:
             return EMPTY_TALLY
         if ballot.counts is not None:
-            return Tally(ballot.counts.as_tuples(top), choice)
+            return Tally(ballot.counts.top(top), choice)
         rows = self._group_commit.connection.execute(_TOP, (ballot.id, -1 if top is None else top)).fetchall()
         return Tally(tuple(rows), choice)
 
     def _tally(self, key: Key, now: int, voter: str | None, top: int | None) -> Tally:
         ballot = self._ballot_cache.find_live(key, now)
-        rows = self._marks.rows_of_voter(ballot.id, voter) if ballot and voter is not None else ()
-        return self._counts(ballot, rows[-1][2] if rows else None, top)
+        rows = [] if voter is None else self._rows_of_voter(ballot, voter)
+        return self._counts(ballot, rows[-1][1] if rows else None, top)
+
+    def _rows_of_voter(self, ballot: CachedBallot | None, voter: str) -> list[_Row]:
+        """Return the voter's rows, oldest first."""
+        if ballot is None:
+            return []
+        return self._group_commit.connection.execute(_OF_VOTER, (ballot.id, voter)).fetchall()
 
     def _tally_all_channels(self, key: Key, now: int, voter: str | None, top: int | None) -> Tally:
-        self._ballot_cache.flush()
+        self._group_commit.flush()
         params = (*self._namespace.params_all_channels(key), now)
         connection = self._group_commit.connection
         rows = connection.execute(_TOP_ALL_CHANNELS, (*params, -1 if top is None else top)).fetchall()
@@ -153,13 +173,13 @@ class SqliteBallots(Tables):
         return self._group_commit.connection.execute(statement, params | {"now": now, "limit": limit}).fetchall()
 
     def _count_casts(self, ballot: int) -> int:
-        self._ballot_cache.flush()
+        self._group_commit.flush()
         return int(self._group_commit.connection.execute(_COUNT, (ballot,)).fetchone()[0])
 
     def _drop(self, key: Key) -> list[Key]:
         keys = [key]
         if key.channel is None:
-            self._ballot_cache.flush()
+            self._group_commit.flush()
             rows = self._group_commit.connection.execute(_CHANNELS, self._namespace.params_all_channels(key))
             keys = [key._replace(channel=channel) for (channel,) in rows.fetchall()]
         for each in keys:
@@ -167,19 +187,7 @@ class SqliteBallots(Tables):
         return keys
 
 
-_Change = tuple[int, int, tuple[Row, ...], tuple[Row, ...]]
-"""The rows of a voter after a cast: its slot and times, the rows that it replaces, and the others."""
-
-
-def _change_after_cast(rows: tuple[Row, ...], choice: str, times: int) -> _Change:
-    """Return the change to the counts when `times` casts are added to a voter's earlier casts."""
-    replaced = tuple([row for row in rows if row[2] == choice])
-    others = tuple([row for row in rows if row[2] != choice])
-    slot = replaced[0][1] if replaced else 1 + max((row[1] for row in rows), default=-1)
-    return slot, times + sum(row[3] for row in replaced), replaced, others
-
-
-def _refusal(terms: Terms, request: CastRequest, rows: Sequence[Row], now: int) -> str | None:
+def _refusal(terms: Terms, request: CastRequest, rows: Sequence[_Row], now: int) -> str | None:
     if terms.disabled or not terms.opens_at <= now < terms.closes_at:
         return CLOSED
     if terms.known_voters_only and not request.known:
@@ -188,9 +196,9 @@ def _refusal(terms: Terms, request: CastRequest, rows: Sequence[Row], now: int) 
         return None
     if request.times < 1:
         raise ValueError(f"times must be at least 1, not {request.times}")
-    on_choice = sum(times for _, _, choice, times in rows if choice == request.choice)
+    on_choice = sum(times for _, choice, times in rows if choice == request.choice)
     if (
-        sum(row[3] for row in rows) + request.times > terms.per_voter
+        sum(row[2] for row in rows) + request.times > terms.per_voter
         or on_choice + request.times > terms.per_choice
         or len(rows) + (not on_choice) > terms.choices
     ):

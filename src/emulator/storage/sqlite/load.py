@@ -45,11 +45,7 @@ def _clear(connection: sqlite3.Connection, space: int, records: Sequence[Record]
                 other.remove(connection, goes_with)
 
 
-_ENTRY = """
-    INSERT INTO entries (number, ballot, voter, choice, times, cast_at, note, whole, slot)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8,
-        (SELECT coalesce(max(slot) + 1, 0) FROM entries WHERE ballot = ?2 AND voter = ?3))
-"""
+_ENTRY = f"{tables.ENTRIES.insert} ON CONFLICT (ballot, voter, choice) DO UPDATE SET times = times + excluded.times"
 _DROP_UNCOUNTED = "DELETE FROM tallies WHERE count = 0 AND ballot = ?"
 _SET_EXPIRY = "UPDATE lists SET expires_at = ? WHERE id = ?"
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Final
 
 from emulator.core.keys import Key
@@ -62,13 +63,22 @@ class Table:
             for index, indexed in indexes.items():
                 yield f"CREATE {unique}INDEX {index} ON {self.name} ({indexed})"
 
-    @property
-    def insert(self) -> str:
-        """The statement that adds a row."""
-        columns = [column.partition(" ")[0] for column in self.columns.split(", ") if "DEFAULT" not in column]
-        return f"INSERT INTO {self.name} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
+    @cached_property
+    def inserted(self) -> str:
+        """The columns that `insert` gives a value to."""
+        return ", ".join(column.partition(" ")[0] for column in self.columns.split(", ") if "DEFAULT" not in column)
 
     @property
+    def values(self) -> str:
+        """The parameters for these."""
+        return ", ".join("?" for _ in self.inserted.split(", "))
+
+    @cached_property
+    def insert(self) -> str:
+        """The statement that adds a row."""
+        return f"INSERT INTO {self.name} ({self.inserted}) VALUES ({self.values})"
+
+    @cached_property
     def contents(self) -> list[Table]:
         """The tables whose rows belong to rows of this one."""
         return [table for table in TABLES if table.owner == self.name]
@@ -103,15 +113,14 @@ BALLOTS: Final = Table(
     unique={"ballots_by_key": _CHANNEL_LAST},
     indexes={"ballots_by_channel": _BY_CHANNEL, "ballots_by_end": "space, expires_at"},
 )  # fmt: skip
-# A voter's casts for one choice. `slot` distinguishes the rows of one voter and stays when the choice is replaced. The
-# number ascends with time, so that a million entries are read in storage order. `whole`: whether `note` alone describes
-# the cast.
+# A voter's casts for one choice. The number ascends with time, so that a million entries are read in storage order.
+# `whole`: whether `note` alone describes the cast.
 ENTRIES: Final = Table(
     "entries",
-    "number INTEGER, ballot INTEGER, voter TEXT, slot INTEGER, choice TEXT, times INTEGER, cast_at INTEGER, note BLOB,"
+    "number INTEGER, ballot INTEGER, voter TEXT, choice TEXT, times INTEGER, cast_at INTEGER, note BLOB,"
     " whole INTEGER",
     key="number", owner="ballots", owner_id="ballot",
-    unique={"entries_by_voter": "ballot, voter, slot"},
+    unique={"entries_by_voter": "ballot, voter, choice"},
     indexes={"entries_by_age": "ballot, cast_at"},  # then by number, the primary key
 )  # fmt: skip
 # `since` is the number of the cast from which on the choice has had casts without a gap.
