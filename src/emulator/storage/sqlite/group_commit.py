@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import Any, ParamSpec, Protocol, TypeVar
 
@@ -103,8 +103,6 @@ class GroupCommit:
         self._loop: asyncio.AbstractEventLoop
         self._group: Group | None = None
         """The operations that share the open transaction, if there is one."""
-        self._changes_of_others = 0
-        """Rows that `write_rows` wrote."""
         self.commits = 0
         """How many groups have been committed."""
         self.is_failing = False
@@ -132,43 +130,34 @@ class GroupCommit:
         self.connection.close()
         self.connection = CLOSED
 
-    def write(
-        self, work: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs
-    ) -> Coroutine[Any, Any, Result]:
-        """Run `work` in the group's transaction; return after its commit. To be awaited at once.
+    async def write(self, work: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs) -> Result:
+        """Run `work` in the group's transaction; return after its commit.
 
         If `work` raises before it wrote anything, the exception reaches the caller and the group is unaffected.
         """
-        run = self._run_in_new_group if self._group is None else self._run_in_group
-        return run(work, *args, **kwargs)
-
-    async def _run_in_new_group(
-        self, work: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs
-    ) -> Result:
-        await self._begin_group()
-        return await self._run_in_group(work, *args, **kwargs)
+        group = self._group or await self._begin_group()
+        try:
+            result = self._run(work, *args, **kwargs)
+        except Exception:
+            if group.is_open:
+                await group
+            raise
+        await group
+        return result
 
     async def join(
         self, work: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs
     ) -> tuple[Result, Group]:
         """Run `work` in the group's transaction; return its result at once, and the group, to await its commit."""
-        if self._group is None:
-            await self._begin_group()
-        group = self._group
-        assert group is not None
+        group = self._group or await self._begin_group()
         return self._run(work, *args, **kwargs), group
 
     async def read(self, work: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs) -> Result:
         """Run `work`, which only reads, and return its result once everything that it read is committed."""
         if self._group is not None:
             with suppress(EngineError):  # a write of the group failed; committed data is still readable
-                return await self._run_in_group(work, *args, **kwargs)
+                return await self.write(work, *args, **kwargs)
             self.commit_now()
-        with engine_errors():
-            return work(*args, **kwargs)
-
-    async def peek(self, work: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs) -> Result:
-        """Run `work`, which only reads, and return its result at once. It may have read uncommitted writes."""
         with engine_errors():
             return work(*args, **kwargs)
 
@@ -198,12 +187,6 @@ class GroupCommit:
         finally:
             connection.close()
 
-    def write_rows(self, statement: str, rows: Sequence[tuple[object, ...]]) -> None:
-        """Write rows that earlier operations of the group left in memory; they do not count for the one that runs."""
-        before = self.connection.total_changes
-        self.connection.executemany(statement, rows)
-        self._changes_of_others += self.connection.total_changes - before
-
     def flush(self) -> None:
         """Write all that the caches hold, inside a write."""
         while self.unwritten:
@@ -231,54 +214,31 @@ class GroupCommit:
         if self._group is not None:
             self._commit(self._group)
 
-    async def _run_in_group(
-        self, work: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs
-    ) -> Result:
-        group = self._group
-        assert group is not None
-        try:
-            result = self._run(work, *args, **kwargs)
-        except Exception:
-            if group.is_open:
-                await group
-            raise
-        waiter = self._loop.create_future()  # as awaiting the group, without another coroutine for each vote
-        group.waiters.append(waiter)
-        await waiter
-        return result
-
     def _run(self, work: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs) -> Result:
         """Run `work`; roll the group back if a statement fails, or if `work` raises after it wrote something."""
         connection = self.connection
-        changes = connection.total_changes - self._changes_of_others
+        changes = connection.total_changes
         try:
             return work(*args, **kwargs)
         except sqlite3.Error as error:
             raise self._roll_back(error) from error
         except Exception as error:
-            if connection.total_changes - self._changes_of_others != changes:
+            if connection.total_changes != changes:
                 self._roll_back(error)
             raise
         except BaseException as error:
             self._roll_back(error)
             raise
 
-    async def _begin_group(self) -> None:
-        if await self._begin():
-            group = self._group = Group(self._loop)
-            # Two passes of the event loop later, so that requests that arrive during these operations join the
-            # commit: that raises throughput by about a tenth.
-            self._loop.call_soon(self._loop.call_soon, self._commit, group)
-
-    async def _begin(self) -> bool:
-        """Begin a transaction, without blocking the event loop. Return False if a group has begun in the meantime.
+    async def _begin_group(self) -> Group:
+        """Begin a transaction, without blocking the event loop, or return the group that has begun in the meantime.
 
         Waits while another program, such as an SQLite shell, is writing to the file.
         """
         self.check_files()
         for pause in PAUSES:
             if self._group is not None:
-                return False
+                return self._group
             try:
                 self.connection.execute("BEGIN IMMEDIATE")
             except sqlite3.Error as error:
@@ -286,7 +246,11 @@ class GroupCommit:
                     self.is_failing = True
                     raise EngineError(describe(error)) from error
             else:
-                return True
+                group = self._group = Group(self._loop)
+                # Two passes of the event loop later, so that requests that arrive during these operations join the
+                # commit: that raises throughput by about a tenth.
+                self._loop.call_soon(self._loop.call_soon, self._commit, group)
+                return group
             await asyncio.sleep(pause)
         raise EngineError(f"{self.path} is locked by another process")
 
