@@ -72,7 +72,7 @@ class SqliteEngine:
         self.rosters: Rosters = SqliteRosters(self._namespace)
         self.catalog: Catalog = SqliteCatalog(self._namespace)
         self.relay: Relay = SqliteRelay(self._namespace)
-        self._caches = (ballot_cache, self._namespace)
+        self._caches = (ballot_cache.clear, self._namespace.clear)
         self.purge = Purge(self._namespace)
         self.tidy = self.purge.tidy
         self.dump = Dump(self._namespace)

@@ -69,8 +69,6 @@ class Counts:
 class CachedBallot:
     id: int
     expires_at: int
-    stored_expiry: int
-    """`expires_at` in the database."""
     terms: Terms
     definition: bytes | None
     counts: Counts | None
@@ -94,7 +92,7 @@ class BallotCache(Tables):
         terms = Terms()
         row = (id, *self._namespace.params(key), expires_at, None, *terms)
         self._group_commit.connection.execute(BALLOTS.insert, row)
-        return self._add(key, CachedBallot(id, expires_at, expires_at, terms, None, Counts([])))
+        return self._add(key, CachedBallot(id, expires_at, terms, None, Counts([])))
 
     def define(self, ballot: CachedBallot, definition: bytes, terms: Terms) -> None:
         self._group_commit.connection.execute(_DEFINE, (definition, *terms, ballot.id))
@@ -134,22 +132,17 @@ class BallotCache(Tables):
 
     def flush(self) -> None:
         for ballot in self._changed:
-            if ballot.expires_at != ballot.stored_expiry:
-                self._group_commit.connection.execute(_SET_EXPIRY, (ballot.expires_at, ballot.id))
-                ballot.stored_expiry = ballot.expires_at
+            self._group_commit.connection.execute(_SET_EXPIRY, (ballot.expires_at, ballot.id))
         self._flush_counts(self._changed)
         self._changed.clear()
 
-    def forget_read(self) -> None:
-        self._ballots.retain([key for key, ballot in self._ballots.items() if ballot in self._changed])
-
-    def roll_back(self) -> None:
+    def clear(self) -> None:
         self._ballots.clear()
         self._changed.clear()
 
     def _note_change(self, ballot: CachedBallot) -> None:
         self._changed[ballot] = None
-        self._group_commit.unwritten[self] = None
+        self._group_commit.unwritten[self.flush] = None
 
     def _flush_counts(self, ballots: Iterable[CachedBallot]) -> None:
         rows: list[tuple[int, str, int, int]] = []
@@ -166,7 +159,7 @@ class BallotCache(Tables):
         id, expires_at, definition, *terms = row
         rows = self._group_commit.connection.execute(_LOAD_COUNTS, (id, MAX_CHOICES + 1)).fetchall()
         counts = Counts(rows) if len(rows) <= MAX_CHOICES else None
-        ballot = CachedBallot(id, expires_at, expires_at, Terms(*terms), definition, counts)
+        ballot = CachedBallot(id, expires_at, Terms(*terms), definition, counts)
         return self._add(key, ballot)
 
     def _add(self, key: Key, ballot: CachedBallot) -> CachedBallot:

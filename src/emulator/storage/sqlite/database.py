@@ -138,5 +138,5 @@ class Database:
             stack.callback(self.group_commit.close)
             await self.checkpoints.open(self._synchronous)
             stack.push_async_callback(self.checkpoints.close)
-            self.group_commit.add_caches([self.numbers])
+            self.group_commit.add_caches([self.numbers.clear])
             self._stack = stack.pop_all()

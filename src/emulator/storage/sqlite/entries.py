@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 from emulator.core.keys import NEVER, Key
@@ -15,26 +15,38 @@ from emulator.storage.sqlite.tables import BY_KEY, BY_KEY_ALL_CHANNELS
 
 _ONE = f"SELECT id FROM ballots WHERE {BY_KEY} AND expires_at > ?"
 _ALL_CHANNELS = f"SELECT id FROM ballots WHERE {BY_KEY_ALL_CHANNELS} AND expires_at > ?"
-_ROW = "SELECT cast_at, number, voter, choice, times, note FROM entries"
-_SAME_TIME = f"{_ROW} WHERE ballot = ? AND cast_at = ? AND number > ? ORDER BY number LIMIT ?"
-_LATER = f"{_ROW} WHERE ballot = ? AND cast_at > ? ORDER BY cast_at, number LIMIT ?"
+_ROW = "SELECT cast_at, number, voter, choice, times, note FROM entries WHERE ballot = :of"
+_SAME_TIME = f"{_ROW} AND cast_at = :at AND number > :number ORDER BY number LIMIT :size"
+_LATER = f"{_ROW} AND cast_at > :at ORDER BY cast_at, number LIMIT :size"
 
 
 class Reading:
-    """Reads the entries of one ballot, oldest first."""
+    """Reads rows in the order of their first two columns, a time and a number.
 
-    def __init__(self, connection: sqlite3.Connection, ballot: int, since: int) -> None:
-        self._ballot = ballot
+    As one query, SQLite would scan all earlier rows of the same time again. So `same_time` selects those of the time
+    `:at` after `:number`, and `later` those of later times.
+    """
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        same_time: str,
+        later: str,
+        params: Mapping[str, int],
+        start: tuple[int, int],
+    ) -> None:
         self._connection = connection
-        self._position = (since, -1)
+        self._statements = same_time, later
+        self._params = params
+        self._position = start
 
     async def fetch(self, size: int) -> tuple[list[Row], bool]:
-        # As one query, SQLite would scan all earlier rows of the same time again.
-        ballot, (since, number) = self._ballot, self._position
+        at, number = self._position
+        rows: list[Row] = []
         with engine_errors():
-            rows: list[Row] = self._connection.execute(_SAME_TIME, (ballot, since, number, size)).fetchall()
-            if len(rows) < size:
-                rows += self._connection.execute(_LATER, (ballot, since, size - len(rows))).fetchall()
+            for statement in self._statements:
+                params = {**self._params, "at": at, "number": number, "size": size - len(rows)}
+                rows += self._connection.execute(statement, params).fetchall()
         if rows:
             self._position = rows[-1][:2]
         return rows, len(rows) == size
@@ -64,4 +76,4 @@ class Readings(Tables):
                     ballots = connection.execute(_ALL_CHANNELS, params).fetchall()
                 else:
                     ballots = connection.execute(_ONE, (*self._namespace.params(key), now)).fetchall()
-            yield [Reading(connection, ballot, since) for (ballot,) in ballots]
+            yield [Reading(connection, _SAME_TIME, _LATER, {"of": ballot}, (since, -1)) for (ballot,) in ballots]

@@ -7,7 +7,7 @@ import logging
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Generator, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
-from typing import Any, ParamSpec, Protocol, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from emulator.core.errors import EngineError
 from emulator.storage.sqlite.connection import (
@@ -28,53 +28,33 @@ Result = TypeVar("Result")
 _log = logging.getLogger("emulator.engines")
 
 
-class WriteCache(Protocol):
-    """State of the database that is kept in memory, and written back before a commit."""
-
-    def flush(self) -> None:
-        """Write all unsaved changes; the transaction is about to be committed."""
-
-    def forget_read(self) -> None:
-        """Drop data that can be read again, because the rows behind it change. Unwritten data stays."""
-
-    def roll_back(self) -> None:
-        """Drop everything, unwritten data included: the transaction was rolled back, and its writers got an error."""
-
-
 class Group:
     """The operations that share a transaction.
 
     Await it until the commit; raises `EngineError` if it was rolled back.
     """
 
-    __slots__ = ("_loop", "failure", "is_open", "waiters")
+    __slots__ = ("_end", "_failure")
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
-        self.is_open = True
-        self.failure = ""
+    def __init__(self) -> None:
+        self._end = asyncio.Event()
+        self._failure = ""
         """Why the transaction was rolled back."""
-        self.waiters: list[asyncio.Future[None]] = []
-        """One for each operation that waits, so that cancelling one leaves the others alone."""
+
+    @property
+    def is_open(self) -> bool:
+        return not self._end.is_set()
 
     def __await__(self) -> Generator[Any, None, None]:
         if self.is_open:
-            waiter = self._loop.create_future()
-            self.waiters.append(waiter)
-            yield from waiter
-        elif self.failure:
-            raise EngineError(self.failure)
+            yield from self._end.wait().__await__()
+        if self._failure:
+            raise EngineError(self._failure)
 
     def end(self, failure: str = "") -> None:
         """Release those who wait: with an error, if the transaction was rolled back."""
-        self.is_open, self.failure = False, failure
-        for waiter in self.waiters:
-            if waiter.done():
-                continue
-            if failure:
-                waiter.set_exception(EngineError(failure))
-            else:
-                waiter.set_result(None)
+        self._failure = failure
+        self._end.set()
 
 
 class GroupCommit:
@@ -92,13 +72,13 @@ class GroupCommit:
         """What identifies the open files."""
         self._lost = ""
         """Which of them was deleted or replaced, if any; then writes are refused."""
-        self.unwritten: dict[WriteCache, None] = {}
-        """The caches that may hold what is not written yet: each adds itself.
+        self.unwritten: dict[Callable[[], None], None] = {}
+        """Functions that write what is only in memory, before a commit: each cache adds its own.
 
         A dict keeps the order of the first writes; a set would order them by address.
         """
-        self._caches: dict[int, WriteCache] = {}
-        """All caches, by `id`."""
+        self._clear: list[Callable[[], None]] = []
+        """Functions that empty a cache."""
         self.connection: sqlite3.Connection = CLOSED
         self._loop: asyncio.AbstractEventLoop
         self._group: Group | None = None
@@ -124,8 +104,8 @@ class GroupCommit:
         if self.connection is CLOSED:
             return
         self.commit_now()
-        self.forget_read()
-        self._caches.clear()
+        self._clear_caches()
+        self._clear.clear()
         self._files = {}  # SQLite deletes the log
         self.connection.close()
         self.connection = CLOSED
@@ -190,24 +170,24 @@ class GroupCommit:
     def flush(self) -> None:
         """Write all that the caches hold, inside a write."""
         while self.unwritten:
-            cache, _ = self.unwritten.popitem()
-            cache.flush()
+            write, _ = self.unwritten.popitem()
+            write()
 
     def forget_read(self) -> None:
-        """Make all caches read from the database again. Data that the group has accepted stays."""
-        for cache in self._caches.values():
-            cache.forget_read()
+        """Write what the caches hold, and make them read from the database again."""
+        self.flush()
+        self._clear_caches()
 
-    def add_caches(self, caches: Iterable[WriteCache]) -> None:
-        """Write these caches back before each commit, and tell them of rollbacks."""
-        self._caches |= {id(cache): cache for cache in caches}
+    def add_caches(self, clear: Iterable[Callable[[], None]]) -> None:
+        """Empty these caches whenever what they hold may not be in the database."""
+        self._clear += clear
 
-    def remove_caches(self, caches: Iterable[WriteCache]) -> None:
-        """Commit the data of these caches, clear them, and release them."""
+    def remove_caches(self, clear: Iterable[Callable[[], None]]) -> None:
+        """Commit what these caches hold, empty and release them."""
         self.commit_now()
-        for cache in caches:
-            cache.forget_read()
-            self._caches.pop(id(cache), None)
+        for each in clear:
+            each()
+            self._clear.remove(each)
 
     def commit_now(self) -> None:
         """Commit the open group, if there is one, without waiting for more writes to join it."""
@@ -246,13 +226,17 @@ class GroupCommit:
                     self.is_failing = True
                     raise EngineError(describe(error)) from error
             else:
-                group = self._group = Group(self._loop)
+                group = self._group = Group()
                 # Two passes of the event loop later, so that requests that arrive during these operations join the
                 # commit: that raises throughput by about a tenth.
                 self._loop.call_soon(self._loop.call_soon, self._commit, group)
                 return group
             await asyncio.sleep(pause)
         raise EngineError(f"{self.path} is locked by another process")
+
+    def _clear_caches(self) -> None:
+        for clear in self._clear:
+            clear()
 
     def _commit(self, group: Group) -> None:
         if group is not self._group:
@@ -274,8 +258,7 @@ class GroupCommit:
         group, self._group = self._group, None
         self.is_failing = True
         self.unwritten.clear()
-        for cache in self._caches.values():
-            cache.roll_back()
+        self._clear_caches()
         failure = f"nothing was written: {describe(error)}"
         try:
             if self.connection.in_transaction:  # SQLite rolls back by itself after some failures

@@ -194,7 +194,7 @@ class Load(Tables):
             raise
 
     def _merge(self, records: Sequence[Record]) -> None:
-        self._namespace.drop_cached()
+        self._group_commit.forget_read()
         _clear(self._group_commit.connection, self._namespace.id, records)
         rows = RecordRows(self._namespace, self._namespace.id)
         rows.write(records)

@@ -7,11 +7,10 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 from emulator.core.keys import NEVER, Key
-from emulator.storage.merging import Row, merged_pages
+from emulator.storage.merging import merged_pages
 from emulator.storage.shapes import Item, ListedLog, Span
 from emulator.storage.sqlite.catalog import BY_CHANNEL, page_of
-from emulator.storage.sqlite.connection import engine_errors
-from emulator.storage.sqlite.group_commit import GroupCommit
+from emulator.storage.sqlite.entries import Reading
 from emulator.storage.sqlite.namespace import Tables
 from emulator.storage.sqlite.tables import BY_KEY, BY_KEY_ALL_CHANNELS, ITEMS, KEY, LOGS
 
@@ -19,30 +18,10 @@ _LOG = f"SELECT id FROM logs WHERE {BY_KEY}"
 _LOGS_ALL_CHANNELS = f"SELECT id FROM logs WHERE {BY_KEY_ALL_CHANNELS}"
 _LATEST = "SELECT at FROM items WHERE log = ? AND expires_at > ? ORDER BY at DESC LIMIT 1"
 _COUNT = "SELECT count(*), coalesce(max(at), 0) FROM items WHERE log = ? AND expires_at > ?"
-_PAGE = """
-    SELECT -at, -number, value FROM items
-    WHERE log = ? AND (at, number) < (?, ?) AND number < ? AND at >= ? AND expires_at > ?
-    ORDER BY at DESC, number DESC LIMIT ?
-"""
-
-
-class _Reading:
-    """Reads one log, newest first."""
-
-    def __init__(self, group_commit: GroupCommit, log: int, start: tuple[int, int], now: int, since: int) -> None:
-        self._group_commit = group_commit
-        self._log = log
-        self._position = start
-        self._bounds = (start[1], since, now)
-
-    async def fetch(self, size: int) -> tuple[list[Row], bool]:
-        with engine_errors():
-            rows: list[Row] = self._group_commit.connection.execute(
-                _PAGE, (self._log, *self._position, *self._bounds, size)
-            ).fetchall()
-        if rows:
-            self._position = (-rows[-1][0], -rows[-1][1])
-        return rows, len(rows) == size
+# Newest first, so times and numbers are negative.
+_ROW = "SELECT -at, -number, value FROM items WHERE log = :of AND number < :bound AND expires_at > :now"
+_SAME_TIME = f"{_ROW} AND at = -:at AND at >= :since AND number < -:number ORDER BY number DESC LIMIT :size"
+_EARLIER = f"{_ROW} AND at < -:at AND at >= :since ORDER BY at DESC, number DESC LIMIT :size"
 
 
 class SqliteLogs(Tables):
@@ -62,19 +41,21 @@ class SqliteLogs(Tables):
             await asyncio.sleep(0)
         return listed
 
-    async def _pages(self, readings: Sequence[_Reading]) -> AsyncIterator[Sequence[Item]]:
+    async def _pages(self, readings: Sequence[Reading]) -> AsyncIterator[Sequence[Item]]:
         async for rows in merged_pages([each.fetch for each in readings], NEVER):
             yield [Item(-negative, value) for negative, _, value in rows]
 
-    def _begin(self, key: Key, now: int, since: int) -> tuple[int, list[_Reading]]:
+    def _begin(self, key: Key, now: int, since: int) -> tuple[int, list[Reading]]:
         connection = self._group_commit.connection
         if key.channel is None:
             logs = connection.execute(_LOGS_ALL_CHANNELS, self._namespace.params_all_channels(key)).fetchall()
         else:
             logs = connection.execute(_LOG, self._namespace.params(key)).fetchall()
         latest = max((at for log in logs for (at,) in connection.execute(_LATEST, (*log, now))), default=0)
-        start = (NEVER, self._namespace.upper_bound())
-        return latest, [_Reading(self._group_commit, log, start, now, since) for (log,) in logs]
+        params = {"bound": self._namespace.upper_bound(), "now": now, "since": since}
+        start = (-NEVER, 0)
+        readings = [Reading(connection, _SAME_TIME, _EARLIER, {"of": log, **params}, start) for (log,) in logs]
+        return latest, readings
 
     def _listed_rows(self, group: Key, after: Key | None, limit: int, now: int, matching: str) -> list[tuple[Any, ...]]:
         of_group = self._namespace.group(group)

@@ -41,7 +41,7 @@ class Numbers:
         self._next = number + 1
         if not self._is_changed:
             self._is_changed = True
-            self._group_commit.unwritten[self] = None
+            self._group_commit.unwritten[self.flush] = None
         return number
 
     def upper_bound(self) -> int:
@@ -56,11 +56,7 @@ class Numbers:
             self._group_commit.connection.execute("UPDATE numbers SET next = ?", (self._next,))
             self._is_changed = False
 
-    def forget_read(self) -> None:
-        if not self._is_changed:
-            self._next = None
-
-    def roll_back(self) -> None:
+    def clear(self) -> None:
         self._next = None
         self._is_changed = False
 
@@ -123,30 +119,22 @@ class Namespace:
 
     def reset(self) -> None:
         """Give the namespace a new id, so that it is empty. `tidy` deletes the rows of the old id."""
-        self.drop_cached()
+        self.group_commit.forget_read()
         self._remove(self._namespace)
         self._store(self.next_number())
-        self._id = None
 
     def set_aside(self) -> None:
         """Give the namespace a new id, so that it is empty, and keep the old one for `take_back`."""
-        self.drop_cached()
-        self._remove(self._aside)
+        self.group_commit.forget_read()
         self._rename(self._namespace, self._aside)
         self._store(self.next_number())
-        self._id = None
 
     def take_back(self) -> None:
         """Give the namespace the id that `set_aside` kept. Raises `EngineError` if nothing is set aside."""
-        if not self.has_aside():
+        if self._stored(self._aside) is None:
             raise EngineError("nothing is set aside")
-        self.drop_cached()
-        self._remove(self._namespace)
+        self.group_commit.forget_read()
         self._rename(self._aside, self._namespace)
-        self._id = None
-
-    def has_aside(self) -> bool:
-        return self._stored(self._aside) is not None
 
     def drop_aside(self) -> None:
         """Remove what `set_aside` kept. `tidy` deletes its rows."""
@@ -154,10 +142,9 @@ class Namespace:
 
     def drop(self) -> None:
         """Remove the namespace. `tidy` deletes its rows."""
-        self.drop_cached()
+        self.group_commit.forget_read()
         self._remove(self._namespace)
         self._remove(self._aside)
-        self._id = None
 
     def begin_hidden(self) -> int:
         """Return a new id for rows that stay hidden until `show_hidden`."""
@@ -172,11 +159,8 @@ class Namespace:
         """
         if self._stored(self._hidden) != id:  # now: an error after the first row would roll back the writes of others
             raise EngineError("another load of the same namespace began meanwhile; nothing was replaced")
-        self.drop_cached()
-        self._remove(self._namespace)
-        self.group_commit.connection.execute("DELETE FROM spaces WHERE namespace = ?", (self._hidden,))
-        self._store(id)
-        self._id = None
+        self.group_commit.forget_read()
+        self._rename(self._hidden, self._namespace)
 
     def drop_hidden(self, id: int) -> None:
         """Remove the data written under the id that `begin_hidden` returned."""
@@ -200,20 +184,7 @@ class Namespace:
         self.check_open()
         self.group_commit.connection.execute("UPDATE numbers SET next = next")
 
-    def drop_cached(self) -> None:
-        """Prepare the replacement of all data, inside a write.
-
-        Data that the group has accepted is written first, so it is replaced like the rest.
-        """
-        self.group_commit.flush()
-        self.group_commit.forget_read()
-
-    def flush(self) -> None: ...
-
-    def forget_read(self) -> None:
-        self._id = None
-
-    def roll_back(self) -> None:
+    def clear(self) -> None:
         self._id = None
 
     def _stored(self, name: str | None = None) -> int | None:
@@ -223,11 +194,12 @@ class Namespace:
 
     def _store(self, id: int, name: str | None = None) -> None:
         row = (name or self._namespace, id)
-        self.group_commit.connection.execute("INSERT OR REPLACE INTO spaces VALUES (?, ?)", row)
+        self.group_commit.connection.execute("INSERT INTO spaces VALUES (?, ?)", row)
 
     def _rename(self, name: str, new: str) -> None:
-        statement = "UPDATE OR REPLACE spaces SET namespace = ? WHERE namespace = ?"
-        self.group_commit.connection.execute(statement, (new, name))
+        """Give a namespace another name, in place of the one that has it."""
+        self._remove(new)
+        self.group_commit.connection.execute("UPDATE spaces SET namespace = ? WHERE namespace = ?", (new, name))
 
     def _remove(self, name: str) -> None:
         """Remove a namespace. An absent namespace is not an error."""
