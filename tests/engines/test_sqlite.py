@@ -56,7 +56,7 @@ class TestFile(EngineContract):
 
     @pytest.fixture
     def disturbances(self, engine: Engine) -> Mapping[str, Disturbance]:
-        copy_log = engine._database.checkpoints.copy_log_now  # type: ignore[attr-defined]
+        copy_log = engine._medium.checkpoints.copy_log_now  # type: ignore[attr-defined]
         return {"failure": partial(fail, engine), "checkpoint": copy_log}
 
 

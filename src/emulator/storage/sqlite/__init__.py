@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
 from typing import Self
@@ -14,18 +15,20 @@ from emulator.storage.shapes import Ballots, Catalog, Documents, Logs, Relay
 from emulator.storage.sqlite.ballot_cache import BallotCache
 from emulator.storage.sqlite.ballots import SqliteBallots
 from emulator.storage.sqlite.catalog import SqliteCatalog
+from emulator.storage.sqlite.checkpoints import Checkpoints
 from emulator.storage.sqlite.connection import check_space, permission_warnings
-from emulator.storage.sqlite.database import Database
 from emulator.storage.sqlite.documents import SqliteDocuments
 from emulator.storage.sqlite.dump import Dump
 from emulator.storage.sqlite.files.locks import service_lock
+from emulator.storage.sqlite.files.temporary import temporary_file
+from emulator.storage.sqlite.group_commit import GroupCommit
 from emulator.storage.sqlite.load import Load
 from emulator.storage.sqlite.logs import SqliteLogs
-from emulator.storage.sqlite.namespace import HIDDEN, Namespace, Tables, size_of
+from emulator.storage.sqlite.namespace import HIDDEN, Namespace, Numbers, Tables
 from emulator.storage.sqlite.pools import SqlitePools
 from emulator.storage.sqlite.purge import Purge
 from emulator.storage.sqlite.rosters import SqliteRosters
-from emulator.storage.sqlite.schema import VERSION
+from emulator.storage.sqlite.schema import VERSION, empty_database
 
 _Deliver = Callable[[Key, bytes], None]
 
@@ -49,21 +52,21 @@ class SqliteRelay(Tables):
 
 
 class SqliteEngine:
-    """One namespace of a database. An open engine keeps the database open."""
+    """One namespace of a file."""
 
     name = "sqlite"
     can_copy = True
     format = VERSION
 
-    def __init__(self, database: Database, namespace: str) -> None:
-        self._database, self._name = database, namespace
-        self._path = path = database.path
+    def __init__(self, medium: SqliteMedium, namespace: str) -> None:
+        self._medium, self._name = medium, namespace
+        self._path = path = medium.path
         self._stack = AsyncExitStack()
         self.warnings: Sequence[str] = ()
         self.location = path or "memory"
         self.survives_restart = path is not None
-        self._group_commit = database.group_commit
-        self._namespace = Namespace(self._group_commit, database.numbers, namespace)
+        self._group_commit = medium.group_commit
+        self._namespace = Namespace(self._group_commit, medium.numbers, namespace)
         ballot_cache = BallotCache(self._namespace)
         self.documents: Documents = SqliteDocuments(self._namespace)
         self.ballots: Ballots = SqliteBallots(self._namespace, ballot_cache)
@@ -76,7 +79,7 @@ class SqliteEngine:
         self.purge = Purge(self._namespace)
         self.tidy = self.purge.tidy
         self.dump = Dump(self._namespace)
-        self.load = Load(self._namespace, database.checkpoints.copy_log_now)
+        self.load = Load(self._namespace, medium.checkpoints.copy_log_now)
 
     @property
     def is_open(self) -> bool:
@@ -86,9 +89,13 @@ class SqliteEngine:
         return service_lock(self._path) if self._path else nullcontext()
 
     async def __aenter__(self) -> Self:
+        if self._name in self._medium.in_use:  # each engine has its own caches
+            raise EngineError(f"the namespace {self._name!r} is open already")
         async with AsyncExitStack() as stack:
-            await stack.enter_async_context(self._database.namespace(self._name))
-            stack.callback(self._leave_database)
+            self._medium.in_use.add(self._name)
+            stack.callback(self._medium.in_use.discard, self._name)
+            await stack.enter_async_context(self._medium)
+            stack.callback(self._leave_medium)
             self._namespace.is_open = True
             self._group_commit.add_caches(self._caches)
             try:
@@ -102,7 +109,7 @@ class SqliteEngine:
     async def __aexit__(self, *exc_info: object) -> None:
         await self._stack.aclose()
 
-    def _leave_database(self) -> None:
+    def _leave_medium(self) -> None:
         """Complete pending operations, and close the namespace. Later operations fail."""
         self._group_commit.remove_caches(self._caches)
         self._namespace.is_open = False
@@ -146,32 +153,55 @@ _NAMES = f"SELECT namespace FROM spaces WHERE instr(namespace, '{HIDDEN}') = 0 O
 
 
 class SqliteMedium:
-    """`path` and `awaits_disk` are as in `Database`."""
+    """The namespaces of a file, which share a connection and its commits. The file is open while this or an engine is.
+
+    With `path` `None` it is a temporary file, which ends when it closes. With `awaits_disk`, a commit waits for the
+    disk, so that not even a power cut loses data. No other process may write to the file: see `files/locks.py`.
+    """
 
     def __init__(self, path: str | None, *, awaits_disk: bool = False) -> None:
-        self._database = Database(path, awaits_disk=awaits_disk)
+        self.path = path
+        self._synchronous = "OFF" if path is None else "FULL" if awaits_disk else "NORMAL"
+        self.group_commit = GroupCommit()
+        self.numbers = Numbers(self.group_commit)
+        self.checkpoints = Checkpoints(self.group_commit)
+        self.in_use: set[str] = set()
+        """The namespaces that are open."""
+        self._users = 0
+        self._changing = asyncio.Lock()
         self._stack = AsyncExitStack()
 
     def engine(self, namespace: str) -> SqliteEngine:
-        return SqliteEngine(self._database, namespace)
+        return SqliteEngine(self, namespace)
 
     async def namespaces(self) -> list[str]:
-        return await self._database.group_commit.read(self._names)
+        return await self.group_commit.read(self._names)
 
     async def size(self, namespace: str) -> int:
-        return await self._database.group_commit.read(self._size, namespace)
+        return await self.group_commit.read(Namespace(self.group_commit, self.numbers, namespace).size)
 
     async def __aenter__(self) -> Self:
-        await self._stack.enter_async_context(self._database.opened())
+        async with self._changing:
+            if not self._users:
+                await self._open()
+            self._users += 1
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
-        await self._stack.aclose()
+        async with self._changing:
+            self._users -= 1
+            if not self._users:
+                await self._stack.aclose()
+
+    async def _open(self) -> None:
+        async with AsyncExitStack() as stack:
+            path = self.path or stack.enter_context(temporary_file(empty_database()))
+            await self.group_commit.open(path, self._synchronous)
+            stack.callback(self.group_commit.close)
+            await self.checkpoints.open(self._synchronous)
+            stack.push_async_callback(self.checkpoints.close)
+            self.group_commit.add_caches([self.numbers.clear])
+            self._stack = stack.pop_all()
 
     def _names(self) -> list[str]:
-        return [name for (name,) in self._database.group_commit.connection.execute(_NAMES)]
-
-    def _size(self, name: str) -> int:
-        connection = self._database.group_commit.connection
-        namespace = Namespace(self._database.group_commit, self._database.numbers, name)
-        return size_of(connection, namespace.stored_in(connection))
+        return [name for (name,) in self.group_commit.connection.execute(_NAMES)]

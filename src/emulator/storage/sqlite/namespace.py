@@ -168,8 +168,12 @@ class Namespace:
             self._remove(self._hidden)
 
     def size(self) -> int:
-        """Return the number of records of all types."""
-        return size_of(self.group_commit.connection, self.id)
+        """Return the number of records of all types; the namespace need not be open."""
+        connection = self.group_commit.connection
+        counts = [f"(SELECT count(*) FROM {table.name} WHERE space = :space)" for table in THINGS]
+        in_use = "(SELECT count(list) FROM pools WHERE space = :space)"  # a list that a pool uses counts as the pool
+        params = {"space": self.stored_in(connection)}
+        return int(connection.execute(f"SELECT {' + '.join(counts)} - {in_use}", params).fetchone()[0])
 
     def stored_in(self, connection: sqlite3.Connection) -> int:
         """Return the namespace's id in the data that this connection sees."""
@@ -206,13 +210,6 @@ class Namespace:
         execute = self.group_commit.connection.execute
         execute(f"INSERT INTO dead SELECT '{SPACES.name}', space FROM spaces WHERE namespace = ?", (name,))
         execute("DELETE FROM spaces WHERE namespace = ?", (name,))
-
-
-def size_of(connection: sqlite3.Connection, space: int) -> int:
-    """Return the number of records of all types in the namespace with this id."""
-    counts = [f"(SELECT count(*) FROM {table.name} WHERE space = :space)" for table in THINGS]
-    in_use = "(SELECT count(list) FROM pools WHERE space = :space)"  # a list that a pool uses counts as the pool
-    return int(connection.execute(f"SELECT {' + '.join(counts)} - {in_use}", {"space": space}).fetchone()[0])
 
 
 class Tables:
