@@ -1,4 +1,4 @@
-"""The cache of ballots: with it, histories of one shape have the same results as without."""
+"""The caches of SQLite: with them, histories of one shape have the same results as without."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from emulator.core.keys import NEVER
 from emulator.storage.engine import Engine
 from emulator.storage.opening import open_engine
-from emulator.storage.sqlite import ballot_cache
+from emulator.storage.sqlite import ballot_cache, documents
 from engines.contract_dump import dumped
 from engines.contract_property import SHARED
 from engines.database_files import opened
@@ -45,10 +45,11 @@ ALONE = ("assign", "stock", "purge", "counts")
 """Operations of several steps, between which others could run."""
 
 
-@pytest.fixture(params=["a large cache", "a cache of two ballots"])
+@pytest.fixture(params=["large caches", "caches of two entries"])
 async def two(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[list[Engine]]:
-    if request.param != "a large cache":
+    if request.param != "large caches":
         monkeypatch.setattr(ballot_cache, "MAX_BALLOTS", 2)
+        monkeypatch.setattr(documents, "_MAX_CACHED", 2)
     async with open_engine("sqlite://", namespace="a") as fast, open_engine("sqlite://", namespace="a") as slow:
         yield [fast, slow]
 

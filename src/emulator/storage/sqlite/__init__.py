@@ -68,14 +68,15 @@ class SqliteEngine:
         self._group_commit = medium.group_commit
         self._namespace = Namespace(self._group_commit, medium.numbers, namespace)
         ballot_cache = BallotCache(self._namespace)
-        self.documents: Documents = SqliteDocuments(self._namespace)
+        documents = SqliteDocuments(self._namespace)
+        self.documents: Documents = documents
         self.ballots: Ballots = SqliteBallots(self._namespace, ballot_cache)
         self.logs: Logs = SqliteLogs(self._namespace)
         self.pools: Pools = SqlitePools(self._namespace)
         self.rosters: Rosters = SqliteRosters(self._namespace)
         self.catalog: Catalog = SqliteCatalog(self._namespace)
         self.relay: Relay = SqliteRelay(self._namespace)
-        self._caches = (ballot_cache.clear, self._namespace.clear)
+        self._caches = (ballot_cache.clear, documents.clear, self._namespace.clear)
         self.purge = Purge(self._namespace)
         self.tidy = self.purge.tidy
         self.dump = Dump(self._namespace)

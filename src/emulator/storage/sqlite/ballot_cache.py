@@ -100,8 +100,7 @@ class BallotCache(Tables):
 
     def extend(self, ballot: CachedBallot, expires_at: int) -> None:
         """Keep the ballot alive until at least `expires_at`."""
-        if expires_at > ballot.expires_at:
-            ballot.expires_at = expires_at
+        ballot.expires_at = max(ballot.expires_at, expires_at)
         self._note_change(ballot)
 
     def add_count(self, ballot: CachedBallot, choice: str, by: int, number: int) -> None:
@@ -118,17 +117,12 @@ class BallotCache(Tables):
             ballot.counts = None
 
     def drop(self, key: Key) -> None:
-        """Remove the ballot, alive or expired. An absent ballot is not an error."""
+        """Remove the ballot, alive or expired, if there is one; `tidy` deletes its casts and counts."""
         ballot = self._ballots.get(key) or self._load(key)
         if ballot is not None:
-            self.remove(ballot.id, key)
-
-    def remove(self, id: int, key: Key) -> None:
-        """Remove a ballot; `tidy`, which another namespace of the file may call, deletes its casts and counts."""
-        ballot = self._ballots.pop(key)
-        if ballot is not None:
+            self._ballots.pop(key)
             self._changed.pop(ballot, None)
-        BALLOTS.remove(self._group_commit.connection, id)
+            BALLOTS.remove(self._group_commit.connection, ballot.id)
 
     def flush(self) -> None:
         for ballot in self._changed:

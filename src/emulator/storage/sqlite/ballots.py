@@ -38,7 +38,7 @@ _LATEST_ALL_CHANNELS = f"""
     SELECT choice FROM entries WHERE ballot IN ({_ALIVE}) AND voter = ? ORDER BY number DESC LIMIT 1
 """
 
-_OF_VOTER = "SELECT number, choice, times FROM entries WHERE ballot = ? AND voter = ? ORDER BY number"
+_OF_VOTER = "SELECT number, choice, times FROM entries WHERE ballot = ? AND voter = ?"
 _REPLACE = f"UPDATE entries SET ({ENTRIES.inserted}) = ({ENTRIES.values}) WHERE number = ?"
 _DROP_ENTRY = "DELETE FROM entries WHERE number = ?"
 _COUNT = "SELECT coalesce(sum(count), 0) FROM tallies WHERE ballot = ?"
@@ -156,7 +156,7 @@ class SqliteBallots(Tables):
         """Return the voter's rows, oldest first."""
         if ballot is None:
             return []
-        return self._group_commit.connection.execute(_OF_VOTER, (ballot.id, voter)).fetchall()
+        return sorted(self._group_commit.connection.execute(_OF_VOTER, (ballot.id, voter)))
 
     def _tally_all_channels(self, key: Key, now: int, voter: str | None, top: int | None) -> Tally:
         self._group_commit.flush()

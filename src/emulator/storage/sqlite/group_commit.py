@@ -34,27 +34,30 @@ class Group:
     Await it until the commit; raises `EngineError` if it was rolled back.
     """
 
-    __slots__ = ("_end", "_failure")
+    __slots__ = ("_failure", "_loop", "_waiters", "is_open")
 
-    def __init__(self) -> None:
-        self._end = asyncio.Event()
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self.is_open = True
         self._failure = ""
         """Why the transaction was rolled back."""
-
-    @property
-    def is_open(self) -> bool:
-        return not self._end.is_set()
+        self._waiters: list[asyncio.Future[None]] = []
+        """One for each operation that waits, so that cancelling one leaves the others alone."""
 
     def __await__(self) -> Generator[Any, None, None]:
         if self.is_open:
-            yield from self._end.wait().__await__()
+            waiter = self._loop.create_future()
+            self._waiters.append(waiter)
+            yield from waiter
         if self._failure:
             raise EngineError(self._failure)
 
     def end(self, failure: str = "") -> None:
         """Release those who wait: with an error, if the transaction was rolled back."""
-        self._failure = failure
-        self._end.set()
+        self.is_open, self._failure = False, failure
+        for waiter in self._waiters:
+            if not waiter.done():
+                waiter.set_result(None)
 
 
 class GroupCommit:
@@ -226,7 +229,7 @@ class GroupCommit:
                     self.is_failing = True
                     raise EngineError(describe(error)) from error
             else:
-                group = self._group = Group()
+                group = self._group = Group(self._loop)
                 # Two passes of the event loop later, so that requests that arrive during these operations join the
                 # commit: that raises throughput by about a tenth.
                 self._loop.call_soon(self._loop.call_soon, self._commit, group)

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from emulator.core.errors import EngineError
 from emulator.storage.sqlite.connection import FAILURES, describe, explain, is_corruption
@@ -17,7 +17,7 @@ from emulator.storage.sqlite.namespace import HIDDEN
 from emulator.storage.sqlite.schema import UnusableDatabase, format_of, writer_of
 from emulator.storage.sqlite.tables import THINGS
 
-_TIMES = (("entries", "cast_at"), ("items", "at"))
+_TIMES = "SELECT min(at), max(at) FROM (SELECT cast_at AS at FROM entries UNION ALL SELECT at FROM items)"
 
 
 class Facts(NamedTuple):
@@ -40,14 +40,12 @@ class Facts(NamedTuple):
 
 def _facts_of(connection: sqlite3.Connection, path: str) -> Facts:
     """Describe a database. Raises `UnusableDatabase` for one of another program or format."""
-    return Facts(
-        format_of(connection),
-        writer_of(connection),
-        os.path.getsize(path),
-        _number(connection, "PRAGMA freelist_count") * _number(connection, "PRAGMA page_size"),
-        *_environments(connection),
-        *_range_of_numbers(connection),
+    found = format_of(connection)
+    (free_pages,), (page_size,), times = (
+        connection.execute(each).fetchone() for each in ("PRAGMA freelist_count", "PRAGMA page_size", _TIMES)
     )
+    free = free_pages * page_size
+    return Facts(found, writer_of(connection), os.path.getsize(path), free, *_environments(connection), *times)
 
 
 def _environments(connection: sqlite3.Connection) -> tuple[dict[str, dict[str, int]], int]:
@@ -62,19 +60,6 @@ def _environments(connection: sqlite3.Connection) -> tuple[dict[str, dict[str, i
                 counts[names[space].partition("/")[0]][kind] += count
     visible = [name for name in names.values() if "/" in name]
     return {name: dict(sorted(each.items())) for name, each in counts.items()}, len(visible)
-
-
-def _range_of_numbers(connection: sqlite3.Connection) -> tuple[int | None, int | None]:
-    times = " UNION ALL ".join(f"SELECT {at} AS at FROM {table}" for table, at in _TIMES)
-    oldest, newest = connection.execute(
-        f"SELECT min(at), max(at) FROM ({times}) WHERE typeof(at) = 'integer'"
-    ).fetchone()
-    return oldest, newest
-
-
-def _number(connection: sqlite3.Connection, statement: str) -> int:
-    row: Any = connection.execute(statement).fetchone()
-    return int(row[0])
 
 
 def check_regular(path: str | Path) -> None:
