@@ -24,7 +24,7 @@ from emulator.storage.shapes import (
 from emulator.storage.sqlite.ballot_cache import BallotCache, CachedBallot
 from emulator.storage.sqlite.catalog import BY_CHANNEL, page_of
 from emulator.storage.sqlite.entries import Readings
-from emulator.storage.sqlite.namespace import Namespace, Tables
+from emulator.storage.sqlite.namespace import Namespace
 from emulator.storage.sqlite.tables import BALLOTS, BY_KEY_ALL_CHANNELS, ENTRIES, KEY
 
 _TOP = "SELECT choice, count FROM tallies WHERE ballot = ? ORDER BY count DESC, since LIMIT ?"
@@ -48,12 +48,10 @@ _Row = tuple[int, str, int]
 """number, choice, times: a voter's casts for one choice."""
 
 
-class SqliteBallots(Tables):
+class SqliteBallots(Readings):
     def __init__(self, namespace: Namespace, ballot_cache: BallotCache) -> None:
         super().__init__(namespace)
         self._ballot_cache = ballot_cache
-        readings = Readings(namespace)
-        self.entries, self.notes = readings.entries, readings.notes
 
     async def define(
         self, key: Key, definition: bytes, terms: Terms, *, now: int, expires_at: int, only_if: Expected = UNSET

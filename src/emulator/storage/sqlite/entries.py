@@ -53,6 +53,8 @@ class Reading:
 
 
 class Readings(Tables):
+    """The part of `Ballots` that reads entries."""
+
     async def entries(
         self, key: Key, *, now: int, since: int = 0, limit: int | None = None
     ) -> AsyncIterator[Sequence[BallotEntry]]:

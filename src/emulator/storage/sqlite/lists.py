@@ -66,18 +66,10 @@ class Lists(Tables):
         items = [item for _, packed in rows for item in packed.decode().split("\0")]
         return items[at - rows[-1][0] :] if rows else []
 
-    def remove(self, id: int) -> None:
-        """Remove the list; `tidy` deletes its items."""
-        LISTS.remove(self._group_commit.connection, id)
-
 
 class SpentItems(Tables):
-    def family(self, key: Key) -> int:
-        """Return the id of the family of a pool, and create the family if needed. Only inside a write."""
-        return self.family_in(self._namespace.id, key)
-
-    def family_in(self, space: int, key: Key) -> int:
-        """Do the same in the namespace with this id."""
+    def family(self, space: int, key: Key) -> int:
+        """Return the id of the family of a pool in a namespace, and create it if needed. Only inside a write."""
         params = (space, key.kind, key.owner, key.channel, key.user)
         found = self._group_commit.connection.execute(_FAMILY, params).fetchone()
         family = int(found[0]) if found else self._namespace.next_number()

@@ -138,14 +138,14 @@ class RecordRows:
         list_id = None if source is None else self._ids[types.ListRecord, source, 0]
         if list_id is not None:
             self._connection.execute(_SET_EXPIRY, (expires_at, list_id))
-        id, family = self._new_id(types.PoolRecord, key, number), self._spent.family_in(self._space, key)
+        id, family = self._new_id(types.PoolRecord, key, number), self._spent.family(self._space, key)
         yield id, self._space, *key, expires_at, list_id, note, family
 
     def _handed(self, record: types.HandedRecord) -> Iterator[_Row]:
         yield self._ids[types.PoolRecord, record.pool, record.number], record.user, record.item
 
     def _spent_item(self, record: types.SpentRecord) -> Iterator[_Row]:
-        yield self._spent.family_in(self._space, record.family), bytes.fromhex(record.digest)
+        yield self._spent.family(self._space, record.family), bytes.fromhex(record.digest)
 
     def _roster(self, record: types.RosterRecord) -> Iterator[_Row]:
         key, expires_at, note = record

@@ -19,7 +19,7 @@ from emulator.storage.pools import (
 )
 from emulator.storage.sqlite.lists import ListRow, Lists, SpentItems, chunks_of
 from emulator.storage.sqlite.namespace import Namespace, Tables
-from emulator.storage.sqlite.tables import BY_KEY, POOLS, key_of
+from emulator.storage.sqlite.tables import BY_KEY, LISTS, POOLS, key_of
 
 MAX_SKIPPED = 500
 """Items that one operation skips before others run."""
@@ -141,12 +141,12 @@ class SqlitePools(Tables):
         """Assign a list to a pool, which is created if there is none. It keeps its position in the same list."""
         execute = self._group_commit.connection.execute
         if pool is None:
-            id, family = self._namespace.next_number(), self._spent.family(key)
+            id, family = self._namespace.next_number(), self._spent.family(self._namespace.id, key)
             execute(POOLS.insert, (id, *self._namespace.params(key), expires_at, list_id, note, family))
             return
         position = pool.position
         if list_id != pool.list_id:
-            self._lists.remove(pool.list_id)
+            LISTS.remove(self._group_commit.connection, pool.list_id)
             position = 0
         execute(_ASSIGN, (list_id, position, note, expires_at, pool.id))
 
@@ -163,7 +163,7 @@ class SqlitePools(Tables):
         """Return a live list; remove an expired one, with its pool."""
         if found is None or now < found.expires_at:
             return found
-        self._lists.remove(found.id)
+        LISTS.remove(self._group_commit.connection, found.id)
         if found.pool is not None:
             POOLS.remove(self._group_commit.connection, found.pool)
         return None
@@ -179,7 +179,7 @@ class SqlitePools(Tables):
 
     def _remove(self, pool: _Pool) -> None:
         POOLS.remove(self._group_commit.connection, pool.id)
-        self._lists.remove(pool.list_id)
+        LISTS.remove(self._group_commit.connection, pool.list_id)
 
     def _stocks(self, keys: Sequence[Key], now: int) -> dict[Key, Stock]:
         return {key: Stock(Key(*source), note) for key, (note, *source) in self._live_pools(_STOCK, keys, now)}
@@ -197,7 +197,7 @@ class SqlitePools(Tables):
     def _discard(self, sources: Sequence[Key]) -> None:
         for found in [self._lists.find(source) for source in dict.fromkeys(sources)]:
             if found is not None and found.pool is None:
-                self._lists.remove(found.id)
+                LISTS.remove(self._group_commit.connection, found.id)
 
     def _try_draw(self, key: Key, user: str, limit: Limit, now: int, held: bool) -> Drawn | _Pending:
         user.encode()  # raises for text that cannot be stored, before anything is written
@@ -251,7 +251,7 @@ class SqlitePools(Tables):
         for pool, handed in [(self._find(key), counts.get(key)) for key in dict.fromkeys(keys)]:
             if pool is not None and handed:
                 self._group_commit.connection.execute(_CLOSE, (pool.id,))
-                self._lists.remove(pool.list_id)
+                LISTS.remove(self._group_commit.connection, pool.list_id)
             elif pool is not None:
                 self._remove(pool)
         return counts
