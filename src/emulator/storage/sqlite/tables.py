@@ -50,15 +50,10 @@ class Table:
     @property
     def statements(self) -> Iterator[str]:
         """The statements that create the table."""
-        columns = [
-            f"{column} PRIMARY KEY" if column.partition(" ")[0] == self.key
-            else column if column.endswith("NULL") else f"{column} NOT NULL"
-            for column in self.columns.split(", ")
-        ]  # fmt: skip
-        if "," in self.key:
-            yield f"CREATE TABLE {self.name} ({', '.join(columns)}, PRIMARY KEY ({self.key})) WITHOUT ROWID"
-        else:
-            yield f"CREATE TABLE {self.name} ({', '.join(columns)})"
+        columns = [column if column.endswith("NULL") else f"{column} NOT NULL" for column in self.columns.split(", ")]
+        if self.key:
+            columns.append(f"PRIMARY KEY ({self.key})")
+        yield f"CREATE TABLE {self.name} ({', '.join(columns)}){' WITHOUT ROWID' if ',' in self.key else ''}"
         for unique, indexes in (("UNIQUE ", self.unique), ("", self.indexes)):
             for index, indexed in indexes.items():
                 yield f"CREATE {unique}INDEX {index} ON {self.name} ({indexed})"
@@ -87,11 +82,9 @@ class Table:
         """Remove a row, and list it for `tidy` if something belongs to it."""
         connection.execute(f"DELETE FROM {self.name} WHERE id = ?", (id,))
         if self.contents:
-            connection.execute(LIST_REMOVED, (self.name, id))
+            connection.execute("INSERT OR IGNORE INTO dead VALUES (?, ?)", (self.name, id))
 
 
-LIST_REMOVED: Final = "INSERT OR IGNORE INTO dead VALUES (?, ?)"
-"""Lists a row as removed: the table, and the id."""
 _THING: Final = f"id INTEGER, {_OF_KEY}"
 _EXPIRING: Final = f"{_THING}, expires_at INTEGER"
 _CHANNEL_LAST: Final = "space, kind, owner, name, user, channel"
