@@ -12,10 +12,9 @@ import redis
 from emulator.core.errors import EngineError
 from emulator.storage.engine import Engine
 from emulator.storage.opening import open_engine
-from emulator.storage.pools import Holding
 from engines.contract_entries import fill as cast_many
 from engines.contract_purge import fill_shapes
-from engines.pool_shorthand import add_members, draw, held, stocked
+from engines.pool_shorthand import add_members, draw, stocked
 from engines.shorthand import END, NOW, Open, key, purged, read, write
 
 
@@ -73,7 +72,7 @@ async def test_expired_and_dropped_records_leave_no_keys(engine: Engine, redis_d
 
     remaining = {name.decode().partition("}")[2] for name in names(redis_database)}
     logs = {f":0:{kind}:kind|client|never||{channel}" for kind in ("l", "lv", "le") for channel in "xy"}
-    kept = {":0:ps:kind|client||ch", ":0:lp:kind|client|never|", ":0:xl:kind|client"}
+    kept = {":0:pf", ":0:ps:kind|client||ch", ":0:lp:kind|client|never|", ":0:xl:kind|client"}
     assert {":format", ":numbers", ":0:ends", *kept, *logs} == remaining
 
 
@@ -107,17 +106,3 @@ async def test_a_dropped_namespace_leaves_three_small_keys(
         await other.drop()
 
     assert {b"{emulator|other}" + end for end in (b"", b":format", b":numbers")} == names(redis_database) - before
-
-
-@pytest.mark.parametrize("count", ["9223372036854775807", "1e300", "inf"])
-async def test_a_forged_count_of_items_never_runs_a_script_without_end(
-    engine: Engine, redis_database: redis.Redis, count: str
-) -> None:
-    await stocked(engine, "abc")
-    await draw(engine)
-    [items] = [name for name in names(redis_database) if b":po:" in name]
-    redis_database.hset(items, "cU1", count)
-
-    assert Holding(("a",), 1) == await held(engine)
-    assert await draw(engine) is None
-    assert "b" == await draw(engine, "U2")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-NEVER = 1 << 62
+NEVER = (1 << 53) - 1
 """An `expires_at` that is never reached."""
 
 

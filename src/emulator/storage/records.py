@@ -153,7 +153,7 @@ RANK: Final[Mapping[type[Record], int]] = {each: rank for rank, each in enumerat
 
 def digest_of(item: str) -> bytes:
     """Return 16 bytes that identify an item of a list."""
-    return hashlib.blake2b(item.encode(), digest_size=16).digest()
+    return hashlib.sha1(item.encode(), usedforsecurity=False).digest()[:16]
 
 
 OWNERS: Final[Mapping[type[Record], type[Record]]] = {
@@ -190,7 +190,7 @@ class RecordChecks:
         rank = RANK[kind]
         if rank < self._rank:
             raise ValueError(f"a {kind.__name__} must come before every {TYPES[self._rank].__name__}")
-        position = _position(record)
+        position = position_of(record)
         if rank > self._rank:
             self._rank = rank
         elif position < self._position:
@@ -236,7 +236,7 @@ _UNIQUE: Final = frozenset(TYPES) - {EntryRecord, ItemRecord, ListItemsRecord, H
 """The types whose records must have different positions."""
 
 
-def _position(record: Record) -> tuple[Any, ...]:
+def position_of(record: Record) -> tuple[Any, ...]:
     """Return the sort key of a record within its type."""
     kind, owner, name, channel, user = record[0]
     if isinstance(record, ChoiceRecord | EntryRecord | ItemRecord):

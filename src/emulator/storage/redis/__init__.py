@@ -6,30 +6,29 @@ has two connections of its own, for commands and for messages, to the server tha
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from importlib.metadata import version
 from typing import Final, Self
 
-from redis.exceptions import TimeoutError as RedisTimeoutError
-
 from emulator.core.errors import EngineError
+from emulator.core.keys import Expired
 from emulator.storage.engine import Engine
 from emulator.storage.pools import Pools, Rosters
 from emulator.storage.redis.ballots import RedisBallots
 from emulator.storage.redis.catalog import RedisCatalog
+from emulator.storage.redis.client import Client
 from emulator.storage.redis.documents import RedisDocuments
 from emulator.storage.redis.dump import Dump
-from emulator.storage.redis.keys import namespace_key, parse_namespace
-from emulator.storage.redis.load import Load
+from emulator.storage.redis.keys import parse_namespace, parse_thing
 from emulator.storage.redis.logs import RedisLogs
-from emulator.storage.redis.pipeline import DUMP, Pipeline
 from emulator.storage.redis.pools import RedisPools, RedisRosters
-from emulator.storage.redis.purge import Purge
 from emulator.storage.redis.relay import RedisRelay
-from emulator.storage.redis.server import TIMEOUT, Server, checked_url, connect, database_of, engine_errors, location_of
+from emulator.storage.redis.server import NoReply, checked_url, connect, database_of, engine_errors, location_of
 from emulator.storage.shapes import Ballots, Catalog, Documents, Logs, Relay
 
+_STEP: Final = 250
+"""Things that one operation purges."""
 _FORMAT: Final = 1
 """The format in which this version keeps data, and the only one that it reads."""
 
@@ -48,58 +47,73 @@ class RedisEngine:
     def __init__(self, url: str, *, namespace: str) -> None:
         self.warnings: Sequence[str] = ()
         self._speaks_tls = url.startswith("rediss:")
-        self._namespace = key = namespace_key(namespace)
-        self._pipeline = Pipeline(Server(url, key), key)
         self.location = location_of(url)
-        self.dump = Dump(self._pipeline)
-        self.load = Load(self._pipeline)
-        self.purge = Purge(self._pipeline, key)
-        self.tidy, self.reset = self.purge.tidy, self.purge.reset
-        self.documents: Documents = RedisDocuments(self._pipeline)
-        self.ballots: Ballots = RedisBallots(self._pipeline)
-        self.logs: Logs = RedisLogs(self._pipeline)
-        self.pools: Pools = RedisPools(self._pipeline)
-        self.rosters: Rosters = RedisRosters(self._pipeline)
-        self.catalog: Catalog = RedisCatalog(self._pipeline)
-        channel = key + b":relay:%d" % database_of(url)  # channels are common to all databases of a server
-        self._relay = RedisRelay(self._pipeline, Server(url, key), channel)
+        self._client = client = Client(url, namespace)
+        self._namespace = client.script("namespace")
+        dump = Dump(client)
+        self.dump, self.load = dump.dump, dump.load
+        self.documents: Documents = RedisDocuments(client)
+        self.ballots: Ballots = RedisBallots(client)
+        self.logs: Logs = RedisLogs(client)
+        self.pools: Pools = RedisPools(client)
+        self.rosters: Rosters = RedisRosters(client)
+        self.catalog: Catalog = RedisCatalog(self._namespace)
+        channel = f"{client.namespace.decode()}:relay:{database_of(url)}"  # common to all databases of a server
+        self._relay = RedisRelay(self._namespace, url, channel)
         self.relay: Relay = self._relay
 
     def exclusive_lock(self) -> AbstractContextManager[None]:
         return nullcontext()  # several services may share one Redis
 
     async def __aenter__(self) -> Self:
-        self._pipeline.open()
         try:
+            await self._client.open()
             await self._inspect()
             await self._check_format()
             await self._relay.open()
         except EngineError as error:
-            await self._pipeline.close()
-            is_late = isinstance(error.__cause__, TimeoutError | RedisTimeoutError)
-            if self._speaks_tls and is_late:  # a server without TLS waits for more input
+            await self._client.close()
+            if self._speaks_tls and isinstance(error, NoReply):  # a server without TLS waits for more input
                 raise EngineError(f"{error}; rediss:// needs a server with TLS; use redis:// without") from error
             raise
         except BaseException:
-            await self._pipeline.close()
+            await self._client.close()
             raise
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
         await self._relay.close()
-        await self._pipeline.close()
+        await self._client.close()
 
     async def check(self) -> None:
-        # A write, which a replica and a full server refuse, and of two keys, which a node refuses while it moves their
-        # slot; but of nothing, so it leaves no key.
-        await self._pipeline.send(b"COPY", self._namespace + b":never", self._namespace + b":nothing")
+        await self._namespace.run("check")
 
     async def time(self) -> int | None:
         try:
-            seconds, microseconds = await self._pipeline.send(b"TIME")
+            seconds, microseconds = await self._namespace.run("time")
         except EngineError:  # the ACL may forbid it
             return None
         return int(seconds) * 1_000 + int(microseconds) // 1_000
+
+    async def purge(self, *, now: int) -> AsyncIterator[Sequence[Expired]]:
+        handled = True
+        while handled:
+            handled, *found = await self._namespace.run("purge", _STEP, now)
+            yield [Expired(parse_thing(name), at) for name, at in found]
+
+    async def tidy(self) -> None:
+        """Delete what is left of removed rosters, and the keys of generations before a reset.
+
+        Redis frees all other space by itself.
+        """
+        while await self._namespace.run("sweep"):
+            pass
+        if dead := [each.decode() for each in await self._namespace.run("dead")]:
+            async for _ in self._namespace.scan("tidy", dead):
+                pass
+
+    async def reset(self) -> None:
+        await self._namespace.run("reset")
 
     async def copy(self, source: Engine, *, now: int) -> None:
         raise EngineError("Redis cannot copy a namespace while others write to it")
@@ -114,7 +128,7 @@ class RedisEngine:
         pass
 
     async def size(self) -> int:
-        return int(await self._pipeline.run(DUMP, b"size"))
+        return int(await self._namespace.run("size"))
 
     async def drop(self) -> None:
         # The number of the generation stays: a node that still writes to an old one must not fill a new namespace.
@@ -123,12 +137,10 @@ class RedisEngine:
 
     async def _check_format(self) -> None:
         """Note the format of new data. Raises `EngineError` if the data has another one."""
-        marker = self._namespace + b":format"
         # The format, then the version of extcli that noted it.
-        found, _, writer = (await self._pipeline.send(b"GET", marker) or b"").decode("ascii", "replace").partition(" ")
-        if not found:
-            await self._pipeline.send(b"SET", marker, f"{_FORMAT} {version('extcli')}".encode())
-        elif found != str(_FORMAT):
+        noted = await self._namespace.run("format", f"{_FORMAT} {version('extcli')}")
+        found, _, writer = noted.decode("ascii", "replace").partition(" ")
+        if found != str(_FORMAT):
             raise EngineError(
                 f"Redis: the data has format {found}, and this version reads format {_FORMAT}; use the extcli that "
                 f"wrote it{f' ({writer})' if writer else ''}, or another database of Redis"
@@ -138,8 +150,8 @@ class RedisEngine:
         """Check that the server is usable, and collect warnings about its configuration."""
         await self.check()
         with suppress(EngineError):  # the ACL may forbid INFO
-            replies = [await self._pipeline.send(b"INFO", section) for section in (b"memory", b"persistence")]
-            info = dict(line.split(b":", 1) for line in b"\n".join(replies).split() if b":" in line)
+            lines = (await self._namespace.run("info")).split()
+            info = dict(line.split(b":", 1) for line in lines if b":" in line)
             self.warnings = tuple(_warnings(info))
 
 
@@ -162,7 +174,7 @@ class RedisMedium:
 
     def __init__(self, url: str) -> None:
         self._url = url
-        self._driver_url = checked_url(url)
+        checked_url(url)
 
     def engine(self, namespace: str) -> RedisEngine:
         return RedisEngine(self._url, namespace=namespace)
@@ -170,7 +182,7 @@ class RedisMedium:
     async def namespaces(self) -> list[str]:
         """Looks at all keys of all nodes, some thousand at a time."""
         with engine_errors():
-            client = await connect(self._driver_url, socket_timeout=TIMEOUT)
+            client = await connect(self._url)
             try:
                 keys = [key async for key in client.scan_iter(_PATTERN, 5_000)]
             finally:

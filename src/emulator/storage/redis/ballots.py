@@ -5,37 +5,74 @@ It returns the counts before them and what each changes, and so the tally after 
 
 from __future__ import annotations
 
+import asyncio
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from weakref import WeakValueDictionary
 
 import msgspec
 from msgspec import UNSET
 
 from emulator.core.keys import Key
-from emulator.storage.redis.entries import Readings
-from emulator.storage.redis.keys import channel_last, channel_last_prefix, expiry_arg, now_arg, parse_channel_last
-from emulator.storage.redis.pipeline import BALLOTS, Pipeline, Row
-from emulator.storage.redis.reading import listing
-from emulator.storage.redis.server import Reply
-from emulator.storage.shapes import EMPTY_TALLY, Cast, CastRequest, Expected, ListedBallot, Tally, Terms
+from emulator.storage.redis.client import Client, Operation, Reply, blob
+from emulator.storage.redis.keys import CHANNEL_LAST
+from emulator.storage.redis.reading import Sorting, listing
+from emulator.storage.shapes import (
+    EMPTY_TALLY,
+    BallotEntry,
+    Cast,
+    CastRequest,
+    Expected,
+    ListedBallot,
+    Tally,
+    Terms,
+)
 
 _decode = msgspec.msgpack.decode
 
 
-def _casts(rows: Sequence[Row], reply: Sequence[Reply]) -> list[Cast]:
-    """Return the result of each row, with the counts at its time."""
-    counts = Counts(reply[1])
-    casts = []
-    for row, (refused, previous, ballot, *changes) in zip(rows, _decode(reply[0]), strict=True):
-        if ballot == "fresh":
-            counts.clear()
-        counts.change(changes)
-        previous = None if previous is False else previous
-        after = EMPTY_TALLY
-        if row[-1] == b"1" and ballot != "none":
-            after = Tally(counts.as_tuples(), previous if refused else row[1].decode())
-        casts.append(Cast(refused or None, previous, after))
-    return casts
+_encode = msgspec.msgpack.encode
+_MAX_CASTS = 250
+"""Casts in one operation, which blocks all other clients of Redis."""
+
+
+class _Casts:
+    """Casts for one ballot that share an operation."""
+
+    def __init__(self, operation: Operation) -> None:
+        self._operation = operation
+        self._choices: list[tuple[str, bool]] = []
+        """The choice of each cast, and whether it wants a tally."""
+        self._outcomes: list[Cast] = []
+
+    def is_full(self) -> bool:
+        return self._operation.is_sent or len(self._choices) >= _MAX_CASTS
+
+    async def add(self, request: CastRequest, now: int, expires_at: int, tally: bool) -> Cast:
+        """Add a cast and return its outcome."""
+        voter, choice, note, known, times, whole = request
+        self._operation.add((voter, choice, blob(note), known, times, whole, now, expires_at, tally))
+        place = len(self._choices)
+        self._choices.append((choice, tally))
+        reply = await asyncio.shield(self._operation.result)  # to cancel one does not affect the others
+        self._outcomes = self._outcomes or self._parse(reply)
+        return self._outcomes[place]
+
+    def _parse(self, reply: Sequence[Reply]) -> list[Cast]:
+        """Return the outcome of each cast, with the counts at its time."""
+        counts = Counts(reply[1])
+        casts = []
+        for (choice, wants_tally), row in zip(self._choices, _decode(reply[0]), strict=True):
+            refused, previous, ballot, *changes = row
+            if ballot == "fresh":
+                counts.clear()
+            counts.change(changes)
+            previous = None if previous is False else previous
+            after = EMPTY_TALLY
+            if wants_tally and ballot != "none":
+                after = Tally(counts.as_tuples(), previous if refused else choice)
+            casts.append(Cast(refused or None, previous, after))
+        return casts
 
 
 class Counts:
@@ -73,66 +110,72 @@ def parse_counts(flat: Sequence[bytes]) -> tuple[tuple[str, int], ...]:
     return tuple((flat[at][16:].decode(), -int(flat[at + 1])) for at in range(0, len(flat), 2))
 
 
-_ALL = b"%d" % 10**9
-
-
 class RedisBallots:
-    def __init__(self, pipeline: Pipeline) -> None:
-        self._pipeline = pipeline
-        readings = Readings(pipeline)
-        self.entries, self.notes = readings.entries, readings.notes
+    def __init__(self, client: Client) -> None:
+        self._script = client.script("ballots")
+        self._casts: WeakValueDictionary[str, _Casts] = WeakValueDictionary()
+        """The latest of each ballot, while one of them waits."""
 
     async def define(
         self, key: Key, definition: bytes, terms: Terms, *, now: int, expires_at: int, only_if: Expected = UNSET
     ) -> bool:
-        times = (now_arg(now), expiry_arg(expires_at), expiry_arg(terms.opens_at), expiry_arg(terms.closes_at))
-        args = [channel_last(key), definition, *times, *(b"%d" % number for number in terms[2:])]
+        args = [CHANNEL_LAST.text(key), blob(definition), blob(_encode(terms)), expires_at, now]
         if only_if is not UNSET:
-            args += (b"0",) if only_if is None else (b"1", only_if)
-        return bool(await self._pipeline.run(BALLOTS, b"define", *args))
+            args += [True, None if only_if is None else blob(only_if)]
+        return bool(await self._script.run("define", *args))
 
     async def definition(self, key: Key, *, now: int) -> bytes | None:
-        found: bytes | None = await self._pipeline.run(BALLOTS, b"definition", channel_last(key), now_arg(now))
+        found: bytes | None = await self._script.run("definition", CHANNEL_LAST.text(key), now)
         return found
 
     async def cast(self, key: Key, request: CastRequest, *, now: int, expires_at: int, tally: bool = False) -> Cast:
-        voter, choice, note, known, times, whole = request
-        flags = (b"%d" % (known + 2 * whole), b"%d" % times, now_arg(now), expiry_arg(expires_at), b"%d" % tally)
-        row = (voter.encode(), choice.encode(), note, *flags)
-        name = channel_last(key)
-        cast: Cast
-        (cast,) = await self._pipeline.join(BALLOTS, b"cast", [row], name=name, parse=_casts)
+        name = CHANNEL_LAST.text(key)
+        casts = self._casts.get(name)
+        if casts is None or casts.is_full():
+            self._casts[name] = casts = _Casts(self._script.start("cast", name))
+        cast = await casts.add(request, now, expires_at, tally)
         if cast.refused == "times":
-            raise ValueError(f"times must be at least 1, not {times}")
+            raise ValueError(f"times must be at least 1, not {request.times}")
         return cast
 
     async def tally(self, key: Key, *, now: int, voter: str | None = None, top: int | None = None) -> Tally:
-        optional = () if voter is None else (voter.encode(),)
         if key.channel is None:
-            args = (channel_last_prefix(key), now_arg(now), *optional)
-            rows, choice = await self._pipeline.run(BALLOTS, b"tally_all_channels", *args)
-            counts = _sort(rows)[:top]
+            rows, choice = await self._script.run("tally_all_channels", CHANNEL_LAST.group(key), voter, now)
+            rows.sort(key=lambda row: (-row[1], row[2]))
+            counts = tuple((name.decode(), count) for name, count, _ in rows[:top])
         else:
-            args = (channel_last(key), now_arg(now), _ALL if top is None else b"%d" % top, *optional)
-            rows, choice = await self._pipeline.run(BALLOTS, b"tally", *args)
+            rows, choice = await self._script.run("tally", CHANNEL_LAST.text(key), top, voter, now)
             counts = parse_counts(rows)
         return Tally(counts, None if choice is None else choice.decode())
 
+    async def entries(
+        self, key: Key, *, now: int, since: int = 0, limit: int | None = None
+    ) -> AsyncIterator[Sequence[BallotEntry]]:
+        is_group = key.channel is None
+        name = CHANNEL_LAST.group(key) if is_group else CHANNEL_LAST.text(key)
+        with Sorting() as sorting:
+            for id in await self._script.run("ids", name, is_group, now):
+                async for rows in self._script.scan("entries", blob(id), since):
+                    for number, voter, choice, times, at, note, _ in rows:
+                        entry = BallotEntry(voter.decode(), choice.decode(), times, at, note)
+                        sorting.add((at, number), entry, (id, voter, choice))
+            async for page in sorting.pages(-1 if limit is None else limit):
+                yield [BallotEntry(*values) for values in page]
+
+    def notes(
+        self, key: Key, *, now: int, separator: bytes, since: int = 0, limit: int | None = None
+    ) -> AsyncIterator[Sequence[BallotEntry]]:
+        return self.entries(key, now=now, since=since, limit=limit)
+
     async def drop(self, key: Key, *, now: int) -> list[Key]:
         if key.channel is None:
-            found = await self._pipeline.run(BALLOTS, b"drop_all_channels", now_arg(now), channel_last_prefix(key))
-            return [parse_channel_last(text) for text in found]
-        await self._pipeline.run(BALLOTS, b"drop", now_arg(now), channel_last(key))
+            found = await self._script.run("drop_all_channels", CHANNEL_LAST.group(key))
+            return [CHANNEL_LAST.parse(text) for text in found]
+        await self._script.run("drop", CHANNEL_LAST.text(key))
         return [key]
 
     async def listing(
         self, group: Key, *, now: int, limit: int, after: Key | None = None, matching: str = ""
     ) -> list[ListedBallot]:
-        found = await listing(self._pipeline, BALLOTS, group, now=now, limit=limit, after=after, matching=matching)
-        return [ListedBallot(key, count, int(ends), definition) for key, (count, ends, definition) in found]
-
-
-def _sort(flat: Sequence[Reply]) -> tuple[tuple[str, int], ...]:
-    rows = [(flat[at].decode(), flat[at + 1], flat[at + 2]) for at in range(0, len(flat), 3)]
-    rows.sort(key=lambda row: (-row[1], row[2]))
-    return tuple((choice, count) for choice, count, _ in rows)
+        found = await listing(self._script, group, now=now, limit=limit, after=after, matching=matching)
+        return [ListedBallot(key, count, ends, definition) for key, (count, ends, definition) in found]

@@ -13,8 +13,8 @@ from weakref import WeakValueDictionary
 
 from emulator.core.errors import EngineError
 from emulator.core.keys import Key
-from emulator.storage.redis.keys import expiry_arg, now_arg, user_last, user_last_prefix
-from emulator.storage.redis.pipeline import DOCUMENTS, Pipeline
+from emulator.storage.redis.client import Client, blob
+from emulator.storage.redis.keys import USER_LAST
 from emulator.storage.shapes import Edit, Kept, writes_of_change
 
 _ATTEMPTS = 200
@@ -33,11 +33,11 @@ async def attempts() -> AsyncIterator[int]:
 
 class KeyLocks:
     def __init__(self) -> None:
-        self._locks: WeakValueDictionary[bytes, asyncio.Lock] = WeakValueDictionary()
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         """The locks that are held or waited for."""
 
     @asynccontextmanager
-    async def hold(self, names: Iterable[bytes]) -> AsyncIterator[None]:
+    async def hold(self, names: Iterable[str]) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
             for name in sorted(set(names)):  # in one order, to avoid deadlocks
                 await stack.enter_async_context(self._locks.setdefault(name, asyncio.Lock()))
@@ -49,55 +49,50 @@ _ABSENT = b"0"
 
 
 class RedisDocuments:
-    def __init__(self, pipeline: Pipeline) -> None:
-        self._pipeline = pipeline
+    def __init__(self, client: Client) -> None:
+        self._script = client.script("documents")
         self._key_locks = KeyLocks()
 
     async def read(self, keys: Sequence[Key], *, now: int) -> dict[Key, bytes]:
-        found = await self._pipeline.run(DOCUMENTS, b"read", now_arg(now), *map(user_last, keys))
+        found = await self._script.run("read", [*map(USER_LAST.text, keys)], now)
         return {key: one[1] for key, one in zip(keys, found, strict=True) if one is not None}
 
     async def peek(self, key: Key, *, now: int) -> bytes | None:
-        (found,) = await self._pipeline.join(DOCUMENTS, b"peek", [(now_arg(now), user_last(key))])
-        return None if found is None else bytes(found)
+        return (await self.read([key], now=now)).get(key)
 
     async def update(
         self, keys: Sequence[Key], change: Edit, *, now: int, expires_at: int, may_end_earlier: bool = False
     ) -> dict[Key, bytes]:
-        names = {key: user_last(key) for key in keys}
+        names = {key: USER_LAST.text(key) for key in keys}
         async with self._key_locks.hold(names.values()):
-            found = await self._pipeline.run(DOCUMENTS, b"read", now_arg(now), *names.values())
+            found = await self._script.run("read", [*names.values()], now)
             async for _ in attempts():
                 live = {key: one for key, one in zip(names, found, strict=True) if one is not None}
                 written = writes_of_change(change, {key: value for key, (_, value) in live.items()}, keys)
                 if not written:
                     break
-                args = [b"write", now_arg(now), expiry_arg(expires_at), b"%d" % may_end_earlier, b"%d" % len(names)]
-                for key, name in names.items():
-                    args += (name, live[key][0] if key in live else _ABSENT)
-                for key, value in written.items():
-                    args += (names[key], value)
-                found = await self._pipeline.run(DOCUMENTS, *args)
+                versions = [blob(live[key][0] if key in live else _ABSENT) for key in names]
+                writes = [(names[key], blob(value)) for key, value in written.items()]
+                args = [*names.values()], versions, writes, expires_at, may_end_earlier, now
+                found = await self._script.run("write", *args)
                 if found is None:
                     break
         return written
 
     async def keep(self, documents: Mapping[Key, bytes], *, replace: bool, now: int, expires_at: int) -> Kept:
-        times = now_arg(now), expiry_arg(expires_at)
-        rows = [(*times, b"%d" % replace, user_last(key), value) for key, value in documents.items()]
-        reply = self._pipeline.join(DOCUMENTS, b"keep", rows)
+        rows = [(USER_LAST.text(key), blob(value)) for key, value in documents.items()]
+        reply = self._script.start("keep", rows, replace, expires_at, now).result
         if replace:
             return Kept({}, reply)
         found = zip(documents, await reply, strict=True)
-        return Kept({key: bytes(value) for key, value in found if value is not None})
+        return Kept({key: value for key, value in found if value is not None})
 
     async def users(self, key: Key, *, after: str, limit: int, now: int) -> list[str]:
-        args = (now_arg(now), user_last_prefix(key), after.encode(), b"%d" % limit)
-        return [user.decode() for user in await self._pipeline.run(DOCUMENTS, b"users", *args)]
+        found = await self._script.run("users", USER_LAST.group(key), after, limit, now)
+        return [user.decode() for user in found]
 
     async def drop(self, keys: Sequence[Key], *, now: int) -> int:
-        names = [user_last(key) for key in keys]
-        return int(await self._pipeline.run(DOCUMENTS, b"drop", now_arg(now), *names))
+        return int(await self._script.run("drop", [*map(USER_LAST.text, keys)], now))
 
     async def drop_equal(self, key: Key, value: bytes, *, now: int) -> None:
-        await self._pipeline.run(DOCUMENTS, b"drop_equal", now_arg(now), user_last(key), value)
+        await self._script.run("drop_equal", USER_LAST.text(key), blob(value), now)

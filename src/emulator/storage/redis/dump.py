@@ -1,13 +1,14 @@
-"""Reads everything in a namespace as records (`engines/records.py`).
+"""Reads everything in a namespace as records (`storage/records.py`), and writes records.
 
-Redis returns records and their contents in no order, so they are sorted in a temporary database on disk.
+Redis returns records and their contents in no order, so they are sorted on the way out. To replace everything, records
+are written under a new generation in short steps, and then that generation becomes the present one. Other records are
+written in one operation, so they must be few.
 """
 
 from __future__ import annotations
 
-import asyncio
-import sqlite3
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
@@ -16,259 +17,152 @@ import msgspec
 from emulator.core.errors import EngineError
 from emulator.core.keys import Key
 from emulator.storage import records as types
-from emulator.storage.records import ITEMS_PER_RECORD, RANK, TYPES, Record, digest_of
-from emulator.storage.redis.keys import (
-    escaped,
-    name_last_prefix,
-    parse_channel_last,
-    parse_expiry,
-    parse_name_last,
-    parse_name_last_prefix,
-    parse_user_last,
-)
-from emulator.storage.redis.pipeline import DUMP, Pipeline
-from emulator.storage.redis.server import Reply
+from emulator.storage.records import RANK, TYPES, Record, position_of
+from emulator.storage.redis.client import Client, Script, blob
+from emulator.storage.redis.keys import CHANNEL_LAST, NAME_LAST, USER_LAST
+from emulator.storage.redis.reading import Sorting
 from emulator.storage.shapes import BallotEntry, Terms
 
-PAGE: Final = 500
-"""Records between two returns to the event loop."""
-Row = tuple[tuple[object, ...], Record]
-"""A record with its position among the records of its type: texts and numbers, up to `_COLUMNS`."""
-
-_COLUMNS: Final = 8
-_NAMES: Final = ", ".join(f"p{number}" for number in range(_COLUMNS))
-_CREATE = f"CREATE TABLE records (rank, {_NAMES}, record, PRIMARY KEY (rank, {_NAMES})) WITHOUT ROWID"
-_ADD = f"INSERT OR REPLACE INTO records VALUES (?, {', '.join('?' * _COLUMNS)}, ?)"
-_DECODERS: Final = [msgspec.msgpack.Decoder(each) for each in TYPES]
-_encode = msgspec.msgpack.Encoder().encode
-
-
-class SortedRecords:
-    def __init__(self) -> None:
-        try:
-            self._connection = sqlite3.connect("", isolation_level=None)
-            self._connection.execute(_CREATE)
-            self._connection.execute("BEGIN")
-        except sqlite3.Error as error:
-            raise EngineError(f"cannot sort a dump: {error}") from error
-
-    def add(self, rows: Sequence[Row]) -> None:
-        """Add records with their positions. Redis may return the same key twice; the last one is kept."""
-        padding = ("",) * _COLUMNS
-        try:
-            self._connection.executemany(
-                _ADD,
-                [(RANK[type(record)], *(*at, *padding)[:_COLUMNS], _encode(record)) for at, record in rows],
-            )
-        except sqlite3.Error as error:
-            raise EngineError(f"cannot sort a dump: {error}") from error
-
-    async def pages(self) -> AsyncIterator[Sequence[Record]]:
-        rows = self._connection.execute(f"SELECT rank, record FROM records ORDER BY rank, {_NAMES}")
-        while page := rows.fetchmany(PAGE):
-            yield [_DECODERS[rank].decode(record) for rank, record in page]
-            await asyncio.sleep(0)
-
-    def close(self) -> None:
-        self._connection.close()
+STEP: Final = 250
+"""Records that one operation writes."""
+_FORMS: Final[Mapping[type[Record], tuple[str, Callable[[Key], str]]]] = {
+    types.DocumentRecord: ("d", USER_LAST.text),
+    types.BallotRecord: ("b", CHANNEL_LAST.text),
+    types.ChoiceRecord: ("c", CHANNEL_LAST.text),
+    types.EntryRecord: ("e", CHANNEL_LAST.text),
+    types.ItemRecord: ("l", CHANNEL_LAST.text),
+    types.ListRecord: ("s", USER_LAST.text),
+    types.ListItemsRecord: ("t", USER_LAST.text),
+    types.PoolRecord: ("p", USER_LAST.text),
+    types.HandedRecord: ("h", USER_LAST.text),
+    types.SpentRecord: ("x", NAME_LAST.group),
+    types.RosterRecord: ("q", NAME_LAST.text),
+    types.MemberRecord: ("m", NAME_LAST.text),
+}
+"""The letter of each type in the scripts, and the text of its key."""
 
 
-_LIST_PAGE: Final = 10 * ITEMS_PER_RECORD
+def _row(record: Record) -> tuple[object, ...]:
+    """Return a record as the scripts take it."""
+    letter, text = _FORMS[type(record)]
+    return letter, text(record[0]), *map(_argument, record[1:])
+
+
+def _argument(value: object) -> object:
+    match value:
+        case bytes():
+            return blob(value)
+        case Terms():
+            return blob(msgspec.msgpack.encode(value))
+        case BallotEntry():
+            return *value[:-1], blob(value.note)
+        case Key():
+            return USER_LAST.text(value)
+        case _:
+            return value
+
+
+_Found = AsyncIterator[tuple[Record, int]]
+"""Records, each with its place among those of the same position."""
 
 
 class Dump:
-    def __init__(self, pipeline: Pipeline) -> None:
-        self._pipeline = pipeline
+    def __init__(self, client: Client) -> None:
+        self._reading = client.script("dump")
+        self._ballots = client.script("ballots")
+        self._writing = client.script("load")
 
-    async def __call__(self, *, now: int) -> AsyncIterator[Sequence[Record]]:
-        sorted_records = SortedRecords()
+    async def dump(self, *, now: int) -> AsyncIterator[Sequence[Record]]:
+        with Sorting() as sorting:
+            async for record, place in self._records(now):
+                rank = RANK[type(record)]
+                sorting.add((rank, *position_of(record), place), (rank, record))
+            async for page in sorting.pages():
+                yield [msgspec.convert(record, TYPES[rank]) for rank, record in page]
+
+    async def load(self, pages: AsyncIterator[Sequence[Record]], *, replace: bool) -> None:
+        if not replace:
+            await self._writing.run("write", None, [_row(record) async for page in pages for record in page])
+            return
+        generation = (await self._writing.run("begin")).decode()
         try:
-            await _Collecting(self._pipeline, now, sorted_records.add).run()
-            async for page in sorted_records.pages():
-                yield page
-        finally:
-            sorted_records.close()
+            async for page in pages:
+                for start in range(0, len(page), STEP):
+                    await self._writing.run("write", generation, [_row(one) for one in page[start : start + STEP]])
+            if not await self._writing.run("show", generation):
+                raise EngineError("the load took too long; nothing was replaced")
+        except BaseException:
+            with suppress(EngineError):  # `tidy` finds it in the end
+                await self._writing.run("give_up", generation)
+            raise
 
-
-class _Collecting:
-    """Reads all records of a namespace, in the unsorted order in which Redis returns them."""
-
-    def __init__(self, pipeline: Pipeline, now: int, add: Callable[[Sequence[Row]], None]) -> None:
-        self._pipeline = pipeline
-        self._now = now
-        self._add = add
-        self._ballots: dict[bytes, tuple[Key, bytes]] = {}
-        self._logs: dict[bytes, Key] = {}
-        self._lists: dict[bytes, Key] = {}
-        self._pools: dict[Key, dict[bytes, types.PoolRecord]] = {}
-        """By id, which ascends."""
-        self._rosters: dict[bytes, dict[bytes, Key]] = {}
-        """By group, and then by id."""
-
-    async def run(self) -> None:
-        readers: dict[bytes, Callable[..., Row | None]] = {
+    async def _records(self, now: int) -> _Found:
+        readers: Mapping[bytes, Callable[..., _Found]] = {
             b"d": self._document,
             b"b": self._ballot,
-            b"l": self._log,
+            b"l": partial(self._log, now),
             b"s": self._list,
             b"p": self._pool,
-            b"g": self._dropped_pool,
+            b"g": self._pool,
             b"q": self._roster,
         }
+        groups = set()
+        async for letter, name, ends, *values in _rows(self._reading, "things", now):
+            async for found in readers[letter](name, ends, *values):
+                yield found
+            if letter == b"q":
+                groups.add(name.rpartition(b"|")[0])
+        for group in groups:
+            async for member, name in _rows(self._reading, "members", blob(group), now):
+                yield types.MemberRecord(NAME_LAST.parse(group + b"|" + name), member.decode()), 0
+        for family in await self._reading.run("families"):
+            async for digest in _rows(self._reading, "spent", blob(family)):
+                yield types.SpentRecord(NAME_LAST.parse(family), digest.decode()), 0
 
-        def things(rows: Sequence[Sequence[Reply]]) -> None:
-            found = (
-                readers[letter](name, *values)
-                for letter, name, *values in rows
-                if letter == b"l" or self._is_alive(values[0])  # the entries of a log expire one by one
-            )
-            self._add([each for each in found if each is not None])
+    async def _document(self, name: bytes, ends: int, value: bytes) -> _Found:
+        yield types.DocumentRecord(USER_LAST.parse(name), ends, value), 0
 
-        await self._scan(things, b"things")
-        for key, id in self._ballots.values():
-            await self._read_ballot(key, id)
-        for name, key in self._logs.items():
-            await self._read_log(name, key)
-        for name, key in self._lists.items():
-            await self._read_list(name, key)
-        for pools in self._pools.values():
-            for number, (id, pool) in enumerate(sorted(pools.items()), 1):
-                pool = pool._replace(number=number)
-                self._add([((*pool.key, number), pool)])
-                await self._read_handed(pool, id)
-        for group, rosters in self._rosters.items():
-            await self._read_members(group, rosters)
-        await self._read_spent()
+    async def _ballot(
+        self, name: bytes, ends: int, definition: bytes | None, packed: bytes | None, id: bytes
+    ) -> _Found:
+        key = CHANNEL_LAST.parse(name)
+        terms = Terms() if packed is None else msgspec.msgpack.decode(packed, type=Terms)
+        yield types.BallotRecord(key, ends, definition, terms), 0
+        async for choice, number in _rows(self._reading, "choices", blob(id)):
+            yield types.ChoiceRecord(key, choice.decode()), number
+        async for number, voter, choice, times, at, note, whole in _rows(self._ballots, "entries", blob(id), 0):
+            entry = BallotEntry(voter.decode(), choice.decode(), times, at, note)
+            yield types.EntryRecord(key, entry, bool(whole)), number
 
-    async def _scan(self, read: Callable[[Sequence[Any]], None], *args: bytes) -> None:
-        """Pass the results of an operation of the script to `read`, page by page."""
-        cursor = b""
-        while cursor != b"0":
-            cursor, *rows = await self._pipeline.run(DUMP, *args, cursor or b"0")
-            read(rows)
+    async def _log(self, now: int, name: bytes, _: int) -> _Found:
+        async for number, at, ends, value in _rows(self._reading, "entries", blob(name), now):
+            yield types.ItemRecord(CHANNEL_LAST.parse(name), at, ends, value), number
 
-    def _is_alive(self, ends: bytes) -> bool:
-        return self._now < parse_expiry(ends)
+    async def _list(self, name: bytes, ends: int) -> _Found:
+        key = USER_LAST.parse(name)
+        yield types.ListRecord(key, ends), 0
+        async for position, *items in _rows(self._reading, "list", blob(name)):
+            yield types.ListItemsRecord(key, tuple(item.decode() for item in items)), position
 
-    def _document(self, name: bytes, ends: bytes, value: bytes) -> Row:
-        key = parse_user_last(name)
-        return key, types.DocumentRecord(key, parse_expiry(ends), value)
+    async def _pool(
+        self, name: bytes, ends: int, number: int, id: bytes, source: bytes | None = None, note: bytes = b""
+    ) -> _Found:
+        """Without a source, it is a dropped pool."""
+        key, list_key = USER_LAST.parse(name), None
+        if source is not None:
+            list_key = USER_LAST.parse(source)
+            async for found in self._list(source, ends):
+                yield found
+        yield types.PoolRecord(key, number, ends, list_key, note), 0
+        async for user, items in _rows(self._reading, "handed", blob(id)):
+            for place, item in enumerate(items):
+                yield types.HandedRecord(key, number, user.decode(), item.decode()), place
 
-    def _ballot(
-        self, name: bytes, ends: bytes, id: bytes, definition: bytes | None, opens: bytes, closes: bytes, *others: bytes
-    ) -> Row:
-        key = parse_channel_last(name)
-        self._ballots[name] = key, id
-        disabled, known, *limits = map(int, others)
-        terms = Terms(int(opens), parse_expiry(closes), bool(disabled), bool(known), *limits)
-        return key, types.BallotRecord(key, parse_expiry(ends), definition, terms)
+    async def _roster(self, name: bytes, ends: int, number: int, note: bytes) -> _Found:
+        yield types.RosterRecord(NAME_LAST.parse(name), ends, note), number
 
-    def _log(self, name: bytes, *_: bytes) -> None:
-        self._logs[name] = parse_channel_last(name)
 
-    def _list(self, name: bytes, ends: bytes) -> Row:
-        self._lists[name] = key = parse_user_last(name)
-        return key, types.ListRecord(key, parse_expiry(ends))
-
-    def _pool(self, name: bytes, ends: bytes, id: bytes, source: bytes, note: bytes) -> Row:
-        key = parse_user_last(name)
-        record = types.PoolRecord(key, 0, parse_expiry(ends), parse_user_last(source), note)
-        self._pools.setdefault(key, {})[id] = record
-        return self._list(source, ends)
-
-    def _dropped_pool(self, name: bytes, ends: bytes, id: bytes) -> None:
-        key = parse_user_last(name)
-        self._pools.setdefault(key, {})[id] = types.PoolRecord(key, 0, parse_expiry(ends), None, b"")
-
-    def _roster(self, name: bytes, ends: bytes, id: bytes, number: bytes, note: bytes) -> Row:
-        key = parse_name_last(name)
-        self._rosters.setdefault(name_last_prefix(key), {})[id] = key
-        position = (key.kind, key.owner, key.channel, key.user, int(number))
-        return position, types.RosterRecord(key, parse_expiry(ends), note)
-
-    async def _read_ballot(self, key: Key, id: bytes) -> None:
-        group = (key.kind, key.owner, key.name, key.user)
-
-        def choices(flat: Sequence[bytes]) -> None:
-            pairs = zip(flat[::2], flat[1::2], strict=True)
-            self._add([((*group, int(since)), types.ChoiceRecord(key, choice.decode())) for choice, since in pairs])
-
-        def entries(rows: Sequence[Sequence[Any]]) -> None:
-            found: list[Row] = []
-            for voter, number, choice, times, at, note, whole in rows:
-                entry = BallotEntry(voter.decode(), choice.decode(), int(times), int(at), note)
-                found.append(((*group, int(number)), types.EntryRecord(key, entry, bool(whole))))
-            self._add(found)
-
-        await self._scan(choices, b"scan", b"HSCAN", b"m:" + id + b":c")
-        await self._scan(entries, b"entries", id)
-
-    async def _read_log(self, name: bytes, key: Key) -> None:
-        group = (key.kind, key.owner, key.name, key.user)
-
-        def items(rows: Sequence[Sequence[bytes]]) -> None:
-            self._add(
-                [
-                    (
-                        (*group, int(place[16:32])),
-                        types.ItemRecord(key, int(place[:16]), parse_expiry(place[32:]), value),
-                    )
-                    for place, value in rows
-                    if self._is_alive(place[32:])
-                ]
-            )
-
-        await self._scan(items, b"items", name)
-
-    async def _read_list(self, name: bytes, key: Key) -> None:
-        size: int = await self._pipeline.run(DUMP, b"length", name)
-        for start in range(0, size, _LIST_PAGE):
-            items = await self._pipeline.run(DUMP, b"list", name, b"%d" % (size - start), b"%d" % _LIST_PAGE)
-            texts = [item.decode() for item in items]
-            self._add(
-                [
-                    ((*key, start + at), types.ListItemsRecord(key, tuple(texts[at : at + ITEMS_PER_RECORD])))
-                    for at in range(0, len(texts), ITEMS_PER_RECORD)
-                ]
-            )
-
-    async def _read_handed(self, pool: types.PoolRecord, id: bytes) -> None:
-        def handed(flat: Sequence[bytes]) -> None:
-            found: list[Row] = []
-            for field, item in zip(flat[::2], flat[1::2], strict=True):
-                if not field.startswith(b"c"):  # the number of items of a user
-                    nth, _, user = field.partition(b":")
-                    record = types.HandedRecord(pool.key, pool.number, user.decode(), item.decode())
-                    found.append(((*pool.key, pool.number, record.user, int(nth)), record))
-            self._add(found)
-
-        await self._scan(handed, b"scan", b"HSCAN", b"po:" + id)
-
-    async def _read_members(self, group: bytes, rosters: Mapping[bytes, Key]) -> None:
-        def members(flat: Sequence[bytes]) -> None:
-            for field, ids in zip(flat[::2], flat[1::2], strict=True):
-                name = field.decode()
-                keys = [rosters[id] for id in ids.split(b",") if id in rosters]
-                self._add(
-                    [
-                        ((key.kind, key.owner, key.channel, key.user, key.name, name), types.MemberRecord(key, name))
-                        for key in keys
-                    ]
-                )
-
-        await self._scan(members, b"scan", b"HSCAN", b"qu:" + group)
-
-    async def _read_spent(self) -> None:
-        """Read the spent items of all families; nothing lists the families, so this looks at the name of every key."""
-        prefix: bytes = await self._pipeline.run(DUMP, b"prefix")
-        names = {name async for page in self._pipeline.scan(escaped(prefix) + b"p[sd]:*") for name in page}
-        for name in names:
-            key = parse_name_last_prefix(name[len(prefix) + 3 :])
-            group = (key.kind, key.owner, key.channel, key.user)
-            is_digest = name.startswith(prefix + b"pd:")
-            spent = partial(self._add_spent, key, group, is_digest)
-            await self._scan(spent, b"scan", b"SSCAN", name.removeprefix(prefix))
-
-    def _add_spent(self, key: Key, group: tuple[object, ...], is_digest: bool, items: Sequence[bytes]) -> None:
-        digests = [item.decode() if is_digest else digest_of(item.decode()).hex() for item in items]
-        self._add([((*group, digest), types.SpentRecord(key, digest)) for digest in digests])
+async def _rows(script: Script, operation: str, *args: object) -> AsyncIterator[Any]:
+    async for rows in script.scan(operation, *args):
+        for row in rows:
+            yield row

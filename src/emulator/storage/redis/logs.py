@@ -6,30 +6,31 @@ from collections.abc import AsyncIterator, Sequence
 
 from emulator.core.keys import NEVER, Key
 from emulator.storage.merging import Row, merged_pages
-from emulator.storage.redis.keys import channel_last, channel_last_prefix, expiry_arg, now_arg
-from emulator.storage.redis.pipeline import LOGS, Pipeline
+from emulator.storage.redis.client import Client, Script, blob
+from emulator.storage.redis.keys import CHANNEL_LAST
 from emulator.storage.redis.reading import listing
 from emulator.storage.shapes import Item, ListedLog, Span
 
 
 class RedisLogs:
-    def __init__(self, pipeline: Pipeline) -> None:
-        self._pipeline = pipeline
+    def __init__(self, client: Client) -> None:
+        self._script = client.script("logs")
 
     async def append(self, key: Key, value: bytes, *, now: int, expires_at: int) -> None:
-        await self._pipeline.run(LOGS, b"append", channel_last(key), now_arg(now), expiry_arg(expires_at), value)
+        await self._script.run("append", CHANNEL_LAST.text(key), now, expires_at, blob(value))
 
     async def read(self, key: Key, *, now: int, since: int = 0) -> Span:
-        name, is_all = (channel_last_prefix(key), b"1") if key.channel is None else (channel_last(key), b"0")
-        bound, latest, *logs = await self._pipeline.run(LOGS, b"begin", now_arg(now), is_all, name)
-        readings = [_Reading(self._pipeline, log, (expiry_arg(since), bound, now_arg(now))) for log in logs]
-        return Span(int(latest or 0), self._pages(readings))
+        is_group = key.channel is None
+        name = CHANNEL_LAST.group(key) if is_group else CHANNEL_LAST.text(key)
+        bound, latest, *logs = await self._script.run("begin", name, is_group, now)
+        readings = [_Reading(self._script, log.decode(), (since, bound.decode()), now) for log in logs]
+        return Span(latest, self._pages(readings))
 
     async def listing(
         self, group: Key, *, now: int, limit: int, after: Key | None = None, matching: str = ""
     ) -> list[ListedLog]:
-        found = await listing(self._pipeline, LOGS, group, now=now, limit=limit, after=after, matching=matching)
-        return [ListedLog(key, count, int(latest)) for key, (count, latest) in found]
+        found = await listing(self._script, group, now=now, limit=limit, after=after, matching=matching)
+        return [ListedLog(key, count, latest) for key, (count, latest) in found]
 
     async def _pages(self, readings: Sequence[_Reading]) -> AsyncIterator[Sequence[Item]]:
         async for rows in merged_pages([each.fetch for each in readings], NEVER):
@@ -39,13 +40,15 @@ class RedisLogs:
 class _Reading:
     """Reads one log, newest first."""
 
-    def __init__(self, pipeline: Pipeline, log: bytes, bounds: tuple[bytes, bytes, bytes]) -> None:
-        self._pipeline = pipeline
+    def __init__(self, script: Script, log: str, bounds: tuple[int, str], now: int) -> None:
+        self._script = script
         self._log = log
-        self._start = b"+"
+        self._start = "+"
         self._bounds = bounds
+        """The time since when, and the number up to which it reads."""
+        self._now = now
 
     async def fetch(self, size: int) -> tuple[list[Row], bool]:
-        last, rows = await self._pipeline.run(LOGS, b"page", self._log, self._start, *self._bounds, b"%d" % size)
-        self._start = b"(" + last
-        return [(-int(position[:16]), -int(position[16:]), value) for position, value in rows], bool(last)
+        last, rows = await self._script.run("page", self._log, self._start, *self._bounds, size, self._now)
+        self._start = f"({last.decode()}"
+        return [(-at, -number, value) for at, number, value in rows], bool(last)

@@ -1,28 +1,83 @@
-"""Lists the ballots or logs of a group, in bounded steps."""
+"""Reads many records in bounded steps, and sorts what Redis returns in no order."""
 
 from __future__ import annotations
 
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final, Self
+
+import msgspec
+
+from emulator.core.errors import EngineError
 from emulator.core.keys import Key
-from emulator.storage.redis.keys import listed_group, listed_range, now_arg, parse_place
-from emulator.storage.redis.pipeline import Pipeline, Script
-from emulator.storage.redis.server import Reply
+from emulator.storage.merging import PAGE
+from emulator.storage.redis.client import Reply, Script
+from emulator.storage.redis.keys import listed_range, parse_place
 
 STEP = 50
-"""Things that one script call looks at."""
+"""Things that one operation looks at."""
 
 
 async def listing(
-    pipeline: Pipeline, script: Script, group: Key, *, now: int, limit: int, after: Key | None, matching: str
+    script: Script, group: Key, *, now: int, limit: int, after: Key | None, matching: str
 ) -> list[tuple[Key, list[Reply]]]:
-    """Return up to `limit` keys after `after`, each with the result of the script's `describe`."""
+    """Return up to `limit` ballots or logs after `after`, each with the result of the script's `describe`."""
     found: list[tuple[Key, list[Reply]]] = []
-    first, last = listed_range(group, after)
+    index, first, last = listed_range(group, after)
     while len(found) < limit:
         most = STEP if matching else min(STEP, limit - len(found))
-        args = (listed_group(group), first, last, now_arg(now), b"%d" % most, matching.encode())
-        place, *rows = await pipeline.run(script, b"listing", *args)
+        place, *rows = await script.run("listing", index, first, last, now, most, matching)
         found += [(parse_place(group, row[0]), row[1:]) for row in rows]
         if not place:
             break
-        first = b"(" + place
+        first = f"({place.decode()}"
     return found[:limit]
+
+
+_COLUMNS: Final = 9
+_NAMES: Final = ", ".join(f"p{number}" for number in range(_COLUMNS))
+_encode = msgspec.msgpack.Encoder().encode
+
+
+@contextmanager
+def _engine_errors() -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise EngineError(f"cannot sort records: {error}") from error
+
+
+class Sorting:
+    """Sorts values in a temporary database, which uses the disk if they are many."""
+
+    def __enter__(self) -> Self:
+        with _engine_errors():
+            self._database = sqlite3.connect("", isolation_level=None)
+            self._database.execute(f"CREATE TABLE rows (identity BLOB PRIMARY KEY, {_NAMES}, value)")
+            self._database.execute("BEGIN")
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._database.close()
+
+    def add(self, position: Sequence[object], value: object, identity: object = None) -> None:
+        """Add a value at a position, which is texts and numbers.
+
+        It replaces one with the same identity, or without one, at the same position: Redis may return a thing twice.
+        """
+        columns = [*position, *[""] * (_COLUMNS - len(position))]
+        with _engine_errors():
+            self._database.execute(
+                f"INSERT OR REPLACE INTO rows VALUES (?, {'?, ' * _COLUMNS} ?)",
+                (_encode(identity or position), *columns, _encode(value)),
+            )
+
+    async def pages(self, limit: int = -1) -> AsyncIterator[list[Any]]:
+        """Iterate over pages of the values in order, each as plain lists, texts, bytes and numbers."""
+        with _engine_errors():
+            rows = self._database.execute(f"SELECT value FROM rows ORDER BY {_NAMES} LIMIT ?", (limit,))
+            while page := rows.fetchmany(PAGE):
+                yield [msgspec.msgpack.decode(value) for (value,) in page]
+                await asyncio.sleep(0)

@@ -10,12 +10,13 @@ import logging
 import uuid
 from collections.abc import Callable
 
+from redis.asyncio import Redis, RedisCluster
 from redis.asyncio.client import PubSub
 
 from emulator.core.keys import Key
-from emulator.storage.redis.keys import parse_user_last, user_last
-from emulator.storage.redis.pipeline import Pipeline
-from emulator.storage.redis.server import TIMEOUT, Server, engine_errors
+from emulator.storage.redis.client import Script, blob
+from emulator.storage.redis.keys import USER_LAST
+from emulator.storage.redis.server import TIMEOUT, connect, engine_errors
 
 RETRY_AFTER = 0.3
 """Seconds between two attempts to subscribe."""
@@ -27,12 +28,13 @@ _log = logging.getLogger("emulator.engines")
 class RedisRelay:
     is_local = False
 
-    def __init__(self, pipeline: Pipeline, server: Server, channel: bytes) -> None:
-        self._pipeline = pipeline
-        self._server = server
+    def __init__(self, namespace: Script, url: str, channel: str) -> None:
+        self._namespace = namespace
+        self._url = url
         self._channel = channel
         self._sender = uuid.uuid4().bytes
         self._listeners: list[Callable[[Key, bytes], None]] = []
+        self._redis: Redis | RedisCluster | None = None
         self._task: asyncio.Task[None] | None = None
 
     def listen(self, deliver: Callable[[Key, bytes], None]) -> None:
@@ -42,9 +44,9 @@ class RedisRelay:
         self._listeners.remove(deliver)
 
     async def publish(self, topic: Key, message: bytes) -> None:
-        name = user_last(topic)
+        name = USER_LAST.text(topic).encode()
         packet = b"".join((self._sender, len(name).to_bytes(4, "big"), name, message))
-        await self._pipeline.send(b"PUBLISH", self._channel, packet)
+        await self._namespace.run("publish", self._channel, blob(packet))
         self._deliver(topic, message)
 
     async def open(self) -> None:
@@ -52,7 +54,7 @@ class RedisRelay:
             with engine_errors():
                 subscription = await self._subscribe()
         except BaseException:
-            await self._server.leave()
+            await self._leave()
             raise
         self._task = asyncio.create_task(self._receive(subscription))
 
@@ -61,7 +63,12 @@ class RedisRelay:
             self._task.cancel()
             await asyncio.wait([self._task])
             self._task = None
-        await self._server.leave()
+        await self._leave()
+
+    async def _leave(self) -> None:
+        if self._redis is not None:
+            await self._redis.aclose()
+            self._redis = None
 
     def _deliver(self, topic: Key, message: bytes) -> None:
         for deliver in self._listeners:
@@ -69,7 +76,8 @@ class RedisRelay:
 
     async def _subscribe(self) -> PubSub:
         async with asyncio.timeout(TIMEOUT):
-            subscription = (await self._server.client()).pubsub()
+            self._redis = await connect(self._url)
+            subscription = self._redis.pubsub()
             await subscription.subscribe(self._channel)
             await subscription.get_message(timeout=None)  # the confirmation
         return subscription
@@ -88,7 +96,7 @@ class RedisRelay:
                     reason = str(error) or "Redis does not answer"
                     _log.warning("cannot receive messages from other processes: %s", reason)
                 is_failing, subscription = True, None
-                await self._server.leave()
+                await self._leave()
                 await asyncio.sleep(RETRY_AFTER)
 
     async def _receive_from(self, subscription: PubSub) -> None:
@@ -109,7 +117,7 @@ class RedisRelay:
             return
         start = 20 + int.from_bytes(packet[16:20], "big")
         try:
-            topic = parse_user_last(packet[20:start])
+            topic = USER_LAST.parse(packet[20:start])
         except (ValueError, TypeError):
             _log.warning("ignored a message of another program on the Redis channel %r", self._channel)
         else:

@@ -1,28 +1,23 @@
-"""Connections to the Redis that has a namespace: the server at the URL, or one node of its cluster."""
+"""Clients of redis-py for all that is at a data URL: a server, or a cluster."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from hiredis import pack_command
 from redis.asyncio import ConnectionPool, Redis, RedisCluster
-from redis.asyncio.connection import AbstractConnection
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisClusterException, RedisError, ResponseError
+from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from emulator.core.errors import EngineError
 
 TIMEOUT = 2.0
 """Seconds in which Redis must reply."""
-
-Command = Sequence[bytes]
-Reply = Any
-"""bytes, int, `None` or a list of these; an exception if the command failed."""
 
 FAILURES = (RedisError, RedisClusterException, OSError, RuntimeError)
 """Exceptions that a failing connection may raise. uvloop raises RuntimeError if it was lost just before use."""
@@ -32,9 +27,13 @@ FAILURES = (RedisError, RedisClusterException, OSError, RuntimeError)
 _OPTIONS: Final[dict[str, Any]] = {
     "protocol": 2,
     "retry": Retry(NoBackoff(), 0),
-    "socket_timeout": None,  # `Pipeline` and `RedisRelay` limit the time of all that they wait for
+    "socket_timeout": None,  # callers limit the time of all that they wait for
     "socket_connect_timeout": TIMEOUT,
 }
+
+
+class NoReply(EngineError):
+    """Redis did not reply in time."""
 
 
 @contextmanager
@@ -42,85 +41,15 @@ def engine_errors() -> Iterator[None]:
     """Turn failures of the connection into `EngineError`."""
     try:
         yield
-    except TimeoutError as error:
-        raise EngineError(f"Redis: no reply within {TIMEOUT:g} seconds") from error
+    except (TimeoutError, RedisTimeoutError) as error:
+        raise NoReply(f"Redis: no reply within {TIMEOUT:g} seconds") from error
     except FAILURES as error:
         raise EngineError(f"Redis: {str(error) or type(error).__name__}") from error
 
 
-class Server:
-    """Finds the Redis that has a namespace. Each task that waits for replies needs its own.
-
-    `key` is any key of the namespace. Query parameters of the URL, such as `?ssl_ca_certs=/path`, go to redis-py.
-    """
-
-    def __init__(self, url: str, key: bytes) -> None:
-        self._url = checked_url(url)
-        self._key = key
-        self._client: Redis | None = None
-        self._connection: AbstractConnection | None = None
-        self._cluster: RedisCluster | None = None
-
-    async def client(self) -> Redis:
-        """Raises one of `FAILURES`."""
-        if self._client is None:
-            self._client = await self._find()
-        return self._client
-
-    async def run(self, commands: Sequence[Command]) -> list[Reply]:
-        """Send commands together and return their replies in order, an exception for each command that failed.
-
-        A pipeline of redis-py does the same, but a call with many arguments takes it four times as long. Raises one of
-        `FAILURES`; then any may have run.
-        """
-        pool = (await self.client()).connection_pool
-        if self._connection is None:
-            self._connection = await pool.get_connection()  # type: ignore[no-untyped-call]
-        else:
-            await pool.ensure_connection(self._connection)  # the server may have hung up
-        connection = self._connection
-        await connection.send_packed_command(b"".join(map(_pack, commands)), check_health=False)
-        return [await _read_reply(connection) for _ in commands]
-
-    async def leave(self) -> None:
-        """Disconnect, and look for the namespace again before the next command, because another server may have it."""
-        client, self._client, self._connection = self._client, None, None
-        if client is not None:
-            await client.aclose()
-
-    async def _find(self) -> Redis:
-        if self._cluster is None:
-            whole = await connect(self._url)
-            if isinstance(whole, Redis):
-                return whole
-            self._cluster = whole
-        try:
-            await self._cluster.initialize()
-            node = self._cluster.get_node_from_key(self._key.decode())
-        finally:
-            await self._cluster.aclose()
-        assert node is not None
-        pool = ConnectionPool.from_url(self._url, **_OPTIONS)
-        place = {"host": node.host, "port": node.port}
-        return Redis.from_pool(ConnectionPool(pool.connection_class, **{**pool.connection_kwargs, **place}))
-
-
-def _pack(command: Command) -> bytes:
-    packed: bytes = pack_command(tuple(command))  # type: ignore[arg-type]  # its stub allows one word only
-    return packed
-
-
-async def _read_reply(connection: AbstractConnection) -> Reply:
-    try:
-        return await connection.read_response(disable_decoding=True)
-    except ResponseError as error:
-        return error
-
-
-async def connect(url: str, **options: Any) -> Redis | RedisCluster:
-    """Return a client of all that is at a URL: a server, or a cluster."""
-    options = {**_OPTIONS, **options}
-    client = Redis.from_url(checked_url(url), **options)
+async def connect(url: str) -> Redis | RedisCluster:
+    """Return a client. Query parameters of the URL, such as `?ssl_ca_certs=/path`, go to redis-py."""
+    client = Redis.from_url(checked_url(url), **_OPTIONS)
     try:
         await client.execute_command(b"CLUSTER", b"SLOTS")  # type: ignore[no-untyped-call]
     except ResponseError:  # it is no cluster, or the ACL forbids the command
@@ -129,7 +58,7 @@ async def connect(url: str, **options: Any) -> Redis | RedisCluster:
         await client.aclose()
         raise
     await client.aclose()
-    return RedisCluster.from_url(checked_url(url), **options)
+    return await RedisCluster.from_url(checked_url(url), **_OPTIONS).initialize()
 
 
 def location_of(url: str) -> str:

@@ -1,53 +1,45 @@
--- b:<key>        hash: id, expiry, terms and definition of a ballot; the keys below contain the id
--- m:<id>:v       hash: voter → the voter's casts
--- m:<id>:a       sorted set: the same by age
--- m:<id>:c       hash: choice → the number of the cast since when it has had casts
--- m:<id>:t       sorted set: choices in a tally's order
--- m:<id>:r       there while entries are read
--- m:<id>:k       sorted set: entries that were replaced meanwhile
--- bp:<key without channel>  set: the channels
-local FIELDS = {'id', 'end', 'opens', 'closes', 'disabled', 'known', 'voter', 'choice', 'choices'}
-local ALL = 1e9
--- Milliseconds after the latest page of entries in which replaced entries are kept.
-local READING = 60000
+-- b:<key>   hash: id, expiry, definition, and packed terms of a ballot; the keys below contain the id
+-- m:<id>:v  hash: voter → the voter's casts
+-- m:<id>:c  hash: choice → the number of the cast since when it has had casts
+-- m:<id>:t  sorted set: choices in a tally's order
+local NEVER = 9007199254740991
+local TERMS = {0, NEVER, false, false, 1, 1, 1} -- of a ballot without a definition
 
 local function find(key)
-  local values = redis.call('HMGET', prefix .. 'b:' .. key, unpack(FIELDS))
-  if not values[1] then return nil end
+  local id, ends, packed = unpack(redis.call('HMGET', prefix .. 'b:' .. key, 'id', 'end', 'terms'))
+  if not id then return nil end
+  local opens, closes, disabled, known, per_voter, per_choice, choices = unpack(packed and cmsgpack.unpack(packed) or TERMS)
   return {
-    name = prefix .. 'b:' .. key, id = values[1], of = prefix .. 'm:' .. values[1], ends = values[2], opens = tonumber(values[3]),
-    closes = tonumber(values[4]), disabled = values[5] == '1', known = values[6] == '1', per_voter = tonumber(values[7]),
-    per_choice = tonumber(values[8]), choices = tonumber(values[9])
+    name = prefix .. 'b:' .. key, id = id, of = prefix .. 'm:' .. id, ends = tonumber(ends), opens = opens, closes = closes,
+    disabled = disabled, known = known, per_voter = per_voter, per_choice = per_choice, choices = choices
   }
 end
 
 local function alive(key, now)
   local ballot = find(key)
-  return ballot and now < tonumber(ballot.ends) and ballot or nil
+  return ballot and now < ballot.ends and ballot or nil
 end
 
--- Create a ballot where none is alive; `expired` is the previous one, if it was not purged yet.
-local function create(key, ends, expired)
-  if expired then remove_ballot(key, expired.id) end
-  local group, channel = split(key)
-  redis.call('HSET', prefix .. 'b:' .. key, 'id', next_number(), 'end', ends, 'opens', '0',
-    'closes', '9007199254740991', 'disabled', '0', 'known', '0', 'voter', '1', 'choice', '1', 'choices', '1')
-  redis.call('SADD', prefix .. 'bp:' .. group, channel)
+-- Create a ballot where none is alive.
+local function create(key, ends)
+  remove.b(key) -- an expired one, if it was not purged yet
+  redis.call('HSET', prefix .. 'b:' .. key, 'id', next_number(), 'end', ends)
   enlist('b', key)
   set_expiry('b' .. key, ends)
   return find(key)
 end
 
--- A voter's casts in the order of casting, one row for each choice: {number, choice, times, cast at, note, 1 if whole}.
+-- A voter's casts in the order of casting, one row for each choice: {number, choice, times, cast at, note, whether it is
+-- whole}.
 local function rows_of(ballot, voter)
   local packed = ballot and redis.call('HGET', ballot.of .. ':v', voter)
   return packed and cmsgpack.unpack(packed) or {}
 end
 
--- → (since .. choice, minus the count)…, in a tally's order
+-- → (since .. choice, minus the count)…, in a tally's order; without `top`, of all choices
 local function counts_of(ballot, top)
   if not ballot or top == 0 then return {} end
-  return redis.call('ZRANGE', ballot.of .. ':t', 0, top - 1, 'WITHSCORES')
+  return redis.call('ZRANGE', ballot.of .. ':t', 0, (top or 0) - 1, 'WITHSCORES')
 end
 
 local function refusal(ballot, request, rows)
@@ -72,7 +64,7 @@ end
 -- `old` is the state in Redis of the choices that have casts.
 local function load(ballot, voters, wanted)
   ballot.rows, ballot.counts, ballot.sinces, ballot.old = {}, {}, {}, {}
-  ballot.voters, ballot.added, ballot.removed, ballot.changed = {}, {}, {}, {}
+  ballot.voters, ballot.changed = {}, {}
   if ballot.is_new then return end
   local packed = redis.call('HMGET', ballot.of .. ':v', unpack(voters))
   for i, voter in ipairs(voters) do
@@ -95,7 +87,7 @@ local function load(ballot, voters, wanted)
     end
     if #members > 0 then
       for i, score in ipairs(redis.call('ZMSCORE', ballot.of .. ':t', unpack(members))) do
-        ballot.counts[names[i]] = -tonumber(score)
+        ballot.counts[names[i]] = -tonumber(score or 0)
       end
     end
   end
@@ -127,16 +119,8 @@ local function record(ballot, request, rows, new, reply)
       end
     end
   end
-  if ballot.is_read == nil then ballot.is_read = redis.call('EXISTS', ballot.of .. ':r') == 1 end
   local more = times
   for _, row in ipairs(replaced) do
-    local place = row[4] .. row[1] .. request.voter
-    if ballot.added[place] then ballot.added[place] = nil else ballot.removed[#ballot.removed + 1] = place end
-    if ballot.is_read then
-      local old = cmsgpack.pack({request.voter, row[2], row[3], row[5]})
-      redis.call('ZADD', ballot.of .. ':k', 0, row[4] .. row[1] .. new .. old)
-      redis.call('PEXPIRE', ballot.of .. ':k', READING)
-    end
     if row[2] == request.choice then
       more = more - row[3] -- one step, so that the count never drops to 0 in between
     else
@@ -144,26 +128,19 @@ local function record(ballot, request, rows, new, reply)
     end
   end
   if more ~= 0 then add_count(ballot, request.choice, more, new, reply) end
-  kept[#kept + 1] = {new, request.choice, times, request.at, request.note, request.is_whole and times == 1 and 1 or nil}
+  kept[#kept + 1] = {new, request.choice, times, request.now, request.note, request.whole and times == 1}
   ballot.rows[request.voter] = kept
   ballot.voters[request.voter] = true
-  ballot.added[request.at .. new .. request.voter] = true
 end
 
 -- Write what the casts have changed.
 local function store(ballot)
-  local rows, places = {}, {}
+  local rows = {}
   for voter in pairs(ballot.voters) do
     rows[#rows + 1] = voter
     rows[#rows + 1] = cmsgpack.pack(ballot.rows[voter])
   end
-  for place in pairs(ballot.added) do
-    places[#places + 1] = '0'
-    places[#places + 1] = place
-  end
   call_with('HSET', ballot.of .. ':v', rows)
-  call_with('ZREM', ballot.of .. ':a', ballot.removed)
-  call_with('ZADD', ballot.of .. ':a', places)
   local scores, sinces, gone, without = {}, {}, {}, {}
   for choice in pairs(ballot.changed) do
     local since, old = ballot.sinces[choice], ballot.old[choice]
@@ -185,36 +162,33 @@ local function store(ballot)
   call_with('HSET', ballot.of .. ':c', sinces)
 end
 
--- key, (voter, choice, note, 1 if known plus 2 if whole, times, now, expiry, '1' if a tally is wanted)… → for each of
--- them: refusal, previous choice, 'none' if there is no ballot, 'same' if there was one or 'fresh' if it was created, and
+-- For each request, {voter, choice, note, whether known, times, whether whole, now, expiry, whether a tally is wanted}:
+-- → refusal, previous choice, 'none' if there is no ballot, 'same' if there was one or 'fresh' if it was created, and
 -- choice, new count, since… of the counts that it changed, all packed; then the counts before them if a tally is wanted
-function ops.cast()
-  local key, requests, reserved, is_wanted = ARGV[2], {}, nil, false
+function ops.cast(key, ...)
+  local requests, reserved, is_wanted = {}, nil, false
   local ballot, replies, voters, wanted = find(key), {}, {}, {}
-  for at = 3, #ARGV, 8 do
-    local voter, choice, note, flags, times, now, ends, tally = unpack(ARGV, at, at + 7)
-    local i = #requests + 1
-    voters[i], wanted[choice], is_wanted = voter, true, is_wanted or tally == '1'
-    requests[i] = {
-      voter = voter, choice = choice, note = note, known = flags == '1' or flags == '3',
-      is_whole = flags == '2' or flags == '3', times = tonumber(times), at = now, now = tonumber(now), ends = ends
-    }
+  for i, request in ipairs({...}) do
+    local voter, choice, note, known, times, whole, now, ends, tally = unpack(request)
+    voters[i], wanted[choice], is_wanted = voter, true, is_wanted or tally
+    requests[i] =
+      {voter = voter, choice = choice, note = note, known = known, times = times, whole = whole, now = now, ends = ends}
   end
-  local before = is_wanted and counts_of(ballot, ALL) or {}
+  local before = is_wanted and counts_of(ballot) or {}
   if ballot then load(ballot, voters, wanted) end
   for i, request in ipairs(requests) do
-    local live = ballot and request.now < tonumber(ballot.ends) and ballot or nil
+    local live = ballot and request.now < ballot.ends and ballot or nil
     local rows = live and live.rows[request.voter] or {}
     local refused = refusal(live, request, rows)
     local reply = {refused or '', #rows > 0 and rows[#rows][2], live and 'same' or 'none'}
     if not refused then
       if not live then
-        reply[3], ballot = 'fresh', create(key, request.ends, ballot)
+        reply[3], ballot = 'fresh', create(key, request.ends)
         ballot.is_new = true
         load(ballot)
       end
       reserved = (reserved or redis.call('INCRBY', KEYS[1] .. ':numbers', #requests) - #requests) + 1
-      record(ballot, request, rows, string.format('%016.0f', reserved), reply)
+      record(ballot, request, rows, digits(reserved), reply)
       ballot.ends = later(ballot.ends, request.ends)
     end
     replies[i] = reply
@@ -227,64 +201,49 @@ function ops.cast()
   return {cmsgpack.pack(replies), before}
 end
 
--- key, definition, now, expiry, opens, closes, disabled, known, per voter, per choice, choices → nothing
-function ops.define()
-  local key, ends = ARGV[2], ARGV[5]
-  local ballot = find(key)
-  if ARGV[13] then
-    local found = alive(key, tonumber(ARGV[4])) and redis.call('HGET', prefix .. 'b:' .. key, 'def')
-    if (found or nil) ~= ARGV[14] then return 0 end
-  end
-  if not ballot or tonumber(ARGV[4]) >= tonumber(ballot.ends) then ballot = create(key, ends, ballot) end
-  redis.call('HSET', prefix .. 'b:' .. key, 'def', ARGV[3], 'opens', ARGV[6], 'closes', ARGV[7], 'disabled', ARGV[8],
-    'known', ARGV[9], 'voter', ARGV[10], 'choice', ARGV[11], 'choices', ARGV[12])
+-- With `is_conditional`, only if the present definition is `expected`. → whether it was written
+function ops.define(key, definition, terms, ends, now, is_conditional, expected)
+  local ballot = alive(key, now)
+  if is_conditional and (ballot and redis.call('HGET', ballot.name, 'def') or nil) ~= expected then return 0 end
+  ballot = ballot or create(key, ends)
+  redis.call('HSET', ballot.name, 'def', definition, 'terms', terms)
   if redis.call('EXISTS', ballot.of .. ':t') == 0 then
-    ends = later(ballot.ends, ends)
-    redis.call('HSET', prefix .. 'b:' .. key, 'end', ends)
-    set_expiry('b' .. key, ends)
+    redis.call('HSET', ballot.name, 'end', later(ballot.ends, ends))
+    set_expiry('b' .. key, later(ballot.ends, ends))
   end
   return 1
 end
 
--- key, now → the definition
-function ops.definition()
-  return alive(ARGV[2], tonumber(ARGV[3])) and redis.call('HGET', prefix .. 'b:' .. ARGV[2], 'def')
+function ops.definition(key, now)
+  local ballot = alive(key, now)
+  return ballot and redis.call('HGET', ballot.name, 'def')
 end
 
--- key, now, top, voter (optional) → the counts and the voter's choice
-function ops.tally()
-  local ballot = alive(ARGV[2], tonumber(ARGV[3]))
-  local rows = ARGV[5] and rows_of(ballot, ARGV[5]) or {}
-  return {counts_of(ballot, tonumber(ARGV[4])), #rows > 0 and rows[#rows][2]}
+-- → the counts and the voter's choice
+function ops.tally(key, top, voter, now)
+  local ballot = alive(key, now)
+  local rows = voter and rows_of(ballot, voter) or {}
+  return {counts_of(ballot, top), #rows > 0 and rows[#rows][2]}
 end
 
--- key without channel, now, voter (optional) → (choice, count, since)… unsorted, and the voter's choice
-function ops.tally_all_channels()
+-- key without channel → {choice, count, since}… unsorted, and the voter's choice
+function ops.tally_all_channels(group, voter, now)
   local counts, sinces, latest, latest_choice = {}, {}, '', false
-  for _, key in ipairs(keys_of_all_channels('bp', ARGV[2])) do
-    local ballot = alive(key, tonumber(ARGV[3]))
-    local some = counts_of(ballot, ALL)
+  for _, key in ipairs(keys_of_all_channels('b', group)) do
+    local ballot = alive(key, now)
+    local some = counts_of(ballot)
     for i = 1, #some, 2 do
       local since, choice = string.sub(some[i], 1, 16), string.sub(some[i], 17)
       counts[choice] = (counts[choice] or 0) - tonumber(some[i + 1])
       if not sinces[choice] or since < sinces[choice] then sinces[choice] = since end
     end
-    local rows = ARGV[4] and rows_of(ballot, ARGV[4]) or {}
+    local rows = voter and rows_of(ballot, voter) or {}
     local last = rows[#rows]
     if last and last[1] > latest then latest, latest_choice = last[1], last[2] end
   end
-  local flat = {}
-  for choice, count in pairs(counts) do
-    flat[#flat + 1] = choice
-    flat[#flat + 1] = count
-    flat[#flat + 1] = sinces[choice]
-  end
-  return {flat, latest_choice}
-end
-
-local function drop(key)
-  local ballot = find(key)
-  if ballot then remove_ballot(key, ballot.id) end
+  local found = {}
+  for choice, count in pairs(counts) do found[#found + 1] = {choice, count, sinces[choice]} end
+  return {found, latest_choice}
 end
 
 -- The casts of all voters. Where a voter has one cast, the voters are counted: there may be a million choices.
@@ -292,7 +251,7 @@ local function total(ballot)
   if ballot.per_voter == 1 and redis.call('ZCARD', ballot.of .. ':t') > 1000 then
     return redis.call('HLEN', ballot.of .. ':v')
   end
-  local counts, sum = counts_of(ballot, ALL), 0
+  local counts, sum = counts_of(ballot), 0
   for i = 2, #counts, 2 do sum = sum - tonumber(counts[i]) end
   return sum
 end
@@ -300,62 +259,39 @@ end
 listed = 'b'
 -- → the count, the expiry, the definition
 function describe(key, now)
-  local ballot = alive(key, tonumber(now))
-  return ballot and {total(ballot), ballot.ends, redis.call('HGET', prefix .. 'b:' .. key, 'def')}
+  local ballot = alive(key, now)
+  return ballot and {total(ballot), ballot.ends, redis.call('HGET', ballot.name, 'def')}
 end
 
--- now, key → nothing
-function ops.drop()
-  drop(ARGV[3])
-  return 1
-end
+ops.drop = remove.b
 
--- now, key without channel → the keys
-function ops.drop_all_channels()
-  local keys = keys_of_all_channels('bp', ARGV[3])
-  for _, key in ipairs(keys) do drop(key) end
+-- key without channel → the keys
+function ops.drop_all_channels(group)
+  local keys = keys_of_all_channels('b', group)
+  for _, key in ipairs(keys) do remove.b(key) end
   return keys
 end
 
--- now, whether all channels, key (without channel) → a bound for the numbers to read, then the ballots' ids
-function ops.begin()
-  local keys = ARGV[3] == '1' and keys_of_all_channels('bp', ARGV[4]) or {ARGV[4]}
-  local reply = {next_number()}
-  for _, key in ipairs(keys) do
-    local ballot = alive(key, tonumber(ARGV[2]))
-    if ballot then
-      redis.call('SET', ballot.of .. ':r', '', 'PX', READING)
-      reply[#reply + 1] = ballot.id
-    end
+-- key (without channel, for all channels) → the ids of the live ballots
+function ops.ids(key, is_group, now)
+  local ids = {}
+  for _, one in ipairs(is_group and keys_of_all_channels('b', key) or {key}) do
+    local ballot = alive(one, now)
+    if ballot then ids[#ids + 1] = ballot.id end
   end
-  return reply
+  return ids
 end
 
--- id, from, size → entries by age, flat: position and voter, choice, times, note, whether it is whole; then those that
--- were replaced, the same with position, number of the replacement and voter; at most `size` of each
-function ops.page()
-  local of, from, size = prefix .. 'm:' .. ARGV[2], ARGV[3], tonumber(ARGV[4])
-  redis.call('PEXPIRE', of .. ':r', READING)
-  redis.call('PEXPIRE', of .. ':k', READING)
-  local members = redis.call('ZRANGEBYLEX', of .. ':a', from, '+', 'LIMIT', 0, size)
-  local replaced = redis.call('ZRANGEBYLEX', of .. ':k', from, '+', 'LIMIT', 0, size)
-  local found, voters = {}, {}
-  for i, member in ipairs(members) do voters[i] = string.sub(member, 33) end
-  for i, packed in ipairs(#voters > 0 and redis.call('HMGET', of .. ':v', unpack(voters)) or {}) do
-    for _, row in ipairs(cmsgpack.unpack(packed)) do
-      if row[1] == string.sub(members[i], 17, 32) then
-        local n = #found
-        found[n + 1], found[n + 2], found[n + 3], found[n + 4], found[n + 5] =
-          members[i], row[2], row[3], row[5], row[6] or 0
-      end
+-- → the next cursor, then {number, voter, choice, times, cast at, note, whether whole}… of some voters, cast at `since` or
+-- later
+function ops.entries(cursor, id, since)
+  local following, found = unpack(redis.call('HSCAN', prefix .. 'm:' .. id .. ':v', cursor, 'COUNT', 250))
+  local rows = {following}
+  for i = 1, #found, 2 do
+    for _, row in ipairs(cmsgpack.unpack(found[i + 1])) do
+      local number, choice, times, at, note, whole = unpack(row)
+      if at >= since then rows[#rows + 1] = {tonumber(number), found[i], choice, times, at, note, whole and 1 or 0} end
     end
   end
-  local old = {}
-  for _, member in ipairs(replaced) do
-    local voter, choice, times, note = unpack(cmsgpack.unpack(string.sub(member, 49)))
-    for _, part in ipairs({string.sub(member, 1, 48) .. voter, choice, times, note, 0}) do old[#old + 1] = part end
-  end
-  return {found, old}
+  return rows
 end
-
-return ops[ARGV[1]]()

@@ -1,0 +1,172 @@
+"""Runs the Lua scripts of one namespace in the Redis that has it.
+
+Each operation is one function of a script, and so one atomic step. Operations share the calls of their script: while
+one call runs, others are queued for the next.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from redis.asyncio import Redis, RedisCluster
+
+from emulator.core.errors import EngineError
+from emulator.storage.redis.keys import namespace_key
+from emulator.storage.redis.server import TIMEOUT, NoReply, connect, engine_errors
+
+_FOLDER = Path(__file__).with_name("lua")
+MAX_OPERATIONS = 100
+"""Operations in one call, which blocks all other clients of Redis."""
+
+COOLDOWN = 0.2
+"""Seconds after a timeout in which operations fail at once, or those behind a lock would wait for one each."""
+
+Reply = Any
+"""bytes, int, `None` or a list of these; an exception if the operation failed."""
+
+_READ_ONLY = "read only replica"
+"""A part of the error of a replica, of all versions."""
+_encode = msgspec.msgpack.Encoder().encode
+
+
+def blob(value: bytes) -> msgspec.Raw:
+    """Return bytes in a form in which an operation takes them. Lua's decoder of MessagePack knows text only."""
+    return msgspec.Raw(b"\xdb" + len(value).to_bytes(4, "big") + value)
+
+
+class Operation:
+    """A queued operation."""
+
+    __slots__ = ("args", "is_sent", "result")
+
+    def __init__(self, *args: object) -> None:
+        self.args = [_encode(each) for each in args]
+        self.is_sent = False
+        self.result: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+
+    def add(self, arg: object) -> None:
+        """Add an argument, until it is sent."""
+        self.args.append(_encode(arg))
+
+    def pack(self) -> bytes:
+        self.is_sent = True
+        return b"".join(self.args)
+
+    def end(self, reply: Reply) -> None:
+        if self.result.done():  # cancelled
+            return
+        if not isinstance(reply, Exception):
+            self.result.set_result(reply)
+            return
+        self.result.set_exception(reply if isinstance(reply, EngineError) else EngineError(f"Redis: {reply}"))
+        self.result.exception()  # retrieve it: the caller may be gone
+
+
+class Script:
+    """The operations of `lua/common.lua` and of one more file."""
+
+    def __init__(self, client: Client, name: str) -> None:
+        self._client = client
+        self.text = b"".join((_FOLDER / f"{each}.lua").read_bytes() for each in ("common", name, "calls"))
+        self._queue: list[Operation] = []
+        self.sending: asyncio.Task[None] | None = None
+
+    async def run(self, operation: str, *args: object) -> Reply:
+        return await self.start(operation, *args).result
+
+    async def scan(self, operation: str, *args: object) -> AsyncIterator[list[Reply]]:
+        """Iterate over pages of an operation's rows. It takes a cursor, then `args`, and returns the next cursor first.
+
+        As with `SCAN`, a row may be repeated.
+        """
+        cursor = "0"
+        while True:
+            following, *rows = await self.run(operation, cursor, *args)
+            yield rows
+            cursor = following.decode()
+            if not int(cursor):
+                return
+
+    def start(self, operation: str, *args: object) -> Operation:
+        if not self._client.is_open:
+            raise EngineError("the engine is closed")
+        queued = Operation(operation, *args)
+        self._queue.append(queued)
+        if self.sending is None:
+            self.sending = asyncio.create_task(self._send_queue())
+        return queued
+
+    async def _send_queue(self) -> None:
+        try:
+            await asyncio.sleep(0)  # let operations that are ready join the first call
+            while self._queue:
+                await self._send(self._queue[:MAX_OPERATIONS])
+        finally:
+            self.sending = None
+
+    async def _send(self, operations: Sequence[Operation]) -> None:
+        del self._queue[: len(operations)]
+        replies: Sequence[Reply]
+        try:
+            replies = await self._client.call(self.text, [each.pack() for each in operations])
+        except Exception as error:  # whatever redis-py raises has to reach the callers
+            replies = [error] * len(operations)
+        for each, reply in zip(operations, replies, strict=True):
+            each.end(reply)
+
+
+class Client:
+    """A connection to the server or cluster that has a namespace."""
+
+    def __init__(self, url: str, namespace: str) -> None:
+        self._url = url
+        self.namespace = namespace_key(namespace)
+        self.is_open = False
+        self._redis: Redis | RedisCluster | None = None
+        self._scripts: list[Script] = []
+        self._fails_until = 0.0
+
+    def script(self, name: str) -> Script:
+        self._scripts.append(Script(self, name))
+        return self._scripts[-1]
+
+    async def open(self) -> None:
+        with engine_errors():
+            async with asyncio.timeout(TIMEOUT):
+                self._redis = await connect(self._url)
+        self.is_open = True
+
+    async def close(self) -> None:
+        """Run the queued operations, then disconnect."""
+        self.is_open = False
+        await asyncio.gather(*(script.sending for script in self._scripts if script.sending is not None))
+        if self._redis is not None:
+            await self._redis.aclose()
+            self._redis = None
+
+    async def call(self, text: bytes, args: Sequence[bytes]) -> list[Reply]:
+        """Run a script and return its replies. After a failure, any of the operations may have run."""
+        assert self._redis is not None
+        now = asyncio.get_running_loop().time
+        if now() < self._fails_until:
+            raise EngineError(f"Redis: it did not reply less than {COOLDOWN} s ago")
+        script = self._redis.register_script(text)
+        # While a slot is being moved, a cluster refuses commands of several keys if one of them does not exist. So
+        # no script sees only a part of the namespace.
+        keys = (self.namespace, self.namespace + b":never")
+        try:
+            with engine_errors():
+                async with asyncio.timeout(TIMEOUT):
+                    replies: list[Reply] = await script(keys=keys, args=args)
+        except EngineError as error:
+            if isinstance(error, NoReply):
+                self._fails_until = now() + COOLDOWN
+            await self._redis.aclose()
+            raise
+        if any(isinstance(each, Exception) and _READ_ONLY in str(each) for each in replies):
+            await self._redis.aclose()  # it connects again: the name in the URL may be that of another server now
+        return replies
