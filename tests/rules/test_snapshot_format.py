@@ -109,8 +109,13 @@ def test_any_value_is_kept_byte_for_byte(value: bytes):
         ('{"type":"list","key":["a","b","c","d","e","f"]}', "key: expected an array of length <= 5"),
         ('{"type":"list","key":["a",null]}', "key[1]: expected a string, got null"),
         ('{"type":"list","key":["a"],"expires_at":4611686018427387905}', "expires_at: expected an integer <="),
+        ('{"type":"list","key":["a"],"expires_at":-1}', "expires_at: expected an integer >= 0"),
+        ('{"type":"list_items","key":["a"],"items":["a\\u0000b"]}', "must not contain NUL"),
         ('{"type":"list_items","key":["a"],"items":[]}', "items: expected an array of length >= 1"),
-        ('{"type":"spent","key":["a"],"digest":"xyz"}', "digest: expected a string matching regex"),
+        *(
+            (f'{{"type":"spent","key":["a"],"digest":"{digest}"}}', "digest: expected a string matching regex")
+            for digest in ("xyz", "0a 0a " + "0" * 26, "0A" * 16, "0a" * 15, "0a" * 17, "٣" * 32, "0a" * 16 + "\\n", "")
+        ),
         ('{"type":"member","key":["a"],"member":"\\u0000"}', "must not contain NUL"),
         ('{"type":"document","key":["a"]}', "misses the field `value`"),
         ('{"type":"document","key":["a"],"value":1,"value_text":"1"}', "value: must be there in one form only"),

@@ -162,14 +162,14 @@ def read_records(file: IO[bytes]) -> Iterator[list[tuple[int, Record]]]:
 _MAX_BRACKETS: Final = 200
 """Values with more brackets may be nested so deeply that the line around them could not be decoded."""
 _KEY_PARTS: Final = len(Key._fields)
-_INTEGER: Final = Annotated[int, Meta(ge=-NEVER, le=NEVER)]
+_INTEGER: Final = Annotated[int, Meta(ge=0, le=NEVER)]
 _KEY: Final = Annotated[list[str], Meta(min_length=1, max_length=_KEY_PARTS)]
 _COUNT: Final = Annotated[int, Meta(ge=1, le=NEVER)]
 _OF_TYPES: Final[dict[Any, Any]] = {int: _INTEGER, Key: _KEY, Key | None: _KEY | None}
 _OF_FIELDS: Final[dict[str, Any]] = {
     "times": _COUNT,
     "number": _COUNT,
-    "digest": Annotated[str, Meta(pattern="^[0-9a-f]{32}$")],
+    "digest": Annotated[str, Meta(pattern=r"^[0-9a-f]{32}\Z")],
     "items": Annotated[tuple[str, ...], Meta(min_length=1)],
 }
 """The types of fields of a line that allow less than the fields of records."""
