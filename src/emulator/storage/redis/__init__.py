@@ -71,13 +71,10 @@ class RedisEngine:
             await self._inspect()
             await self._check_format()
             await self._relay.open()
-        except EngineError as error:
-            await self._client.close()
+        except BaseException as error:
+            await self.__aexit__()
             if self._speaks_tls and isinstance(error, NoReply):  # a server without TLS waits for more input
                 raise EngineError(f"{error}; rediss:// needs a server with TLS; use redis:// without") from error
-            raise
-        except BaseException:
-            await self._client.close()
             raise
         return self
 

@@ -6,8 +6,9 @@ It returns the counts before them and what each changes, and so the tally after 
 from __future__ import annotations
 
 import asyncio
-from bisect import bisect_left
+from bisect import bisect_left, insort
 from collections.abc import AsyncIterator, Sequence
+from typing import Any
 from weakref import WeakValueDictionary
 
 import msgspec
@@ -76,38 +77,31 @@ class _Casts:
 
 
 class Counts:
-    """The counts of a ballot, in the order of a tally."""
+    """The counts of a ballot, from the members and scores of its sorted set, in a tally's order.
+
+    A member is the number of the choice's first cast since it last had none, of 16 digits, then the choice. A score is
+    minus the count.
+    """
 
     def __init__(self, flat: Sequence[bytes]) -> None:
-        self._pairs = list(parse_counts(flat))
-        self._order = [(-count, flat[2 * at][:16].decode()) for at, (_, count) in enumerate(self._pairs)]
-        self._ranks = {choice: rank for (choice, _), rank in zip(self._pairs, self._order, strict=True)}
+        pairs = zip(flat[::2], flat[1::2], strict=True)
+        self._order = [(int(score), member[:16].decode(), member[16:].decode()) for member, score in pairs]
+        self._rows = {row[2]: row for row in self._order}
 
     def as_tuples(self) -> tuple[tuple[str, int], ...]:
-        return tuple(self._pairs)
+        return tuple([(choice, -score) for score, _, choice in self._order])
 
     def clear(self) -> None:
-        self._pairs, self._order, self._ranks = [], [], {}
+        self._order, self._rows = [], {}
 
-    def change(self, changes: Sequence[str | int]) -> None:
+    def change(self, changes: Sequence[Any]) -> None:
         """Apply triples: a choice, its new count, and the number of its first cast since it last had none."""
-        for at in range(0, len(changes), 3):
-            self._set(*changes[at : at + 3])  # type: ignore[arg-type]
-
-    def _set(self, choice: str, count: int, since: str) -> None:
-        if rank := self._ranks.pop(choice, None):
-            at = bisect_left(self._order, rank)
-            del self._order[at], self._pairs[at]
-        if count:
-            self._ranks[choice] = rank = (-count, since)
-            at = bisect_left(self._order, rank)
-            self._order.insert(at, rank)
-            self._pairs.insert(at, (choice, count))
-
-
-def parse_counts(flat: Sequence[bytes]) -> tuple[tuple[str, int], ...]:
-    """Parse members and scores of the sorted set `…:t`: a number of 16 digits, then the choice; and minus the count."""
-    return tuple((flat[at][16:].decode(), -int(flat[at + 1])) for at in range(0, len(flat), 2))
+        for choice, count, since in zip(changes[::3], changes[1::3], changes[2::3], strict=True):
+            if row := self._rows.pop(choice, None):
+                del self._order[bisect_left(self._order, row)]
+            if count:
+                self._rows[choice] = row = (-count, since, choice)
+                insort(self._order, row)
 
 
 class RedisBallots:
@@ -145,7 +139,7 @@ class RedisBallots:
             counts = tuple((name.decode(), count) for name, count, _ in rows[:top])
         else:
             rows, choice = await self._script.run("tally", CHANNEL_LAST.text(key), top, voter, now)
-            counts = parse_counts(rows)
+            counts = Counts(rows).as_tuples()
         return Tally(counts, None if choice is None else choice.decode())
 
     async def entries(

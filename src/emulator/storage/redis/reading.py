@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Sequence
 from typing import Any, Final, Self
 
 import msgspec
@@ -41,26 +40,19 @@ _NAMES: Final = ", ".join(f"p{number}" for number in range(_COLUMNS))
 _encode = msgspec.msgpack.Encoder().encode
 
 
-@contextmanager
-def _engine_errors() -> Iterator[None]:
-    try:
-        yield
-    except sqlite3.Error as error:
-        raise EngineError(f"cannot sort records: {error}") from error
-
-
 class Sorting:
     """Sorts values in a temporary database, which uses the disk if they are many."""
 
     def __enter__(self) -> Self:
-        with _engine_errors():
-            self._database = sqlite3.connect("", isolation_level=None)
-            self._database.execute(f"CREATE TABLE rows (identity BLOB PRIMARY KEY, {_NAMES}, value)")
-            self._database.execute("BEGIN")
+        self._database = sqlite3.connect("", isolation_level=None)
+        self._database.execute(f"CREATE TABLE rows (identity BLOB PRIMARY KEY, {_NAMES}, value)")
+        self._database.execute("BEGIN")
         return self
 
-    def __exit__(self, *exc_info: object) -> None:
+    def __exit__(self, _: object, error: BaseException | None, traceback: object) -> None:
         self._database.close()
+        if isinstance(error, sqlite3.Error):
+            raise EngineError(f"cannot sort records: {error}") from error
 
     def add(self, position: Sequence[object], value: object, identity: object = None) -> None:
         """Add a value at a position, which is texts and numbers.
@@ -68,16 +60,12 @@ class Sorting:
         It replaces one with the same identity, or without one, at the same position: Redis may return a thing twice.
         """
         columns = [*position, *[""] * (_COLUMNS - len(position))]
-        with _engine_errors():
-            self._database.execute(
-                f"INSERT OR REPLACE INTO rows VALUES (?, {'?, ' * _COLUMNS} ?)",
-                (_encode(identity or position), *columns, _encode(value)),
-            )
+        row = _encode(identity or position), *columns, _encode(value)
+        self._database.execute(f"INSERT OR REPLACE INTO rows VALUES ({', '.join('?' * len(row))})", row)
 
     async def pages(self, limit: int = -1) -> AsyncIterator[list[Any]]:
         """Iterate over pages of the values in order, each as plain lists, texts, bytes and numbers."""
-        with _engine_errors():
-            rows = self._database.execute(f"SELECT value FROM rows ORDER BY {_NAMES} LIMIT ?", (limit,))
-            while page := rows.fetchmany(PAGE):
-                yield [msgspec.msgpack.decode(value) for (value,) in page]
-                await asyncio.sleep(0)
+        rows = self._database.execute(f"SELECT value FROM rows ORDER BY {_NAMES} LIMIT ?", (limit,))
+        while page := rows.fetchmany(PAGE):
+            yield [msgspec.msgpack.decode(value) for (value,) in page]
+            await asyncio.sleep(0)

@@ -50,25 +50,21 @@ class RedisRelay:
         self._deliver(topic, message)
 
     async def open(self) -> None:
-        try:
-            with engine_errors():
-                subscription = await self._subscribe()
-        except BaseException:
-            await self._leave()
-            raise
+        """Close it also if this fails."""
+        with engine_errors():
+            subscription = await self._subscribe()
         self._task = asyncio.create_task(self._receive(subscription))
 
     async def close(self) -> None:
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
-            self._task = None
         await self._leave()
 
     async def _leave(self) -> None:
-        if self._redis is not None:
-            await self._redis.aclose()
-            self._redis = None
+        redis, self._redis = self._redis, None
+        if redis is not None:
+            await redis.aclose()
 
     def _deliver(self, topic: Key, message: bytes) -> None:
         for deliver in self._listeners:

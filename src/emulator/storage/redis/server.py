@@ -75,26 +75,20 @@ def database_of(url: str) -> int:
 def checked_url(url: str) -> str:
     """Return a URL as redis-py takes it. Raises `ValueError`, without the password, if it is invalid."""
     scheme, _, rest = url.partition("://")
-    known = f"{'redis' if scheme == 'valkey' else scheme}://{rest}"
-    try:
-        parts = urlsplit(url)
-        if not parts.hostname or parts.port == 0:
-            raise ValueError("the URL names no host")
-        if not re.fullmatch(r"(/\d*)?", parts.path):
-            raise ValueError(f"the database must be a number, not {parts.path!r}")
-        ConnectionPool.from_url(known, **_OPTIONS).make_connection()  # type: ignore[no-untyped-call]
-    except (ValueError, TypeError, RedisError) as error:
-        reason = str(error)
-        if _splits_credentials(rest):  # then the error may quote a piece of the password
-            reason = "percent-encode special characters in the user and password, for example / as %2F"
-        raise ValueError(f"cannot keep data in {scheme}://…: {reason}") from None
-    return known
+    known = "redis" if scheme == "valkey" else scheme
+    advice = "percent-encode special characters in the user and password, for example / as %2F"
+    for part, reason in ((rest.rpartition("@")[2], ""), (rest, advice)):  # errors of the whole may quote the password
+        try:
+            _check(f"{known}://{part}")
+        except (ValueError, TypeError, RedisError) as error:
+            raise ValueError(f"cannot keep data in {scheme}://…: {reason or error}") from None
+    return f"{known}://{rest}"
 
 
-def _splits_credentials(rest: str) -> bool:
-    """Whether a URL parser would cut the user and password at a special character."""
-    credentials = rest.rpartition("@")[0]
-    try:
-        return urlsplit(f"//{credentials}@host").hostname != "host"
-    except ValueError:
-        return True
+def _check(url: str) -> None:
+    parts = urlsplit(url)
+    if not parts.hostname or parts.port == 0:
+        raise ValueError("the URL names no host")
+    if not re.fullmatch(r"(/\d*)?", parts.path):
+        raise ValueError(f"the database must be a number, not {parts.path!r}")
+    ConnectionPool.from_url(url, **_OPTIONS).make_connection()  # type: ignore[no-untyped-call]
