@@ -47,7 +47,7 @@ def test_nodes_are_not_ready_while_redis_loads_its_file(tmp_path: Path) -> None:
         with redis.Redis.from_url(server.url()) as database:
             database.save()
             server.kill()
-            server.launch("--key-load-delay", "2000", "--loading-process-events-interval-bytes", "1024")
+            server.launch("--key-load-delay", "10000", "--loading-process-events-interval-bytes", "1024")
             with crowd.writing(nodes[0]), crowd.writing(nodes[1]):
                 crowd.wait_for(REFUSED, 100)
                 with pytest.raises(redis.exceptions.BusyLoadingError):

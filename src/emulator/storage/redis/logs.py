@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 
 from emulator.core.keys import NEVER, Key
-from emulator.storage.merging import Row, merged_pages
-from emulator.storage.redis.client import Client, Script, blob
+from emulator.storage.merging import Fetch, Row, merged_pages
+from emulator.storage.redis.client import Client, blob
 from emulator.storage.redis.keys import CHANNEL_LAST
 from emulator.storage.redis.reading import listing
 from emulator.storage.shapes import Item, ListedLog, Span
@@ -23,8 +23,8 @@ class RedisLogs:
         is_group = key.channel is None
         name = CHANNEL_LAST.group(key) if is_group else CHANNEL_LAST.text(key)
         bound, latest, *logs = await self._script.run("begin", name, is_group, now)
-        readings = [_Reading(self._script, log.decode(), (since, bound.decode()), now) for log in logs]
-        return Span(latest, self._pages(readings))
+        fetches = [self._fetch(log.decode(), since, bound.decode(), now) for log in logs]
+        return Span(latest, self._pages(fetches))
 
     async def listing(
         self, group: Key, *, now: int, limit: int, after: Key | None = None, matching: str = ""
@@ -32,23 +32,18 @@ class RedisLogs:
         found = await listing(self._script, group, now=now, limit=limit, after=after, matching=matching)
         return [ListedLog(key, count, latest) for key, (count, latest) in found]
 
-    async def _pages(self, readings: Sequence[_Reading]) -> AsyncIterator[Sequence[Item]]:
-        async for rows in merged_pages([each.fetch for each in readings], NEVER):
+    async def _pages(self, fetches: Sequence[Fetch]) -> AsyncIterator[Sequence[Item]]:
+        async for rows in merged_pages(fetches, NEVER):
             yield [Item(-negative, value) for negative, _, value in rows]
 
+    def _fetch(self, log: str, since: int, bound: str, now: int) -> Fetch:
+        """Return what reads one log, newest first, up to the number `bound`."""
+        start = "+"
 
-class _Reading:
-    """Reads one log, newest first."""
+        async def fetch(size: int) -> tuple[list[Row], bool]:
+            nonlocal start
+            last, rows = await self._script.run("page", log, start, since, bound, size, now)
+            start = f"({last.decode()}"
+            return [(-at, -number, value) for at, number, value in rows], bool(last)
 
-    def __init__(self, script: Script, log: str, bounds: tuple[int, str], now: int) -> None:
-        self._script = script
-        self._log = log
-        self._start = "+"
-        self._bounds = bounds
-        """The time since when, and the number up to which it reads."""
-        self._now = now
-
-    async def fetch(self, size: int) -> tuple[list[Row], bool]:
-        last, rows = await self._script.run("page", self._log, self._start, *self._bounds, size, self._now)
-        self._start = f"({last.decode()}"
-        return [(-at, -number, value) for at, number, value in rows], bool(last)
+        return fetch

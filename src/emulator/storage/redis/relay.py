@@ -97,16 +97,15 @@ class RedisRelay:
 
     async def _receive_from(self, subscription: PubSub) -> None:
         """Deliver messages until an error."""
-        is_pinged = False
         while True:
             message = await subscription.get_message(timeout=PING_AFTER)
-            if message is None and is_pinged:
-                raise TimeoutError
             if message is None:
                 await subscription.ping()
-            elif message["type"] == "message":
+                message = await subscription.get_message(timeout=PING_AFTER)
+            if message is None:
+                raise TimeoutError
+            if message["type"] == "message":
                 self._parse(message["data"])
-            is_pinged = message is None
 
     def _parse(self, packet: bytes) -> None:
         if packet[:16] == self._sender:
