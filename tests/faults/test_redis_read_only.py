@@ -49,7 +49,7 @@ def test_nodes_are_not_ready_while_redis_loads_its_file(tmp_path: Path) -> None:
             server.kill()
             server.launch("--key-load-delay", "10000", "--loading-process-events-interval-bytes", "1024")
             with crowd.writing(nodes[0]), crowd.writing(nodes[1]):
-                crowd.wait_for(REFUSED, 100)
+                crowd.wait_for(REFUSED, 20)
                 with pytest.raises(redis.exceptions.BusyLoadingError):
                     database.ping()
                 assert [False, False] == [is_ready(each) for each in nodes]

@@ -14,10 +14,11 @@ from weakref import WeakValueDictionary
 import msgspec
 from msgspec import UNSET
 
-from emulator.core.keys import Key
+from emulator.core.keys import NEVER, Key
+from emulator.storage.merging import Row, merged_pages
 from emulator.storage.redis.client import Client, Operation, Reply, blob
 from emulator.storage.redis.keys import CHANNEL_LAST
-from emulator.storage.redis.reading import Sorting, listing
+from emulator.storage.redis.reading import fetch_from, listing
 from emulator.storage.shapes import (
     EMPTY_TALLY,
     BallotEntry,
@@ -104,6 +105,12 @@ class Counts:
                 insort(self._order, row)
 
 
+def entry_of(row: Row) -> BallotEntry:
+    """Return the entry of a row of a page."""
+    at, _, voter, choice, times, note, _ = row
+    return BallotEntry(voter.decode(), choice.decode(), times, at, note)
+
+
 class RedisBallots:
     def __init__(self, client: Client) -> None:
         self._script = client.script("ballots")
@@ -147,14 +154,10 @@ class RedisBallots:
     ) -> AsyncIterator[Sequence[BallotEntry]]:
         is_group = key.channel is None
         name = CHANNEL_LAST.group(key) if is_group else CHANNEL_LAST.text(key)
-        with Sorting() as sorting:
-            for id in await self._script.run("ids", name, is_group, now):
-                async for rows in self._script.scan("entries", blob(id), since):
-                    for number, voter, choice, times, at, note, _ in rows:
-                        entry = BallotEntry(voter.decode(), choice.decode(), times, at, note)
-                        sorting.add((at, number), entry, (id, voter, choice))
-            async for page in sorting.pages(-1 if limit is None else limit):
-                yield [BallotEntry(*values) for values in page]
+        bound, *ids = await self._script.run("begin", name, is_group, now)
+        fetches = [fetch_from(b"[%016d" % since, self._script, id.decode(), bound.decode()) for id in ids]
+        async for rows in merged_pages(fetches, NEVER if limit is None else limit):
+            yield [entry_of(row) for row in rows]
 
     def notes(
         self, key: Key, *, now: int, separator: bytes, since: int = 0, limit: int | None = None

@@ -18,13 +18,16 @@ from emulator.core.errors import EngineError
 from emulator.core.keys import Key
 from emulator.storage import records as types
 from emulator.storage.records import RANK, TYPES, Record, position_of
+from emulator.storage.redis.ballots import entry_of
 from emulator.storage.redis.client import Client, Script, blob
 from emulator.storage.redis.keys import CHANNEL_LAST, NAME_LAST, USER_LAST
-from emulator.storage.redis.reading import Sorting
+from emulator.storage.redis.reading import Sorting, fetch_from
 from emulator.storage.shapes import BallotEntry, Terms
 
 STEP: Final = 250
 """Records that one operation writes."""
+_NO_BOUND: Final = ":"
+"""After all numbers."""
 _FORMS: Final[Mapping[type[Record], tuple[str, Callable[[Key], str]]]] = {
     types.DocumentRecord: ("d", USER_LAST.text),
     types.BallotRecord: ("b", CHANNEL_LAST.text),
@@ -130,9 +133,11 @@ class Dump:
         yield types.BallotRecord(key, ends, definition, terms), 0
         async for choice, number in _rows(self._reading, "choices", blob(id)):
             yield types.ChoiceRecord(key, choice.decode()), number
-        async for number, voter, choice, times, at, note, whole in _rows(self._ballots, "entries", blob(id), 0):
-            entry = BallotEntry(voter.decode(), choice.decode(), times, at, note)
-            yield types.EntryRecord(key, entry, bool(whole)), number
+        fetch, has_more = fetch_from(b"-", self._ballots, id.decode(), _NO_BOUND), True
+        while has_more:
+            rows, has_more = await fetch(STEP)
+            for row in rows:
+                yield types.EntryRecord(key, entry_of(row), bool(row[-1])), row[1]
 
     async def _log(self, now: int, name: bytes, _: int) -> _Found:
         async for number, at, ends, value in _rows(self._reading, "entries", blob(name), now):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 
 from emulator.core.keys import NEVER, Key
-from emulator.storage.merging import Fetch, Row, merged_pages
+from emulator.storage.merging import Fetch, merged_pages
 from emulator.storage.redis.client import Client, blob
 from emulator.storage.redis.keys import CHANNEL_LAST
-from emulator.storage.redis.reading import listing
+from emulator.storage.redis.reading import fetch_from, listing
 from emulator.storage.shapes import Item, ListedLog, Span
 
 
@@ -23,7 +23,7 @@ class RedisLogs:
         is_group = key.channel is None
         name = CHANNEL_LAST.group(key) if is_group else CHANNEL_LAST.text(key)
         bound, latest, *logs = await self._script.run("begin", name, is_group, now)
-        fetches = [self._fetch(log.decode(), since, bound.decode(), now) for log in logs]
+        fetches = [fetch_from(b"+", self._script, log.decode(), bound.decode(), since, now) for log in logs]
         return Span(latest, self._pages(fetches))
 
     async def listing(
@@ -35,15 +35,3 @@ class RedisLogs:
     async def _pages(self, fetches: Sequence[Fetch]) -> AsyncIterator[Sequence[Item]]:
         async for rows in merged_pages(fetches, NEVER):
             yield [Item(-negative, value) for negative, _, value in rows]
-
-    def _fetch(self, log: str, since: int, bound: str, now: int) -> Fetch:
-        """Return what reads one log, newest first, up to the number `bound`."""
-        start = "+"
-
-        async def fetch(size: int) -> tuple[list[Row], bool]:
-            nonlocal start
-            last, rows = await self._script.run("page", log, start, since, bound, size, now)
-            start = f"({last.decode()}"
-            return [(-at, -number, value) for at, number, value in rows], bool(last)
-
-        return fetch

@@ -11,8 +11,8 @@ import msgspec
 
 from emulator.core.errors import EngineError
 from emulator.core.keys import Key
-from emulator.storage.merging import PAGE
-from emulator.storage.redis.client import Reply, Script
+from emulator.storage.merging import PAGE, Fetch, Row
+from emulator.storage.redis.client import Reply, Script, blob
 from emulator.storage.redis.keys import listed_range, parse_place
 
 STEP = 50
@@ -35,6 +35,18 @@ async def listing(
     return found[:limit]
 
 
+def fetch_from(start: bytes, script: Script, *args: object) -> Fetch:
+    """Return what reads the pages of a ballot or log, from a bound of their sorted set on."""
+
+    async def fetch(size: int) -> tuple[list[Row], bool]:
+        nonlocal start
+        last, rows = await script.run("page", blob(start), size, *args)
+        start = b"(" + last
+        return [tuple(row) for row in rows], bool(last)
+
+    return fetch
+
+
 _COLUMNS: Final = 9
 _NAMES: Final = ", ".join(f"p{number}" for number in range(_COLUMNS))
 _encode = msgspec.msgpack.Encoder().encode
@@ -45,7 +57,7 @@ class Sorting:
 
     def __enter__(self) -> Self:
         self._database = sqlite3.connect("", isolation_level=None)
-        self._database.execute(f"CREATE TABLE rows (identity BLOB PRIMARY KEY, {_NAMES}, value)")
+        self._database.execute(f"CREATE TABLE rows ({_NAMES}, value, PRIMARY KEY ({_NAMES})) WITHOUT ROWID")
         self._database.execute("BEGIN")
         return self
 
@@ -54,18 +66,14 @@ class Sorting:
         if isinstance(error, sqlite3.Error):
             raise EngineError(f"cannot sort records: {error}") from error
 
-    def add(self, position: Sequence[object], value: object, identity: object = None) -> None:
-        """Add a value at a position, which is texts and numbers.
-
-        It replaces one with the same identity, or without one, at the same position: Redis may return a thing twice.
-        """
-        columns = [*position, *[""] * (_COLUMNS - len(position))]
-        row = _encode(identity or position), *columns, _encode(value)
+    def add(self, position: Sequence[object], value: object) -> None:
+        """Add a value at a position: texts and numbers. It replaces one there, because Redis may return one twice."""
+        row = *position, *[""] * (_COLUMNS - len(position)), _encode(value)
         self._database.execute(f"INSERT OR REPLACE INTO rows VALUES ({', '.join('?' * len(row))})", row)
 
-    async def pages(self, limit: int = -1) -> AsyncIterator[list[Any]]:
+    async def pages(self) -> AsyncIterator[list[Any]]:
         """Iterate over pages of the values in order, each as plain lists, texts, bytes and numbers."""
-        rows = self._database.execute(f"SELECT value FROM rows ORDER BY {_NAMES} LIMIT ?", (limit,))
+        rows = self._database.execute(f"SELECT value FROM rows ORDER BY {_NAMES}")
         while page := rows.fetchmany(PAGE):
             yield [msgspec.msgpack.decode(value) for (value,) in page]
             await asyncio.sleep(0)

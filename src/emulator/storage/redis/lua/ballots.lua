@@ -1,7 +1,11 @@
 -- b:<key>   hash: id, expiry, definition, and packed terms of a ballot; the keys below contain the id
 -- m:<id>:v  hash: voter → the voter's casts
+-- m:<id>:a  sorted set: time and number of each cast, 16 digits each, with its voter
+-- m:<id>:r  there while entries are read
+-- m:<id>:k  sorted set: the places of casts that were replaced meanwhile, each with the new number, the voter and the row
 -- m:<id>:c  hash: choice → the number of the cast since when it has had casts
 -- m:<id>:t  sorted set: choices in a tally's order
+local READING = 60000 -- milliseconds after the latest page of entries in which replaced casts are kept
 local NEVER = 9007199254740991
 local TERMS = {0, NEVER, false, false, 1, 1, 1} -- of a ballot without a definition
 
@@ -64,8 +68,9 @@ end
 -- `old` is the state in Redis of the choices that have casts.
 local function load(ballot, voters, wanted)
   ballot.rows, ballot.counts, ballot.sinces, ballot.old = {}, {}, {}, {}
-  ballot.voters, ballot.changed = {}, {}
+  ballot.voters, ballot.added, ballot.removed, ballot.changed = {}, {}, {}, {}
   if ballot.is_new then return end
+  ballot.is_read = redis.call('EXISTS', ballot.of .. ':r') == 1
   local packed = redis.call('HMGET', ballot.of .. ':v', unpack(voters))
   for i, voter in ipairs(voters) do
     if packed[i] and not ballot.rows[voter] then
@@ -121,6 +126,12 @@ local function record(ballot, request, rows, new, reply)
   end
   local more = times
   for _, row in ipairs(replaced) do
+    local place = digits(row[4]) .. row[1] .. request.voter
+    if ballot.added[place] then ballot.added[place] = nil else ballot.removed[#ballot.removed + 1] = place end
+    if ballot.is_read then
+      redis.call('ZADD', ballot.of .. ':k', 0, string.sub(place, 1, 32) .. new .. cmsgpack.pack({request.voter, row}))
+      redis.call('PEXPIRE', ballot.of .. ':k', READING)
+    end
     if row[2] == request.choice then
       more = more - row[3] -- one step, so that the count never drops to 0 in between
     else
@@ -131,16 +142,23 @@ local function record(ballot, request, rows, new, reply)
   kept[#kept + 1] = {new, request.choice, times, request.now, request.note, request.whole and times == 1}
   ballot.rows[request.voter] = kept
   ballot.voters[request.voter] = true
+  ballot.added[digits(request.now) .. new .. request.voter] = true
 end
 
 -- Write what the casts have changed.
 local function store(ballot)
-  local rows = {}
+  local rows, places = {}, {}
   for voter in pairs(ballot.voters) do
     rows[#rows + 1] = voter
     rows[#rows + 1] = cmsgpack.pack(ballot.rows[voter])
   end
+  for place in pairs(ballot.added) do
+    places[#places + 1] = '0'
+    places[#places + 1] = place
+  end
   call_with('HSET', ballot.of .. ':v', rows)
+  call_with('ZREM', ballot.of .. ':a', ballot.removed)
+  call_with('ZADD', ballot.of .. ':a', places)
   local scores, sinces, gone, without = {}, {}, {}, {}
   for choice in pairs(ballot.changed) do
     local since, old = ballot.sinces[choice], ballot.old[choice]
@@ -272,26 +290,49 @@ function ops.drop_all_channels(group)
   return keys
 end
 
--- key (without channel, for all channels) → the ids of the live ballots
-function ops.ids(key, is_group, now)
-  local ids = {}
+-- key (without channel, for all channels) → a bound for the numbers to read, then the ids of the live ballots
+function ops.begin(key, is_group, now)
+  local reply = {next_number()}
   for _, one in ipairs(is_group and keys_of_all_channels('b', key) or {key}) do
     local ballot = alive(one, now)
-    if ballot then ids[#ids + 1] = ballot.id end
-  end
-  return ids
-end
-
--- → the next cursor, then {number, voter, choice, times, cast at, note, whether whole}… of some voters, cast at `since` or
--- later
-function ops.entries(cursor, id, since)
-  local following, found = unpack(redis.call('HSCAN', prefix .. 'm:' .. id .. ':v', cursor, 'COUNT', 250))
-  local rows = {following}
-  for i = 1, #found, 2 do
-    for _, row in ipairs(cmsgpack.unpack(found[i + 1])) do
-      local number, choice, times, at, note, whole = unpack(row)
-      if at >= since then rows[#rows + 1] = {tonumber(number), found[i], choice, times, at, note, whole and 1 or 0} end
+    if ballot then
+      redis.call('SET', ballot.of .. ':r', '', 'PX', READING)
+      reply[#reply + 1] = ballot.id
     end
   end
-  return rows
+  return reply
+end
+
+-- The place of the last of some members; one after all places if there are no more.
+local function last_place(members, size)
+  return #members == size and string.sub(members[size], 1, 32) or '~'
+end
+
+-- → the end of what was read ('' at the end of all), then {cast at, number, voter, choice, times, note, whether whole}… of
+-- the casts that had a number below `bound` when that was the next one, oldest first
+function ops.page(start, size, id, bound)
+  local of, rows, voters = prefix .. 'm:' .. id, {}, {}
+  redis.call('PEXPIRE', of .. ':r', READING)
+  redis.call('PEXPIRE', of .. ':k', READING)
+  local members = redis.call('ZRANGEBYLEX', of .. ':a', start, '+', 'LIMIT', 0, size)
+  local replaced = redis.call('ZRANGEBYLEX', of .. ':k', start, '+', 'LIMIT', 0, size)
+  local last, other = last_place(members, size), last_place(replaced, size)
+  if other < last then last = other end
+  local function add(member, voter, row)
+    local number, choice, times, at, note, whole = unpack(row)
+    if string.sub(member, 1, 32) <= last and number == string.sub(member, 17, 32) and number < bound then
+      rows[#rows + 1] = {at, tonumber(number), voter, choice, times, note, whole and 1 or 0}
+    end
+  end
+  for i, member in ipairs(members) do voters[i] = string.sub(member, 33) end
+  for i, packed in ipairs(#voters > 0 and redis.call('HMGET', of .. ':v', unpack(voters)) or {}) do
+    for _, row in ipairs(cmsgpack.unpack(packed)) do add(members[i], voters[i], row) end
+  end
+  for _, member in ipairs(replaced) do
+    if bound <= string.sub(member, 33, 48) then add(member, unpack(cmsgpack.unpack(string.sub(member, 49)))) end
+  end
+  if #replaced > 0 then
+    table.sort(rows, function(one, two) return one[1] < two[1] or one[1] == two[1] and one[2] < two[2] end)
+  end
+  return {last == '~' and '' or last .. '\255', rows}
 end

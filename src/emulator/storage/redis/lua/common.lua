@@ -181,7 +181,7 @@ function remove.b(key)
   local id = redis.call('HGET', prefix .. 'b:' .. key, 'id')
   if not id then return end
   local of = prefix .. 'm:' .. id
-  redis.call('UNLINK', prefix .. 'b:' .. key, of .. ':v', of .. ':t', of .. ':c')
+  redis.call('UNLINK', prefix .. 'b:' .. key, of .. ':v', of .. ':a', of .. ':t', of .. ':c', of .. ':r', of .. ':k')
   delist('b', key)
   clear_expiry('b' .. key)
 end

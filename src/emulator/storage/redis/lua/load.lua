@@ -51,6 +51,7 @@ function write.e(key, entry, whole)
   local rows = packed and cmsgpack.unpack(packed) or {}
   rows[#rows + 1] = {number, choice, times, at, note, whole}
   redis.call('HSET', of .. ':v', voter, cmsgpack.pack(rows))
+  redis.call('ZADD', of .. ':a', 0, digits(at) .. number .. voter)
   redis.call('HSETNX', of .. ':c', choice, number)
   redis.call('ZINCRBY', of .. ':t', -times, redis.call('HGET', of .. ':c', choice) .. choice)
 end

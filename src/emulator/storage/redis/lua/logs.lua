@@ -39,23 +39,23 @@ function ops.begin(key, is_group, now)
   return reply
 end
 
--- key, the position from which to read, time and number up to which → the last position ('' at the end), then {time,
--- number, value}…
-function ops.page(key, from, since, bound, size, now)
+-- → the position of the last entry ('' at the end), then {minus the time, minus the number, value}… of those since a time,
+-- with numbers up to `bound`, newest first
+function ops.page(start, size, key, bound, since, now)
   local rows, last = {}, ''
   for _ = 1, 4 do
-    local some = redis.call('ZREVRANGEBYLEX', prefix .. 'l:' .. key, from, '[' .. digits(since), 'LIMIT', 0, size)
+    local some = redis.call('ZREVRANGEBYLEX', prefix .. 'l:' .. key, start, '[' .. digits(since), 'LIMIT', 0, size)
     for _, item in ipairs(some) do
       local number = string.sub(item, 17, 32)
       last = string.sub(item, 1, 32)
       if number <= bound and tonumber(string.sub(item, 33, 48)) > now then
-        rows[#rows + 1] =
-          {tonumber(string.sub(item, 1, 16)), tonumber(number), redis.call('HGET', prefix .. 'lv:' .. key, number)}
+        local value = redis.call('HGET', prefix .. 'lv:' .. key, number)
+        rows[#rows + 1] = {-tonumber(string.sub(item, 1, 16)), -tonumber(number), value}
         if #rows == size then return {last, rows} end
       end
     end
     if #some < size then return {'', rows} end
-    from = '(' .. last
+    start = '(' .. last
   end
   return {last, rows}
 end
