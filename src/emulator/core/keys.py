@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 NEVER = (1 << 53) - 1
-"""An `expires_at` that is never reached."""
+"""An `expires_at` that is never reached: the largest integer that JSON, Lua and scores in Redis hold exactly."""
 
 
 class Key(NamedTuple):

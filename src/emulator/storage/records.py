@@ -151,7 +151,7 @@ RANK: Final[Mapping[type[Record], int]] = {each: rank for rank, each in enumerat
 
 
 def digest_of(item: str) -> bytes:
-    """Return 16 bytes that identify an item of a list."""
+    """Return 16 bytes that identify an item of a list. `redis/lua/pools.lua` computes the same."""
     return hashlib.sha1(item.encode(), usedforsecurity=False).digest()[:16]
 
 
