@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 from redis.asyncio import Redis, RedisCluster
+from redis.commands.core import AsyncScript
 
 from emulator.core.errors import EngineError
 from emulator.storage.redis.keys import namespace_key
@@ -72,6 +73,7 @@ class Script:
     def __init__(self, client: Client, name: str) -> None:
         self._client = client
         self.text = b"".join((_FOLDER / f"{each}.lua").read_bytes() for each in ("common", name, "calls"))
+        self.registered: AsyncScript | None = None
         self._queue: list[Operation] = []
         self.sending: asyncio.Task[None] | None = None
 
@@ -112,7 +114,7 @@ class Script:
         del self._queue[: len(operations)]
         replies: Sequence[Reply]
         try:
-            replies = await self._client.call(self.text, [each.pack() for each in operations])
+            replies = await self._client.call(self.registered, [each.pack() for each in operations])
         except Exception as error:  # whatever redis-py raises has to reach the callers
             replies = [error] * len(operations)
         for each, reply in zip(operations, replies, strict=True):
@@ -138,6 +140,8 @@ class Client:
         with engine_errors():
             async with asyncio.timeout(TIMEOUT):
                 self._redis = await connect(self._url)
+        for script in self._scripts:
+            script.registered = self._redis.register_script(script.text)
         self.is_open = True
 
     async def close(self) -> None:
@@ -148,13 +152,13 @@ class Client:
             await self._redis.aclose()
             self._redis = None
 
-    async def call(self, text: bytes, args: Sequence[bytes]) -> list[Reply]:
+    async def call(self, script: AsyncScript | None, args: Sequence[bytes]) -> list[Reply]:
         """Run a script and return its replies. After a failure, any of the operations may have run."""
         assert self._redis is not None
+        assert script is not None
         now = asyncio.get_running_loop().time
         if now() < self._fails_until:
             raise EngineError(f"Redis: it did not reply less than {COOLDOWN} s ago")
-        script = self._redis.register_script(text)
         # While a slot is being moved, a cluster refuses commands of several keys if one of them does not exist. So
         # no script sees only a part of the namespace.
         keys = (self.namespace, self.namespace + b":never")
