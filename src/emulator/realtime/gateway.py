@@ -57,8 +57,7 @@ class Gateway:
         faults: Faults,
         pages: PusherAccess,
     ) -> None:
-        self.answer = messages.answer
-        """Answers a message of a session."""
+        self._answer = messages.answer
         self.hub = hub
         self.limits = limits
         self.admission = Admission(clock, limits, anonymous, recorder)
@@ -83,7 +82,8 @@ class Gateway:
 
     def _peer(self, path: str, query: str, connection: WebSocket) -> AnyPeer:
         if not _PUSHER_PATH.fullmatch(path):
-            return Session(connection, client_id_of(path), self, self.limits.topics)
+            admit, most = self.admission.authenticated, self.limits.topics
+            return Session(connection, client_id_of(path), self.hub, self._answer, admit, self.remove, most)
         parameters = query_of(query.encode())
         version = parameters.get("protocol", "")
         protocol = int(version) if version.isdecimal() and len(version) < 4 else None
@@ -94,9 +94,6 @@ class Gateway:
         """Apply the fault that matches a handshake. Raises `ServiceError`, even for a path that has no WebSocket."""
         if CONNECT in self._faults.kinds:
             await disturb_handshake(self._faults, "" if _PUSHER_PATH.fullmatch(path) else client_id_of(path))
-
-    def authenticated(self, session: Session, caller: Caller) -> None:
-        self.admission.authenticated(session, caller)
 
     def remove(self, peer: AnyPeer) -> None:
         self.admission.remove(peer)

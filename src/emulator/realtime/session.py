@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from emulator.core.callers import Caller
 from emulator.core.errors import ServiceError
@@ -27,21 +26,6 @@ _MAX_HELD = 256
 """Updates held back until a reply is sent."""
 
 
-class RequestHandler(Protocol):
-    """Handles the requests of all sessions."""
-
-    hub: Hub
-
-    async def answer(self, session: Session, text: bytes) -> bytes:
-        """Return the reply to one request, empty for none; never raises."""
-
-    def remove(self, session: Session) -> None:
-        """Remove a closed session from the count of connections."""
-
-    def authenticated(self, session: Session, caller: Caller) -> None:
-        """Count the session toward the caller's connections; raises `TooManyRequests`."""
-
-
 @dataclass(slots=True, eq=False, repr=False)  # a node may hold many thousands, most of them idle
 class Session:
     """One connection's rights and requests, handled in order. A `Peer` and a `Subscriber`.
@@ -52,7 +36,12 @@ class Session:
     connection: WebSocket
     client_id: str
     """The path's client id; the one in `authenticate` overrides it (ruling X1)."""
-    _handler: RequestHandler
+    _hub: Hub
+    _answer: Callable[[Session, bytes], Awaitable[bytes]]
+    """Returns the reply to one request, empty for none; never raises."""
+    _admit: Callable[[Session, Caller], None]
+    """Counts the session toward the caller's connections; raises `TooManyRequests`."""
+    _on_close: Callable[[Session], None]
     _max_topics: int
     caller: Caller | None = None
     number: int = 0
@@ -132,16 +121,15 @@ class Session:
 
     def refused(self, error: ServiceError) -> None:
         """Add a close by the service to the journal."""
-        journal = self._handler.hub.journal
-        journal.record(close_entry, self.number, self.connection.request_id, self.caller, error)
+        self._hub.journal.record(close_entry, self.number, self.connection.request_id, self.caller, error)
 
     def closed(self) -> None:
         """Drop all subscriptions. Requests already queued still run, without a reply."""
         self._closed = True
         for topic in self._topics:
-            self._handler.hub.unsubscribe(topic, self)
+            self._hub.unsubscribe(topic, self)
         self._topics.clear()
-        self._handler.remove(self)
+        self._on_close(self)
 
     def write(self, frame: bytes, count: int = 1) -> None:
         """Queue updates in one piece; during a request, hold them back until the reply is sent."""
@@ -165,13 +153,13 @@ class Session:
             raise too_many_subscriptions(total=total, limit=self._max_topics)
         self._topics |= added
         for topic in added:
-            self._handler.hub.subscribe(topic, self)
+            self._hub.subscribe(topic, self)
 
     def unsubscribe(self, *topics: Key) -> None:
         """Unsubscribe from topics; ignores those not subscribed to."""
         self._topics -= set(topics)
         for topic in topics:
-            self._handler.hub.unsubscribe(topic, self)
+            self._hub.unsubscribe(topic, self)
 
     def is_subscribed(self, topic: Key) -> bool:
         return topic in self._topics
@@ -187,7 +175,7 @@ class Session:
         if len(topics) > self._max_topics:
             raise too_many_subscriptions(total=len(topics), limit=self._max_topics)
         if not self._closed:
-            self._handler.authenticated(self, caller)
+            self._admit(self, caller)
         self.caller = caller
         self.connection.allow_large_messages()
         self.unsubscribe(*(self._topics - topics))
@@ -218,7 +206,7 @@ class Session:
                     self.expel(closes.binary_message())
                     return
                 self._busy = True
-                if reply := await self._handler.answer(self, text):
+                if reply := await self._answer(self, text):
                     self.connection.send(reply)
                     self.frame_count += 1
                 self._busy = False
