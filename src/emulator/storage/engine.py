@@ -62,7 +62,7 @@ class Engine(Protocol):
         """Delete everything in this namespace, in constant time."""
 
     def dump(self, *, now: int) -> AsyncIterator[Sequence[Record]]:
-        """Iterate over pages of everything that is alive in this namespace, in the order of `engines/records.py`.
+        """Iterate over pages of everything that is alive in this namespace, in the order of `storage/records.py`.
 
         Writing may go on during the iteration. Pages are bounded, and the event loop runs between them.
         """

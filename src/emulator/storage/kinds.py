@@ -1,7 +1,7 @@
 """The kinds of records in storage. A feature declares its own; lists, waits, snapshots and the dashboard follow.
 
 A feature also says how to check a record that it did not write itself. A check is given a record of
-`engines/records.py`, and raises `ValueError`, or `BadRequest` of a rule that calls use too. The message names the
+`storage/records.py`, and raises `ValueError`, or `BadRequest` of a rule that calls use too. The message names the
 field, the value and the limit.
 """
 

@@ -1,4 +1,4 @@
-"""The data types behind rewards: pools of items, and rosters of users. The rules of `engines/shapes.py` apply."""
+"""The data types behind rewards: pools of items, and rosters of users. The rules of `storage/shapes.py` apply."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The data types that every engine stores, a catalog of the stored records, and a relay of messages between processes.
 
-Documents, ballots and logs are here; pools and rosters, which belong together, are in `engines/pools.py`, and the
-engine as a whole is in `engines/engine.py`.
+Documents, ballots and logs are here; pools and rosters, which belong together, are in `storage/pools.py`, and the
+engine as a whole is in `storage/engine.py`.
 
 An engine knows no feature, no HTTP and no clock. Times are arguments: `now` and all `…_at` are integer Unix
 milliseconds, and a record is alive while `now < expires_at`. Results never depend on housekeeping (`Engine.purge`).
