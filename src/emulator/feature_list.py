@@ -33,7 +33,7 @@ from emulator.features.trivia import service as trivia_service
 from emulator.features.votes import endpoints as votes
 from emulator.features.votes import service as votes_service
 from emulator.http import openapi
-from emulator.http.endpoint import Endpoint, Offer
+from emulator.http.endpoint import Endpoint, Offer, endpoints_in
 from emulator.http.endpoint_table import EndpointTable
 from emulator.namespaces import routing as namespaces
 from emulator.realtime.action import Action, Feed
@@ -125,8 +125,8 @@ def _name_of(record: Record) -> str:
 
 FEATURES: Final = Features(
     Feature(lambda service: service.polls, votes.endpoints, votes.actions, votes.feeds, kinds=(votes_service.POLLS,)),
-    Feature(lambda service: service.rankings, ranking.endpoints, kinds=(ranking.RANKINGS,)),
-    Feature(lambda service: service.buffers, accumulation.endpoints, kinds=(accumulation.BUFFERS,)),
+    Feature(lambda service: service.rankings, endpoints_in(ranking.Rankings), kinds=(ranking.RANKINGS,)),
+    Feature(lambda service: service.buffers, endpoints_in(accumulation.Buffers), kinds=(accumulation.BUFFERS,)),
     Feature(
         lambda service: service.stores,
         stores.endpoints,

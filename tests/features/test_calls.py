@@ -58,7 +58,9 @@ def test_a_text_is_sent_unchanged(call):
 def test_the_beginning_of_a_long_response_is_returned_with_a_note(call, live: LiveServer):
     async def fill() -> None:
         caller = Caller(CLIENT_ID, Role.ADMIN, CHANNEL, None, "A-admin")
-        await asyncio.gather(*(live.service.buffers.add(caller, CHANNEL, "default", "x" * 250) for _ in range(5_000)))
+        body = b'"%b"' % (b"x" * 250)
+        run = live.service.dispatcher.run
+        await asyncio.gather(*(run("POST", "/v1/e/accumulate", caller, {}, body) for _ in range(5_000)))
 
     live.run(fill())
 

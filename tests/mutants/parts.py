@@ -31,7 +31,7 @@ PARTS: Final = {
         "emulator/features/datastream/*.py",
     ),
     "trivia": ("emulator/features/trivia/*.py",),
-    "purchases": ("emulator/features/transactions/*.py",),
+    "purchases": ("emulator/features/transactions*.py",),
     "auth": ("emulator/auth/*.py",),
     "realtime": ("emulator/realtime/*.py",),
     "control": ("emulator/control/**/*.py", "emulator/namespaces/*.py", "emulator/core/parity.py"),

@@ -29,7 +29,7 @@ BASICS = {
     *("core.keys", "core.wire", "storage.kinds", "storage.pools", "storage.records", "storage.shapes"),
 }
 """Modules of `emulator` that every part of a feature may import."""
-SERVICES = ("attempt_limit", "grants", "json_stores", "links", "results")
+SERVICES = ("attempt_limit", "grants", "json_stores", "links", "results", "uploads")
 _KINDS = {**dict.fromkeys(SERVICES, "service"), "http": "endpoints"}
 """What modules in the folders of features are, by name. All others but `service` and `endpoints` are rules."""
 
@@ -48,13 +48,14 @@ def _imports(table: str, basics: Collection[str] = ()) -> Mapping[str, Collectio
 FEATURE_IMPORTS = _imports(
     """
 rules
-service    auth core http.endpoint realtime.admission realtime.closes realtime.faulty_messages realtime.hub
-           realtime.publisher realtime.web_page_connection realtime.web_page_access realtime.session storage.engine
+service    auth core http.endpoint http.streaming_json realtime.action realtime.admission realtime.closes
+           realtime.faulty_messages realtime.hub realtime.publisher realtime.web_page_connection
+           realtime.web_page_access realtime.session storage.engine
 endpoints  core http.endpoint http.streaming_json realtime.action realtime.session
 """,
     BASICS,
 )
-"""What each kind of module of a feature may import besides its own folder. Some services declare endpoints too."""
+"""What each kind of module of a feature may import besides its own folder. Many services declare endpoints too."""
 WHOLE_IMPORTS = {"http.dispatch"}
 """What a feature in one file may import besides all of that: the service calls itself."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Final
 
@@ -15,7 +15,6 @@ from emulator.core.changes import Change, Commits
 from emulator.core.clock import DAY, SECOND, Clock, clamp_instant
 from emulator.core.errors import BadRequest, Facts, TooManyRequests, refusal
 from emulator.core.keys import Key
-from emulator.core.limits.listing_pages import Page
 from emulator.core.observability.facts import ABSENT, notice
 from emulator.core.wire import json_codec
 from emulator.core.wire.json_codec import stream_array
@@ -23,7 +22,7 @@ from emulator.features.id_quota import IdQuota
 from emulator.http.endpoint import CHANNEL, PAGE, Call, Nothing, Parameter, Streamed, checked_id, endpoint, id_of
 from emulator.storage.kinds import VALUE, Kind, Measured, Shape, Stored, Subject, decoded, wrong
 from emulator.storage.records import ItemRecord
-from emulator.storage.shapes import Logs
+from emulator.storage.shapes import Logs, Span
 
 
 @refusal(BadRequest, "Body too large", "R3", "The document is too large for a buffer",
@@ -98,34 +97,47 @@ class BufferList(Struct):
     """The cursor of the next page; `0` if there is none."""
 
 
-class Buffers:
-    """Buffers of all extensions. `channel` is the channel of the call; `None` is all channels together (ruling A4)."""
+class Buffer(Struct):
+    """The entries of a buffer, newest first."""
 
-    def __init__(self, logs: Logs, clock: Clock, id_quota: IdQuota, commits: Commits) -> None:
-        self._logs = logs
-        self._clock = clock
-        self._id_quota = id_quota
-        self._commits = commits
+    data: list[BufferEntry]
+    latest: int
+    """Unix ms of the newest entry in the caller's scope; 0 if there is none."""
+
+
+_BUFFER = id_of("buffer")
+_START = Parameter("start", "Only entries added at or after this Unix time in ms.", "integer")
+
+
+@dataclass(eq=False, repr=False)
+class Buffers:
+    """Buffers of all extensions. The channel of a call is `None` for all channels together (ruling A4)."""
+
+    _logs: Logs
+    _clock: Clock
+    _id_quota: IdQuota
+    _commits: Commits
+
+    def __post_init__(self) -> None:
         self.added: BoundedCache[tuple[int, str, str], int] = BoundedCache(_MAX_COUNTED)
         """The entries of users, by day, client id and opaque id."""
 
-    async def add(self, caller: Caller, channel: str | None, buffer_id: str, value: object) -> None:
-        """Append a blob with its poster and time; raises `BadRequest` if it is 256 bytes or more.
-
-        Raises `TooManyRequests` if the user has added too many.
-        """
-        now, blob = self._clock.now(), json_codec.encode(value)
+    @endpoint("POST", "/v1/e/accumulate", roles=ANYONE, body=Any, query=(_BUFFER, CHANNEL))
+    async def add_to_buffer(self, call: Call) -> Nothing:
+        """Add a JSON value to a buffer; the limit is 255 bytes of compact JSON."""
+        caller, channel, buffer_id = call.caller, call.channel or "", checked_id(call.id, "id")
+        blob, now = json_codec.encode(call.any_body()), self._clock.now()
         if len(blob) >= LIMIT:
             raise document_too_large(size=len(blob), limit=LIMIT)
         entry = BufferEntry(
             observed=now,
-            channel_id=channel or "",
+            channel_id=channel,
             opaque_id="" if caller.user_id else caller.opaque_id,
             opaque_user_id=caller.opaque_id,
             user_id=caller.user_id or "",
             data=Raw(blob),
         )
-        key = Key("accumulate", caller.client_id, buffer_id, channel or "")
+        key = Key("accumulate", caller.client_id, buffer_id, channel)
         user = self._count_entry(caller, now)
         work = self._logs.append(key, json_codec.encode(entry), now=now, expires_at=now + LIFETIME)
         try:
@@ -134,6 +146,7 @@ class Buffers:
             self.added.renew(user, (self.added.get(user) or 1) - 1)
             raise
         await self._commits.committed(Change(key, "entry", caller.opaque_id, at=now))
+        return Nothing()
 
     def _count_entry(self, caller: Caller, now: int) -> tuple[int, str, str]:
         """Count an entry of the caller's day, and return the key of the count. Raises `TooManyRequests`."""
@@ -144,31 +157,38 @@ class Buffers:
         self.added.renew(user, count + 1)
         return user
 
-    async def read(
-        self, caller: Caller, channel: str | None, buffer_id: str, start: int
-    ) -> tuple[int, AsyncIterator[list[bytes]]]:
-        """Return pages of the entries added at or after `start` (Unix ms) as JSON, newest first.
-
-        Before them, the Unix ms of the newest entry in the caller's scope, even if it is before `start`; 0 without one.
-        """
-        key = Key("accumulate", caller.client_id, buffer_id, channel)
-        latest, pages = await self._logs.read(key, now=self._clock.now(), since=clamp_instant(start))
-        if not latest:
-            notice(ABSENT, key)
-        return latest, ([item.value for item in page] async for page in pages)
+    @endpoint("GET", "/v1/e/accumulate", roles=CHANNEL_WRITERS, answer=Buffer, query=(_BUFFER, CHANNEL, _START))
+    async def read_buffer(self, call: Call) -> Streamed:
+        """Read a buffer, newest first: the caller's channel, or all channels with an extension-level token."""
+        start = call.integer("start", 0)
+        latest, pages = await self._read(call.caller, call.channel, checked_id(call.id, "id"), start)
+        entries = ([item.value for item in page] async for page in pages)
+        return Streamed(stream_array(b'{"data":[', entries, b'],"latest":%d}' % latest))
 
     async def measure(self, caller: Caller, channel: str | None, id: str, user: str) -> Measured:
         count, newest = 0, b""
-        _, pages = await self.read(caller, channel, id, 0)
+        _, pages = await self._read(caller, channel, id, 0)
         async for page in pages:
             if page and not count:
-                newest = bytes(msgspec.json.decode(page[0], type=BufferEntry).data)
+                newest = bytes(msgspec.json.decode(page[0].value, type=BufferEntry).data)
             count += len(page)
         return Measured({"": count}, newest)
 
-    async def listing(self, caller: Caller, channel: str | None, page: Page) -> BufferList:
-        """Return one page of the buffers that are not empty, of one channel or of all."""
-        group = Key("accumulate", caller.client_id, "", channel)
+    async def _read(self, caller: Caller, channel: str | None, buffer_id: str, start: int) -> Span:
+        """Return the entries added at or after `start` (Unix ms)."""
+        key = Key("accumulate", caller.client_id, buffer_id, channel)
+        found = await self._logs.read(key, now=self._clock.now(), since=clamp_instant(start))
+        if not found.latest:
+            notice(ABSENT, key)
+        return found
+
+    @endpoint("GET", "/v1/e/buffers", roles=CHANNEL_WRITERS, answer=BufferList, query=PAGE)
+    async def list_buffers(self, call: Call) -> BufferList:
+        """List the buffers of a channel, or of all channels with an extension-level token.
+
+        The order is channel, then id.
+        """
+        group, page = Key("accumulate", call.caller.client_id, "", call.channel), call.page
         found = await self._logs.listing(group, now=self._clock.now(), limit=page.limit + 1, after=page.after(group))
         return BufferList(
             [
@@ -190,42 +210,3 @@ BUFFERS: Final = Kind(
     waits_for=Subject("accumulate", "accumulate", frozenset({"count", "latest"}), "default"),
     measure=attrgetter("buffers.measure"),
 )
-
-
-_BUFFER = id_of("buffer")
-_START = Parameter("start", "Only entries added at or after this Unix time in ms.", "integer")
-
-
-class Buffer(Struct):
-    """The entries of a buffer, newest first."""
-
-    data: list[BufferEntry]
-    latest: int
-    """Unix ms of the newest entry in the caller's scope; 0 if there is none."""
-
-
-@endpoint("POST", "/v1/e/accumulate", roles=ANYONE, body=Any, query=(_BUFFER, CHANNEL))
-async def add_to_buffer(buffers: Buffers, call: Call) -> Nothing:
-    """Add a JSON value to a buffer; the limit is 255 bytes of compact JSON."""
-    await buffers.add(call.caller, call.channel, checked_id(call.id, "id"), call.any_body())
-    return Nothing()
-
-
-@endpoint("GET", "/v1/e/accumulate", roles=CHANNEL_WRITERS, answer=Buffer, query=(_BUFFER, CHANNEL, _START))
-async def read_buffer(buffers: Buffers, call: Call) -> Streamed:
-    """Read a buffer, newest first: the caller's channel, or all channels with an extension-level token."""
-    start = call.integer("start", 0)
-    latest, pages = await buffers.read(call.caller, call.channel, checked_id(call.id, "id"), start)
-    return Streamed(stream_array(b'{"data":[', pages, b'],"latest":%d}' % latest))
-
-
-@endpoint("GET", "/v1/e/buffers", roles=CHANNEL_WRITERS, answer=BufferList, query=PAGE)
-async def list_buffers(buffers: Buffers, call: Call) -> BufferList:
-    """List the buffers of a channel, or of all channels with an extension-level token.
-
-    The order is channel, then id.
-    """
-    return await buffers.listing(call.caller, call.channel, call.page)
-
-
-endpoints: Final = (add_to_buffer, read_buffer, list_buffers)

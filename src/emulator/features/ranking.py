@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import Final
 
@@ -12,7 +13,6 @@ from emulator.core.callers import ANYONE, CHANNEL_WRITERS, GLOBAL, Caller, check
 from emulator.core.changes import Change, Commits
 from emulator.core.clock import DAY, Clock
 from emulator.core.keys import Key
-from emulator.core.limits.listing_pages import Page
 from emulator.core.observability.audit import audit
 from emulator.core.observability.facts import ABSENT, notice
 from emulator.core.wire.refusals import too_long
@@ -91,19 +91,35 @@ class RankingList(Struct):
     """The cursor of the next page; `0` if there is none."""
 
 
+class AnswerBody(Struct):
+    """A free-text answer of at most 1 KiB of UTF-8."""
+
+    key: str
+
+
+class Ranking(Struct):
+    """The most frequent answers, highest score first."""
+
+    data: list[Score]
+
+
+_QUERY = (id_of("ranking"), CHANNEL)
+
+
+@dataclass(eq=False, repr=False)
 class Rankings:
-    """Rankings of all extensions. `channel` is the channel of the call; `None` is all channels together (ruling A4)."""
+    """Rankings of all extensions. The channel of a call is `None` for all channels together (ruling A4)."""
 
-    def __init__(self, ballots: Ballots, clock: Clock, id_quota: IdQuota, commits: Commits) -> None:
-        self._ballots = ballots
-        self._clock = clock
-        self._id_quota = id_quota
-        self._commits = commits
+    _ballots: Ballots
+    _clock: Clock
+    _id_quota: IdQuota
+    _commits: Commits
 
-    async def submit(self, caller: Caller, channel: str | None, ranking_id: str, answer: str) -> Accepted:
-        """Store the caller's answer, replacing an earlier one, byte for byte. Raises `BadRequest` over 1 KiB."""
-        now = self._clock.now()
-        key = _key(caller, channel or "", ranking_id)
+    @endpoint("POST", "/v1/e/rank", roles=ANYONE, body=AnswerBody, answer=Accepted, query=_QUERY)
+    async def submit_answer(self, call: Call) -> Accepted:
+        """Submit an answer, or replace an earlier one."""
+        caller, answer, now = call.caller, call.body(AnswerBody).key, self._clock.now()
+        key = _key(caller, call.channel or "", checked_id(call.id, "id"))
         request = CastRequest(caller.opaque_id, checked_answer(answer), (caller.user_id or "").encode())
         work = self._ballots.cast(key, request, now=now, expires_at=now + LIFETIME)
         cast = await self._id_quota.write(key, caller, LIFETIME, now, work)
@@ -115,16 +131,19 @@ class Rankings:
         tally = await self._ballots.tally(_key(caller, channel, id), now=self._clock.now())
         return Measured(dict(tally.counts))
 
-    async def read(self, caller: Caller, channel: str | None, ranking_id: str) -> list[Score]:
-        """Return the top 100 answers by score; ties are in order of first submission."""
-        key = _key(caller, channel, ranking_id)
+    @endpoint("GET", "/v1/e/rank", roles=CHANNEL_WRITERS, answer=Ranking, query=_QUERY)
+    async def read_ranking(self, call: Call) -> Ranking:
+        """Read the 100 most frequent answers."""
+        key = _key(call.caller, call.channel, checked_id(call.id, "id"))
         tally = await self._ballots.tally(key, now=self._clock.now(), top=TOP)
         if not tally.counts:
             notice(ABSENT, key)
-        return [Score(answer, users) for answer, users in tally.counts]
+        return Ranking([Score(answer, users) for answer, users in tally.counts])
 
-    async def clear(self, caller: Caller, channel: str | None, ranking_id: str) -> None:
-        """Delete the ranking. Raises `Forbidden` if all channels share it and the caller is only a broadcaster."""
+    @endpoint("DELETE", "/v1/e/rank", roles=CHANNEL_WRITERS, query=_QUERY)
+    async def clear_ranking(self, call: Call) -> Nothing:
+        """Delete a ranking and its answers. Deleting an absent ranking is not an error."""
+        caller, channel, ranking_id = call.caller, call.channel, checked_id(call.id, "id")
         if is_global(ranking_id):
             check_extension_wide(caller, ranking_id)
         key = _key(caller, channel, ranking_id)
@@ -134,10 +153,15 @@ class Rankings:
         await self._commits.committed(*(Change(dropped, "cleared", caller.opaque_id) for dropped in found))
         for dropped in found:
             await self._id_quota.release(dropped)
+        return Nothing()
 
-    async def listing(self, caller: Caller, channel: str | None, page: Page) -> RankingList:
-        """Return a page of the live rankings of a channel, or of all channels."""
-        group = Key("rank", caller.client_id, "", channel)
+    @endpoint("GET", "/v1/e/rankings", roles=CHANNEL_WRITERS, answer=RankingList, query=PAGE)
+    async def list_rankings(self, call: Call) -> RankingList:
+        """List the rankings of a channel, or of all channels with an extension-level token.
+
+        The order is channel, then id.
+        """
+        group, page = Key("rank", call.caller.client_id, "", call.channel), call.page
         found = await self._ballots.listing(group, now=self._clock.now(), limit=page.limit + 1, after=page.after(group))
         # A ranking expires a fixed time after its latest answer.
         return RankingList(
@@ -165,50 +189,3 @@ RANKINGS: Final = Kind(
     waits_for=Subject("rank", "rank", frozenset({"count", "key", "score"}), "default", shared=GLOBAL),
     measure=attrgetter("rankings.measure"),
 )
-
-
-_QUERY = (id_of("ranking"), CHANNEL)
-
-
-class AnswerBody(Struct):
-    """A free-text answer of at most 1 KiB of UTF-8."""
-
-    key: str
-
-
-class Ranking(Struct):
-    """The most frequent answers, highest score first."""
-
-    data: list[Score]
-
-
-@endpoint("POST", "/v1/e/rank", roles=ANYONE, body=AnswerBody, answer=Accepted, query=_QUERY)
-async def submit_answer(rankings: Rankings, call: Call) -> Accepted:
-    """Submit an answer, or replace an earlier one."""
-    answer = call.body(AnswerBody).key
-    return await rankings.submit(call.caller, call.channel, checked_id(call.id, "id"), answer)
-
-
-@endpoint("GET", "/v1/e/rank", roles=CHANNEL_WRITERS, answer=Ranking, query=_QUERY)
-async def read_ranking(rankings: Rankings, call: Call) -> Ranking:
-    """Read the 100 most frequent answers."""
-    return Ranking(await rankings.read(call.caller, call.channel, checked_id(call.id, "id")))
-
-
-@endpoint("DELETE", "/v1/e/rank", roles=CHANNEL_WRITERS, query=_QUERY)
-async def clear_ranking(rankings: Rankings, call: Call) -> Nothing:
-    """Delete a ranking and its answers. Deleting an absent ranking is not an error."""
-    await rankings.clear(call.caller, call.channel, checked_id(call.id, "id"))
-    return Nothing()
-
-
-@endpoint("GET", "/v1/e/rankings", roles=CHANNEL_WRITERS, answer=RankingList, query=PAGE)
-async def list_rankings(rankings: Rankings, call: Call) -> RankingList:
-    """List the rankings of a channel, or of all channels with an extension-level token.
-
-    The order is channel, then id.
-    """
-    return await rankings.listing(call.caller, call.channel, call.page)
-
-
-endpoints: Final = (submit_answer, read_ranking, clear_ranking, list_rankings)

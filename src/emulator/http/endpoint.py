@@ -344,3 +344,8 @@ def _may_have_texts(kind: Any, inspect: Any) -> bool:
 
 endpoint: Final[type[Endpoint[Any]]] = Endpoint
 """Declares the decorated function as the handler of a method and path."""
+
+
+def endpoints_in(service: type[T]) -> tuple[Endpoint[T], ...]:
+    """Return the endpoints whose handlers are methods of a service, in the order of the class."""
+    return tuple(each for each in vars(service).values() if isinstance(each, Endpoint))
