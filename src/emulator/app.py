@@ -28,7 +28,6 @@ from emulator.control.sockets import Sockets
 from emulator.control.undo import Undo
 from emulator.control.waits.rules import subjects_of
 from emulator.control.waits.service import Waits
-from emulator.core.callers import Caller
 from emulator.core.changes import NO_CHANGES, Changes, Commits
 from emulator.core.clock import Clock
 from emulator.core.config.extensions import Extension, Extensions
@@ -40,7 +39,7 @@ from emulator.core.limits.rate_limit import RateLimits
 from emulator.core.observability.audit import audit
 from emulator.core.observability.metrics import Metrics
 from emulator.core.observability.request_context import DEFAULT_NAMESPACE
-from emulator.core.parity import ComparedRates, Lapses, Parity, Tally, note
+from emulator.core.parity import ComparedRates, Lapses, Parity, Tally
 from emulator.core.scheduling.scheduler import Scheduler
 from emulator.core.wire.url import normalize_path
 from emulator.feature_list import FEATURES, Features
@@ -173,12 +172,11 @@ class Service:
             self.extensions,
             self.publisher,
             self.key,
-            self._caller,
             commits,
             engine.catalog,
             self._new_id,
         )
-        self.identities = Identities(directory, clock, self.tokens, self.extensions, self.pins.linked_caller)
+        self.identities = Identities(directory, clock, self.tokens, self.extensions)
         self.stores = Stores(engine.documents, clock, settings, directory, commits)
         self.poll_updates = PollUpdates(PollReader(engine.ballots, clock), self.publisher, pages, self.scheduler, clock)
         self.polls = Polls(engine.ballots, clock, id_quota, self.stores, directory, self.poll_updates, commits)
@@ -231,7 +229,7 @@ class Service:
         offered = self._features.offered(settings.environment)
         access = Access(
             cached_caller=self.tokens.cached_caller,
-            authenticate=self.identities.authenticate,
+            authenticate=self.pins.authenticate,
             is_admitted=self.tokens.is_admitted,
             check_registered=self.tokens.check_registered,
             control_gate=(gate := ControlGate(settings.control_hosts, settings.control_token)),
@@ -371,7 +369,7 @@ class Service:
         await self.undo.close()
         await self.poll_updates.close()
         await self.scheduler.close()
-        for part in (self.pins, self.publisher, self.key):
+        for part in (self.publisher, self.key):
             part.close()
 
     @asynccontextmanager
@@ -405,11 +403,6 @@ class Service:
         """Use the key of data that another node has loaded, and send the results of its polls."""
         await self.key.sync()
         self.poll_updates.reloaded()
-
-    async def _caller(self, header: str) -> Caller:
-        caller = self.tokens.cached_caller(header) or await self.identities.authenticate(header)
-        note(caller.production)
-        return caller
 
 
 def _lapses(settings: Settings) -> Lapses:

@@ -17,12 +17,13 @@ from emulator.control.waits import service as waits
 from emulator.core.config.environment import Environment
 from emulator.core.errors import BadRequest
 from emulator.dashboard import http as dashboard_http
-from emulator.features import accumulation, datastream, id_quota, identity, ranking
+from emulator.features import accumulation, id_quota, identity, ranking
 from emulator.features.broadcast import endpoints as broadcast
 from emulator.features.codes import endpoints as codes
 from emulator.features.codes import service as codes_service
-from emulator.features.pins import endpoints as pins
-from emulator.features.pins import service as pins_service
+from emulator.features.datastream import Datastream
+from emulator.features.pins import service as pins
+from emulator.features.pins.links import LINKS, PINS
 from emulator.features.stores import endpoints as stores
 from emulator.features.stores import json_stores
 from emulator.features.stores import service as stores_service
@@ -139,9 +140,9 @@ FEATURES: Final = Features(
     Feature(
         lambda service: service.pins,
         pins.endpoints,
-        pins.actions,
-        pins.feeds,
-        kinds=(pins_service.PINS, pins_service.LINKS),
+        (pins.Pins.log_in,),
+        (pins.Pins.authentication_feed,),
+        kinds=(PINS, LINKS),
     ),
     Feature(lambda service: service.pins, pins.control, is_offered=_has_control),
     Feature(lambda service: service.broadcasts, broadcast.endpoints, broadcast.actions, broadcast.feeds),
@@ -153,8 +154,8 @@ FEATURES: Final = Features(
         transactions.feeds,
         kinds=(transactions_service.PURCHASES,),
     ),
-    Feature(lambda service: service.datastream, datastream.endpoints, feeds=datastream.feeds),
-    Feature(lambda service: service.identities, (identity.issue_sandbox_token,), is_offered=_issues_tokens),
+    Feature(lambda service: service.datastream, endpoints_in(Datastream), feeds=(Datastream.datastream_topics,)),
+    Feature(lambda service: service.identities, identity.issuing, is_offered=_issues_tokens),
     Feature(lambda service: service.identities, identity.endpoints),
     Feature(lambda service: service.control, operation.monitoring),
     Feature(lambda service: service.metrics, operation.metrics),

@@ -9,7 +9,6 @@ import pytest
 from emulator.core.config.environment import PRODUCTION
 from emulator.core.config.extensions import Extension
 from emulator.core.config.settings import Settings
-from emulator.core.errors import Unauthorized
 from support.authentication import authenticate, refused
 from support.holding import VIOLATION, Holding, all_are, owner, token_of
 from support.pins import create_pin, token_exists, validate
@@ -175,14 +174,16 @@ def test_retiring_a_secret_closes_the_sockets_of_every_role(rotating, role):
         assert (400, "Bad Request") == refused(unauthenticated, pin="ZZZZZZ")
 
 
-def test_a_login_that_waits_while_its_secret_is_retired_is_refused(rotating):
-    pins = rotating.service.pins
-    result = rotating.run(pins.authenticate_by_jwt(CLIENT_ID, token_of(owner(rotating, OLD))))
+def test_a_login_that_waits_while_its_secret_is_retired_is_refused(rotating, monkeypatch):
+    pin = owner(rotating, OLD).post("link/pin").raise_for_status().json()["pin"]
 
-    register(rotating, *ONLY_NEW)
+    async def retire(*args: object) -> None:
+        rotating.service.replace_extensions({CLIENT_ID: Extension(CLIENT_ID, ONLY_NEW)})
 
-    with pytest.raises(Unauthorized):
-        pins.check_admitted(result.caller)
+    monkeypatch.setattr(rotating.service.pins, "_report_change", retire)  # the last wait of a login
+
+    with SocketClient(rotating) as game:
+        assert (401, "Unauthorized") == refused(game, pin=pin)
 
 
 def test_the_sandbox_knows_no_retired_secrets():

@@ -245,9 +245,7 @@ class Twins:
         async def repeat() -> None:
             caller: Caller = live.service.tokens.verify(f"{CLIENT_ID} {token}").caller
             body, url = self._body(sent, index), urlsplit(sent.path)
-            if name == "validate_pin":
-                await live.service.pins._validate(caller, CHANNEL, json.loads(body)["pin"])
-            elif name == "bits/transactions" and live is self.production:
+            if name == "bits/transactions" and live is self.production:
                 # A receipt that production refuses stays unknown there: go on with the next purchase.
                 with suppress(BadRequest):
                     await live.service.dispatcher.run(sent.method, url.path, caller, dict(parse_qsl(url.query)), body)

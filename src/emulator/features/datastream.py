@@ -65,12 +65,14 @@ class Datastream:
         self._is_limited = bool(settings.caller_rate)
         publisher.on_message(TARGET, partial(publisher.hub.deliver, is_lossy=True))
 
-    async def post(self, caller: Caller, channel: str | None, event: Any) -> None:
-        """Send an event to the channel's subscribers.
+    @endpoint("POST", "/v1/e/datastream", roles=ANYONE, body=Any, query=(CHANNEL,))
+    async def post_event(self, call: Call) -> Nothing:
+        """Send any JSON of up to 4,096 bytes to the channel's games that follow the datastream.
 
-        Raises `BadRequest` for a large event, or without a channel, and `TooManyRequests`.
+        A game that does not keep up loses events.
         """
-        topic, size = self.topic(caller, channel), len(json_codec.encode(event))
+        caller, channel, event = call.caller, call.channel, call.any_body()
+        topic, size = _topic(caller, channel), len(json_codec.encode(event))
         if size > MAX_MESSAGE_BYTES:
             raise event_too_large(size=size, limit=MAX_MESSAGE_BYTES)
         with ProductionCheck(CALLER_RATE, raises=self._is_limited):
@@ -79,29 +81,14 @@ class Datastream:
                 raise too_many_bytes(limit=self._limit, seconds=seconds_of(wait))
         update = StreamEvents([StreamEvent(event, self._clock.now() // SECOND)])
         await self._publisher.publish(topic, TARGET, update)
+        return Nothing()
 
-    def topic(self, caller: Caller, channel: str | None) -> Key:
-        """Return the topic of the channel's games. Raises `BadRequest` if there is no channel."""
-        return Key(TARGET, caller.client_id, "", required_channel(channel, "the datastream"))
-
-
-@endpoint("POST", "/v1/e/datastream", roles=ANYONE, body=Any, query=(CHANNEL,))
-async def post_event(datastream: Datastream, call: Call) -> Nothing:
-    """Send any JSON of up to 4,096 bytes to the channel's games that follow the datastream.
-
-    A game that does not keep up loses events.
-    """
-    await datastream.post(call.caller, call.channel, call.any_body())
-    return Nothing()
+    @feed(TARGET, roles=CHANNEL_WRITERS)
+    async def datastream_topics(self, message: Message) -> tuple[Key, ...]:
+        """Follow the events of the connection's channel."""
+        return (_topic(message.caller, message.channel),)
 
 
-endpoints: Final = (post_event,)
-
-
-@feed(TARGET, roles=CHANNEL_WRITERS)
-async def datastream_topics(datastream: Datastream, message: Message) -> tuple[Key, ...]:
-    """Follow the events of the connection's channel."""
-    return (datastream.topic(message.caller, message.channel),)
-
-
-feeds: Final = (datastream_topics,)
+def _topic(caller: Caller, channel: str | None) -> Key:
+    """Return the topic of the channel's games. Raises `BadRequest` if there is no channel."""
+    return Key(TARGET, caller.client_id, "", required_channel(channel, "the datastream"))

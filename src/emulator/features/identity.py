@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,7 +10,7 @@ from msgspec import UNSET, Struct, UnsetType
 from emulator.auth.refusals import no_such_extension
 from emulator.auth.tokens import Tokens
 from emulator.contract.limits import MAX_USER_LENGTH
-from emulator.core.callers import ANYONE, EXTENSION_WRITERS, Caller, opaque_id_of
+from emulator.core.callers import ANYONE, EXTENSION_WRITERS, opaque_id_of
 from emulator.core.clock import MINUTE, Clock
 from emulator.core.config.extensions import Extensions
 from emulator.core.ids import anonymous_id
@@ -119,39 +118,49 @@ class UserIds(Struct):
     results: list[SharedId]
 
 
+class Issued(Struct):
+    """`token` for one user; `tokens` if the body has `user_ids`."""
+
+    token: str | UnsetType = UNSET
+    tokens: list[str] | UnsetType = UNSET
+
+
 @dataclass(eq=False, repr=False)
 class Identities:
-    """Sandbox tokens, callers and shared user ids. `_linked_caller` finds the caller of a PIN token by its `jti`."""
+    """Sandbox tokens, the caller's own record, and shared user ids."""
 
     _directory: Directory
     _clock: Clock
     _tokens: Tokens
     _extensions: Extensions
-    _linked_caller: Callable[[Caller, str], Awaitable[Caller]]
 
-    async def authenticate(self, header: str | None) -> Caller:
-        """Verify an `Authorization` header. Raises `Unauthorized` or `Forbidden`."""
-        credential = self._tokens.verify(header)
-        if credential.pin_token_id:
-            return await self._linked_caller(credential.caller, credential.pin_token_id)
-        return credential.caller
-
-    async def issue(self, body: AuthtokenBody, *, for_helper: bool) -> list[str]:
-        """Return a sandbox token for each user that the body names. The extension is optional. Raises `BadRequest`.
-
-        With `for_helper`, the tokens replace ones that Twitch would issue, so the request gets no verdict.
-        """
-        if for_helper:
+    @endpoint(
+        "POST",
+        "/v1/e/authtoken",
+        audience=Audience.PUBLIC,
+        body=AuthtokenBody,
+        answer=Issued,
+        query=(
+            Parameter(HELPER, "Any text: for a helper of the emulator, in place of a token that Twitch would issue."),
+        ),
+        secrets=frozenset({"token", "tokens"}),
+    )
+    async def issue_sandbox_token(self, call: Call) -> Issued:
+        """Issue tokens for simulated users; sandbox only."""
+        body, for_helper = call.body(AuthtokenBody), bool(call.text(HELPER))
+        if for_helper:  # the tokens replace ones that Twitch would issue, so the request gets no verdict
             overrule(UNJUDGED)
         client_id = id_text(body.extension_id) or id_text(body.app_id)
         if client_id:
             notice(NAMED, Key(CLIENT, client_id, client_id))
         if client_id and not self._extensions.admits(client_id):
             raise no_such_extension(client_id=client_id)
-        return [
+        lifetime = TOKEN_LIFETIME
+        if for_helper:  # a page reads `exp` by its own clock
+            lifetime += max(0, -self._clock.offset)
+        tokens = [
             self._tokens.issue(
-                TOKEN_LIFETIME
-                + (max(0, -self._clock.offset) if for_helper else 0),  # a page reads `exp` by its own clock
+                lifetime,
                 role=body.role or "viewer",
                 channel_id=id_text(body.channel_id) or None,
                 user_id=user_id,
@@ -161,12 +170,18 @@ class Identities:
             )
             for user_id, opaque_id in identities_of(body)
         ]
+        return Issued(
+            token=tokens[0] if len(tokens) == 1 else UNSET,
+            tokens=tokens if body.user_ids is not None or len(tokens) > 1 else UNSET,
+        )
 
-    def describe(self, caller: Caller, peer: str) -> UserInfo:
-        """Return the caller's record, with the service's time in Unix ms. `peer` is the client's address."""
+    @endpoint("GET", "/v1/e/user_info", roles=ANYONE, answer=UserInfo)
+    async def read_user_info(self, call: Call) -> UserInfo:
+        """Read the caller's identity and the service's time; 200 only for a valid token."""
+        caller = call.caller
         return UserInfo(
             server_time=self._clock.now(),
-            ip_address=hidden_address(peer),
+            ip_address=hidden_address(call.peer),
             registered=False,
             visualization_id="",
             role=caller.role,
@@ -176,60 +191,15 @@ class Identities:
             extension_id=caller.client_id,
         )
 
-    async def list_user_ids(self, caller: Caller, cursor: str) -> UserIds:
-        """Return up to 1,000 ids of users who shared their id and sent a write, in code point order.
-
-        Raises `BadRequest`.
-        """
-        after = place_of(cursor, bytes.decode) or ""
-        ids = await self._directory.page(caller.client_id, after=after, limit=PAGE + 1)
+    @endpoint("GET", "/v1/e/user_ids", roles=EXTENSION_WRITERS, answer=UserIds, query=(CURSOR,))
+    async def list_user_ids(self, call: Call) -> UserIds:
+        """List the ids of the users who shared them and sent at least one write, 1,000 at a time."""
+        after = place_of(call.text("cursor"), bytes.decode) or ""
+        ids = await self._directory.page(call.caller.client_id, after=after, limit=PAGE + 1)
         page = ids[:PAGE]
         next_cursor = cursor_of(page[-1].encode()) if len(ids) > PAGE else FIRST
         return UserIds(next_cursor, [SharedId(user_id) for user_id in page])
 
 
-class Issued(Struct):
-    """`token` for one user; `tokens` if the body has `user_ids`."""
-
-    token: str | UnsetType = UNSET
-    tokens: list[str] | UnsetType = UNSET
-
-
-@endpoint(
-    "POST",
-    "/v1/e/authtoken",
-    audience=Audience.PUBLIC,
-    body=AuthtokenBody,
-    answer=Issued,
-    query=(Parameter(HELPER, "Any text: for a helper of the emulator, in place of a token that Twitch would issue."),),
-    secrets=frozenset({"token", "tokens"}),
-)
-async def issue_sandbox_token(identities: Identities, call: Call) -> Issued:
-    """Issue tokens for simulated users; sandbox only."""
-    body = call.body(AuthtokenBody)
-    tokens = await identities.issue(body, for_helper=bool(call.text(HELPER)))
-    return Issued(
-        token=tokens[0] if len(tokens) == 1 else UNSET,
-        tokens=tokens if body.user_ids is not None or len(tokens) > 1 else UNSET,
-    )
-
-
-@endpoint("GET", "/v1/e/user_info", roles=ANYONE, answer=UserInfo)
-async def read_user_info(identities: Identities, call: Call) -> UserInfo:
-    """Read the caller's identity and the service's time; 200 only for a valid token."""
-    return identities.describe(call.caller, call.peer)
-
-
-@endpoint(
-    "GET",
-    "/v1/e/user_ids",
-    roles=EXTENSION_WRITERS,
-    answer=UserIds,
-    query=(CURSOR,),
-)
-async def list_user_ids(identities: Identities, call: Call) -> UserIds:
-    """List the ids of the users who shared them and sent at least one write, 1,000 at a time."""
-    return await identities.list_user_ids(call.caller, call.text("cursor"))
-
-
-endpoints: Final = (read_user_info, list_user_ids)
+issuing: Final = (Identities.issue_sandbox_token,)
+endpoints: Final = (Identities.read_user_info, Identities.list_user_ids)

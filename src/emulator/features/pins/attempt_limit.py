@@ -28,11 +28,26 @@ from typing import Final
 from emulator.core.callers import Caller
 from emulator.core.clock import HOUR, MINUTE, Clock
 from emulator.core.config.environment import AnonymousLimits
-from emulator.core.errors import BadRequest
+from emulator.core.errors import BadRequest, Facts, TooManyRequests, refusal
 from emulator.core.limits.connection_limit import network_of
 from emulator.core.limits.rate_limit import RateLimit, seconds_of
 from emulator.core.parity import PIN_CHANNEL, PIN_GUESSES, ProductionCheck, current_verdict, is_reached
-from emulator.features.pins.rules import too_many_pins, too_many_wrong_pins
+
+_TOO_MANY: Final = (TooManyRequests, "Too many requests", "T4")
+
+
+@refusal(*_TOO_MANY, "Too many PINs were requested", "Wait {seconds} s, then request the PIN again.")
+def too_many_pins(*, seconds: int) -> Facts:
+    what = "PINs requested from this address"
+    detail, needed = f"too many {what}; retry in {seconds} s", f"the next one in {seconds} s"
+    return Facts(detail, f"{what} above the limit", needed, (), seconds)
+
+
+@refusal(*_TOO_MANY, "Too many wrong PINs", "Wait {seconds} s, then type the PIN that the extension shows.")
+def too_many_wrong_pins(*, what: str, seconds: int) -> Facts:
+    detail = f"too many {what}; retry in {seconds} s"
+    return Facts(detail, f"{what} above the limit", f"the next attempt in {seconds} s", (), seconds)
+
 
 _UNDER_ATTACK: Final = (5, 20, 1_000, 1)
 """Wrong PINs an hour, once a client id has had too many: of a network, of a wide network, of all, and of a wide network

@@ -5,56 +5,135 @@ The tokens of games depend on the links; a revocation or a retired secret ends t
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 from collections.abc import Callable, Iterable, Mapping
-from typing import TypeVar
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Final, TypeVar
 
 import msgspec
+from msgspec import UNSET, Struct
 
 from emulator.auth.refusals import ended_link, expired
 from emulator.auth.signing_key import SigningKey
 from emulator.auth.tokens import Tokens
-from emulator.core.callers import Caller, Grant
+from emulator.contract import limits
+from emulator.core.callers import Caller, Grant, Role, opaque_id_of
 from emulator.core.changes import Change, Commits
 from emulator.core.clock import SECOND, Clock
-from emulator.core.errors import EngineError, ServiceError
+from emulator.core.errors import BadRequest, EngineError, Facts, ServiceError, refusal
 from emulator.core.ids import NewId
 from emulator.core.ids import pin as new_pin
 from emulator.core.keys import Key
 from emulator.core.wire import json_codec
-from emulator.features.pins.rules import (
-    LINK_LIFETIME,
-    MIN_DIGEST,
-    PIN,
-    PIN_LIFETIME,
-    Link,
-    LinksRecord,
-    PinRecord,
-    PinTokenRecord,
-    cap_of,
-    link_key,
-    pin_key,
-    pin_token_key,
-    wrong_pin,
-)
+from emulator.features.pins.rules import REFRESH_LIFETIME
+from emulator.storage.kinds import Kind, Shape, Stored, Subject, decode_check
+from emulator.storage.records import DocumentRecord
 from emulator.storage.shapes import Catalog, Documents
 
 T = TypeVar("T")
-_MAX_TRIES = 20
+_MAX_TRIES: Final = 20
+PIN: Final = "pin"
+"""The kind of the keys of PINs."""
+_MIN_DIGEST: Final = 16
+"""Characters of a digest that name a PIN."""
+PIN_LIFETIME: Final = limits.PIN_LIFETIME
+"""An expired PIN is gone: the engine no longer returns its record, so it is refused like a wrong one.
+
+A PIN also ends with the link that it was bound to, or when the control API makes it expire; a use does not end it.
+"""
+_LINK_LIFETIME: Final = REFRESH_LIFETIME
+"""A link expires with its newest refresh token."""
 
 
+@refusal(BadRequest, "Invalid PIN", "T3", "The PIN is wrong or has expired",
+         "Request a new PIN, `extcli pin request`, and type it within five minutes.")  # fmt: skip
+def wrong_pin() -> Facts:
+    """Refuse a PIN that is wrong, expired, revoked or another client id's. The text does not reveal which."""
+    held = "a PIN that is not valid for this client id and channel"
+    return Facts("the PIN is wrong or has expired", held, "a PIN of the last five minutes, not revoked")
+
+
+class PinRecord(Struct):
+    """A live PIN. Only its digest is stored, in the key."""
+
+    until: int = 0
+    """When the PIN expires, in Unix ms."""
+    channel_id: str = ""
+    """The channel that the PIN is bound to; empty for an unbound PIN."""
+    link: str = ""
+    """The id of the link that the PIN was bound to. A revocation ends that link."""
+    cap: int | None = None
+    """No token that the PIN gives outlives this, in Unix ms: the `exp` of the issued token that bound the PIN."""
+    token_id: str = ""
+    """The `jti` of the token that becomes valid with this PIN; empty if there is none."""
+    token_until: int = 0
+    """When that token expires, in Unix ms."""
+
+    def may_be_bound_to(self, channel_id: str) -> bool:
+        """Whether the PIN is not bound to a channel, or is bound to this one."""
+        return self.channel_id in ("", channel_id)
+
+
+class Link(Struct):
+    """A link, which permits games to act for a channel.
+
+    Each token names its link, so deleting a link revokes its tokens.
+    """
+
+    id: str
+    secret: str
+    """The fingerprint of the secret that admitted it; retiring that secret ends the link. Empty in the sandbox."""
+    at: int
+    """When it was made, in Unix ms."""
+    until: int
+    """When it expires, in Unix ms: with its newest refresh token."""
+    is_used: bool = False
+    """Whether a token was ever issued for it."""
+
+    @property
+    def grant(self) -> Grant:
+        return Grant(self.secret, self.id, self.at)
+
+
+class LinksRecord(Struct):
+    """The links of one channel: at most one for each secret that admitted games."""
+
+    links: list[Link] = []
+
+
+class PinTokenRecord(Struct):
+    """A token of `POST pin` whose PIN was validated."""
+
+    channel_id: str
+    link: str
+
+
+def cap_of(caller: Caller) -> int | None:
+    """Return the latest expiry, in Unix ms, of anything made with an issued token. `None` for other tokens."""
+    return caller.expires_at if caller.grant.link else None
+
+
+def broadcaster_of(client_id: str, channel_id: str, link: Link, expires_at: int | None = None) -> Caller:
+    """Return the broadcaster that a linked game acts as."""
+    opaque_id, derived = opaque_id_of(channel_id), True
+    return Caller(client_id, Role.BROADCASTER, channel_id, channel_id, opaque_id, expires_at, link.grant, derived)
+
+
+@dataclass(eq=False, repr=False)
 class Links:
     """The links of all channels. Each belongs to the secret that admitted it, and ends with it."""
 
-    def __init__(self, documents: Documents, clock: Clock, tokens: Tokens, commits: Commits, new_id: NewId) -> None:
-        self._documents = documents
-        self._clock = clock
-        self._tokens = tokens
-        self._commits = commits
-        self._new_id = new_id
+    _documents: Documents
+    _clock: Clock
+    _tokens: Tokens
+    _commits: Commits
+    _new_id: NewId
 
     async def current(self, client_id: str, channel_id: str) -> list[Link]:
         """Return the channel's links that have not ended."""
-        key, now = link_key(client_id, channel_id), self._clock.now()
+        key, now = Key("link", client_id, "", channel_id), self._clock.now()
         links = _unexpired((await self._documents.read([key], now=now)).get(key), now)
         return [link for link in links if self._tokens.is_admitted(client_id, link.grant)]
 
@@ -81,8 +160,8 @@ class Links:
         If it names none, use the link of its secret, created if missing.
         Raises `error` if the named link has ended. `use` records that a token was issued for it.
         """
-        key, now = link_key(client_id, channel_id), self._clock.now()
-        new = Link(self._new_id(), grant.secret, now, now + LINK_LIFETIME)
+        key, now = Key("link", client_id, "", channel_id), self._clock.now()
+        new = Link(self._new_id(), grant.secret, now, now + _LINK_LIFETIME)
 
         def change(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
             links = _unexpired(found.get(key), now)
@@ -93,10 +172,10 @@ class Links:
                 link = new
                 # Other secrets' links stay: a process that has not reloaded yet may not know those secrets.
                 links = [*(each for each in links if each.secret != new.secret), new]
-            link.until, link.is_used = now + LINK_LIFETIME, link.is_used or use
+            link.until, link.is_used = now + _LINK_LIFETIME, link.is_used or use
             return {key: json_codec.encode(LinksRecord(links))}
 
-        written = await self._documents.update([key], change, now=now, expires_at=now + LINK_LIFETIME)
+        written = await self._documents.update([key], change, now=now, expires_at=now + _LINK_LIFETIME)
         link = self._find(client_id, _unexpired(written[key], now), grant)
         if link is None:  # the secret was retired during the write
             raise error()
@@ -109,7 +188,7 @@ class Links:
 
         Return whether the channel had a link.
         """
-        key = link_key(client_id, channel_id)
+        key = Key("link", client_id, "", channel_id)
         ended = await self._documents.drop([key], now=self._clock.now()) > 0
         if ended:
             await self._commits.committed(Change(key, "cleared"))
@@ -128,14 +207,14 @@ def _unexpired(text: bytes | None, now: int) -> list[Link]:
     return [link for link in links if now < link.until]
 
 
+@dataclass(eq=False, repr=False)
 class LivePins:
     """The unexpired PINs of all client ids. Only their digests are stored."""
 
-    def __init__(self, documents: Documents, catalog: Catalog, clock: Clock, key: SigningKey) -> None:
-        self._documents = documents
-        self._catalog = catalog
-        self._clock = clock
-        self._key = key
+    _documents: Documents
+    _catalog: Catalog
+    _clock: Clock
+    _key: SigningKey
 
     async def create(self, client_id: str, record: PinRecord) -> str:
         """Store a new PIN that differs from the client id's other live PINs, and return it."""
@@ -176,7 +255,7 @@ class LivePins:
         written = await self._documents.update([key], bind, now=now, expires_at=record.until, may_end_earlier=True)
         bound = msgspec.json.decode(written[key], type=PinRecord)
         if bound.token_id:
-            token_key = pin_token_key(caller.client_id, bound.token_id)
+            token_key = Key("pin_token", caller.client_id, bound.token_id)
             text = json_codec.encode(PinTokenRecord(channel_id, bound.link))
             until = min(bound.token_until, bound.cap or bound.token_until)
             await self._documents.update(
@@ -185,7 +264,7 @@ class LivePins:
 
     async def validated_token(self, client_id: str, token_id: str) -> PinTokenRecord | None:
         """Return the record of a token of `POST pin`, by its `jti`; `None` until its PIN is bound."""
-        return await self._read(pin_token_key(client_id, token_id), PinTokenRecord)
+        return await self._read(Key("pin_token", client_id, token_id), PinTokenRecord)
 
     async def expire(self, client_id: str, *, pin: str, digest: str) -> int:
         """Make a PIN expire now, given the PIN or at least 16 characters of its digest.
@@ -197,13 +276,15 @@ class LivePins:
 
     async def _keys_with(self, client_id: str, digest: str) -> list[Key]:
         """Return the keys of at most two live PINs whose digest begins with this text."""
-        if len(digest) < MIN_DIGEST:
+        if len(digest) < _MIN_DIGEST:
             return []
         things = await self._catalog.things([PIN], now=self._clock.now(), limit=2, owner=client_id, matching=digest)
         return [thing.key for thing in things if thing.key.name.startswith(digest)]
 
     def _key_of(self, client_id: str, pin: str) -> Key:
-        return pin_key(client_id, pin, self._key.value)
+        """Return the key of a PIN. It has a keyed digest, so the time of a lookup reveals nothing about the PIN."""
+        digest = hmac.new(self._key.value.encode(), f"{client_id}\n{pin}".encode(), hashlib.sha256)
+        return Key(PIN, client_id, digest.hexdigest())
 
     async def _read(self, key: Key, shape: type[T]) -> T | None:
         return _decode_record((await self._documents.read([key], now=self._clock.now())).get(key), shape)
@@ -211,3 +292,45 @@ class LivePins:
 
 def _decode_record(text: bytes | None, shape: type[T]) -> T | None:
     return None if text is None else msgspec.json.decode(text, type=shape)
+
+
+def _pin_condition(value: bytes, now: int) -> dict[str, object]:
+    channel_id = msgspec.json.decode(value, type=PinRecord).channel_id
+    return {"channel_id": channel_id, "status": "bound" if channel_id else "unbound", "size": UNSET}
+
+
+STORED: Final = (
+    Stored(DocumentRecord, PIN, decode_check(PinRecord)),
+    Stored(DocumentRecord, "link", decode_check(LinksRecord)),
+    Stored(DocumentRecord, "pin_token", decode_check(PinTokenRecord)),
+)
+PINS: Final = Kind(
+    "pins",
+    "the live PINs, by a digest. Never a PIN",
+    (PIN,),
+    Shape.DOCUMENTS,
+    PIN_LIFETIME,
+    "pins",
+    STORED,
+    _pin_condition,
+    has_secret_names=True,
+    waits_for=Subject(
+        "pin",
+        PIN,
+        frozenset({"count"}),
+        shared="",
+        is_named=False,
+        events=("issued", "used", "revoked"),
+        is_stored=False,
+    ),
+)
+LINKS: Final = Kind(
+    "links",
+    "the channels that games are linked to",
+    ("link",),
+    Shape.DOCUMENTS,
+    _LINK_LIFETIME,
+    "links",
+    waits_for=Subject("link", "link", frozenset({"count"}), "*", is_named=False),
+    measure=attrgetter("pins.measure"),
+)

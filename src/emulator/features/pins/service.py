@@ -1,54 +1,67 @@
-"""Creates, validates and revokes PINs, and exchanges them for the tokens of linked games."""
+"""Creates, validates and revokes PINs (ruling T2), and exchanges them for the tokens of linked games."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import Final, NamedTuple
 
-import msgspec
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from emulator.auth.refusals import ended_link
 from emulator.auth.signing_key import SigningKey
 from emulator.auth.tokens import PIN_USE, REFRESH_USE, Tokens
-from emulator.core.callers import Caller, Grant, Role, required_channel
+from emulator.core.callers import CHANNEL_WRITERS, Caller, Grant, Role, required_channel
 from emulator.core.changes import Change, Commits
 from emulator.core.clock import SECOND, Clock
 from emulator.core.config.extensions import Extensions
 from emulator.core.config.settings import Settings
-from emulator.core.errors import stopping
 from emulator.core.ids import NewId, token_id
 from emulator.core.keys import Key
 from emulator.core.observability.audit import audit
-from emulator.core.parity import PIN_CHANNEL, ProductionCheck
+from emulator.core.parity import PIN_CHANNEL, ProductionCheck, current_verdict, note
+from emulator.core.wire.refusals import wrong_shape
 from emulator.features.pins.attempt_limit import AttemptLimit
-from emulator.features.pins.links import Links, LivePins
+from emulator.features.pins.links import (
+    LINKS,
+    PIN,
+    Link,
+    Links,
+    LivePins,
+    PinRecord,
+    broadcaster_of,
+    cap_of,
+    wrong_pin,
+)
 from emulator.features.pins.rules import (
     ACCESS_LIFETIME,
-    LINK_LIFETIME,
     LINKS_ENDED,
-    PIN,
-    PIN_LIFETIME,
     REFRESH_LIFETIME,
-    STORED,
     TEST_CHANNEL,
     Authenticated,
     AuthenticationEvent,
-    Link,
-    PinRecord,
+    ClientBody,
+    Credentials,
+    Existence,
+    Expiry,
+    Pin,
+    PinAndToken,
+    PinBody,
+    TokenBody,
     authentication_topic,
-    broadcaster_of,
-    cap_of,
+    checked_client_id,
     no_live_pin,
+    no_pin_token,
     not_a_pin_token,
+    not_one_credential,
     not_validated,
-    wrong_pin,
     wrong_refresh_token,
 )
+from emulator.http.endpoint import CHANNEL, Audience, Call, Nothing, endpoint, endpoints_in
+from emulator.realtime.action import Message, action, feed
 from emulator.realtime.publisher import Publisher
-from emulator.storage.kinds import Kind, Measured, Shape, Subject
+from emulator.realtime.session import Session
+from emulator.storage.kinds import Measured
 from emulator.storage.shapes import Catalog, Documents
 
 
@@ -66,9 +79,13 @@ _COUNTED: Final = 200
 """Linked channels that a wait counts."""
 
 
+_BROADCASTER: Final = frozenset({Role.BROADCASTER})
+_SECRETS: Final = frozenset({"pin", "token", "jwt"})
+
+
 @dataclass(eq=False, repr=False)
 class Pins:
-    """PINs, links and tokens. `_authenticate` verifies an `Authorization` header, as for any REST call."""
+    """PINs, links and tokens."""
 
     _documents: Documents
     _clock: Clock
@@ -77,7 +94,6 @@ class Pins:
     _extensions: Extensions
     _publisher: Publisher
     _service_key: SigningKey
-    _authenticate: Callable[[str], Awaitable[Caller]]
     _commits: Commits
     _catalog: Catalog
     _new_id: NewId = token_id
@@ -89,53 +105,71 @@ class Pins:
         self._links = Links(self._documents, self._clock, self._tokens, self._commits, self._new_id)
         self._live = LivePins(self._documents, self._catalog, self._clock, self._service_key)
 
-    async def request(self, client_id: str, address: str | None) -> str:
-        """Create a PIN that is not bound to a channel.
+    @endpoint(
+        "POST",
+        "/v1/e/link/pin",
+        audience=Audience.CLIENT_ID,
+        body=ClientBody,
+        answer=Pin,
+        query=(CHANNEL,),
+        secrets=_SECRETS,
+    )
+    async def request_pin(self, call: Call) -> Pin:
+        """Request a PIN for a game to send over the socket.
 
-        Raises `TooManyRequests` if `address` has requested too many PINs. `address` is `None` for authenticated
-        callers.
+        With a broadcaster's token, or an admin or backend token and a channel, the PIN is bound to that channel.
+        Otherwise only the client id is needed, in the Authorization header or as `identifier`; `validate_pin` binds the
+        PIN later.
         """
-        if address is not None:
-            self.attempt_limit.count_request(address)
-        return await self._create_pin(client_id, PinRecord())
+        may_bind = call.has_caller and call.caller.role in CHANNEL_WRITERS
+        if may_bind and (channel := call.channel):
+            link = await self._links.of(call.caller, channel)
+            record = PinRecord(channel_id=channel, link=link.id, cap=cap_of(call.caller))
+            pin = await self._create_pin(call.caller.client_id, record)
+        else:
+            client_id = _client_id(call)
+            if not may_bind:
+                self.attempt_limit.count_request(call.peer)
+            pin = await self._create_pin(client_id, PinRecord())
+        return Pin(pin, pin)
 
-    async def request_bound(self, caller: Caller, channel_id: str) -> str:
-        """Create a PIN that is bound to a channel. Raises `Unauthorized` for an issued token whose link has ended."""
-        link = await self._links.of(caller, channel_id)
-        return await self._create_pin(
-            caller.client_id, PinRecord(channel_id=channel_id, link=link.id, cap=cap_of(caller))
-        )
+    @endpoint("POST", "/v1/e/pin", audience=Audience.PUBLIC, body=ClientBody, answer=PinAndToken, secrets=_SECRETS)
+    async def issue_pin(self, call: Call) -> PinAndToken:
+        """Request a PIN to show to a broadcaster, and a token that is invalid until `validate_pin`.
 
-    async def issue(self, client_id: str, address: str) -> tuple[str, str]:
-        """Create a broadcaster's token that is invalid until its PIN is validated; return the token and the PIN.
-
-        Raises `TooManyRequests` if the address has requested too many.
+        The token is valid once `user_info` returns 200 for it.
         """
-        self.attempt_limit.count_request(address)
+        client_id = _client_id(call)
+        self.attempt_limit.count_request(call.peer)
         jti, until = self._new_id(), self._clock.now() + ACCESS_LIFETIME
         token = self._tokens.issue(ACCESS_LIFETIME, use=PIN_USE, role=Role.BROADCASTER, extension_id=client_id, jti=jti)
-        return token, await self._create_pin(client_id, PinRecord(token_id=jti, token_until=until))
+        return PinAndToken(token, await self._create_pin(client_id, PinRecord(token_id=jti, token_until=until)))
 
-    async def validate(self, caller: Caller, pin: str) -> None:
-        """Bind a PIN and its token to the broadcaster's channel. A bound PIN keeps its link.
-
-        Raises `BadRequest`, `TooManyRequests`, and `Unauthorized` for an issued token whose link has ended.
-        """
+    @endpoint("POST", "/v1/e/validate_pin", roles=_BROADCASTER, body=PinBody, secrets=_SECRETS)
+    async def validate_pin(self, call: Call) -> Nothing:
+        """Bind a PIN and its token to the broadcaster's channel."""
+        caller, pin = call.caller, call.body(PinBody).pin
         client_id, channel_id = caller.client_id, required_channel(caller.channel_id, "a link")
         with self.attempt_limit.attempt_of_caller(caller):
             record = await self._live.find(client_id, pin)
-            if record is None or not record.may_be_bound_to(channel_id) or await self._has_ended(client_id, record):
+            if record is None or not record.may_be_bound_to(channel_id):
                 raise wrong_pin()
+            if record.link and await self._links.find(client_id, record.channel_id, record.link) is None:
+                raise wrong_pin()  # it was bound to a link that has ended
             link = await self._links.of(caller, channel_id, use=bool(record.token_id))
             await self._live.bind(caller, pin, record, link)
             await self._report_change("used", client_id, channel_id)
             await self._publish(client_id, channel_id, "authenticated", also_unauthenticated=True)
+        return Nothing()
 
-    async def _has_ended(self, client_id: str, record: PinRecord) -> bool:
-        """Whether the PIN is bound to a link that has ended."""
-        return bool(record.link) and await self._links.find(client_id, record.channel_id, record.link) is None
+    async def authenticate(self, header: str | None) -> Caller:
+        """Verify an `Authorization` header. Raises `Unauthorized` or `Forbidden`."""
+        credential = self._tokens.verify(header)
+        if credential.pin_token_id:
+            return await self._linked_caller(credential.caller, credential.pin_token_id)
+        return credential.caller
 
-    async def linked_caller(self, caller: Caller, token_id: str) -> Caller:
+    async def _linked_caller(self, caller: Caller, token_id: str) -> Caller:
         """Return the caller behind a token of `POST pin`. Raises `Unauthorized` until its PIN is validated."""
         record = await self._live.validated_token(caller.client_id, token_id)
         if record is None:
@@ -145,20 +179,26 @@ class Pins:
             raise ended_link()
         return broadcaster_of(caller.client_id, record.channel_id, link, caller.expires_at)
 
-    async def check_validated(self, client_id: str, token: str) -> None:
-        """Raise `Unauthorized` unless this is a token of `POST pin` whose PIN was validated."""
+    @endpoint("POST", "/v1/e/unauthed/validate_pin", audience=Audience.PUBLIC, body=TokenBody, secrets=_SECRETS)
+    async def check_pin_token(self, call: Call) -> Nothing:
+        """Return 200 once the PIN behind a token of `POST pin` was validated, and 401 before.
+
+        A `pin` in place of the token is refused: the response would reveal whether a PIN is right.
+        """
+        client_id, token = _client_id(call), call.body(TokenBody).jwt
+        if not token:
+            raise no_pin_token()
         credential = self._tokens.verify(f"{client_id} {token}")
         if not credential.pin_token_id:
             raise not_a_pin_token()
-        await self.linked_caller(credential.caller, credential.pin_token_id)
+        await self._linked_caller(credential.caller, credential.pin_token_id)
+        return Nothing()
 
-    def close(self) -> None:
-        """Refuse logins from now on, and release the verifier of logins, which would keep this object alive."""
-        self._authenticate = _refuse_login
-
-    async def exists(self, caller: Caller) -> bool:
-        """Return whether the channel has a token that was not revoked."""
-        return any(link.is_used for link in await self._links.current(caller.client_id, caller.channel_id or ""))
+    @endpoint("GET", "/v1/e/pin_token_exists", roles=_BROADCASTER, answer=Existence)
+    async def pin_token_exists(self, call: Call) -> Existence:
+        """Return whether a game has a token for the channel."""
+        links = await self._links.current(call.caller.client_id, call.caller.channel_id or "")
+        return Existence(any(link.is_used for link in links))
 
     async def measure(self, caller: Caller, channel: str | None, id: str, user: str) -> Measured:
         """Count the linked channels, up to 200."""
@@ -168,32 +208,68 @@ class Pins:
         )
         return Measured({"": len(found)})
 
-    async def revoke(self, caller: Caller) -> None:
-        """Revoke all PINs, PIN tokens and refresh tokens of the channel. Access tokens stay valid until they expire."""
-        channel_id = caller.channel_id or ""
+    @endpoint("DELETE", "/v1/e/pin", roles=_BROADCASTER)
+    async def revoke_pins(self, call: Call) -> Nothing:
+        """Revoke all PINs, PIN tokens and refresh tokens of the channel."""
+        caller, channel_id = call.caller, call.caller.channel_id or ""
         if await self._links.end(caller.client_id, channel_id):
             audit("links revoked", caller, channel=channel_id)
             await self._publisher.try_notify(Key(LINKS_ENDED, caller.client_id, "", channel_id))
         await self._report_change("revoked", caller.client_id, channel_id)
         await self._publish(caller.client_id, channel_id, "revoked")
+        return Nothing()
 
-    async def expire(self, client_id: str, *, pin: str = "", digest: str = "") -> None:
-        """Make a live PIN expire now. If it is not live, raises `BadRequest` for a PIN and `NotFound` for a digest.
-
-        The first 16 characters of a digest are enough.
-        """
-        count = await self._live.expire(client_id, pin=pin, digest=digest)
+    @endpoint("POST", "/_emulator/pins/expire", audience=Audience.CONTROL, body=Expiry, secrets=frozenset({"pin"}))
+    async def expire_pin(self, call: Call) -> Nothing:
+        """Make one PIN expire now, without moving the clock. Links made with the PIN stay."""
+        body = call.body(Expiry)
+        if bool(body.pin) == bool(body.digest):
+            raise wrong_shape("pin, digest", needed="one of the two")
+        count = await self._live.expire(body.client_id, pin=body.pin, digest=body.digest)
         if not count:
-            raise wrong_pin() if pin else no_live_pin(digest=digest)
-        audit("pins expired", pins=count, extension=client_id)
-        await self._report_change("expired", client_id, "")
+            raise wrong_pin() if body.pin else no_live_pin(digest=body.digest)
+        audit("pins expired", pins=count, extension=body.client_id)
+        await self._report_change("expired", body.client_id, "")
+        return Nothing()
 
     async def link(self, caller: Caller, channel_id: str) -> str:
         """Link a game to the channel without a PIN, and return the game's refresh token."""
         link = await self._links.of(caller, channel_id, use=True)
         return str(self._auth_result(caller.client_id, channel_id, link, "authenticated", None).reply.refresh)
 
-    async def authenticate_by_pin(self, client_id: str, pin: str, address: str) -> AuthResult:
+    @action("authenticate", is_open=True, secrets=frozenset({"pin", "refresh", "jwt"}))
+    async def log_in(self, message: Message) -> Authenticated:
+        """Give the connection the rights of a PIN, a refresh token or an access token. A failure changes nothing."""
+        session, body = message.session, message.body(Credentials)
+        client_id = checked_client_id(body.client_id or session.client_id, "data.client_id")
+        if [body.pin, body.refresh, body.jwt].count(None) != 2:
+            raise not_one_credential()
+        topic = _topic(session)
+        if body.pin is not None:
+            result = await self._authenticate_by_pin(client_id, body.pin, session.connection.address)
+        elif body.refresh is not None:
+            result = await self._authenticate_by_refresh_token(client_id, body.refresh)
+        else:
+            result = await self._authenticate_by_jwt(client_id, body.jwt or "")
+        caller = result.caller
+        if not self._tokens.is_admitted(caller.client_id, caller.grant):  # the secret or link ended while it waited
+            raise ended_link()
+        was_subscribed = session.is_subscribed(topic)
+        # Without these rights, production refuses all other actions.
+        session.set_caller(replace(caller, production=current_verdict()))
+        session.unsubscribe(topic)
+        if was_subscribed:
+            session.subscribe(_topic(session))
+        if caller.channel_id:  # now that the connection has subscribed to its channel
+            await self._publish(caller.client_id, caller.channel_id, result.event)
+        return result.reply
+
+    @feed("authentication", is_open=True)
+    async def authentication_feed(self, message: Message) -> tuple[Key, ...]:
+        """Follow authentications and revocations of the connection's client id and channel."""
+        return (_topic(message.session),)
+
+    async def _authenticate_by_pin(self, client_id: str, pin: str, address: str) -> AuthResult:
         """Exchange a PIN for an access and a refresh token. Raises `BadRequest` and `TooManyRequests`."""
         with self.attempt_limit.attempt(client_id, address):
             record = await self._live.find(client_id, pin)
@@ -210,7 +286,7 @@ class Pins:
         await self._report_change("used", client_id, channel_id)
         return self._auth_result(client_id, channel_id, link, "authenticated", record.cap)
 
-    async def authenticate_by_refresh_token(self, client_id: str, token: str) -> AuthResult:
+    async def _authenticate_by_refresh_token(self, client_id: str, token: str) -> AuthResult:
         """Exchange a refresh token for new tokens; the old one stays usable until it expires. Raises `BadRequest`."""
         claims = self._tokens.own_claims(token, use=REFRESH_USE)
         if claims is None or claims.get("extension_id") != client_id:
@@ -220,12 +296,14 @@ class Pins:
         cap = claims["exp"] * SECOND if claims.get("capped") else None
         return self._auth_result(client_id, channel_id, link, "refreshed", cap)
 
-    async def authenticate_by_jwt(self, client_id: str, token: str) -> AuthResult:
+    async def _authenticate_by_jwt(self, client_id: str, token: str) -> AuthResult:
         """Accept an access token, and issue new tokens if it is a broadcaster's. Raises `Unauthorized`.
 
         New tokens for an issued token belong to that token's link, and do not outlive it.
         """
-        caller = await self._authenticate(f"{client_id} {token}")
+        header = f"{client_id} {token}"
+        caller = self._tokens.cached_caller(header) or await self.authenticate(header)
+        note(caller.production)
         channel_id = caller.channel_id
         if caller.role is Role.BROADCASTER and channel_id:
             link = await self._links.of(caller, channel_id)
@@ -234,16 +312,6 @@ class Pins:
         if channel_id:
             reply.twitch_id = reply.twitch_name = channel_id
         return AuthResult(caller, reply, "authenticated")
-
-    def check_admitted(self, caller: Caller) -> None:
-        """Raise `Unauthorized` if the secret or link behind the caller's rights ended while the request waited."""
-        if not self._tokens.is_admitted(caller.client_id, caller.grant):
-            raise ended_link()
-
-    async def publish_authentication(self, result: AuthResult) -> None:
-        """Publish the event of a login. Call this after the new connection has subscribed to its channel."""
-        if result.caller.channel_id:
-            await self._publish(result.caller.client_id, result.caller.channel_id, result.event)
 
     async def _create_pin(self, client_id: str, record: PinRecord) -> str:
         pin = await self._live.create(client_id, record)
@@ -292,42 +360,21 @@ class Pins:
         await self._commits.committed(Change(Key(PIN, client_id, "", channel_id), did))
 
 
-async def _refuse_login(header: str) -> Caller:
-    raise stopping()
+def _client_id(call: Call) -> str:
+    """Return the client id in the Authorization header, or by default in the body."""
+    if call.client_id:
+        return call.client_id
+    client_id = checked_client_id(call.body(ClientBody).identifier if call.raw.strip() else "", "identifier")
+    call.check_registered(client_id)
+    return client_id
 
 
-def _pin_condition(value: bytes, now: int) -> dict[str, object]:
-    channel_id = msgspec.json.decode(value, type=PinRecord).channel_id
-    return {"channel_id": channel_id, "status": "bound" if channel_id else "unbound", "size": UNSET}
+def _topic(session: Session) -> Key:
+    caller = session.caller
+    if caller is None:
+        return authentication_topic(session.client_id)
+    return authentication_topic(caller.client_id, caller.channel_id or "")
 
 
-PINS: Final = Kind(
-    "pins",
-    "the live PINs, by a digest. Never a PIN",
-    (PIN,),
-    Shape.DOCUMENTS,
-    PIN_LIFETIME,
-    "pins",
-    STORED,
-    _pin_condition,
-    has_secret_names=True,
-    waits_for=Subject(
-        "pin",
-        PIN,
-        frozenset({"count"}),
-        shared="",
-        is_named=False,
-        events=("issued", "used", "revoked"),
-        is_stored=False,
-    ),
-)
-LINKS: Final = Kind(
-    "links",
-    "the channels that games are linked to",
-    ("link",),
-    Shape.DOCUMENTS,
-    LINK_LIFETIME,
-    "links",
-    waits_for=Subject("link", "link", frozenset({"count"}), "*", is_named=False),
-    measure=attrgetter("pins.measure"),
-)
+endpoints: Final = tuple(each for each in endpoints_in(Pins) if each.audience is not Audience.CONTROL)
+control: Final = (Pins.expire_pin,)
