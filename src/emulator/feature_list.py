@@ -29,8 +29,7 @@ from emulator.features.stores import json_stores
 from emulator.features.stores import service as stores_service
 from emulator.features.transactions import endpoints as transactions
 from emulator.features.transactions import service as transactions_service
-from emulator.features.trivia import endpoints as trivia
-from emulator.features.trivia import service as trivia_service
+from emulator.features.trivia.service import TRIVIA, Trivia
 from emulator.features.votes import endpoints as votes
 from emulator.features.votes import service as votes_service
 from emulator.http import openapi
@@ -146,7 +145,7 @@ FEATURES: Final = Features(
     ),
     Feature(lambda service: service.pins, pins.control, is_offered=_has_control),
     Feature(lambda service: service.broadcasts, broadcast.endpoints, broadcast.actions, broadcast.feeds),
-    Feature(lambda service: service.trivia, trivia.endpoints, kinds=(trivia_service.TRIVIA,)),
+    Feature(lambda service: service.trivia, endpoints_in(Trivia), kinds=(TRIVIA,)),
     Feature(
         lambda service: service.transactions,
         transactions.endpoints,

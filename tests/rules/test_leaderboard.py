@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from emulator.features.trivia.rules import Option, Question, Standings, State, Voter
+from emulator.features.trivia.leaderboard import Standings
+from emulator.features.trivia.rules import Contest, Option, Question, State, Voter
 
 QUESTION = Question(
-    id="q1", serial="s1", state=State.RESULTS, winner="right", options=(Option("right"), Option("wrong"))
+    id="q1", serial="s1", state=State.RESULTS, winner="right", options=[Option("right"), Option("wrong")]
 )
 
 
@@ -16,7 +17,7 @@ def voter(vote: str, team: str = "777", *, is_broadcaster: bool = False) -> Vote
 
 
 def scores(*voters: Voter) -> list[tuple[str, int]]:
-    standings = Standings({"q1": QUESTION})
+    standings = Standings(Contest({"q1": QUESTION}))
     standings.add(voters)
     return [(each.team_id, each.combined_score) for each in standings.best()]
 

@@ -9,7 +9,7 @@ from emulator.core.clock import DAY, HOUR, MINUTE
 from emulator.core.limits.listing_pages import Page
 from emulator.core.wire.cursors import FIRST
 from emulator.dashboard.screen import Query, Screen, Service, listed, suggested
-from emulator.features.trivia.rules import State, contest_key, decoded_contest, sort_order
+from emulator.features.trivia.rules import Contest, State, sort_order
 
 _ROWS: Final = 200
 """Namespaces, PINs or sockets of one page."""
@@ -97,8 +97,8 @@ async def _trivia(service: Service, query: Query) -> dict[str, Any]:
     }
     if not id:
         return {**shared, **await listed(service, "trivia", query)}
-    key, now = contest_key(id), service.clock.now()
-    contest = decoded_contest((await service.engine.documents.read([key], now=now)).get(key))
+    key, now = Contest.key(id), service.clock.now()
+    contest = Contest.decoded((await service.engine.documents.read([key], now=now)).get(key))
     return {
         **shared,
         "questions": sorted(contest.values(), key=sort_order),

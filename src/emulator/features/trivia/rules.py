@@ -1,15 +1,11 @@
-"""Trivia questions, their states and views, the records of voters, and the team leaderboard. No I/O.
+"""Trivia questions with their states, views and edits, and the records of voters. No I/O.
 
 An extension's questions are one record, so edits are atomic. A voter's record holds both the team and the votes, so
 that a first vote and its team are one write.
-
-A team gets up to 100 points for a question in `state-results`: 50 if its broadcaster voted correctly, plus 50 times
-the share of correct votes in the team, including the broadcaster's, rounded half up.
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from collections.abc import Iterable
 from enum import StrEnum
 from typing import Final
@@ -22,6 +18,7 @@ from emulator.core.callers import EXTENSION_WRITERS, Caller, Role, required_chan
 from emulator.core.errors import BadRequest, Facts, NotFound, refusal
 from emulator.core.keys import Key
 from emulator.core.wire import json_codec
+from emulator.core.wire.refusals import checked_text, invalid_member, too_long
 from emulator.storage.kinds import VALUE, Stored, decode_check, decoded, wrong
 from emulator.storage.records import DocumentRecord
 
@@ -53,15 +50,10 @@ def not_unlocked(*, question: str, state: str, takes_votes: str) -> Facts:
     return Facts(f"{question} is in {state}; it takes votes in {takes_votes}", f"state {state}", f"state {takes_votes}")
 
 
-@refusal(BadRequest, "Too many questions", rule=RULE, title="The contest is too large", next_step=_SMALLER)
-def too_many_questions(*, limit: int) -> Facts:
-    return Facts(f"the limit is {limit} questions; remove one first", "one question too many", f"at most {limit}")
-
-
-@refusal(BadRequest, "Too many options", rule=RULE, title="The contest is too large", next_step=_SMALLER)
-def too_many_options(*, limit: int) -> Facts:
-    detail = f"the limit is {limit} options per question; remove one first"
-    return Facts(detail, "one option too many", f"at most {limit} per question")
+@refusal(BadRequest, "Too many {what}", rule=RULE, title="The contest is too large", next_step=_SMALLER)
+def too_many(*, what: str, limit: int, per: str = "") -> Facts:
+    detail = f"the limit is {limit} {what}{per}; remove one first"
+    return Facts(detail, f"one {what.removesuffix('s')} too many", f"at most {limit}{per}")
 
 
 @refusal(BadRequest, "Contest too large", rule=RULE, title="The contest is too large", next_step=_SMALLER)
@@ -87,11 +79,15 @@ def no_state(*, state: str, states: Iterable[str]) -> Facts:
 @refusal(BadRequest, "Invalid winner", RULE, "The state needs a winner",
          "Name the option: `extcli trivia move {question} results --winner OPTION`.")  # fmt: skip
 def no_winner(*, question: str, state: str) -> Facts:
-    return Facts(
-        f"winner: {state} needs the id of the winning option", "no winner", f"the winning option of {question}"
-    )
+    detail = f"winner: {state} needs the id of the winning option"
+    return Facts(detail, "no winner", f"the winning option of {question}")
 
 
+MAX_QUESTIONS: Final = 64
+MAX_OPTIONS: Final = 64
+_MAX_LENGTHS: Final = {"name": 256, "short_name": 64, "description": 1024, "image": 1024}
+"""The limit of each text, in characters."""
+_MAX_ORDER: Final = 1_000_000_000
 CONTEST: Final = "trivia"
 """The kind of the record with an extension's questions."""
 MAX_BYTES: Final = 512 * 1024
@@ -111,7 +107,7 @@ class State(StrEnum):
     """Visible to all with its winner, and closed for votes."""
 
 
-class Option(Struct, frozen=True):
+class Option(Struct):
     """An option to choose."""
 
     id: str
@@ -123,11 +119,11 @@ class Option(Struct, frozen=True):
     """Options and questions are sorted by `order`, 0 if absent, then by age."""
 
 
-class QuestionBody(Option, frozen=True):
+class QuestionBody(Option):
     """A question as a client sends it. It has the same members as an option."""
 
 
-class Question(QuestionBody, frozen=True, kw_only=True):
+class Question(QuestionBody, kw_only=True):
     """A stored question."""
 
     serial: str
@@ -135,14 +131,26 @@ class Question(QuestionBody, frozen=True, kw_only=True):
     state: State = State.INACTIVE
     winner: str = ""
     """An option id in `state-results`; empty in all other states."""
-    options: tuple[Option, ...] = ()
+    options: list[Option] = []
 
     def has_option(self, option_id: str) -> bool:
         return any(each.id == option_id for each in self.options)
 
+    def check_option(self, option_id: str) -> None:
+        """Raise `NotFound` if there is no option with this id."""
+        if not self.has_option(option_id):
+            raise no_option(question=self.id, option=option_id[:MAX_ID_LENGTH])
 
-Contest = dict[str, Question]
-"""The questions of an extension by id, oldest first."""
+    def view_for(self, voter: Voter) -> QuestionView:
+        """Return the question as this user sees it. A vote for a removed option is left out."""
+        vote = voter.vote(self)
+        results = Results(
+            UNSET if vote is None or not self.has_option(vote) else vote,
+            self.winner or UNSET,
+        )
+        texts = {name: getattr(self, name) for name in QuestionBody.__struct_fields__}
+        options = sorted(self.options, key=sort_order)
+        return QuestionView(**texts, state=self.state, options=options, results=results)
 
 
 class Results(Struct):
@@ -153,7 +161,7 @@ class Results(Struct):
     winner: str | UnsetType = UNSET
 
 
-class QuestionView(QuestionBody, frozen=True, kw_only=True):
+class QuestionView(QuestionBody, kw_only=True):
     """A question as a client reads it."""
 
     state: State
@@ -161,65 +169,109 @@ class QuestionView(QuestionBody, frozen=True, kw_only=True):
     results: Results
 
 
-def contest_key(client_id: str) -> Key:
-    return Key(CONTEST, client_id, "")
-
-
-def decoded_contest(text: bytes | None) -> Contest:
-    """Decode an extension's stored questions; `None` means no questions."""
-    return {} if text is None else msgspec.json.decode(text, type=Contest)
-
-
-def encoded_contest(contest: Contest) -> bytes:
-    """Encode an extension's questions; raises `BadRequest` if they are over 512 KiB."""
-    text = json_codec.encode(contest)
-    if len(text) > MAX_BYTES:
-        raise contest_too_large(size=len(text), limit=MAX_BYTES)
-    return text
-
-
-def question_of(contest: Contest, question_id: str, *, sees_inactive: bool) -> Question:
-    """Return the question with this id; raises `NotFound` if there is none or the caller may not see it."""
-    question = contest.get(question_id)
-    if question is None or (question.state is State.INACTIVE and not sees_inactive):
-        shown = question_id[:MAX_ID_LENGTH]
-        raise no_question(question=shown) if sees_inactive else question_not_open(question=shown)
-    return question
-
-
-def check_option(question: Question, option_id: str) -> None:
-    """Raise `NotFound` if the question has no option with this id."""
-    if not question.has_option(option_id):
-        raise no_option(question=question.id, option=option_id[:MAX_ID_LENGTH])
-
-
-def view_of(question: Question, vote: str | None) -> QuestionView:
-    """Return a question as a user who voted for `vote` sees it. A vote for a removed option is left out."""
-    body = {name: getattr(question, name) for name in QuestionBody.__struct_fields__}
-    results = Results(
-        you=vote if vote is not None and question.has_option(vote) else UNSET, winner=question.winner or UNSET
-    )
-    return QuestionView(**body, state=question.state, options=sorted(question.options, key=sort_order), results=results)
-
-
 def sort_order(option: Option) -> float:
     return 0 if option.order is UNSET else option.order
 
 
+class Contest(dict[str, Question]):
+    """The questions of an extension by id, oldest first. Edits change it in place."""
+
+    @staticmethod
+    def key(client_id: str) -> Key:
+        return Key(CONTEST, client_id, "")
+
+    @classmethod
+    def decoded(cls, text: bytes | None) -> Contest:
+        """Decode the stored questions; `None` means no questions."""
+        return cls() if text is None else cls(msgspec.json.decode(text, type=dict[str, Question]))
+
+    def encoded(self) -> bytes:
+        """Encode the questions; raises `BadRequest` if they are over 512 KiB."""
+        text = json_codec.encode(self)
+        if len(text) > MAX_BYTES:
+            raise contest_too_large(size=len(text), limit=MAX_BYTES)
+        return text
+
+    def question(self, question_id: str, *, sees_inactive: bool = True) -> Question:
+        """Return the question with this id; raises `NotFound` if there is none or the caller may not see it."""
+        question = self.get(question_id)
+        if question is None or (question.state is State.INACTIVE and not sees_inactive):
+            shown = question_id[:MAX_ID_LENGTH]
+            raise no_question(question=shown) if sees_inactive else question_not_open(question=shown)
+        return question
+
+    def put_question(self, body: QuestionBody, serial: str) -> None:
+        """Add an inactive question with this `serial`, or replace the texts of a known one. Raises `BadRequest`."""
+        _check(body, "")
+        if body.id not in self:
+            if len(self) >= MAX_QUESTIONS:
+                raise too_many(what="questions", limit=MAX_QUESTIONS)
+            self[body.id] = Question(id=body.id, serial=serial)
+        for name, value in msgspec.structs.asdict(body).items():
+            setattr(self[body.id], name, value)
+
+    def remove_question(self, question_id: str) -> None:
+        """Remove a question; raises `NotFound` if there is none."""
+        del self[self.question(question_id).id]
+
+    def put_option(self, question_id: str, option: Option) -> None:
+        """Add an option, or replace the option with its id. Raises `NotFound` and `BadRequest`."""
+        _check(option, "option.")
+        question = self.question(question_id)
+        if question.has_option(option.id):
+            question.options = [option if each.id == option.id else each for each in question.options]
+        elif len(question.options) < MAX_OPTIONS:
+            question.options.append(option)
+        else:
+            raise too_many(what="options", limit=MAX_OPTIONS, per=" per question")
+
+    def remove_option(self, question_id: str, option_id: str) -> None:
+        """Remove an option; raises `NotFound` if there is none, `BadRequest` if it is the current winner."""
+        question = self.question(question_id)
+        question.check_option(option_id)
+        if question.winner == option_id:
+            raise option_is_winner(question=question_id, option=option_id)
+        question.options = [each for each in question.options if each.id != option_id]
+
+    def move(self, question_id: str, transition: str, winner: str) -> None:
+        """Move a question to any state; only `state-results` has a `winner`. Raises `BadRequest` and `NotFound`."""
+        if transition not in list(State):
+            raise no_state(state=transition[:40], states=State)
+        state, question = State(transition), self.question(question_id)
+        if state is not State.RESULTS:
+            winner = ""
+        elif not winner:
+            raise no_winner(question=question_id, state=state)
+        else:
+            question.check_option(winner)
+        question.state, question.winner = state, winner
+
+
 def _check_contest(record: DocumentRecord) -> None:
-    contest = decoded(record.value, Contest, VALUE)
-    encoded_contest(contest)
+    contest = Contest(decoded(record.value, dict[str, Question], VALUE))
+    contest.encoded()
     for id, question in contest.items():
         if question.id != id:
             where, found = f"{VALUE}.{id[:MAX_ID_LENGTH]}", question.id[:MAX_ID_LENGTH]
             raise wrong(where, f"id: {found!r} is not the same")
 
 
+def _check(body: Option, where: str) -> None:
+    """Raise `BadRequest` naming the first member over its limit, prefixed with `where`."""
+    checked_text(body.id, MAX_ID_LENGTH, reason="Invalid body", name=f"{where}id")
+    for name, longest in _MAX_LENGTHS.items():
+        text = getattr(body, name)
+        if text is not UNSET and len(text) > longest:
+            raise too_long(f"{where}{name}", size=len(text), unit="characters", limit=longest)
+    if not -_MAX_ORDER <= sort_order(body) <= _MAX_ORDER:
+        raise invalid_member(f"{where}order", sort_order(body), f"within -{_MAX_ORDER} to {_MAX_ORDER}")
+
+
 VOTER: Final = "trivia_voter"
 """The kind of a voter's record."""
 
 
-class Voter(Struct, frozen=True):
+class Voter(Struct):
     """One user of one extension."""
 
     team: str = ""
@@ -233,42 +285,32 @@ class Voter(Struct, frozen=True):
         """Return the id of the option voted for, which may have been removed since; `None` without a vote."""
         return self.votes.get(question.serial)
 
+    @staticmethod
+    def key(client_id: str, opaque_id: str = "") -> Key:
+        """Return the key of a voter; without an opaque id, the part that the keys of an extension's voters share."""
+        return Key(VOTER, client_id, "", "", opaque_id)
 
-def voter_key(caller: Caller) -> Key:
-    return voters_key(caller.client_id)._replace(user=caller.opaque_id)
+    @classmethod
+    def decoded(cls, text: bytes | None) -> Voter:
+        """Decode a voter's record; `None` means a voter without a team and votes."""
+        return cls() if text is None else msgspec.json.decode(text, type=cls)
 
+    def join(self, caller: Caller, channel: str | None) -> None:
+        """Set the team to `channel`, unless there is one; for a broadcaster, in any case. Raises `BadRequest`."""
+        if caller.role is Role.BROADCASTER and channel:
+            self.team, self.is_broadcaster = channel, True
+        elif not self.team:
+            self.team = required_channel(channel, "a team")
 
-def voters_key(client_id: str) -> Key:
-    """Return the key of an extension's voters, without the part `user`, which identifies one voter."""
-    return Key(VOTER, client_id, "")
-
-
-def decoded_voter(text: bytes | None) -> Voter:
-    """Decode a voter's record; `None` means a voter without a team and votes."""
-    return Voter() if text is None else msgspec.json.decode(text, type=Voter)
-
-
-def with_team(voter: Voter, caller: Caller, channel: str | None) -> Voter:
-    """Return the voter with a team: the earlier team, or `channel` for a voter without one and for any broadcaster.
-
-    Raises `BadRequest`.
-    """
-    if caller.role is Role.BROADCASTER and channel:
-        return msgspec.structs.replace(voter, team=channel, is_broadcaster=True)
-    if voter.team:
-        return voter
-    return msgspec.structs.replace(voter, team=required_channel(channel, "a team"))
-
-
-def with_vote(voter: Voter, caller: Caller, contest: Contest, question_id: str, option_id: str) -> Voter:
-    """Return the voter with this vote, and without votes for removed questions. Raises `NotFound` and `BadRequest`."""
-    question = question_of(contest, question_id, sees_inactive=sees_inactive(caller))
-    if question.state is not State.UNLOCKED:
-        raise not_unlocked(question=question_id, state=question.state, takes_votes=State.UNLOCKED)
-    check_option(question, option_id)
-    serials = {each.serial for each in contest.values()}
-    votes = {serial: option for serial, option in voter.votes.items() if serial in serials}
-    return msgspec.structs.replace(voter, votes={**votes, question.serial: option_id})
+    def cast(self, caller: Caller, contest: Contest, question_id: str, option_id: str) -> None:
+        """Vote, and drop votes for removed questions. Raises `NotFound` and `BadRequest`."""
+        question = contest.question(question_id, sees_inactive=sees_inactive(caller))
+        if question.state is not State.UNLOCKED:
+            raise not_unlocked(question=question_id, state=question.state, takes_votes=State.UNLOCKED)
+        question.check_option(option_id)
+        serials = {each.serial for each in contest.values()}
+        self.votes = {serial: option for serial, option in self.votes.items() if serial in serials}
+        self.votes[question.serial] = option_id
 
 
 def sees_inactive(caller: Caller) -> bool:
@@ -280,90 +322,3 @@ STORED: Final = (
     Stored(DocumentRecord, CONTEST, _check_contest),
     Stored(DocumentRecord, VOTER, decode_check(Voter)),
 )
-
-
-MAX_TEAMS: Final = 1_000
-"""Teams on the leaderboard."""
-POINTS: Final = 50
-"""The points per question for the broadcaster's vote, and at most for the team's votes."""
-
-
-class QuestionScore(Struct):
-    """A team's score for one question. Shares are 0 to 1."""
-
-    question_id: str
-    broadcaster_correct: bool
-    team_participation: float
-    """The share of the team's members who voted."""
-    team_participants: int
-    """The number of members who voted."""
-    percent_correct: float
-    """The share of correct votes; 0 without votes."""
-    team_votes: int
-    """The number of votes, one per participant."""
-    score_values: list[int]
-    """The points for the broadcaster's vote and for the team's votes, in this order."""
-
-
-class TeamScore(Struct):
-    """A team's entry on the leaderboard."""
-
-    team_id: str
-    """The team's channel."""
-    combined_score: int
-    """The sum of all `score_values`."""
-    questions: dict[str, QuestionScore]
-    """The questions in `state-results` by id."""
-
-
-class _Team:
-    def __init__(self) -> None:
-        self.members = 0
-        self.votes: Counter[str] = Counter()
-        self.correct: Counter[str] = Counter()
-        self.broadcaster_correct: set[str] = set()
-
-
-class Standings:
-    """Counts voters in batches, so that they need not all be in memory."""
-
-    def __init__(self, contest: Contest) -> None:
-        self._questions = [each for each in contest.values() if each.state is State.RESULTS]
-        self._teams: defaultdict[str, _Team] = defaultdict(_Team)
-
-    def add(self, voters: Iterable[Voter]) -> None:
-        for voter in voters:
-            team = self._teams[voter.team]
-            team.members += 1
-            for question in self._questions:
-                vote = voter.vote(question)
-                if vote is None or not question.has_option(vote):
-                    continue
-                team.votes[question.id] += 1
-                if vote == question.winner:
-                    team.correct[question.id] += 1
-                    if voter.is_broadcaster:
-                        team.broadcaster_correct.add(question.id)
-
-    def best(self) -> list[TeamScore]:
-        """Return the top 1,000 teams, highest score first; ties are in code point order of the team id."""
-        scores = (self._score(team_id, team) for team_id, team in self._teams.items())
-        return sorted(scores, key=lambda each: (-each.combined_score, each.team_id))[:MAX_TEAMS]
-
-    def _score(self, team_id: str, team: _Team) -> TeamScore:
-        scores = {question.id: _question_score(question, team) for question in self._questions}
-        return TeamScore(team_id, sum(sum(each.score_values) for each in scores.values()), scores)
-
-
-def _question_score(question: Question, team: _Team) -> QuestionScore:
-    votes, correct = team.votes[question.id], team.correct[question.id]
-    broadcaster_correct = question.id in team.broadcaster_correct
-    return QuestionScore(
-        question.id,
-        broadcaster_correct,
-        team_participation=votes / team.members,
-        team_participants=votes,
-        percent_correct=correct / votes if votes else 0.0,
-        team_votes=votes,
-        score_values=[POINTS * broadcaster_correct, (2 * POINTS * correct + votes) // (2 * votes) if votes else 0],
-    )

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Final
+from typing import Any, Final
 
-import msgspec
-from msgspec import UNSET
+from msgspec import Struct
 
-from emulator.contract.limits import MAX_ID_LENGTH
-from emulator.core.callers import Caller
+from emulator.core.callers import ANYONE, EXTENSION_WRITERS, Caller
 from emulator.core.changes import Change, Commits
 from emulator.core.clock import Clock
 from emulator.core.config.environment import Environment
@@ -20,112 +18,85 @@ from emulator.core.keys import Key
 from emulator.core.observability.audit import audit
 from emulator.core.observability.facts import CHANGED, READ, READ_ALL, notice
 from emulator.core.wire import json_codec
-from emulator.core.wire.refusals import checked_text, invalid_member, too_long
+from emulator.features.trivia.leaderboard import Standings, TeamScore
 from emulator.features.trivia.rules import (
     CONTEST,
     STORED,
     Contest,
     Option,
-    Question,
     QuestionBody,
     QuestionView,
-    Standings,
     State,
-    TeamScore,
     Voter,
-    check_option,
-    contest_key,
-    decoded_contest,
-    decoded_voter,
-    encoded_contest,
-    no_state,
-    no_winner,
-    option_is_winner,
-    question_of,
     sees_inactive,
     sort_order,
-    too_many_options,
-    too_many_questions,
-    view_of,
-    voter_key,
-    voters_key,
-    with_team,
-    with_vote,
 )
+from emulator.http.endpoint import CHANNEL, Call, Nothing, Parameter, endpoint, id_of
 from emulator.storage.kinds import Kind, Measured, Shape, Subject
 from emulator.storage.shapes import Documents
 
-MAX_QUESTIONS: Final = 64
-MAX_OPTIONS: Final = 64
-_MAX_LENGTHS: Final = {"name": 256, "short_name": 64, "description": 1024, "image": 1024}
-"""The limit of each text, in characters."""
-_MAX_ORDER: Final = 1_000_000_000
 _PAGE: Final = 500
 
-
-def with_question(contest: Contest, body: QuestionBody, *, serial: str) -> Contest:
-    """Add an inactive question with this `serial`, or replace the texts of a known one. Raises `BadRequest`."""
-    _check(body, "")
-    before = contest.get(body.id)
-    if before is None:
-        if len(contest) >= MAX_QUESTIONS:
-            raise too_many_questions(limit=MAX_QUESTIONS)
-        before = Question(id=body.id, serial=serial)
-    return {**contest, body.id: msgspec.structs.replace(before, **msgspec.structs.asdict(body))}
+JsonObject = dict[str, Any]
+"""Stands in the OpenAPI document for a response of several possible shapes."""
 
 
-def without_question(contest: Contest, question_id: str) -> Contest:
-    """Remove a question; raises `NotFound` if there is none."""
-    removed = question_of(contest, question_id, sees_inactive=True)
-    return {each: question for each, question in contest.items() if question is not removed}
+class QuestionIdBody(Struct):
+    """The question to remove."""
+
+    id: str
 
 
-def with_option(contest: Contest, question_id: str, option: Option) -> Contest:
-    """Add an option, or replace the option with its id. Raises `NotFound` and `BadRequest`."""
-    _check(option, "option.")
-    question = question_of(contest, question_id, sees_inactive=True)
-    if question.has_option(option.id):
-        options = tuple(option if each.id == option.id else each for each in question.options)
-    elif len(question.options) < MAX_OPTIONS:
-        options = (*question.options, option)
-    else:
-        raise too_many_options(limit=MAX_OPTIONS)
-    return {**contest, question_id: msgspec.structs.replace(question, options=options)}
+class OptionBody(Struct):
+    """An option to add or replace; `id` is the id of its question."""
+
+    id: str
+    option: Option
 
 
-def without_option(contest: Contest, question_id: str, option_id: str) -> Contest:
-    """Remove an option; raises `NotFound` if there is none, `BadRequest` if it is the current winner."""
-    question = question_of(contest, question_id, sees_inactive=True)
-    check_option(question, option_id)
-    if question.winner == option_id:
-        raise option_is_winner(question=question_id, option=option_id)
-    options = tuple(each for each in question.options if each.id != option_id)
-    return {**contest, question_id: msgspec.structs.replace(question, options=options)}
+class OptionIdBody(Struct):
+    """The option to remove, and its question, both by id."""
+
+    question: str
+    option: str
 
 
-def with_state(contest: Contest, question_id: str, transition: str, winner: str) -> Contest:
-    """Move a question to any state; only `state-results` has a `winner`. Raises `BadRequest` and `NotFound`."""
-    if transition not in list(State):
-        raise no_state(state=transition[:40], states=State)
-    state, question = State(transition), question_of(contest, question_id, sees_inactive=True)
-    if state is not State.RESULTS:
-        winner = ""
-    elif not winner:
-        raise no_winner(question=question_id, state=state)
-    else:
-        check_option(question, winner)
-    return {**contest, question_id: msgspec.structs.replace(question, state=state, winner=winner)}
+class TransitionBody(Struct):
+    """The state to move to; `state-results` needs `winner`, the id of an option."""
+
+    transition: str
+    winner: str = ""
 
 
-def _check(body: Option, where: str) -> None:
-    """Raise `BadRequest` naming the first member over its limit, prefixed with `where`."""
-    checked_text(body.id, MAX_ID_LENGTH, reason="Invalid body", name=f"{where}id")
-    for name, longest in _MAX_LENGTHS.items():
-        text = getattr(body, name)
-        if text is not UNSET and len(text) > longest:
-            raise too_long(f"{where}{name}", size=len(text), unit="characters", limit=longest)
-    if not -_MAX_ORDER <= sort_order(body) <= _MAX_ORDER:
-        raise invalid_member(f"{where}order", sort_order(body), f"within -{_MAX_ORDER} to {_MAX_ORDER}")
+class QuestionVoteBody(Struct):
+    """A vote: the ids of a question and of one of its options."""
+
+    question_id: str
+    vote: str
+
+
+class Questions(Struct):
+    """The questions that the caller may see, sorted by `order`."""
+
+    questions: list[QuestionView]
+
+
+class StateAnswer(Struct):
+    """The new state of a question."""
+
+    state: State
+
+
+class Leaderboard(Struct):
+    """Teams, highest score first."""
+
+    leaderboard: list[TeamScore]
+
+
+class Team(Struct):
+    """The caller's team, which is a channel; `id` is empty without a team."""
+
+    id: str
 
 
 @dataclass(eq=False, repr=False)
@@ -140,105 +111,157 @@ class Trivia:
     _environment: Environment
     _commits: Commits
 
-    async def edit_question(self, caller: Caller, body: QuestionBody) -> QuestionView:
-        """Add an inactive question, or replace the texts of the question with this id."""
-        serial = new_id()
-        contest = await self._edit(caller, lambda contest: with_question(contest, body, serial=serial))
-        return await self._view(caller, contest[body.id])
+    @endpoint("POST", "/v1/e/curated_poll_edit", roles=EXTENSION_WRITERS, body=QuestionBody, answer=QuestionView)
+    async def edit_question(self, call: Call) -> QuestionView:
+        """Add a trivia question, or replace the texts of the question with this id.
 
-    async def remove_question(self, caller: Caller, question_id: str) -> None:
-        """Remove a question and its votes; raises `NotFound` if there is none."""
-        await self._edit(caller, lambda contest: without_question(contest, question_id))
-        audit("questions deleted", caller, question=question_id)
+        A new question is inactive. An edit keeps options, state and votes. The limit is 64 questions.
+        """
+        body, serial = call.body(QuestionBody), new_id()
+        return await self._edit(call.caller, body.id, lambda contest: contest.put_question(body, serial))
 
-    async def edit_option(self, caller: Caller, question_id: str, option: Option) -> QuestionView:
-        """Add an option, or replace the option with its id; raises `NotFound` for an unknown question."""
-        contest = await self._edit(caller, lambda contest: with_option(contest, question_id, option))
-        return await self._view(caller, contest[question_id])
+    @endpoint("DELETE", "/v1/e/curated_poll_edit", roles=EXTENSION_WRITERS, body=QuestionIdBody)
+    async def remove_question(self, call: Call) -> Nothing:
+        """Remove a trivia question and its votes; 404 if there is none."""
+        question_id = call.body(QuestionIdBody).id
+        await self._edit_contest(call.caller, lambda contest: contest.remove_question(question_id))
+        audit("questions deleted", call.caller, question=question_id)
+        return Nothing()
 
-    async def remove_option(self, caller: Caller, question_id: str, option_id: str) -> QuestionView:
-        """Remove an option, whose votes no longer count; raises `NotFound` if there is none."""
-        contest = await self._edit(caller, lambda contest: without_option(contest, question_id, option_id))
-        audit("options deleted", caller, question=question_id, option=option_id)
-        return await self._view(caller, contest[question_id])
+    @endpoint("POST", "/v1/e/curated_poll_edit_option", roles=EXTENSION_WRITERS, body=OptionBody, answer=QuestionView)
+    async def edit_option(self, call: Call) -> QuestionView:
+        """Add an option to a trivia question, or replace the option with its id. The limit is 64 options."""
+        body = call.body(OptionBody)
+        return await self._edit(call.caller, body.id, lambda contest: contest.put_option(body.id, body.option))
 
-    async def set_state(self, caller: Caller, question_id: str, transition: str, winner: str) -> State:
-        """Move a question to another state, and return it. A concurrent vote counts before the move or is refused."""
-        contest = await self._edit(caller, lambda contest: with_state(contest, question_id, transition, winner))
-        return contest[question_id].state
+    @endpoint(
+        "DELETE", "/v1/e/curated_poll_edit_option", roles=EXTENSION_WRITERS, body=OptionIdBody, answer=QuestionView
+    )
+    async def remove_option(self, call: Call) -> QuestionView:
+        """Remove an option of a trivia question; 404 if there is none, 400 if it is the current winner."""
+        caller, body = call.caller, call.body(OptionIdBody)
+        view = await self._edit(
+            caller, body.question, lambda contest: contest.remove_option(body.question, body.option)
+        )
+        audit("options deleted", caller, question=body.question, option=body.option)
+        return view
+
+    @endpoint(
+        "POST",
+        "/v1/e/curated_poll_state",
+        roles=EXTENSION_WRITERS,
+        body=TransitionBody,
+        answer=StateAnswer,
+        query=(id_of("question"),),
+    )
+    async def set_question_state(self, call: Call) -> StateAnswer:
+        """Move a trivia question from any state to any other; `state-results` needs the `winner`."""
+        body, id = call.body(TransitionBody), call.id
+        contest = await self._edit_contest(call.caller, lambda contest: contest.move(id, body.transition, body.winner))
+        return StateAnswer(contest[id].state)
 
     async def measure(self, caller: Caller, channel: str | None, id: str, user: str) -> Measured:
         """Count the questions of an extension."""
-        key = contest_key(caller.client_id)
+        key = Contest.key(caller.client_id)
         found = await self._documents.read([key], now=self._clock.now())
-        return Measured({"": len(decoded_contest(found.get(key)))})
+        return Measured({"": len(Contest.decoded(found.get(key)))})
 
-    async def questions(self, caller: Caller) -> list[QuestionView]:
-        """Return the questions that the caller may see, with the caller's votes."""
-        contest, voter = await self._read(caller)
-        seen = (each for each in contest.values() if each.state is not State.INACTIVE or sees_inactive(caller))
-        return [view_of(each, voter.vote(each)) for each in sorted(seen, key=sort_order)]
+    @endpoint(
+        "GET",
+        "/v1/e/curated_poll",
+        roles=ANYONE,
+        answer=JsonObject,
+        query=(Parameter("id", "The question id; all questions when absent or empty."),),
+    )
+    async def read_questions(self, call: Call) -> Questions | QuestionView:
+        """Read the trivia questions with the caller's votes and, in `state-results`, the winners.
 
-    async def question(self, caller: Caller, question_id: str) -> QuestionView:
-        """Return one question with the caller's vote. Raises `NotFound` if there is none that the caller may see."""
-        contest, voter = await self._read(caller)
-        question = question_of(contest, question_id, sees_inactive=sees_inactive(caller))
-        return view_of(question, voter.vote(question))
+        The response is `{"questions": […]}`; with `id` it is one question. Only admin and backend see inactive
+        questions.
+        """
+        contest, voter = await self._read(call.caller)
+        sees_all = sees_inactive(call.caller)
+        if question_id := call.text("id"):
+            return contest.question(question_id, sees_inactive=sees_all).view_for(voter)
+        seen = (each for each in contest.values() if sees_all or each.state is not State.INACTIVE)
+        return Questions([each.view_for(voter) for each in sorted(seen, key=sort_order)])
 
-    async def vote(self, caller: Caller, channel: str | None, question_id: str, option_id: str) -> None:
-        """Record or replace the caller's vote; the first one sets the team. Raises `BadRequest` and `NotFound`."""
-        contest_record, voter_record = contest_key(caller.client_id), voter_key(caller)
+    @endpoint("POST", "/v1/e/curated_poll", roles=ANYONE, body=QuestionVoteBody, query=(CHANNEL,))
+    async def vote_on_question(self, call: Call) -> Nothing:
+        """Vote on an unlocked trivia question, or replace an earlier vote. The first vote sets the voter's team."""
+        body, caller, channel = call.body(QuestionVoteBody), call.caller, call.channel
+        contest_record, voter_record = Contest.key(caller.client_id), Voter.key(caller.client_id, caller.opaque_id)
 
         def change(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
-            contest = decoded_contest(found.get(contest_record))
-            voter = with_vote(decoded_voter(found.get(voter_record)), caller, contest, question_id, option_id)
-            return {voter_record: json_codec.encode(with_team(voter, caller, channel))}
+            voter = Voter.decoded(found.get(voter_record))
+            voter.cast(caller, Contest.decoded(found.get(contest_record)), body.question_id, body.vote)
+            voter.join(caller, channel)
+            return {voter_record: json_codec.encode(voter)}
 
         await self._update([contest_record, voter_record], change)
+        return Nothing()
 
-    async def join(self, caller: Caller, channel: str | None) -> str:
-        """Join the channel's team unless the caller has one; returns the caller's team."""
-        voter_record = voter_key(caller)
+    @endpoint("GET", "/v1/e/curated_poll_leaderboard", roles=EXTENSION_WRITERS, answer=Leaderboard)
+    async def read_leaderboard(self, call: Call) -> Leaderboard:
+        """Read the top 1,000 teams.
 
-        def change(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
-            return {voter_record: json_codec.encode(with_team(decoded_voter(found.get(voter_record)), caller, channel))}
-
-        written = await self._update([voter_record], change)
-        return decoded_voter(written[voter_record]).team
-
-    async def team(self, caller: Caller) -> str:
-        """Return the caller's team; empty if there is none."""
-        return (await self._read(caller))[1].team
-
-    async def leaderboard(self, caller: Caller) -> list[TeamScore]:
-        """Return the top teams. Reads every voter of the extension, a page at a time."""
+        Each question in `state-results` scores 50 points if the broadcaster voted correctly, plus 50 times the share of
+        correct votes in the team.
+        """
         now = self._clock.now()
-        standings = Standings((await self._read(caller))[0])
-        key = voters_key(caller.client_id)
+        standings = Standings((await self._read(call.caller))[0])
+        key = Voter.key(call.caller.client_id)
         notice(READ_ALL, key)
         users = await self._documents.users(key, after="", limit=_PAGE, now=now)
         while users:
             found = await self._documents.read([key._replace(user=user) for user in users], now=now)
-            standings.add(map(decoded_voter, found.values()))
+            standings.add(map(Voter.decoded, found.values()))
             users = await self._documents.users(key, after=users[-1], limit=_PAGE, now=now)
-        return standings.best()
+        return Leaderboard(standings.best())
+
+    @endpoint("POST", "/v1/e/team_membership", roles=ANYONE, answer=Team, query=(CHANNEL,))
+    async def join_team(self, call: Call) -> Team:
+        """Join the channel's team unless the caller already has one, and return the caller's team."""
+        caller, channel, key = call.caller, call.channel, Voter.key(call.caller.client_id, call.caller.opaque_id)
+
+        def change(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
+            voter = Voter.decoded(found.get(key))
+            voter.join(caller, channel)
+            return {key: json_codec.encode(voter)}
+
+        written = await self._update([key], change)
+        return Team(Voter.decoded(written[key]).team)
+
+    @endpoint("GET", "/v1/e/team_membership", roles=ANYONE, answer=Team)
+    async def read_team(self, call: Call) -> Team:
+        """Read the caller's team; its id is empty before the first vote or joining a team."""
+        _, voter = await self._read(call.caller)
+        return Team(voter.team)
 
     async def _read(self, caller: Caller) -> tuple[Contest, Voter]:
         """Return the questions and the caller's record, read at one instant."""
-        contest_record, voter_record = contest_key(caller.client_id), voter_key(caller)
+        contest_record, voter_record = Contest.key(caller.client_id), Voter.key(caller.client_id, caller.opaque_id)
         notice(READ, contest_record, voter_record)
         found = await self._documents.read([contest_record, voter_record], now=self._clock.now())
-        return decoded_contest(found.get(contest_record)), decoded_voter(found.get(voter_record))
+        return Contest.decoded(found.get(contest_record)), Voter.decoded(found.get(voter_record))
 
-    async def _view(self, caller: Caller, question: Question) -> QuestionView:
+    async def _edit(self, caller: Caller, question_id: str, edit: Callable[[Contest], None]) -> QuestionView:
+        """Change a question, and return it with the caller's vote."""
+        contest = await self._edit_contest(caller, edit)
         _, voter = await self._read(caller)
-        return view_of(question, voter.vote(question))
+        return contest[question_id].view_for(voter)
 
-    async def _edit(self, caller: Caller, edit: Callable[[Contest], Contest]) -> Contest:
-        key = contest_key(caller.client_id)
-        written = await self._update([key], lambda found: {key: encoded_contest(edit(decoded_contest(found.get(key))))})
+    async def _edit_contest(self, caller: Caller, edit: Callable[[Contest], None]) -> Contest:
+        key = Contest.key(caller.client_id)
+
+        def change(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
+            contest = Contest.decoded(found.get(key))
+            edit(contest)
+            return {key: contest.encoded()}
+
+        written = await self._update([key], change)
         await self._commits.committed(Change(key, "edited", caller.opaque_id))
-        return decoded_contest(written[key])
+        return Contest.decoded(written[key])
 
     async def _update(
         self, keys: list[Key], change: Callable[[Mapping[Key, bytes]], Mapping[Key, bytes]]
