@@ -57,7 +57,7 @@ from emulator.features.ranking import Rankings
 from emulator.features.stores.json_stores import JsonStores
 from emulator.features.stores.rules import STORES
 from emulator.features.stores.service import PUBLISHED, Stores, StoreUpdates
-from emulator.features.transactions.service import Transactions
+from emulator.features.transactions import Transactions
 from emulator.features.trivia.rules import CONTEST, VOTER
 from emulator.features.trivia.service import Trivia
 from emulator.features.votes.results import PollReader, PollUpdates

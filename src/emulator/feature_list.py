@@ -27,8 +27,7 @@ from emulator.features.pins.links import LINKS, PINS
 from emulator.features.stores import endpoints as stores
 from emulator.features.stores import json_stores
 from emulator.features.stores import service as stores_service
-from emulator.features.transactions import endpoints as transactions
-from emulator.features.transactions import service as transactions_service
+from emulator.features.transactions import PURCHASES, Transactions
 from emulator.features.trivia.service import TRIVIA, Trivia
 from emulator.features.votes import endpoints as votes
 from emulator.features.votes import service as votes_service
@@ -148,10 +147,10 @@ FEATURES: Final = Features(
     Feature(lambda service: service.trivia, endpoints_in(Trivia), kinds=(TRIVIA,)),
     Feature(
         lambda service: service.transactions,
-        transactions.endpoints,
-        transactions.actions,
-        transactions.feeds,
-        kinds=(transactions_service.PURCHASES,),
+        endpoints_in(Transactions),
+        (Transactions.list_outstanding, Transactions.settle),
+        (Transactions.transaction_topics,),
+        kinds=(PURCHASES,),
     ),
     Feature(lambda service: service.datastream, endpoints_in(Datastream), feeds=(Datastream.datastream_topics,)),
     Feature(lambda service: service.identities, identity.issuing, is_offered=_issues_tokens),

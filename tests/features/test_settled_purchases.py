@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
 import jwt
 import pytest
 
-from emulator.core.callers import Caller, Role
 from emulator.core.config.settings import Settings
-from emulator.features.transactions.service import Transaction, TransactionBody
 from engines.redis_server import RedisServer
-from support.service import CHANNEL, CLIENT_ID, SECRET, LiveServer, live_server
+from support.service import CHANNEL, SECRET, LiveServer, live_server
+from support.socket_client import linked_game
 
 
 @pytest.fixture
@@ -25,15 +23,16 @@ def redis_service(tmp_path: Path) -> Iterator[LiveServer]:
 
 @pytest.mark.slow
 def test_two_simultaneous_validations_settle_two_purchases(redis_service: LiveServer):
-    caller = Caller(CLIENT_ID, Role.ADMIN, CHANNEL, None, "A-admin")
-    transactions = redis_service.service.transactions
+    for transaction in ("t1", "t2"):
+        data = {"transactionId": transaction, "userId": "5", "product": {"sku": "hat"}}
+        receipt = jwt.encode({"topic": "bits_transaction_receipt", "data": data}, SECRET)
+        answer = redis_service.client("viewer", user="5", channel=CHANNEL).post(
+            "bits/transactions", json={"transactionReceipt": receipt}
+        )
+        assert 201 == answer.status_code, answer.text
+    with linked_game(redis_service) as one, linked_game(redis_service) as other:
+        for game in (one, other):
+            game.send("validate", "transaction", {"sku": "hat", "user_id": "5"})
 
-    async def validate_twice() -> list[Transaction]:
-        for transaction in ("t1", "t2"):
-            data = {"transactionId": transaction, "userId": "5", "product": {"sku": "hat"}}
-            receipt = jwt.encode({"topic": "bits_transaction_receipt", "data": data}, SECRET)
-            await transactions.record(caller, CHANNEL, TransactionBody(receipt))
-        await asyncio.gather(*(transactions.settle(caller, CHANNEL, sku="hat", user_id="5") for _ in range(2)))
-        return await transactions.list_outstanding(caller, CHANNEL, "*")
-
-    assert [] == redis_service.run(validate_twice())
+        assert [{"ok": True}] * 2 == [game.reply()["data"] for game in (one, other)]
+        assert {"transactions": []} == one.data("get", "transaction", {"sku": "*"})

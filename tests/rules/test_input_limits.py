@@ -12,7 +12,7 @@ from emulator.features.codes.rules import (
     ValidationErrors,
     check_codes,
 )
-from emulator.features.transactions.service import Product, Receipt, ReceiptData, TransactionBody, transaction_of
+from emulator.features.transactions import Product, Receipt, ReceiptData, TransactionBody, transaction_of
 
 
 @pytest.mark.parametrize("name", ["user_id", "channel_id", "opaque_user_id"])

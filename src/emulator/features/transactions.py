@@ -1,4 +1,7 @@
-"""Purchases: reads the receipts that pages post, notifies games, and keeps purchases until a game settles them."""
+"""Purchases: pages post receipts, games follow and settle them.
+
+Games follow them as `twitchPurchaseBits`, or as `transaction`, the target of all their other requests.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from emulator.auth.tokens import Tokens
-from emulator.core.callers import EXTENSION_WRITERS, Caller, required_channel
+from emulator.core.callers import ANYONE, CHANNEL_WRITERS, EXTENSION_WRITERS, Caller, required_channel
 from emulator.core.changes import Change, Commits
 from emulator.core.clock import DAY, Clock
 from emulator.core.config.environment import Environment
@@ -24,8 +27,10 @@ from emulator.core.ids import token_id as new_id
 from emulator.core.keys import Key
 from emulator.core.parity import OTHER_POSTER, RECEIPT, ProductionCheck, note
 from emulator.core.wire import json_codec
-from emulator.core.wire.refusals import wrong_shape
+from emulator.core.wire.refusals import missing_member, wrong_shape
 from emulator.features.directory import Directory
+from emulator.http.endpoint import CHANNEL, Call, Nothing, endpoint
+from emulator.realtime.action import Done, Message, action, feed
 from emulator.realtime.publisher import Publisher
 from emulator.storage.kinds import Kind, Measured, Shape, Stored, Subject, decode_check
 from emulator.storage.records import DocumentRecord
@@ -201,6 +206,36 @@ TARGET: Final = "twitchPurchaseBits"
 _PAGE: Final = 100
 
 
+class SkuBody(Struct):
+    """The product; `*` means all."""
+
+    sku: str = ""
+
+
+class SettleBody(Struct):
+    """A purchase: by one of its ids, or the oldest of this user and product."""
+
+    transaction_id: str = ""
+    """Twitch's id, or this service's; so may `muxy_id` and `id`."""
+    muxy_id: str = ""
+    id: str = ""
+    sku: str = ""
+    user_id: str = ""
+
+
+class Outstanding(Struct):
+    """Purchases that are neither validated nor refunded, oldest first."""
+
+    transactions: list[Transaction]
+
+
+def _sku(message: Message) -> str:
+    sku = message.body(SkuBody).sku
+    if not sku:
+        raise missing_member("data.sku", "name a product, or '*' for all")
+    return sku
+
+
 @dataclass(eq=False, repr=False)
 class Transactions:
     """Purchases, outstanding until a game validates or refunds them. Methods raise `BadRequest` without a channel."""
@@ -213,11 +248,22 @@ class Transactions:
     _directory: Directory
     _commits: Commits
 
-    async def record(self, caller: Caller, channel: str | None, body: TransactionBody) -> None:
-        """Store a purchase and notify the channel's games; ignore a second post by the same user in the same channel.
+    @endpoint(
+        "POST",
+        "/v1/e/bits/transactions",
+        roles=ANYONE,
+        body=TransactionBody,
+        query=(CHANNEL,),
+        status=201,
+        secrets=frozenset({"transactionReceipt"}),
+    )
+    async def record_transaction(self, call: Call) -> Nothing:
+        """Post the receipt of a purchase; the channel's games are notified once.
 
-        Production verifies the receipt and its buyer. Raises `BadRequest`.
+        A receipt is accepted from one user in one channel; posting it there again changes nothing. Production verifies
+        its signature, and that a viewer or broadcaster is the buyer.
         """
+        caller, channel, body = call.caller, call.channel, call.body(TransactionBody)
         channel_id = required_channel(channel, "a purchase")
         self._tokens.check_receipt(caller.client_id, body.transaction_receipt)
         now = self._clock.now()
@@ -252,7 +298,8 @@ class Transactions:
                 note(OTHER_POSTER)
         if written:
             await self._commits.committed(Change(outstanding, "posted", caller.opaque_id, at=now))
-            await self._publisher.try_publish(self.topic(caller, channel, transaction.sku), TARGET, transaction)
+            await self._publisher.try_publish(_topic(caller, channel, transaction.sku), TARGET, transaction)
+        return Nothing()
 
     def _read(self, caller: Caller, body: TransactionBody, now: int) -> tuple[Receipt, Transaction]:
         """Return the receipt and its purchase. The sandbox takes unreadable fields from the body (ruling T6)."""
@@ -270,13 +317,14 @@ class Transactions:
             if (await self._directory.names(caller)).isdisjoint({buyer, f"U{buyer}"}):
                 raise other_buyer()
 
-    async def list_outstanding(self, caller: Caller, channel: str | None, sku: str) -> list[Transaction]:
-        """Return up to 10 outstanding purchases of a product, or of all with `*`, oldest first."""
-        listed: list[Transaction] = []
-        async for _, transaction in self._outstanding(caller, required_channel(channel, "a purchase")):
+    @action("get", "transaction", roles=CHANNEL_WRITERS)
+    async def list_outstanding(self, message: Message) -> Outstanding:
+        """List up to 10 outstanding purchases of the channel."""
+        sku, listed = _sku(message), Outstanding([])
+        async for _, transaction in self._outstanding(message.caller, required_channel(message.channel, "a purchase")):
             if sku in (ANY, transaction.sku):
-                listed.append(transaction)
-                if len(listed) == MAX_LISTED:
+                listed.transactions.append(transaction)
+                if len(listed.transactions) == MAX_LISTED:
                     break
         return listed
 
@@ -285,28 +333,26 @@ class Transactions:
         outstanding = self._outstanding(caller, required_channel(channel, "a purchase"))
         return Measured({"": len([key async for key, _ in outstanding])})
 
-    async def settle(
-        self, caller: Caller, channel: str | None, *, transaction_id: str = "", sku: str = "", user_id: str = ""
-    ) -> None:
-        """Remove the outstanding purchase with this id, or the user's oldest outstanding purchase of this product.
-
-        Raises `NotFound`.
-        The id may be Twitch's transaction id or the id that this service assigned.
-        """
-        if not (transaction_id or (sku and user_id)):
+    @action("validate", "transaction", roles=CHANNEL_WRITERS, aliases=(("refund", "transaction"),))
+    async def settle(self, message: Message) -> Done:
+        """Validate or refund a purchase, so that it is no longer outstanding. No money moves."""
+        caller, body = message.caller, message.body(SettleBody)
+        named = body.transaction_id or body.muxy_id or body.id
+        if not (named or (body.sku and body.user_id)):
             raise wrong_shape("data", needed="an object with transaction_id or muxy_id, or with sku and user_id")
-        buyers = [] if transaction_id else await self._directory.aliases(caller.client_id, [user_id])
-        async for key, each in self._outstanding(caller, required_channel(channel, "a purchase")):
-            is_users = any(each.sku == sku and each.user_id in ids for ids in buyers)
-            is_meant = transaction_id in (each.id, each.own_id) if transaction_id else is_users
+        buyers = [] if named else await self._directory.aliases(caller.client_id, [body.user_id])
+        async for key, each in self._outstanding(caller, required_channel(message.channel, "a purchase")):
+            is_users = any(each.sku == body.sku and each.user_id in ids for ids in buyers)
+            is_meant = named in (each.id, each.own_id) if named else is_users
             if is_meant and await self._documents.drop([key], now=self._clock.now()):  # not settled since it was read
                 await self._commits.committed(Change(key, "cleared", caller.opaque_id))
-                return
+                return Done()
         raise no_purchase()
 
-    def topic(self, caller: Caller, channel: str | None, sku: str) -> Key:
-        """Return the topic of a product's purchases in the channel; `*` means all products."""
-        return Key("purchase", caller.client_id, sku, required_channel(channel, "a purchase"))
+    @feed(TARGET, "transaction", roles=CHANNEL_WRITERS)
+    async def transaction_topics(self, message: Message) -> tuple[Key, ...]:
+        """Follow the purchases of one product, or of all."""
+        return (_topic(message.caller, message.channel, _sku(message)),)
 
     async def _outstanding(self, caller: Caller, channel_id: str) -> AsyncIterator[tuple[Key, Transaction]]:
         prefix, after = outstanding_key(caller.client_id, channel_id), ""
@@ -321,6 +367,11 @@ class Transactions:
             if len(suffixes) < _PAGE:
                 return
             after = suffixes[-1]
+
+
+def _topic(caller: Caller, channel: str | None, sku: str) -> Key:
+    """Return the topic of a product's purchases in the channel; `*` means all products."""
+    return Key("purchase", caller.client_id, sku, required_channel(channel, "a purchase"))
 
 
 def _purchase_condition(value: bytes, now: int) -> dict[str, object]:

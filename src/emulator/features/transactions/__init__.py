@@ -1,1 +1,0 @@
-"""Purchases: pages post receipts, games follow and settle them."""
