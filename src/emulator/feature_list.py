@@ -133,7 +133,7 @@ FEATURES: Final = Features(
         stores.feeds,
         kinds=(stores_service.STORES_WRITTEN,),
     ),
-    Feature(lambda service: service.json_stores, stores.json_store_endpoints, kinds=(json_stores.OBJECTS,)),
+    Feature(lambda service: service.json_stores, endpoints_in(json_stores.JsonStores), kinds=(json_stores.OBJECTS,)),
     Feature(lambda service: service.code_sets, codes.endpoints, kinds=(codes_service.CODES,)),
     Feature(
         lambda service: service.pins,

@@ -20,13 +20,8 @@ from emulator.core.wire.refusals import invalid_parameter, missing_parameter
 from emulator.core.wire.url import SERVICE
 from emulator.dashboard.json_text import Difference, differences, pretty
 from emulator.dashboard.screen import Query, Screen, Service, suggested, viewer_of
-from emulator.features.stores.rules import (
-    GLOBAL,
-    STORES,
-    digest_of,
-    json_store_key,
-    store_key,
-)
+from emulator.features.stores.json_stores import GLOBAL, json_store_key
+from emulator.features.stores.rules import STORES, digest_of, store_key
 
 ROWS: Final = 100
 JSON_STORE: Final = "json_store"

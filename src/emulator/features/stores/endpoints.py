@@ -10,12 +10,11 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from emulator.core.callers import ANYONE, CHANNEL_WRITERS, Caller, Role, role_error
+from emulator.core.callers import ANYONE, Caller, Role, role_error
 from emulator.core.keys import Key
 from emulator.core.wire.json_codec import stream_array
 from emulator.core.wire.refusals import invalid_member, missing_member
 from emulator.core.wire.url import SERVICE
-from emulator.features.stores.json_stores import JsonStores
 from emulator.features.stores.rules import (
     ALL_CONFIG,
     ALL_STATE,
@@ -26,14 +25,13 @@ from emulator.features.stores.rules import (
     STORES,
     Store,
 )
-from emulator.features.stores.service import Stores
-from emulator.http.endpoint import CHANNEL, Call, Endpoint, Nothing, Parameter, Streamed, checked_id, endpoint, id_of
+from emulator.features.stores.service import EXPECTED, Stores
+from emulator.http.endpoint import CHANNEL, Call, Endpoint, Nothing, Parameter, Streamed, endpoint
 from emulator.realtime.action import Message, action, feed
 
 _USERS = Parameter("user_ids", "Up to 1,000 user ids, separated by commas. Returns a map by id. Role admin.")
 _USER = Parameter("userID", "A user whose record to return instead of the caller's. Role backend.")
-_STORE_ID = id_of("store")
-_EXPECTED = Parameter("expected", "The SHA-256 of the text that was read, in hex: 409 if the store has changed since.")
+
 
 JsonObject = dict[str, Any]
 Patch = list[JsonObject] | JsonObject
@@ -92,7 +90,7 @@ def _endpoints_of(store: Store) -> tuple[Endpoint[Stores], ...]:
     path = SERVICE + store.name
     users = (_USERS, _USER) if store.per_viewer else ()
     read = endpoint("GET", path, roles=store.readers, answer=JsonObject, query=(CHANNEL, *users))
-    replace = endpoint("POST", path, roles=store.writers, body=JsonObject, query=(CHANNEL, _EXPECTED))
+    replace = endpoint("POST", path, roles=store.writers, body=JsonObject, query=(CHANNEL, EXPECTED))
     patch = endpoint(
         "PATCH",
         path,
@@ -128,25 +126,7 @@ async def read_all_config(stores: Stores, call: Call) -> object:
     return await stores.read_all(ALL_CONFIG, call.caller, call.channel)
 
 
-@endpoint("GET", "/v1/e/json_store", roles=ANYONE, answer=JsonObject, query=(_STORE_ID, CHANNEL))
-async def read_json_store(stores: JsonStores, call: Call) -> object:
-    """Read a JSON store; 404 if it does not exist."""
-    return msgspec.Raw(await stores.read(call.caller, call.channel, checked_id(call.id, "id")))
-
-
-@endpoint("POST", "/v1/e/json_store", roles=CHANNEL_WRITERS, body=JsonObject, query=(_STORE_ID, CHANNEL, _EXPECTED))
-async def replace_json_store(stores: JsonStores, call: Call) -> Nothing:
-    """Write a JSON store: an object of at most 2 KiB. It expires after 14 days.
-
-    Ids that start with `global` are extension-wide.
-    """
-    store_id, expected = checked_id(call.id, "id"), call.query.get("expected")
-    await stores.replace(call.caller, call.channel, store_id, call.any_body(), expected=expected)
-    return Nothing()
-
-
 endpoints: Final = (*(each for store in STORES for each in _endpoints_of(store)), read_all_state, read_all_config)
-json_store_endpoints: Final = (read_json_store, replace_json_store)
 
 
 _STATES = {"channel": CHANNEL_STATE, "extension": EXTENSION_STATE}

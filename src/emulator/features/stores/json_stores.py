@@ -3,45 +3,65 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Final
 
+import msgspec
+
 from emulator.contract.limits import MAX_JSON_STORE_BYTES
-from emulator.core.callers import Caller, check_extension_wide
+from emulator.core.callers import ANYONE, CHANNEL_WRITERS, Caller, check_extension_wide, required_channel
 from emulator.core.changes import Change, Commits
-from emulator.core.clock import Clock
+from emulator.core.clock import DAY, Clock
+from emulator.core.errors import BadRequest, Facts, NotFound, refusal
 from emulator.core.keys import Key
 from emulator.core.observability.audit import audit
 from emulator.core.observability.facts import ABSENT, notice
 from emulator.features.id_quota import IdQuota
-from emulator.features.stores.rules import (
-    GLOBAL,
-    JSON_STORE_LIFETIME,
-    check_unchanged,
-    encode_document,
-    json_store_key,
-    json_store_too_large,
-    nothing_stored,
-)
-from emulator.storage.kinds import Kind, Measured, Shape, Subject
+from emulator.features.stores.rules import check_stored, check_unchanged, encode_document, too_large
+from emulator.features.stores.service import EXPECTED
+from emulator.http.endpoint import CHANNEL, Call, Nothing, checked_id, endpoint, id_of
+from emulator.storage.kinds import Kind, Measured, Shape, Stored, Subject
+from emulator.storage.records import DocumentRecord
 from emulator.storage.shapes import Documents
 
+_LIFETIME: Final = 14 * DAY
+"""In ms (ruling S5)."""
+GLOBAL: Final = "global"
+"""The prefix of JSON stores that all channels of an extension share."""
+_STORE_ID: Final = id_of("store")
 
+
+@refusal(BadRequest, "Store too large", "S5", "The JSON store would be too large",
+         "Store less under one id, or split it over several ids.")  # fmt: skip
+def json_store_too_large(*, member: str, size: int, limit: int) -> Facts:
+    return too_large(member, size, limit)
+
+
+@refusal(NotFound, "Not Found", "S5", "Nothing is stored under this id",
+         "Write it first: `extcli json-store set {id} KEY=JSON`.")  # fmt: skip
+def nothing_stored(*, id: str) -> Facts:
+    held, needed = f"id {id}, never written or expired", "an id that was written in the last 14 days"
+    return Facts(f"nothing is stored under {id}", held, needed)
+
+
+@dataclass(eq=False, repr=False)
 class JsonStores:
     """The JSON stores of all extensions."""
 
-    def __init__(self, documents: Documents, clock: Clock, id_quota: IdQuota, commits: Commits) -> None:
-        self._documents = documents
-        self._clock = clock
-        self._id_quota = id_quota
-        self._commits = commits
+    _documents: Documents
+    _clock: Clock
+    _id_quota: IdQuota
+    _commits: Commits
 
-    async def read(self, caller: Caller, channel: str | None, store_id: str) -> bytes:
-        """Return the object's JSON text. Raises `NotFound`."""
-        found = (await self.measure(caller, channel, store_id, "")).document
+    @endpoint("GET", "/v1/e/json_store", roles=ANYONE, answer=dict[str, Any], query=(_STORE_ID, CHANNEL))
+    async def read_json_store(self, call: Call) -> object:
+        """Read a JSON store; 404 if it does not exist."""
+        channel, store_id = call.channel, checked_id(call.id, "id")
+        found = (await self.measure(call.caller, channel, store_id, "")).document
         if found is None:
             raise nothing_stored(id=store_id)
-        return found
+        return msgspec.Raw(found)
 
     async def measure(self, caller: Caller, channel: str | None, id: str, user: str) -> Measured:
         key = json_store_key(caller, channel, id)
@@ -50,31 +70,42 @@ class JsonStores:
             notice(ABSENT, key)
         return Measured(document=found.get(key))
 
-    async def replace(
-        self, caller: Caller, channel: str | None, store_id: str, document: Any, *, expected: str | None = None
-    ) -> None:
-        """Write the object; it expires after 14 days. Raises `BadRequest` unless it is an object of at most 2 KiB.
+    @endpoint(
+        "POST", "/v1/e/json_store", roles=CHANNEL_WRITERS, body=dict[str, Any], query=(_STORE_ID, CHANNEL, EXPECTED)
+    )
+    async def replace_json_store(self, call: Call) -> Nothing:
+        """Write a JSON store: an object of at most 2 KiB. It expires after 14 days.
 
-        Raises `Forbidden` if all channels share the store and the caller is only a broadcaster, and `Conflict` if the
-        digest of the store is not `expected`.
+        Ids that start with `global` are extension-wide.
         """
+        caller, store_id, channel = call.caller, checked_id(call.id, "id"), call.channel
+        document, expected = call.any_body(), call.query.get("expected")
         if store_id.startswith(GLOBAL):
             check_extension_wide(caller, store_id)
         key = json_store_key(caller, channel, store_id)
-        text = encode_document(
-            document, name="json_store", max_bytes=MAX_JSON_STORE_BYTES, too_large=json_store_too_large
-        )
+        text = encode_document(document, name="json_store", max_bytes=MAX_JSON_STORE_BYTES, refuse=json_store_too_large)
         now = self._clock.now()
 
         def change(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
             check_unchanged(found.get(key), expected)
             return {key: text}
 
-        work = self._documents.update([key], change, now=now, expires_at=now + JSON_STORE_LIFETIME)
-        await self._id_quota.write(key, caller, JSON_STORE_LIFETIME, now, work)
+        work = self._documents.update([key], change, now=now, expires_at=now + _LIFETIME)
+        await self._id_quota.write(key, caller, _LIFETIME, now, work)
         if not key.channel:
             audit("stores replaced", caller, records=1, json_store=store_id)
         await self._commits.committed(Change(key, "written", caller.opaque_id, at=now, content=text))
+        return Nothing()
+
+
+def json_store_key(caller: Caller, channel: str | None, store_id: str) -> Key:
+    """Return the key of a JSON store. Ids that start with `global` are extension-wide; others need a channel."""
+    of = "" if store_id.startswith(GLOBAL) else required_channel(channel, "json_store")
+    return Key("json_store", caller.client_id, store_id, of)
+
+
+def _check(record: DocumentRecord) -> None:
+    check_stored(record, MAX_JSON_STORE_BYTES)
 
 
 OBJECTS: Final = Kind(
@@ -82,8 +113,9 @@ OBJECTS: Final = Kind(
     "the JSON stores, with their sizes",
     ("json_store",),
     Shape.DOCUMENTS,
-    JSON_STORE_LIFETIME,
+    _LIFETIME,
     "stores",
-    waits_for=Subject("json_store", "json_store", frozenset({"path", "equals"}), "default", shared="global"),
+    (Stored(DocumentRecord, "json_store", _check),),
+    waits_for=Subject("json_store", "json_store", frozenset({"path", "equals"}), "default", shared=GLOBAL),
     measure=attrgetter("json_stores.measure"),
 )

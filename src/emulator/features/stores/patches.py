@@ -7,7 +7,6 @@ A patch is applied without a pause, so its operations and copies are limited: a 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
@@ -25,6 +24,7 @@ _MAX_SEGMENTS: Final = 500
 """Segments of a path. A document cannot be nested more deeply than Python's stack."""
 _MAX_SHOWN: Final = 60
 """Characters of a path in an error message."""
+_OPERATIONS: Final = "add, remove, replace, move, copy, test, add_intermediates"
 _INDEX: Final = re.compile(r"0|[1-9][0-9]{0,8}")
 _NUMBER: Final = re.compile(r"[0-9]+")
 _BAD_ESCAPE: Final = re.compile(r"~(?![01])")
@@ -76,16 +76,25 @@ class _Patching:
         return self._root
 
     def _perform(self, operation: Document) -> None:
-        name = operation.get("op")
-        perform = _OPERATIONS.get(name) if isinstance(name, str) else None
-        if perform is None:
-            raise _Failed(f"op: must be one of {', '.join(_OPERATIONS)}")
-        perform(self, operation)
+        match operation.get("op"):
+            case "add" | "add_intermediates":
+                self._add(_path(operation, "path"), _value(operation))
+            case "remove":
+                self._take_value(_path(operation, "path"))
+            case "replace":
+                self._replace(_path(operation, "path"), _value(operation))
+            case "move":
+                self._move(_path(operation, "path"), _path(operation, "from"))
+            case "copy":
+                self._copy(_path(operation, "path"), _path(operation, "from"))
+            case "test":
+                if not are_equal(_value(operation), self._find(_path(operation, "path"))):
+                    raise _Failed(f"test failed: the value at {_shown_segment(operation['path'])} is another one")
+            case _:
+                raise _Failed(f"op: must be one of {_OPERATIONS}")
 
-    def add(self, operation: Document) -> None:
+    def _add(self, path: list[str], value: Any) -> None:
         """Add a value; create missing parent objects."""
-        path = _path(operation, "path")
-        value = _copy_value(_value(operation))
         parent, missing = self._root, False
         for segment in path[:-1]:
             if isinstance(parent, dict) and (missing or segment not in parent):
@@ -95,26 +104,18 @@ class _Patching:
             parent = _child(parent, segment)
         if missing:
             _check_names_a_member(path[-1])
-        self._put(parent, path, value)
+        self._put(parent, path, _copy_value(value))
 
-    def remove(self, operation: Document) -> None:
-        """Remove a value."""
-        self._take_value(_path(operation, "path"))
-
-    def replace(self, operation: Document) -> None:
+    def _replace(self, path: list[str], value: Any) -> None:
         """Replace an existing value."""
-        path = _path(operation, "path")
-        value = _copy_value(_value(operation))
         if not path:
-            self._root = value
+            self._root = _copy_value(value)
             return
         parent = self._find(path[:-1])
         _child(parent, path[-1])
-        parent[path[-1] if isinstance(parent, dict) else int(path[-1])] = value
+        parent[path[-1] if isinstance(parent, dict) else int(path[-1])] = _copy_value(value)
 
-    def move(self, operation: Document) -> None:
-        """Move the value at `from` to `path`: the JSON Patch operation `move`."""
-        path, source = _path(operation, "path"), _path(operation, "from")
+    def _move(self, path: list[str], source: list[str]) -> None:
         if path == source:
             self._find(source)
             return
@@ -123,19 +124,12 @@ class _Patching:
         value = self._take_value(source)
         self._put(self._find(path[:-1]), path, value)
 
-    def copy(self, operation: Document) -> None:
-        """Copy the value at `from` to `path`: the JSON Patch operation `copy`."""
-        path, source = _path(operation, "path"), _path(operation, "from")
+    def _copy(self, path: list[str], source: list[str]) -> None:
         text = json_codec.encode(self._find(source))
         self._copied_bytes += len(text)
         if self._copied_bytes > MAX_COPIED_BYTES:
             raise _Failed(f"a patch may copy at most {MAX_COPIED_BYTES} bytes of JSON")
         self._put(self._find(path[:-1]), path, msgspec.json.decode(text))
-
-    def test(self, operation: Document) -> None:
-        """Fail unless the value at `path` is equal."""
-        if not are_equal(_value(operation), self._find(_path(operation, "path"))):
-            raise _Failed(f"test failed: the value at {_shown_segment(operation['path'])} is another one")
 
     def _find(self, path: list[str]) -> Any:
         value = self._root
@@ -162,17 +156,6 @@ class _Patching:
         value = _child(parent, path[-1])
         del parent[path[-1] if isinstance(parent, dict) else int(path[-1])]
         return value
-
-
-_OPERATIONS: Final[dict[str, Callable[[_Patching, Document], None]]] = {
-    "add": _Patching.add,
-    "remove": _Patching.remove,
-    "replace": _Patching.replace,
-    "move": _Patching.move,
-    "copy": _Patching.copy,
-    "test": _Patching.test,
-    "add_intermediates": _Patching.add,
-}
 
 
 def _path(operation: Document, member: str) -> list[str]:

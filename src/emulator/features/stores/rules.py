@@ -10,10 +10,9 @@ from typing import Any, Final
 
 import msgspec
 
-from emulator.contract.limits import MAX_JSON_STORE_BYTES, MAX_STORE_BYTES
+from emulator.contract.limits import MAX_STORE_BYTES
 from emulator.core.callers import ANYONE, CHANNEL_WRITERS, EXTENSION_WRITERS, Caller, Role, required_channel
-from emulator.core.clock import DAY
-from emulator.core.errors import BadRequest, Conflict, Facts, NotFound, ServiceError, TooLarge, refusal
+from emulator.core.errors import BadRequest, Conflict, Facts, ServiceError, TooLarge, refusal
 from emulator.core.keys import Key
 from emulator.core.wire import json_codec
 from emulator.core.wire.refusals import wrong_shape
@@ -33,13 +32,7 @@ def no_store(*, name: str, stores: Iterable[str]) -> Facts:
 @refusal(BadRequest, "Store too large", "S4", "The store would be too large",
          "Store less, or split it over several stores.")  # fmt: skip
 def store_too_large(*, member: str, size: int, limit: int) -> Facts:
-    return _too_large(member, size, limit)
-
-
-@refusal(BadRequest, "Store too large", "S5", "The JSON store would be too large",
-         "Store less under one id, or split it over several ids.")  # fmt: skip
-def json_store_too_large(*, member: str, size: int, limit: int) -> Facts:
-    return _too_large(member, size, limit)
+    return too_large(member, size, limit)
 
 
 @refusal(Conflict, "Store changed", "gaps: Polls and stores", "The store has changed since it was read",
@@ -49,7 +42,7 @@ def store_changed(*, digest: str, expected: str) -> Facts:
     return Facts(detail, f"a store with the digest {digest}", f"one with the digest {expected}")
 
 
-def _too_large(member: str, size: int, limit: int) -> Facts:
+def too_large(member: str, size: int, limit: int) -> Facts:
     detail = f"{member} would be {size} bytes of compact JSON; the limit is {limit}"
     return Facts(detail, f"{size} bytes of compact JSON", f"at most {limit} bytes")
 
@@ -60,28 +53,17 @@ def records_too_large(*, records: int, size: int, limit: int) -> Facts:
     return Facts(detail, f"{records} records of {size} bytes", f"at most {limit} bytes")
 
 
-@refusal(
-    BadRequest,
-    "Too many ids specified",
-    "S1",
-    "The request names too many users",
-    "Send at most {limit} ids in one request.",
-)
+@refusal(BadRequest, "Too many ids specified", "S1", "The request names too many users",
+         "Send at most {limit} ids in one request.")  # fmt: skip
 def too_many_users(*, count: int, limit: int) -> Facts:
     return Facts(f"{count} ids given; the limit is {limit}", f"{count} ids", f"at most {limit} ids")
 
 
-@refusal(
-    BadRequest,
-    _PATCH,
-    rule="S2",
-    title="The patch has too many operations",
-    next_step="Send at most {limit} operations in one patch, and the others in further ones.",
-)
+@refusal(BadRequest, _PATCH, "S2", "The patch has too many operations",
+         "Send at most {limit} operations in one patch, and the others in further ones.")  # fmt: skip
 def too_many_operations(*, count: int, limit: int) -> Facts:
-    return Facts(
-        f"{count} operations; the limit is {limit} per patch", f"{count} operations", f"at most {limit} operations"
-    )
+    detail = f"{count} operations; the limit is {limit} per patch"
+    return Facts(detail, f"{count} operations", f"at most {limit} operations")
 
 
 @refusal(BadRequest, _PATCH, "S2", "The patch would replace the store",
@@ -106,22 +88,14 @@ def patch_of_user_too_large(*, user: str, size: int, limit: int) -> Facts:
 @refusal(TooLarge, "Body too large", "W8", "The patch is too large",
          "Patch less at once; only maps of users may be larger.")  # fmt: skip
 def patch_too_large(*, size: int, limit: int) -> Facts:
-    return Facts(
-        f"a patch of one record has {size} bytes; the limit is {limit}", f"{size} bytes", f"at most {limit} bytes"
-    )
+    detail = f"a patch of one record has {size} bytes; the limit is {limit}"
+    return Facts(detail, f"{size} bytes", f"at most {limit} bytes")
 
 
 @refusal(BadRequest, "Invalid body", rule="A3", title="A user has two patches", next_step="Give each user one patch.")
 def two_patches_of_a_user(*, user: str, other: str) -> Facts:
     detail = f"{other} and {user} are the same user; give each user one patch"
     return Facts(detail, f"{other} and {user}, which are the same user", "one patch per user")
-
-
-@refusal(NotFound, "Not Found", "S5", "Nothing is stored under this id",
-         "Write it first: `extcli json-store set {id} KEY=JSON`.")  # fmt: skip
-def nothing_stored(*, id: str) -> Facts:
-    held, needed = f"id {id}, never written or expired", "an id that was written in the last 14 days"
-    return Facts(f"nothing is stored under {id}", held, needed)
 
 
 @refusal(BadRequest, "Invalid user", "A4", "The request names no user",
@@ -132,10 +106,6 @@ def no_user(*, store: str) -> Facts:
 
 MAX_USERS = 1_000
 """The number of users that an admin may read or patch in one call (ruling S1)."""
-JSON_STORE_LIFETIME = 14 * DAY
-"""In ms (ruling S5)."""
-GLOBAL = "global"
-"""The prefix of JSON stores that all channels of an extension share."""
 
 _CHANNEL_ID = re.compile("[0-9]+")
 _USER_ID = re.compile("[0-9A-Za-z_-]*[0-9]|[UA][0-9A-Za-z_-]*[0-9][0-9A-Za-z_-]*")
@@ -161,13 +131,6 @@ class Store:
     def accepts_map(self) -> bool:
         """Whether an admin may patch many records in one call: true for viewer stores and channel config."""
         return self.per_viewer or (self.per_channel and self.is_config)
-
-
-class JsonStoreUpdate(msgspec.Struct):
-    """The data of the event that pages receive after a write to a JSON store (ruling B5)."""
-
-    id: str
-    value: msgspec.Raw
 
 
 EXTENSION_STATE: Final = Store("extension_state", writers=EXTENSION_WRITERS, feed_id="extension")
@@ -232,13 +195,6 @@ def update_message(store: Store, text: bytes) -> tuple[str, object]:
     return store.feed_id, {"topic_id": store.feed_id, "state": msgspec.Raw(text)}
 
 
-def json_store_key(caller: Caller, channel: str | None, store_id: str) -> Key:
-    """Return the key of a JSON store. Ids that start with `global` are extension-wide; others need a channel."""
-    if store_id.startswith(GLOBAL):
-        return Key("json_store", caller.client_id, store_id)
-    return Key("json_store", caller.client_id, store_id, required_channel(channel, "json_store"))
-
-
 def digest_of(text: bytes | None) -> str:
     """Return the SHA-256 of a store's text in hex. If nothing is stored, use the empty text."""
     return sha256(text or b"").hexdigest()
@@ -255,14 +211,14 @@ def encode_document(
     *,
     name: str,
     max_bytes: int = MAX_STORE_BYTES,
-    too_large: Callable[..., ServiceError] = store_too_large,
+    refuse: Callable[..., ServiceError] = store_too_large,
 ) -> bytes:
     """Return the compact JSON of a store's new content; raise `BadRequest` if it is not an object or is too large."""
     if not isinstance(document, dict):
         raise wrong_shape(needed="a JSON object", problem=f"{name} must be a JSON object")
     text = json_codec.encode(document)
     if len(text) > max_bytes:
-        raise too_large(member=name, size=len(text), limit=max_bytes)
+        raise refuse(member=name, size=len(text), limit=max_bytes)
     return text
 
 
@@ -295,18 +251,11 @@ def _looks_like_a_patch(value: Any) -> bool:
     return bytes(value)[:1] in (b"{", b"[") if isinstance(value, msgspec.Raw) else isinstance(value, dict | list)
 
 
-def _check_store(record: DocumentRecord, max_bytes: int = MAX_STORE_BYTES) -> None:
+def check_stored(record: DocumentRecord, max_bytes: int = MAX_STORE_BYTES) -> None:
     document = decoded(record.value, object, VALUE)
     if not isinstance(document, dict):
         raise wrong(VALUE, "must be a JSON object")
     encode_document(document, max_bytes=max_bytes, name=VALUE)
 
 
-def _check_json_store(record: DocumentRecord) -> None:
-    _check_store(record, MAX_JSON_STORE_BYTES)
-
-
-STORED: Final = (
-    *(Stored(DocumentRecord, store.name, _check_store) for store in STORES),
-    Stored(DocumentRecord, "json_store", _check_json_store),
-)
+STORED: Final = tuple(Stored(DocumentRecord, store.name, check_stored) for store in STORES)

@@ -27,7 +27,6 @@ from emulator.features.stores.rules import (
     CHANNEL_STATE,
     STORED,
     STORES,
-    JsonStoreUpdate,
     Store,
     check_unchanged,
     encode_document,
@@ -42,6 +41,7 @@ from emulator.features.stores.rules import (
     unique_ids,
     update_message,
 )
+from emulator.http.endpoint import Parameter
 from emulator.realtime.publisher import Publisher
 from emulator.storage.kinds import Kind, Measured, Shape, Subject
 from emulator.storage.shapes import Documents
@@ -52,6 +52,9 @@ _EMPTY = b"{}"
 _PATCH = "an array of operations or an object to merge"
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw])
 """Leaves the members of a store undecoded."""
+EXPECTED: Final = Parameter(
+    "expected", "The SHA-256 of the text that was read, in hex: 409 if the store has changed since."
+)
 _AT_ONCE = 16
 """Records read between two returns to the event loop."""
 _FOLLOWED: Final = {store.name: store for store in STORES if store.feed_id}
@@ -183,8 +186,7 @@ class Stores:
         Only such a map may exceed the usual body limit. The records of a map together may have as many bytes as its
         body, because they are written in one transaction.
         """
-        body = self._patch_of(store, caller, raw)
-        patches = await self._patches(store, caller, channel, body)
+        patches = await self._patches(store, caller, channel, raw)
         done: dict[Key, tuple[bytes, bytes]] = {}
         if len(patches) > 1:
             done = await self._prepare_patches(store, patches)
@@ -199,20 +201,6 @@ class Stores:
 
         await self._write(store, list(patches), change)
         _audit("stores patched", store, caller, len(patches))
-
-    def _patch_of(self, store: Store, caller: Caller, raw: bytes) -> Any:
-        """Decode the body of a PATCH. A body over the usual limit must map ids to patches, which stay undecoded."""
-        most = self._settings.limits.body
-        if len(raw) <= most:
-            return json_codec.decode_any(raw)
-        is_array = raw.lstrip().startswith(b"[")
-        members = {} if is_array else json_codec.decode(raw, dict[str, msgspec.Raw])
-        if not is_map_of_patches(store, caller, members):
-            raise patch_too_large(size=len(raw), limit=most)
-        for name, patch in members.items():
-            if len(patch) > most:
-                raise patch_of_user_too_large(user=name, size=len(patch), limit=most)
-        return members
 
     async def _prepare_patches(self, store: Store, patches: Mapping[Key, Patch]) -> dict[Key, tuple[bytes, bytes]]:
         """Patch many records in short steps, before the transaction; return each text before and after."""
@@ -230,12 +218,25 @@ class Stores:
                 await asyncio.sleep(0)
         return done
 
-    async def _patches(self, store: Store, caller: Caller, channel: str | None, body: Any) -> dict[Key, Patch]:
-        """Return the patch of each record that the body changes. Raises `BadRequest` for two patches of one user."""
-        if not isinstance(body, dict | list):
-            raise wrong_shape(needed=_PATCH, problem=f"the body must be {_PATCH}")
+    async def _patches(self, store: Store, caller: Caller, channel: str | None, raw: bytes) -> dict[Key, Patch]:
+        """Return the patch of each record that the body of a PATCH changes. Raises `BadRequest` and `TooLarge`.
+
+        A body over the usual limit must map ids to patches, which stay undecoded.
+        """
+        most = self._settings.limits.body
+        if len(raw) <= most:
+            body = json_codec.decode_any(raw)
+            if not isinstance(body, dict | list):
+                raise wrong_shape(needed=_PATCH, problem=f"the body must be {_PATCH}")
+        else:
+            body = [] if raw.lstrip().startswith(b"[") else json_codec.decode(raw, dict[str, msgspec.Raw])
         if isinstance(body, list) or not is_map_of_patches(store, caller, body):
+            if len(raw) > most:
+                raise patch_too_large(size=len(raw), limit=most)
             return {self.key(store, caller, channel): body}
+        for name, patch in body.items():
+            if isinstance(patch, msgspec.Raw) and len(patch) > most:
+                raise patch_of_user_too_large(user=name, size=len(patch), limit=most)
         ids = unique_ids(list(body))
         if not store.per_viewer:
             return {self.key(store, caller, channel_id): body[channel_id] for channel_id in ids}
@@ -290,12 +291,19 @@ class Stores:
         )
 
 
+class JsonStoreUpdate(msgspec.Struct):
+    """The data of the event that pages receive after a write to a JSON store (ruling B5)."""
+
+    id: str
+    value: msgspec.Raw
+
+
+@dataclass(eq=False, repr=False)
 class StoreUpdates:
     """Publishes each written store (rulings X5, B5)."""
 
-    def __init__(self, publisher: Publisher, pages: PageEvents) -> None:
-        self._publisher = publisher
-        self._pages = pages
+    _publisher: Publisher
+    _pages: PageEvents
 
     async def committed(self, change: Change) -> None:
         """Publish a written store to its subscribers. The content of `change` is the store's text."""
