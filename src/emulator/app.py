@@ -163,7 +163,7 @@ class Service:
         settings, clock, engine = self.settings, self.clock, self.engine
         directory, id_quota = self._directory, self._id_quota
         self.commits = commits = Commits(self.changes)
-        pages = PageEvents(self.publisher, settings.environment, self.extensions.admits, settings.page_events)
+        pages = PageEvents(self.publisher, settings.environment, self.extensions, settings.page_events)
         self.pins = Pins(
             engine.documents,
             clock,

@@ -15,7 +15,7 @@ from emulator.core.keys import Key
 from emulator.core.observability.facts import DEFAULT_EVENT, notice
 from emulator.core.wire import json_codec
 from emulator.core.wire.refusals import checked_text, invalid_parameter, missing_member
-from emulator.features.broadcast.service import BROADCAST, Broadcasts, checked_event
+from emulator.features.broadcast.service import BROADCAST, WHISPER_PREFIX, Broadcasts, checked_event, targets_of
 from emulator.http.endpoint import Call, Endpoint, Nothing, Parameter, endpoint
 from emulator.realtime.action import Done, Message, action, feed
 
@@ -34,7 +34,8 @@ class MessageBody(Struct):
     """An event with its message."""
 
     data: Any = UNSET
-    event: str = _DEFAULT_EVENT
+    event: str | UnsetType = UNSET
+    """`default` if absent."""
     target: str = BROADCAST
     """`broadcast` or `whisper-<user id>`."""
     user_id: str | int = ""
@@ -43,38 +44,33 @@ class MessageBody(Struct):
     """The same as `user_id`."""
 
 
-class _EventName(Struct):
-    """Whether a body names its event; `MessageBody` has a default."""
-
-    event: str | UnsetType = UNSET
+Send = Callable[[Broadcasts, Call, MessageBody, str], Awaitable[None]]
 
 
-Send = Callable[[Broadcasts, Call, MessageBody], Awaitable[None]]
-
-
-async def broadcast(broadcasts: Broadcasts, call: Call, body: MessageBody) -> None:
+async def broadcast(broadcasts: Broadcasts, call: Call, body: MessageBody, event: str) -> None:
     """Send an event to a channel, or to one user there."""
     channel = _channel(call.caller, call.channel, body)
-    await broadcasts.send(call.caller, channel, body.event, _data_of(body), target=body.target)
+    await broadcasts.send(call.caller, channel, event, _data_of(body), body.target)
 
 
-async def extension_broadcast(broadcasts: Broadcasts, call: Call, body: MessageBody) -> None:
+async def extension_broadcast(broadcasts: Broadcasts, call: Call, body: MessageBody, event: str) -> None:
     """Send an event to the listeners in all channels of the extension."""
-    await broadcasts.send_extension_wide(call.caller, body.event, _data_of(body), target=body.target)
+    await broadcasts.send_extension_wide(call.caller, event, _data_of(body), body.target)
 
 
-async def whisper_self(broadcasts: Broadcasts, call: Call, body: MessageBody) -> None:
+async def whisper_self(broadcasts: Broadcasts, call: Call, body: MessageBody, event: str) -> None:
     """Send an event to the caller's own clients in the channel."""
-    await broadcasts.whisper_self(call.caller, call.channel, body.event, _data_of(body))
+    target = f"{WHISPER_PREFIX}{call.caller.opaque_id}"
+    await broadcasts.send(call.caller, call.channel, event, _data_of(body), target)
 
 
-async def pusher_broadcast(broadcasts: Broadcasts, call: Call, body: MessageBody) -> None:
+async def pusher_broadcast(broadcasts: Broadcasts, call: Call, body: MessageBody, event: str) -> None:
     """Send an event as a page does, under its full name.
 
     In the sandbox, every role may send it.
     """
     channel = _channel(call.caller, call.channel, body)
-    await broadcasts.send_as_page(call.caller, channel, body.event, body.data, target=body.target)
+    await broadcasts.send_as_page(call.caller, channel, event, body.data, body.target)
 
 
 def _endpoints_of(send: Send, roles: frozenset[Role], *methods: str) -> tuple[Endpoint[Broadcasts], ...]:
@@ -83,8 +79,8 @@ def _endpoints_of(send: Send, roles: frozenset[Role], *methods: str) -> tuple[En
     def declare(method: str) -> Endpoint[Broadcasts]:
         async def handler(broadcasts: Broadcasts, call: Call) -> Nothing:
             body = _body(call)
-            await send(broadcasts, call, body)
-            if body.event == _DEFAULT_EVENT and not _names_event(call):
+            await send(broadcasts, call, body, _DEFAULT_EVENT if body.event is UNSET else body.event)
+            if body.event is UNSET:
                 notice(DEFAULT_EVENT, Key("event", call.caller.client_id, _DEFAULT_EVENT))
             return Nothing()
 
@@ -109,12 +105,6 @@ def _body(call: Call) -> MessageBody:
         except (msgspec.MsgspecError, RecursionError):
             raise invalid_parameter("data", call.text("data"), "valid JSON") from None
     return json_codec.convert(fields, MessageBody, inside="query")
-
-
-def _names_event(call: Call) -> bool:
-    if call.text("event"):
-        return True
-    return bool(call.raw.strip()) and call.body(_EventName).event is not UNSET
 
 
 def _data_of(body: MessageBody) -> Any:
@@ -166,10 +156,8 @@ async def send_broadcast(broadcasts: Broadcasts, message: Message) -> Done:
     body = message.body(BroadcastBody)
     checked_event(body.topic, "data.topic")
     data = body.message if body.data is UNSET else body.data
-    if body.ids is None:
-        await broadcasts.send(message.caller, message.channel, body.topic, data)
-    else:
-        await broadcasts.whisper(message.caller, message.channel, body.topic, data, user_ids=body.ids)
+    targets = [BROADCAST] if body.ids is None else targets_of(body.ids)
+    await broadcasts.send(message.caller, message.channel, body.topic, data, *targets)
     return Done()
 
 

@@ -6,9 +6,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import msgspec
 from msgspec import UNSET, Struct
@@ -18,6 +17,7 @@ from emulator.contract.limits import MAX_JSON_BYTES, MAX_MESSAGE_BYTES, MAX_USER
 from emulator.core.callers import CHANNEL_WRITERS, Caller, required_channel, role_error
 from emulator.core.changes import Change, Changes
 from emulator.core.config.environment import Environment
+from emulator.core.config.extensions import Extensions
 from emulator.core.errors import BadRequest, Facts, refusal
 from emulator.core.keys import Key
 from emulator.core.observability.facts import NAMED, UNHEARD, UNSENT, notice
@@ -41,19 +41,10 @@ def no_target(*, target: str, all: str, whisper: str) -> Facts:
 
 
 @refusal(BadRequest, "Message too large", rule="B2", title="The message is too large", next_step=_SEND_LESS)
-def message_too_large(*, size: int, compressed: int, limit: int) -> Facts:
-    sizes = _sizes(size, compressed)
-    return Facts(f"data: {sizes}; the limit is {limit}", sizes, f"at most {limit} bytes, as JSON or compressed")
-
-
-@refusal(BadRequest, "Message too large", rule="B2", title="The message is too large", next_step=_SEND_LESS)
-def message_too_large_before_compression(*, size: int, compressed: int, limit: int) -> Facts:
-    sizes = _sizes(size, compressed)
-    return Facts(f"data: {sizes}; the limit before compression is {limit}", sizes, f"at most {limit} bytes of JSON")
-
-
-def _sizes(size: int, compressed: int) -> str:
-    return f"{size} bytes of compact JSON, {compressed} bytes compressed"
+def message_too_large(*, size: int, compressed: int, limit: int, is_compressed: bool) -> Facts:
+    sizes = f"{size} bytes of compact JSON, {compressed} bytes compressed"
+    which, needed = ("", ", as JSON or compressed") if is_compressed else (" before compression", " of JSON")
+    return Facts(f"data: {sizes}; the limit{which} is {limit}", sizes, f"at most {limit} bytes{needed}")
 
 
 @refusal(BadRequest, "Too many ids specified", "B3", "The message goes to too many users",
@@ -111,9 +102,9 @@ def needs_compression(text: bytes, level: int = BEST) -> bool:
         return False
     size, short = len(text), len(compress(text, level))
     if size > MAX_JSON_BYTES:
-        raise message_too_large_before_compression(size=size, compressed=short, limit=MAX_JSON_BYTES)
+        raise message_too_large(size=size, compressed=short, limit=MAX_JSON_BYTES, is_compressed=False)
     if short > MAX_MESSAGE_BYTES:
-        raise message_too_large(size=size, compressed=short, limit=MAX_MESSAGE_BYTES)
+        raise message_too_large(size=size, compressed=short, limit=MAX_MESSAGE_BYTES, is_compressed=True)
     return True
 
 
@@ -140,14 +131,10 @@ def strip_prefix(event: str, environment: str, client_id: str) -> str:
     return event.removeprefix(full_name(environment, client_id, ""))
 
 
-T = TypeVar("T")
 _MESSAGE: Final = "page_event"
 """The kind of the messages between nodes."""
 _MAX_WARNINGS: Final = 1_000
 _log = logging.getLogger("emulator")
-
-_LONG: Final = 8 * 1024
-"""Bytes of JSON that are compressed in a thread, so that other requests are answered meanwhile."""
 
 
 @dataclass(eq=False, repr=False)
@@ -164,30 +151,16 @@ class Broadcasts:
     _changes: Changes
     _late: FaultyBroadcasts
 
-    async def send(
-        self, caller: Caller, channel: str | None, event: str, data: Any, *, target: str = BROADCAST
-    ) -> None:
-        """Send to all subscribers in a channel, or to one user there."""
-        await self._publish(
-            caller, required_channel(channel, "a broadcast"), self._full_name(caller, event), data, target
-        )
-
-    async def whisper(self, caller: Caller, channel: str | None, event: str, data: Any, *, user_ids: list[str]) -> None:
-        """Send to up to 1,000 users in a channel."""
+    async def send(self, caller: Caller, channel: str | None, event: str, data: Any, *targets: str) -> None:
+        """Send to the targets in a channel: to all subscribers there, or to users."""
         channel_id = required_channel(channel, "a broadcast")
-        await self._publish(caller, channel_id, self._full_name(caller, event), data, *targets_of(user_ids))
+        await self._publish(caller, channel_id, self._full_name(caller, event), data, *targets)
 
-    async def send_extension_wide(self, caller: Caller, event: str, data: Any, *, target: str = BROADCAST) -> None:
+    async def send_extension_wide(self, caller: Caller, event: str, data: Any, target: str) -> None:
         """Send to all subscribers in all channels of the extension, or to one user."""
         await self._publish(caller, "", self._full_name(caller, event), data, target)
 
-    async def whisper_self(self, caller: Caller, channel: str | None, event: str, data: Any) -> None:
-        """Send to all of the caller's clients in the channel."""
-        await self.send(caller, channel, event, data, target=f"{WHISPER_PREFIX}{caller.opaque_id}")
-
-    async def send_as_page(
-        self, caller: Caller, channel: str | None, event: str, data: Any, *, target: str = BROADCAST
-    ) -> None:
+    async def send_as_page(self, caller: Caller, channel: str | None, event: str, data: Any, target: str) -> None:
         """Send a message of the published SDK, whose event has its full name.
 
         In sandbox every role may, as the SDK expects. In production, raises `Forbidden` for roles without that right.
@@ -219,8 +192,7 @@ class Broadcasts:
         notice(NAMED, Key("channel", caller.client_id, channel_id))
         users = [("",)] if named == [""] else await self._directory.aliases(caller.client_id, named)
         text = b"" if data is UNSET else json_codec.encode(data)
-        in_thread = len(text) > _LONG
-        compress = await _run(needs_compression, text, in_thread=in_thread)
+        is_long = len(text) > MAX_MESSAGE_BYTES and await asyncio.to_thread(needs_compression, text)
         name = strip_prefix(event, self._environment.name, caller.client_id)
         of = Key("event", caller.client_id, name, channel_id)
         scope = "whisper" if named != [""] else "channel" if channel_id else "extension"
@@ -238,7 +210,7 @@ class Broadcasts:
                 if scope == "whisper":
                     topic = whisper_topic(caller.client_id, channel_id, *spelled)
                 if self._publisher.may_have_subscribers(topic):
-                    message = message or await _run(encode_for_page, event, data, compress, in_thread=in_thread)
+                    message = message or await _encoded(event, data, is_long)
                     for user in spelled:
                         pusher_event = f"{WHISPER_PREFIX}{user}" if user else BROADCAST
                         await self._publisher.publish_raw(topic, broadcast_frame(topic, pusher_event, message))
@@ -249,8 +221,11 @@ class Broadcasts:
         self._changes.note(Change(of, scope if users else "", caller.opaque_id))
 
 
-async def _run(work: Callable[..., T], *args: Any, in_thread: bool) -> T:
-    return await asyncio.to_thread(work, *args) if in_thread else work(*args)
+async def _encoded(event: str, data: object, is_long: bool) -> str:
+    """Encode a message for pages, a long one in a thread, so that other requests are answered meanwhile."""
+    if is_long:
+        return await asyncio.to_thread(encode_for_page, event, data, is_long)
+    return encode_for_page(event, data, is_long)
 
 
 @dataclass(eq=False, repr=False)
@@ -265,7 +240,7 @@ class PageEvents:
 
     _publisher: Publisher
     _environment: Environment
-    _admits: Callable[[str], bool]
+    _extensions: Extensions
     _enabled: bool
 
     def __post_init__(self) -> None:
@@ -278,11 +253,7 @@ class PageEvents:
 
     async def publish(self, of: Key, event: str, text: bytes) -> None:
         """Send an event to the pages of all nodes. An `EngineError` is only logged, because the change is saved."""
-        if not self._enabled:
-            return
-        if self._publisher.is_single_node:
-            self.deliver(of, event, text)
-        else:
+        if self._enabled:
             await self._publisher.try_publish_raw(Key(_MESSAGE, of.owner, event, of.channel), text)
 
     def deliver(self, of: Key, event: str, text: bytes) -> None:
@@ -305,7 +276,9 @@ class PageEvents:
             topic = pusher_topic(of.owner, of.channel or "")
             return [topic] if self._publisher.hub.has_subscribers(topic) else []
         # A page may subscribe under any client id, so only real ones count.
-        return [topic for topic in self._publisher.hub.topics(WEB_PAGE, of.channel) if self._admits(topic.owner)]
+        return [
+            topic for topic in self._publisher.hub.topics(WEB_PAGE, of.channel) if self._extensions.admits(topic.owner)
+        ]
 
     def _warn(self, client_id: str, event: str, error: BadRequest) -> None:
         if (client_id, event) not in self._warned and len(self._warned) < _MAX_WARNINGS:
