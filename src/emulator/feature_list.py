@@ -123,7 +123,13 @@ def _name_of(record: Record) -> str:
 
 
 FEATURES: Final = Features(
-    Feature(lambda service: service.polls, votes.endpoints, votes.actions, votes.feeds, kinds=(votes_service.POLLS,)),
+    Feature(
+        lambda service: service.polls,
+        endpoints_in(votes_service.Polls),
+        votes.actions,
+        votes.feeds,
+        kinds=(votes_service.POLLS,),
+    ),
     Feature(lambda service: service.rankings, endpoints_in(ranking.Rankings), kinds=(ranking.RANKINGS,)),
     Feature(lambda service: service.buffers, endpoints_in(accumulation.Buffers), kinds=(accumulation.BUFFERS,)),
     Feature(

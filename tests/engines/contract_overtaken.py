@@ -20,7 +20,7 @@ from emulator.features.directory import Directory
 from emulator.features.id_quota import IdQuota
 from emulator.features.stores.rules import CHANNEL_STATE
 from emulator.features.stores.service import Stores
-from emulator.features.votes.definitions import PollConfig
+from emulator.features.votes.rules import PollConfig
 from emulator.features.votes.service import Polls
 from emulator.storage.engine import Engine
 from emulator.storage.records import Record

@@ -190,10 +190,12 @@ def test_chunks_without_content_end_with_the_secret(live: LiveServer, method: st
 def test_a_log_of_votes_ends_with_the_secret_of_its_reader(
     live: LiveServer, secrets: tuple[bytes, ...], is_whole: bool
 ):
+    run = live.service.dispatcher.run
+
     async def vote(voters: int) -> None:
         for first in range(0, voters, 1_000):
             some = (Caller(CLIENT_ID, Role.VIEWER, CHANNEL, None, f"U{n}") for n in range(first, first + 1_000))
-            await asyncio.gather(*(live.service.polls.cast(each, CHANNEL, "default", 1) for each in some))
+            await asyncio.gather(*(run("POST", "/v1/e/vote", each, {}, b'{"value":1}') for each in some))
 
     live.run(vote(60_000))  # more than the buffers of a connection hold
     reader = signed(live, role="admin", channel=CHANNEL)

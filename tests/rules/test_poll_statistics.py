@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emulator.features.votes.rules import Stats, stats_of
+from emulator.features.votes.results import Stats, stats_of
 from support.examples import examples
 
 VALUES = st.integers(-99, 99)

@@ -9,7 +9,7 @@ node skips ids that it recorded recently, so the limit is approximate and a vote
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Coroutine, Mapping
 from contextlib import suppress
 from typing import Any, Final, TypeVar
 
@@ -24,11 +24,10 @@ from emulator.core.limits.refusals import too_many_ids
 from emulator.core.wire import json_codec
 from emulator.storage.kinds import Stored, decode_check
 from emulator.storage.records import DocumentRecord
-from emulator.storage.shapes import Documents
+from emulator.storage.shapes import Cast, Documents
 
 Result = TypeVar("Result")
 Work = Coroutine[Any, Any, Result]
-Test = Callable[[Result], object]
 
 _ID: Final = "ids/"
 """The kind of an id's document begins with this. It holds the Unix ms until which the id counts, and the viewer who
@@ -45,10 +44,6 @@ _MAX_CACHED: Final = 100_000
 _id = msgspec.json.Decoder(tuple[int, str])
 _counts = msgspec.json.Decoder(dict[int, int])
 """The number of ids, by the Unix ms until which they count: the end of an hour."""
-
-
-def _no(result: object) -> bool:
-    return False
 
 
 def is_quota_record(key: Key) -> bool:
@@ -69,17 +64,15 @@ class IdQuota:
         self._recorded: BoundedCache[Key, int] = BoundedCache(_MAX_CACHED)
         """When this process last recorded an id, in Unix ms."""
 
-    def write(
-        self, key: Key, caller: Caller, lifetime: int, now: int, work: Work[Result], is_refused: Test[Result] = _no
-    ) -> Work[Result]:
+    def write(self, key: Key, caller: Caller, lifetime: int, now: int, work: Work[Result]) -> Work[Result]:
         """Count the id of `key` for `lifetime` ms from `now`, and return the result of `work`, which writes it.
 
-        To be awaited at once. Raises `BadRequest` above the limit. If `work` raises, or its result `is_refused`, an id
+        To be awaited at once. Raises `BadRequest` above the limit. If `work` raises, or returns a refused cast, an id
         that it would have begun does not count.
         """
         if caller.role is _VIEWER and _is_recent(self._recorded.get(key), now):
             return work
-        return self._count_and_write(key, caller, lifetime, now, work, is_refused)
+        return self._count_and_write(key, caller, lifetime, now, work)
 
     async def release(self, key: Key) -> None:
         """Stop counting the id of `key`."""
@@ -101,9 +94,7 @@ class IdQuota:
         """Forget the cached ids, after a reset."""
         self._recorded.clear()
 
-    async def _count_and_write(
-        self, key: Key, caller: Caller, lifetime: int, now: int, work: Work[Result], is_refused: Test[Result]
-    ) -> Result:
+    async def _count_and_write(self, key: Key, caller: Caller, lifetime: int, now: int, work: Work[Result]) -> Result:
         is_new = False
         try:
             # An owner looks: if another node has released the id, the next viewer to use it would begin it.
@@ -120,7 +111,7 @@ class IdQuota:
             raise
         finally:
             work.close()  # it has not begun if the id is over the limit
-        if is_new and is_refused(result):
+        if is_new and isinstance(result, Cast) and result.refused:
             await self.release(key)
         return result
 

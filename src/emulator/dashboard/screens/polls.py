@@ -14,13 +14,8 @@ from emulator.core.wire import json_codec
 from emulator.dashboard.commands import CALLER, field, record_command
 from emulator.dashboard.json_text import pretty
 from emulator.dashboard.screen import Query, Service, entries, manager_of, named, screen_of_records
-from emulator.features.votes.definitions import Definition, status_of
-from emulator.features.votes.rules import (
-    LIFETIME,
-    SPECIFIC_VALUES,
-    checked_poll_id,
-    stats_of,
-)
+from emulator.features.votes.results import SPECIFIC_VALUES, stats_of
+from emulator.features.votes.rules import LIFETIME, Definition, checked_poll_id, status_of
 from emulator.storage.shapes import BallotEntry
 
 _NEW: Final = {"prompt": "", "options": ["Yes", "No"]}

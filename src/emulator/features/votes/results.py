@@ -1,4 +1,4 @@
-"""A poll's results as WebSocket clients read them, polls in a listing, and poll updates.
+"""The statistics of a poll, its results as WebSocket clients read them, polls in a listing, and poll updates.
 
 Updates are sent at most once per interval and poll: a second for sockets, which also get one when the poll opens or
 closes, and 5 seconds for pages (rulings X5, B5).
@@ -6,12 +6,15 @@ closes, and 5 seconds for pages (rulings X5, B5).
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
+from emulator.contract.limits import HIGHEST, LOWEST
 from emulator.core.callers import is_global
 from emulator.core.changes import Change
 from emulator.core.clock import Clock
@@ -19,10 +22,61 @@ from emulator.core.keys import Key
 from emulator.core.scheduling.scheduler import Scheduler, Throttle
 from emulator.core.wire import json_codec
 from emulator.features.broadcast.service import PageEvents
-from emulator.features.votes.definitions import Definition, next_status_change, status_of
-from emulator.features.votes.rules import LIFETIME, Stats, stats_of
+from emulator.features.votes.rules import LIFETIME, Definition, next_status_change, status_of
 from emulator.realtime.publisher import Publisher
 from emulator.storage.shapes import Ballots, ListedBallot
+
+SPECIFIC_VALUES: Final = 64
+"""`specific` counts the values 0 to 63."""
+_VALUES: Final = {str(value): value for value in range(LOWEST, HIGHEST + 1)}
+"""The values by their text, which an engine stores; a lookup costs a third of `int`."""
+
+
+class Stats(Struct):
+    """The statistics over all votes of a poll."""
+
+    stddev: float
+    mean: float
+    sum: int
+    count: int
+    specific: list[int]
+
+
+class Poll(Struct):
+    """The response of GET and POST `vote`: `stats`, and the same fields at the top level (ruling P1)."""
+
+    stats: Stats
+    stddev: float
+    mean: float
+    sum: int
+    count: int
+    specific: list[int]
+    vote: int | UnsetType = UNSET
+    """The caller's latest vote; absent if there is none."""
+
+
+def stats_of(counts: Iterable[tuple[str, int]]) -> Stats:
+    """Return statistics of a histogram of (value, votes). Integer arithmetic keeps the population variance exact."""
+    count = total = squares = 0
+    specific = [0] * SPECIFIC_VALUES
+    for choice, votes in counts:
+        value = _VALUES[choice]
+        weighted = value * votes
+        count += votes
+        total += weighted
+        squares += value * weighted
+        if 0 <= value < SPECIFIC_VALUES:
+            specific[value] = votes
+    if not count:
+        return Stats(0.0, 0.0, 0, 0, specific)
+    return Stats(math.sqrt(count * squares - total * total) / count, total / count, total, count, specific)
+
+
+def poll_of(counts: Iterable[tuple[str, int]], choice: str | None) -> Poll:
+    """Return the response for a ballot's histogram and the caller's choice."""
+    stats = stats_of(counts)
+    vote = UNSET if choice is None else int(choice)
+    return Poll(stats, stats.stddev, stats.mean, stats.sum, stats.count, stats.specific, vote)
 
 
 class PollView(Struct):
@@ -150,7 +204,7 @@ class PollUpdates:
         self._publisher.on_notice(_DEFINED, lambda key: self._scheduling.trigger(key._replace(kind="poll")))
 
     def changed(self, poll: Key) -> None:
-        """Handle a new vote, or the early end of the poll."""
+        """Handle a new vote, the deletion of the poll, or its early end."""
         if self._is_single_node:
             self._request_updates(poll)
         else:
@@ -158,33 +212,18 @@ class PollUpdates:
 
     async def committed(self, change: Change) -> None:
         """Handle a change of a poll: a vote, its deletion, or a definition, which is the content of `change`."""
-        if change.did == "vote":
-            self.changed(change.key)
-        elif isinstance(change.content, Definition):
-            await self._definition_changed(change.key, change.content)
-        else:
-            self._cleared(change.key)
-
-    async def _definition_changed(self, poll: Key, definition: Definition) -> None:
-        """Reschedule the updates at the poll's opening and closing, on every node."""
-        if self._is_single_node:
-            self._schedule(poll, definition)
-        else:
-            await self._publisher.try_notify(poll._replace(kind=_DEFINED))
+        if isinstance(change.content, Definition):  # every node reschedules the updates at its opening and closing
+            await self._publisher.try_notify(change.key._replace(kind=_DEFINED))
+            return
+        if change.did != "vote":
+            self._scheduler.cancel(change.key)
+        self.changed(change.key)  # pages get zeros of a deleted poll, sockets nothing
 
     async def watch(self, poll: Key) -> None:
         """Schedule the updates at a poll's opening and closing, if it has a definition."""
         definition = await self._reader.definition(poll)
         if definition is not None:
             self._schedule(poll, definition)
-
-    def _cleared(self, poll: Key) -> None:
-        """Handle the deletion of a poll: send zeros to its pages, and nothing to sockets."""
-        self._scheduler.cancel(poll)
-        if self._is_single_node:
-            self._request_page_update(poll)
-        elif poll.channel is not None:
-            self._notifying.trigger(poll)
 
     async def clock_moved(self) -> None:
         """Send all delayed updates now, because the clock was moved."""

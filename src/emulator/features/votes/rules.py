@@ -1,20 +1,38 @@
-"""Poll ids, vote values, the statistics of a poll, and refusals. No I/O, no clock."""
+"""Poll ids, the limits of votes, definitions with their terms, and refusals (rulings P2, P4); and the stored records of
+polls, with how to check one that comes from outside. No I/O, no clock.
+"""
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
-from msgspec import UNSET, Struct, UnsetType
+import msgspec
+from msgspec import UNSET, Struct, UnsetType, field
 
-from emulator.contract.limits import HIGHEST, LOWEST
+from emulator.contract.json_values import are_equal
+from emulator.contract.limits import (
+    HIGHEST,
+    LOWEST,
+    MAX_DISTINCT_OPTIONS,
+    MAX_OPTION_BYTES,
+    MAX_OPTIONS,
+    MAX_PROMPT_BYTES,
+    MAX_USER_DATA_BYTES,
+    MAX_VOTES,
+)
 from emulator.contract.names import POLL_ID, POLL_ID_RULE
-from emulator.core.clock import WEEK
+from emulator.core.callers import GLOBAL, is_global
+from emulator.core.clock import END_OF_TIME, SECOND, WEEK
 from emulator.core.errors import BadRequest, Conflict, Facts, NotFound, ServiceError, refusal
-from emulator.storage.shapes import CLOSED, OVER_ALLOWANCE, UNKNOWN_VOTER
+from emulator.core.keys import NEVER
+from emulator.core.wire import json_codec
+from emulator.core.wire.refusals import invalid_member, too_long
+from emulator.storage.kinds import Stored, decoded, wrong
+from emulator.storage.records import BallotRecord, ChoiceRecord, EntryRecord
+from emulator.storage.shapes import CLOSED, OVER_ALLOWANCE, UNKNOWN_VOTER, Terms
 
 _UNACCEPTABLE: Final = "unacceptable vote"
 _DEFINE: Final = "Define the poll first: `extcli vote define {poll}`."
@@ -84,13 +102,8 @@ def no_poll(*, poll: str) -> Facts:
 
 LIFETIME = WEEK
 """A poll expires this long after its last vote, in ms (Limits, ruling P5)."""
-SPECIFIC_VALUES = 64
-"""`specific` counts the values 0 to 63."""
 MAX_COUNT = 30
 """Votes in one request."""
-_VALUES = {str(value): value for value in range(LOWEST, HIGHEST + 1)}
-"""The values by their text, which an engine stores; a lookup costs a third of `int`."""
-
 _POLL_ID = re.compile(POLL_ID)
 _REFUSALS: Mapping[str, Callable[..., ServiceError]] = {
     CLOSED: poll_closed,
@@ -98,29 +111,6 @@ _REFUSALS: Mapping[str, Callable[..., ServiceError]] = {
     UNKNOWN_VOTER: unknown_voter,
 }
 """The meaning of each refusal of a vote by an engine. Each is about one poll."""
-
-
-class Stats(Struct):
-    """The statistics over all votes of a poll."""
-
-    stddev: float
-    mean: float
-    sum: int
-    count: int
-    specific: list[int]
-
-
-class Poll(Struct):
-    """The response of GET and POST `vote`: `stats`, and the same fields at the top level (ruling P1)."""
-
-    stats: Stats
-    stddev: float
-    mean: float
-    sum: int
-    count: int
-    specific: list[int]
-    vote: int | UnsetType = UNSET
-    """The caller's latest vote; absent if there is none."""
 
 
 @lru_cache(maxsize=1024)
@@ -150,25 +140,231 @@ def refused_vote(poll_id: str, reason: str) -> ServiceError:
     return _REFUSALS[reason](poll=poll_id)
 
 
-def stats_of(counts: Iterable[tuple[str, int]]) -> Stats:
-    """Return statistics of a histogram of (value, votes). Integer arithmetic keeps the population variance exact."""
-    count = total = squares = 0
-    specific = [0] * SPECIFIC_VALUES
-    for choice, votes in counts:
-        value = _VALUES[choice]
-        weighted = value * votes
-        count += votes
-        total += weighted
-        squares += value * weighted
-        if 0 <= value < SPECIFIC_VALUES:
-            specific[value] = votes
-    if not count:
-        return Stats(0.0, 0.0, 0, 0, specific)
-    return Stats(math.sqrt(count * squares - total * total) / count, total / count, total, count, specific)
+_LAST_SECOND = END_OF_TIME // SECOND - 1
+_NOW = -1
 
 
-def poll_of(counts: Iterable[tuple[str, int]], choice: str | None) -> Poll:
-    """Return the response for a ballot's histogram and the caller's choice."""
-    stats = stats_of(counts)
-    vote = UNSET if choice is None else int(choice)
-    return Poll(stats, stats.stddev, stats.mean, stats.sum, stats.count, stats.specific, vote)
+class PollConfig(Struct, rename="camel", kw_only=True):
+    """A poll's definition as a client sends it. Times are Unix seconds; 0 is unset."""
+
+    prompt: str = ""
+    options: list[str] | UnsetType = UNSET
+    """A vote for `options[i]` has the value i."""
+    user_data: Any = None
+    starts_at: int = 0
+    ends_at: int = 0
+    """-1 means now."""
+    starts_in: int = 0
+    """Seconds from now; ignored if `startsAt` is set."""
+    ends_in: int = 0
+    """Seconds from now; ignored if `endsAt` is set."""
+    user_id_voting: bool = field(default=False, name="userIDVoting")
+    """Only users who share their identity may vote."""
+    distinct_options_per_user: int = 1
+    total_votes_per_user: int = 1
+    votes_per_option: int = 1
+    disabled: bool = False
+    global_: bool = field(default=False, name="global")
+
+
+class Definition(Struct, rename="camel", kw_only=True):
+    """A stored definition; with `status`, also the response of `GET vote_config`."""
+
+    id: str
+    prompt: str
+    options: list[str]
+    user_data: Any
+    starts_at: int
+    ends_at: int
+    user_id_voting: bool = field(name="userIDVoting")
+    distinct_options_per_user: int
+    total_votes_per_user: int
+    votes_per_option: int
+    disabled: bool
+    global_: bool = field(name="global")
+    status: str = ""
+    """`pending`, `active` or `expired`."""
+
+
+def checked_definition(poll_id: str, config: PollConfig, *, now: int) -> Definition:
+    """Return the definition with absolute times (`now` in ms); raises `BadRequest` naming the field and its limit."""
+    options = _checked_options(config.options)
+    _check_size("prompt", config.prompt, MAX_PROMPT_BYTES)
+    if (size := len(json_codec.encode(config.user_data))) > MAX_USER_DATA_BYTES:
+        raise too_long("userData", size=size, unit="bytes of JSON", limit=MAX_USER_DATA_BYTES)
+    if config.global_ and not is_global(poll_id):
+        needed = f"an id that starts with {GLOBAL!r}"
+        raise invalid_member("global", "true", needed, f"the id of a global poll must start with {GLOBAL!r}")
+    _check_within("distinctOptionsPerUser", config.distinct_options_per_user, MAX_DISTINCT_OPTIONS)
+    _check_within("totalVotesPerUser", config.total_votes_per_user, MAX_VOTES)
+    _check_within("votesPerOption", config.votes_per_option, MAX_VOTES)
+    starts_at = _unix_seconds("startsAt", config.starts_at, "startsIn", config.starts_in, now)
+    ends_at = _unix_seconds("endsAt", config.ends_at, "endsIn", config.ends_in, now)
+    if starts_at and ends_at and starts_at > ends_at:
+        raise invalid_member("startsAt", starts_at, f"at or before endsAt, {ends_at}")
+    members = msgspec.structs.asdict(config)
+    del members["starts_in"], members["ends_in"]
+    members |= {"options": options, "starts_at": starts_at, "ends_at": ends_at, "global_": is_global(poll_id)}
+    return Definition(id=poll_id, **members)
+
+
+def terms_of(definition: Definition) -> Terms:
+    """Return the terms that the engine applies to votes."""
+    return Terms(
+        opens_at=definition.starts_at * SECOND,
+        closes_at=definition.ends_at * SECOND or NEVER,
+        disabled=definition.disabled,
+        known_voters_only=definition.user_id_voting,
+        per_voter=definition.total_votes_per_user,
+        per_choice=definition.votes_per_option,
+        choices=definition.distinct_options_per_user,
+    )
+
+
+def status_of(definition: Definition, *, now: int) -> str:
+    """`pending` before `startsAt`, `expired` from `endsAt` on, otherwise `active`, even if disabled. `now` is in ms."""
+    if definition.ends_at and now >= definition.ends_at * SECOND:
+        return "expired"
+    return "pending" if now < definition.starts_at * SECOND else "active"
+
+
+def next_status_change(definition: Definition, *, now: int) -> int | None:
+    """Return the Unix ms at which the status next changes by itself; `None` if it never does."""
+    changes = (definition.starts_at * SECOND, definition.ends_at * SECOND)
+    return next((at for at in changes if at > now), None)
+
+
+def reconfigured(definition: Definition, config: dict[str, Any], *, now: int) -> Definition:
+    """Return the definition with these members replaced. `endsAt: -1` ends the poll now, unless it has already ended.
+
+    An empty list of options removes them. Raises `BadRequest`.
+    """
+    members = msgspec.to_builtins(definition) | config
+    if "endsIn" in config and "endsAt" not in config:
+        members["endsAt"] = 0
+    if "startsIn" in config and "startsAt" not in config:
+        members["startsAt"] = 0
+    if config.get("endsAt") == _NOW:
+        if status_of(definition, now=now) == "expired":
+            members["endsAt"] = definition.ends_at
+        else:  # also ends a poll that has not started
+            starts_at = members["startsAt"]
+            members["startsAt"] = min(starts_at, now // SECOND) if type(starts_at) is int else 0
+    if members["options"] == []:
+        members.pop("options")
+    return checked_definition(definition.id, json_codec.convert(members, PollConfig, inside="data.config"), now=now)
+
+
+def check_unchanged(poll_id: str, found: Definition | None, expected: Mapping[str, object]) -> None:
+    """Raise `Conflict` if a poll's definition has changed since the caller read it as `expected`, empty for none.
+
+    The status is not compared.
+    """
+    current = {} if found is None else msgspec.to_builtins(found)
+    names = [name for name in dict.fromkeys((*current, *expected)) if name != "status"]
+    changed = [
+        name
+        for name in names
+        if (name in current) is not (name in expected) or not are_equal(current[name], expected[name])
+    ]
+    if changed and not expected:
+        raise already_defined(poll=poll_id)
+    if changed:
+        raise poll_changed(poll=poll_id, members=", ".join(changed)[:200])
+
+
+def _unix_seconds(name: str, absolute: int, relative_name: str, relative: int, now: int) -> int:
+    """`startsAt` or `endsAt` in Unix seconds; 0 if unset. Relative times are rounded up, so no poll ends early."""
+    seconds = now // SECOND
+    if absolute == _NOW and name == "endsAt":
+        return seconds
+    if not 0 <= absolute <= _LAST_SECOND:
+        raise invalid_member(name, absolute, f"within 0 to {_LAST_SECOND} Unix seconds")
+    if not 0 <= relative < _LAST_SECOND - seconds:
+        raise invalid_member(relative_name, relative, f"within 0 to {_LAST_SECOND - seconds - 1} seconds from now")
+    return absolute or (-(-now // SECOND) + relative if relative else 0)
+
+
+def _checked_options(options: list[str] | UnsetType) -> list[str]:
+    """Return the options; none if the field is absent. An empty list is refused."""
+    if options is UNSET:
+        return []
+    if not 1 <= len(options) <= MAX_OPTIONS:
+        raise invalid_member(
+            "options",
+            f"{len(options)} options",
+            f"1 to {MAX_OPTIONS} options; leave the field out for none",
+            f"{len(options)} given; a poll has 1 to {MAX_OPTIONS}, or leave the field out",
+        )
+    for index, option in enumerate(options):
+        _check_size(f"options[{index}]", option, MAX_OPTION_BYTES)
+    return options
+
+
+def _check_within(name: str, value: int, most: int) -> None:
+    if not 1 <= value <= most:
+        raise invalid_member(name, value, f"within 1 to {most}")
+
+
+def _check_size(name: str, text: str, limit: int) -> None:
+    size = len(text.encode())
+    if size > limit:
+        raise too_long(name, size=size, unit="bytes", limit=limit)
+
+
+class Vote(Struct):
+    """One entry of the vote log.
+
+    The engine stores this JSON with the vote of a user who shares their id, so that reading the log only joins bytes.
+    """
+
+    identifier: str
+    opaque: str
+    value: int
+    timestamp: int
+    count: int | UnsetType = UNSET
+    """This user's votes for this value; only in polls where votes add up."""
+
+
+def _check_poll(record: BallotRecord) -> None:
+    checked_poll_id(record.key.name)
+    terms = Terms()
+    if record.definition is not None:
+        definition = decoded(record.definition, Definition, "definition")
+        if definition.id != record.key.name:
+            raise wrong("definition", f"id: {definition.id[:64]!r} is not the id of the poll")
+        try:
+            terms = terms_of(reconfigured(definition, {}, now=0))
+        except BadRequest as error:
+            raise wrong("definition", "; ".join(error.details)) from None
+    for name, found, needed in zip(terms._fields, record.terms, terms, strict=True):
+        if found != needed:
+            raise wrong(name, f"{found} is not {needed}, as in the definition")
+
+
+def _check_choice(record: ChoiceRecord) -> None:
+    _check_value(record.choice)
+
+
+def _check_entry(record: EntryRecord) -> None:
+    entry = record.entry
+    _check_value(entry.choice)
+    if not 1 <= entry.times <= MAX_VOTES:
+        raise wrong("times", f"{entry.times} is not within 1 to {MAX_VOTES}")
+    if record.whole or entry.note:
+        vote = decoded(entry.note, Vote, "note")
+        if (vote.value, vote.timestamp) != (int(entry.choice), entry.cast_at):
+            raise wrong("note", f"has value {vote.value} at {vote.timestamp}, unlike the entry")
+
+
+def _check_value(choice: str) -> None:
+    if choice not in _VALUES:
+        raise wrong("choice", f"{choice[:40]!r} is not within {LOWEST} to {HIGHEST}")
+
+
+_VALUES: Final = frozenset(map(str, range(LOWEST, HIGHEST + 1)))
+STORED: Final = (
+    Stored(BallotRecord, "poll", _check_poll),
+    Stored(ChoiceRecord, "poll", _check_choice),
+    Stored(EntryRecord, "poll", _check_entry),
+)

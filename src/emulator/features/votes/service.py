@@ -7,50 +7,89 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Final
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 
-from emulator.core.callers import GLOBAL, Caller, check_extension_wide, is_global
+from emulator.core.callers import (
+    ANYONE,
+    CHANNEL_WRITERS,
+    EXTENSION_WRITERS,
+    GLOBAL,
+    Caller,
+    check_extension_wide,
+    is_global,
+)
 from emulator.core.changes import Change, Commits
 from emulator.core.clock import Clock, clamp_instant
 from emulator.core.keys import Key
-from emulator.core.limits.listing_pages import Page
 from emulator.core.observability.audit import audit
 from emulator.core.observability.facts import ABSENT, NAMED, NEW, notice
 from emulator.core.wire import json_codec
+from emulator.core.wire.json_codec import stream_array
+from emulator.core.wire.refusals import invalid_parameter
 from emulator.features.directory import Directory
 from emulator.features.id_quota import IdQuota
 from emulator.features.stores.service import Stores
-from emulator.features.votes.definitions import (
+from emulator.features.votes.results import (
+    Poll,
+    PollList,
+    PollReader,
+    PollResults,
+    PollUpdates,
+    listed_poll,
+    poll_of,
+)
+from emulator.features.votes.rules import (
+    LIFETIME,
     STORED,
     Definition,
     PollConfig,
     Vote,
     check_unchanged,
-    checked_definition,
-    reconfigured,
-    status_of,
-    terms_of,
-)
-from emulator.features.votes.results import PollList, PollReader, PollResults, PollUpdates, listed_poll
-from emulator.features.votes.rules import (
-    LIFETIME,
-    Poll,
     checked_count,
+    checked_definition,
     checked_poll_id,
     checked_value,
     no_definition,
     no_poll,
-    poll_of,
+    reconfigured,
     refused_vote,
+    status_of,
+    terms_of,
 )
+from emulator.http.endpoint import CHANNEL, PAGE, Call, Nothing, Parameter, Streamed, endpoint, id_of
 from emulator.realtime.hub import ANY_NAME
 from emulator.storage.kinds import Kind, Measured, Shape, Subject
 from emulator.storage.shapes import BallotEntry, Ballots, CastRequest, Expected, ListedBallot
 
 _ANNOUNCED: Final = ("prompt", "options", "user_data")
 """The members of a poll's entry in the channel state."""
-_REFUSED: Final = attrgetter("refused")
-"""Whether a cast was refused."""
+
+
+_POLL = id_of("poll")
+_SINCE = Parameter("since", "Only votes received at or after this Unix time in ms.", "integer")
+_LIMIT = Parameter("limit", "At most this many entries.", "integer")
+
+
+class VoteBody(Struct):
+    """A vote: `value` is -99 to 99; `count`, 1 to 30, applies to polls with additive votes."""
+
+    value: int
+    count: int = 1
+
+
+class VoteLog(Struct):
+    """Every voter's latest vote, oldest first."""
+
+    result: list[Vote]
+
+
+class PollConfigBody(Struct):
+    """A definition and the id of its poll; without `id`, the query parameter `id` counts."""
+
+    config: PollConfig
+    id: str = ""
+    expected: dict[str, Any] | None = None
+    """The definition as the caller has read it, `{}` for none: 409 if the poll has changed since."""
 
 
 @dataclass(eq=False, repr=False)
@@ -68,10 +107,14 @@ class Polls:
     def __post_init__(self) -> None:
         self._reader = PollReader(self._ballots, self._clock)
 
-    async def read(self, caller: Caller, channel: str | None, poll_id: str) -> Poll:
-        """Return the poll's statistics and the caller's own vote. An absent poll reads as empty."""
-        key = _key(caller, channel, poll_id)
-        counts, choice = await self._ballots.tally(key, now=self._clock.now(), voter=caller.opaque_id)
+    @endpoint("GET", "/v1/e/vote", roles=ANYONE, answer=Poll, query=(_POLL, CHANNEL))
+    async def read_poll(self, call: Call) -> Poll:
+        """Read a poll's statistics and the caller's own vote.
+
+        An absent poll reads as zeros. `specific[i]` counts the votes for value i, 0 to 63.
+        """
+        key = _key(call.caller, call.channel, call.id)
+        counts, choice = await self._ballots.tally(key, now=self._clock.now(), voter=call.caller.opaque_id)
         if not counts:
             notice(ABSENT, key)
         return poll_of(counts, choice)
@@ -81,36 +124,49 @@ class Polls:
         tally = await self._ballots.tally(_key(caller, channel, id), now=self._clock.now())
         return Measured(dict(tally.counts))
 
-    async def cast(self, caller: Caller, channel: str | None, poll_id: str, value: int, count: int = 1) -> Poll:
-        """Record or replace the caller's vote; return the poll with it. Raises `BadRequest` if it is refused.
+    @endpoint("POST", "/v1/e/vote", roles=ANYONE, body=VoteBody, answer=Poll, query=(_POLL, CHANNEL))
+    async def cast_vote(self, call: Call) -> Poll:
+        """Vote, or replace an earlier vote.
 
-        `count` applies only to polls where votes add up.
+        In a poll with `totalVotesPerUser` over 1, votes add up: each call adds `count` votes. Other polls ignore
+        `count`.
         """
+        body, caller, channel, poll_id = call.body(VoteBody), call.caller, call.channel, call.id
         key = _key(caller, channel or "", poll_id)
-        choice = str(checked_value(value))
+        value, count = checked_value(body.value), body.count
         now = self._clock.now()
         if count != 1:
             count = checked_count(count) if await self._has_additive_votes(key) else 1
         shared_id = caller.user_id
         note = json_codec.encode(Vote(shared_id, caller.opaque_id, value, now)) if shared_id else b""
-        request = CastRequest(caller.opaque_id, choice, note, shared_id is not None, count, bool(note))
+        request = CastRequest(caller.opaque_id, str(value), note, shared_id is not None, count, bool(note))
         work = self._ballots.cast(key, request, now=now, expires_at=now + LIFETIME, tally=True)
-        cast = await self._id_quota.write(key, caller, LIFETIME, now, work, _REFUSED)
+        cast = await self._id_quota.write(key, caller, LIFETIME, now, work)
         if cast.refused:
             raise refused_vote(poll_id, cast.refused)
         await self._commits.committed(Change(key, "vote", caller.opaque_id, value, now, count))
         if channel is None and not is_global(poll_id):  # the caller reads all channels together (ruling A4)
-            return await self.read(caller, channel, poll_id)
+            key = key._replace(channel=None)
+            return poll_of(*await self._ballots.tally(key, now=self._clock.now(), voter=caller.opaque_id))
         poll = poll_of(*cast.tally)
         if poll.count == count and cast.previous is None and await self._reader.definition(key) is None:
             notice(NEW, key)
         return poll
 
+    @endpoint("DELETE", "/v1/e/vote", roles=CHANNEL_WRITERS, query=(_POLL, CHANNEL))
+    async def clear_poll(self, call: Call) -> Nothing:
+        """Delete a poll with its votes, log and definition.
+
+        Deleting an absent poll is not an error.
+        """
+        await self.clear(call.caller, call.channel, call.id)
+        return Nothing()
+
     async def clear(self, caller: Caller, channel: str | None, poll_id: str) -> None:
         """Delete the poll with its votes, log and definition. Does nothing if there is none.
 
-        Raises `Forbidden` if all channels share the poll and the caller is only a broadcaster; so do `define`, `create`
-        and `reconfigure`.
+        Raises `Forbidden` if all channels share the poll and the caller is only a broadcaster; so do `create` and
+        `reconfigure`, and `POST vote_config`.
         """
         key = _managed_key(caller, channel, poll_id)
         if key.channel is not None and await self._reader.results(key) is None:
@@ -124,18 +180,21 @@ class Polls:
             if dropped.channel and await self._withdraw(caller, dropped):
                 await self._align_announcement(caller, dropped)
 
-    async def log(
-        self, caller: Caller, channel: str | None, poll_id: str, *, since: int, limit: int | None
-    ) -> AsyncIterator[list[bytes]]:
-        """Return every voter's latest vote, cast at or after `since` (ms), oldest first: pages of JSON (ruling P3)."""
-        key = _key(caller, channel, poll_id)
+    @endpoint("GET", "/v1/e/vote_logs", roles=EXTENSION_WRITERS, answer=VoteLog, query=(_POLL, CHANNEL, _SINCE, _LIMIT))
+    async def read_vote_log(self, call: Call) -> Streamed:
+        """Read every voter's latest vote, oldest first. The response is streamed."""
+        since, limit = call.integer("since", 0), call.integer("limit", -1)
+        if call.text("limit") and limit < 0:
+            raise invalid_parameter("limit", limit, "0 or more")
+        key, now = _key(call.caller, call.channel, call.id), self._clock.now()
         counted = key.channel is not None and await self._has_additive_votes(key)
-        now, since = self._clock.now(), clamp_instant(since)
-        if counted:
-            entries = self._ballots.entries(key, now=now, since=since, limit=limit)
-            return self._log_pages(caller.client_id, entries, counted)
-        pages = self._ballots.notes(key, now=now, separator=b",", since=since, limit=limit)
-        return self._log_pages(caller.client_id, pages, counted)
+        since, most = clamp_instant(since), None if limit < 0 else limit
+        pages: AsyncIterator[bytes | Sequence[BallotEntry]] = (
+            self._ballots.entries(key, now=now, since=since, limit=most)
+            if counted
+            else self._ballots.notes(key, now=now, separator=b",", since=since, limit=most)
+        )
+        return Streamed(stream_array(b'{"result":[', self._log_pages(key.owner, pages, counted), b"]}"))
 
     async def _log_pages(
         self, client_id: str, pages: AsyncIterator[bytes | Sequence[BallotEntry]], counted: bool
@@ -147,12 +206,6 @@ class Polls:
             unshared = [entry.voter for entry in page if not entry.note]
             shared = await self._directory.shared_ids(client_id, unshared) if unshared else {}
             yield [_log_entry(entry, shared, counted) for entry in page]
-
-    async def listing(self, caller: Caller, channel: str | None, page: Page) -> PollList:
-        """Return a page of the live polls of a channel, or of all channels."""
-        group, now = Key("poll", caller.client_id, "", channel), self._clock.now()
-        found = await self._ballots.listing(group, now=now, limit=page.limit + 1, after=page.after(group))
-        return PollList([listed_poll(each, now=now) for each in found[: page.limit]], page.next(found))
 
     async def voters(
         self, caller: Caller, channel: str | None, poll_id: str, value: int
@@ -169,29 +222,20 @@ class Polls:
         if not found:
             notice(ABSENT, key)
 
-    async def define(
-        self,
-        caller: Caller,
-        channel: str | None,
-        poll_id: str,
-        config: PollConfig,
-        expected: Mapping[str, object] | None = None,
-    ) -> None:
-        """Create the poll, or replace the definition of an existing one and keep its votes (ruling P4).
-
-        `expected` is the definition that the caller has read (empty for none): raises `Conflict` if the poll's
-        definition has changed since.
-        """
-        key = _managed_key(caller, channel or "", poll_id)
-        definition = checked_definition(poll_id, config, now=self._clock.now())
-        if expected is None:
-            await self._define(caller, key, definition)
-            return
-        while True:
-            text, found = await self._reader.stored_definition(key)
-            check_unchanged(poll_id, found, expected)
-            if await self._define(caller, key, definition, only_if=text):
-                return
+    @endpoint("POST", "/v1/e/vote_config", roles=CHANNEL_WRITERS, body=PollConfigBody, query=(_POLL, CHANNEL))
+    async def define_poll(self, call: Call) -> Nothing:
+        """Create a poll, or replace the definition of an existing one and keep its votes."""
+        caller, body = call.caller, call.body(PollConfigBody)
+        key = _managed_key(caller, call.channel or "", body.id or call.id)
+        definition = checked_definition(key.name, body.config, now=self._clock.now())
+        text: Expected = UNSET
+        is_written = False
+        while not is_written:  # until no other edit comes in between
+            if body.expected is not None:
+                text, found = await self._reader.stored_definition(key)
+                check_unchanged(key.name, found, body.expected)
+            is_written = await self._define(caller, key, definition, only_if=text)
+        return Nothing()
 
     async def create(self, caller: Caller, channel: str, poll_id: str, config: PollConfig) -> None:
         """Define the poll, and announce it in the channel state, where pages read its prompt (ruling X6)."""
@@ -221,15 +265,26 @@ class Polls:
         if definition.ends_at != before.ends_at and status_of(definition, now=self._clock.now()) == "expired":
             self._updates.changed(key)
 
-    async def definition(self, caller: Caller, channel: str | None, poll_id: str) -> Definition:
-        """Return the poll's definition with its status; raises `NotFound` if there is none."""
-        key = _key(caller, channel or "", poll_id)
+    @endpoint("GET", "/v1/e/vote_config", roles=ANYONE, answer=Definition, query=(_POLL, CHANNEL))
+    async def read_poll_definition(self, call: Call) -> Definition:
+        """Read a poll's definition and its status: pending, active or expired."""
+        key = _key(call.caller, call.channel or "", call.id)
         definition = await self._reader.definition(key)
         if definition is None:
             notice(ABSENT, key)
-            raise no_definition(poll=poll_id)
+            raise no_definition(poll=key.name)
         definition.status = status_of(definition, now=self._clock.now())
         return definition
+
+    @endpoint("GET", "/v1/e/polls", roles=CHANNEL_WRITERS, answer=PollList, query=PAGE)
+    async def list_polls(self, call: Call) -> PollList:
+        """List the polls of a channel, or of all channels with an extension-level token.
+
+        The order is channel, then id.
+        """
+        group, page, now = Key("poll", call.caller.client_id, "", call.channel), call.page, self._clock.now()
+        found = await self._ballots.listing(group, now=now, limit=page.limit + 1, after=page.after(group))
+        return PollList([listed_poll(each, now=now) for each in found[: page.limit]], page.next(found))
 
     async def results(self, caller: Caller, channel: str, poll_id: str) -> PollResults:
         """Return the poll and its results; raises `NotFound` if it has neither a definition nor votes."""
