@@ -19,8 +19,7 @@ from emulator.core.errors import BadRequest
 from emulator.dashboard import http as dashboard_http
 from emulator.features import accumulation, id_quota, identity, ranking
 from emulator.features.broadcast import endpoints as broadcast
-from emulator.features.codes import endpoints as codes
-from emulator.features.codes import service as codes_service
+from emulator.features.codes.service import CODES, CodeSets
 from emulator.features.datastream import Datastream
 from emulator.features.pins import service as pins
 from emulator.features.pins.links import LINKS, PINS
@@ -140,7 +139,7 @@ FEATURES: Final = Features(
         kinds=(stores_service.STORES_WRITTEN,),
     ),
     Feature(lambda service: service.json_stores, endpoints_in(json_stores.JsonStores), kinds=(json_stores.OBJECTS,)),
-    Feature(lambda service: service.code_sets, codes.endpoints, kinds=(codes_service.CODES,)),
+    Feature(lambda service: service.code_sets, endpoints_in(CodeSets), kinds=(CODES,)),
     Feature(
         lambda service: service.pins,
         pins.endpoints,

@@ -13,8 +13,9 @@ from emulator.core.callers import Caller, Role
 from emulator.core.clock import DAY, Clock
 from emulator.core.errors import BadRequest
 from emulator.core.keys import Key
-from emulator.features.codes.rules import GrantBody, NamesBody
+from emulator.features.codes.grants import GrantBody
 from emulator.features.codes.service import CodeSets
+from emulator.features.codes.uploads import NamesBody
 from emulator.features.directory import Directory
 from emulator.storage.engine import Engine
 from engines.shorthand import purged

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from emulator.core.errors import EngineError
-from emulator.features.codes import duplicates
-from emulator.features.codes.duplicates import Duplicates, Place, pairs_among
+from emulator.features.codes import uploads
+from emulator.features.codes.uploads import Duplicates, Place, pairs_among
 from support.examples import examples
 
 Pairs = list[tuple[Place, Place]]
@@ -59,13 +59,13 @@ def test_all_pairs_are_found(sets: list[list[str]], size: int):
 @given(SETS, st.integers(1, 5))
 def test_all_pairs_are_found_on_disk(sets: list[list[str]], size: int):
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("_MAX_BUFFERED", "_MAX_IN_MEMORY", "_STEP"):
-            patch.setattr(duplicates, name, 5)
+        for name in ("_MAX_BUFFERED", "_MAX_IN_MEMORY"):
+            patch.setattr(uploads, name, 5)
         assert pairs_in(sets) == pairs_found(sets, size)
 
 
 def test_codes_with_equal_hashes_are_not_duplicates(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(duplicates, "hash", lambda code: len(code), raising=False)
+    monkeypatch.setattr(uploads, "hash", lambda code: len(code), raising=False)
 
     assert [((0, 1), (1, 0))] == pairs_found([["a", "b", "cd"], ["b", "dc"]], 3)
 

@@ -6,7 +6,7 @@ import pytest
 
 from emulator.control.calls import CallBody, checked_call
 from emulator.core.errors import BadRequest
-from emulator.features.codes.rules import (
+from emulator.features.codes.uploads import (
     MAX_CODE_LENGTH,
     MAX_CODES,
     ValidationErrors,

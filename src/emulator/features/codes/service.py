@@ -2,146 +2,113 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import msgspec
+from msgspec import UNSET, Struct, UnsetType
 
-from emulator.contract.limits import MAX_SETS
-from emulator.core.callers import Caller
+from emulator.contract.limits import MAX_CODE_LENGTH, MAX_SETS, MAX_USER_LENGTH
+from emulator.core.callers import ANYONE, EXTENSION_WRITERS, Caller
 from emulator.core.clock import Clock
 from emulator.core.ids import NewId, token_id
 from emulator.core.keys import Key
 from emulator.core.observability.audit import audit
 from emulator.core.wire import json_codec
-from emulator.features.codes.duplicates import Duplicates, Place, pairs_among
-from emulator.features.codes.grants import Grants, Marked, PendingGrant, sets_of
-from emulator.features.codes.rules import (
+from emulator.core.wire.refusals import wrong_shape
+from emulator.features.codes.grants import (
     LIFETIME,
     STORED,
     CodeSet,
     GrantBody,
-    NamesBody,
+    Grants,
+    Marked,
+    PendingGrant,
     PollGrantBody,
-    ValidationErrors,
-    check_codes,
-    checked_indices,
-    codes_removed,
     is_in_time,
-    list_key,
     max_codes,
-    name_in_use,
     no_such_prize,
     pool_key,
     pool_keys,
     prizes_by_set,
+    sets_of,
 )
+from emulator.features.codes.uploads import NamesBody, Upload, codes_removed, name_in_use
 from emulator.features.directory import Directory
 from emulator.features.votes.service import Polls
+from emulator.http.endpoint import Call, Header, Nothing, Parameter, WithHeaders, endpoint, id_of
+from emulator.http.streaming_json import StreamReader
 from emulator.storage.kinds import Kind, Shape
-from emulator.storage.pools import Count, Drawn, Holding, Pools, Rosters, Stock
-
-_MIN_WRITTEN: Final = 5_000
-"""Codes of an array that are written at once; fewer at its end. Each write takes a commit."""
-_MAX_REPEATED: Final = 1_000
-"""Repeated hashes to look at. Two different codes hardly ever have the same hash."""
-
-
-class Upload:
-    """The codes of one PUT, in lists that no set uses until `CodeSets.define`. `close` must be awaited."""
-
-    def __init__(self, caller: Caller, pools: Pools, clock: Clock, new_id: NewId) -> None:
-        self.caller = caller
-        self._pools = pools
-        self._clock = clock
-        self._new_id = new_id
-        self._errors = ValidationErrors()
-        self._duplicates = Duplicates()
-        self._lists: dict[int, Key] = {}
-        self.sizes: dict[Key, int] = {}
-        """The number of codes of each list."""
-        self._array = 0
-        self._unwritten: list[str] = []
-        """The latest codes of the array `_array`."""
-        self._abandoned: list[Key] = []
-
-    async def add(self, array: int, at: int, codes: list[Any]) -> None:
-        """Add the next codes of an array of the body: `codes[array][at:]`.
-
-        Errors are collected for `list_by_index`; the 20th is raised at once.
-        """
-        check_codes(self._errors, array, at, codes)
-        if not self._errors and array < MAX_SETS:
-            self._duplicates.add(codes)
-            if array != self._array:
-                await self._write()
-                self._array = array
-            self._unwritten += codes
-            if len(self._unwritten) >= _MIN_WRITTEN:
-                await self._write()
-
-    def restart(self) -> None:
-        """Discard the codes read so far, because the body repeats the member `codes` or is refused."""
-        self._duplicates.close()
-        self._errors, self._duplicates = ValidationErrors(), Duplicates()
-        self._array, self._unwritten = 0, []
-        self._abandoned += self._lists.values()
-        self._lists.clear()
-        self.sizes.clear()
-
-    async def list_by_index(self, body: NamesBody, arrays: int) -> dict[int, Key]:
-        """Return the key of the uploaded list of each set, by its index.
-
-        Raises `BadRequest` with the first 20 errors of the whole body.
-        """
-        indices = checked_indices(self._errors, body, arrays)
-        self._errors.check()
-        await self._write()
-        await self._check_duplicates()
-        return {index: self._list_of(array) for array, index in enumerate(indices)}
-
-    async def close(self) -> None:
-        """Delete the temporary file, and the lists that were filled before a restart of the upload."""
-        self._duplicates.close()
-        if self._abandoned:
-            await self._pools.discard(self._abandoned, now=self._clock.now())
-
-    async def _write(self) -> None:
-        """Append the codes in memory to the list of their array."""
-        if self._unwritten:
-            codes, self._unwritten = self._unwritten, []
-            now, key = self._clock.now(), self._list_of(self._array)
-            await self._pools.fill(key, codes, now=now, expires_at=now + LIFETIME)
-            self.sizes[key] = self.sizes.get(key, 0) + len(codes)
-
-    async def _check_duplicates(self) -> None:
-        """Raise `BadRequest` with the first 20 codes that occur again, if any do."""
-        repeated: set[int] = set()
-        for found in self._duplicates.repeated_hashes():
-            repeated |= found
-            if len(repeated) >= _MAX_REPEATED:
-                break
-            await asyncio.sleep(0)
-        places: dict[str, Place] = {}
-        for array, key in self._lists.items() if repeated else ():
-            at = 0
-            while codes := await self._pools.items(key, at, now=self._clock.now()):
-                for (one, first), (other, second) in pairs_among(codes, (array, at), repeated, places):
-                    self._errors.add(f"codes[{one}][{first}] and codes[{other}][{second}]: are the same code")
-                at += len(codes)
-                await asyncio.sleep(0)
-        self._errors.check()
-
-    def _list_of(self, array: int) -> Key:
-        if array not in self._lists:
-            self._lists[array] = list_key(self.caller.client_id, self._new_id())
-        return self._lists[array]
-
+from emulator.storage.pools import Drawn, Holding, Pools, Rosters, Stock
 
 _NOTHING: Final = Holding((), 0)
+_USER_RULE: Final = f"a string of 1 to {MAX_USER_LENGTH} printable characters"
+_POLL: Final = id_of("poll")
+_MARKED: Final = Header(
+    "Extcli-Marked", "The number of users who may redeem more codes than before the call.", "integer"
+)
+_USERS: Final = Header("Extcli-Users", "The number of distinct users that the call names.", "integer")
+_CHANNEL: Final = Parameter("channel_id", "The poll's channel, for roles admin and backend.")
+
+
+class CodesBody(Struct):
+    """Sets of codes and their names."""
+
+    codes: list[list[str]]
+    names: list[str]
+    indices: list[int] | UnsetType = UNSET
+
+
+class ListGrantBody(GrantBody):
+    """A grant to the listed users."""
+
+    users: list[str]
+
+
+class RedeemBody(Struct):
+    """The index of the set to redeem from. Published clients use one of these three names."""
+
+    prize: int | UnsetType = UNSET
+    all_prizes: int | UnsetType = UNSET
+    index: int | UnsetType = UNSET
+
+
+class SetNames(Struct):
+    """The active sets in index order."""
+
+    names: list[str]
+    indices: list[int]
+    distributed: list[int]
+    """The codes that each set has handed out."""
+    left: list[int]
+    """The codes that each set has left. Some may be skipped, because another set handed them out."""
+
+
+class Distributed(Struct):
+    """The number of codes that each set had handed out, in index order."""
+
+    distributed: list[int]
+
+
+class Eligibility(Struct):
+    """Entry i is the number of codes of set i that the caller may redeem."""
+
+    eligible: list[int]
+
+
+class RedeemedCodes(Struct):
+    """Entry i lists the codes of set i that the caller has redeemed."""
+
+    redeemed: list[list[str]]
+
+
+class RedeemedCode(Struct):
+    """The code, absent if none is available, and all codes of the set that the caller has redeemed."""
+
+    all_prizes: list[str]
+    code: str | UnsetType = UNSET
 
 
 @dataclass(eq=False, repr=False)
@@ -157,6 +124,30 @@ class CodeSets:
 
     def __post_init__(self) -> None:
         self._grants = Grants(self._pools, self._rosters, self._clock, self._directory, self._new_id)
+
+    @endpoint(
+        "PUT",
+        "/v1/e/codes",
+        roles=EXTENSION_WRITERS,
+        body=CodesBody,
+        limit="codes",
+        streamed=True,
+        secrets=frozenset({"*"}),
+    )
+    async def define_codes(self, call: Call) -> Nothing:
+        """Define up to 10 sets of codes, each of fewer than a million codes of 1 to 63 characters.
+
+        The call is atomic and the body is streamed. Sets at other indices are unchanged. A set at an index in use gets
+        the new name and list; codes already handed out stay handed out. Codes of the body that were handed out before,
+        from any set, are skipped. A code that occurs twice in the body is an error. An error lists the first 20
+        problems.
+        """
+        reader = StreamReader("codes", levels=2, longest=MAX_CODE_LENGTH)
+        async with self.new_upload(call.caller) as upload:
+            async for codes in reader.read(call.chunks, upload.restart):
+                await upload.add(codes.array, codes.at, codes.items)
+            await self.define(upload, json_codec.convert(reader.small, NamesBody, inside="body"), reader.arrays)
+        return Nothing()
 
     @asynccontextmanager
     async def new_upload(self, caller: Caller) -> AsyncIterator[Upload]:
@@ -200,16 +191,24 @@ class CodeSets:
         audit("codes replaced", upload.caller, sets=len(new), codes=sum(sizes.values()))
         await self._grants.renew(client_id)
 
-    async def list_sets(self, caller: Caller) -> dict[int, tuple[str, Count]]:
-        """Return the name and the progress of each active set, in index order."""
-        sets = await self._grants.sets(caller.client_id)
-        counts = await self._pools.counts(pool_keys(caller.client_id), now=self._clock.now())
-        progress = {int(key.name): count for key, count in counts.items()}
-        return {
-            index: (each.name, Count(progress[index].handed - each.earlier, progress[index].left))
-            for index, each in sets.items()
-            if index in progress
-        }
+    @endpoint("GET", "/v1/e/codes", roles=EXTENSION_WRITERS, answer=SetNames)
+    async def list_codes(self, call: Call) -> SetNames:
+        """List the active sets."""
+        client_id = call.caller.client_id
+        sets = await self._grants.sets(client_id)
+        counts = await self._pools.counts(pool_keys(client_id), now=self._clock.now())
+        found = {index: counts[key] for index in sets if (key := pool_key(client_id, index)) in counts}
+        return SetNames(
+            [sets[index].name for index in found],
+            list(found),
+            [count.handed - sets[index].earlier for index, count in found.items()],
+            [count.left for count in found.values()],
+        )
+
+    @endpoint("DELETE", "/v1/e/codes", roles=EXTENSION_WRITERS, answer=Distributed)
+    async def clear_codes(self, call: Call) -> Distributed:
+        """Delete all sets and all eligibility."""
+        return Distributed(await self.clear(call.caller))
 
     async def clear(self, caller: Caller) -> list[int]:
         """Delete all sets and all eligibility; returns how many codes each set had handed out (ruling C6)."""
@@ -221,13 +220,50 @@ class CodeSets:
         earlier = {pool_key(caller.client_id, index): each.earlier for index, each in sets.items()}
         return [handed_out[pool] - earlier.get(pool, 0) for pool in pool_keys(caller.client_id) if pool in handed_out]
 
-    async def mark_from_poll(self, caller: Caller, channel: str | None, poll_id: str, body: PollGrantBody) -> Marked:
-        """Grant prizes to all users who have a vote for `correct` that was cast by the cutoff; all or none."""
+    @endpoint(
+        "POST",
+        "/v1/e/codes/mark_from_poll",
+        roles=EXTENSION_WRITERS,
+        body=PollGrantBody,
+        query=(_POLL, _CHANNEL),
+        headers=(_USERS, _MARKED),
+    )
+    async def mark_from_poll(self, call: Call) -> WithHeaders:
+        """Make the users who voted for the option `correct` eligible for prizes.
+
+        `cutoff_timestamp` is in seconds if it is below 100,000,000,000, otherwise in milliseconds. Votes at the cutoff
+        count. `prizes` and `prize_limits` are as in `mark_from_list`.
+        """
+        caller, channel, poll_id, body = call.caller, call.channel, call.id, call.body(PollGrantBody)
         prizes_by_set(body, await self._grants.sets(caller.client_id))
         async with self.new_grant(caller) as grant:
             async for page in self._polls.voters(caller, channel, poll_id, body.correct):
                 await grant.add([user for user, cast_at in page if is_in_time(cast_at, body.cutoff_timestamp)])
-            return await self.grant(caller, grant, body)
+            return _answer(await self.grant(caller, grant, body))
+
+    @endpoint(
+        "POST",
+        "/v1/e/codes/mark_from_list",
+        roles=EXTENSION_WRITERS,
+        body=ListGrantBody,
+        headers=(_USERS, _MARKED),
+        limit="user_list",
+        streamed=True,
+    )
+    async def mark_from_list(self, call: Call) -> WithHeaders:
+        """Make the listed users eligible for prizes. The body is streamed.
+
+        `prizes` lists indices of sets: each user gets a code of each, and two of a set listed twice. `prize_limits[i]`
+        is the most codes of set i that a user may have, including redeemed ones. For a set beyond the end of
+        `prize_limits`, the limit is the one at the position of the set in `prizes`, otherwise 1.
+        """
+        reader = StreamReader("users", levels=1, longest=MAX_USER_LENGTH)
+        async with self.new_grant(call.caller) as grant:
+            async for users in reader.read(call.chunks, grant.restart):
+                await grant.add(_checked_users(users.items, users.at))
+            body = json_codec.convert(reader.small, GrantBody, inside="body")
+            marked = await self.grant(call.caller, grant, body)
+        return _answer(marked)
 
     def new_grant(self, caller: Caller) -> AbstractAsyncContextManager[PendingGrant]:
         """Begin a `mark_*` call. If the block raises, the users that it has recorded are deleted."""
@@ -238,6 +274,38 @@ class CodeSets:
         marked = await self._grants.put_in_effect(grant, body)
         audit("users marked for codes", caller, users=marked.users, sets=len(body.prizes))
         return marked
+
+    @endpoint("GET", "/v1/e/codes/eligibility", roles=ANYONE, answer=Eligibility)
+    async def read_eligibility(self, call: Call) -> Eligibility:
+        """Read how many codes of each set the caller may redeem."""
+        return Eligibility(await self.eligibility(call.caller))
+
+    @endpoint("GET", "/v1/e/codes/redeemed", roles=ANYONE, answer=RedeemedCodes, secrets=frozenset({"redeemed"}))
+    async def read_redeemed(self, call: Call) -> RedeemedCodes:
+        """Read the codes that the caller has redeemed."""
+        return RedeemedCodes(await self.redeemed_codes(call.caller))
+
+    @endpoint(
+        "POST",
+        "/v1/e/codes/redeem",
+        roles=ANYONE,
+        body=RedeemBody,
+        answer=RedeemedCode,
+        secrets=frozenset({"code", "all_prizes"}),
+    )
+    async def redeem_code(self, call: Call) -> RedeemedCode:
+        """Redeem one code of a set.
+
+        Send the index of the set as `prize`; the other names are for older clients. The response has no `code` if the
+        caller is not eligible or the set has no codes left. `all_prizes` are all codes of the set that the caller
+        holds.
+        """
+        body = call.body(RedeemBody)
+        named = [prize for prize in (body.prize, body.all_prizes, body.index) if prize is not UNSET]
+        if len(set(named)) != 1:
+            raise wrong_shape("prize", needed="the index of one set")
+        code, held = await self.redeem(call.caller, named[0])
+        return RedeemedCode(list(held), UNSET if code is None else code)
 
     async def eligibility(self, caller: Caller) -> list[int]:
         """Return the number of codes of each set that the caller may still redeem, up to the highest index in use."""
@@ -274,6 +342,21 @@ class CodeSets:
     async def _holdings_of_caller(self, caller: Caller) -> dict[int, Holding]:
         held = await self._pools.held(pool_keys(caller.client_id), caller.opaque_id, now=self._clock.now())
         return {int(key.name): holding for key, holding in held.items()}
+
+
+def _answer(marked: Marked) -> WithHeaders:
+    return WithHeaders(Nothing(), {_USERS: str(marked.users), _MARKED: str(marked.gained)})
+
+
+def _checked_users(users: list[object], at: int) -> list[str]:
+    """Return consecutive user ids of the body, the first of which is `users[at]`.
+
+    Raises `BadRequest` naming an invalid one.
+    """
+    for position, user in enumerate(users, at):
+        if not isinstance(user, str) or not 1 <= len(user) <= MAX_USER_LENGTH or not user.isprintable():
+            raise wrong_shape(f"users[{position}]", needed=_USER_RULE)
+    return [user for user in users if isinstance(user, str)]
 
 
 def _name(note: bytes, now: int) -> dict[str, object]:

@@ -1,0 +1,319 @@
+"""Uploads of codes: their limits, and the lists that they fill before any set uses them (ruling C2).
+
+Equal codes are found among ten million in a few MiB of memory, in short steps. The hashes of all codes are sorted into
+buckets, so that equal ones meet while only one bucket is in memory. They go to a temporary file. Codes are compared
+only if their hashes are equal.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from array import array
+from collections import Counter
+from collections.abc import Iterator, Sequence, Set
+from contextlib import contextmanager
+from tempfile import SpooledTemporaryFile
+from typing import Any, Final
+
+from msgspec import Struct
+
+from emulator.contract.limits import MAX_CODE_LENGTH, MAX_CODES, MAX_SET_NAME_LENGTH, MAX_SETS
+from emulator.core.callers import Caller
+from emulator.core.clock import Clock
+from emulator.core.errors import BadRequest, EngineError, Facts, Unavailable, refusal
+from emulator.core.ids import NewId
+from emulator.core.keys import Key
+from emulator.features.codes.grants import LIFETIME
+from emulator.storage.pools import Pools
+
+MAX_ERRORS: Final = 20
+"""Errors reported for one body."""
+_PRINTABLE_ASCII: Final = bytes(range(0x20, 0x7F))
+_MIN_WRITTEN: Final = 5_000
+"""Codes of an array that are written at once; fewer at its end. Each write takes a commit."""
+_MAX_REPEATED: Final = 1_000
+"""Repeated hashes to look at. Two different codes hardly ever have the same hash."""
+
+
+_BUCKETS: Final = 256
+"""One byte of a hash chooses its bucket. Fewer buckets need more memory, more buckets more time."""
+_WIDTH: Final = 8
+"""Bytes of a hash."""
+_MAX_BUFFERED: Final = 128 * 1024
+"""Hashes in memory."""
+_MAX_IN_MEMORY: Final = 1024 * 1024
+"""Bytes after which the file is written to disk."""
+
+Place = tuple[int, int]
+"""The index of a set, and of a code in it."""
+
+
+@refusal(BadRequest, "Invalid codes", "C2", "The code sets are malformed",
+         "Correct them; `extcli codes upload --dry-run` finds errors in files.")  # fmt: skip
+def malformed_sets(*, errors: Sequence[str]) -> Facts:
+    return Facts(errors[0], errors[0], "sets as ruling C2 describes them, whose codes differ", errors[1:])
+
+
+@refusal(BadRequest, "Invalid codes", "C2", "Another set has this name",
+         "Choose another name; `extcli codes list` shows the names.")  # fmt: skip
+def name_in_use(*, position: int, index: int) -> Facts:
+    detail = f"names[{position}]: the code set at index {index} has this name"
+    return Facts(detail, f"a name that the set at index {index} has", "a name that no active set has")
+
+
+@refusal(Unavailable, "Codes removed", "C2", "A reset removed uploaded codes", "Upload the codes again.")
+def codes_removed() -> Facts:
+    detail = "the service was reset during the upload, or another state was loaded; nothing was changed"
+    return Facts(detail, "an incomplete list of codes", "an upload without a reset")
+
+
+class NamesBody(Struct):
+    """The members of a PUT besides the codes."""
+
+    names: list[str]
+    indices: list[int] | None = None
+    """The index of each set; its position if absent."""
+
+
+class ValidationErrors:
+    """Collects the errors of a body and raises the first 20 as one `BadRequest`."""
+
+    def __init__(self) -> None:
+        self._found: list[str] = []
+
+    def add(self, error: str) -> None:
+        """Add an error; the 20th raises `BadRequest`."""
+        self._found.append(error)
+        if len(self._found) >= MAX_ERRORS:
+            self.check()
+
+    def check(self) -> None:
+        """Raise `BadRequest` with the errors found, if any."""
+        if self._found:
+            raise malformed_sets(errors=self._found)
+
+    def __bool__(self) -> bool:
+        return bool(self._found)
+
+
+def check_codes(errors: ValidationErrors, array: int, at: int, codes: Sequence[Any]) -> None:
+    """Check consecutive codes of `codes[array]`, starting at position `at`."""
+    if at + len(codes) > MAX_CODES and at <= MAX_CODES:
+        errors.add(f"codes[{array}]: has more than {MAX_CODES} codes")
+    try:
+        lengths, text = set(map(len, codes)), "".join(codes)
+        if 0 not in lengths and max(lengths, default=0) <= MAX_CODE_LENGTH and _is_printable(text):
+            return
+    except TypeError:
+        pass  # a code is not a string
+    for position, code in enumerate(codes, at):
+        if not isinstance(code, str):
+            errors.add(f"codes[{array}][{position}]: must be a string")
+        elif not code or len(code) > MAX_CODE_LENGTH:
+            errors.add(f"codes[{array}][{position}]: has {len(code)} characters; a code has 1 to {MAX_CODE_LENGTH}")
+        elif not code.isprintable():
+            errors.add(f"codes[{array}][{position}]: has characters that cannot be printed")
+
+
+def _is_printable(text: str) -> bool:
+    """As `str.isprintable`, and several times as fast if the text is ASCII."""
+    return not text.encode().translate(None, _PRINTABLE_ASCII) if text.isascii() else text.isprintable()
+
+
+def checked_indices(errors: ValidationErrors, body: NamesBody, arrays: int) -> list[int]:
+    """Return the index of each set of a PUT. Problems of the sets or their names are added to `errors`."""
+    if not 1 <= arrays <= MAX_SETS:
+        errors.add(f"codes: {arrays} sets given; must be 1 to {MAX_SETS}")
+    if len(body.names) != arrays:
+        errors.add(f"names: {len(body.names)} given for {arrays} sets")
+    for position, name in enumerate(body.names):
+        if not name or len(name) > MAX_SET_NAME_LENGTH or not name.isprintable():
+            errors.add(f"names[{position}]: must be 1 to {MAX_SET_NAME_LENGTH} printable characters")
+    indices = list(range(arrays)) if body.indices is None else body.indices
+    if len(indices) != arrays:
+        errors.add(f"indices: {len(indices)} given for {arrays} sets")
+    for position, index in enumerate(indices):
+        if not 0 <= index < MAX_SETS:
+            errors.add(f"indices[{position}]: {index} is not within 0 to {MAX_SETS - 1}")
+    if len(set(body.names)) != len(body.names):
+        errors.add("names: must be unique")
+    if len(set(indices)) != len(indices):
+        errors.add("indices: must be unique")
+    return indices
+
+
+class Duplicates:
+    """Takes codes, then finds the hashes that occur twice.
+
+    Every method but `close` may raise `EngineError`.
+    """
+
+    def __init__(self) -> None:
+        self._buckets = [array("Q") for _ in range(_BUCKETS)]
+        self._append = [bucket.append for bucket in self._buckets]
+        self._buffered = 0
+        self._file = SpooledTemporaryFile(_MAX_IN_MEMORY)  # noqa: SIM115 - `close` closes it
+        self._flushes: list[array[int]] = []
+        """Per flush of all buckets: where in the file each begins, and where the last one ends."""
+
+    def close(self) -> None:
+        """Delete the temporary file."""
+        self._file.close()
+
+    def add(self, codes: Sequence[str]) -> None:
+        """Add some codes."""
+        packed = struct.pack(f"{len(codes)}q", *map(hash, codes))
+        append = self._append
+        for number, each in zip(packed[_WIDTH - 1 :: _WIDTH], array("Q", packed), strict=True):
+            append[number](each)
+        self._buffered += len(codes)
+        if self._buffered >= _MAX_BUFFERED:
+            self._flush()
+
+    def repeated_hashes(self) -> Iterator[set[int]]:
+        """Yield hashes that occur more than once, after each step of at most some milliseconds; most find none."""
+        self._flush()
+        for number in range(_BUCKETS):
+            seen: set[int] = set()
+            for packed in self._packed_hashes(number):
+                hashes = array("q", packed)
+                distinct = set(hashes)
+                repeated = distinct & seen
+                if len(distinct) < len(hashes):
+                    repeated |= {each for each, count in Counter(hashes).items() if count > 1}
+                seen |= distinct
+                yield repeated
+
+    def _flush(self) -> None:
+        with _file_errors():
+            starts = array("Q", [self._file.tell()])
+            for bucket in self._buckets:
+                starts.append(starts[-1] + len(bucket) * _WIDTH)
+            self._file.write(b"".join(self._buckets))
+        self._flushes.append(starts)
+        for bucket in self._buckets:
+            del bucket[:]
+        self._buffered = 0
+
+    def _packed_hashes(self, number: int) -> Iterator[bytes]:
+        """Yield the hashes in a bucket, flush by flush."""
+        for starts in self._flushes:
+            with _file_errors():
+                self._file.seek(starts[number])
+                packed = self._file.read(starts[number + 1] - starts[number])
+            yield packed
+
+
+def pairs_among(
+    codes: Sequence[str], place: Place, repeated: Set[int], first: dict[str, Place]
+) -> Iterator[tuple[Place, Place]]:
+    """Yield the places of equal codes: of the first one in `first`, and of one of these codes, which begin at `place`.
+
+    Looks only at codes with repeated hashes, and adds them to `first`.
+    """
+    for position, code in enumerate(codes, place[1]):
+        if hash(code) in repeated:
+            here = (place[0], position)
+            if first.setdefault(code, here) != here:
+                yield first[code], here
+
+
+@contextmanager
+def _file_errors() -> Iterator[None]:
+    """Turn errors of the temporary file into `EngineError`."""
+    try:
+        yield
+    except OSError as error:
+        raise EngineError(f"cannot use a temporary file: {error.strerror or type(error).__name__}") from error
+
+
+class Upload:
+    """The codes of one PUT, in lists that no set uses until `CodeSets.define`. `close` must be awaited."""
+
+    def __init__(self, caller: Caller, pools: Pools, clock: Clock, new_id: NewId) -> None:
+        self.caller = caller
+        self._pools = pools
+        self._clock = clock
+        self._new_id = new_id
+        self._errors = ValidationErrors()
+        self._duplicates = Duplicates()
+        self._lists: dict[int, Key] = {}
+        self.sizes: dict[Key, int] = {}
+        """The number of codes of each list."""
+        self._array = 0
+        self._unwritten: list[str] = []
+        """The latest codes of the array `_array`."""
+        self._abandoned: list[Key] = []
+
+    async def add(self, array: int, at: int, codes: list[Any]) -> None:
+        """Add the next codes of an array of the body: `codes[array][at:]`.
+
+        Errors are collected for `list_by_index`; the 20th is raised at once.
+        """
+        check_codes(self._errors, array, at, codes)
+        if not self._errors and array < MAX_SETS:
+            self._duplicates.add(codes)
+            if array != self._array:
+                await self._write()
+                self._array = array
+            self._unwritten += codes
+            if len(self._unwritten) >= _MIN_WRITTEN:
+                await self._write()
+
+    def restart(self) -> None:
+        """Discard the codes read so far, because the body repeats the member `codes` or is refused."""
+        self._duplicates.close()
+        self._errors, self._duplicates = ValidationErrors(), Duplicates()
+        self._array, self._unwritten = 0, []
+        self._abandoned += self._lists.values()
+        self._lists.clear()
+        self.sizes.clear()
+
+    async def list_by_index(self, body: NamesBody, arrays: int) -> dict[int, Key]:
+        """Return the key of the uploaded list of each set, by its index.
+
+        Raises `BadRequest` with the first 20 errors of the whole body.
+        """
+        indices = checked_indices(self._errors, body, arrays)
+        self._errors.check()
+        await self._write()
+        await self._check_duplicates()
+        return {index: self._list_of(array) for array, index in enumerate(indices)}
+
+    async def close(self) -> None:
+        """Delete the temporary file, and the lists that were filled before a restart of the upload."""
+        self._duplicates.close()
+        if self._abandoned:
+            await self._pools.discard(self._abandoned, now=self._clock.now())
+
+    async def _write(self) -> None:
+        """Append the codes in memory to the list of their array."""
+        if self._unwritten:
+            codes, self._unwritten = self._unwritten, []
+            now, key = self._clock.now(), self._list_of(self._array)
+            await self._pools.fill(key, codes, now=now, expires_at=now + LIFETIME)
+            self.sizes[key] = self.sizes.get(key, 0) + len(codes)
+
+    async def _check_duplicates(self) -> None:
+        """Raise `BadRequest` with the first 20 codes that occur again, if any do."""
+        repeated: set[int] = set()
+        for found in self._duplicates.repeated_hashes():
+            repeated |= found
+            if len(repeated) >= _MAX_REPEATED:
+                break
+            await asyncio.sleep(0)
+        places: dict[str, Place] = {}
+        for number, key in self._lists.items() if repeated else ():
+            at = 0
+            while codes := await self._pools.items(key, at, now=self._clock.now()):
+                for (one, first), (other, second) in pairs_among(codes, (number, at), repeated, places):
+                    self._errors.add(f"codes[{one}][{first}] and codes[{other}][{second}]: are the same code")
+                at += len(codes)
+                await asyncio.sleep(0)
+        self._errors.check()
+
+    def _list_of(self, array: int) -> Key:
+        if array not in self._lists:
+            self._lists[array] = Key("code_list", self.caller.client_id, self._new_id())
+        return self._lists[array]
