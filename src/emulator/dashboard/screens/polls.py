@@ -15,7 +15,7 @@ from emulator.dashboard.commands import CALLER, field, record_command
 from emulator.dashboard.json_text import pretty
 from emulator.dashboard.screen import Query, Service, entries, manager_of, named, screen_of_records
 from emulator.features.votes.results import SPECIFIC_VALUES, stats_of
-from emulator.features.votes.rules import LIFETIME, Definition, checked_poll_id, status_of
+from emulator.features.votes.rules import LIFETIME, Definition, checked_poll_id
 from emulator.storage.shapes import BallotEntry
 
 _NEW: Final = {"prompt": "", "options": ["Yes", "No"]}
@@ -48,7 +48,7 @@ async def results_of(service: Service, key: Key, *, show_all: bool = False) -> d
         **named(service, key),
         "exists": bool(counts) or definition is not None,
         "definition": definition,
-        "status": "active" if definition is None else status_of(definition, now=now),
+        "status": "active" if definition is None else definition.status_at(now),
         "is_disabled": definition is not None and definition.disabled,
         "stats": stats_of(counts),
         "bars": _bars(votes, definition.options if definition else [], show_all=show_all),

@@ -22,7 +22,7 @@ from emulator.core.keys import Key
 from emulator.core.scheduling.scheduler import Scheduler, Throttle
 from emulator.core.wire import json_codec
 from emulator.features.broadcast.service import PageEvents
-from emulator.features.votes.rules import LIFETIME, Definition, next_status_change, status_of
+from emulator.features.votes.rules import LIFETIME, Definition
 from emulator.realtime.publisher import Publisher
 from emulator.storage.shapes import Ballots, ListedBallot
 
@@ -126,7 +126,7 @@ class PollReader:
             return None
         stats, view = stats_of(tally.counts), PollView(key.name, "", [], "active", None)
         if definition is not None:
-            status = status_of(definition, now=now)
+            status = definition.status_at(now)
             view = PollView(key.name, definition.prompt, definition.options, status, definition.user_data)
         results = stats.specific[: len(view.options)] if view.options else stats.specific
         return PollResults(key.name, view, results, stats.mean, stats.sum, stats.count, stats.stddev)
@@ -164,7 +164,7 @@ def listed_poll(ballot: ListedBallot, *, now: int) -> ListedPoll:
     status, disabled = "active", False
     if ballot.definition is not None:
         definition = msgspec.json.decode(ballot.definition, type=Definition)
-        status, disabled = status_of(definition, now=now), definition.disabled
+        status, disabled = definition.status_at(now), definition.disabled
     latest = ballot.expires_at - LIFETIME if ballot.casts else 0
     return ListedPoll(ballot.key.name, ballot.key.channel or "", ballot.casts, status, latest, disabled or UNSET)
 
@@ -268,7 +268,7 @@ class PollUpdates:
 
     def _schedule(self, poll: Key, definition: Definition) -> None:
         now = self._clock.now()
-        at = next_status_change(definition, now=now)
+        at = definition.next_status_change(now)
         if at is None:
             self._scheduler.cancel(poll)
             return

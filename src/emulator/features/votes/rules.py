@@ -185,6 +185,50 @@ class Definition(Struct, rename="camel", kw_only=True):
     status: str = ""
     """`pending`, `active` or `expired`."""
 
+    @property
+    def terms(self) -> Terms:
+        """The terms that the engine applies to votes."""
+        return Terms(
+            opens_at=self.starts_at * SECOND,
+            closes_at=self.ends_at * SECOND or NEVER,
+            disabled=self.disabled,
+            known_voters_only=self.user_id_voting,
+            per_voter=self.total_votes_per_user,
+            per_choice=self.votes_per_option,
+            choices=self.distinct_options_per_user,
+        )
+
+    def status_at(self, now: int) -> str:
+        """`pending` before `startsAt`, `expired` from `endsAt` on, else `active`, even if disabled. `now` is in ms."""
+        if self.ends_at and now >= self.ends_at * SECOND:
+            return "expired"
+        return "pending" if now < self.starts_at * SECOND else "active"
+
+    def next_status_change(self, now: int) -> int | None:
+        """Return the Unix ms at which the status next changes by itself; `None` if it never does."""
+        changes = (self.starts_at * SECOND, self.ends_at * SECOND)
+        return next((at for at in changes if at > now), None)
+
+    def reconfigured(self, config: dict[str, Any], *, now: int) -> Definition:
+        """Return the definition with these members replaced. `endsAt: -1` ends the poll now, unless it has ended.
+
+        An empty list of options removes them. Raises `BadRequest`.
+        """
+        members = msgspec.to_builtins(self) | config
+        if "endsIn" in config and "endsAt" not in config:
+            members["endsAt"] = 0
+        if "startsIn" in config and "startsAt" not in config:
+            members["startsAt"] = 0
+        if config.get("endsAt") == _NOW:
+            if self.status_at(now) == "expired":
+                members["endsAt"] = self.ends_at
+            else:  # also ends a poll that has not started
+                starts_at = members["startsAt"]
+                members["startsAt"] = min(starts_at, now // SECOND) if type(starts_at) is int else 0
+        if members["options"] == []:
+            members.pop("options")
+        return checked_definition(self.id, json_codec.convert(members, PollConfig, inside="data.config"), now=now)
+
 
 def checked_definition(poll_id: str, config: PollConfig, *, now: int) -> Definition:
     """Return the definition with absolute times (`now` in ms); raises `BadRequest` naming the field and its limit."""
@@ -206,53 +250,6 @@ def checked_definition(poll_id: str, config: PollConfig, *, now: int) -> Definit
     del members["starts_in"], members["ends_in"]
     members |= {"options": options, "starts_at": starts_at, "ends_at": ends_at, "global_": is_global(poll_id)}
     return Definition(id=poll_id, **members)
-
-
-def terms_of(definition: Definition) -> Terms:
-    """Return the terms that the engine applies to votes."""
-    return Terms(
-        opens_at=definition.starts_at * SECOND,
-        closes_at=definition.ends_at * SECOND or NEVER,
-        disabled=definition.disabled,
-        known_voters_only=definition.user_id_voting,
-        per_voter=definition.total_votes_per_user,
-        per_choice=definition.votes_per_option,
-        choices=definition.distinct_options_per_user,
-    )
-
-
-def status_of(definition: Definition, *, now: int) -> str:
-    """`pending` before `startsAt`, `expired` from `endsAt` on, otherwise `active`, even if disabled. `now` is in ms."""
-    if definition.ends_at and now >= definition.ends_at * SECOND:
-        return "expired"
-    return "pending" if now < definition.starts_at * SECOND else "active"
-
-
-def next_status_change(definition: Definition, *, now: int) -> int | None:
-    """Return the Unix ms at which the status next changes by itself; `None` if it never does."""
-    changes = (definition.starts_at * SECOND, definition.ends_at * SECOND)
-    return next((at for at in changes if at > now), None)
-
-
-def reconfigured(definition: Definition, config: dict[str, Any], *, now: int) -> Definition:
-    """Return the definition with these members replaced. `endsAt: -1` ends the poll now, unless it has already ended.
-
-    An empty list of options removes them. Raises `BadRequest`.
-    """
-    members = msgspec.to_builtins(definition) | config
-    if "endsIn" in config and "endsAt" not in config:
-        members["endsAt"] = 0
-    if "startsIn" in config and "startsAt" not in config:
-        members["startsAt"] = 0
-    if config.get("endsAt") == _NOW:
-        if status_of(definition, now=now) == "expired":
-            members["endsAt"] = definition.ends_at
-        else:  # also ends a poll that has not started
-            starts_at = members["startsAt"]
-            members["startsAt"] = min(starts_at, now // SECOND) if type(starts_at) is int else 0
-    if members["options"] == []:
-        members.pop("options")
-    return checked_definition(definition.id, json_codec.convert(members, PollConfig, inside="data.config"), now=now)
 
 
 def check_unchanged(poll_id: str, found: Definition | None, expected: Mapping[str, object]) -> None:
@@ -334,7 +331,7 @@ def _check_poll(record: BallotRecord) -> None:
         if definition.id != record.key.name:
             raise wrong("definition", f"id: {definition.id[:64]!r} is not the id of the poll")
         try:
-            terms = terms_of(reconfigured(definition, {}, now=0))
+            terms = definition.reconfigured({}, now=0).terms
         except BadRequest as error:
             raise wrong("definition", "; ".join(error.details)) from None
     for name, found, needed in zip(terms._fields, record.terms, terms, strict=True):

@@ -51,10 +51,7 @@ from emulator.features.votes.rules import (
     checked_value,
     no_definition,
     no_poll,
-    reconfigured,
     refused_vote,
-    status_of,
-    terms_of,
 )
 from emulator.http.endpoint import CHANNEL, PAGE, Call, Nothing, Parameter, Streamed, endpoint, id_of
 from emulator.realtime.hub import ANY_NAME
@@ -259,10 +256,10 @@ class Polls:
             text, before = await self._reader.stored_definition(key)
             if before is None:
                 raise no_definition(poll=poll_id)
-            definition = reconfigured(before, config, now=self._clock.now())
+            definition = before.reconfigured(config, now=self._clock.now())
             if await self._define(caller, key, definition, only_if=text):
                 break
-        if definition.ends_at != before.ends_at and status_of(definition, now=self._clock.now()) == "expired":
+        if definition.ends_at != before.ends_at and definition.status_at(self._clock.now()) == "expired":
             self._updates.changed(key)
 
     @endpoint("GET", "/v1/e/vote_config", roles=ANYONE, answer=Definition, query=(_POLL, CHANNEL))
@@ -273,7 +270,7 @@ class Polls:
         if definition is None:
             notice(ABSENT, key)
             raise no_definition(poll=key.name)
-        definition.status = status_of(definition, now=self._clock.now())
+        definition.status = definition.status_at(self._clock.now())
         return definition
 
     @endpoint("GET", "/v1/e/polls", roles=CHANNEL_WRITERS, answer=PollList, query=PAGE)
@@ -312,7 +309,7 @@ class Polls:
         With `only_if`, write only if that is the current definition. Return whether it was written.
         """
         now = self._clock.now()
-        text, terms, until = json_codec.encode(definition), terms_of(definition), now + LIFETIME
+        text, terms, until = json_codec.encode(definition), definition.terms, now + LIFETIME
         work = self._ballots.define(key, text, terms, now=now, expires_at=until, only_if=only_if)
         if not await self._id_quota.write(key, caller, LIFETIME, now, work):  # it has been changed meanwhile
             return False
