@@ -41,12 +41,8 @@ _FIRST_BATCH: Final = 10
 """As many at first, while it is unknown how many grants they have."""
 _MAX_LOOKUPS: Final = 20_000
 """Pairs of a user and a grant that one engine operation should look up at most."""
-
-
 _FIRST_CUTOFF_IN_MS: Final = 100_000_000_000
 """A cutoff from here up is in milliseconds; a smaller one is in seconds (ruling C4)."""
-
-
 _MAX_LIMIT: Final = 1_000_000
 _MAX_PRIZES: Final = 1_000
 LIFETIME: Final = 90 * DAY

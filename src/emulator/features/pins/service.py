@@ -77,8 +77,6 @@ class AuthResult(NamedTuple):
 
 _COUNTED: Final = 200
 """Linked channels that a wait counts."""
-
-
 _BROADCASTER: Final = frozenset({Role.BROADCASTER})
 _SECRETS: Final = frozenset({"pin", "token", "jwt"})
 

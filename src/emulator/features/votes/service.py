@@ -60,8 +60,6 @@ from emulator.storage.shapes import BallotEntry, Ballots, CastRequest, Expected,
 
 _ANNOUNCED: Final = ("prompt", "options", "user_data")
 """The members of a poll's entry in the channel state."""
-
-
 _POLL = id_of("poll")
 _SINCE = Parameter("since", "Only votes received at or after this Unix time in ms.", "integer")
 _LIMIT = Parameter("limit", "At most this many entries.", "integer")
