@@ -20,7 +20,7 @@ from emulator.core.wire.refusals import invalid_parameter, missing_parameter
 from emulator.core.wire.url import SERVICE
 from emulator.dashboard.json_text import Difference, differences, pretty
 from emulator.dashboard.screen import Query, Screen, Service, suggested, viewer_of
-from emulator.features.stores.json_stores import GLOBAL, json_store_key
+from emulator.features.stores.json_stores import SHARED_PREFIX, json_store_key
 from emulator.features.stores.rules import STORES, digest_of, store_key
 
 ROWS: Final = 100
@@ -84,7 +84,7 @@ class Opened:
     def role(self) -> Role:
         """The role that may write the store."""
         if self.store == JSON_STORE:
-            return Role.ADMIN if self.id.startswith(GLOBAL) else Role.BROADCASTER
+            return Role.ADMIN if self.id.startswith(SHARED_PREFIX) else Role.BROADCASTER
         kind = _KINDS[self.store]
         return Role.VIEWER if kind.per_viewer else Role.BROADCASTER if kind.per_channel else Role.ADMIN
 

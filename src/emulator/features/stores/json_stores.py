@@ -27,7 +27,7 @@ from emulator.storage.shapes import Documents
 
 _LIFETIME: Final = 14 * DAY
 """In ms (ruling S5)."""
-GLOBAL: Final = "global"
+SHARED_PREFIX: Final = "global"
 """The prefix of JSON stores that all channels of an extension share."""
 _STORE_ID: Final = id_of("store")
 
@@ -80,7 +80,7 @@ class JsonStores:
         """
         caller, store_id, channel = call.caller, checked_id(call.id, "id"), call.channel
         document, expected = call.any_body(), call.query.get("expected")
-        if store_id.startswith(GLOBAL):
+        if store_id.startswith(SHARED_PREFIX):
             check_extension_wide(caller, store_id)
         key = json_store_key(caller, channel, store_id)
         text = encode_document(document, name="json_store", max_bytes=MAX_JSON_STORE_BYTES, refuse=json_store_too_large)
@@ -100,7 +100,7 @@ class JsonStores:
 
 def json_store_key(caller: Caller, channel: str | None, store_id: str) -> Key:
     """Return the key of a JSON store. Ids that start with `global` are extension-wide; others need a channel."""
-    of = "" if store_id.startswith(GLOBAL) else required_channel(channel, "json_store")
+    of = "" if store_id.startswith(SHARED_PREFIX) else required_channel(channel, "json_store")
     return Key("json_store", caller.client_id, store_id, of)
 
 
@@ -116,6 +116,6 @@ OBJECTS: Final = Kind(
     _LIFETIME,
     "stores",
     (Stored(DocumentRecord, "json_store", _check),),
-    waits_for=Subject("json_store", "json_store", frozenset({"path", "equals"}), "default", shared=GLOBAL),
+    waits_for=Subject("json_store", "json_store", frozenset({"path", "equals"}), "default", shared=SHARED_PREFIX),
     measure=attrgetter("json_stores.measure"),
 )
