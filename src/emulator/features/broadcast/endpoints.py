@@ -4,10 +4,10 @@ and subscriptions to events (rulings X5, X8)."""
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from emulator.contract.limits import MAX_ID_LENGTH
 from emulator.core.callers import ANYONE, CHANNEL_WRITERS, EXTENSION_WRITERS, Caller, Role, role_error
@@ -34,8 +34,7 @@ class MessageBody(Struct):
     """An event with its message."""
 
     data: Any = UNSET
-    event: str | UnsetType = UNSET
-    """`default` if absent."""
+    event: Annotated[str | UnsetType, Meta(extra_json_schema={"default": _DEFAULT_EVENT})] = UNSET
     target: str = BROADCAST
     """`broadcast` or `whisper-<user id>`."""
     user_id: str | int = ""
