@@ -19,8 +19,10 @@ _USERS = """
 """
 _INSERT = f"{DOCUMENTS.insert} ON CONFLICT ({KEYED})"
 _SET = f"{_INSERT} DO UPDATE SET value = excluded.value, expires_at = excluded.expires_at"
-_WRITE = f"{_INSERT} DO UPDATE SET value = excluded.value, expires_at = max(expires_at, excluded.expires_at)"
-_KEEP = f"{_WRITE} WHERE value <> excluded.value OR expires_at < excluded.expires_at"
+_WRITE = (
+    f"{_INSERT} DO UPDATE SET value = excluded.value, expires_at = max(expires_at, excluded.expires_at)"
+    " WHERE value <> excluded.value OR expires_at < excluded.expires_at"
+)
 _DROP = f"DELETE FROM documents WHERE {BY_KEY}"
 _ABSENT = (b"", 0)
 """The row of a document that does not exist: it has always been expired."""
@@ -91,7 +93,7 @@ class SqliteDocuments(Tables):
         """Write documents; return those that are alive and not replaced."""
         found: dict[Key, bytes] = {} if replace else self._read(list(documents), now)
         for key, value in documents.items():
-            self._write(_KEEP, key, found.get(key, value), expires_at)
+            self._write(_WRITE, key, found.get(key, value), expires_at)
         return found
 
     def _write(self, statement: str, key: Key, value: bytes, expires_at: int) -> None:

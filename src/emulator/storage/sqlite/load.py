@@ -64,6 +64,8 @@ class RecordRows:
         """The ids of what has contents: by type and key, and for a pool its number."""
         self._uncounted: list[int] = []
         """The ballots whose choices may have no casts."""
+        self._counts = Counter[tuple[int, str]]()
+        """The casts of the records that are being written, by ballot and choice."""
         self._sizes = Counter[int]()
         """The items of each list."""
         self._rows: dict[type[Record], tuple[str, Callable[[Any], Iterator[_Row]]]] = {
@@ -86,6 +88,10 @@ class RecordRows:
         for kind, some in groupby(records, type):
             statement, rows_of = self._rows[kind]
             self._connection.executemany(statement, [row for record in some for row in rows_of(record)])
+        # A choice without a `ChoiceRecord` comes last.
+        counts = [(*each, count, self._next_number()) for each, count in self._counts.items()]
+        self._connection.executemany(ADD_COUNT, counts)
+        self._counts.clear()
 
     def finish(self, most: int) -> bool:
         """Complete some ballots; return whether any was left to complete."""
@@ -96,6 +102,12 @@ class RecordRows:
     def _new_id(self, kind: type[Record], key: Key, number: int = 0) -> int:
         self._ids[kind, key, number] = id = self._next_number()
         return id
+
+    def _family(self, key: Key) -> int:
+        place = types.SpentRecord, key, 0
+        if place not in self._ids:
+            self._ids[place] = self._spent.family(self._space, key)
+        return self._ids[place]
 
     def _document(self, record: types.DocumentRecord) -> Iterator[_Row]:
         key, expires_at, value = record
@@ -113,7 +125,7 @@ class RecordRows:
     def _entry(self, record: types.EntryRecord) -> Iterator[_Row]:
         key, (voter, choice, times, at, note), whole = record
         ballot, number = self._ids[types.BallotRecord, key, 0], self._next_number()
-        self._connection.execute(ADD_COUNT, (ballot, choice, times, number))  # without a `ChoiceRecord`, it comes last
+        self._counts[ballot, choice] += times
         yield number, ballot, voter, choice, times, at, note, whole
 
     def _item(self, record: types.ItemRecord) -> Iterator[_Row]:
@@ -138,14 +150,14 @@ class RecordRows:
         list_id = None if source is None else self._ids[types.ListRecord, source, 0]
         if list_id is not None:
             self._connection.execute(_SET_EXPIRY, (expires_at, list_id))
-        id, family = self._new_id(types.PoolRecord, key, number), self._spent.family(self._space, key)
-        yield id, self._space, *key, expires_at, list_id, note, family
+        id = self._new_id(types.PoolRecord, key, number)
+        yield id, self._space, *key, expires_at, list_id, note, self._family(key._replace(name=""))
 
     def _handed(self, record: types.HandedRecord) -> Iterator[_Row]:
         yield self._ids[types.PoolRecord, record.pool, record.number], record.user, record.item
 
     def _spent_item(self, record: types.SpentRecord) -> Iterator[_Row]:
-        yield self._spent.family(self._space, record.family), bytes.fromhex(record.digest)
+        yield self._family(record.family), bytes.fromhex(record.digest)
 
     def _roster(self, record: types.RosterRecord) -> Iterator[_Row]:
         key, expires_at, note = record

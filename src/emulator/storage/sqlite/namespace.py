@@ -35,9 +35,7 @@ class Numbers:
 
     def next_number(self) -> int:
         """Return a number greater than all before; only inside a write."""
-        number = self._next
-        if number is None:
-            number = self.upper_bound()
+        number = self.upper_bound()
         self._next = number + 1
         if not self._is_changed:
             self._is_changed = True
