@@ -18,7 +18,7 @@ from emulator.core.bounded_cache import BoundedCache
 from emulator.core.callers import EXTENSION_WRITERS, Caller, Role
 from emulator.core.errors import EngineError
 from emulator.core.keys import Key
-from emulator.core.observability.facts import ABSENT, CLIENT, DEFAULT_EVENT, NEW, UNHEARD, UNSENT
+from emulator.core.observability.facts import ABSENT, CLIENT, DEFAULT_EVENT, NAMED, NEW, UNHEARD, UNSENT
 from emulator.core.observability.request_context import RequestContext
 
 _SIMILAR: Final = 0.8
@@ -47,6 +47,7 @@ _TEXTS: Final = {
     UNHEARD: "nothing listens to {name}; did you mean {near}?",
     UNSENT: "nothing has been sent here as {name}; did you mean {near}?",
 }
+_HINTED: Final = frozenset({NAMED, DEFAULT_EVENT, *_TEXTS})
 
 NamesOf = Callable[[Key], Awaitable[Iterable[str]]]
 """Returns names that are in use where the name of this key is."""
@@ -89,6 +90,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return ""
 
 
+@lru_cache(maxsize=4096)  # the channel, and the ids of a poll's voters, come again and again
 def placeholder_hint(what: str, text: str) -> str:
     """Return the hint about an id that is probably a variable without a value, or a template that was not filled."""
     if text[1:].isdigit() or not _PLACEHOLDER.match(text[:_LONGEST_ID]):  # most ids are numbers; the pattern is slow
@@ -118,7 +120,7 @@ class Hints:
             context.hint = ""
             context.give_hint(found)
         for fact, key in context.facts:
-            if not context.hint:
+            if fact in _HINTED and not context.hint:
                 what = _WORDS.get(key.kind, key.kind)
                 context.give_hint(placeholder_hint(what, key.name) or await self._hint_about(fact, what, key))
 

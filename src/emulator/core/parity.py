@@ -267,7 +267,8 @@ class Parity:
         `answered` is production's status, if it differs from the rule's. Calls of the control API are not counted:
         tests make them, and no extension does. Probes, which a tool makes for itself, are not counted either.
         """
-        self.lapses.judge(context, self._clock.now())
+        if context.facts:
+            self.lapses.judge(context, self._clock.now())
         verdict = final_verdict(context.production, status, answered)
         context.production = "" if verdict == FOR_SANDBOX else verdict
         if verdict and is_counted and not is_probe(context.id):

@@ -106,13 +106,11 @@ class Access:
 
     def check_open(self, endpoint: Endpoint[Any], request: Request) -> None:
         """Check a request to an endpoint that needs no credential."""
-        match endpoint.audience:
-            case Audience.PUBLIC | Audience.MONITORING | Audience.DOCUMENT:
-                self.rate_limits.check_address(request.peer)
-            case Audience.CONTROL | Audience.PAGE:
-                assert request.scope is not None, "such an endpoint is not hot"
-                gate = self.control_gate if endpoint.audience is Audience.CONTROL else self.page_gate
-                gate(request.scope)
+        if endpoint.audience in (Audience.CONTROL, Audience.PAGE):
+            assert request.scope is not None, "such an endpoint is not hot"
+            (self.control_gate if endpoint.audience is Audience.CONTROL else self.page_gate)(request.scope)
+        elif endpoint.audience is not Audience.HEALTH:
+            self.rate_limits.check_address(request.peer)
 
 
 def authorization_of(headers: Mapping[bytes, bytes]) -> str | None:

@@ -114,10 +114,7 @@ class MessageDispatcher:
         message = Message(session, request, session.caller)
         if request.action in (SUBSCRIBE, UNSUBSCRIBE):
             return await self._change_subscription(message, context)
-        found = self._actions.get((request.action, request.target))
-        if found is None and request.action == AUTHENTICATE:  # whatever its target
-            found = self._actions[AUTHENTICATE, ""]
-        action = self._check_permitted(message, found, context)
+        action = self._check_permitted(message, self._find(request), context)
         recording = None
         if message.sender is not None and not action.is_open:
             message.sender, recording = await self.identify(message.sender, writes=request.action != READ)
@@ -185,18 +182,21 @@ class MessageDispatcher:
         answered = Unauthorized.status if is_by_rights and label != AUTHENTICATE else None
         self.parity.settle(context, f"socket {label}".rstrip(), status, answered=answered)
 
+    def _find(self, request: Request) -> Action | None:
+        """Return the action of a message; of `authenticate`, whatever its target."""
+        target = "" if request.action == AUTHENTICATE else request.target
+        return self._actions.get((request.action, target))
+
     def _label(self, request: Request) -> str:
         """Return the action's name for logs and metrics; empty if unknown, so that clients cannot add labels."""
-        known = (request.action, request.target) in self._actions or (
-            request.action in (SUBSCRIBE, UNSUBSCRIBE, AUTHENTICATE)
-        )
-        return request.action if known else ""
+        is_known = request.action in (SUBSCRIBE, UNSUBSCRIBE) or self._find(request) is not None
+        return request.action if is_known else ""
 
     def _name_and_secrets(self, request: Request) -> tuple[str, frozenset[str]]:
         """Return the name of a request in the journal, and the members of it and its reply that the journal hides."""
-        found = self._actions.get((request.action, request.target))
-        if found is None and request.action == AUTHENTICATE:  # its target may be a secret in the wrong place
+        if request.action == AUTHENTICATE and request.target:  # which may be a secret in the wrong place
             return AUTHENTICATE, frozenset({EVERYTHING})
+        found = self._find(request)
         return f"{request.action} {request.target}".rstrip(), found.secrets if found is not None else frozenset()
 
 

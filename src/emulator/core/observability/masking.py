@@ -54,12 +54,10 @@ def masked(body: bytes, secrets: frozenset[str] = frozenset()) -> bytes:
 
     A body that may have secret members and is not JSON, or is large, is hidden as a whole.
     """
-    if not secrets and len(body) <= _LONGEST_SHORT:
-        return _masked_short(body)
-    return _masked(body, secrets)
+    return (_masked_short if len(body) <= _LONGEST_SHORT else _masked)(body, secrets)
 
 
-def _masked(body: bytes, secrets: frozenset[str] = frozenset()) -> bytes:
+def _masked(body: bytes, secrets: frozenset[str]) -> bytes:
     start = body[: MAX_BODY + _LONGEST_START]
     if start and (secrets or _names_secret(start)):
         start = _json_without(body, secrets)[: MAX_BODY + _LONGEST_START]
@@ -90,12 +88,10 @@ def _may_hold_token(text: str) -> bool:
 
 def masked_caller(caller: Caller | None) -> Caller | None:
     """Return a caller without tokens in the ids: clients mix up the parts of a credential."""
-    if caller is None or (
-        len(caller.client_id) < _SHORTEST_TOKEN
-        and len(caller.opaque_id) < _SHORTEST_TOKEN
-        and len(caller.channel_id or "") < _SHORTEST_TOKEN
-        and len(caller.user_id or "") < _SHORTEST_TOKEN
-    ):
+    if caller is None:
+        return None
+    ids = caller.client_id, caller.opaque_id, caller.channel_id or "", caller.user_id or ""
+    if max(map(len, ids)) < _SHORTEST_TOKEN:
         return caller
     return replace(caller, **{name: masked_text(id) for name in _IDS if (id := getattr(caller, name))})
 

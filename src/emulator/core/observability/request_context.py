@@ -68,7 +68,7 @@ class RequestContext:
 
     def give_hint(self, text: str) -> None:
         """Give it a hint, unless it has one, in a form that a header can carry: cut, with unprintable text escaped."""
-        if not self.hint:
+        if text and not self.hint:
             self.hint = "".join(each if each.isprintable() else f"\\u{ord(each):04x}" for each in text[:_LONGEST_HINT])
 
     def sandbox_headers(self, mark: int) -> list[tuple[bytes, bytes]]:
