@@ -288,11 +288,11 @@ def request_entry(
     target = masked_target(path, query, endpoint.shown) if query else path
     entry = entry_of(REQUEST, request.context, title, target, reply.status, seconds)
     answer = reply.content
-    is_plain = failure is None and not endpoint.answers_with_texts
-    fill(entry, request.raw, b"" if is_plain else answer, failure, endpoint.secrets)
-    entry.request_size, entry.response_size = request.size, len(answer)
-    if is_plain:
-        entry.response = answer[:MAX_BODY]
-    if request.size and EVERYTHING in endpoint.secrets:
-        entry.request = _HIDDEN
+    fill(entry, request.raw, answer, failure, endpoint.secrets)
+    entry.request_size = request.size
+    if EVERYTHING in endpoint.secrets:
+        if request.size:
+            entry.request = _HIDDEN
+        if failure is None and b':"' not in answer and b'["' not in answer:  # numbers alone are no secret
+            entry.response = answer[:MAX_BODY]
     return entry

@@ -304,13 +304,6 @@ class Endpoint(Generic[S]):
         return frozenset(each.name for each in self.query) - self.secrets
 
     @cached_property
-    def answers_with_texts(self) -> bool:
-        """Whether a successful response may contain texts, and so secrets. Numbers need not be searched."""
-        from msgspec import inspect
-
-        return _may_have_texts(inspect.type_info(self.answer), inspect)
-
-    @cached_property
     def allows_any_origin(self) -> bool:
         """Whether web pages of any origin may read the response."""
         return self.audience in (Audience.CLIENTS, Audience.CLIENT_ID, Audience.PUBLIC)
@@ -330,16 +323,6 @@ class Offer(NamedTuple):
     endpoint: Endpoint[Any]
     part: Callable[[Any], Any]
     """Takes a service and returns the part of it that handles the endpoint."""
-
-
-def _may_have_texts(kind: Any, inspect: Any) -> bool:
-    if isinstance(kind, inspect.StructType):
-        return any(_may_have_texts(each.type, inspect) for each in kind.fields)
-    if isinstance(kind, inspect.ListType):
-        return _may_have_texts(kind.item_type, inspect)
-    if isinstance(kind, inspect.UnionType):
-        return any(_may_have_texts(each, inspect) for each in kind.types)
-    return not isinstance(kind, inspect.IntType | inspect.FloatType | inspect.BoolType | inspect.NoneType)
 
 
 endpoint: Final[type[Endpoint[Any]]] = Endpoint

@@ -27,13 +27,14 @@ EVERYTHING: Final = "*"
 """As the name of a secret member: the whole body is secret."""
 _LEAST_PIN: Final = 100_000
 """A PIN has six characters, which may all be digits."""
+_NAMES: Final = tuple(f'{name}"'.encode() for name in (*SECRET_NAMES, *SECRET_ENDS))
+_SIGNS: Final = (b"eyj", b"zxlk", b"://", b"asic ")
+"""Every token has one of these, if its case is ignored."""
 _PLAIN: Final = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ'\\", b'abcdefghijklmnopqrstuvwxyz""')
-_NAMES: Final = re.compile('"s?(?:{})'.format("|".join(name[::-1] for name in (*SECRET_NAMES, *SECRET_ENDS))).encode())
-"""The end of a secret name, backwards: a text has fewer quotes than first letters of such names."""
+_IGNORED: Final = b"_-0123456789"
 _ESCAPE: Final = re.compile(rb"\\u00[2-7]")
 """An ASCII character that JSON need not escape: the plain text may be a name or a token."""
 _TOKEN: Final = re.compile(SECRET_TEXT.pattern.encode())
-_TOKEN_SIGNS: Final = ("eyJ", "ZXlK", "://", "asic ", "ASIC ")
 _LARGEST_READ: Final = 65 * 1024
 """Bytes of a body that is decoded to hide its members."""
 _LONGEST_START: Final = 64
@@ -43,7 +44,6 @@ _WORD: Final = re.compile(r"[a-z]+(?:[_.-][a-z]+|[A-Z][a-z]+)*|[0-9]{1,2}(?:\.[0
 """A part of a path that is not secret: a word, or a version."""
 _LONGEST_WORD: Final = 40
 _LONGEST_CACHED: Final = 256
-_LONGEST_SHORT: Final = 64
 _IDS: Final = ("client_id", "channel_id", "user_id", "opaque_id")
 _SHORTEST_TOKEN: Final = 40
 """Characters of an id that may have more than the header of a JWT."""
@@ -54,23 +54,28 @@ def masked(body: bytes, secrets: frozenset[str] = frozenset()) -> bytes:
 
     A body that may have secret members and is not JSON, or is large, is hidden as a whole.
     """
-    return (_masked_short if len(body) <= _LONGEST_SHORT else _masked)(body, secrets)
-
-
-def _masked(body: bytes, secrets: frozenset[str]) -> bytes:
     start = body[: MAX_BODY + _LONGEST_START]
-    if start and (secrets or _names_secret(start)):
-        start = _json_without(body, secrets)[: MAX_BODY + _LONGEST_START]
-    return (_TOKEN.sub(_HIDDEN, start) if _may_hold_token(start.decode("latin-1")) else start)[:MAX_BODY]
+    has_name, has_token = _suspicions(start)
+    if start and (secrets or has_name or _ESCAPE.search(start)):
+        start, has_token = _json_without(body, secrets)[: MAX_BODY + _LONGEST_START], True
+    return (_TOKEN.sub(_HIDDEN, start) if has_token else start)[:MAX_BODY]
 
 
-_masked_short: Final = lru_cache(maxsize=1024)(_masked)
-"""A crowd sends the same few bodies."""
+def _suspicions(text: bytes) -> tuple[bool, bool]:
+    """Whether a text may have a member with the name of a secret, also in JSON inside JSON, or in Python's quotes; and
+    whether it may have a token.
+    """
+    plain = text.translate(_PLAIN, _IGNORED)
+    return _cached_suspicions(plain) if len(plain) <= _LONGEST_CACHED else _find_suspicions(plain)
 
 
-def _names_secret(text: bytes) -> bool:
-    """Whether a text may have a member with the name of a secret, also in JSON inside JSON, or in Python's quotes."""
-    return _NAMES.search(text.translate(_PLAIN, b"_-")[::-1]) is not None or _ESCAPE.search(text) is not None
+def _find_suspicions(plain: bytes) -> tuple[bool, bool]:
+    singular = plain.replace(b's"', b'"')
+    return any(map(singular.__contains__, _NAMES)), any(map(plain.__contains__, _SIGNS))
+
+
+_cached_suspicions: Final = lru_cache(maxsize=1024)(_find_suspicions)
+"""Games and crowds send the same few messages, which differ in numbers only."""
 
 
 def _json_without(body: bytes, secrets: frozenset[str]) -> bytes:
@@ -80,10 +85,6 @@ def _json_without(body: bytes, secrets: frozenset[str]) -> bytes:
         return msgspec.json.encode(_body_without(msgspec.json.decode(body), secrets))
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return _HIDDEN
-
-
-def _may_hold_token(text: str) -> bool:
-    return any(map(text.__contains__, _TOKEN_SIGNS))
 
 
 def masked_caller(caller: Caller | None) -> Caller | None:
@@ -98,7 +99,8 @@ def masked_caller(caller: Caller | None) -> Caller | None:
 
 def masked_text(text: str) -> str:
     """Return a text without tokens."""
-    return _TOKEN.sub(_HIDDEN, text.encode(errors="replace")).decode() if text and _may_hold_token(text) else text
+    encoded = text.encode(errors="replace")
+    return _TOKEN.sub(_HIDDEN, encoded).decode() if encoded and _suspicions(encoded)[1] else text
 
 
 def masked_target(path: str, query: bytes, shown: frozenset[str]) -> str:
@@ -162,7 +164,7 @@ def _without_secrets(value: Any, secrets: frozenset[str]) -> Any:
         try:
             return msgspec.json.encode(_without_secrets(msgspec.json.decode(value), secrets)).decode()
         except (msgspec.MsgspecError, UnicodeError):
-            return HIDDEN if _names_secret(value.encode(errors="replace")) else value
+            return HIDDEN if _suspicions(value.encode(errors="replace"))[0] else value
     return value
 
 
