@@ -17,6 +17,7 @@ from support.architecture import (
     SRC,
     Graph,
     graph,
+    is_in,
     nodes,
     trees,
 )
@@ -87,6 +88,13 @@ def test_only_logs_the_journal_and_verdicts_read_the_current_request():
         if ast.unparse(node.func) == "current_request.get"
     }
     assert {"emulator.core.observability", "emulator.core.parity"} == readers
+
+
+def test_no_feature_knows_who_judges_a_request_after_its_answer():
+    """They notice facts (`core/observability/facts.py`), from which hints and verdicts follow."""
+    listeners = [f"emulator.core.{each}" for each in ("faults", "hints", "journal", "observability.metrics")]
+    found = [(name, each) for name, imported in graph().items() for each in imported & set(listeners)]
+    assert [] == [pair for pair in found if is_in(pair[0], ["emulator.auth", "emulator.features"])]
 
 
 def test_every_refusal_is_declared():

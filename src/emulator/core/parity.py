@@ -162,8 +162,7 @@ class ProductionCheck(AbstractContextManager[None]):
 def overrule(verdict: str) -> None:
     """Set production's verdict on the current request, whatever earlier checks have decided.
 
-    It is empty if a fault keeps the service from handling the request, and `UNJUDGED` if the emulator's helper script
-    sent it, not an extension.
+    It is `UNJUDGED` if the emulator's helper script sent the request, not an extension.
     """
     if (context := current_request.get()) is not None:
         context.production = verdict
