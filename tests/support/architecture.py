@@ -22,10 +22,7 @@ SHARING = ("emulator.features",)
 ROOMS = ("features", "control")
 """The folders of `emulator` whose folders are features."""
 BASICS = {
-    *(
-        f"core.{name}"
-        for name in ("bounded_cache", "callers", "changes", "clock", "errors", "faults", "hints", "journal")
-    ),
+    *(f"core.{name}" for name in ("bounded_cache", "callers", "changes", "clock", "errors", "faults", "journal")),
     *("core.keys", "core.wire", "storage.kinds", "storage.pools", "storage.records", "storage.shapes"),
 }
 """Modules of `emulator` that every part of a feature may import."""

@@ -35,10 +35,13 @@ REPLACED: Final = "replaced"
 CLIENT: Final = "client id"
 """The kind of the key of a client id."""
 
+_MOST: Final = 10_000
+"""Facts of one request, about. A stream may go on for days."""
+
 
 def notice(fact: str, *keys: Key) -> None:
     """Note a fact about each of these keys in the current request. Outside requests, do nothing."""
     context = current_request.get()
-    if context is not None and context.id:
+    if context is not None and context.id and len(context.facts) < _MOST:
         for key in keys:
             context.facts[fact, key] = None
