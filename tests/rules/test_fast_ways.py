@@ -21,7 +21,7 @@ from emulator.core.config.settings import Settings
 from emulator.core.errors import ServiceError
 from emulator.core.observability.request_context import RequestContext, bound_to
 from emulator.core.wire.url import query_of
-from emulator.features.codes import rules
+from emulator.features.codes import uploads
 from support.examples import examples
 from support.service import CLIENT_ID, OTHER_ID, SECRET
 from support.signing import NOW, signed
@@ -91,8 +91,8 @@ def test_a_query_reads_as_each_of_its_parameters_by_itself(raw: bytes):
 @settings(max_examples=examples(300), deadline=None)
 @given(st.text() | st.text("a ~\x1f\x7f\n\xa0"))
 def test_the_fast_check_for_printable_characters_agrees_with_the_slow_one(text: str):
-    assert text.isprintable() == rules._is_printable(text)
-    assert [chr(code).isprintable() for code in range(128)] == [rules._is_printable(chr(code)) for code in range(128)]
+    assert text.isprintable() == uploads._is_printable(text)
+    assert [chr(code).isprintable() for code in range(128)] == [uploads._is_printable(chr(code)) for code in range(128)]
 
 
 @settings(max_examples=examples(200), deadline=None)
