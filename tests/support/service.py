@@ -181,6 +181,7 @@ def live_server(
     *,
     clock: Clock | None = None,
     hot: frozenset[tuple[str, str]] = HOT,
+    hot_path: type[HotPath] = HotPath,
     features: Features = FEATURES,
     wrap: Callable[[Application], Application] = lambda app: app,
     prepare: Callable[[str], Awaitable[None]] | None = None,
@@ -199,7 +200,7 @@ def live_server(
         async with open_app(chosen, clock, features=features) as (app, service):
             wrapped = wrap(app)
             server = Server(
-                config_of(wrapped, chosen, HotPath(service.dispatcher, hot) if wrapped is app else None),
+                config_of(wrapped, chosen, hot_path(service.dispatcher, hot) if wrapped is app else None),
                 ready.set,
                 timeout=chosen.limits.request_timeout,
                 prepare=partial(prepared, service, lambda _: prepare(url)) if prepare else None,

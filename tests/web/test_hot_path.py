@@ -22,7 +22,7 @@ from litestar.types import Receive, Scope, Send
 
 from emulator.core.clock import Clock
 from emulator.http import hot_path
-from emulator.http.hot_path import HOT, Responder
+from emulator.http.hot_path import HOT, HotPath, Responder
 from emulator.http.request import Request as OneRequest
 from emulator.http.response import Reply
 from support.examples import examples
@@ -295,14 +295,8 @@ def test_hot_path_and_router_treat_unusual_headers_alike(addresses: tuple[str, s
         assert first == second or ((was_reset or other_was_reset) and first[: len(second)] == second[: len(first)])
 
 
-class Unsendable(Middleware):
-    """An application with a hot path whose replies have a status that HTTP does not know."""
-
-    max_body = 100
-
-    @property
-    def hot_path(self) -> Unsendable:
-        return self
+class Unsendable(HotPath):
+    """A hot path whose replies have a status that HTTP does not know."""
 
     def find(self, method: bytes, path: bytes) -> Responder | None:
         return self._answer if path == b"/v1/e/vote" else None
@@ -312,7 +306,7 @@ class Unsendable(Middleware):
 
 
 def test_a_reply_that_cannot_be_written_ends_its_connection():
-    with live_server(wrap=Unsendable) as live:
+    with live_server(hot_path=Unsendable) as live:
         received, _ = exchange(live.url, [b"GET /v1/e/vote HTTP/1.1\r\nHost: x\r\n\r\n"])
 
     assert received == b""
