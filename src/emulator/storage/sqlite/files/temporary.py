@@ -23,7 +23,7 @@ def temporary_file(content: bytes) -> Iterator[str]:
     The file of a killed process is deleted by the next process that needs one. Raises `EngineError`.
     """
     _remove_abandoned()
-    path = f"{tempfile.gettempdir()}/{_PREFIX}{token_hex(8)}.db"
+    path = f"{tempfile.gettempdir()}/{_PREFIX}{os.getpid()}-{token_hex(8)}.db"
     with service_lock(path):  # before there is a file, so that no other process takes it for an abandoned one
         try:
             _write(path, content)
