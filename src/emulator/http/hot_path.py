@@ -148,7 +148,7 @@ _heads: Final = _Heads()
 
 
 def _lines(headers: Sequence[tuple[bytes, bytes]]) -> bytes:
-    return b"".join(b"%b: %b\r\n" % header for header in headers)
+    return b"".join([b"%b: %b\r\n" % header for header in headers])
 
 
 def is_plain(headers: Mapping[bytes, bytes], query: bytes, max_body: int) -> bool:

@@ -75,9 +75,12 @@ class RequestContext:
         """Return the headers that only the sandbox adds to a response. `mark` is the latest change's."""
         mark = self.mark or mark
         found = [(MARK, b"%d" % mark)] if mark else []
-        for name, text in ((PRODUCTION, self.production), (FAULT, self.fault), (HINT, self.hint)):
-            if text:
-                found.append((name, text.encode("ascii", "backslashreplace")))
+        if self.production:
+            found.append((PRODUCTION, self.production.encode()))
+        if self.fault:
+            found.append((FAULT, self.fault.encode()))
+        if self.hint:
+            found.append((HINT, self.hint.encode("ascii", "backslashreplace")))
         return found
 
 

@@ -43,8 +43,7 @@ class SqliteDocuments(Tables):
         return await self._group_commit.read(self._read, keys, now)
 
     async def peek(self, key: Key, *, now: int) -> bytes | None:
-        with engine_errors():
-            value, expires_at = self._row(key)
+        value, expires_at = self._committed_or_not(key)
         return value if now < expires_at else None
 
     async def update(
@@ -55,8 +54,7 @@ class SqliteDocuments(Tables):
 
     async def keep(self, documents: Mapping[Key, bytes], *, replace: bool, now: int, expires_at: int) -> Kept:
         if not replace:
-            with engine_errors():
-                rows = {key: self._row(key) for key in documents}
+            rows = {key: self._committed_or_not(key) for key in documents}
             if all(expires_at <= row[1] for row in rows.values()):
                 return Kept({key: row[0] for key, row in rows.items()})
         return Kept(*await self._group_commit.join(self._keep, documents, replace, now, expires_at))
@@ -69,6 +67,14 @@ class SqliteDocuments(Tables):
 
     async def drop_equal(self, key: Key, value: bytes, *, now: int) -> None:
         await self._group_commit.write(self._drop_equal, key, value, now)
+
+    def _committed_or_not(self, key: Key) -> tuple[bytes, int]:
+        """Return the value and the expiry of a document, without waiting for the group's commit."""
+        row = self._rows.get(key)
+        if row is None:
+            with engine_errors():
+                row = self._row(key)
+        return row
 
     def _row(self, key: Key) -> tuple[bytes, int]:
         """Return the value and the expiry of a document, alive or expired."""
