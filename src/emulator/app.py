@@ -35,12 +35,12 @@ from emulator.core.config.settings import Settings
 from emulator.core.hints import Hints
 from emulator.core.ids import NewId, token_id
 from emulator.core.journal import NO_JOURNAL, Journal, JournalBudget
-from emulator.core.limits.rate_limit import RateLimits
+from emulator.core.limits import RateLimits
 from emulator.core.observability.audit import audit
 from emulator.core.observability.metrics import Metrics
 from emulator.core.observability.request_context import DEFAULT_NAMESPACE
 from emulator.core.parity import ComparedRates, Lapses, Parity, Tally
-from emulator.core.scheduling.scheduler import Scheduler
+from emulator.core.scheduler import Scheduler
 from emulator.core.wire.url import normalize_path
 from emulator.feature_list import FEATURES, Features
 from emulator.features.accumulation import Buffers

@@ -35,7 +35,7 @@ PARTS: Final = {
     "auth": ("emulator/auth/*.py",),
     "realtime": ("emulator/realtime/*.py",),
     "control": ("emulator/control/**/*.py", "emulator/namespaces/*.py", "emulator/core/parity.py"),
-    "requests": ("emulator/http/*.py", "emulator/core/wire/*.py", "emulator/core/limits/*.py"),
+    "requests": ("emulator/http/*.py", "emulator/core/wire/*.py", "emulator/core/limits*.py"),
     "sqlite": ("emulator/storage/sqlite/**/*.py",),
     "output": ("extcli/output/*.py",),
     "bulk": ("extcli/bulk/*.py", "extcli/codes/*.py"),

@@ -11,7 +11,7 @@ from emulator.core.callers import Caller, Role
 from emulator.core.clock import DAY, SECOND, Clock
 from emulator.core.config.environment import PRODUCTION
 from emulator.core.config.settings import Limits, Settings
-from emulator.core.limits.rate_limit import RateLimit, RateLimits
+from emulator.core.limits import RateLimit, RateLimits
 from support.service import (
     CLIENT_ID,
     Client,

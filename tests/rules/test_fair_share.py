@@ -6,7 +6,7 @@ import random
 from collections import Counter
 
 from emulator.core.errors import TooManyRequests
-from emulator.core.limits.connection_limit import FairShare
+from emulator.core.limits import FairShare
 
 
 def share(total: int = 0, per_address: int = 0, members: str = "") -> FairShare[str]:

@@ -9,7 +9,7 @@ import pytest
 from emulator.core.clock import MINUTE, Clock
 from emulator.core.config.environment import PRODUCTION
 from emulator.core.errors import BadRequest, TooManyRequests
-from emulator.core.limits.connection_limit import hidden_address, network_of
+from emulator.core.limits import hidden_address, network_of
 from emulator.features.pins.attempt_limit import AttemptLimit
 from support.service import CLIENT_ID, StillTicks
 

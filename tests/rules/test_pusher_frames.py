@@ -13,7 +13,7 @@ from emulator.core.callers import Caller
 from emulator.core.clock import Clock
 from emulator.core.errors import EngineError
 from emulator.core.observability.metrics import Metrics
-from emulator.core.scheduling.scheduler import Scheduler
+from emulator.core.scheduler import Scheduler
 from emulator.realtime.hub import Hub
 from emulator.realtime.web_page_access import PusherAccess
 from emulator.realtime.web_page_connection import PusherConnection

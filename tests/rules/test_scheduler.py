@@ -9,7 +9,7 @@ import pytest
 
 from emulator.core.clock import Clock
 from emulator.core.errors import EngineError
-from emulator.core.scheduling.scheduler import Callback, Scheduler, Throttle
+from emulator.core.scheduler import Callback, Scheduler, Throttle
 
 NOW = 1_700_000_000_000
 LONG = 3600.0

@@ -12,9 +12,8 @@ from msgspec import Struct
 from emulator.core.changes import Change, Changes
 from emulator.core.errors import Facts, NotFound, refusal
 from emulator.core.keys import Key
-from emulator.core.limits.listing_pages import Page
 from emulator.core.observability.audit import audit
-from emulator.core.wire.cursors import FIRST
+from emulator.core.wire.cursors import FIRST, Page
 from emulator.core.wire.refusals import invalid_cursor, invalid_member, invalid_parameter, too_long, wrong_shape
 from emulator.http.endpoint import PAGE, Audience, Call, Parameter, endpoint
 from emulator.realtime.admission import Admission, AnyPeer

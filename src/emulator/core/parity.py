@@ -18,7 +18,7 @@ from emulator.core.clock import Clock
 from emulator.core.errors import MethodNotAllowed, ServiceError, TooManyRequests
 from emulator.core.journal import is_probe
 from emulator.core.keys import Expired, Key
-from emulator.core.limits.rate_limit import OF_CALLER, RateLimits
+from emulator.core.limits import OF_CALLER, RateLimits
 from emulator.core.observability.facts import CHANGED, READ, READ_ALL, REPLACED
 from emulator.core.observability.request_context import RequestContext, current_request
 

@@ -195,7 +195,7 @@ class Buffers:
                 ListedBuffer(key.name, key.channel or "", entries, latest)
                 for key, entries, latest in found[: page.limit]
             ],
-            page.next(found),
+            page.next([each.key for each in found]),
         )
 
 

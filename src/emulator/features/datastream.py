@@ -13,7 +13,7 @@ from emulator.core.clock import SECOND, Clock
 from emulator.core.config.settings import Settings
 from emulator.core.errors import BadRequest, Facts, TooManyRequests, refusal
 from emulator.core.keys import Key
-from emulator.core.limits.rate_limit import RateLimit, seconds_of
+from emulator.core.limits import RateLimit, seconds_of
 from emulator.core.parity import CALLER_RATE, ProductionCheck
 from emulator.core.wire import json_codec
 from emulator.http.endpoint import CHANNEL, Call, Nothing, endpoint

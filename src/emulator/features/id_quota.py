@@ -20,7 +20,7 @@ from emulator.core.callers import CHANNEL_WRITERS, EXTENSION_WRITERS, Caller, Ro
 from emulator.core.clock import HOUR, Clock
 from emulator.core.errors import EngineError
 from emulator.core.keys import Key
-from emulator.core.limits.refusals import too_many_ids
+from emulator.core.limits import too_many_ids
 from emulator.core.wire import json_codec
 from emulator.storage.kinds import Stored, decode_check
 from emulator.storage.records import DocumentRecord

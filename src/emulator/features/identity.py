@@ -15,7 +15,7 @@ from emulator.core.clock import MINUTE, Clock
 from emulator.core.config.extensions import Extensions
 from emulator.core.ids import anonymous_id
 from emulator.core.keys import Key
-from emulator.core.limits.connection_limit import hidden_address
+from emulator.core.limits import hidden_address
 from emulator.core.observability.facts import CLIENT, NAMED, notice
 from emulator.core.parity import UNJUDGED, overrule
 from emulator.core.wire.cursors import FIRST, cursor_of, place_of

@@ -169,7 +169,7 @@ class Rankings:
                 ListedRanking(key.name, key.channel or "", casts, expires_at - LIFETIME)
                 for key, casts, expires_at, _ in found[: page.limit]
             ],
-            page.next(found),
+            page.next([each.key for each in found]),
         )
 
 

@@ -13,7 +13,7 @@ from litestar.types import HTTPScope, Receive
 from emulator.contract.names import is_client_id
 from emulator.core.callers import Caller, Grant, role_error
 from emulator.core.errors import Forbidden, Unauthorized
-from emulator.core.limits.rate_limit import RateLimits
+from emulator.core.limits import RateLimits
 from emulator.http.endpoint import Audience, Endpoint
 from emulator.http.request import Request
 

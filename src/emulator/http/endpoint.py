@@ -19,8 +19,7 @@ import msgspec
 
 from emulator.contract.limits import MAX_ID_LENGTH
 from emulator.core.callers import ANYONE, Caller, Role
-from emulator.core.limits import listing_pages
-from emulator.core.wire import json_codec
+from emulator.core.wire import cursors, json_codec
 from emulator.core.wire.cursors import FIRST
 from emulator.core.wire.refusals import checked_text, invalid_parameter
 
@@ -90,9 +89,9 @@ class Call:
         return int(text)
 
     @property
-    def page(self) -> listing_pages.Page:
+    def page(self) -> cursors.Page:
         """The page of a listing, from the parameters `limit` and `cursor`. Raises `BadRequest`."""
-        return listing_pages.checked_page(self.integer("limit", listing_pages.DEFAULT_PAGE), self.text("cursor"))
+        return cursors.checked_page(self.integer("limit", cursors.DEFAULT_PAGE), self.text("cursor"))
 
     def body(self, shape: type[T]) -> T:
         """The body decoded as `shape`; raises `BadRequest` naming the invalid field."""
@@ -158,7 +157,7 @@ PAGE = (
     CHANNEL,
     Parameter(
         "limit",
-        f"At most this many, 1 to {listing_pages.MAX_PAGE:,}; {listing_pages.DEFAULT_PAGE} when absent.",
+        f"At most this many, 1 to {cursors.MAX_PAGE:,}; {cursors.DEFAULT_PAGE} when absent.",
         "integer",
     ),
     CURSOR,

@@ -11,7 +11,7 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from emulator.core.errors import BadRequest, ServiceError, TooManyRequests
-from emulator.core.limits.connection_limit import OpenConnections, hidden_address
+from emulator.core.limits import OpenConnections, hidden_address
 from emulator.core.observability.entries import Unrouted
 from emulator.core.observability.logs import LONGEST_PATH, log_request
 from emulator.core.observability.request_context import (

@@ -17,7 +17,7 @@ from litestar.types import ASGIApp
 
 from emulator.core.config.settings import Settings
 from emulator.core.errors import ConfigurationError, PortTaken
-from emulator.core.limits.connection_limit import OpenConnections
+from emulator.core.limits import OpenConnections
 from emulator.core.wire.transports import ShortReads
 from emulator.http.hot_path import HotPath
 from emulator.http.http_protocol import SECURITY_HEADERS

@@ -11,8 +11,7 @@ from emulator.core.clock import MINUTE, SECOND, Clock
 from emulator.core.config.environment import AnonymousLimits
 from emulator.core.config.settings import KIB, Limits
 from emulator.core.errors import ServiceError, TooManyRequests
-from emulator.core.limits.connection_limit import FairShare, network_of
-from emulator.core.limits.rate_limit import RateLimit
+from emulator.core.limits import FairShare, RateLimit, network_of
 from emulator.core.observability.metrics import Metrics
 from emulator.realtime import closes
 from emulator.realtime.session import Session

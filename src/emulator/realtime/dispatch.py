@@ -12,7 +12,7 @@ from emulator.core.config.settings import Limits
 from emulator.core.errors import ServiceError, Unauthorized
 from emulator.core.faults import MESSAGE, FaultError, Faults, NoResponse
 from emulator.core.hints import Hints
-from emulator.core.limits.rate_limit import RateLimits
+from emulator.core.limits import RateLimits
 from emulator.core.observability.entries import frame_entry
 from emulator.core.observability.logs import log_request
 from emulator.core.observability.masking import EVERYTHING

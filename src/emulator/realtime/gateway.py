@@ -17,7 +17,7 @@ from emulator.core.config.settings import Limits
 from emulator.core.errors import TooManyRequests
 from emulator.core.faults import CONNECT, Faults
 from emulator.core.keys import Key
-from emulator.core.limits.rate_limit import RateLimits
+from emulator.core.limits import RateLimits
 from emulator.core.observability.metrics import Metrics
 from emulator.core.wire.url import query_of
 from emulator.realtime.admission import Admission, AnyPeer

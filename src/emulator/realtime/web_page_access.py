@@ -10,7 +10,7 @@ from emulator.core.callers import Caller
 from emulator.core.clock import Clock
 from emulator.core.keys import Key
 from emulator.core.observability.metrics import Metrics
-from emulator.core.scheduling.scheduler import Callback, Scheduler
+from emulator.core.scheduler import Callback, Scheduler
 from emulator.realtime.refusals import no_credential, other_topic
 
 WEB_PAGE: Final = "page"

@@ -1,18 +1,23 @@
-"""Cursors of listings: the place where a page ended, for the call that reads the page after it."""
+"""Pages of listings, and their cursors: the place where a page ended, for the call that reads the page after it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple, TypeVar
 
 import msgspec
 
-from emulator.core.wire.refusals import invalid_cursor
+from emulator.core.keys import Key
+from emulator.core.wire import json_codec
+from emulator.core.wire.refusals import invalid_cursor, invalid_parameter
 
 T = TypeVar("T")
 
 FIRST: Final = "0"
 """The cursor of the first page. As the cursor of the next page it says that there is none."""
+MAX_PAGE: Final = 1_000
+DEFAULT_PAGE: Final = 100
+_decode: Final = msgspec.json.Decoder(tuple[str, str]).decode
 
 
 def cursor_of(place: bytes) -> str:
@@ -28,3 +33,30 @@ def place_of(cursor: str, decode: Callable[[bytes], T]) -> T | None:
         return decode(bytes.fromhex(cursor))
     except (ValueError, msgspec.MsgspecError):
         raise invalid_cursor(cursor) from None
+
+
+class Page(NamedTuple):
+    """The page that a call reads."""
+
+    limit: int
+    cursor: str
+    """The `next` of the page before."""
+
+    def after(self, group: Key) -> Key | None:
+        """The key after which the page starts; `None` for the first page. Raises `BadRequest`."""
+        place = place_of(self.cursor, _decode)
+        return group._replace(channel=place[0], name=place[1]) if place else None
+
+    def next(self, found: Sequence[Key]) -> str:
+        """The cursor of the page after this one. `found` has one key more than `limit` if there is such a page."""
+        if len(found) <= self.limit:
+            return FIRST
+        last = found[self.limit - 1]
+        return cursor_of(json_codec.encode((last.channel, last.name)))
+
+
+def checked_page(limit: int, cursor: str) -> Page:
+    """Return a page of 1 to 1,000 records; raises `BadRequest` for another `limit`."""
+    if not 1 <= limit <= MAX_PAGE:
+        raise invalid_parameter("limit", limit, f"within 1 to {MAX_PAGE}")
+    return Page(limit, cursor)

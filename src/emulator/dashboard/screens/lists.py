@@ -6,8 +6,7 @@ from typing import Any, Final
 
 from emulator.control.contents import Filter
 from emulator.core.clock import DAY, HOUR, MINUTE
-from emulator.core.limits.listing_pages import Page
-from emulator.core.wire.cursors import FIRST
+from emulator.core.wire.cursors import FIRST, Page
 from emulator.dashboard.screen import Query, Screen, Service, listed, suggested
 from emulator.features.trivia.rules import Contest, State, sort_order
 

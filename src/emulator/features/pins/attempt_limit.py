@@ -29,8 +29,7 @@ from emulator.core.callers import Caller
 from emulator.core.clock import HOUR, MINUTE, Clock
 from emulator.core.config.environment import AnonymousLimits
 from emulator.core.errors import BadRequest, Facts, TooManyRequests, refusal
-from emulator.core.limits.connection_limit import network_of
-from emulator.core.limits.rate_limit import RateLimit, seconds_of
+from emulator.core.limits import RateLimit, network_of, seconds_of
 from emulator.core.parity import PIN_CHANNEL, PIN_GUESSES, ProductionCheck, current_verdict, is_reached
 
 _TOO_MANY: Final = (TooManyRequests, "Too many requests", "T4")

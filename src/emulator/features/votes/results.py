@@ -19,7 +19,7 @@ from emulator.core.callers import is_global
 from emulator.core.changes import Change
 from emulator.core.clock import Clock
 from emulator.core.keys import Key
-from emulator.core.scheduling.scheduler import Scheduler, Throttle
+from emulator.core.scheduler import Scheduler, Throttle
 from emulator.core.wire import json_codec
 from emulator.features.broadcast.service import PageEvents
 from emulator.features.votes.rules import LIFETIME, Definition

@@ -279,7 +279,8 @@ class Polls:
         """
         group, page, now = Key("poll", call.caller.client_id, "", call.channel), call.page, self._clock.now()
         found = await self._ballots.listing(group, now=now, limit=page.limit + 1, after=page.after(group))
-        return PollList([listed_poll(each, now=now) for each in found[: page.limit]], page.next(found))
+        polls = [listed_poll(each, now=now) for each in found[: page.limit]]
+        return PollList(polls, page.next([each.key for each in found]))
 
     async def results(self, caller: Caller, channel: str, poll_id: str) -> PollResults:
         """Return the poll and its results; raises `NotFound` if it has neither a definition nor votes."""

@@ -1,1 +1,0 @@
-"""Runs callbacks at an instant of the service's clock, or at most once per interval."""
