@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -62,7 +63,7 @@ async def paused(namespaces: Registry, name: str) -> AsyncIterator[Callable[[], 
         async with storage.open(each) as front:
             yield front
 
-    namespaces._storage = storage._replace(open=slow)
+    namespaces._storage = replace(storage, open=slow)
     forking = asyncio.create_task(namespaces.create("b", "a"))
     await opening.wait()
     yield go_on.set
@@ -110,7 +111,7 @@ async def test_a_copy_of_a_copy_that_fails_is_refused_and_neither_is_in_use(name
         raise EngineError("planted")
         yield
 
-    namespaces._storage = storage._replace(open=failing)
+    namespaces._storage = replace(storage, open=failing)
     first = asyncio.create_task(outcomes(namespaces.create("b", "a")))
     await opening.wait()
     second = asyncio.create_task(outcomes(namespaces.create("c", "b")))

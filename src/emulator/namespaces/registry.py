@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import AsyncExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final
 
 from msgspec import Struct
 
@@ -26,25 +26,13 @@ from emulator.core.observability.request_context import DEFAULT_NAMESPACE as DEF
 from emulator.core.observability.request_context import bound_to, give_hint, in_namespace
 from emulator.namespaces import refusals
 from emulator.namespaces.front import Front
+from emulator.namespaces.storage import Storage
 
 _STEP: Final = 25
 """Namespaces that a listing counts before other requests run."""
 _LOOKED_AT: Final = 200
 """Namespaces, those used last, among which a similar name is looked for."""
 _log = logging.getLogger("emulator")
-
-
-class Storage(NamedTuple):
-    """Functions that open, list and delete the services of namespaces. All raise `EngineError`."""
-
-    open: Callable[[str], AbstractAsyncContextManager[Front]]
-    """Opens the service of a namespace."""
-    remove: Callable[[str], Awaitable[None]]
-    """Deletes the data of a namespace that is not open; absent data is fine."""
-    names: Callable[[], Awaitable[Sequence[str]]]
-    """Returns the names of all namespaces that storage has, open or not, in order."""
-    size: Callable[[str], Awaitable[int]]
-    """Returns how many things a namespace that is not open has."""
 
 
 @dataclass

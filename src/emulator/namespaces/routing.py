@@ -105,7 +105,7 @@ _NESTED: Final = re.compile(r"/+_ns(?:/|$)")
 _log = logging.getLogger("emulator")
 
 
-class Namespaces:
+class NamespaceRouter:
     """An ASGI application that routes to the service of each namespace."""
 
     def __init__(self, registry: Registry, gate: ControlGate) -> None:

@@ -4,31 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 
 from emulator.app import Service, Shared
 from emulator.auth.signing_key import SigningKey
-from emulator.contract.names import NAME
 from emulator.control.gate import ControlGate
-from emulator.control.operation import RESET, Control
+from emulator.control.operation import Control
 from emulator.core.clock import Clock
 from emulator.core.config.extensions import Extensions
 from emulator.core.config.settings import NAMESPACE_IDLE, Settings
 from emulator.core.errors import EngineError
 from emulator.core.journal import JournalBudget
-from emulator.core.keys import Key
 from emulator.core.observability.metrics import Metrics
 from emulator.core.observability.request_context import DEFAULT_NAMESPACE
 from emulator.feature_list import FEATURES, Features
 from emulator.http.long_requests import Uploads
 from emulator.namespaces.front import Front
-from emulator.namespaces.registry import Registry, Storage
-from emulator.namespaces.routing import Namespaces
+from emulator.namespaces.registry import Registry
+from emulator.namespaces.routing import NamespaceRouter
+from emulator.namespaces.storage import Storage, stored_name
 from emulator.storage.engine import Medium
-from emulator.storage.opening import file_of, open_medium
+from emulator.storage.opening import open_medium
 
 _SWEEP_INTERVAL = 60.0
 _log = logging.getLogger("emulator")
@@ -40,7 +38,7 @@ async def open_app(
     clock: Clock | None = None,
     *,
     features: Features = FEATURES,
-) -> AsyncIterator[tuple[Front | Namespaces, Service]]:
+) -> AsyncIterator[tuple[Front | NamespaceRouter, Service]]:
     """Open the application for a port, and the service of its plain paths. `clock` is that service's clock."""
     extensions = Extensions(settings.extensions, admits_any=settings.admits_any_client)
     shared = Shared(JournalBudget(settings.journal), Uploads(settings.limits.uploads))
@@ -61,17 +59,12 @@ async def open_app(
             yield front, service
             return
         gate = ControlGate(settings.control_hosts, settings.control_token)
-        storage = Storage(
-            open_front,
-            partial(_remove, settings, medium),
-            partial(_names, settings, medium),
-            partial(_size, settings, medium),
-        )
+        storage = Storage(settings, medium, open_front)
         namespaces = Registry(front, storage, settings.limits.namespaces, _max_idle(settings, service))
         service.namespaces = namespaces
         namespaces.start()
         try:
-            yield Namespaces(namespaces, gate), service
+            yield NamespaceRouter(namespaces, gate), service
         finally:
             await namespaces.close()
 
@@ -89,7 +82,7 @@ async def open_service(
 ) -> AsyncIterator[Service]:
     """Open a service with its engine, on a medium, and its background tasks; raises `EngineError`."""
     clock = clock or Clock()
-    async with medium.engine(_name(settings, namespace)) as engine:
+    async with medium.engine(stored_name(settings, namespace)) as engine:
         key = SigningKey(engine.documents, clock)
         await key.sync()
         service = Service(settings, extensions, engine, clock, key, name=namespace, shared=shared, features=features)
@@ -117,38 +110,6 @@ def _max_idle(settings: Settings, service: Service) -> float | None:
     if settings.namespace_idle is not None:
         return settings.namespace_idle or None
     return NAMESPACE_IDLE if service.publisher.is_single_node else None
-
-
-def _name(settings: Settings, namespace: str) -> str:
-    """Return the name of a namespace on the medium."""
-    environment = settings.environment.name
-    return environment if namespace == DEFAULT_NAMESPACE else f"{environment}/{namespace}"
-
-
-async def _names(settings: Settings, medium: Medium) -> list[str]:
-    """Return the stored namespaces of this environment, if the data is a file.
-
-    Other storage is slow to search: then none.
-    """
-    if file_of(settings.data) is None:
-        return []
-    start = _name(settings, "")
-    found = [name.removeprefix(start) for name in await medium.namespaces() if name.startswith(start)]
-    return [name for name in found if re.fullmatch(NAME, name)]  # others are copies of a reset that can be undone
-
-
-async def _size(settings: Settings, medium: Medium, namespace: str) -> int:
-    """Return the number of records in a stored namespace, without the signing key."""
-    return max(0, await medium.size(_name(settings, namespace)) - 1)
-
-
-async def _remove(settings: Settings, medium: Medium, namespace: str) -> None:
-    """Delete the data of a namespace that is not open in this process. A process in which it is open finds it empty."""
-    async with medium.engine(_name(settings, namespace)) as engine:
-        if engine.survives_restart:
-            await engine.reset()
-            await engine.relay.publish(Key(RESET, "", ""), b"")
-            await engine.drop()
 
 
 async def _sweep(control: Control, metrics: Metrics, *, is_first: bool) -> None:
