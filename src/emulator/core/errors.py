@@ -37,8 +37,7 @@ class Refused(NamedTuple):
 class ServiceError(Exception):
     """An error that is reported to the client.
 
-    `reason` is a short fixed text for programs to compare. `detail` explains the error to a person. `others` holds
-    further details if the body has several errors.
+    `reason` is a short fixed text for programs to compare. `detail` explains the error to a person.
     """
 
     status = 500
@@ -49,17 +48,18 @@ class ServiceError(Exception):
     """Headers that its response must have."""
     close_code = POLICY_VIOLATION
     """The code of the close frame, if the error closes a connection."""
+    others: tuple[str, ...] = ()
+    """Further details, if the body of the request has several errors."""
     refused: Refused | None = None
     """Set if it was made by a declared refusal (`refusal`)."""
 
     def __init_subclass__(cls, status: int | None = None, title: str = "") -> None:
         cls.status, cls.title = status or cls.status, title or cls.title
 
-    def __init__(self, reason: str, detail: str = "", *, others: Sequence[str] = ()) -> None:
+    def __init__(self, reason: str, detail: str = "") -> None:
         super().__init__(detail or reason)
         self.reason = reason
         self.detail = detail or reason
-        self.others = tuple(others)
 
     @property
     def details(self) -> tuple[str, ...]:
@@ -103,10 +103,6 @@ class TooLarge(ServiceError, status=413, title="Content Too Large"):
 class TooManyRequests(ServiceError, status=429, title="Too Many Requests"):
     """A rate or count limit is exceeded."""
 
-    def __init__(self, reason: str, detail: str = "", *, retry_after: int | None = None) -> None:
-        super().__init__(reason, detail)
-        self.retry_after = retry_after
-
 
 class HeadTooLarge(ServiceError, status=431, title="Request Header Fields Too Large"):
     """The request line and headers exceed the limit."""
@@ -118,17 +114,13 @@ class Unavailable(ServiceError, status=503, title="Service Unavailable"):
     retry_after = 1
 
 
+_PHRASES: Final[Mapping[int, str]] = {each.value: each.phrase for each in HTTPStatus}
+
+
 def title_of(status: int) -> str:
     """Return the title of an error with this status, as the service's own errors have it; empty for an unknown one."""
     kinds: list[type[ServiceError]] = [ServiceError, *ServiceError.__subclasses__()]
     return next((each.title for each in kinds if each.status == status), _PHRASES.get(status, ""))
-
-
-_PHRASES: Final[Mapping[int, str]] = {each.value: each.phrase for each in HTTPStatus}
-
-
-class InternalError(ServiceError):
-    """The service has a bug. Its log has the traceback."""
 
 
 class ConfigurationError(Exception):
@@ -208,7 +200,8 @@ def refusal(
             values = {**dict(zip(facts.__code__.co_varnames, args, strict=False)), **kwargs}
             made = error(reason.format_map(values), found.detail)
             made.others, made.close_code = tuple(found.others), found.close_code
-            made.retry_after = made.retry_after if found.retry_after is None else found.retry_after
+            if found.retry_after is not None:
+                made.retry_after = found.retry_after
             made.refused = Refused(code, rule, title, found.held, found.needed, _filled_step(next_step, values))
             return made
 
@@ -252,7 +245,7 @@ def stopping() -> Facts:
 
 
 @refusal(
-    InternalError,
+    ServiceError,
     "Internal Service Error",
     "docs: Storage",
     "The service has a bug, or something outside it failed",
