@@ -53,12 +53,3 @@ def test_a_removed_entry_makes_room_for_another():
     cache["d"] = "d"
 
     assert ["a", None, "c", "d"] == [cache.get(key) for key in "abcd"]
-
-
-def test_retained_entries_are_found():
-    cache = filled("abc")
-
-    cache.retain("bx")
-    cache["d"] = "d"
-
-    assert [None, "b", None, "d"] == [cache.get(key) for key in "abcd"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Generic, TypeVar
 
@@ -53,12 +53,6 @@ class BoundedCache(Generic[K, V]):
 
     def items(self) -> Iterator[tuple[K, V]]:
         return iter(self._entries.items())
-
-    def retain(self, keys: Iterable[K]) -> None:
-        """Remove all entries except those with these keys. Keys without an entry are ignored."""
-        kept = [(key, self._entries[key]) for key in keys if key in self._entries]
-        self._entries.clear()  # `get` is bound to this mapping
-        self._entries.update(kept)
 
     def clear(self) -> None:
         self._entries.clear()
