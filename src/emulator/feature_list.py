@@ -35,8 +35,8 @@ from emulator.http.endpoint import Endpoint, Offer, endpoints_in
 from emulator.http.endpoint_table import EndpointTable
 from emulator.namespaces import routing as namespaces
 from emulator.realtime.action import Action, Feed
-from emulator.storage.kinds import Kind
-from emulator.storage.records import DocumentRecord, Record
+from emulator.storage.kinds import Kind, Stored
+from emulator.storage.records import Record
 
 
 class Feature(NamedTuple):
@@ -54,9 +54,6 @@ class Feature(NamedTuple):
 
 _has_control: Final = attrgetter("has_control")
 _issues_tokens: Final = attrgetter("issues_sandbox_tokens")
-
-_SECRET_NAMES: Final = frozenset({"pin", "pin_token", "transaction"})
-"""Kinds whose names an error does not repeat."""
 
 
 class Features:
@@ -109,15 +106,15 @@ class Features:
         try:
             found.check(record)
         except BadRequest as error:
-            raise ValueError(f"{_name_of(record)}: {'; '.join(error.details)}") from None
+            raise ValueError(f"{_name_of(record, found)}: {'; '.join(error.details)}") from None
         except ValueError as error:
-            raise ValueError(f"{_name_of(record)}: {error}") from None
+            raise ValueError(f"{_name_of(record, found)}: {error}") from None
 
 
-def _name_of(record: Record) -> str:
+def _name_of(record: Record, stored: Stored) -> str:
     """Return a record's kind, name and channel as a text for error messages."""
     kind, _, name, channel, _ = record[0]
-    shown = "" if type(record) is DocumentRecord and kind in _SECRET_NAMES else name
+    shown = "" if stored.has_secret_name else name
     return " ".join(each for each in (kind, shown, f"in channel {channel}" if channel else "") if each)
 
 

@@ -196,7 +196,7 @@ def outstanding_key(client_id: str, channel_id: str, at: int = 0, transaction_id
 
 
 STORED: Final = (
-    Stored(DocumentRecord, "transaction", decode_check(Claim)),
+    Stored(DocumentRecord, "transaction", decode_check(Claim), has_secret_name=True),
     Stored(DocumentRecord, "outstanding", decode_check(Transaction)),
 )
 

@@ -28,6 +28,8 @@ class Stored(NamedTuple):
     kind: str
     """The kind in its key. One that ends with `/` is the beginning of several kinds."""
     check: Callable[[Any], object]
+    has_secret_name: bool = False
+    """Whether an error does not repeat the names of such records."""
 
 
 OWN_KINDS: Final = frozenset({"ids", "id_counts", "user", "opaque"})

@@ -300,9 +300,9 @@ def _pin_condition(value: bytes, now: int) -> dict[str, object]:
 
 
 STORED: Final = (
-    Stored(DocumentRecord, PIN, decode_check(PinRecord)),
+    Stored(DocumentRecord, PIN, decode_check(PinRecord), has_secret_name=True),
     Stored(DocumentRecord, "link", decode_check(LinksRecord)),
-    Stored(DocumentRecord, "pin_token", decode_check(PinTokenRecord)),
+    Stored(DocumentRecord, "pin_token", decode_check(PinTokenRecord), has_secret_name=True),
 )
 PINS: Final = Kind(
     "pins",
