@@ -117,6 +117,7 @@ class Service:
         self.namespaces: Registry | None = None
         """All namespaces of the process; `None` in production."""
         self.is_dropped = False
+        """Whether its data is deleted from storage when it closes."""
         self._new_id = new_id
         self._features = features
         self._me: Service = proxy(self)
@@ -321,24 +322,9 @@ class Service:
         self.publisher.on_notice(RESET, lambda _: self._drop_cached_state())
         self.publisher.on_notice(LINKS_ENDED, self.gateway.links_ended)
 
-    async def reset(self) -> None:
-        self.gateway.close_all()
-        await self.control.reset()
-
-    async def copy(self, source: Service) -> None:
-        """Replace all data and the clock with another namespace's, and close all sockets."""
-        self.gateway.close_all()
-        await self.control.copy(source.control)
-
-    async def size(self) -> int:
-        return await self.control.size()
-
     @property
     def sockets(self) -> int:
         return len(self.gateway.admission)
-
-    def drop_on_close(self) -> None:
-        self.is_dropped = True
 
     def replace_extensions(self, current: Mapping[str, Extension]) -> None:
         """Replace the extensions of all namespaces, and close the sockets whose secret or link this ends."""

@@ -7,6 +7,7 @@ from typing import Any, Final, Protocol
 
 from litestar.types import HTTPScope, Receive, Scope, Send
 
+from emulator.control.operation import Control
 from emulator.core.errors import MethodNotAllowed, ServiceError, TooManyRequests
 from emulator.core.observability.entries import Unrouted, unrouted_entry
 from emulator.core.observability.metrics import Metrics
@@ -31,27 +32,16 @@ _PRIVATE_NETWORK: Final = ((b"access-control-allow-private-network", b"true"),)
 class Running(Protocol):
     """The part of a running service that `Front` uses."""
 
+    control: Control
     dispatcher: Dispatcher
     gateway: Gateway
-
-    @property
-    def metrics(self) -> Metrics: ...
-
-    async def reset(self) -> None:
-        """Delete all data, reset the clock and close all sockets."""
-
-    async def copy(self, source: Any) -> None:
-        """Replace all data and the clock with another running service's, and close all sockets."""
-
-    async def size(self) -> int:
-        """Return the number of records."""
+    metrics: Metrics
+    is_dropped: bool
+    """Whether its data is deleted from storage when it closes."""
 
     @property
     def sockets(self) -> int:
         """The number of open connections of games and pages."""
-
-    def drop_on_close(self) -> None:
-        """Delete the namespace's data from storage when the service closes."""
 
     def expel_ended(self) -> int:
         """Close the sockets whose secret or link has ended; return how many."""
@@ -77,6 +67,16 @@ class Front:
         """Add a journal entry for a response that no endpoint made. Does nothing without a journal."""
         if not request.path.startswith(_OF_BROWSERS):
             self._dispatcher.journal.record(unrouted_entry, request)
+
+    async def reset(self) -> None:
+        """Delete all data, reset the clock and close all sockets."""
+        self.service.gateway.close_all()
+        await self.service.control.reset()
+
+    async def copy(self, source: Front) -> None:
+        """Replace all data and the clock with another namespace's, and close all sockets."""
+        self.service.gateway.close_all()
+        await self.service.control.copy(source.service.control)
 
     def end_held(self) -> None:
         """End all requests that wait for an event, because the service stops or the namespace is dropped."""

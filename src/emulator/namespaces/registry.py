@@ -134,9 +134,9 @@ class Registry:
         if tenant is None or tenant.front is None:
             since = int(now - self._started_at if tenant is None else now - tenant.opened_at)
             return Details(name, await self._storage.size(name), since, since, 0)
-        front = tenant.front
+        service = tenant.front.service
         idle = 0 if tenant.is_busy else int(now - tenant.used_at)
-        return Details(name, await front.service.size(), int(now - tenant.opened_at), idle, front.service.sockets)
+        return Details(name, await service.control.size(), int(now - tenant.opened_at), idle, service.sockets)
 
     def find(self, name: str) -> Front | None:
         """Return the service of a namespace that is open."""
@@ -211,7 +211,7 @@ class Registry:
             if source:
                 await self._fork(checked_name(source), name)
             else:
-                _check_empty(name, await (await self.front(name)).service.size())
+                _check_empty(name, await (await self.front(name)).service.control.size())
             audit("namespace created", named=name, source=source)
         return name
 
@@ -245,8 +245,8 @@ class Registry:
                 is_new = target.front is None and name not in await self._storage.names()
                 front = await self._open_tenant(name, target)
                 try:
-                    _check_empty(name, await front.service.size())
-                    await front.service.copy(source.service)
+                    _check_empty(name, await front.service.control.size())
+                    await front.copy(source)
                 except BaseException:
                     if is_new:
                         await self._end(name, target, front)
@@ -276,7 +276,7 @@ class Registry:
             raise refusals.being_changed(name=name, change="created")
         if tenant is self._home:
             self.default.end_held()
-            await self.default.service.reset()
+            await self.default.reset()
             return
         tenant.is_dropping = True
         try:
@@ -296,8 +296,8 @@ class Registry:
     async def _end(self, name: str, tenant: _Tenant, front: Front) -> None:
         """Delete the data of an open namespace, and close it. The caller holds `changing`."""
         front.end_held()
-        await front.service.reset()
-        front.service.drop_on_close()
+        await front.reset()
+        front.service.is_dropped = True
         tenant.front = None
         try:
             await tenant.stack.aclose()
