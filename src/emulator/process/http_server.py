@@ -157,7 +157,7 @@ def _open_all(places: Mapping[Any, tuple[Any, Any, int]], port: int) -> list[soc
         for (name, _, *rest), kind in places.items():
             try:
                 listener = opened.enter_context(socket.socket(*kind))
-                _prepare(listener, is_one_of_many=len(places) > 1)
+                _set_options(listener, is_one_of_many=len(places) > 1)
                 listener.bind((name, port, *rest))
             except OSError as error:
                 if error.errno not in _LACKING:
@@ -173,7 +173,7 @@ def _open_all(places: Mapping[Any, tuple[Any, Any, int]], port: int) -> list[soc
     return listeners
 
 
-def _prepare(listener: socket.socket, *, is_one_of_many: bool) -> None:
+def _set_options(listener: socket.socket, *, is_one_of_many: bool) -> None:
     if sys.platform == "win32":  # where SO_REUSEADDR lets two services bind one port
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
     else:

@@ -13,7 +13,7 @@ import stat
 import sys
 import tomllib
 import warnings
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
@@ -89,7 +89,7 @@ async def serve(
             config_of(app, settings, None if outermost else HotPath(service.dispatcher), outermost),
             started,
             timeout=settings.limits.request_timeout,
-            prepare=partial(_prepare, service, hooks.prepare, stops) if hooks.prepare is not None else None,
+            prepare=partial(_prepare_or_stop, service, hooks.prepare, stops) if hooks.prepare is not None else None,
         )
 
         def stop() -> None:
@@ -108,7 +108,7 @@ async def serve(
             reloading.cancel()
 
 
-async def _prepare(service: Service, prepare: Hook, stops: SignalHandler) -> None:
+async def _prepare_or_stop(service: Service, prepare: Hook, stops: SignalHandler) -> None:
     """Prepare a service. Raises `StoppedEarly` at a signal."""
     preparing = asyncio.ensure_future(prepared(service, prepare))
     with stops.use_callback(preparing.cancel):
@@ -150,51 +150,42 @@ def run(settings: Settings, host: str, port: int, hooks: Hooks = NO_HOOKS, annou
     engine = open_engine(settings.data, namespace=settings.environment.name)  # stays closed
     with engine.exclusive_lock(), ExitStack() as opened:
         listeners = [opened.enter_context(each) for each in listen(host, port)]
-        is_token_chosen = bool(settings.control_token)
-        if settings.environment.has_control and is_beyond_loopback(listeners) and not is_token_chosen:
+        url = url_of(host, listeners[0])
+        admits_others = settings.environment.has_control and is_beyond_loopback(listeners)
+        shows_token = admits_others and not settings.control_token
+        if shows_token:
             settings = replace(settings, control_token=secrets.token_urlsafe(32))
-        shows_token = bool(settings.control_token) and not is_token_chosen
-        _run(settings, engine, listeners, url_of(host, listeners[0]), hangups, hooks, announce, shows_token)
+        # pyjwt would warn at each token; `warn_of_short_secrets` warns once.
+        warnings.simplefilter("ignore", InsecureKeyLengthWarning)
+        warn_of_short_secrets(settings.extensions)
+        log_warnings(settings_warnings(settings, engine))
+
+        def started() -> None:
+            if announce is not None:
+                announce(url, settings.environment.name, engine.location)
+            # The first line of standard output: scripts read the URL from it.
+            os.write(sys.stdout.fileno(), f"listening on {url}\n".encode())
+            log_serving(settings, engine, listeners[0].getsockname()[1])
+            if shows_token:
+                os.write(sys.stdout.fileno(), f"control token: {settings.control_token}\n".encode())
+            if admits_others:
+                log_admitted(settings, shows_token=shows_token)
+
+        tracing = _open_tracing(settings)
+        _run_loop(serve(settings, listeners, started, hangups, tracing, hooks))
+        ignore_signals()
+        if tracing is not None:
+            tracing.close()
     _log.info("stopped")
 
 
-def _run(
-    settings: Settings,
-    engine: Engine,
-    listeners: list[socket.socket],
-    url: str,
-    hangups: SignalHandler,
-    hooks: Hooks,
-    announce: Announce | None,
-    shows_token: bool,
-) -> None:
-    # pyjwt would warn at each token; `warn_of_short_secrets` warns once.
-    warnings.simplefilter("ignore", InsecureKeyLengthWarning)
-    warn_of_short_secrets(settings.extensions)
-    log_warnings(settings_warnings(settings, engine))
-
-    def started() -> None:
-        if announce is not None:
-            announce(url, settings.environment.name, engine.location)
-        # The first line of standard output: scripts read the URL from it.
-        os.write(sys.stdout.fileno(), f"listening on {url}\n".encode())
-        log_serving(settings, engine, listeners[0].getsockname()[1])
-        if settings.environment.has_control and is_beyond_loopback(listeners):
-            if shows_token:
-                os.write(sys.stdout.fileno(), f"control token: {settings.control_token}\n".encode())
-            log_admitted(settings, shows_token=shows_token)
-
-    tracing = _open_tracing(settings)
-    serving = serve(settings, listeners, started, hangups, tracing, hooks)
+def _run_loop(serving: Coroutine[Any, Any, None]) -> None:
     if sys.platform == "win32":
         asyncio.run(serving)
     else:
         import uvloop
 
         uvloop.run(serving)
-    ignore_signals()
-    if tracing is not None:
-        tracing.close()
 
 
 def _open_tracing(settings: Settings) -> Tracing | None:

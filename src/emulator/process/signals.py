@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 
+from emulator.contract.limits import MIN_SECRET_BYTES
 from emulator.core.config.extensions import Extension, read_extensions
 from emulator.core.errors import ConfigurationError
 
@@ -26,8 +27,6 @@ else:
 _log = logging.getLogger("emulator")
 _WATCH_SECONDS = 1.0
 _Version = tuple[int, int] | None
-_MIN_SECRET = 32
-"""Bytes that HS256 requires of a secret."""
 
 Replace = Callable[[Mapping[str, Extension]], None]
 """Replaces all extensions at once."""
@@ -168,8 +167,10 @@ def _version_of(file: Path) -> _Version:
 def warn_of_short_secrets(current: Mapping[str, Extension]) -> None:
     """Log a warning per extension with a secret that is too short for HS256. Such secrets still work."""
     for extension in current.values():
-        if any(len(secret) < _MIN_SECRET for secret in extension.secrets):
-            _log.warning("%s: a secret is shorter than the %s bytes HS256 requires", extension.client_id, _MIN_SECRET)
+        if any(len(secret) < MIN_SECRET_BYTES for secret in extension.secrets):
+            _log.warning(
+                "%s: a secret is shorter than the %s bytes HS256 requires", extension.client_id, MIN_SECRET_BYTES
+            )
 
 
 def stop_when_closed(descriptor: int) -> None:
