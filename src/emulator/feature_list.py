@@ -52,8 +52,9 @@ class Feature(NamedTuple):
     is_offered: Callable[[Environment], bool] = lambda environment: True
 
 
-_has_control: Final = attrgetter("has_control")
-_issues_tokens: Final = attrgetter("issues_sandbox_tokens")
+def _control(service: Callable[[Any], Any], endpoints: tuple[Endpoint[Any], ...]) -> Feature:
+    """Return a feature of the control API."""
+    return Feature(service, endpoints, is_offered=attrgetter("has_control"))
 
 
 class Features:
@@ -65,8 +66,8 @@ class Features:
         self.kinds = tuple(kind for feature in features for kind in feature.kinds)
         self._features = (
             *features,
-            Feature(lambda service: service.contents, contents.endpoints_of(self.kinds), is_offered=_has_control),
-            Feature(lambda service: service.waits, waits.endpoints_of(self.kinds), is_offered=_has_control),
+            _control(attrgetter("contents"), contents.endpoints_of(self.kinds)),
+            _control(attrgetter("waits"), waits.endpoints_of(self.kinds)),
         )
         self._tables: dict[Environment, EndpointTable] = {}
         records = [each for kind in self.kinds for each in kind.records]
@@ -120,58 +121,58 @@ def _name_of(record: Record, stored: Stored) -> str:
 
 FEATURES: Final = Features(
     Feature(
-        lambda service: service.polls,
+        attrgetter("polls"),
         endpoints_in(votes_service.Polls),
         votes.actions,
         votes.feeds,
         kinds=(votes_service.POLLS,),
     ),
-    Feature(lambda service: service.rankings, endpoints_in(ranking.Rankings), kinds=(ranking.RANKINGS,)),
-    Feature(lambda service: service.buffers, endpoints_in(accumulation.Buffers), kinds=(accumulation.BUFFERS,)),
+    Feature(attrgetter("rankings"), endpoints_in(ranking.Rankings), kinds=(ranking.RANKINGS,)),
+    Feature(attrgetter("buffers"), endpoints_in(accumulation.Buffers), kinds=(accumulation.BUFFERS,)),
     Feature(
-        lambda service: service.stores,
+        attrgetter("stores"),
         stores.endpoints,
         stores.actions,
         stores.feeds,
         kinds=(stores_service.STORES_WRITTEN,),
     ),
-    Feature(lambda service: service.json_stores, endpoints_in(json_stores.JsonStores), kinds=(json_stores.OBJECTS,)),
-    Feature(lambda service: service.code_sets, endpoints_in(CodeSets), kinds=(CODES,)),
+    Feature(attrgetter("json_stores"), endpoints_in(json_stores.JsonStores), kinds=(json_stores.OBJECTS,)),
+    Feature(attrgetter("code_sets"), endpoints_in(CodeSets), kinds=(CODES,)),
     Feature(
-        lambda service: service.pins,
+        attrgetter("pins"),
         pins.endpoints,
         (pins.Pins.log_in,),
         (pins.Pins.authentication_feed,),
         kinds=(PINS, LINKS),
     ),
-    Feature(lambda service: service.pins, pins.control, is_offered=_has_control),
-    Feature(lambda service: service.broadcasts, broadcast.endpoints, broadcast.actions, broadcast.feeds),
-    Feature(lambda service: service.trivia, endpoints_in(Trivia), kinds=(TRIVIA,)),
+    _control(attrgetter("pins"), pins.control),
+    Feature(attrgetter("broadcasts"), broadcast.endpoints, broadcast.actions, broadcast.feeds),
+    Feature(attrgetter("trivia"), endpoints_in(Trivia), kinds=(TRIVIA,)),
     Feature(
-        lambda service: service.transactions,
+        attrgetter("transactions"),
         endpoints_in(Transactions),
         (Transactions.list_outstanding, Transactions.settle),
         (Transactions.transaction_topics,),
         kinds=(PURCHASES,),
     ),
-    Feature(lambda service: service.datastream, endpoints_in(Datastream), feeds=(Datastream.datastream_topics,)),
-    Feature(lambda service: service.identities, identity.issuing, is_offered=_issues_tokens),
-    Feature(lambda service: service.identities, identity.endpoints),
-    Feature(lambda service: service.control, operation.monitoring),
-    Feature(lambda service: service.metrics, operation.metrics),
-    Feature(lambda service: service.dispatcher, openapi.endpoints),
-    Feature(lambda service: service.control, operation.endpoints, is_offered=_has_control),
-    Feature(lambda service: service.undo, undo.endpoints, is_offered=_has_control),
-    Feature(lambda service: service.seeds, seeds.endpoints, is_offered=_has_control),
-    Feature(lambda service: service.calls, calls.endpoints, is_offered=_has_control),
-    Feature(lambda service: service.connections, sockets.endpoints, is_offered=_has_control),
-    Feature(lambda service: service.faults, faults.endpoints, is_offered=_has_control),
-    Feature(lambda service: service.journals, journal.endpoints, is_offered=_has_control),
-    Feature(lambda service: service.parity, parity.endpoints, is_offered=_has_control),
-    Feature(lambda service: service.journal, explanations.endpoints, is_offered=_has_control),
-    Feature(lambda service: service.snapshots, snapshots.endpoints, is_offered=_has_control),
-    Feature(lambda service: service.namespaces, namespaces.endpoints, is_offered=_has_control),
-    Feature(lambda service: service, dashboard_http.endpoints, is_offered=_has_control),
-    Feature(lambda service: None, sdk_scripts.endpoints, is_offered=_has_control),
+    Feature(attrgetter("datastream"), endpoints_in(Datastream), feeds=(Datastream.datastream_topics,)),
+    Feature(attrgetter("identities"), identity.issuing, is_offered=attrgetter("issues_sandbox_tokens")),
+    Feature(attrgetter("identities"), identity.endpoints),
+    Feature(attrgetter("control"), operation.monitoring),
+    Feature(attrgetter("metrics"), operation.metrics),
+    Feature(attrgetter("dispatcher"), openapi.endpoints),
+    _control(attrgetter("control"), operation.endpoints),
+    _control(attrgetter("undo"), undo.endpoints),
+    _control(attrgetter("seeds"), seeds.endpoints),
+    _control(attrgetter("calls"), calls.endpoints),
+    _control(attrgetter("connections"), sockets.endpoints),
+    _control(attrgetter("faults"), faults.endpoints),
+    _control(attrgetter("journals"), journal.endpoints),
+    _control(attrgetter("parity"), parity.endpoints),
+    _control(attrgetter("journal"), explanations.endpoints),
+    _control(attrgetter("snapshots"), snapshots.endpoints),
+    _control(attrgetter("namespaces"), namespaces.endpoints),
+    _control(lambda service: service, dashboard_http.endpoints),
+    _control(lambda service: None, sdk_scripts.endpoints),
 )
 """All features. OpenAPI document, dispatcher and gateway are built from this list."""
