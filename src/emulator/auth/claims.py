@@ -18,6 +18,8 @@ from emulator.core.callers import EXTENSION_WRITERS, Caller, Grant, Role, opaque
 _MAX_HEADER_LENGTH = 8_192
 _LEAST_MILLISECONDS = 10**11
 """A time from here up is in Unix ms, below in seconds."""
+SANDBOX_STAGE = "sandbox"
+"""The `allowed_stage` of tokens for the sandbox."""
 _SHOWN = 40
 """Characters of an unknown role that a refusal shows."""
 _ROLES = {role.value: role for role in Role}
@@ -131,12 +133,12 @@ def check_exp(claims: Mapping[str, Any]) -> int:
     return exp
 
 
-def check_stage(claims: Mapping[str, Any], refused: str | None) -> None:
-    """Raise `Forbidden` for a token of the refused stage, and `Unauthorized` for a malformed stage."""
+def check_stage(claims: Mapping[str, Any], *, admits_sandbox: bool = False) -> None:
+    """Raise `Forbidden` for a token for the sandbox, and `Unauthorized` for a malformed stage."""
     stage = claims.get("allowed_stage")
     if stage is not None and not isinstance(stage, str):
         raise refusals.malformed_stage()
-    if stage is not None and stage == refused:
+    if stage == SANDBOX_STAGE and not admits_sandbox:
         raise refusals.refused_stage(stage=stage)
 
 

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from emulator.auth import hs256, jwts, refusals
 from emulator.auth.claims import (
+    SANDBOX_STAGE,
     caller_of,
     check_client_id,
     check_exp,
@@ -96,7 +97,7 @@ class Tokens:
     def __init__(self, settings: Settings, extensions: Extensions, clock: Clock, service_key: SigningKey) -> None:
         self._extensions = extensions
         self._leeway = settings.leeway
-        self._environment, self._production = settings.environment, settings.production
+        self._environment = settings.environment
         self._clock = clock
         self._service_key = service_key
         service_key.on_change(self.forget)
@@ -227,8 +228,8 @@ class Tokens:
         now = self._clock.now()
         payload: dict[str, Any] = {name: value for name, value in claims.items() if value is not None}
         payload = {"jti": token_id(), **payload, "iat": now // 1000, "exp": (now + lifetime) // 1000}
-        if self._environment.stage:
-            payload["allowed_stage"] = self._environment.stage
+        if not self._environment.verifies_tokens:
+            payload["allowed_stage"] = SANDBOX_STAGE
         return jwts.sign(payload, self._service_key.value.encode())
 
     def issue_as(self, client_id: str, lifetime: int, **claims: str | int | None) -> str:
@@ -262,7 +263,7 @@ class Tokens:
             if self._environment.has_control:
                 give_hint(self._hint_about_key(client_id, token))
             raise
-        check_stage(claims, self._environment.refused_stage)
+        check_stage(claims)
         if check_lifetime(claims) and client_id not in self._endless:
             self._endless.add(client_id)
             role = role_of(claims.get("role"))
@@ -287,7 +288,7 @@ class Tokens:
         is_helpers = is_known and signer == "" and claims.get(HELPER) is True
         rule = CLAIMS
         try:
-            check_stage(claims, None if is_helpers else self._production.refused_stage)
+            check_stage(claims, admits_sandbox=is_helpers)
             rule = EXP
             check_lifetime(claims)
             rule = CLAIMS

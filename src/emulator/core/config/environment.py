@@ -42,13 +42,10 @@ class Environment:
     name: str
     """Its name in `ready` and broadcast envelopes, and the engine's namespace, so the two never share data."""
     verifies_tokens: bool
-    """Verify signature, `exp` and client id of tokens (ruling A1)."""
-    issues_sandbox_tokens: bool
-    """Serve `authtoken`."""
-    stage: str | None
-    """The `allowed_stage` of issued tokens."""
-    refused_stage: str | None
-    """The `allowed_stage` that is refused with 403."""
+    """Verify signature, `exp` and client id of tokens (ruling A1), and refuse tokens for the sandbox with 403.
+
+    Otherwise serve `authtoken`, and issue tokens for the sandbox.
+    """
     caller_rate: int
     """Default requests per second of one caller; 0 means no limit."""
     anonymous: AnonymousLimits
@@ -68,9 +65,6 @@ class Environment:
 SANDBOX = Environment(
     name="sandbox",
     verifies_tokens=False,
-    issues_sandbox_tokens=True,
-    stage="sandbox",
-    refused_stage=None,
     caller_rate=0,
     anonymous=AnonymousLimits(),
     has_control=True,
@@ -81,9 +75,6 @@ SANDBOX = Environment(
 PRODUCTION = Environment(
     name="production",
     verifies_tokens=True,
-    issues_sandbox_tokens=False,
-    stage=None,
-    refused_stage="sandbox",
     caller_rate=100,
     anonymous=AnonymousLimits(
         address_pins=30,
