@@ -329,7 +329,7 @@ class Service:
     def replace_extensions(self, current: Mapping[str, Extension]) -> None:
         """Replace the extensions of all namespaces, and close the sockets whose secret or link this ends."""
         before = self.extensions.current
-        self.extensions.replace(current)
+        self.extensions.current = current
         for client_id in before.keys() - current.keys():
             audit("extension removed", extension=client_id)
         for client_id, extension in current.items():

@@ -88,7 +88,7 @@ def strict() -> Iterator[LiveServer]:
         for role in ROLES:
             before = client.get("/v1/e/user_info", headers=authorization(role, REMOVED_ID, key=REMOVED_SECRET))
             assert 200 == before.status_code
-        live.service.extensions.replace({each.client_id: each for each in (OURS, THEIRS)})
+        live.service.extensions.current = {each.client_id: each for each in (OURS, THEIRS)}
         yield live
 
 

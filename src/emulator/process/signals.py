@@ -53,13 +53,12 @@ class SignalHandler:
             self._pending = False
             callback()
 
-    def remove_callback(self) -> None:
-        """Remove the callback; later signals are remembered for the next one."""
-        self._callback = None
-
     @contextmanager
     def use_callback(self, callback: Callable[[], object]) -> Iterator[None]:
-        """Call `callback` in place of the registered one during the block; at once if a signal is pending."""
+        """Call `callback` in place of the registered one during the block; at once if a signal is pending.
+
+        If none was registered, signals after the block are remembered.
+        """
         before, self._callback = self._callback, None
         self.set_callback(callback)
         try:
@@ -129,9 +128,8 @@ async def reload_on_hangup(hangups: SignalHandler, replace: Replace, file: Path 
     if file is None:
         return
     requested, loop = asyncio.Event(), asyncio.get_running_loop()
-    hangups.set_callback(lambda: loop.call_soon_threadsafe(requested.set))
     version = _version_of(file)
-    try:
+    with hangups.use_callback(lambda: loop.call_soon_threadsafe(requested.set)):
         while True:
             if HANGUPS:
                 await requested.wait()
@@ -144,8 +142,6 @@ async def reload_on_hangup(hangups: SignalHandler, replace: Replace, file: Path 
             replace(current)
             _log.info("%s: reloaded by process %s, registered extensions: %s", file, os.getpid(), len(current))
             warn_of_short_secrets(current)
-    finally:
-        hangups.remove_callback()
 
 
 async def _other_version(file: Path, version: _Version) -> _Version:

@@ -31,12 +31,8 @@ class Extensions:
 
     def __init__(self, current: Mapping[str, Extension], *, admits_any: bool = False) -> None:
         self.current = current
-        """Replaced, never mutated: a different object means that cached checks are stale."""
+        """Replaced as a whole, never mutated: a different object means that cached checks are stale."""
         self._admits_any = admits_any
-
-    def replace(self, current: Mapping[str, Extension]) -> None:
-        """Replace all extensions at once."""
-        self.current = current
 
     def find(self, client_id: str) -> Extension | None:
         """Return the extension registered under a client id, or `None`."""
