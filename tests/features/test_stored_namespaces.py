@@ -47,7 +47,7 @@ def client(live: LiveServer) -> Client:
 
 def opened(live: LiveServer) -> int:
     assert live.service.namespaces is not None
-    return len(live.service.namespaces)
+    return len(live.service.namespaces.fronts) - 1
 
 
 def test_they_are_listed_with_their_records_and_none_is_opened(live: LiveServer, client: Client):

@@ -97,10 +97,6 @@ class Registry:
         self._started_at = monotonic()
         """Since when namespaces that were never open in this process are idle."""
 
-    def __len__(self) -> int:
-        """The number of namespaces that are open, without `default`."""
-        return len(self._tenants)
-
     async def latest(self, most: int | None = None) -> list[str]:
         """Return the names of the namespaces without `default`, in order: all, or the most recently used."""
         used = dict.fromkeys(await self._storage.names(), self._started_at)
