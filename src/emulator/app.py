@@ -156,7 +156,7 @@ class Service:
         self._id_quota = IdQuota(self.engine.documents, clock, settings.limits.ids)
         self._rate_limits = _rate_limits(settings, clock)
         self.uploads = shared.uploads
-        if settings.environment.verifies_tokens:
+        if settings.environment.is_strict:
             self.uploads.extensions = self.extensions
 
     def _build_features(self) -> None:
@@ -278,7 +278,7 @@ class Service:
             faults=self.faults,
             pages=PusherAccess(
                 access.verified_caller,
-                not settings.environment.verifies_tokens,
+                not settings.environment.is_strict,
                 self.clock,
                 self.scheduler,
                 settings.leeway,
@@ -394,7 +394,7 @@ class Service:
 def _lapses(settings: Settings) -> Lapses:
     """Return the kinds of data that expire earlier in the sandbox than in production."""
     here, there = settings.environment, settings.production
-    if here.verifies_tokens:
+    if here.is_strict:
         return Lapses({})
     state, config = (here.state_lifetime, there.state_lifetime), (here.config_lifetime, there.config_lifetime)
     kinds = {store.name: config if store.is_config else state for store in STORES}
@@ -404,7 +404,7 @@ def _lapses(settings: Settings) -> Lapses:
 def _rate_limits(settings: Settings, clock: Clock) -> RateLimits:
     """Return the limits of a service. In the sandbox, they also compute production's verdict."""
     per_caller, per_client = settings.caller_rate, settings.limits.client_rate
-    if settings.environment.verifies_tokens:
+    if settings.environment.is_strict:
         return RateLimits(clock, per_caller=per_caller, per_client=per_client)
     there = per_caller or settings.production.caller_rate
     return ComparedRates(clock, per_caller=per_caller, per_client=per_client, production=there)

@@ -156,7 +156,7 @@ FEATURES: Final = Features(
         kinds=(PURCHASES,),
     ),
     Feature(attrgetter("datastream"), endpoints_in(Datastream), feeds=(Datastream.datastream_topics,)),
-    Feature(attrgetter("identities"), identity.issuing, is_offered=lambda environment: not environment.verifies_tokens),
+    Feature(attrgetter("identities"), identity.issuing, is_offered=lambda environment: not environment.is_strict),
     Feature(attrgetter("identities"), identity.endpoints),
     Feature(attrgetter("control"), operation.monitoring),
     Feature(attrgetter("metrics"), operation.metrics),

@@ -155,7 +155,7 @@ class Tokens:
         An extension's token must have its signature. A sandbox without extensions checks none.
         """
         extension = self._extensions.find(client_id)
-        verifies = self._environment.verifies_tokens
+        verifies = self._environment.is_strict
         if extension is None and (verifies or self._extensions.current):
             return None
         found = hs256.signed_payload(token, self._keys(extension).fast)
@@ -174,14 +174,14 @@ class Tokens:
     def _credential(self, client_id: str, token: str) -> Credential:
         self.check_registered(client_id)
         claims, grant = self._claims(client_id, token)
-        production = "" if self._environment.verifies_tokens else self._verdict(client_id, token, claims)
+        production = "" if self._environment.is_strict else self._verdict(client_id, token, claims)
         note(production)
         use = claims.get("use")
         if use == REFRESH_USE:
             raise refusals.refresh_token_as_access()
         pin_token_id = (id_of(claims, "jti") or "-") if use == PIN_USE else ""
         caller = caller_of(client_id, claims, grant, production)
-        if claims.get(HELPER) is True and not self._environment.verifies_tokens:
+        if claims.get(HELPER) is True and not self._environment.is_strict:
             caller = replace(caller, expires_at=None)
         if production == UNDECODED:
             caller = replace(caller, hint=self._hint_about_key(client_id, token))
@@ -200,7 +200,7 @@ class Tokens:
 
     def check_receipt(self, client_id: str, receipt: str) -> None:
         """Raise `BadRequest` if a receipt has expired or has a bad signature. The sandbox accepts any receipt."""
-        in_production = self._environment.verifies_tokens
+        in_production = self._environment.is_strict
         if not in_production and not self._extensions.current:
             return
         with ProductionCheck(RECEIPT, raises=in_production):
@@ -216,7 +216,7 @@ class Tokens:
 
     def is_admitted(self, client_id: str, grant: Grant) -> bool:
         """Whether a grant is still valid: its secret is registered, and its link has not ended."""
-        if not self._environment.verifies_tokens:
+        if not self._environment.is_strict:
             return True
         extension = self._extensions.find(client_id)
         if extension is None or grant.secret not in self._keys(extension).secrets:
@@ -228,14 +228,14 @@ class Tokens:
         now = self._clock.now()
         payload: dict[str, Any] = {name: value for name, value in claims.items() if value is not None}
         payload = {"jti": token_id(), **payload, "iat": now // 1000, "exp": (now + lifetime) // 1000}
-        if not self._environment.verifies_tokens:
+        if not self._environment.is_strict:
             payload["allowed_stage"] = SANDBOX_STAGE
         return jwts.sign(payload, self._service_key.value.encode())
 
     def issue_as(self, client_id: str, lifetime: int, **claims: str | int | None) -> str:
         """Sign a token for a call of the control API: with the extension's secret where the service verifies tokens."""
         token = self.issue(lifetime, **claims)
-        extension = self._extensions.find(client_id) if self._environment.verifies_tokens else None
+        extension = self._extensions.find(client_id) if self._environment.is_strict else None
         if extension is None:
             return token
         return jwts.sign(jwts.unverified(token), extension.secrets[0])
@@ -254,7 +254,7 @@ class Tokens:
             raise refusals.not_valid_yet(nbf=nbf)
 
     def _claims(self, client_id: str, token: str) -> tuple[Mapping[str, Any], Grant]:
-        if not self._environment.verifies_tokens:
+        if not self._environment.is_strict:
             sandbox_claims = hs256.unverified(token) or jwts.unverified(token)
             return sandbox_claims, grant_of(sandbox_claims)._replace(secret="")
         try:
@@ -348,7 +348,7 @@ class Tokens:
         notice(NAMED, Key(CLIENT, client_id, client_id))
         if not self._extensions.admits(client_id):
             raise refusals.not_registered(client_id=client_id)
-        if not self._environment.verifies_tokens and self._extensions.find(client_id) is None:
+        if not self._environment.is_strict and self._extensions.find(client_id) is None:
             note(REGISTRATION if self._extensions.current else UNREGISTERED)
 
 

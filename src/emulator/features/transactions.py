@@ -270,7 +270,7 @@ class Transactions:
         receipt, transaction = self._read(caller, body, now)
         if caller.role not in EXTENSION_WRITERS:
             await self._check_buyer(receipt, caller)
-        poster = "" if self._environment.verifies_tokens else caller.opaque_id
+        poster = "" if self._environment.is_strict else caller.opaque_id
         claim = Claim(channel_id, transaction.user_id, poster)
         key = Key("transaction", caller.client_id, transaction.id)  # all channels share it
         outstanding = outstanding_key(caller.client_id, channel_id, now, transaction.id)
@@ -304,7 +304,7 @@ class Transactions:
     def _read(self, caller: Caller, body: TransactionBody, now: int) -> tuple[Receipt, Transaction]:
         """Return the receipt and its purchase. The sandbox takes unreadable fields from the body (ruling T6)."""
         own_id = new_id()
-        with ProductionCheck(RECEIPT, raises=self._environment.verifies_tokens):
+        with ProductionCheck(RECEIPT, raises=self._environment.is_strict):
             receipt = receipt_of(body.transaction_receipt)
             return receipt, transaction_of(receipt, body, own_id=own_id, now=now)
         receipt = stated_receipt(body, own_id=own_id, user_id=caller.user_id or caller.opaque_id)
@@ -312,7 +312,7 @@ class Transactions:
 
     async def _check_buyer(self, receipt: Receipt, caller: Caller) -> None:
         """Raise `BadRequest` unless the caller is the buyer. The sandbox only records it as production's verdict."""
-        with ProductionCheck(RECEIPT, raises=self._environment.verifies_tokens):
+        with ProductionCheck(RECEIPT, raises=self._environment.is_strict):
             buyer = receipt.data.user_id.removeprefix("U")
             if (await self._directory.names(caller)).isdisjoint({buyer, f"U{buyer}"}):
                 raise other_buyer()

@@ -230,7 +230,7 @@ def log_warnings(warnings: Iterable[str]) -> None:
 
 def settings_warnings(settings: Settings, engine: Engine) -> Iterator[str]:
     """Yield warnings of settings that are valid but risky: lost data, readable secrets."""
-    if settings.environment.verifies_tokens and not engine.survives_restart:
+    if settings.environment.is_strict and not engine.survives_restart:
         yield "--production keeps data in memory, so a stop loses all of it: set --data"
     # Only regular files: a pipe can be read once.
     if settings.extensions_file is not None and settings.extensions_file.is_file() and sys.platform != "win32":

@@ -1,4 +1,4 @@
-"""The differences between sandbox and production, as values. No other module checks which of the two it runs in."""
+"""The rules of sandbox and production, as values."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ class Environment:
 
     name: str
     """Its name in `ready` and broadcast envelopes, and the engine's namespace, so the two never share data."""
-    verifies_tokens: bool
-    """Verify signature, `exp` and client id of tokens (ruling A1), and refuse tokens for the sandbox with 403.
+    is_strict: bool
+    """Whether production's rules apply. Above all, signature, `exp`, stage and client id of tokens are verified (A1).
 
-    Otherwise serve `authtoken`, and issue tokens for the sandbox.
+    Otherwise it serves `authtoken`, and issues tokens for the sandbox.
     """
     caller_rate: int
     """Default requests per second of one caller; 0 means no limit."""
@@ -64,7 +64,7 @@ class Environment:
 
 SANDBOX = Environment(
     name="sandbox",
-    verifies_tokens=False,
+    is_strict=False,
     caller_rate=0,
     anonymous=AnonymousLimits(),
     has_control=True,
@@ -74,7 +74,7 @@ SANDBOX = Environment(
 
 PRODUCTION = Environment(
     name="production",
-    verifies_tokens=True,
+    is_strict=True,
     caller_rate=100,
     anonymous=AnonymousLimits(
         address_pins=30,

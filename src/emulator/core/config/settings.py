@@ -135,7 +135,7 @@ class Settings:
     @property
     def admits_any_client(self) -> bool:
         """Whether unregistered client ids are served (ruling A1)."""
-        return not (self.registered_only or self.environment.verifies_tokens)
+        return not (self.registered_only or self.environment.is_strict)
 
 
 def read_settings(

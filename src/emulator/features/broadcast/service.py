@@ -166,7 +166,7 @@ class Broadcasts:
         In sandbox every role may, as the SDK expects. In production, raises `Forbidden` for roles without that right.
         """
         if caller.role not in CHANNEL_WRITERS:
-            if self._environment.verifies_tokens:
+            if self._environment.is_strict:
                 raise role_error(caller, CHANNEL_WRITERS, "broadcast")
             note(ROLE)
         channel_id = required_channel(channel, "a broadcast")

@@ -98,7 +98,7 @@ class Pins:
 
     def __post_init__(self) -> None:
         settings = self._settings
-        there = None if settings.environment.verifies_tokens else settings.production_anonymous
+        there = None if settings.environment.is_strict else settings.production_anonymous
         self.attempt_limit = AttemptLimit(self._clock, settings.anonymous, there)
         self._links = Links(self._documents, self._clock, self._tokens, self._commits, self._new_id)
         self._live = LivePins(self._documents, self._catalog, self._clock, self._service_key)
@@ -273,7 +273,7 @@ class Pins:
             record = await self._live.find(client_id, pin)
             if record is None or (record.cap is not None and record.cap <= self._clock.now()):
                 raise wrong_pin()  # also if the token that made it has expired
-            with ProductionCheck(PIN_CHANNEL, raises=self._settings.environment.verifies_tokens):
+            with ProductionCheck(PIN_CHANNEL, raises=self._settings.environment.is_strict):
                 if not record.channel_id:
                     raise wrong_pin()
         channel_id = record.channel_id
@@ -350,7 +350,7 @@ class Pins:
         data = AuthenticationEvent(event, channel_id)
         await self._publisher.try_publish(authentication_topic(client_id, channel_id), "authentication", data)
         if also_unauthenticated:
-            if self._settings.environment.verifies_tokens:
+            if self._settings.environment.is_strict:
                 data.twitch_id = UNSET
             await self._publisher.try_publish(authentication_topic(client_id), "authentication", data)
 
