@@ -42,8 +42,8 @@ class _Tenant:
     Times are seconds of `monotonic`, which moving a clock does not change.
     """
 
-    opened_at: float
-    used_at: float
+    opened_at: float = field(default_factory=monotonic)
+    used_at: float = field(default_factory=monotonic)
     requests: int = 0
     """The requests that are running."""
     copies: int = 0
@@ -85,13 +85,16 @@ class Registry:
     """The namespaces in use. All but `default` are created on first use."""
 
     def __init__(self, default: Front, storage: Storage, max_open: int, max_idle: float | None = None) -> None:
-        """`max_idle` is in seconds: a namespace that no request and no socket uses for so long is dropped."""
+        """`max_idle` is in seconds: a namespace that no request and no socket uses for so long is dropped.
+
+        A task of the running event loop drops them until `close`.
+        """
         self.default = default
-        self._home = _Tenant(monotonic(), monotonic(), front=default)
+        self._home = _Tenant(front=default)
         self._storage = storage
         self._max_open = max_open
         self.max_idle = max_idle
-        self._watching: asyncio.Task[None] | None = None
+        self._watching = asyncio.create_task(self._watch(max_idle)) if max_idle is not None else None
         self._tenants: dict[str, _Tenant] = {}
         self._is_closed = False
         self._started_at = monotonic()
@@ -168,7 +171,7 @@ class Registry:
         if tenant is None:
             if len(self._tenants) >= self._max_open:
                 raise refusals.too_many(limit=self._max_open)
-            tenant = self._tenants[name] = _Tenant(monotonic(), monotonic())
+            tenant = self._tenants[name] = _Tenant()
         return tenant
 
     async def _open_tenant(self, name: str, tenant: _Tenant) -> Front:
@@ -185,10 +188,7 @@ class Registry:
     @contextmanager
     def in_use(self, name: str) -> Iterator[None]:
         """Count the block as use of a namespace, so that it is not dropped as idle."""
-        tenant = self._tenants.get(name)
-        if tenant is None:  # `default`
-            yield
-            return
+        tenant = self._tenants.get(name, self._home)
         tenant.requests += 1
         try:
             yield
@@ -263,9 +263,8 @@ class Registry:
             audit("namespace dropped", named=name)
 
     async def _drop(self, name: str) -> None:
-        tenant = self._home if name == DEFAULT else self._tenants.get(name)
-        if tenant is None:  # other users of the name wait, because the entry exists
-            tenant = self._tenants[name] = _Tenant(monotonic(), monotonic())
+        # Other users of the name wait, because the entry exists.
+        tenant = self._home if name == DEFAULT else self._tenants.setdefault(name, _Tenant())
         if tenant.copies:
             raise refusals.being_changed(name=name, change="copied")
         if tenant.is_filling:
@@ -299,11 +298,6 @@ class Registry:
             await tenant.stack.aclose()
         finally:
             self._tenants.pop(name)
-
-    def start(self) -> None:
-        """Start the task that drops idle namespaces, if a limit is set."""
-        if self.max_idle is not None:
-            self._watching = asyncio.create_task(self._watch(self.max_idle))
 
     async def _watch(self, max_idle: float) -> None:
         while True:

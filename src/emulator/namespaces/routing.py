@@ -123,32 +123,29 @@ class NamespaceRouter:
 
     async def _forward_request(self, name: str, path: str, scope: HTTPScope, receive: Receive, send: Send) -> None:
         """Pass the request to the service of a namespace."""
-        context = bind_context(scope)
+        context, unserved = bind_context(scope), None
         try:
             context.namespace = label_of(checked_name(name))
             if _NESTED.match(path):
                 raise no_path(path=path[:100], hint=f"the endpoints are under {SERVICE}")
-            if scope["method"] == "OPTIONS" and not self._registry.is_open(name):  # the result would be the same
-                reply, error = self._default.preflight_reply(path, scope["headers"])
-                self._default.record(
-                    Unrouted(context, scope["method"], scope["path"], reply.status, reply.content, error)
-                )
-                await reply(scope, receive, send)
-                return
-            if not self._registry.is_open(name):
-                await self._registry.suggest(name)
-            address = scope["client"][0] if scope["client"] else ""
-            front = await self._registry.front(name, creates=self._creates(scope["headers"], address))
+            is_open = self._registry.is_open(name)
+            if scope["method"] == "OPTIONS" and not is_open:  # the result would be the same
+                unserved = self._default.preflight_reply(path, scope["headers"])
+            else:
+                if not is_open:
+                    await self._registry.suggest(name)
+                address = scope["client"][0] if scope["client"] else ""
+                front = await self._registry.front(name, creates=self._creates(scope["headers"], address))
         except (ServiceError, EngineError) as failure:
             refusal = failure if isinstance(failure, ServiceError) else storage_failed()
             if failure is refusal:
                 self.refused(refusal)
             else:
                 _log.error("storage failed in opening the namespace %s: %s", name[:64], failure)
-            reply = error_reply(refusal, cors=path.startswith("/v1/"), shows_code=True)
-            self._default.record(
-                Unrouted(context, scope["method"], scope["path"], reply.status, reply.content, refusal)
-            )
+            unserved = error_reply(refusal, cors=path.startswith("/v1/"), shows_code=True), refusal
+        if unserved is not None:
+            reply, error = unserved
+            self._default.record(Unrouted(context, scope["method"], scope["path"], reply.status, reply.content, error))
             await reply(scope, receive, send)
             return
         inner: Any = {**scope, "path": path or "/", "raw_path": (path or "/").encode()}

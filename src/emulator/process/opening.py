@@ -62,7 +62,6 @@ async def open_app(
         storage = Storage(settings, medium, open_front)
         namespaces = Registry(front, storage, settings.limits.namespaces, _max_idle(settings, service))
         service.namespaces = namespaces
-        namespaces.start()
         try:
             yield NamespaceRouter(namespaces, gate), service
         finally:
