@@ -197,7 +197,7 @@ async def run_service(settings: Settings) -> None:
     def started() -> None:
         print(url_of("127.0.0.1", listener), flush=True)
 
-    await run.serve(settings, [listener], started, SignalHandler(*HANGUPS))
+    await run.serve(settings, [listener], started, SignalHandler(*HANGUPS), None, run.Hooks())
 
 
 class Holds:

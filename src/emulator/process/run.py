@@ -19,7 +19,7 @@ from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jwt.warnings import InsecureKeyLengthWarning
 from litestar.types import ASGIApp
@@ -61,16 +61,13 @@ class Hooks(NamedTuple):
     """Runs before the data is closed, unless a stop came before the service was ready. A stop waits for it."""
 
 
-NO_HOOKS: Final = Hooks()
-
-
 async def serve(
     settings: Settings,
     listeners: list[socket.socket],
     started: Callable[[], None],
     hangups: SignalHandler,
-    tracing: Tracing | None = None,
-    hooks: Hooks = NO_HOOKS,
+    tracing: Tracing | None,
+    hooks: Hooks,
 ) -> None:
     """Serve until SIGTERM or SIGINT; call `started` once requests succeed.
 
@@ -140,7 +137,7 @@ def _log_loop_error(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) ->
     _log.error(context["message"], exc_info=context.get("exception"))
 
 
-def run(settings: Settings, host: str, port: int, hooks: Hooks = NO_HOOKS, announce: Announce | None = None) -> None:
+def run(settings: Settings, host: str, port: int, hooks: Hooks, announce: Announce) -> None:
     """Serve on `host` and `port` until SIGTERM or SIGINT; raises `ConfigurationError` or `EngineError`.
 
     SIGHUP stops it too, unless it reloads the extensions (`Hangups`). An empty `host` means both loopback addresses.
@@ -161,8 +158,7 @@ def run(settings: Settings, host: str, port: int, hooks: Hooks = NO_HOOKS, annou
         log_warnings(settings_warnings(settings, engine))
 
         def started() -> None:
-            if announce is not None:
-                announce(url, settings.environment.name, engine.location)
+            announce(url, settings.environment.name, engine.location)
             # The first line of standard output: scripts read the URL from it.
             os.write(sys.stdout.fileno(), f"listening on {url}\n".encode())
             log_serving(settings, engine, listeners[0].getsockname()[1])
