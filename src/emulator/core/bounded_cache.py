@@ -31,9 +31,6 @@ class BoundedCache(Generic[K, V]):
     def __len__(self) -> int:
         return len(self._entries)
 
-    def __iter__(self) -> Iterator[K]:
-        return iter(self._entries)
-
     def __setitem__(self, key: K, value: V) -> None:
         """Add or replace an entry. Only adding to a full cache evicts others."""
         entries = self._entries

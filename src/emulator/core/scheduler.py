@@ -35,9 +35,6 @@ class Scheduler:
         self._timers: dict[Hashable, _Timer] = {}
         self._running: set[asyncio.Task[None]] = set()
 
-    def __len__(self) -> int:
-        return len(self._timers)
-
     def schedule(self, key: Hashable, at: int, callback: Callback) -> None:
         """Run `callback` at `at` (ms), in place of any earlier callback of `key`. A past instant runs at once."""
         self.cancel(key)
