@@ -42,9 +42,7 @@ async def open_app(
     """Open the application for a port, and the service of its plain paths. `clock` is that service's clock."""
     extensions = Extensions(settings.extensions, admits_any=settings.admits_any_client)
     shared = Shared(JournalBudget(settings.journal), Uploads(settings.limits.uploads))
-    clock = clock or Clock()
     medium = open_medium(settings.data)
-
     opened = partial(open_service, settings, extensions, medium, shared=shared, features=features)
 
     @asynccontextmanager
