@@ -44,7 +44,6 @@ async def fill(data: str, voters: int) -> None:
                     str(number % 10),
                     b'{"identifier":"voter-%d","opaque":"Uvoter-%d","value":%d,"timestamp":%d}'
                     % (number, number, number % 10, now),
-                    whole=True,
                 )
                 for number in range(first, min(first + 1_000, voters))
             ]

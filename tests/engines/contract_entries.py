@@ -11,7 +11,7 @@ import pytest
 
 from emulator.core.keys import Key
 from emulator.storage.engine import Engine
-from emulator.storage.shapes import BallotEntry, CastRequest, Terms
+from emulator.storage.shapes import BallotEntry, CastRequest
 from engines.shorthand import END, EVERYWHERE, MANY, NOW, all_of, cast, counts, entries, key
 
 VOTERS = [f"U{number}" for number in range(2300)]
@@ -42,32 +42,21 @@ class _Reading(AsyncIterator[Sequence[BallotEntry]]):
     async def aclose(self) -> None: ...
 
 
-async def note(
-    engine: Engine, voter: str, at: Key | None = None, *, now: int = NOW, whole: bool = True, times: int = 1
-) -> None:
+async def note(engine: Engine, voter: str, at: Key | None = None, *, now: int = NOW) -> None:
     """Cast with a note that is the voter and the time."""
-    request = CastRequest(voter, "a", f"{voter} {now - NOW}".encode(), times=times, whole=whole)
+    request = CastRequest(voter, "a", f"{voter} {now - NOW}".encode())
     await engine.ballots.cast(at or key(), request, now=now, expires_at=END)
 
 
-async def fill_notes(engine: Engine, at: Key | None = None, *, per_ms: int = 1, whole: bool = True) -> None:
-    await asyncio.gather(
-        *(note(engine, voter, at, now=NOW + number // per_ms, whole=whole) for number, voter in enumerate(VOTERS))
-    )
-
-
-def text_of(page: bytes | Sequence[BallotEntry]) -> bytes:
-    return page if isinstance(page, bytes) else b",".join(entry.note for entry in page)
+async def fill_notes(engine: Engine, at: Key | None = None, *, per_ms: int = 1) -> list[str]:
+    """Have each voter cast, `per_ms` every millisecond, and return their notes in order."""
+    await asyncio.gather(*(note(engine, voter, at, now=NOW + number // per_ms) for number, voter in enumerate(VOTERS)))
+    return [f"{voter} {number // per_ms}" for number, voter in enumerate(VOTERS)]
 
 
 async def notes(engine: Engine, at: Key | None = None, *, since: int = 0, limit: int | None = None) -> list[str]:
-    pages = engine.ballots.notes(at or key(), now=NOW, separator=b",", since=since, limit=limit)
-    text = b",".join([text_of(page) async for page in pages]).decode()
-    return text.split(",") if text else []
-
-
-async def expected(engine: Engine, at: Key | None = None, *, since: int = 0) -> list[str]:
-    return [entry.note.decode() for entry in await entries(engine, at, since=since)]
+    some = await all_of(engine.ballots.entries(at or key(), now=NOW, since=since, limit=limit))
+    return [entry.note.decode() for entry in some]
 
 
 class EntriesContract:
@@ -210,23 +199,23 @@ class EntriesContract:
         assert len(seen) == 2300 + 1000
         assert seen == sorted(seen, key=lambda entry: entry.cast_at)
 
-    async def test_an_absent_ballot_has_no_notes(self, engine: Engine) -> None:
+    async def test_an_absent_ballot_has_no_entries(self, engine: Engine) -> None:
         assert await notes(engine) == []
 
     @pytest.mark.parametrize("per_ms", [1, 7, 1000, 5000])
     async def test_notes_are_those_of_the_entries_in_the_same_order(self, engine: Engine, per_ms: int) -> None:
-        await fill_notes(engine, per_ms=per_ms)
+        expected = await fill_notes(engine, per_ms=per_ms)
         await fill_notes(engine, key("two"))
 
-        assert await notes(engine) == [f"{voter} {number // per_ms}" for number, voter in enumerate(VOTERS)]
+        assert await notes(engine) == expected
 
     @pytest.mark.parametrize("per_ms", [1, 7, 5000])
     async def test_since_and_limit_apply_to_notes(self, engine: Engine, per_ms: int) -> None:
-        await fill_notes(engine, per_ms=per_ms)
-        for since in (0, NOW, NOW + 1, NOW + 300, NOW + 9000):
-            some = await expected(engine, since=since)
-            for limit in (0, 1, 999, 1000, 1001, 2299, 2300, 9999):
-                assert some[:limit] == await notes(engine, since=since, limit=limit)
+        expected = await fill_notes(engine, per_ms=per_ms)
+        for since in (0, 1, 300, 9000):
+            some = expected[since * per_ms :]
+            for limit in (0, 1, 499, 500, 501, 2299, 2300, 9999):
+                assert some[:limit] == await notes(engine, since=NOW + since, limit=limit)
 
     async def test_notes_are_ordered_by_time_even_if_the_clock_goes_back(self, engine: Engine) -> None:
         for number, at in enumerate((5, 9, 2, 7, 2)):
@@ -235,74 +224,41 @@ class EntriesContract:
         assert await notes(engine) == ["U2 2", "U4 2", "U0 5", "U3 7", "U1 9"]
 
     async def test_one_earlier_cast_comes_before_a_thousand_later_ones(self, engine: Engine) -> None:
-        await fill_notes(engine)
+        expected = await fill_notes(engine)
         await note(engine, "early", now=NOW - 1)
         await note(engine, "late", now=NOW + 2400)
 
-        assert await notes(engine) == ["early -1", *(f"{voter} {at}" for at, voter in enumerate(VOTERS)), "late 2400"]
+        assert await notes(engine) == ["early -1", *expected, "late 2400"]
 
     async def test_notes_of_interleaved_ballots_stay_apart(self, engine: Engine) -> None:
-        ballots = [key(str(number)) for number in range(10)]
+        ballots = [key(str(number)) for number in range(8)]
         await asyncio.gather(
             *(note(engine, voter, ballots[at % 7], now=NOW + at // 3) for at, voter in enumerate(VOTERS))
         )
-        await asyncio.gather(*(note(engine, voter, ballots[9], now=NOW + 900) for voter in VOTERS[:900]))
-        await note(engine, "last", ballots[0], now=NOW + 901)
+        await asyncio.gather(*(note(engine, voter, ballots[7], now=NOW + 900) for voter in VOTERS[:900]))
+        expected = [[f"{voter} {at // 3}" for at, voter in enumerate(VOTERS) if at % 7 == each] for each in range(7)]
 
-        for ballot in ballots:
-            assert await notes(engine, ballot) == await expected(engine, ballot)
-            assert (
-                await notes(engine, ballot, since=NOW + 100, limit=50)
-                == (await expected(engine, ballot, since=NOW + 100))[:50]
-            )
+        for ballot, some in zip(ballots, [*expected, [f"{voter} 900" for voter in VOTERS[:900]]], strict=True):
+            later = [each for each in some if int(each.split()[1]) >= 100]
+            assert await notes(engine, ballot) == some
+            assert await notes(engine, ballot, since=NOW + 100, limit=50) == later[:50]
 
     async def test_notes_may_contain_any_bytes(self, engine: Engine) -> None:
         texts = (b"\x00\xff", b"}{", b"\x80\x00", b"\xff" * 32, b"\xff" * 256, b"\xff" * 65_536)
         for number, text in enumerate(texts):
-            request = CastRequest(f"U{number}", "a", text, whole=True)
+            request = CastRequest(f"U{number}", "a", text)
             await engine.ballots.cast(key(), request, now=NOW, expires_at=END)
 
-        pages = [text_of(page) async for page in engine.ballots.notes(key(), now=NOW, separator=b",")]
-
-        assert b",".join(pages) == b",".join(texts)
-
-    async def test_entries_whose_notes_are_not_whole_are_never_joined(self, engine: Engine) -> None:
-        await fill_notes(engine)
-        await note(engine, "U1200", now=NOW + 1200, whole=False)
-        seen: list[str] = []
-
-        async for page in engine.ballots.notes(key(), now=NOW, separator=b","):
-            seen += text_of(page).decode().split(",")
-            assert not isinstance(page, bytes) or b"U1200 " not in page
-
-        assert seen == await expected(engine)
-
-    async def test_entries_that_were_cast_several_times_are_never_joined(self, engine: Engine) -> None:
-        await engine.ballots.define(key(), b"", MANY, now=NOW, expires_at=END)
-        await note(engine, "U1", times=2)
-        await note(engine, "U2")
-        await note(engine, "U2", now=NOW + 1)
-        await engine.ballots.define(key(), b"", Terms(), now=NOW, expires_at=END)
-
-        pages = [page async for page in engine.ballots.notes(key(), now=NOW, separator=b",")]
-
-        assert [entry.times for page in pages if not isinstance(page, bytes) for entry in page] == [2, 2]
-
-    async def test_a_whole_note_is_joined_again_after_one_that_was_not_whole(self, engine: Engine) -> None:
-        await note(engine, "U1", whole=False)
-        await note(engine, "U1", now=NOW + 1)
-
-        assert await notes(engine) == ["U1 1"]
+        assert tuple(entry.note for entry in await entries(engine)) == texts
 
     @pytest.mark.parametrize("per_ms", [1, 5000])
     async def test_notes_of_voters_who_vote_again_during_a_reading_appear_once(
         self, engine: Engine, per_ms: int
     ) -> None:
-        await fill_notes(engine, per_ms=per_ms)
-        before, seen = await expected(engine), list[str]()
+        before, seen = await fill_notes(engine, per_ms=per_ms), list[str]()
 
-        async for page in engine.ballots.notes(key(), now=NOW, separator=b","):
-            seen += text_of(page).decode().split(",")
+        async for page in engine.ballots.entries(key(), now=NOW):
+            seen += [entry.note.decode() for entry in page]
             await asyncio.gather(*(note(engine, voter, now=NOW + 2400) for voter in VOTERS[:: 7 + len(seen) % 5]))
             await note(engine, f"N{len(seen)}", now=NOW + 2400)
 
@@ -312,5 +268,5 @@ class EntriesContract:
         for number in range(30):
             await note(engine, f"U{number}", key(channel=f"p{number % 3}"), now=NOW + number // 4)
 
-        assert await notes(engine, EVERYWHERE) == await expected(engine, EVERYWHERE)
+        assert await notes(engine, EVERYWHERE) == [f"U{number} {number // 4}" for number in range(30)]
         assert len(await notes(engine, EVERYWHERE, limit=20)) == 20

@@ -25,7 +25,7 @@ from engines.pool_shorthand import draw, stocked
 from engines.shorthand import END, NOW, Open, append, cast, choice_of, counts, items, key, read, write
 
 BALLOT = BallotRecord(key(), END, None, Terms())
-ENTRY = EntryRecord(key(), BallotEntry("U1", "a", 1, NOW, b""), False)
+ENTRY = EntryRecord(key(), BallotEntry("U1", "a", 1, NOW, b""))
 
 
 async def can_set_aside(engine: Engine) -> bool:

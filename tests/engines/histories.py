@@ -35,7 +35,6 @@ CASTS = st.builds(
     st.sampled_from(CHOICES),
     note=st.sampled_from([b"", b"\xff\0n"]),
     times=st.integers(1, 2),
-    whole=st.booleans(),
 )
 _OF_BALLOTS = (
     st.tuples(st.just("cast"), KEYS, CASTS),

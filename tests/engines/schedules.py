@@ -197,7 +197,7 @@ class Schedule:
 def _trace(record: Record) -> tuple[object, ...] | None:
     """Return what identifies a record, or `None` for one that is a part of another."""
     match record:
-        case EntryRecord(ballot, entry, _):
+        case EntryRecord(ballot, entry):
             return "cast", ballot.name, entry.voter
         case ItemRecord(log, _, _, value):
             return "item", log.name, value

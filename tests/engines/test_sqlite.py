@@ -103,14 +103,14 @@ async def test_the_work_of_a_listing_does_not_grow_with_the_number_of_ballots(gr
     assert await listing(3_000) < 2 * await listing(300)
 
 
-async def test_the_work_of_reading_notes_grows_with_their_number_only() -> None:
-    async def notes(voters: int) -> int:
+async def test_the_work_of_reading_entries_grows_with_their_number_only() -> None:
+    async def reading(voters: int) -> int:
         async with open_engine("sqlite://", namespace="main") as engine:
-            requests = [CastRequest(f"U{number}", "a", b"note", whole=True) for number in range(voters)]
+            requests = [CastRequest(f"U{number}", "a", b"note") for number in range(voters)]
             await asyncio.gather(*(engine.ballots.cast(key(), each, now=NOW, expires_at=END) for each in requests))
-            return await work_of(engine, lambda: all_of(engine.ballots.notes(key(), now=NOW, separator=b",")))
+            return await work_of(engine, lambda: all_of(engine.ballots.entries(key(), now=NOW)))
 
-    assert await notes(4_000) < 6 * await notes(1_000)
+    assert await reading(4_000) < 6 * await reading(1_000)
 
 
 async def test_a_definition_that_is_rolled_back_is_never_read() -> None:

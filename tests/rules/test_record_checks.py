@@ -18,7 +18,7 @@ from emulator.storage.shapes import BallotEntry, Terms
 
 KEY = Key("poll", "my-extension", "lunch")
 BALLOT = BallotRecord(KEY, NEVER, None, Terms())
-ENTRY = EntryRecord(KEY, BallotEntry("U1", "a", 1, 0, b""), False)
+ENTRY = EntryRecord(KEY, BallotEntry("U1", "a", 1, 0, b""))
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_records_that_cannot_be_are_refused(records: list[Record]):
 def test_more_casts_than_any_engine_counts_are_refused():
     key, checks = Key("poll", "my-extension", "lunch"), RecordChecks()
     checks.check(BallotRecord(key, NEVER, None, Terms()))
-    checks.check(EntryRecord(key, BallotEntry("U1", "a", 1 << 52, 0, b""), whole=False))
+    checks.check(EntryRecord(key, BallotEntry("U1", "a", 1 << 52, 0, b"")))
 
     with pytest.raises(ValueError, match="times: all together must be below 9007199254740992"):
-        checks.check(EntryRecord(key, BallotEntry("U2", "a", 1 << 52, 0, b""), whole=False))
+        checks.check(EntryRecord(key, BallotEntry("U2", "a", 1 << 52, 0, b"")))

@@ -52,11 +52,11 @@ LINES: list[tuple[Record, str, str]] = [
     (BallotRecord(POLL, 5, None, Terms()), "", ',"expires_at":5'),
     (BallotRecord(POLL, 5, b"1", Terms(disabled=True)), "", ',"expires_at":5,"definition":1,"disabled":true'),
     (ChoiceRecord(POLL, "3"), "", ',"choice":"3"'),
-    (EntryRecord(POLL, BallotEntry("U1", "3", 1, 9, b""), False), "", ',"voter":"U1","choice":"3","cast_at":9'),
+    (EntryRecord(POLL, BallotEntry("U1", "3", 1, 9, b"")), "", ',"voter":"U1","choice":"3","cast_at":9'),
     (
-        EntryRecord(POLL, BallotEntry("U1", "3", 2, 9, b"[1]"), True),
+        EntryRecord(POLL, BallotEntry("U1", "3", 2, 9, b"[1]")),
         "",
-        ',"voter":"U1","choice":"3","times":2,"cast_at":9,"note":[1],"whole":true',
+        ',"voter":"U1","choice":"3","times":2,"cast_at":9,"note":[1]',
     ),
     (ItemRecord(POLL, 1, 2, b"[]"), "", ',"at":1,"expires_at":2,"value":[]'),
     (ListRecord(LIST, 5), '["code_list","e","n"]', ',"expires_at":5'),
@@ -91,7 +91,7 @@ JSON = st.recursive(st.none() | st.text(), st.lists).map(lambda value: json.dump
 @settings(max_examples=examples(100), deadline=None)
 @given(st.binary() | st.text().map(str.encode) | JSON)
 def test_any_value_is_kept_byte_for_byte(value: bytes):
-    record = EntryRecord(POLL, BallotEntry("U1", "3", 1, 9, value), True)
+    record = EntryRecord(POLL, BallotEntry("U1", "3", 1, 9, value))
     line = encode_record(record)
 
     json.loads(line)

@@ -58,8 +58,6 @@ class EntryRecord(NamedTuple):
 
     ballot: Key
     entry: BallotEntry
-    whole: bool
-    """Whether the note alone describes the cast (`CastRequest.whole`)."""
 
 
 class ItemRecord(NamedTuple):

@@ -114,8 +114,6 @@ class CastRequest(NamedTuple):
     known: bool = False
     times: int = 1
     """How many casts at once; ignored if `per_voter` is 1."""
-    whole: bool = False
-    """Whether the note alone describes the cast, so that `Ballots.notes` may join it with others."""
 
 
 class Tally(NamedTuple):
@@ -210,15 +208,6 @@ class Ballots(Protocol):
 
         Voting may go on during the iteration: every voter who has casts throughout appears, and none appears twice for
         one choice. Pages are bounded, and the event loop runs between them. `channel` may be `None`.
-        """
-
-    def notes(
-        self, key: Key, *, now: int, separator: bytes, since: int = 0, limit: int | None = None
-    ) -> AsyncIterator[bytes | Sequence[BallotEntry]]:
-        """Iterate over the pages of a ballot's entries, oldest first, without decoding them where possible.
-
-        A page is `bytes`, the notes of its entries joined by `separator`, if each entry was cast once and is complete.
-        Otherwise the page is a list of entries. An engine may always return lists.
         """
 
     async def drop(self, key: Key, *, now: int) -> list[Key]:

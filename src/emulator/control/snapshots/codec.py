@@ -176,7 +176,6 @@ _OF_FIELDS: Final[dict[str, Any]] = {
 _USUAL: Final[dict[str, Any]] = {
     "expires_at": NEVER,
     "times": 1,
-    "whole": False,
     "source": None,
     "note": b"",
     "definition": None,

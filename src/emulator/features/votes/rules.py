@@ -348,7 +348,7 @@ def _check_entry(record: EntryRecord) -> None:
     _check_value(entry.choice)
     if not 1 <= entry.times <= MAX_VOTES:
         raise wrong("times", f"{entry.times} is not within 1 to {MAX_VOTES}")
-    if record.whole or entry.note:
+    if entry.note:
         vote = decoded(entry.note, Vote, "note")
         if (vote.value, vote.timestamp) != (int(entry.choice), entry.cast_at):
             raise wrong("note", f"has value {vote.value} at {vote.timestamp}, unlike the entry")

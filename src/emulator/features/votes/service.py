@@ -134,7 +134,7 @@ class Polls:
             count = checked_count(count) if await self._has_additive_votes(key) else 1
         shared_id = caller.user_id
         note = json_codec.encode(Vote(shared_id, caller.opaque_id, value, now)) if shared_id else b""
-        request = CastRequest(caller.opaque_id, str(value), note, shared_id is not None, count, bool(note))
+        request = CastRequest(caller.opaque_id, str(value), note, shared_id is not None, count)
         work = self._ballots.cast(key, request, now=now, expires_at=now + LIFETIME, tally=True)
         cast = await self._id_quota.write(key, caller, LIFETIME, now, work)
         if cast.refused:
@@ -184,20 +184,13 @@ class Polls:
         key, now = _key(call.caller, call.channel, call.id), self._clock.now()
         counted = key.channel is not None and await self._has_additive_votes(key)
         since, most = clamp_instant(since), None if limit < 0 else limit
-        pages: AsyncIterator[bytes | Sequence[BallotEntry]] = (
-            self._ballots.entries(key, now=now, since=since, limit=most)
-            if counted
-            else self._ballots.notes(key, now=now, separator=b",", since=since, limit=most)
-        )
+        pages = self._ballots.entries(key, now=now, since=since, limit=most)
         return Streamed(stream_array(b'{"result":[', self._log_pages(key.owner, pages, counted), b"]}"))
 
     async def _log_pages(
-        self, client_id: str, pages: AsyncIterator[bytes | Sequence[BallotEntry]], counted: bool
+        self, client_id: str, pages: AsyncIterator[Sequence[BallotEntry]], counted: bool
     ) -> AsyncIterator[list[bytes]]:
         async for page in pages:
-            if isinstance(page, bytes):
-                yield [page]
-                continue
             unshared = [entry.voter for entry in page if not entry.note]
             shared = await self._directory.shared_ids(client_id, unshared) if unshared else {}
             yield [_log_entry(entry, shared, counted) for entry in page]

@@ -52,8 +52,8 @@ class _Casts:
 
     async def add(self, request: CastRequest, now: int, expires_at: int, tally: bool) -> Cast:
         """Add a cast and return its outcome."""
-        voter, choice, note, known, times, whole = request
-        self._operation.add((voter, choice, blob(note), known, times, whole, now, expires_at, tally))
+        voter, choice, note, known, times = request
+        self._operation.add((voter, choice, blob(note), known, times, now, expires_at, tally))
         place = len(self._choices)
         self._choices.append((choice, tally))
         reply = await asyncio.shield(self._operation.result)  # to cancel one does not affect the others
@@ -107,7 +107,7 @@ class Counts:
 
 def entry_of(row: Row) -> BallotEntry:
     """Return the entry of a row of a page."""
-    at, _, voter, choice, times, note, _ = row
+    at, _, voter, choice, times, note = row
     return BallotEntry(voter.decode(), choice.decode(), times, at, note)
 
 
@@ -158,11 +158,6 @@ class RedisBallots:
         fetches = [fetch_from(b"[%016d" % since, self._script, id.decode(), bound.decode()) for id in ids]
         async for rows in merged_pages(fetches, NEVER if limit is None else limit):
             yield [entry_of(row) for row in rows]
-
-    def notes(
-        self, key: Key, *, now: int, separator: bytes, since: int = 0, limit: int | None = None
-    ) -> AsyncIterator[Sequence[BallotEntry]]:
-        return self.entries(key, now=now, since=since, limit=limit)
 
     async def drop(self, key: Key, *, now: int) -> list[Key]:
         if key.channel is None:

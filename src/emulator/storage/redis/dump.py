@@ -137,7 +137,7 @@ class Dump:
         while has_more:
             rows, has_more = await fetch(STEP)
             for row in rows:
-                yield types.EntryRecord(key, entry_of(row), bool(row[-1])), row[1]
+                yield types.EntryRecord(key, entry_of(row)), row[1]
 
     async def _log(self, now: int, name: bytes, _: int) -> _Found:
         async for number, at, ends, value in _rows(self._reading, "entries", blob(name), now):

@@ -97,7 +97,7 @@ class SqliteBallots(Readings):
         return True
 
     def _cast(self, key: Key, request: CastRequest, now: int, expires_at: int, tally: bool) -> Cast:
-        voter, choice, note, _, more, whole = request
+        voter, choice, note, _, more = request
         (voter + choice).encode()  # raises for text that cannot be stored, before anything is written
         ballot = self._ballot_cache.find_live(key, now)
         rows = self._rows_of_voter(ballot, voter)
@@ -112,7 +112,7 @@ class SqliteBallots(Readings):
             replaced = [row for row in rows if row[1] == choice]
             times = more + sum(row[2] for row in replaced)
         number = self._namespace.next_number()
-        entry = (number, ballot.id, voter, choice, times, now, note, whole and times == 1)
+        entry = (number, ballot.id, voter, choice, times, now, note)
         self._write(entry, [row[0] for row in replaced])
         self._count(ballot, choice, times, replaced, number)
         self._ballot_cache.extend(ballot, expires_at)

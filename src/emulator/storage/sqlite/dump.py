@@ -37,7 +37,7 @@ _STATEMENTS: Final[dict[type[Record], str]] = {
         WHERE {_ALIVE} AND {_IN_GROUP} ORDER BY since
     """,
     types.EntryRecord: f"""
-        SELECT {KEY}, voter, choice, times, cast_at, note, whole
+        SELECT {KEY}, voter, choice, times, cast_at, note
         FROM ballots CROSS JOIN entries INDEXED BY entries_by_age ON entries.ballot = ballots.id
         WHERE {_ALIVE} AND {_IN_GROUP} ORDER BY number
     """,
@@ -117,7 +117,7 @@ def _records_of_row(
         terms = Terms(opens_at, closes_at, bool(disabled), bool(known_voters_only), *limits)
         yield types.BallotRecord(key, expires_at, definition, terms)
     elif kind is types.EntryRecord:
-        yield types.EntryRecord(key, BallotEntry(*row[:5]), bool(row[5]))
+        yield types.EntryRecord(key, BallotEntry(*row))
     elif kind is types.PoolRecord:
         number, expires_at, note, *source = row
         yield types.PoolRecord(key, number, expires_at, None if source[0] is None else Key(*source), note)

@@ -62,12 +62,6 @@ class Readings(Tables):
             async for rows in merged_pages([each.fetch for each in readings], NEVER if limit is None else limit):
                 yield [BallotEntry(voter, choice, times, at, note) for at, _, voter, choice, times, note in rows]
 
-    def notes(
-        self, key: Key, *, now: int, separator: bytes, since: int = 0, limit: int | None = None
-    ) -> AsyncIterator[Sequence[BallotEntry]]:
-        """Return the entries: SQLite does not join notes."""
-        return self.entries(key, now=now, since=since, limit=limit)
-
     @asynccontextmanager
     async def _open_readings(self, key: Key, now: int, since: int) -> AsyncIterator[list[Reading]]:
         self._group_commit.commit_now()

@@ -123,10 +123,10 @@ class RecordRows:
         yield self._ids[types.BallotRecord, record.ballot, 0], record.choice, 0, self._next_number()
 
     def _entry(self, record: types.EntryRecord) -> Iterator[_Row]:
-        key, (voter, choice, times, at, note), whole = record
+        key, (voter, choice, times, at, note) = record
         ballot, number = self._ids[types.BallotRecord, key, 0], self._next_number()
         self._counts[ballot, choice] += times
-        yield number, ballot, voter, choice, times, at, note, whole
+        yield number, ballot, voter, choice, times, at, note
 
     def _item(self, record: types.ItemRecord) -> Iterator[_Row]:
         key, at, expires_at, value = record

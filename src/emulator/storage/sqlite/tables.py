@@ -107,11 +107,9 @@ BALLOTS: Final = Table(
     indexes={"ballots_by_channel": _BY_CHANNEL, "ballots_by_end": "space, expires_at"},
 )  # fmt: skip
 # A voter's casts for one choice. The number ascends with time, so that a million entries are read in storage order.
-# `whole`: whether `note` alone describes the cast.
 ENTRIES: Final = Table(
     "entries",
-    "number INTEGER, ballot INTEGER, voter TEXT, choice TEXT, times INTEGER, cast_at INTEGER, note BLOB,"
-    " whole INTEGER",
+    "number INTEGER, ballot INTEGER, voter TEXT, choice TEXT, times INTEGER, cast_at INTEGER, note BLOB",
     key="number", owner="ballots", owner_id="ballot",
     unique={"entries_by_voter": "ballot, voter, choice"},
     indexes={"entries_by_age": "ballot, cast_at"},  # then by number, the primary key

@@ -33,8 +33,7 @@ local function create(key, ends)
   return find(key)
 end
 
--- A voter's casts in the order of casting, one row for each choice: {number, choice, times, cast at, note, whether it is
--- whole}.
+-- A voter's casts in the order of casting, one row for each choice: {number, choice, times, cast at, note}.
 local function rows_of(ballot, voter)
   local packed = ballot and redis.call('HGET', ballot.of .. ':v', voter)
   return packed and cmsgpack.unpack(packed) or {}
@@ -139,7 +138,7 @@ local function record(ballot, request, rows, new, reply)
     end
   end
   if more ~= 0 then add_count(ballot, request.choice, more, new, reply) end
-  kept[#kept + 1] = {new, request.choice, times, request.now, request.note, request.whole and times == 1}
+  kept[#kept + 1] = {new, request.choice, times, request.now, request.note}
   ballot.rows[request.voter] = kept
   ballot.voters[request.voter] = true
   ballot.added[digits(request.now) .. new .. request.voter] = true
@@ -180,17 +179,16 @@ local function store(ballot)
   call_with('HSET', ballot.of .. ':c', sinces)
 end
 
--- For each request, {voter, choice, note, whether known, times, whether whole, now, expiry, whether a tally is wanted}:
+-- For each request, {voter, choice, note, whether known, times, now, expiry, whether a tally is wanted}:
 -- → refusal, previous choice, 'none' if there is no ballot, 'same' if there was one or 'fresh' if it was created, and
 -- choice, new count, since… of the counts that it changed, all packed; then the counts before them if a tally is wanted
 function ops.cast(key, ...)
   local requests, reserved, is_wanted = {}, nil, false
   local ballot, replies, voters, wanted = find(key), {}, {}, {}
   for i, request in ipairs({...}) do
-    local voter, choice, note, known, times, whole, now, ends, tally = unpack(request)
+    local voter, choice, note, known, times, now, ends, tally = unpack(request)
     voters[i], wanted[choice], is_wanted = voter, true, is_wanted or tally
-    requests[i] =
-      {voter = voter, choice = choice, note = note, known = known, times = times, whole = whole, now = now, ends = ends}
+    requests[i] = {voter = voter, choice = choice, note = note, known = known, times = times, now = now, ends = ends}
   end
   local before = is_wanted and counts_of(ballot) or {}
   if ballot then load(ballot, voters, wanted) end
@@ -308,8 +306,8 @@ local function last_place(members, size)
   return #members == size and string.sub(members[size], 1, 32) or '~'
 end
 
--- → the end of what was read ('' at the end of all), then {cast at, number, voter, choice, times, note, whether whole}… of
--- the casts that had a number below `bound` when that was the next one, oldest first
+-- → the end of what was read ('' at the end of all), then {cast at, number, voter, choice, times, note}… of the casts that
+-- had a number below `bound` when that was the next one, oldest first
 function ops.page(start, size, id, bound)
   local of, rows, voters = prefix .. 'm:' .. id, {}, {}
   redis.call('PEXPIRE', of .. ':r', READING)
@@ -319,9 +317,9 @@ function ops.page(start, size, id, bound)
   local last, other = last_place(members, size), last_place(replaced, size)
   if other < last then last = other end
   local function add(member, voter, row)
-    local number, choice, times, at, note, whole = unpack(row)
+    local number, choice, times, at, note = unpack(row)
     if string.sub(member, 1, 32) <= last and number == string.sub(member, 17, 32) and number < bound then
-      rows[#rows + 1] = {at, tonumber(number), voter, choice, times, note, whole and 1 or 0}
+      rows[#rows + 1] = {at, tonumber(number), voter, choice, times, note}
     end
   end
   for i, member in ipairs(members) do voters[i] = string.sub(member, 33) end

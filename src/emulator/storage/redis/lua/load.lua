@@ -44,12 +44,12 @@ function write.c(key, choice)
 end
 
 -- A cast.
-function write.e(key, entry, whole)
+function write.e(key, entry)
   local of, number = casts_of(key), next_number()
   local voter, choice, times, at, note = unpack(entry)
   local packed = redis.call('HGET', of .. ':v', voter)
   local rows = packed and cmsgpack.unpack(packed) or {}
-  rows[#rows + 1] = {number, choice, times, at, note, whole}
+  rows[#rows + 1] = {number, choice, times, at, note}
   redis.call('HSET', of .. ':v', voter, cmsgpack.pack(rows))
   redis.call('ZADD', of .. ':a', 0, digits(at) .. number .. voter)
   redis.call('HSETNX', of .. ':c', choice, number)
