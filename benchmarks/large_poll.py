@@ -42,8 +42,7 @@ async def fill(data: str, voters: int) -> None:
                 CastRequest(
                     f"voter-{number}",
                     str(number % 10),
-                    b'{"identifier":"voter-%d","opaque":"Uvoter-%d","value":%d,"timestamp":%d}'
-                    % (number, number, number % 10, now),
+                    b"voter-%d" % number,
                 )
                 for number in range(first, min(first + 1_000, voters))
             ]

@@ -41,7 +41,6 @@ def _voter(number: int) -> Caller:
 
 
 def test_a_log_of_shared_ids_is_the_same_bytes_as_one_with_an_unshared_id(live, viewer, admin):
-    """The first is joined from stored text; the second is encoded entry by entry."""
     live.freeze()
     for user in ("5551", '55"\u00e4\u20ac'):
         cast(viewer(user), -3)

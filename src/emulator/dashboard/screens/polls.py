@@ -123,10 +123,7 @@ def _is_specific(value: int) -> bool:
 
 
 def _voter(entry: BallotEntry) -> Voter:
-    # The note is a part of the JSON of the vote, or all of it, if the user shares their id.
-    note = entry.note if entry.note.endswith(b"}") else entry.note + b"}"
-    user_id = msgspec.json.decode(note).get("identifier", "") if entry.note else ""
-    return Voter(entry.voter, user_id, entry.choice, entry.times, entry.cast_at)
+    return Voter(entry.voter, entry.note.decode(), entry.choice, entry.times, entry.cast_at)
 
 
 async def _searched_voter(service: Service, key: Key, user: str) -> tuple[str, str | None] | None:

@@ -133,7 +133,7 @@ class Polls:
         if count != 1:
             count = checked_count(count) if await self._has_additive_votes(key) else 1
         shared_id = caller.user_id
-        note = json_codec.encode(Vote(shared_id, caller.opaque_id, value, now)) if shared_id else b""
+        note = (shared_id or "").encode()
         request = CastRequest(caller.opaque_id, str(value), note, shared_id is not None, count)
         work = self._ballots.cast(key, request, now=now, expires_at=now + LIFETIME, tally=True)
         cast = await self._id_quota.write(key, caller, LIFETIME, now, work)
@@ -357,9 +357,9 @@ def _managed_key(caller: Caller, channel: str | None, poll_id: str) -> Key:
 
 def _log_entry(entry: BallotEntry, shared: Mapping[str, str], counted: bool) -> bytes:
     """Return the JSON of one `Vote`. `shared` has the ids that voters shared after they voted, by opaque id."""
-    shared_id = shared.get(entry.voter, entry.voter)
-    note = entry.note or json_codec.encode(Vote(shared_id, entry.voter, int(entry.choice), entry.cast_at))
-    return b'%b,"count":%d}' % (note[:-1], entry.times) if counted or entry.times > 1 else note
+    identifier = entry.note.decode() or shared.get(entry.voter, entry.voter)
+    count = entry.times if counted or entry.times > 1 else UNSET
+    return json_codec.encode(Vote(identifier, entry.voter, int(entry.choice), entry.cast_at, count))
 
 
 def _status(ballot: ListedBallot, now: int) -> dict[str, object]:
