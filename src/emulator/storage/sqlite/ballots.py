@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import AsyncIterator, Sequence
 
 from msgspec import UNSET
 
-from emulator.core.keys import Key
+from emulator.core.keys import NEVER, Key
+from emulator.storage.merging import merged_pages
 from emulator.storage.shapes import (
     CLOSED,
     EMPTY_TALLY,
     OVER_ALLOWANCE,
     UNKNOWN_VOTER,
+    BallotEntry,
     Cast,
     CastRequest,
     Expected,
@@ -22,9 +22,9 @@ from emulator.storage.shapes import (
     Terms,
 )
 from emulator.storage.sqlite.ballot_cache import BallotCache, CachedBallot
-from emulator.storage.sqlite.catalog import BY_CHANNEL, page_of
-from emulator.storage.sqlite.entries import Readings
+from emulator.storage.sqlite.connection import engine_errors
 from emulator.storage.sqlite.namespace import Namespace
+from emulator.storage.sqlite.reading import Listings, fetch_from
 from emulator.storage.sqlite.tables import BALLOTS, BY_KEY_ALL_CHANNELS, ENTRIES, KEY
 
 _TOP = "SELECT choice, count FROM tallies WHERE ballot = ? ORDER BY count DESC, since LIMIT ?"
@@ -41,14 +41,17 @@ _LATEST_ALL_CHANNELS = f"""
 _OF_VOTER = "SELECT number, choice, times FROM entries WHERE ballot = ? AND voter = ?"
 _REPLACE = f"UPDATE entries SET ({ENTRIES.inserted}) = ({ENTRIES.values}) WHERE number = ?"
 _DROP_ENTRY = "DELETE FROM entries WHERE number = ?"
-_COUNT = "SELECT coalesce(sum(count), 0) FROM tallies WHERE ballot = ?"
+_COUNT = "SELECT coalesce(sum(count), 0) FROM tallies WHERE ballot = :id"
+_ROW = "SELECT cast_at, number, voter, choice, times, note FROM entries WHERE ballot = :of"
+_SAME_TIME = f"{_ROW} AND cast_at = :at AND number > :number ORDER BY number LIMIT :size"
+_LATER = f"{_ROW} AND cast_at > :at ORDER BY cast_at, number LIMIT :size"
 
 _DEFAULT = Terms()
 _Row = tuple[int, str, int]
 """number, choice, times: a voter's casts for one choice."""
 
 
-class SqliteBallots(Readings):
+class SqliteBallots(Listings):
     def __init__(self, namespace: Namespace, ballot_cache: BallotCache) -> None:
         super().__init__(namespace)
         self._ballot_cache = ballot_cache
@@ -68,20 +71,32 @@ class SqliteBallots(Readings):
         work = self._tally if key.channel is not None else self._tally_all_channels
         return await self._group_commit.read(work, key, now, voter, top)
 
+    async def entries(
+        self, key: Key, *, now: int, since: int = 0, limit: int | None = None
+    ) -> AsyncIterator[Sequence[BallotEntry]]:
+        """Voting goes on meanwhile, so they are read in a snapshot on a second connection."""
+        self._group_commit.commit_now()
+        async with self._group_commit.snapshot() as connection:
+            rows, params = self._namespace.rows_of(key)
+            with engine_errors():
+                ballots = connection.execute(
+                    f"SELECT id FROM ballots WHERE {rows} AND expires_at > ?", (*params, now)
+                ).fetchall()
+            fetches = [fetch_from(connection, _SAME_TIME, _LATER, {"of": id}, (since, -1)) for (id,) in ballots]
+            async for page in merged_pages(fetches, NEVER if limit is None else limit):
+                yield [BallotEntry(voter, choice, times, at, note) for at, _, voter, choice, times, note in page]
+
     async def drop(self, key: Key, *, now: int) -> list[Key]:
         return await self._group_commit.write(self._drop, key)
 
     async def listing(
         self, group: Key, *, now: int, limit: int, after: Key | None = None, matching: str = ""
     ) -> list[ListedBallot]:
-        listed = []
-        for id, *key, expires_at, definition in await self._group_commit.read(
-            self._listed_rows, group, after, limit, now, matching
-        ):
-            casts = await self._group_commit.read(self._count_casts, id)
-            await asyncio.sleep(0)
-            listed.append(ListedBallot(Key(*key), casts, expires_at, definition))
-        return listed
+        columns = f"{KEY}, expires_at, definition"
+        found = await self._listing(
+            BALLOTS, columns, _COUNT, group, now=now, limit=limit, after=after, matching=matching
+        )
+        return [ListedBallot(key, casts, expires_at, definition) for key, (expires_at, definition, casts) in found]
 
     def _definition(self, key: Key, now: int) -> bytes | None:
         ballot = self._ballot_cache.find_live(key, now)
@@ -163,16 +178,6 @@ class SqliteBallots(Readings):
         rows = connection.execute(_TOP_ALL_CHANNELS, (*params, -1 if top is None else top)).fetchall()
         latest = None if voter is None else connection.execute(_LATEST_ALL_CHANNELS, (*params, voter)).fetchone()
         return Tally(tuple(rows), latest[0] if latest else None)
-
-    def _listed_rows(self, group: Key, after: Key | None, limit: int, now: int, matching: str) -> list[tuple[Any, ...]]:
-        self._group_commit.flush()
-        columns, of_group = f"id, {KEY}, expires_at, definition", self._namespace.group(group)
-        statement, params = page_of(BALLOTS, columns, of_group, BY_CHANNEL, after, matching)
-        return self._group_commit.connection.execute(statement, params | {"now": now, "limit": limit}).fetchall()
-
-    def _count_casts(self, ballot: int) -> int:
-        self._group_commit.flush()
-        return int(self._group_commit.connection.execute(_COUNT, (ballot,)).fetchone()[0])
 
     def _drop(self, key: Key) -> list[Key]:
         keys = [key]

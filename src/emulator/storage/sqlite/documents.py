@@ -14,8 +14,9 @@ from emulator.storage.sqlite.tables import BY_KEY, DOCUMENTS, KEYED
 _READ = f"SELECT value, expires_at FROM documents WHERE {BY_KEY}"
 _USERS = """
     SELECT user FROM documents
-    WHERE space = ? AND kind = ? AND owner = ? AND name = ? AND channel = ? AND user > ? AND expires_at > ?
-    ORDER BY user LIMIT ?
+    WHERE space = :space AND kind = :kind AND owner = :owner AND name = :name AND channel = :channel
+        AND user > :after AND expires_at > :now
+    ORDER BY user LIMIT :limit
 """
 _INSERT = f"{DOCUMENTS.insert} ON CONFLICT ({KEYED})"
 _SET = f"{_INSERT} DO UPDATE SET value = excluded.value, expires_at = excluded.expires_at"
@@ -60,7 +61,8 @@ class SqliteDocuments(Tables):
         return Kept(*await self._group_commit.join(self._keep, documents, replace, now, expires_at))
 
     async def users(self, key: Key, *, after: str, limit: int, now: int) -> list[str]:
-        return await self._group_commit.read(self._users, key, after, limit, now)
+        rows = await self._select(_USERS, **key._asdict(), after=after, now=now, limit=limit)
+        return [user for (user,) in rows]
 
     async def drop(self, keys: Sequence[Key], *, now: int) -> int:
         return await self._group_commit.write(self._drop, keys, now)
@@ -116,8 +118,3 @@ class SqliteDocuments(Tables):
     def _drop_equal(self, key: Key, value: bytes, now: int) -> None:
         if self._read([key], now).get(key) == value:
             self._drop([key], now)
-
-    def _users(self, key: Key, after: str, limit: int, now: int) -> list[str]:
-        shared = (self._namespace.id, key.kind, key.owner, key.name, key.channel)
-        rows = self._group_commit.connection.execute(_USERS, (*shared, after, now, limit)).fetchall()
-        return [user for (user,) in rows]

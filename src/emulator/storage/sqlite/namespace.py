@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
+from typing import Any
 
 from emulator.core.errors import EngineError
 from emulator.core.keys import Key
 from emulator.storage.sqlite.group_commit import GroupCommit
-from emulator.storage.sqlite.tables import SPACES, THINGS
+from emulator.storage.sqlite.tables import BY_KEY, BY_KEY_ALL_CHANNELS, SPACES, THINGS
 
 _FIND = "SELECT space FROM spaces WHERE namespace = ?"
 HIDDEN = "//"
@@ -96,13 +97,15 @@ class Namespace:
             raise ValueError(f"this operation needs one channel: {key}")
         return self.id, *key
 
-    def group(self, group: Key) -> dict[str, object]:
-        """Return the columns that all things of a listing share; the channel is `None` for any."""
-        return {"space": self.id, "kind": group.kind, "owner": group.owner, "channel": group.channel}
-
-    def params_all_channels(self, key: Key) -> tuple[int, str, str, str, str]:
+    def params_all_channels(self, key: Key) -> tuple[object, ...]:
         """Return the parameters of `BY_KEY_ALL_CHANNELS`."""
         return self.id, key.kind, key.owner, key.name, key.user
+
+    def rows_of(self, key: Key) -> tuple[str, tuple[object, ...]]:
+        """Return the condition for the rows of a key, in all channels if it names none, and its parameters."""
+        if key.channel is None:
+            return BY_KEY_ALL_CHANNELS, self.params_all_channels(key)
+        return BY_KEY, self.params(key)
 
     def register(self) -> None:
         """Give the namespace an id if it is new in this database.
@@ -216,3 +219,12 @@ class Tables:
     def __init__(self, namespace: Namespace) -> None:
         self._group_commit = namespace.group_commit
         self._namespace = namespace
+
+    async def _select(self, statement: str, **params: object) -> list[tuple[Any, ...]]:
+        """Return the rows that a statement selects, in which `:space` is the id of the namespace."""
+
+        def select() -> list[tuple[Any, ...]]:
+            self._group_commit.flush()
+            return self._group_commit.connection.execute(statement, {"space": self._namespace.id, **params}).fetchall()
+
+        return await self._group_commit.read(select)
