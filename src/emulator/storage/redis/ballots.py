@@ -6,15 +6,14 @@ It returns the counts before them and what each changes, and so the tally after 
 from __future__ import annotations
 
 import asyncio
-from bisect import bisect_left, insort
 from collections.abc import AsyncIterator, Sequence
-from typing import Any
 from weakref import WeakValueDictionary
 
 import msgspec
 from msgspec import UNSET
 
 from emulator.core.keys import NEVER, Key
+from emulator.storage.counts import Counts
 from emulator.storage.merging import Row, merged_pages
 from emulator.storage.redis.client import Client, Operation, Reply, blob
 from emulator.storage.redis.keys import CHANNEL_LAST
@@ -31,8 +30,6 @@ from emulator.storage.shapes import (
 )
 
 _decode = msgspec.msgpack.decode
-
-
 _encode = msgspec.msgpack.encode
 _MAX_CASTS = 250
 """Casts in one operation, which blocks all other clients of Redis."""
@@ -62,47 +59,30 @@ class _Casts:
 
     def _parse(self, reply: Sequence[Reply]) -> list[Cast]:
         """Return the outcome of each cast, with the counts at its time."""
-        counts = Counts(reply[1])
+        counts = _counts_of(reply[1])
         casts = []
         for (choice, wants_tally), row in zip(self._choices, _decode(reply[0]), strict=True):
             refused, previous, ballot, *changes = row
             if ballot == "fresh":
-                counts.clear()
-            counts.change(changes)
+                counts = Counts()
+            for changed, count, since in zip(changes[::3], changes[1::3], changes[2::3], strict=True):
+                counts.put(changed, count, int(since))
             previous = None if previous is False else previous
             after = EMPTY_TALLY
             if wants_tally and ballot != "none":
-                after = Tally(counts.as_tuples(), previous if refused else choice)
+                after = Tally(counts.top(), previous if refused else choice)
             casts.append(Cast(refused or None, previous, after))
         return casts
 
 
-class Counts:
-    """The counts of a ballot, from the members and scores of its sorted set, in a tally's order.
+def _counts_of(flat: Sequence[bytes]) -> Counts:
+    """Return the counts in the members and scores of a ballot's sorted set.
 
     A member is the number of the choice's first cast since it last had none, of 16 digits, then the choice. A score is
     minus the count.
     """
-
-    def __init__(self, flat: Sequence[bytes]) -> None:
-        pairs = zip(flat[::2], flat[1::2], strict=True)
-        self._order = [(int(score), member[:16].decode(), member[16:].decode()) for member, score in pairs]
-        self._rows = {row[2]: row for row in self._order}
-
-    def as_tuples(self) -> tuple[tuple[str, int], ...]:
-        return tuple([(choice, -score) for score, _, choice in self._order])
-
-    def clear(self) -> None:
-        self._order, self._rows = [], {}
-
-    def change(self, changes: Sequence[Any]) -> None:
-        """Apply triples: a choice, its new count, and the number of its first cast since it last had none."""
-        for choice, count, since in zip(changes[::3], changes[1::3], changes[2::3], strict=True):
-            if row := self._rows.pop(choice, None):
-                del self._order[bisect_left(self._order, row)]
-            if count:
-                self._rows[choice] = row = (-count, since, choice)
-                insort(self._order, row)
+    pairs = zip(flat[::2], flat[1::2], strict=True)
+    return Counts((member[16:].decode(), -int(score), int(member[:16])) for member, score in pairs)
 
 
 def entry_of(row: Row) -> BallotEntry:
@@ -146,7 +126,7 @@ class RedisBallots:
             counts = tuple((name.decode(), count) for name, count, _ in rows[:top])
         else:
             rows, choice = await self._script.run("tally", CHANNEL_LAST.text(key), top, voter, now)
-            counts = Counts(rows).as_tuples()
+            counts = _counts_of(rows).top()
         return Tally(counts, None if choice is None else choice.decode())
 
     async def entries(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from emulator.core.bounded_cache import BoundedCache
 from emulator.core.keys import Key
+from emulator.storage.counts import Counts
 from emulator.storage.shapes import Terms
 from emulator.storage.sqlite.namespace import Namespace, Tables
 from emulator.storage.sqlite.tables import BALLOTS, BY_KEY, TALLIES, TERMS
@@ -27,44 +27,6 @@ ADD_COUNT = f"{TALLIES.insert} ON CONFLICT (ballot, choice) DO UPDATE SET count 
 _DROP_ZERO = "DELETE FROM tallies WHERE ballot = ? AND choice = ? AND count = 0"
 
 
-class Counts:
-    """The counts of one ballot, sorted as a tally returns them. Remembers which are not in the database yet."""
-
-    __slots__ = ("_order", "_pairs", "_ranks", "_unwritten")
-
-    def __init__(self, rows: list[tuple[str, int, int]]) -> None:
-        """`rows` are columns `choice, count, since` of the table `tallies`, in a tally's order."""
-        self._ranks = {choice: (-count, since) for choice, count, since in rows}
-        self._order = list(self._ranks.values())
-        self._pairs = [(choice, count) for choice, count, _ in rows]
-        self._unwritten: dict[str, None] = {}
-
-    def __len__(self) -> int:
-        return len(self._pairs)
-
-    def add(self, choice: str, by: int, number: int) -> None:
-        """Add `by`, which may be negative, to the count of a choice; `number` is the cast's."""
-        self._unwritten[choice] = None
-        fewer, since = self._ranks.pop(choice, (0, number))
-        if fewer:
-            at = bisect_left(self._order, (fewer, since))
-            del self._order[at], self._pairs[at]
-        if fewer != by:
-            self._ranks[choice] = rank = (fewer - by, since)
-            at = bisect_left(self._order, rank)
-            self._order.insert(at, rank)
-            self._pairs.insert(at, (choice, by - fewer))
-
-    def top(self, most: int | None) -> tuple[tuple[str, int], ...]:
-        return tuple(self._pairs if most is None else self._pairs[:most])
-
-    def take_unwritten(self) -> list[tuple[str, int, int]]:
-        """Return the choices whose counts changed since the last call, each with its count, 0 for none, and `since`."""
-        changed, self._unwritten = self._unwritten, {}
-        ranks = [(choice, *self._ranks.get(choice, (0, 0))) for choice in changed]
-        return [(choice, -fewer, since) for choice, fewer, since in ranks]
-
-
 @dataclass(slots=True, eq=False)
 class CachedBallot:
     id: int
@@ -79,7 +41,8 @@ class BallotCache(Tables):
     def __init__(self, namespace: Namespace) -> None:
         super().__init__(namespace)
         self._ballots: BoundedCache[Key, CachedBallot] = BoundedCache(MAX_BALLOTS)
-        self._changed: dict[CachedBallot, None] = {}
+        self._changed: dict[CachedBallot, dict[str, None]] = {}
+        """Ballots whose expiry may not be in the database yet, and the choices whose counts are not."""
 
     def find_live(self, key: Key, now: int) -> CachedBallot | None:
         ballot = self._ballots.get(key) or self._load(key)
@@ -92,7 +55,7 @@ class BallotCache(Tables):
         terms = Terms()
         row = (id, *self._namespace.params(key), expires_at, None, *terms)
         self._group_commit.connection.execute(BALLOTS.insert, row)
-        return self._add(key, CachedBallot(id, expires_at, terms, None, Counts([])))
+        return self._add(key, CachedBallot(id, expires_at, terms, None, Counts()))
 
     def define(self, ballot: CachedBallot, definition: bytes, terms: Terms) -> None:
         self._group_commit.connection.execute(_DEFINE, (definition, *terms, ballot.id))
@@ -101,7 +64,7 @@ class BallotCache(Tables):
     def extend(self, ballot: CachedBallot, expires_at: int) -> None:
         """Keep the ballot alive until at least `expires_at`."""
         ballot.expires_at = max(ballot.expires_at, expires_at)
-        self._note_change(ballot)
+        self._changed_in(ballot)
 
     def add_count(self, ballot: CachedBallot, choice: str, by: int, number: int) -> None:
         """Add `by`, which may be negative, to the count of a choice; `number` is the cast's."""
@@ -110,10 +73,13 @@ class BallotCache(Tables):
             if by < 0:
                 self._group_commit.connection.execute(_DROP_ZERO, (ballot.id, choice))
             return
-        ballot.counts.add(choice, by, number)
-        self._note_change(ballot)
+        count, since = ballot.counts.of(choice, number)
+        ballot.counts.put(choice, count + by, since)
+        changed = self._changed_in(ballot)
+        changed[choice] = None
         if len(ballot.counts) > MAX_CHOICES:
             self._flush_counts([ballot])
+            changed.clear()
             ballot.counts = None
 
     def drop(self, key: Key) -> None:
@@ -134,15 +100,16 @@ class BallotCache(Tables):
         self._ballots.clear()
         self._changed.clear()
 
-    def _note_change(self, ballot: CachedBallot) -> None:
-        self._changed[ballot] = None
+    def _changed_in(self, ballot: CachedBallot) -> dict[str, None]:
+        """Return the changed choices of a ballot, which the next commit writes with its expiry."""
         self._group_commit.unwritten[self.flush] = None
+        return self._changed.setdefault(ballot, {})
 
     def _flush_counts(self, ballots: Iterable[CachedBallot]) -> None:
         rows: list[tuple[int, str, int, int]] = []
         for ballot in ballots:
             if ballot.counts is not None:
-                rows += [(ballot.id, *row) for row in ballot.counts.take_unwritten()]
+                rows += [(ballot.id, each, *ballot.counts.of(each, 0)) for each in self._changed[ballot]]
         self._group_commit.connection.executemany(_SET_COUNT, rows)
         self._group_commit.connection.executemany(_DROP_ZERO, [row[:2] for row in rows if not row[2]])
 
