@@ -158,7 +158,7 @@ class LoadContract:
                 await each.set_aside()
             await write(engine, b"new", key("new"))
 
-            await copy.copy(engine, now=0)
+            await copy.load(engine.dump(now=0), replace=True)
 
             assert await dumped(engine) == await dumped(copy)
             await copy.take_back()

@@ -135,7 +135,7 @@ class Schedule:
         if self._replaces:
             options |= {"reset": self._reset, "load": self._load}
         if self._replaces and self._engine.can_copy:
-            options |= {"copy": self._copy, "undo": self._undo}
+            options |= {"undo": self._undo}
         names = ["purge", "purge", *options]
         for _ in range(DISTURBANCES):
             for _ in range(self._random.randrange(4)):
@@ -153,9 +153,6 @@ class Schedule:
 
     async def _load(self) -> None:
         await self._replacing(self._engine.load(self._other.dump(now=NOW), replace=True))
-
-    async def _copy(self) -> None:
-        await self._replacing(self._engine.copy(self._other, now=NOW))
 
     async def _undo(self) -> None:
         """Empty the namespace and take back what it held: no write before is lost, and those between are replaced."""
@@ -177,7 +174,7 @@ class Schedule:
 
     async def _fork(self) -> None:
         before = list(self._writes)
-        await self._other.copy(self._engine, now=NOW)
+        await self._other.load(self._engine.dump(now=NOW), replace=True)
         await self._check("in the copy", self._other, before)
         await self._other.reset()
         await write(self._other, b"1", key("loaded"))

@@ -266,7 +266,8 @@ class Control:
         if not self._engine.can_copy:
             raise no_fork(engine=self._engine.name)
         clock = source.read_clock()
-        await self.replace(partial(self._engine.copy, source._engine, now=clock.now), clock)
+        records = source._engine.dump(now=clock.now)
+        await self.replace(partial(self._engine.load, records, replace=True), clock)
 
     async def replace(self, replace: Callable[[], Awaitable[None]], clock: ClockRecord) -> None:
         """Replace all data by this method of the engine, and set the clock as in `clock`. Raises `EngineError`."""

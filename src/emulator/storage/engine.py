@@ -75,13 +75,7 @@ class Engine(Protocol):
         """
 
     can_copy: bool
-    """Whether `copy` and `set_aside` work."""
-
-    async def copy(self, source: Engine, *, now: int) -> None:
-        """Replace this namespace's contents with the contents of `source` at `now`. Both are in the same storage.
-
-        Raises `EngineError` unless `can_copy`.
-        """
+    """Whether `dump` sees one instant while others write, and `set_aside` works."""
 
     async def set_aside(self) -> None:
         """Empty this namespace in constant time, and keep in one step all that it held, for `take_back`.

@@ -13,7 +13,6 @@ from typing import Final, Self
 
 from emulator.core.errors import EngineError
 from emulator.core.keys import Expired
-from emulator.storage.engine import Engine
 from emulator.storage.pools import Pools, Rosters
 from emulator.storage.redis.ballots import RedisBallots
 from emulator.storage.redis.catalog import RedisCatalog
@@ -111,9 +110,6 @@ class RedisEngine:
 
     async def reset(self) -> None:
         await self._namespace.run("reset")
-
-    async def copy(self, source: Engine, *, now: int) -> None:
-        raise EngineError("Redis cannot copy a namespace while others write to it")
 
     async def set_aside(self) -> None:
         raise EngineError("Redis cannot keep a namespace aside")

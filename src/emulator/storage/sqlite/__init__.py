@@ -9,7 +9,6 @@ from typing import Self
 
 from emulator.core.errors import EngineError
 from emulator.core.keys import Key
-from emulator.storage.engine import Engine
 from emulator.storage.pools import Pools, Rosters
 from emulator.storage.shapes import Ballots, Catalog, Documents, Logs, Relay
 from emulator.storage.sqlite.ballot_cache import BallotCache
@@ -82,10 +81,6 @@ class SqliteEngine:
         self.dump = Dump(self._namespace)
         self.load = Load(self._namespace, medium.checkpoints.copy_log_now)
 
-    @property
-    def is_open(self) -> bool:
-        return self._namespace.is_open
-
     def exclusive_lock(self) -> AbstractContextManager[None]:
         return service_lock(self._path) if self._path else nullcontext()
 
@@ -130,9 +125,6 @@ class SqliteEngine:
 
     async def reset(self) -> None:
         await self._group_commit.write(self._namespace.reset)
-
-    async def copy(self, source: Engine, *, now: int) -> None:
-        await self.load(source.dump(now=now), replace=True)
 
     async def set_aside(self) -> None:
         await self._group_commit.write(self._namespace.set_aside)
@@ -199,8 +191,7 @@ class SqliteMedium:
             path = self.path or stack.enter_context(temporary_file(empty_database()))
             await self.group_commit.open(path, self._synchronous)
             stack.callback(self.group_commit.close)
-            await self.checkpoints.open(self._synchronous)
-            stack.push_async_callback(self.checkpoints.close)
+            await stack.enter_async_context(self.checkpoints.run(self._synchronous))
             self.group_commit.add_caches([self.numbers.clear])
             self._stack = stack.pop_all()
 

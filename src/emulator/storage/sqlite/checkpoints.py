@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import sqlite3
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing, suppress
 
 from emulator.storage.sqlite.connection import connect, describe, finished_in_thread
 from emulator.storage.sqlite.group_commit import GroupCommit
@@ -23,26 +24,25 @@ class Checkpoints:
     def __init__(self, group_commit: GroupCommit) -> None:
         self._group_commit = group_commit
         self._connection: sqlite3.Connection | None = None
-        self._task: asyncio.Task[None] | None = None
         self._copying = asyncio.Lock()
         self._is_failing = False
         """Whether the latest copy failed."""
 
-    async def open(self, synchronous: str) -> None:
-        """Start copying the log in the background."""
+    @asynccontextmanager
+    async def run(self, synchronous: str) -> AsyncIterator[None]:
+        """Copy the log in the background. SQLite copies the rest when the last connection closes."""
         self._group_commit.connection.execute(f"PRAGMA wal_autocheckpoint = {_AUTOCHECKPOINT}")
-        self._connection = await connect(self._group_commit.path, synchronous=synchronous, check_same_thread=False)
-        self._task = asyncio.create_task(self._run(self._connection))
-
-    async def close(self) -> None:
-        """Stop copying the log. SQLite copies the rest when the last connection closes."""
-        if self._task is None or self._connection is None:
-            return
-        self._task.cancel()
-        with suppress(asyncio.CancelledError):
-            await self._task
-        self._connection.close()
-        self._task = self._connection = None
+        connection = await connect(self._group_commit.path, synchronous=synchronous, check_same_thread=False)
+        with closing(connection):
+            self._connection = connection
+            copying = asyncio.create_task(self._copy_often(connection))
+            try:
+                yield
+            finally:
+                copying.cancel()
+                with suppress(asyncio.CancelledError):
+                    await copying
+                self._connection = None
 
     async def copy_log_now(self) -> None:
         """Checkpoint the log now, so that it starts over and stays short. The caller writes much, and waits for this.
@@ -53,7 +53,7 @@ class Checkpoints:
             for _ in range(2):  # the second copies the few writes made during the first
                 await self._copy(self._connection)
 
-    async def _run(self, connection: sqlite3.Connection) -> None:
+    async def _copy_often(self, connection: sqlite3.Connection) -> None:
         seen = self._group_commit.commits
         while True:
             await asyncio.sleep(INTERVAL)
