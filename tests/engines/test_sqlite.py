@@ -18,7 +18,7 @@ from emulator.core.keys import Key
 from emulator.storage.engine import Engine
 from emulator.storage.opening import open_engine, open_medium
 from emulator.storage.shapes import CastRequest, Terms
-from emulator.storage.sqlite import SqliteEngine, group_commit
+from emulator.storage.sqlite import SqliteMedium, group_commit
 from emulator.storage.sqlite.connection import connect
 from engines.contract import EngineContract
 from engines.schedules import Disturbance
@@ -42,15 +42,10 @@ class TestFile(EngineContract):
         """All namespaces share a connection. A second engine of a namespace has one of its own, to read the file."""
         url = f"sqlite://{tmp_path}/data.db"
         medium = open_medium(url)
-        first: dict[str, SqliteEngine] = {}
+        assert isinstance(medium, SqliteMedium)
 
         def open(namespace: str) -> Engine:
-            if namespace in first and first[namespace].is_open:
-                return open_engine(url, namespace=namespace)
-            engine = medium.engine(namespace)
-            assert isinstance(engine, SqliteEngine)
-            first[namespace] = engine
-            return engine
+            return open_engine(url, namespace=namespace) if namespace in medium.in_use else medium.engine(namespace)
 
         return open
 
