@@ -77,11 +77,10 @@ class SqliteBallots(Listings):
         """Voting goes on meanwhile, so they are read in a snapshot on a second connection."""
         self._group_commit.commit_now()
         async with self._group_commit.snapshot() as connection:
-            rows, params = self._namespace.rows_of(key)
+            where, params = self._namespace.where(key)
             with engine_errors():
-                ballots = connection.execute(
-                    f"SELECT id FROM ballots WHERE {rows} AND expires_at > ?", (*params, now)
-                ).fetchall()
+                alive = f"SELECT id FROM ballots WHERE {where} AND expires_at > ?"
+                ballots = connection.execute(alive, (*params, now)).fetchall()
             fetches = [fetch_from(connection, _SAME_TIME, _LATER, {"of": id}, (since, -1)) for (id,) in ballots]
             async for page in merged_pages(fetches, NEVER if limit is None else limit):
                 yield [BallotEntry(voter, choice, times, at, note) for at, _, voter, choice, times, note in page]

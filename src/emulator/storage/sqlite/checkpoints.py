@@ -6,9 +6,9 @@ import asyncio
 import logging
 import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, closing, suppress
+from contextlib import asynccontextmanager, suppress
 
-from emulator.storage.sqlite.connection import connect, describe, finished_in_thread
+from emulator.storage.sqlite.connection import CLOSED, connect, describe, finished_in_thread
 from emulator.storage.sqlite.group_commit import GroupCommit
 
 INTERVAL = 0.25
@@ -23,7 +23,7 @@ class Checkpoints:
 
     def __init__(self, group_commit: GroupCommit) -> None:
         self._group_commit = group_commit
-        self._connection: sqlite3.Connection | None = None
+        self._connection: sqlite3.Connection = CLOSED
         self._copying = asyncio.Lock()
         self._is_failing = False
         """Whether the latest copy failed."""
@@ -32,41 +32,39 @@ class Checkpoints:
     async def run(self, synchronous: str) -> AsyncIterator[None]:
         """Copy the log in the background. SQLite copies the rest when the last connection closes."""
         self._group_commit.connection.execute(f"PRAGMA wal_autocheckpoint = {_AUTOCHECKPOINT}")
-        connection = await connect(self._group_commit.path, synchronous=synchronous, check_same_thread=False)
-        with closing(connection):
-            self._connection = connection
-            copying = asyncio.create_task(self._copy_often(connection))
-            try:
-                yield
-            finally:
-                copying.cancel()
-                with suppress(asyncio.CancelledError):
-                    await copying
-                self._connection = None
+        self._connection = await connect(self._group_commit.path, synchronous=synchronous, check_same_thread=False)
+        copying = asyncio.create_task(self._copy_often())
+        try:
+            yield
+        finally:
+            copying.cancel()
+            with suppress(asyncio.CancelledError):
+                await copying
+            self._connection.close()
+            self._connection = CLOSED
 
     async def copy_log_now(self) -> None:
         """Checkpoint the log now, so that it starts over and stays short. The caller writes much, and waits for this.
 
         Other writers may go on.
         """
-        if self._connection is not None:
-            for _ in range(2):  # the second copies the few writes made during the first
-                await self._copy(self._connection)
+        for _ in range(2):  # the second copies the few writes made during the first
+            await self._copy()
 
-    async def _copy_often(self, connection: sqlite3.Connection) -> None:
+    async def _copy_often(self) -> None:
         seen = self._group_commit.commits
         while True:
             await asyncio.sleep(INTERVAL)
             self._group_commit.watch_files()
             if seen != self._group_commit.commits:
                 seen = self._group_commit.commits
-                await self._copy(connection)
+                await self._copy()
 
-    async def _copy(self, connection: sqlite3.Connection) -> None:
+    async def _copy(self) -> None:
         """Copy the log into the file in a thread. The first of several failures is logged."""
         try:
             async with self._copying:
-                await finished_in_thread(lambda: connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone())
+                await finished_in_thread(lambda: self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone())
         except sqlite3.Error as error:
             if not self._is_failing:
                 _log.warning("cannot copy the write-ahead log into the file: %s", describe(error))

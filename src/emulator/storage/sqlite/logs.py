@@ -39,8 +39,8 @@ class SqliteLogs(Listings):
 
     def _begin(self, key: Key, now: int, since: int) -> tuple[int, list[Fetch]]:
         connection = self._group_commit.connection
-        rows, of_key = self._namespace.rows_of(key)
-        logs = connection.execute(f"SELECT id FROM logs WHERE {rows}", of_key).fetchall()
+        where, of_key = self._namespace.where(key)
+        logs = connection.execute(f"SELECT id FROM logs WHERE {where}", of_key).fetchall()
         latest = max((at for log in logs for (at,) in connection.execute(_LATEST, (*log, now))), default=0)
         params = {"bound": self._namespace.upper_bound(), "now": now, "since": since}
         start = (-NEVER, 0)

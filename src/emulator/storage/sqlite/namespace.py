@@ -101,7 +101,7 @@ class Namespace:
         """Return the parameters of `BY_KEY_ALL_CHANNELS`."""
         return self.id, key.kind, key.owner, key.name, key.user
 
-    def rows_of(self, key: Key) -> tuple[str, tuple[object, ...]]:
+    def where(self, key: Key) -> tuple[str, tuple[object, ...]]:
         """Return the condition for the rows of a key, in all channels if it names none, and its parameters."""
         if key.channel is None:
             return BY_KEY_ALL_CHANNELS, self.params_all_channels(key)
