@@ -7,6 +7,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from heapq import heapify, heappop, heapreplace
 from typing import Any
 
+from emulator.core.keys import NEVER
+from emulator.storage.shapes import Item
+
 PAGE = 500
 """Rows in a page, which SQLite reads in less than a millisecond, and Redis in some."""
 _MIN_FETCH = 20
@@ -26,18 +29,19 @@ async def _rows(fetch: Fetch, size: int) -> AsyncIterator[Row]:
             yield row
 
 
-async def merged_pages(fetches: Sequence[Fetch], limit: int) -> AsyncIterator[list[Row]]:
+async def merged_pages(fetches: Sequence[Fetch], limit: int | None = None) -> AsyncIterator[list[Row]]:
     """Iterate over pages of the rows of all sources, in order and at most `limit`. The event loop runs in between."""
-    size = min(limit, max(_MIN_FETCH, PAGE // max(1, len(fetches))))
-    sources = [_rows(fetch, size) for fetch in fetches] if limit > 0 else []
+    left = NEVER if limit is None else limit
+    size = min(left, max(_MIN_FETCH, PAGE // max(1, len(fetches))))
+    sources = [_rows(fetch, size) for fetch in fetches] if left > 0 else []
     firsts = await asyncio.gather(*(anext(source, None) for source in sources))
     nexts = [(row, at) for at, row in enumerate(firsts) if row is not None]
     heapify(nexts)
     page: list[Row] = []
-    while nexts and limit > 0:
+    while nexts and left > 0:
         row, at = nexts[0]
         page.append(row)
-        limit -= 1
+        left -= 1
         following = await anext(sources[at], None)
         if following is None:
             heappop(nexts)
@@ -49,3 +53,9 @@ async def merged_pages(fetches: Sequence[Fetch], limit: int) -> AsyncIterator[li
             await asyncio.sleep(0)
     if page:
         yield page
+
+
+async def merged_items(fetches: Sequence[Fetch]) -> AsyncIterator[list[Item]]:
+    """Iterate over pages of the items of logs. Their rows are the time and a number, both negative, and the value."""
+    async for rows in merged_pages(fetches):
+        yield [Item(-negative, value) for negative, _, value in rows]

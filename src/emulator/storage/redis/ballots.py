@@ -12,7 +12,7 @@ from weakref import WeakValueDictionary
 import msgspec
 from msgspec import UNSET
 
-from emulator.core.keys import NEVER, Key
+from emulator.core.keys import Key
 from emulator.storage.counts import Counts
 from emulator.storage.merging import Row, merged_pages
 from emulator.storage.redis.client import Client, Operation, Reply, blob
@@ -136,7 +136,7 @@ class RedisBallots:
         name = CHANNEL_LAST.group(key) if is_group else CHANNEL_LAST.text(key)
         bound, *ids = await self._script.run("begin", name, is_group, now)
         fetches = [fetch_from(b"[%016d" % since, self._script, id.decode(), bound.decode()) for id in ids]
-        async for rows in merged_pages(fetches, NEVER if limit is None else limit):
+        async for rows in merged_pages(fetches, limit):
             yield [entry_of(row) for row in rows]
 
     async def drop(self, key: Key, *, now: int) -> list[Key]:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-
-from emulator.core.keys import NEVER, Key
-from emulator.storage.merging import Fetch, merged_pages
+from emulator.core.keys import Key
+from emulator.storage.merging import merged_items
 from emulator.storage.redis.client import Client, blob
 from emulator.storage.redis.keys import CHANNEL_LAST
 from emulator.storage.redis.reading import fetch_from, listing
-from emulator.storage.shapes import Item, ListedLog, Span
+from emulator.storage.shapes import ListedLog, Span
 
 
 class RedisLogs:
@@ -24,14 +22,10 @@ class RedisLogs:
         name = CHANNEL_LAST.group(key) if is_group else CHANNEL_LAST.text(key)
         bound, latest, *logs = await self._script.run("begin", name, is_group, now)
         fetches = [fetch_from(b"+", self._script, log.decode(), bound.decode(), since, now) for log in logs]
-        return Span(latest, self._pages(fetches))
+        return Span(latest, merged_items(fetches))
 
     async def listing(
         self, group: Key, *, now: int, limit: int, after: Key | None = None, matching: str = ""
     ) -> list[ListedLog]:
         found = await listing(self._script, group, now=now, limit=limit, after=after, matching=matching)
         return [ListedLog(key, count, latest) for key, (count, latest) in found]
-
-    async def _pages(self, fetches: Sequence[Fetch]) -> AsyncIterator[Sequence[Item]]:
-        async for rows in merged_pages(fetches, NEVER):
-            yield [Item(-negative, value) for negative, _, value in rows]

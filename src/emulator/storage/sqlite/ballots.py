@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 
 from msgspec import UNSET
 
-from emulator.core.keys import NEVER, Key
+from emulator.core.keys import Key
 from emulator.storage.merging import merged_pages
 from emulator.storage.shapes import (
     CLOSED,
@@ -82,7 +82,7 @@ class SqliteBallots(Listings):
                 alive = f"SELECT id FROM ballots WHERE {where} AND expires_at > ?"
                 ballots = connection.execute(alive, (*params, now)).fetchall()
             fetches = [fetch_from(connection, _SAME_TIME, _LATER, {"of": id}, (since, -1)) for (id,) in ballots]
-            async for page in merged_pages(fetches, NEVER if limit is None else limit):
+            async for page in merged_pages(fetches, limit):
                 yield [BallotEntry(voter, choice, times, at, note) for at, _, voter, choice, times, note in page]
 
     async def drop(self, key: Key, *, now: int) -> list[Key]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-
 from emulator.core.keys import NEVER, Key
-from emulator.storage.merging import Fetch, merged_pages
-from emulator.storage.shapes import Item, ListedLog, Span
+from emulator.storage.merging import Fetch, merged_items
+from emulator.storage.shapes import ListedLog, Span
 from emulator.storage.sqlite.reading import Listings, fetch_from
 from emulator.storage.sqlite.tables import BY_KEY, ITEMS, KEY, LOGS
 
@@ -25,17 +23,13 @@ class SqliteLogs(Listings):
 
     async def read(self, key: Key, *, now: int, since: int = 0) -> Span:
         latest, fetches = await self._group_commit.read(self._begin, key, now, since)
-        return Span(latest, self._pages(fetches))
+        return Span(latest, merged_items(fetches))
 
     async def listing(
         self, group: Key, *, now: int, limit: int, after: Key | None = None, matching: str = ""
     ) -> list[ListedLog]:
         found = await self._listing(LOGS, KEY, _COUNT, group, now=now, limit=limit, after=after, matching=matching)
         return [ListedLog(key, *counted) for key, counted in found]
-
-    async def _pages(self, fetches: Sequence[Fetch]) -> AsyncIterator[Sequence[Item]]:
-        async for rows in merged_pages(fetches, NEVER):
-            yield [Item(-negative, value) for negative, _, value in rows]
 
     def _begin(self, key: Key, now: int, since: int) -> tuple[int, list[Fetch]]:
         connection = self._group_commit.connection

@@ -14,10 +14,6 @@ from emulator.storage.sqlite.tables import BY_KEY, BY_KEY_ALL_CHANNELS, SPACES, 
 _FIND = "SELECT space FROM spaces WHERE namespace = ?"
 HIDDEN = "//"
 """Only names of hidden namespaces contain this. The part before it names the namespace that owns the hidden one."""
-UNFINISHED_END = f"{HIDDEN}loading"
-"""The end of the name under which a load writes."""
-_ASIDE_END = f"{HIDDEN}aside"
-"""How the name ends under which `set_aside` keeps the content of a namespace."""
 _HIDDEN_UNDER = f"""
     SELECT namespace FROM spaces
     WHERE substr(namespace, 1, length(:start)) = :start AND instr(namespace, '{HIDDEN}')
@@ -71,8 +67,10 @@ class Namespace:
         """Returns a number greater than all given out so far."""
         self.is_open = False
         self._namespace = namespace
-        self._hidden = f"{namespace}{UNFINISHED_END}"
-        self._aside = f"{namespace}{_ASIDE_END}"
+        self._hidden = f"{namespace}{HIDDEN}loading"
+        """The name under which a load writes."""
+        self._aside = f"{namespace}{HIDDEN}aside"
+        """The name under which `set_aside` keeps the content."""
         self._id: int | None = None
 
     @property
