@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from enum import Enum
 from typing import Any, NamedTuple
 
 from emulator.core.keys import Key
@@ -57,11 +56,6 @@ class _Pool(NamedTuple):
     """The position of the next item in the list."""
 
 
-class _Pending(Enum):
-    MORE = 0
-    """More items have to be skipped, after other operations have run."""
-
-
 class SqlitePools(Tables):
     def __init__(self, namespace: Namespace) -> None:
         super().__init__(namespace)
@@ -93,10 +87,10 @@ class SqlitePools(Tables):
         await self._group_commit.write(self._discard, sources)
 
     async def draw(self, key: Key, user: str, *, limit: Limit, now: int, held: bool = False) -> Drawn:
-        while True:
-            result = await self._group_commit.write(self._try_draw, key, user, limit, now, held)
-            if result is not _Pending.MORE:
-                return result
+        drawn = None
+        while drawn is None:
+            drawn = await self._group_commit.write(self._draw, key, user, limit, now, held)
+        return drawn
 
     async def held(self, keys: Sequence[Key], user: str, *, now: int) -> dict[Key, Holding]:
         return await self._group_commit.read(self._holdings_of_user, keys, user, now)
@@ -199,44 +193,37 @@ class SqlitePools(Tables):
             if found is not None and found.pool is None:
                 LISTS.remove(self._group_commit.connection, found.id)
 
-    def _try_draw(self, key: Key, user: str, limit: Limit, now: int, held: bool) -> Drawn | _Pending:
+    def _draw(self, key: Key, user: str, limit: Limit, now: int, held: bool) -> Drawn | None:
+        """Return `None` if more items have to be skipped first, after other operations have run."""
         user.encode()  # raises for text that cannot be stored, before anything is written
+        execute, item = self._group_commit.connection.execute, None
         pool = self._find_live(key, now)
-        item = None if pool is None else self._hand_out(pool, user, limit(pool.note))
-        if isinstance(item, _Pending):
-            return item
+        if pool is not None and execute(_COUNT, (pool.id, user)).fetchone()[0] < limit(pool.note):
+            item, has_more = self._next_item(pool)
+            if has_more:
+                return None
+            if item is not None:
+                self._spent.spend(pool.family, item)
+                execute(HAND_OUT, (pool.id, user, item))
+                execute(_STEP, (pool.id,))
         return Drawn(item, self._holding_of_user(key, user, now).items if held else ())
 
-    def _hand_out(self, pool: _Pool, user: str, most: int) -> str | _Pending | None:
-        execute = self._group_commit.connection.execute
-        if execute(_COUNT, (pool.id, user)).fetchone()[0] >= most:
-            return None
-        item = self._next_item(pool)
-        if isinstance(item, str):
-            self._spent.spend(pool.family, item)
-            execute(HAND_OUT, (pool.id, user, item))
-            execute(_STEP, (pool.id,))
-        return item
-
-    def _next_item(self, pool: _Pool) -> str | _Pending | None:
-        """Move a pool past spent items, and return the next item; `None` if there is none."""
-        position = pool.position
-        found: str | _Pending | None = None
-        while found is None and (items := self._lists.items(pool.list_id, position, chunks=1)):
-            if not self._spent.is_spent(pool.family, items[0]):
-                found = items[0]
-            elif position - pool.position >= MAX_SKIPPED:
-                found = _Pending.MORE
-            else:
+    def _next_item(self, pool: _Pool) -> tuple[str | None, bool]:
+        """Move a pool past spent items; return the next item or `None`, and whether there may be more to skip."""
+        position, end, item = pool.position, pool.position + MAX_SKIPPED, None
+        while item is None and position < end and (items := self._lists.items(pool.list_id, position, chunks=1)):
+            if self._spent.is_spent(pool.family, items[0]):
                 position += self._spent.count_at_front(pool.family, items)
+            else:
+                item = items[0]
         if position > pool.position:
             self._group_commit.connection.execute(_MOVE, (position, pool.id))
-        return found
+        return item, position >= end
 
     def _skip_some(self, key: Key, now: int) -> bool:
         """Skip some spent items; return whether the next one may be spent too."""
         pool = self._find_live(key, now)
-        return pool is not None and self._next_item(pool) is _Pending.MORE
+        return pool is not None and self._next_item(pool)[1]
 
     def _holdings_of_user(self, keys: Sequence[Key], user: str, now: int) -> dict[Key, Holding]:
         return {key: holding for key in keys if (holding := self._holding_of_user(key, user, now)).items}
