@@ -24,6 +24,8 @@ Assignment = Callable[[Mapping[Key, Stock]], Mapping[Key, Stock]]
 
 
 NO_SIZES: Mapping[Key, int] = MappingProxyType({})
+MAX_SKIPPED = 500
+"""Spent items that one operation skips before others run."""
 
 Limit = Callable[[bytes], int]
 """Takes the note of a pool and returns how many of its items a user may have.

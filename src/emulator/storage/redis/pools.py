@@ -8,6 +8,7 @@ from typing import Final
 from emulator.core.bounded_cache import BoundedCache
 from emulator.core.keys import Key
 from emulator.storage.pools import (
+    MAX_SKIPPED,
     NO_SIZES,
     Assignment,
     Count,
@@ -22,8 +23,6 @@ from emulator.storage.redis.client import Client, blob
 from emulator.storage.redis.documents import KeyLocks, attempts
 from emulator.storage.redis.keys import NAME_LAST, USER_LAST, unescape
 
-MAX_SKIPPED = 500
-"""Items that one script call skips."""
 _MAX_NOTES: Final = 1_024
 """Pools whose notes are cached."""
 

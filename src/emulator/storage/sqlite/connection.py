@@ -124,15 +124,9 @@ def permission_warnings(path: str) -> list[str]:
     return [
         f"{file}: holds the key that signs tokens, but every user of this machine can open it: chmod 600"
         for file in (path, f"{path}-wal")
-        if sys.platform != "win32" and _mode(file) & (stat.S_IROTH | stat.S_IWOTH)
+        # A `-wal` comes with the first write.
+        if sys.platform != "win32" and os.path.exists(file) and os.stat(file).st_mode & (stat.S_IROTH | stat.S_IWOTH)
     ]
-
-
-def _mode(file: str) -> int:
-    try:
-        return os.stat(file).st_mode
-    except FileNotFoundError:  # a `-wal` comes with the first write
-        return 0
 
 
 def check_space(path: str) -> None:
@@ -145,7 +139,8 @@ def check_space(path: str) -> None:
         raise EngineError(f"the disk of {path} is full: {free} bytes are free, {LEAST_SPACE} are needed")
     limit = size_limit()
     for file in (path, f"{path}-wal"):
-        if limit is not None and (size := _size(file)) + LEAST_SPACE > limit:
+        size = os.path.getsize(file) if os.path.exists(file) else 0
+        if limit is not None and size + LEAST_SPACE > limit:
             raise EngineError(f"{file} has {size} bytes, and this process may write {limit} to a file (ulimit -f)")
 
 
@@ -157,13 +152,6 @@ def size_limit() -> int | None:
 
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
     return None if limit == resource.RLIM_INFINITY else limit
-
-
-def _size(file: str) -> int:
-    try:
-        return os.path.getsize(file)
-    except OSError:
-        return 0
 
 
 @contextmanager

@@ -19,7 +19,7 @@ _HIDDEN_UNDER = f"""
     WHERE substr(namespace, 1, length(:start)) = :start AND instr(namespace, '{HIDDEN}')
 """
 _NO_ID = 0
-"""The id of no namespace: numbers begin at 1."""
+"""The id of a namespace that is not stored: numbers begin at 1."""
 
 
 class Numbers:
@@ -77,7 +77,7 @@ class Namespace:
     def id(self) -> int:
         if self._id is None:
             stored = self._stored()
-            if stored is None:  # it was dropped, and is about to be closed
+            if not stored:  # it was dropped, and is about to be closed
                 if not self.group_commit.is_writing:
                     return _NO_ID
                 self._store(stored := self.next_number())
@@ -110,7 +110,7 @@ class Namespace:
 
         Hidden data of it, and of those whose names begin with its name and `/`, is removed: a killed process left it.
         """
-        if self._stored() is None:
+        if not self._stored():
             self._store(self.next_number())
         rows = self.group_commit.connection.execute(_HIDDEN_UNDER, {"start": f"{self._namespace}/"}).fetchall()
         for (name,) in rows:
@@ -130,7 +130,7 @@ class Namespace:
 
     def take_back(self) -> None:
         """Give the namespace the id that `set_aside` kept. Raises `EngineError` if nothing is set aside."""
-        if self._stored(self._aside) is None:
+        if not self._stored(self._aside):
             raise EngineError("nothing is set aside")
         self.group_commit.forget_read()
         self._rename(self._aside, self._namespace)
@@ -174,9 +174,9 @@ class Namespace:
         params = {"space": self.stored_in(connection)}
         return int(connection.execute(f"SELECT {' + '.join(counts)} - {in_use}", params).fetchone()[0])
 
-    def stored_in(self, connection: sqlite3.Connection) -> int:
-        """Return the namespace's id in the data that this connection sees."""
-        row = connection.execute(_FIND, (self._namespace,)).fetchone()
+    def stored_in(self, connection: sqlite3.Connection, name: str | None = None) -> int:
+        """Return the id of the namespace, or of a hidden one with this name, in the data that this connection sees."""
+        row = connection.execute(_FIND, (name or self._namespace,)).fetchone()
         return _NO_ID if row is None else int(row[0])
 
     def probe_read(self) -> None:
@@ -190,10 +190,9 @@ class Namespace:
     def clear(self) -> None:
         self._id = None
 
-    def _stored(self, name: str | None = None) -> int | None:
+    def _stored(self, name: str | None = None) -> int:
         self.check_open()
-        row = self.group_commit.connection.execute(_FIND, (name or self._namespace,)).fetchone()
-        return None if row is None else int(row[0])
+        return self.stored_in(self.group_commit.connection, name)
 
     def _store(self, id: int, name: str | None = None) -> None:
         row = (name or self._namespace, id)

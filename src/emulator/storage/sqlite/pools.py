@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from emulator.core.keys import Key
 from emulator.storage.pools import (
+    MAX_SKIPPED,
     NO_SIZES,
     Assignment,
     Count,
@@ -19,9 +20,6 @@ from emulator.storage.pools import (
 from emulator.storage.sqlite.lists import ListRow, Lists, SpentItems, chunks_of
 from emulator.storage.sqlite.namespace import Namespace, Tables
 from emulator.storage.sqlite.tables import BY_KEY, LISTS, POOLS, key_of
-
-MAX_SKIPPED = 500
-"""Items that one operation skips before others run."""
 
 _NOT_DROPPED = f"FROM pools WHERE {BY_KEY} AND list IS NOT NULL"
 _FIND = f"SELECT id, expires_at, list, note, family, position {_NOT_DROPPED}"
