@@ -199,7 +199,7 @@ def config_of(
 ) -> uvicorn.Config:
     """Return uvicorn's configuration; `X-Forwarded-For` is trusted from the settings' proxies only.
 
-    `outermost` is middleware around the application. It sees all requests but those of the hot path.
+    `outermost` is middleware around the application. It sees every request that does not take the hot path.
     """
     proxies = settings.proxies
     connections = OpenConnections(settings.anonymous.address_connections, proxies)

@@ -172,5 +172,5 @@ class Client:
             await self._redis.aclose()
             raise
         if any(isinstance(each, Exception) and _READ_ONLY in str(each) for each in replies):
-            await self._redis.aclose()  # it connects again: the name in the URL may be that of another server now
+            await self._redis.aclose()  # the next call connects anew: the name may belong to another server now
         return replies
