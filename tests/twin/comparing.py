@@ -26,6 +26,7 @@ VOLATILE = [
     (re.compile(r'("endpoint":"[^"]*","at":)[0-9]+'), r"\g<1>0"),
     (re.compile(r'"size":[0-9]+(?=,"is_cut":true)'), '"size":0'),  # of a page in the journal, which keeps a part of it
     (re.compile(r"(?<=expire-)[0-9a-f]{16}"), "<hex16>"),  # of a PIN, in the dashboard
+    (re.compile(r"(?<=/)[0-9A-Za-z]{22}(?=\\?\")"), "<id22>"),  # of a purchase, in its key
     # Of PINs that expire next, also in the journal, where the body is a text: several at one instant are in any order.
     (re.compile(r'(\\?"kind\\?":\\?"pin\\?",\\?"id\\?":\\?")[0-9a-f]{16}(?=\\?",\\?"at\\?":)'), r"\1<pin>"),
     (re.compile(r'(data-head="(?:Age|Idle|Last used)">)[^<]*'), r"\1<age>"),  # of a namespace
