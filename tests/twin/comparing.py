@@ -17,6 +17,7 @@ VOLATILE = [
     (re.compile(r'("duration_ms" ?: ?)[0-9.e-]+'), r"\g<1>0"),  # real time
     (re.compile(r"(?<![\w.-])[0-9]+(?:\.[0-9]+)? ?(?:ms|µs)\b(?![^<]*</code>)"), "<ms>"),  # the same, for readers
     (re.compile(r'("(?:time|wait)": )[0-9]+\.[0-9]+'), r"\g<1>0"),  # the same, in a HAR file
+    (re.compile(r'("startedDateTime": ")[^"]*'), r"\g<1><start>"),  # the end less the same
     # Of the process.
     (re.compile(r"^(# \w+ )?(process_|python_|\w+_duration_seconds|\w+_lag_seconds|emulator_tasks).*\n", re.M), ""),
     (re.compile(r'("frames" ?: ?)[0-9]+'), r"\g<1>0"),  # of a socket: updates of polls are at most one a second
