@@ -9,9 +9,9 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
-from functools import cache, partial
-from importlib import metadata
+from functools import partial
+from importlib.metadata import version
+from typing import Final, cast
 from weakref import proxy
 
 from emulator.auth.signing_key import SigningKey
@@ -42,7 +42,7 @@ from emulator.core.observability.request_context import DEFAULT_NAMESPACE
 from emulator.core.parity import ComparedRates, Lapses, Parity, Tally
 from emulator.core.scheduler import Scheduler
 from emulator.core.wire.url import normalize_path
-from emulator.feature_list import FEATURES, Features
+from emulator.feature_list import Features
 from emulator.features.accumulation import Buffers
 from emulator.features.broadcast import endpoints as broadcast_actions
 from emulator.features.broadcast.service import Broadcasts, PageEvents
@@ -65,6 +65,7 @@ from emulator.features.votes.service import Polls
 from emulator.http.access import Access
 from emulator.http.dispatch import Dispatcher
 from emulator.http.long_requests import Uploads
+from emulator.namespaces.front import Front
 from emulator.namespaces.registry import Registry
 from emulator.realtime.dispatch import MessageDispatcher
 from emulator.realtime.faulty_messages import FaultyBroadcasts
@@ -76,68 +77,63 @@ from emulator.storage.engine import Engine
 from emulator.storage.opening import open_engine
 
 _log = logging.getLogger("emulator")
-
-version = cache(metadata.version)
-"""Returns the version of a package. Cached, because each namespace has a `Service`, and finding it reads files."""
+_VERSION: Final = version("extcli")
 
 
-@dataclass(frozen=True)
 class Shared:
-    """State that all services (namespaces) of a process share."""
+    """What all services (namespaces) of a process share."""
 
-    journals: JournalBudget
-    uploads: Uploads
-    verdicts: Tally = field(default_factory=Tally)
-    """Counts what production would do differently."""
+    def __init__(self, settings: Settings, extensions: Extensions, features: Features) -> None:
+        self.settings = settings
+        self.extensions = extensions
+        self.features = features
+        self.journals = JournalBudget(settings.journal)
+        self.uploads = Uploads(settings.limits.uploads)
+        if settings.environment.is_strict:
+            self.uploads.extensions = extensions
+        self.verdicts = Tally()
+        """Counts what production would do differently."""
+        self.namespaces: Registry | None = None
+        """All namespaces of the process; `None` in production."""
 
 
-class Service:
+class Service(Front):
     """One running service."""
 
     def __init__(
-        self,
-        settings: Settings,
-        extensions: Extensions,
-        engine: Engine,
-        clock: Clock,
-        key: SigningKey,
-        new_id: NewId = token_id,
-        *,
-        name: str = DEFAULT_NAMESPACE,
-        shared: Shared | None = None,
-        features: Features = FEATURES,
+        self, shared: Shared, engine: Engine, clock: Clock, new_id: NewId = token_id, name: str = DEFAULT_NAMESPACE
     ) -> None:
-        """`name` is the namespace's. `shared` is absent if this service shares nothing with others of the process."""
-        self.settings = settings
-        self.extensions = extensions
+        """`name` is the namespace's."""
+        self.shared = shared
+        self.settings = shared.settings
+        self.extensions = shared.extensions
         self.engine = engine
         self.clock = clock
-        self.key = key
+        self.key = SigningKey(engine.documents, clock)
         self.name = name
-        self.namespaces: Registry | None = None
-        """All namespaces of the process; `None` in production."""
-        self.is_dropped = False
-        """Whether its data is deleted from storage when it closes."""
         self._new_id = new_id
-        self._features = features
-        self._me: Service = proxy(self)
+        self._me = cast(Service, proxy(self))
         """This service, for its parts: so they form no circle, and are freed as soon as it is."""
-        self._build_foundation(shared or Shared(JournalBudget(settings.journal), Uploads(settings.limits.uploads)))
+        self._build_foundation()
         self._build_features()
         self._build_control()
         self._build_entrances()
         self._subscribe_to_control()
 
-    def _build_foundation(self, shared: Shared) -> None:
+    @property
+    def namespaces(self) -> Registry | None:
+        return self.shared.namespaces
+
+    def _build_foundation(self) -> None:
         """The parts that all features use: recorded changes, verdicts, messages, faults, tokens, ids and limits."""
-        settings, clock, me = self.settings, self.clock, self._me
+        settings, clock, shared, me = self.settings, self.clock, self.shared, self._me
         has_control = settings.environment.has_control
         self.scheduler = Scheduler(clock)
         self.changes = Changes(clock.now) if has_control else NO_CHANGES
         self.journal = Journal(shared.journals, clock) if has_control else NO_JOURNAL
         self.parity = Parity(
             clock,
-            self._features.table(settings.production).absent,
+            shared.features.table(settings.production).absent,
             _lapses(settings),
             shared.verdicts,
             is_on=has_control,
@@ -155,9 +151,6 @@ class Service:
         self._directory = Directory(self.engine.documents, clock)
         self._id_quota = IdQuota(self.engine.documents, clock, settings.limits.ids)
         self._rate_limits = _rate_limits(settings, clock)
-        self.uploads = shared.uploads
-        if settings.environment.is_strict:
-            self.uploads.extensions = self.extensions
 
     def _build_features(self) -> None:
         """The features of the specification."""
@@ -196,21 +189,19 @@ class Service:
 
     def _build_control(self) -> None:
         """The features of the control API, by which tests and tools read and steer the service."""
-        settings, clock, engine, me = self.settings, self.clock, self.engine, self._me
+        settings, clock, engine, shared, me = self.settings, self.clock, self.engine, self.shared, self._me
         self.metrics = Metrics(
             settings.environment.name,
-            version("extcli"),
+            _VERSION,
             sockets=lambda: len(me.gateway.admission),
             unauthenticated=lambda: me.gateway.admission.unauthenticated,
             held=lambda: len(me.dispatcher.held),
         )
-        self.control = Control(engine, self.key, clock, settings, version("extcli"), self.metrics)
+        self.control = Control(engine, self.key, clock, settings, _VERSION, self.metrics)
         self.undo = Undo(self.control, engine, clock, self.changes)
-        self.snapshots = Snapshots(
-            engine, self.key, clock, settings, version("extcli"), self.control, self._features.check
-        )
+        self.snapshots = Snapshots(engine, self.key, clock, settings, _VERSION, self.control, shared.features.check)
         self.seeds = Seeds(clock, partial(Service._scratch, me), self.control, self.faults)
-        kinds = self._features.kinds
+        kinds = shared.features.kinds
         self.contents = Contents(engine, clock, kinds, settings.environment.state_lifetime)
         self.connections = Sockets(self.hub, self.changes, lambda: me.gateway.admission)
         self.waits = Waits(
@@ -226,8 +217,8 @@ class Service:
 
     def _build_entrances(self) -> None:
         """The entry points of requests and sockets: they check the caller and call the enabled features."""
-        settings = self.settings
-        offered = self._features.offered(settings.environment)
+        settings, features = self.settings, self.shared.features
+        offered = features.offered(settings.environment)
         access = Access(
             cached_caller=self.tokens.cached_caller,
             authenticate=self.pins.authenticate,
@@ -238,7 +229,7 @@ class Service:
             rate_limits=self._rate_limits,
         )
         self.dispatcher: Dispatcher = Dispatcher(
-            self._features.table(settings.environment),
+            features.table(settings.environment),
             self._me,
             access=access,
             identify=self._directory.identify,
@@ -249,7 +240,7 @@ class Service:
             journal=self.journal,
             faults=self.faults,
             hints=self.hints,
-            uploads=self.uploads,
+            uploads=self.shared.uploads,
         )
         self.messages = MessageDispatcher(
             (action.bind(feature.service(self)) for feature in offered for action in feature.actions),
@@ -322,10 +313,6 @@ class Service:
         self.publisher.on_notice(RESET, lambda _: self._drop_cached_state())
         self.publisher.on_notice(LINKS_ENDED, self.gateway.links_ended)
 
-    @property
-    def sockets(self) -> int:
-        return len(self.gateway.admission)
-
     def replace_extensions(self, current: Mapping[str, Extension]) -> None:
         """Replace the extensions of all namespaces, and close the sockets whose secret or link this ends."""
         before = self.extensions.current
@@ -338,14 +325,9 @@ class Service:
                 audit("extension changed", extension=client_id, secrets=len(extension.secrets))
             if known is not None and known.tokens_not_before != extension.tokens_not_before:
                 audit("tokens revoked", extension=client_id)
-        services = [self] if self.namespaces is None else [each.service for each in self.namespaces.fronts]
-        if count := sum(each.expel_ended() for each in services):
+        fronts = [self] if self.namespaces is None else self.namespaces.fronts
+        if count := sum(each.expel_ended() for each in fronts):
             _log.info("closed %s sockets, because the secrets or links behind them have ended", count)
-
-    def expel_ended(self) -> int:
-        """Check running uploads again, and close the sockets whose secret or link has ended; return how many."""
-        self.dispatcher.access.recheck_uploads()
-        return self.gateway.expel(lambda caller: self.tokens.is_admitted(caller.client_id, caller.grant))
 
     async def close(self) -> None:
         """Cancel scheduled work, and wait for running callbacks."""
@@ -361,13 +343,10 @@ class Service:
     @asynccontextmanager
     async def _scratch(self, clock: Clock, new_id: NewId) -> AsyncIterator[Service]:
         """Open an empty service in memory with the settings and the signing key of this one."""
-        settings = replace(self.settings, data="sqlite://")
-        async with open_engine(settings.data, namespace="scratch") as engine:
-            key = SigningKey(engine.documents, clock)
-            key.value = self.key.value
-            scratch = Service(
-                settings, self.extensions, engine, clock, key, new_id, name=self.name, features=self._features
-            )
+        shared = Shared(self.settings, self.extensions, self.shared.features)
+        async with open_engine("sqlite://", namespace="scratch") as engine:
+            scratch = Service(shared, engine, clock, new_id, self.name)
+            scratch.key.value = self.key.value
             try:
                 yield scratch
             finally:

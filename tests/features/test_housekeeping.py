@@ -6,9 +6,11 @@ import asyncio
 
 import pytest
 
+from emulator.app import Shared
 from emulator.core.config.extensions import Extensions
 from emulator.core.config.settings import Settings
 from emulator.core.errors import EngineError
+from emulator.feature_list import FEATURES
 from emulator.process import opening
 from emulator.storage.opening import open_medium
 
@@ -31,7 +33,8 @@ async def test_housekeeping_goes_on_after_a_failure(failure, logged: str, monkey
     async def sweep_again() -> None:
         swept.set()
 
-    async with opening.open_service(Settings(), Extensions({}, admits_any=True), open_medium("sqlite://")) as service:
+    shared = Shared(Settings(), Extensions({}, admits_any=True), FEATURES)
+    async with opening.open_service(shared, open_medium("sqlite://")) as service:
         monkeypatch.setattr(service.control, "sweep", fail_once)
         await asyncio.wait_for(swept.wait(), 10)
 

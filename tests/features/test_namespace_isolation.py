@@ -55,7 +55,7 @@ class Spaces:
 
     def records(self, name: str) -> list[Record]:
         async def collect() -> list[Record]:
-            service = (await self._live.service.namespaces.front(name)).service
+            service = await self._live.service.namespaces.front(name)
             return [record async for page in service.engine.dump(now=service.clock.now()) for record in page]
 
         return self._live.run(collect())

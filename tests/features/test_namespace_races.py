@@ -33,12 +33,12 @@ async def namespaces(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIte
 
 
 async def vote(namespaces: Registry, name: str) -> None:
-    service = (await namespaces.front(name)).service
+    service = await namespaces.front(name)
     await service.engine.ballots.cast(POLL, CastRequest("U1", "1"), now=1, expires_at=NEVER)
 
 
 async def votes(namespaces: Registry, name: str) -> int:
-    service = (await namespaces.front(name)).service
+    service = await namespaces.front(name)
     return len((await service.engine.ballots.tally(POLL, now=1)).counts)
 
 

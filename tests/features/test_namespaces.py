@@ -153,7 +153,7 @@ async def test_a_namespace_that_opens_during_a_drop_keeps_its_data(tmp_path: Pat
 
     async def vote() -> None:
         new = await namespaces.front("blue")
-        await new.service.engine.ballots.cast(poll, CastRequest("U1", "1"), now=1, expires_at=NEVER)
+        await new.engine.ballots.cast(poll, CastRequest("U1", "1"), now=1, expires_at=NEVER)
 
     async with open_app(settings) as (_, service):
         namespaces = service.namespaces
@@ -169,5 +169,5 @@ async def test_a_namespace_that_opens_during_a_drop_keeps_its_data(tmp_path: Pat
         await asyncio.gather(dropping, using)
 
     async with open_app(settings) as (_, service):
-        tally = await (await service.namespaces.front("blue")).service.engine.ballots.tally(poll, now=1)
+        tally = await (await service.namespaces.front("blue")).engine.ballots.tally(poll, now=1)
         assert (("1", 1),) == tally.counts

@@ -139,7 +139,7 @@ def test_a_reload_ends_the_uploads_of_ended_secrets_at_once(
 
     assert [401, 401] == [each.status() for each in ended]
     assert 200 == other.finish()
-    assert 0 == len(live.service.uploads)
+    assert 0 == len(live.service.shared.uploads)
 
 
 @pytest.mark.parametrize("is_revoked", [True, False])

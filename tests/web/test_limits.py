@@ -197,12 +197,12 @@ def test_the_limit_of_the_head_counts_each_request_separately(viewer):
 
 def begun_upload(live: LiveServer, codes: bytes, **identity: Any) -> socket.socket:
     """Send all but the last byte of a PUT of codes; return when the service reads it."""
-    running = len(live.service.uploads)
+    running = len(live.service.shared.uploads)
     connection = live.connect()
     header = live.client("backend", **identity).headers["Authorization"]
     head = f"PUT /v1/e/codes HTTP/1.1\r\nHost: x\r\nAuthorization: {header}\r\n"
     connection.sendall(f"{head}Content-Length: {len(codes)}\r\n\r\n".encode() + codes[:-1])
-    wait_until(lambda: len(live.service.uploads) > running)
+    wait_until(lambda: len(live.service.shared.uploads) > running)
     return connection
 
 
@@ -249,7 +249,7 @@ def test_one_of_several_extensions_leaves_half_of_the_uploads_in_production_to_t
         assert "4 uploads run already, the limit of --max-uploads" in full.json()["info"]
         for each in uploads:
             each.close()
-        wait_until(lambda: not len(live.service.uploads))
+        wait_until(lambda: not len(live.service.shared.uploads))
         assert 200 == live.client("backend").put("codes", content=codes("C")).status_code
 
 
@@ -274,6 +274,6 @@ def test_other_calls_succeed_while_the_limit_of_uploads_is_reached():
         with begun_upload(live, codes("A")):
             voter = live.client("viewer", user="1", channel="777")
             answers = [voter.post("vote", json={"value": 1}), voter.get("codes/eligibility")]
-        wait_until(lambda: not len(live.service.uploads))
+        wait_until(lambda: not len(live.service.shared.uploads))
 
     assert [200, 200] == [each.status_code for each in answers]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from litestar.types import HTTPScope, Receive, Scope, Send
 
 from emulator.control.operation import Control
 from emulator.core.errors import MethodNotAllowed, ServiceError, TooManyRequests
 from emulator.core.observability.entries import Unrouted, unrouted_entry
-from emulator.core.observability.metrics import Metrics
 from emulator.core.observability.request_context import RequestContext, bind_context
 from emulator.core.wire.url import normalize_path
 from emulator.http.dispatch import Dispatcher
@@ -29,74 +28,68 @@ _PRIVATE_NETWORK: Final = ((b"access-control-allow-private-network", b"true"),)
 """For browsers that ask before a page of a public site calls this machine."""
 
 
-class Running(Protocol):
-    """The part of a running service that `Front` uses."""
+class Front:
+    """What a running service is for its process: an ASGI application, which can be emptied, copied and dropped."""
 
     control: Control
     dispatcher: Dispatcher
     gateway: Gateway
-    metrics: Metrics
-    is_dropped: bool
+    is_dropped = False
     """Whether its data is deleted from storage when it closes."""
 
     @property
     def sockets(self) -> int:
         """The number of open connections of games and pages."""
+        return len(self.gateway.admission)
 
     def expel_ended(self) -> int:
-        """Close the sockets whose secret or link has ended; return how many."""
-
-
-class Front:
-    """The ASGI application of one running service."""
-
-    def __init__(self, service: Running) -> None:
-        self.service = service
-        self._dispatcher = service.dispatcher
+        """Check running uploads again, and close the sockets whose secret or link has ended; return how many."""
+        access = self.dispatcher.access
+        access.recheck_uploads()
+        return self.gateway.expel(lambda caller: access.is_admitted(caller.client_id, caller.grant))
 
     async def open_peer(self, path: str, query: str, connection: WebSocket) -> Peer:
-        gateway = self.service.gateway
-        await gateway.disturb(path)  # a drop of the namespace ends it
-        return gateway.open(path, query, connection)
+        await self.gateway.disturb(path)  # a drop of the namespace ends it
+        return self.gateway.open(path, query, connection)
 
     def refused(self, error: ServiceError) -> None:
         """Count a request rejected before dispatch, such as a malformed one."""
-        self.service.metrics.refused(error)
+        self.dispatcher.recorder.refused(error)
 
     def record(self, request: Unrouted) -> None:
         """Add a journal entry for a response that no endpoint made. Does nothing without a journal."""
         if not request.path.startswith(_OF_BROWSERS):
-            self._dispatcher.journal.record(unrouted_entry, request)
+            self.dispatcher.journal.record(unrouted_entry, request)
 
     async def reset(self) -> None:
         """Delete all data, reset the clock and close all sockets."""
-        self.service.gateway.close_all()
-        await self.service.control.reset()
+        self.gateway.close_all()
+        await self.control.reset()
 
     async def copy(self, source: Front) -> None:
         """Replace all data and the clock with another namespace's, and close all sockets."""
-        self.service.gateway.close_all()
-        await self.service.control.copy(source.service.control)
+        self.gateway.close_all()
+        await self.control.copy(source.control)
 
     def end_held(self) -> None:
         """End all requests that wait for an event, because the service stops or the namespace is dropped."""
-        self._dispatcher.held.end()
-        self._dispatcher.faults.clear()
+        self.dispatcher.held.end()
+        self.dispatcher.faults.clear()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one HTTP request. WebSockets use `open_peer` instead."""
         request: Any = scope
         context = bind_context(request)
-        if self._dispatcher.parity.is_on:
+        if self.dispatcher.parity.is_on:
             send = self._with_sandbox_headers(context, send)
         method, path = request["method"], normalize_path(request["path"])
         if method == "HEAD":  # the server sends no body
             context.is_head, method = True, "GET"
         request = {**request, "method": method, "path": path}
-        if found := self._dispatcher.table.find(method, path):
+        if found := self.dispatcher.table.find(method, path):
             name, parts = found
-            bound = self._dispatcher.bound(*name)
-            reply = await self._dispatcher.perform(bound, request_of(request, receive, parts), receive)
+            bound = self.dispatcher.bound(*name)
+            reply = await self.dispatcher.perform(bound, request_of(request, receive, parts), receive)
         else:
             reply, error = self._reply_unserved(method, path, request)
             self.record(Unrouted(context, method, path, reply.status, reply.content, error))
@@ -104,7 +97,7 @@ class Front:
 
     def _reply_unserved(self, method: str, path: str, scope: HTTPScope) -> tuple[Reply, ServiceError | None]:
         """Return the response to a preflight, or the error for a request that no endpoint answers; count it."""
-        dispatcher = self._dispatcher
+        dispatcher = self.dispatcher
         try:
             dispatcher.access.rate_limits.check_address(scope["client"][0] if scope["client"] else "")
         except TooManyRequests as refusal:
@@ -124,11 +117,11 @@ class Front:
         The response lists the allowed headers; the browser compares them, and refuses the request. The error is only
         for the journal.
         """
-        if self._dispatcher.table.is_open(path):
+        if self.dispatcher.table.is_open(path):
             is_private = (b"access-control-request-private-network", b"true") in headers
             more = (*_PREFLIGHT, *_PRIVATE_NETWORK) if is_private else _PREFLIGHT
             return Reply(200, b"{}", cors=True, more=more), _refusal_of(headers)
-        error = self._dispatcher.table.error("OPTIONS", path, guesses=False)
+        error = self.dispatcher.table.error("OPTIONS", path, guesses=False)
         return error_reply(error, cors=False), error
 
     def _with_sandbox_headers(self, context: RequestContext, send: Send) -> Send:
@@ -136,7 +129,7 @@ class Front:
 
         async def send_with_headers(message: Any) -> None:
             if message["type"] == "http.response.start":
-                own = context.sandbox_headers(self._dispatcher.changes.mark)
+                own = context.sandbox_headers(self.dispatcher.changes.mark)
                 message["headers"] = [*own, *message["headers"]]
             await send(message)
 

@@ -32,6 +32,8 @@ _STEP: Final = 25
 """Namespaces that a listing counts before other requests run."""
 _LOOKED_AT: Final = 200
 """Namespaces, those used last, among which a similar name is looked for."""
+_CREATED, _DROPPED = "created", "dropped"
+"""What changes a namespace."""
 _log = logging.getLogger("emulator")
 
 
@@ -48,9 +50,8 @@ class _Tenant:
     """The requests that are running."""
     copies: int = 0
     """The copies of it that are being made."""
-    is_filling: bool = False
-    """Whether it is becoming a copy."""
-    is_dropping: bool = False
+    change: str = ""
+    """`_CREATED` while it becomes a copy, `_DROPPED` while it is dropped, else empty."""
     stack: AsyncExitStack = field(default_factory=AsyncExitStack)
     changing: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held while it opens, becomes a copy, or is dropped: requests wait for that."""
@@ -58,7 +59,7 @@ class _Tenant:
 
     @property
     def is_busy(self) -> bool:
-        return bool(self.requests or self.copies or self.is_filling or (self.front and self.front.service.sockets))
+        return bool(self.requests or self.copies or self.change or (self.front and self.front.sockets))
 
 
 class Details(Struct):
@@ -84,7 +85,7 @@ class NamespaceList(Struct):
 class Registry:
     """The namespaces in use. All but `default` are created on first use."""
 
-    def __init__(self, default: Front, storage: Storage, max_open: int, max_idle: float | None = None) -> None:
+    def __init__(self, default: Front, storage: Storage, max_idle: float | None) -> None:
         """`max_idle` is in seconds: a namespace that no request and no socket uses for so long is dropped.
 
         A task of the running event loop drops them until `close`.
@@ -92,7 +93,7 @@ class Registry:
         self.default = default
         self._home = _Tenant(front=default)
         self._storage = storage
-        self._max_open = max_open
+        self._max_open = storage.settings.limits.namespaces
         self.max_idle = max_idle
         self._watching = asyncio.create_task(self._watch(max_idle)) if max_idle is not None else None
         self._tenants: dict[str, _Tenant] = {}
@@ -133,9 +134,9 @@ class Registry:
         if tenant is None or tenant.front is None:
             since = int(now - self._started_at if tenant is None else now - tenant.opened_at)
             return Details(name, await self._storage.size(name), since, since, 0)
-        service = tenant.front.service
+        front = tenant.front
         idle = 0 if tenant.is_busy else int(now - tenant.used_at)
-        return Details(name, await service.control.size(), int(now - tenant.opened_at), idle, service.sockets)
+        return Details(name, await front.control.size(), int(now - tenant.opened_at), idle, front.sockets)
 
     def find(self, name: str) -> Front | None:
         """Return the service of a namespace that is open."""
@@ -207,7 +208,7 @@ class Registry:
             if source:
                 await self._fork(checked_name(source), name)
             else:
-                _check_empty(name, await (await self.front(name)).service.control.size())
+                _check_empty(name, await (await self.front(name)).control.size())
             audit("namespace created", named=name, source=source)
         return name
 
@@ -217,8 +218,8 @@ class Registry:
         if not await self.exists(source):
             raise refusals.no_source(name=source)
         origin = self._tenant(source)
-        if origin.is_dropping:
-            raise refusals.being_changed(name=source, change="dropped")
+        if origin.change == _DROPPED:
+            raise refusals.being_changed(name=source, change=_DROPPED)
         origin.copies += 1  # from here on, it is not dropped
         try:
             await self._fill(name, await self.front(source, creates=False))
@@ -231,24 +232,22 @@ class Registry:
     async def _fill(self, name: str, source: Front) -> None:
         """Copy another namespace into this new or empty one. If that fails, a new namespace is dropped."""
         target = self._tenant(name)
-        if target.is_dropping:
-            raise refusals.being_changed(name=name, change="dropped")
-        if target.is_filling:
-            raise refusals.being_changed(name=name, change="created")
-        target.is_filling = True  # from here on, no other call copies to it or drops it
+        if target.change:
+            raise refusals.being_changed(name=name, change=target.change)
+        target.change = _CREATED  # from here on, no other call copies to it or drops it
         try:
             async with target.changing:
                 is_new = target.front is None and name not in await self._storage.names()
                 front = await self._open_tenant(name, target)
                 try:
-                    _check_empty(name, await front.service.control.size())
+                    _check_empty(name, await front.control.size())
                     await front.copy(source)
                 except BaseException:
                     if is_new:
                         await self._end(name, target, front)
                     raise
         finally:
-            target.is_filling = False
+            target.change = ""
             if target.front is None and self._tenants.get(name) is target:  # storage failed before it was opened
                 self._tenants.pop(name)
 
@@ -265,15 +264,13 @@ class Registry:
     async def _drop(self, name: str) -> None:
         # Other users of the name wait, because the entry exists.
         tenant = self._home if name == DEFAULT else self._tenants.setdefault(name, _Tenant())
-        if tenant.copies:
-            raise refusals.being_changed(name=name, change="copied")
-        if tenant.is_filling:
-            raise refusals.being_changed(name=name, change="created")
+        if tenant.copies or tenant.change == _CREATED:
+            raise refusals.being_changed(name=name, change="copied" if tenant.copies else _CREATED)
         if tenant is self._home:
             self.default.end_held()
             await self.default.reset()
             return
-        tenant.is_dropping = True
+        tenant.change = _DROPPED
         try:
             async with tenant.changing:
                 if self._tenants.get(name) is not tenant:  # another call has dropped it
@@ -286,13 +283,13 @@ class Registry:
                     finally:
                         self._tenants.pop(name)
         finally:
-            tenant.is_dropping = False
+            tenant.change = ""
 
     async def _end(self, name: str, tenant: _Tenant, front: Front) -> None:
         """Delete the data of an open namespace, and close it. The caller holds `changing`."""
         front.end_held()
         await front.reset()
-        front.service.is_dropped = True
+        front.is_dropped = True
         tenant.front = None
         try:
             await tenant.stack.aclose()
@@ -312,20 +309,22 @@ class Registry:
         for tenant in self._tenants.values():
             if tenant.is_busy:  # a socket may be open for days, and be closed for a second
                 tenant.used_at = monotonic()
-        idle = {name: tenant.used_at for name, tenant in self._tenants.items() if tenant.front and not tenant.is_busy}
         try:
             stored = await self._storage.names()
         except EngineError as error:
             _log.warning("idle namespaces were not looked for, retrying later: %s", error)
             return
-        idle |= {name: self._started_at for name in stored if name not in self._tenants}
-        for name, used_at in idle.items():
-            if (seconds := monotonic() - used_at) >= max_idle and self._is_still_idle(name, used_at):
+        for name in dict.fromkeys((*self._tenants, *stored)):
+            seconds = self._idle_seconds(name)
+            if seconds is not None and seconds >= max_idle:
                 await self._drop_one_idle(name, seconds)
 
-    def _is_still_idle(self, name: str, used_at: float) -> bool:
+    def _idle_seconds(self, name: str) -> float | None:
+        """Return the seconds since the last use of a namespace; `None` while it is used, opens or closes."""
         tenant = self._tenants.get(name)
-        return tenant is None or (tenant.used_at == used_at and tenant.front is not None and not tenant.is_busy)
+        if tenant is None:
+            return monotonic() - self._started_at
+        return None if tenant.front is None or tenant.is_busy else monotonic() - tenant.used_at
 
     async def _drop_one_idle(self, name: str, seconds: float) -> None:
         with in_namespace(name):

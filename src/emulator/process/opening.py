@@ -9,18 +9,15 @@ from contextlib import asynccontextmanager, suppress
 from functools import partial
 
 from emulator.app import Service, Shared
-from emulator.auth.signing_key import SigningKey
 from emulator.control.gate import ControlGate
 from emulator.control.operation import Control
 from emulator.core.clock import Clock
 from emulator.core.config.extensions import Extensions
 from emulator.core.config.settings import NAMESPACE_IDLE, Settings
 from emulator.core.errors import EngineError
-from emulator.core.journal import JournalBudget
 from emulator.core.observability.metrics import Metrics
 from emulator.core.observability.request_context import DEFAULT_NAMESPACE
 from emulator.feature_list import FEATURES, Features
-from emulator.http.long_requests import Uploads
 from emulator.namespaces.front import Front
 from emulator.namespaces.registry import Registry
 from emulator.namespaces.routing import NamespaceRouter
@@ -34,55 +31,33 @@ _log = logging.getLogger("emulator")
 
 @asynccontextmanager
 async def open_app(
-    settings: Settings,
-    clock: Clock | None = None,
-    *,
-    features: Features = FEATURES,
+    settings: Settings, clock: Clock | None = None, *, features: Features = FEATURES
 ) -> AsyncIterator[tuple[Front | NamespaceRouter, Service]]:
     """Open the application for a port, and the service of its plain paths. `clock` is that service's clock."""
     extensions = Extensions(settings.extensions, admits_any=settings.admits_any_client)
-    shared = Shared(JournalBudget(settings.journal), Uploads(settings.limits.uploads))
+    shared = Shared(settings, extensions, features)
     medium = open_medium(settings.data)
-    opened = partial(open_service, settings, extensions, medium, shared=shared, features=features)
-
-    @asynccontextmanager
-    async def open_front(namespace: str) -> AsyncIterator[Front]:
-        async with opened(namespace=namespace) as service:
-            service.namespaces = namespaces
-            yield Front(service)
-
-    async with medium, opened(clock) as service:
-        front = Front(service)
+    opened = partial(open_service, shared, medium)
+    async with medium, opened(clock=clock) as service:
         if not settings.environment.has_control:
-            yield front, service
+            yield service, service
             return
         gate = ControlGate(settings.control_hosts, settings.control_token)
-        storage = Storage(settings, medium, open_front)
-        namespaces = Registry(front, storage, settings.limits.namespaces, _max_idle(settings, service))
-        service.namespaces = namespaces
+        shared.namespaces = Registry(service, Storage(settings, medium, opened), _max_idle(settings, service))
         try:
-            yield NamespaceRouter(namespaces, gate), service
+            yield NamespaceRouter(shared.namespaces, gate), service
         finally:
-            await namespaces.close()
+            await shared.namespaces.close()
 
 
 @asynccontextmanager
 async def open_service(
-    settings: Settings,
-    extensions: Extensions,
-    medium: Medium,
-    clock: Clock | None = None,
-    *,
-    namespace: str = DEFAULT_NAMESPACE,
-    shared: Shared | None = None,
-    features: Features = FEATURES,
+    shared: Shared, medium: Medium, namespace: str = DEFAULT_NAMESPACE, *, clock: Clock | None = None
 ) -> AsyncIterator[Service]:
     """Open a service with its engine, on a medium, and its background tasks; raises `EngineError`."""
-    clock = clock or Clock()
-    async with medium.engine(stored_name(settings, namespace)) as engine:
-        key = SigningKey(engine.documents, clock)
-        await key.sync()
-        service = Service(settings, extensions, engine, clock, key, name=namespace, shared=shared, features=features)
+    async with medium.engine(stored_name(shared.settings, namespace)) as engine:
+        service = Service(shared, engine, clock or Clock(), name=namespace)
+        await service.key.sync()
         background = [
             asyncio.create_task(_sweep(service.control, service.metrics, is_first=namespace == DEFAULT_NAMESPACE)),
             asyncio.create_task(service.gateway.keep_alive()),
