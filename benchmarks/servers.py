@@ -181,7 +181,11 @@ async def application(app: Any) -> None:
     gc.collect()
     gc.freeze()
     (listener,) = listen("127.0.0.1", 0)
-    await Server(config, lambda: print(url_of("127.0.0.1", listener), flush=True)).serve([listener])
+
+    async def started() -> None:
+        print(url_of("127.0.0.1", listener), flush=True)
+
+    await Server(config, started).serve([listener])
 
 
 async def service(data: str, limits: Limits = LIMITS) -> None:

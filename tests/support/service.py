@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -199,12 +198,14 @@ def live_server(
         chosen = settings or Settings()
         async with open_app(chosen, clock, features=features) as (app, service):
             wrapped = wrap(app)
-            server = Server(
-                config_of(wrapped, chosen, hot_path(service.dispatcher, hot) if wrapped is app else None),
-                ready.set,
-                timeout=chosen.limits.request_timeout,
-                prepare=partial(prepared, service, lambda _: prepare(url)) if prepare else None,
-            )
+
+            async def start() -> None:
+                if prepare is not None:
+                    await prepared(service, lambda _: prepare(url))
+                ready.set()
+
+            config = config_of(wrapped, chosen, hot_path(service.dispatcher, hot) if wrapped is app else None)
+            server = Server(config, start, timeout=chosen.limits.request_timeout)
             loop = asyncio.get_running_loop()
             started.append((LiveServer(url, service, loop), loop, server))
             await server.serve([listener])

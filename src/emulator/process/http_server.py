@@ -39,43 +39,27 @@ LOOPBACK = ("127.0.0.1", "::1")
 """Where a service listens by default."""
 
 
-class StoppedEarly(Exception):
-    """Raised if a signal arrives before the service is ready."""
-
-
 class Server(uvicorn.Server):
     """uvicorn's server with a startup callback, request timeouts and a prompt stop, and without its signal handling.
 
-    `timeout` is in seconds; 0 means no limit. See `Protocol.close_if_overdue`. `prepare` runs while the port is open,
-    before `started` is called; if it raises, the server stops.
+    `started` is awaited while the port is open; if it raises, the server stops. `timeout` is in seconds; 0 means no
+    limit. See `Protocol.close_if_overdue`.
     """
 
-    def __init__(
-        self,
-        config: uvicorn.Config,
-        started: Callable[[], None],
-        *,
-        timeout: float = 0,
-        prepare: Callable[[], Awaitable[None]] | None = None,
-    ) -> None:
+    def __init__(self, config: uvicorn.Config, started: Callable[[], Awaitable[None]], *, timeout: float = 0) -> None:
         super().__init__(config)
         self._on_started = started
         self._timeout = timeout
-        self._prepare = prepare
         self._stopped = asyncio.Event()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start to serve, then call `started`."""
+        """Start to serve, then await `started`."""
         await super().startup(sockets)
-        if self._prepare is not None:
-            try:
-                if self.should_exit:
-                    raise StoppedEarly
-                await self._prepare()
-            except BaseException:
-                await self.shutdown(sockets)
-                raise
-        self._on_started()
+        try:
+            await self._on_started()
+        except BaseException:
+            await self.shutdown(sockets)
+            raise
 
     async def main_loop(self) -> None:
         """Serve until `stop`. uvicorn itself would only sleep between ticks, and notice a stop at the next one."""

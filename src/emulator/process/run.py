@@ -13,10 +13,9 @@ import stat
 import sys
 import tomllib
 import warnings
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import replace
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -29,7 +28,7 @@ from emulator.core.config.settings import Settings
 from emulator.core.errors import ConfigurationError
 from emulator.http.hot_path import HotPath
 from emulator.http.middleware import AccessLog
-from emulator.process.http_server import Server, StoppedEarly, config_of, listen, url_of
+from emulator.process.http_server import Server, config_of, listen, url_of
 from emulator.process.opening import open_app
 from emulator.process.signals import (
     STOPS,
@@ -82,37 +81,32 @@ async def serve(
         outermost: ASGIApp | None = AccessLog(app) if settings.logs.requests else None
         if tracing is not None:
             outermost = tracing.wrap(outermost or app)
-        server = Server(
-            config_of(app, settings, None if outermost else HotPath(service.dispatcher), outermost),
-            started,
-            timeout=settings.limits.request_timeout,
-            prepare=partial(_prepare_or_stop, service, hooks.prepare, stops) if hooks.prepare is not None else None,
-        )
+        config = config_of(app, settings, None if outermost else HotPath(service.dispatcher), outermost)
+
+        async def prepare_and_start() -> None:
+            if hooks.prepare is not None:
+                preparing = asyncio.ensure_future(prepared(service, hooks.prepare))
+                if server.should_exit:
+                    preparing.cancel()
+                with stops.use_callback(preparing.cancel):
+                    await preparing
+            started()
 
         def stop() -> None:
             app.end_held()
             server.stop()
 
-        stops.set_callback(stop)
+        server = Server(config, prepare_and_start, timeout=settings.limits.request_timeout)
         reloading = asyncio.create_task(reload_on_hangup(hangups, service.replace_extensions, settings.extensions_file))
         try:
-            await server.serve(listeners)
-            if hooks.finish is not None:
-                await hooks.finish(service)
-        except StoppedEarly:
+            with stops.use_callback(stop):
+                await server.serve(listeners)
+                if hooks.finish is not None:
+                    await hooks.finish(service)
+        except asyncio.CancelledError:  # the preparation, by a stop
             _log.info("stopped before the service was ready")
         finally:
             reloading.cancel()
-
-
-async def _prepare_or_stop(service: Service, prepare: Hook, stops: SignalHandler) -> None:
-    """Prepare a service. Raises `StoppedEarly` at a signal."""
-    preparing = asyncio.ensure_future(prepared(service, prepare))
-    with stops.use_callback(preparing.cancel):
-        try:
-            await preparing
-        except asyncio.CancelledError:
-            raise StoppedEarly from None
 
 
 async def prepared(service: Service, prepare: Hook) -> None:
@@ -161,27 +155,28 @@ def run(settings: Settings, host: str, port: int, hooks: Hooks, announce: Announ
             announce(url, settings.environment.name, engine.location)
             # The first line of standard output: scripts read the URL from it.
             os.write(sys.stdout.fileno(), f"listening on {url}\n".encode())
-            log_serving(settings, engine, listeners[0].getsockname()[1])
+            _log.info(
+                "serving: extcli %s, %s, data in %s, format %s, port %s, registered extensions: %s",
+                version("extcli"), settings.environment.name, engine.location, engine.format,
+                listeners[0].getsockname()[1], len(settings.extensions),
+            )  # fmt: skip
             if shows_token:
                 os.write(sys.stdout.fileno(), f"control token: {settings.control_token}\n".encode())
             if admits_others:
                 log_admitted(settings, shows_token=shows_token)
 
         tracing = _open_tracing(settings)
-        _run_loop(serve(settings, listeners, started, hangups, tracing, hooks))
+        serving = serve(settings, listeners, started, hangups, tracing, hooks)
+        if sys.platform == "win32":
+            asyncio.run(serving)
+        else:
+            import uvloop
+
+            uvloop.run(serving)
         ignore_signals()
         if tracing is not None:
             tracing.close()
     _log.info("stopped")
-
-
-def _run_loop(serving: Coroutine[Any, Any, None]) -> None:
-    if sys.platform == "win32":
-        asyncio.run(serving)
-    else:
-        import uvloop
-
-        uvloop.run(serving)
 
 
 def _open_tracing(settings: Settings) -> Tracing | None:
@@ -192,15 +187,6 @@ def _open_tracing(settings: Settings) -> Tracing | None:
     except ModuleNotFoundError as missing:
         raise ConfigurationError(f"--otel: {missing.name} is not installed: pip install 'extcli[otel]'") from None
     return Tracing(settings.environment.name)
-
-
-def log_serving(settings: Settings, engine: Engine, port: int) -> None:
-    """Log one line about the service when it starts."""
-    _log.info(
-        "serving: extcli %s, %s, data in %s, format %s, port %s, registered extensions: %s",
-        version("extcli"), settings.environment.name, engine.location, engine.format, port,
-        len(settings.extensions),
-    )  # fmt: skip
 
 
 def is_beyond_loopback(listeners: Iterable[socket.socket]) -> bool:

@@ -26,10 +26,6 @@ else:
     HANGUPS += (signal.SIGHUP,)
 _log = logging.getLogger("emulator")
 _WATCH_SECONDS = 1.0
-_Version = tuple[int, int] | None
-
-Replace = Callable[[Mapping[str, Extension]], None]
-"""Replaces all extensions at once."""
 
 
 class SignalHandler:
@@ -46,21 +42,16 @@ class SignalHandler:
         if sys.platform != "win32":
             signal.pthread_sigmask(signal.SIG_UNBLOCK, numbers)
 
-    def set_callback(self, callback: Callable[[], object]) -> None:
-        """Call `callback` at each signal from now on; at once if one is pending."""
-        self._callback = callback
-        if self._pending:
-            self._pending = False
-            callback()
-
     @contextmanager
     def use_callback(self, callback: Callable[[], object]) -> Iterator[None]:
         """Call `callback` in place of the registered one during the block; at once if a signal is pending.
 
         If none was registered, signals after the block are remembered.
         """
-        before, self._callback = self._callback, None
-        self.set_callback(callback)
+        before, self._callback = self._callback, callback
+        if self._pending:
+            self._pending = False
+            callback()
         try:
             yield
         finally:
@@ -115,16 +106,13 @@ def stop_this_process() -> None:
         os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _read(file: Path) -> Mapping[str, Extension] | None:
-    try:
-        return read_extensions(file)
-    except ConfigurationError as error:
-        _log.error("%s; the extensions stay as they were", error)
-        return None
+async def reload_on_hangup(
+    hangups: SignalHandler, replace: Callable[[Mapping[str, Extension]], None], file: Path | None
+) -> None:
+    """Reload the file after each SIGHUP, until cancelled; on Windows, after each change of the file.
 
-
-async def reload_on_hangup(hangups: SignalHandler, replace: Replace, file: Path | None) -> None:
-    """Reload the file after each SIGHUP, until cancelled; on Windows, after each change of the file."""
+    `replace` replaces all extensions at once.
+    """
     if file is None:
         return
     requested, loop = asyncio.Event(), asyncio.get_running_loop()
@@ -135,23 +123,20 @@ async def reload_on_hangup(hangups: SignalHandler, replace: Replace, file: Path 
                 await requested.wait()
                 requested.clear()
             else:
-                version = await _other_version(file, version)
-            current = await asyncio.to_thread(_read, file)  # in a thread, as the disk may be slow
-            if current is None:
+                while (changed := _version_of(file)) == version:  # noqa: ASYNC110  (no event tells of it)
+                    await asyncio.sleep(_WATCH_SECONDS)
+                version = changed
+            try:
+                current = await asyncio.to_thread(read_extensions, file)  # in a thread, as the disk may be slow
+            except ConfigurationError as error:
+                _log.error("%s; the extensions stay as they were", error)
                 continue
             replace(current)
             _log.info("%s: reloaded by process %s, registered extensions: %s", file, os.getpid(), len(current))
             warn_of_short_secrets(current)
 
 
-async def _other_version(file: Path, version: _Version) -> _Version:
-    """Wait until the file's version differs from this one, and return the new version."""
-    while (current := _version_of(file)) == version:  # noqa: ASYNC110  (no event tells of it)
-        await asyncio.sleep(_WATCH_SECONDS)
-    return current
-
-
-def _version_of(file: Path) -> _Version:
+def _version_of(file: Path) -> tuple[int, int] | None:
     """Return a file's modification time in ns and its size; `None` if it does not exist."""
     try:
         status = file.stat()
