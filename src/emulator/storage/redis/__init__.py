@@ -10,6 +10,9 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from importlib.metadata import version
 from typing import Final, Self
+from urllib.parse import urlsplit
+
+from redis.asyncio import ConnectionPool
 
 from emulator.core.errors import EngineError
 from emulator.core.keys import Expired
@@ -23,7 +26,7 @@ from emulator.storage.redis.keys import parse_namespace, parse_thing
 from emulator.storage.redis.logs import RedisLogs
 from emulator.storage.redis.pools import RedisPools, RedisRosters
 from emulator.storage.redis.relay import RedisRelay
-from emulator.storage.redis.server import NoReply, checked_url, connect, database_of, engine_errors, location_of
+from emulator.storage.redis.server import NoReply, checked_url, connect, engine_errors
 from emulator.storage.shapes import Ballots, Catalog, Documents, Logs, Relay
 
 _STEP: Final = 250
@@ -33,10 +36,7 @@ _FORMAT: Final = 1
 
 
 class RedisEngine:
-    """A Redis server or cluster that holds namespaces.
-
-    `url` begins with `redis://`, `rediss://` or `valkey://`. Raises `ValueError` if it is invalid.
-    """
+    """One namespace on a Redis server or cluster. `url` is checked (`checked_url`)."""
 
     name = "redis"
     survives_restart = True
@@ -46,7 +46,8 @@ class RedisEngine:
     def __init__(self, url: str, *, namespace: str) -> None:
         self.warnings: Sequence[str] = ()
         self._speaks_tls = url.startswith("rediss:")
-        self.location = location_of(url)
+        parts = urlsplit(url)
+        self.location = f"Redis at {parts.hostname}:{parts.port or 6379}{parts.path.rstrip('/')}"
         self._client = client = Client(url, namespace)
         self._namespace = client.script("namespace")
         dump = Dump(client)
@@ -57,7 +58,8 @@ class RedisEngine:
         self.pools: Pools = RedisPools(client)
         self.rosters: Rosters = RedisRosters(client)
         self.catalog: Catalog = RedisCatalog(self._namespace)
-        channel = f"{client.namespace.decode()}:relay:{database_of(url)}"  # common to all databases of a server
+        database = ConnectionPool.from_url(url).connection_kwargs.get("db") or 0
+        channel = f"{client.namespace.decode()}:relay:{database}"  # common to all databases of a server
         self._relay = RedisRelay(self._namespace, url, channel)
         self.relay: Relay = self._relay
 
@@ -156,9 +158,6 @@ def _warnings(info: Mapping[bytes, bytes]) -> Iterator[str]:
         yield "Redis writes no append-only file, so a crash loses data: set its appendonly to yes"
 
 
-_PATTERN: Final = b"{emulator|*}:*:ends"
-
-
 class RedisMedium:
     """A Redis server or cluster that holds namespaces.
 
@@ -166,8 +165,7 @@ class RedisMedium:
     """
 
     def __init__(self, url: str) -> None:
-        self._url = url
-        checked_url(url)
+        self._url = checked_url(url)
 
     def engine(self, namespace: str) -> RedisEngine:
         return RedisEngine(self._url, namespace=namespace)
@@ -177,7 +175,7 @@ class RedisMedium:
         with engine_errors():
             client = await connect(self._url)
             try:
-                keys = [key async for key in client.scan_iter(_PATTERN, 5_000)]
+                keys = [key async for key in client.scan_iter(b"{emulator|*}:*:ends", 5_000)]
             finally:
                 await client.aclose()
         return sorted({name for key in keys if (name := parse_namespace(key)) is not None})

@@ -72,8 +72,8 @@ class Script:
 
     def __init__(self, client: Client, name: str) -> None:
         self._client = client
-        self.text = b"".join((_FOLDER / f"{each}.lua").read_bytes() for each in ("common", name, "calls"))
-        self.registered: AsyncScript | None = None
+        text = b"".join((_FOLDER / f"{each}.lua").read_bytes() for each in ("common", name, "calls"))
+        self.registered = client.redis.register_script(text)
         self._queue: list[Operation] = []
         self.sending: asyncio.Task[None] | None = None
 
@@ -106,19 +106,17 @@ class Script:
         try:
             await asyncio.sleep(0)  # let operations that are ready join the first call
             while self._queue:
-                await self._send(self._queue[:MAX_OPERATIONS])
+                operations = self._queue[:MAX_OPERATIONS]
+                del self._queue[:MAX_OPERATIONS]
+                replies: Sequence[Reply]
+                try:
+                    replies = await self._client.call(self.registered, [each.pack() for each in operations])
+                except Exception as error:  # whatever redis-py raises has to reach the callers
+                    replies = [error] * len(operations)
+                for each, reply in zip(operations, replies, strict=True):
+                    each.end(reply)
         finally:
             self.sending = None
-
-    async def _send(self, operations: Sequence[Operation]) -> None:
-        del self._queue[: len(operations)]
-        replies: Sequence[Reply]
-        try:
-            replies = await self._client.call(self.registered, [each.pack() for each in operations])
-        except Exception as error:  # whatever redis-py raises has to reach the callers
-            replies = [error] * len(operations)
-        for each, reply in zip(operations, replies, strict=True):
-            each.end(reply)
 
 
 class Client:
@@ -128,7 +126,7 @@ class Client:
         self._url = url
         self.namespace = namespace_key(namespace)
         self.is_open = False
-        self._redis: Redis | RedisCluster | None = None
+        self.redis: Redis | RedisCluster = Redis.from_url(url)
         self._scripts: list[Script] = []
         self._fails_until = 0.0
 
@@ -139,23 +137,17 @@ class Client:
     async def open(self) -> None:
         with engine_errors():
             async with asyncio.timeout(TIMEOUT):
-                self._redis = await connect(self._url)
-        for script in self._scripts:
-            script.registered = self._redis.register_script(script.text)
+                self.redis = await connect(self._url)
         self.is_open = True
 
     async def close(self) -> None:
         """Run the queued operations, then disconnect."""
         self.is_open = False
         await asyncio.gather(*(script.sending for script in self._scripts if script.sending is not None))
-        if self._redis is not None:
-            await self._redis.aclose()
-            self._redis = None
+        await self.redis.aclose()
 
-    async def call(self, script: AsyncScript | None, args: Sequence[bytes]) -> list[Reply]:
+    async def call(self, script: AsyncScript, args: Sequence[bytes]) -> list[Reply]:
         """Run a script and return its replies. After a failure, any of the operations may have run."""
-        assert self._redis is not None
-        assert script is not None
         now = asyncio.get_running_loop().time
         if now() < self._fails_until:
             raise EngineError(f"Redis: it did not reply less than {COOLDOWN} s ago")
@@ -165,12 +157,12 @@ class Client:
         try:
             with engine_errors():
                 async with asyncio.timeout(TIMEOUT):
-                    replies: list[Reply] = await script(keys=keys, args=args)
+                    replies: list[Reply] = await script(keys=keys, args=args, client=self.redis)
         except EngineError as error:
             if isinstance(error, NoReply):
                 self._fails_until = now() + COOLDOWN
-            await self._redis.aclose()
+            await self.redis.aclose()
             raise
         if any(isinstance(each, Exception) and _READ_ONLY in str(each) for each in replies):
-            await self._redis.aclose()  # the next call connects anew: the name may belong to another server now
+            await self.redis.aclose()  # the next call connects anew: the name may belong to another server now
         return replies

@@ -7,8 +7,10 @@ written in one operation, so they must be few.
 
 from __future__ import annotations
 
+import asyncio
+import sqlite3
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import partial
 from typing import Any, Final
 
@@ -17,17 +19,21 @@ import msgspec
 from emulator.core.errors import EngineError
 from emulator.core.keys import Key
 from emulator.storage import records as types
+from emulator.storage.merging import PAGE
 from emulator.storage.records import RANK, TYPES, Record, position_of
 from emulator.storage.redis.ballots import entry_of
 from emulator.storage.redis.client import Client, Script, blob
 from emulator.storage.redis.keys import CHANNEL_LAST, NAME_LAST, USER_LAST
-from emulator.storage.redis.reading import Sorting, fetch_from
+from emulator.storage.redis.reading import fetch_from
 from emulator.storage.shapes import BallotEntry, Terms
 
 STEP: Final = 250
 """Records that one operation writes."""
 _NO_BOUND: Final = ":"
 """After all numbers."""
+_COLUMNS: Final = 9
+_PLACE: Final = ", ".join(f"p{number}" for number in range(_COLUMNS))
+"""The columns that sort records: texts and numbers."""
 _FORMS: Final[Mapping[type[Record], tuple[str, Callable[[Key], str]]]] = {
     types.DocumentRecord: ("d", USER_LAST.text),
     types.BallotRecord: ("b", CHANNEL_LAST.text),
@@ -76,12 +82,23 @@ class Dump:
         self._writing = client.script("load")
 
     async def dump(self, *, now: int) -> AsyncIterator[Sequence[Record]]:
-        with Sorting() as sorting:
-            async for record, place in self._records(now):
-                rank = RANK[type(record)]
-                sorting.add((rank, *position_of(record), place), (rank, record))
-            async for page in sorting.pages():
-                yield [msgspec.convert(record, TYPES[rank]) for rank, record in page]
+        # The records are sorted in a temporary database, which uses the disk if they are many.
+        with closing(sqlite3.connect("", isolation_level=None)) as database:
+            try:
+                database.execute(f"CREATE TABLE rows ({_PLACE}, record, PRIMARY KEY ({_PLACE})) WITHOUT ROWID")
+                database.execute("BEGIN")
+                async for record, number in self._records(now):
+                    rank = RANK[type(record)]
+                    place = (rank, *position_of(record), number)
+                    row = *place, *[""] * (_COLUMNS - len(place)), msgspec.msgpack.encode(record)
+                    # It replaces the row in this place, because Redis may return one twice.
+                    database.execute(f"INSERT OR REPLACE INTO rows VALUES ({', '.join('?' * len(row))})", row)
+                rows = database.execute(f"SELECT p0, record FROM rows ORDER BY {_PLACE}")
+                while page := rows.fetchmany(PAGE):
+                    yield [msgspec.msgpack.decode(record, type=TYPES[rank]) for rank, record in page]
+                    await asyncio.sleep(0)
+            except sqlite3.Error as error:
+                raise EngineError(f"cannot sort records: {error}") from error
 
     async def load(self, pages: AsyncIterator[Sequence[Record]], *, replace: bool) -> None:
         if not replace:

@@ -84,13 +84,10 @@ def parse_thing(name: bytes) -> Key:
 
 
 def _join(parts: tuple[str | None, ...]) -> str:
-    known = [part for part in parts if part is not None]
+    known = [escape(part) for part in parts if part is not None]
     if len(known) < len(parts):
         raise ValueError(f"this operation needs one channel: {parts}")
-    text = "|".join(known)
-    if "%" in text or text.count("|") >= len(known):
-        text = "|".join([escape(part) for part in known])
-    return text
+    return "|".join(known)
 
 
 def escape(part: str) -> str:

@@ -9,6 +9,7 @@ import asyncio
 import logging
 import uuid
 from collections.abc import Callable
+from typing import Any
 
 from redis.asyncio import Redis, RedisCluster
 from redis.asyncio.client import PubSub
@@ -34,7 +35,6 @@ class RedisRelay:
         self._channel = channel
         self._sender = uuid.uuid4().bytes
         self._listeners: list[Callable[[Key, bytes], None]] = []
-        self._redis: Redis | RedisCluster | None = None
         self._task: asyncio.Task[None] | None = None
 
     def listen(self, deliver: Callable[[Key, bytes], None]) -> None:
@@ -51,61 +51,52 @@ class RedisRelay:
 
     async def open(self) -> None:
         """Close it also if this fails."""
+        subscribed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._task = asyncio.create_task(self._receive(subscribed))
         with engine_errors():
-            subscription = await self._subscribe()
-        self._task = asyncio.create_task(self._receive(subscription))
+            await subscribed
 
     async def close(self) -> None:
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
-        await self._leave()
-
-    async def _leave(self) -> None:
-        redis, self._redis = self._redis, None
-        if redis is not None:
-            await redis.aclose()
 
     def _deliver(self, topic: Key, message: bytes) -> None:
         for deliver in self._listeners:
             deliver(topic, message)
 
-    async def _subscribe(self) -> PubSub:
-        async with asyncio.timeout(TIMEOUT):
-            self._redis = await connect(self._url)
-            subscription = self._redis.pubsub()
-            await subscription.subscribe(self._channel)
-            await subscription.get_message(timeout=None)  # the confirmation
-        return subscription
-
-    async def _receive(self, subscription: PubSub | None) -> None:
+    async def _receive(self, subscribed: asyncio.Future[None]) -> None:
+        """Deliver messages until cancelled. Ends if the first subscription fails, with its error in `subscribed`."""
         is_failing = False
         while True:
+            redis: Redis | RedisCluster | None = None
             try:
-                subscription = subscription or await self._subscribe()
+                async with asyncio.timeout(TIMEOUT):
+                    redis = await connect(self._url)
+                    subscription = redis.pubsub()
+                    await subscription.subscribe(self._channel)
+                    await subscription.get_message(timeout=None)  # the confirmation
+                if not subscribed.done():
+                    subscribed.set_result(None)
                 if is_failing:
                     _log.info("receiving messages from other processes again")
                 is_failing = False
-                await self._receive_from(subscription)
+                while True:
+                    message = await _next_message(subscription)
+                    if message["type"] == "message":
+                        self._parse(message["data"])
             except Exception as error:  # after any error it must try again, or messages would be lost from then on
+                if not subscribed.done():
+                    subscribed.set_exception(error)
+                    return
                 if not is_failing:
                     reason = str(error) or "Redis does not answer"
                     _log.warning("cannot receive messages from other processes: %s", reason)
-                is_failing, subscription = True, None
-                await self._leave()
-                await asyncio.sleep(RETRY_AFTER)
-
-    async def _receive_from(self, subscription: PubSub) -> None:
-        """Deliver messages until an error."""
-        while True:
-            message = await subscription.get_message(timeout=PING_AFTER)
-            if message is None:
-                await subscription.ping()
-                message = await subscription.get_message(timeout=PING_AFTER)
-            if message is None:
-                raise TimeoutError
-            if message["type"] == "message":
-                self._parse(message["data"])
+                is_failing = True
+            finally:
+                if redis is not None:
+                    await redis.aclose()
+            await asyncio.sleep(RETRY_AFTER)
 
     def _parse(self, packet: bytes) -> None:
         if packet[:16] == self._sender:
@@ -117,3 +108,14 @@ class RedisRelay:
             _log.warning("ignored a message of another program on the Redis channel %r", self._channel)
         else:
             self._deliver(topic, packet[start:])
+
+
+async def _next_message(subscription: PubSub) -> Any:
+    """Return the next message, also of another type. Raises `TimeoutError` if Redis does not reply to a ping."""
+    message = await subscription.get_message(timeout=PING_AFTER)
+    if message is None:
+        await subscription.ping()
+        message = await subscription.get_message(timeout=PING_AFTER)
+    if message is None:
+        raise TimeoutError
+    return message

@@ -48,8 +48,8 @@ def engine_errors() -> Iterator[None]:
 
 
 async def connect(url: str) -> Redis | RedisCluster:
-    """Return a client. Query parameters of the URL, such as `?ssl_ca_certs=/path`, go to redis-py."""
-    client = Redis.from_url(checked_url(url), **_OPTIONS)
+    """Return a client for a checked URL. Query parameters of the URL, such as `?ssl_ca_certs=/path`, go to redis-py."""
+    client = Redis.from_url(url, **_OPTIONS)
     try:
         await client.execute_command(b"CLUSTER", b"SLOTS")  # type: ignore[no-untyped-call]
     except ResponseError:  # it is no cluster, or the ACL forbids the command
@@ -58,18 +58,7 @@ async def connect(url: str) -> Redis | RedisCluster:
         await client.aclose()
         raise
     await client.aclose()
-    return await RedisCluster.from_url(checked_url(url), **_OPTIONS).initialize()
-
-
-def location_of(url: str) -> str:
-    """Return host, port and database of a valid URL, for the log."""
-    parts = urlsplit(url)
-    return f"Redis at {parts.hostname}:{parts.port or 6379}{parts.path.rstrip('/')}"
-
-
-def database_of(url: str) -> int:
-    """Return the number of the database in a valid URL."""
-    return int(ConnectionPool.from_url(checked_url(url)).connection_kwargs.get("db") or 0)
+    return await RedisCluster.from_url(url, **_OPTIONS).initialize()
 
 
 def checked_url(url: str) -> str:
