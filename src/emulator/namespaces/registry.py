@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Awaitable, Iterator
 from contextlib import AsyncExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Final
@@ -91,12 +91,12 @@ class Registry:
         A task of the running event loop drops them until `close`.
         """
         self.default = default
-        self._home = _Tenant(front=default)
         self._storage = storage
         self._max_open = storage.settings.limits.namespaces
         self.max_idle = max_idle
         self._watching = asyncio.create_task(self._watch(max_idle)) if max_idle is not None else None
-        self._tenants: dict[str, _Tenant] = {}
+        self._tenants = {DEFAULT: _Tenant(front=default)}
+        """Those in use; the default one always is."""
         self._is_closed = False
         self._started_at = monotonic()
         """Since when namespaces that were never open in this process are idle."""
@@ -104,12 +104,12 @@ class Registry:
     async def latest(self, most: int | None = None) -> list[str]:
         """Return the names of the namespaces without `default`, in order: all, or the most recently used."""
         used = dict.fromkeys(await self._storage.names(), self._started_at)
-        used |= {name: tenant.used_at for name, tenant in self._tenants.items()}
+        used |= {name: tenant.used_at for name, tenant in self._tenants.items() if name != DEFAULT}
         return sorted(sorted(used, key=lambda name: -used[name])[:most])
 
     async def exists(self, name: str) -> bool:
         """Return whether a namespace is open, or storage has it."""
-        return name == DEFAULT or name in self._tenants or name in await self._storage.names()
+        return name in self._tenants or name in await self._storage.names()
 
     async def suggest(self, name: str) -> None:
         """Give the current request a hint if its namespace is new, and another has a similar name."""
@@ -142,35 +142,28 @@ class Registry:
         """Return the service of a namespace that is open."""
         return tenant.front if (tenant := self._tenants.get(name)) else None
 
-    def is_open(self, name: str) -> bool:
-        return name == DEFAULT or self.find(name) is not None
-
     async def front(self, name: str, *, creates: bool = True) -> Front:
         """Return the service of a namespace, opened on first use.
 
-        Raises `BadRequest` for an invalid name, `TooManyRequests` beyond the limit, and unless it `creates`, `NotFound`
-        for a namespace that is not in use.
+        Raises `TooManyRequests` beyond the limit, and unless it `creates`, `NotFound` for a namespace that is not in
+        use.
         """
         while True:
-            if not creates and not await self.exists(checked_name(name)):
+            if not creates and not await self.exists(name):
                 raise refusals.not_created(name=name)
             tenant = self._tenant(name)
             tenant.used_at = monotonic()
-            if tenant is self._home:
-                return self.default
             async with tenant.changing:
                 if self._tenants.get(name) is tenant:  # otherwise it was dropped in between
                     return await self._open_tenant(name, tenant)
 
     def _tenant(self, name: str) -> _Tenant:
         """Return the entry of a namespace, created if the namespace is not in use."""
-        if checked_name(name) == DEFAULT:
-            return self._home
         if self._is_closed:
             raise stopping()
         tenant = self._tenants.get(name)
         if tenant is None:
-            if len(self._tenants) >= self._max_open:
+            if len(self._tenants) > self._max_open:  # the default one does not count
                 raise refusals.too_many(limit=self._max_open)
             tenant = self._tenants[name] = _Tenant()
         return tenant
@@ -189,7 +182,7 @@ class Registry:
     @contextmanager
     def in_use(self, name: str) -> Iterator[None]:
         """Count the block as use of a namespace, so that it is not dropped as idle."""
-        tenant = self._tenants.get(name, self._home)
+        tenant = self._tenants[name]
         tenant.requests += 1
         try:
             yield
@@ -244,7 +237,7 @@ class Registry:
                     await front.copy(source)
                 except BaseException:
                     if is_new:
-                        await self._end(name, target, front)
+                        await self._end(name, target)
                     raise
         finally:
             target.change = ""
@@ -263,36 +256,33 @@ class Registry:
 
     async def _drop(self, name: str) -> None:
         # Other users of the name wait, because the entry exists.
-        tenant = self._home if name == DEFAULT else self._tenants.setdefault(name, _Tenant())
+        tenant = self._tenants.setdefault(name, _Tenant())
         if tenant.copies or tenant.change == _CREATED:
             raise refusals.being_changed(name=name, change="copied" if tenant.copies else _CREATED)
-        if tenant is self._home:
+        if name == DEFAULT:
             self.default.end_held()
             await self.default.reset()
             return
         tenant.change = _DROPPED
         try:
             async with tenant.changing:
-                if self._tenants.get(name) is not tenant:  # another call has dropped it
-                    return
-                if tenant.front is not None:
-                    await self._end(name, tenant, tenant.front)
-                else:
-                    try:
-                        await self._storage.remove(name)
-                    finally:
-                        self._tenants.pop(name)
+                if self._tenants.get(name) is tenant:  # otherwise another call has dropped it
+                    await self._end(name, tenant)
         finally:
             tenant.change = ""
 
-    async def _end(self, name: str, tenant: _Tenant, front: Front) -> None:
-        """Delete the data of an open namespace, and close it. The caller holds `changing`."""
-        front.end_held()
-        await front.reset()
-        front.is_dropped = True
-        tenant.front = None
+    async def _end(self, name: str, tenant: _Tenant) -> None:
+        """Delete the data of a namespace, and close it if it is open. The caller holds `changing`."""
+        if tenant.front is None:
+            ending: Awaitable[object] = self._storage.remove(name)
+        else:
+            tenant.front.end_held()
+            await tenant.front.reset()
+            tenant.front.is_dropped = True
+            tenant.front = None
+            ending = tenant.stack.aclose()
         try:
-            await tenant.stack.aclose()
+            await ending
         finally:
             self._tenants.pop(name)
 
@@ -324,7 +314,8 @@ class Registry:
         tenant = self._tenants.get(name)
         if tenant is None:
             return monotonic() - self._started_at
-        return None if tenant.front is None or tenant.is_busy else monotonic() - tenant.used_at
+        is_used = name == DEFAULT or tenant.front is None or tenant.is_busy
+        return None if is_used else monotonic() - tenant.used_at
 
     async def _drop_one_idle(self, name: str, seconds: float) -> None:
         with in_namespace(name):
@@ -341,7 +332,7 @@ class Registry:
     @property
     def fronts(self) -> list[Front]:
         """The services of all namespaces that are open."""
-        return [self.default, *(tenant.front for tenant in self._tenants.values() if tenant.front is not None)]
+        return [tenant.front for tenant in self._tenants.values() if tenant.front is not None]
 
     async def close(self) -> None:
         """Close the services of all namespaces but `default`, including services that are still opening."""

@@ -128,7 +128,7 @@ class NamespaceRouter:
             context.namespace = label_of(checked_name(name))
             if _NESTED.match(path):
                 raise no_path(path=path[:100], hint=f"the endpoints are under {SERVICE}")
-            is_open = self._registry.is_open(name)
+            is_open = self._registry.find(name) is not None
             if scope["method"] == "OPTIONS" and not is_open:  # the result would be the same
                 unserved = self._default.preflight_reply(path, scope["headers"])
             else:
