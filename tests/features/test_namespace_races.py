@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -51,25 +50,25 @@ async def outcomes(*works: Awaitable[object]) -> list[str]:
 @asynccontextmanager
 async def paused(namespaces: Registry, name: str) -> AsyncIterator[Callable[[], None]]:
     """Let the namespace open only when the result is called. Waits in the block until its opening has begun."""
-    opening, go_on, storage = asyncio.Event(), asyncio.Event(), namespaces._storage
+    opening, go_on, open_front = asyncio.Event(), asyncio.Event(), namespaces._open_front
 
     def slow(each: str) -> AbstractAsyncContextManager[Front]:
-        return slowly(each) if each == name else storage.open(each)
+        return slowly(each) if each == name else open_front(each)
 
     @asynccontextmanager
     async def slowly(each: str) -> AsyncIterator[Front]:
         opening.set()
         await go_on.wait()
-        async with storage.open(each) as front:
+        async with open_front(each) as front:
             yield front
 
-    namespaces._storage = replace(storage, open=slow)
+    namespaces._open_front = slow
     forking = asyncio.create_task(namespaces.create("b", "a"))
     await opening.wait()
     yield go_on.set
     go_on.set()
     await asyncio.gather(forking, return_exceptions=True)
-    namespaces._storage = storage
+    namespaces._open_front = open_front
 
 
 async def test_neither_a_source_nor_its_copy_is_dropped_before_the_copy_is_complete(namespaces: Registry):
@@ -102,7 +101,7 @@ async def test_a_request_to_a_copy_waits_until_the_copy_is_complete(namespaces: 
 
 
 async def test_a_copy_of_a_copy_that_fails_is_refused_and_neither_is_in_use(namespaces: Registry):
-    opening, go_on, storage = asyncio.Event(), asyncio.Event(), namespaces._storage
+    opening, go_on, open_front = asyncio.Event(), asyncio.Event(), namespaces._open_front
 
     @asynccontextmanager
     async def failing(name: str) -> AsyncIterator[Front]:
@@ -111,12 +110,12 @@ async def test_a_copy_of_a_copy_that_fails_is_refused_and_neither_is_in_use(name
         raise EngineError("planted")
         yield
 
-    namespaces._storage = replace(storage, open=failing)
+    namespaces._open_front = failing
     first = asyncio.create_task(outcomes(namespaces.create("b", "a")))
     await opening.wait()
     second = asyncio.create_task(outcomes(namespaces.create("c", "b")))
     await asyncio.sleep(0)
-    namespaces._storage = storage
+    namespaces._open_front = open_front
     go_on.set()
 
     assert (["EngineError"], ["NotFound"]) == (await first, await second)

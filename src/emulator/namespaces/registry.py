@@ -9,25 +9,31 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Awaitable, Iterator
-from contextlib import AsyncExitStack, contextmanager, suppress
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Final
 
 from msgspec import Struct
 
 from emulator.contract.names import NAME
+from emulator.control.operation import RESET
 from emulator.core.clock import monotonic
+from emulator.core.config.settings import Settings
 from emulator.core.errors import Conflict, EngineError, NotFound, stopping
 from emulator.core.hints import nearest, placeholder_hint
 from emulator.core.ids import token_id
+from emulator.core.keys import Key
 from emulator.core.observability.audit import audit
 from emulator.core.observability.request_context import DEFAULT_NAMESPACE as DEFAULT
 from emulator.core.observability.request_context import bound_to, give_hint, in_namespace
 from emulator.namespaces import refusals
 from emulator.namespaces.front import Front
-from emulator.namespaces.storage import Storage
+from emulator.storage.engine import Medium
+from emulator.storage.opening import file_of
 
+OpenFront = Callable[[str], AbstractAsyncContextManager[Front]]
+"""Opens the service of a namespace."""
 _STEP: Final = 25
 """Namespaces that a listing counts before other requests run."""
 _LOOKED_AT: Final = 200
@@ -85,14 +91,17 @@ class NamespaceList(Struct):
 class Registry:
     """The namespaces in use. All but `default` are created on first use."""
 
-    def __init__(self, default: Front, storage: Storage, max_idle: float | None) -> None:
+    def __init__(
+        self, default: Front, open_front: OpenFront, settings: Settings, medium: Medium, max_idle: float | None
+    ) -> None:
         """`max_idle` is in seconds: a namespace that no request and no socket uses for so long is dropped.
 
         A task of the running event loop drops them until `close`.
         """
         self.default = default
-        self._storage = storage
-        self._max_open = storage.settings.limits.namespaces
+        self._open_front = open_front
+        self._settings = settings
+        self._medium = medium
         self.max_idle = max_idle
         self._watching = asyncio.create_task(self._watch(max_idle)) if max_idle is not None else None
         self._tenants = {DEFAULT: _Tenant(front=default)}
@@ -103,13 +112,24 @@ class Registry:
 
     async def latest(self, most: int | None = None) -> list[str]:
         """Return the names of the namespaces without `default`, in order: all, or the most recently used."""
-        used = dict.fromkeys(await self._storage.names(), self._started_at)
+        used = dict.fromkeys(await self._stored_names(), self._started_at)
         used |= {name: tenant.used_at for name, tenant in self._tenants.items() if name != DEFAULT}
         return sorted(sorted(used, key=lambda name: -used[name])[:most])
 
+    async def _stored_names(self) -> Sequence[str]:
+        """Return the stored namespaces of this environment in order, open or not, if the data is a file.
+
+        Other storage is slow to search: then none.
+        """
+        if file_of(self._settings.data) is None:
+            return []
+        start = stored_name(self._settings, "")
+        found = [name.removeprefix(start) for name in await self._medium.namespaces() if name.startswith(start)]
+        return [name for name in found if re.fullmatch(NAME, name)]  # others are copies of a reset that can be undone
+
     async def exists(self, name: str) -> bool:
         """Return whether a namespace is open, or storage has it."""
-        return name in self._tenants or name in await self._storage.names()
+        return name in self._tenants or name in await self._stored_names()
 
     async def suggest(self, name: str) -> None:
         """Give the current request a hint if its namespace is new, and another has a similar name."""
@@ -133,7 +153,8 @@ class Registry:
         tenant, now = self._tenants.get(name), monotonic()
         if tenant is None or tenant.front is None:
             since = int(now - self._started_at if tenant is None else now - tenant.opened_at)
-            return Details(name, await self._storage.size(name), since, since, 0)
+            size = await self._medium.size(stored_name(self._settings, name))
+            return Details(name, max(0, size - 1), since, since, 0)  # without the signing key
         front = tenant.front
         idle = 0 if tenant.is_busy else int(now - tenant.used_at)
         return Details(name, await front.control.size(), int(now - tenant.opened_at), idle, front.sockets)
@@ -163,8 +184,9 @@ class Registry:
             raise stopping()
         tenant = self._tenants.get(name)
         if tenant is None:
-            if len(self._tenants) > self._max_open:  # the default one does not count
-                raise refusals.too_many(limit=self._max_open)
+            limit = self._settings.limits.namespaces
+            if len(self._tenants) > limit:  # the default one does not count
+                raise refusals.too_many(limit=limit)
             tenant = self._tenants[name] = _Tenant()
         return tenant
 
@@ -173,7 +195,7 @@ class Registry:
         if tenant.front is None:
             try:
                 with bound_to(None), in_namespace(name):  # background tasks do not belong to the first request
-                    tenant.front = await tenant.stack.enter_async_context(self._storage.open(name))
+                    tenant.front = await tenant.stack.enter_async_context(self._open_front(name))
             except BaseException:
                 self._tenants.pop(name, None)
                 raise
@@ -230,7 +252,7 @@ class Registry:
         target.change = _CREATED  # from here on, no other call copies to it or drops it
         try:
             async with target.changing:
-                is_new = target.front is None and name not in await self._storage.names()
+                is_new = target.front is None and name not in await self._stored_names()
                 front = await self._open_tenant(name, target)
                 try:
                     _check_empty(name, await front.control.size())
@@ -274,7 +296,7 @@ class Registry:
     async def _end(self, name: str, tenant: _Tenant) -> None:
         """Delete the data of a namespace, and close it if it is open. The caller holds `changing`."""
         if tenant.front is None:
-            ending: Awaitable[object] = self._storage.remove(name)
+            ending: Awaitable[object] = self._remove(name)
         else:
             tenant.front.end_held()
             await tenant.front.reset()
@@ -285,6 +307,14 @@ class Registry:
             await ending
         finally:
             self._tenants.pop(name)
+
+    async def _remove(self, name: str) -> None:
+        """Delete the data of a namespace that is not open here. A process in which it is open finds it empty."""
+        async with self._medium.engine(stored_name(self._settings, name)) as engine:
+            if engine.survives_restart:
+                await engine.reset()
+                await engine.relay.publish(Key(RESET, "", ""), b"")
+                await engine.drop()
 
     async def _watch(self, max_idle: float) -> None:
         while True:
@@ -300,7 +330,7 @@ class Registry:
             if tenant.is_busy:  # a socket may be open for days, and be closed for a second
                 tenant.used_at = monotonic()
         try:
-            stored = await self._storage.names()
+            stored = await self._stored_names()
         except EngineError as error:
             _log.warning("idle namespaces were not looked for, retrying later: %s", error)
             return
@@ -360,3 +390,9 @@ def checked_name(name: str) -> str:
 def _check_empty(name: str, size: int) -> None:
     if size:
         raise refusals.has_data(name=name)
+
+
+def stored_name(settings: Settings, namespace: str) -> str:
+    """Return the name of a namespace on the medium."""
+    environment = settings.environment.name
+    return environment if namespace == DEFAULT else f"{environment}/{namespace}"

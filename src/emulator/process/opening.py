@@ -19,9 +19,8 @@ from emulator.core.observability.metrics import Metrics
 from emulator.core.observability.request_context import DEFAULT_NAMESPACE
 from emulator.feature_list import FEATURES, Features
 from emulator.namespaces.front import Front
-from emulator.namespaces.registry import Registry
+from emulator.namespaces.registry import Registry, stored_name
 from emulator.namespaces.routing import NamespaceRouter
-from emulator.namespaces.storage import Storage, stored_name
 from emulator.storage.engine import Medium
 from emulator.storage.opening import open_medium
 
@@ -43,7 +42,7 @@ async def open_app(
             yield service, service
             return
         gate = ControlGate(settings.control_hosts, settings.control_token)
-        shared.namespaces = Registry(service, Storage(settings, medium, opened), _max_idle(settings, service))
+        shared.namespaces = Registry(service, opened, settings, medium, _max_idle(settings, service))
         try:
             yield NamespaceRouter(shared.namespaces, gate), service
         finally:

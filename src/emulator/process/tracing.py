@@ -18,7 +18,7 @@ from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExport
 from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
-from opentelemetry.trace import SpanKind, StatusCode, Tracer
+from opentelemetry.trace import SpanKind, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from emulator.core.errors import ConfigurationError
@@ -52,53 +52,48 @@ class Tracing:
             raise ConfigurationError(f"--otel: an OTEL_… variable is invalid: {error}") from None
 
     def wrap(self, app: ASGIApp) -> ASGIApp:
-        """Return `app` with a span for each request."""
-        return _Traced(app, self._provider.get_tracer("extcli", version("extcli")))
+        """Return `app` with a span for each request: the declared route, method and status; no path, query, header or
+        user.
+        """
+        tracer = self._provider.get_tracer("extcli", version("extcli"))
+
+        async def traced(scope: Scope, receive: Receive, send: Send) -> None:
+            request: Any = scope
+            method = request["method"] if request["method"] in _METHODS else "_OTHER"
+            parents = [value.decode("latin-1") for name, value in request["headers"] if name == b"traceparent"]
+            span = tracer.start_span(
+                method,
+                context=_propagator.extract({"traceparent": parents[0]} if parents else {}),
+                kind=SpanKind.SERVER,
+                attributes={"http.request.method": method, "url.scheme": request["scheme"]},
+            )
+            status = 500  # sent by the server if the application fails
+
+            async def send_and_note(message: Any) -> None:
+                nonlocal status
+                status = message.get("status", status)
+                await send(message)
+
+            context = bind_context(request)
+            try:
+                await app(scope, receive, send_and_note)
+            finally:
+                if context.route:
+                    span.update_name(f"{method} {context.route}")
+                    span.set_attribute("http.route", context.route)
+                span.set_attribute("http.response.status_code", status)
+                if status >= 500:
+                    span.set_attribute("error.type", str(status))
+                    span.set_status(StatusCode.ERROR)
+                span.end()
+
+        return traced
 
     def close(self) -> None:
         """Send the remaining spans, if the collector takes them in time."""
         closing = threading.Thread(target=self._provider.shutdown, daemon=True)
         closing.start()
         closing.join(_FLUSH_TIMEOUT)
-
-
-class _Traced:
-    """Exports the declared route, method and status of a request; no path, query, header or user."""
-
-    def __init__(self, app: ASGIApp, tracer: Tracer) -> None:
-        self._app = app
-        self._tracer = tracer
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request."""
-        request: Any = scope
-        method = request["method"] if request["method"] in _METHODS else "_OTHER"
-        parents = [value.decode("latin-1") for name, value in request["headers"] if name == b"traceparent"]
-        span = self._tracer.start_span(
-            method,
-            context=_propagator.extract({"traceparent": parents[0]} if parents else {}),
-            kind=SpanKind.SERVER,
-            attributes={"http.request.method": method, "url.scheme": request["scheme"]},
-        )
-        status = 500  # sent by the server if the application fails
-
-        async def send_and_note(message: Any) -> None:
-            nonlocal status
-            status = message.get("status", status)
-            await send(message)
-
-        context = bind_context(request)
-        try:
-            await self._app(scope, receive, send_and_note)
-        finally:
-            if context.route:
-                span.update_name(f"{method} {context.route}")
-                span.set_attribute("http.route", context.route)
-            span.set_attribute("http.response.status_code", status)
-            if status >= 500:
-                span.set_attribute("error.type", str(status))
-                span.set_status(StatusCode.ERROR)
-            span.end()
 
 
 def check_variables(environ: Mapping[str, str]) -> None:

@@ -17,7 +17,6 @@ from emulator.storage.counts import Counts
 from emulator.storage.merging import Row, merged_pages
 from emulator.storage.redis.client import Client, Operation, Reply, blob
 from emulator.storage.redis.keys import CHANNEL_LAST
-from emulator.storage.redis.reading import fetch_from, listing
 from emulator.storage.shapes import (
     EMPTY_TALLY,
     BallotEntry,
@@ -100,10 +99,9 @@ class RedisBallots:
     async def define(
         self, key: Key, definition: bytes, terms: Terms, *, now: int, expires_at: int, only_if: Expected = UNSET
     ) -> bool:
-        args = [CHANNEL_LAST.text(key), blob(definition), blob(_encode(terms)), expires_at, now]
-        if only_if is not UNSET:
-            args += [True, None if only_if is None else blob(only_if)]
-        return bool(await self._script.run("define", *args))
+        condition = () if only_if is UNSET else (True, None if only_if is None else blob(only_if))
+        args = CHANNEL_LAST.text(key), blob(definition), blob(_encode(terms)), expires_at, now
+        return bool(await self._script.run("define", *args, *condition))
 
     async def definition(self, key: Key, *, now: int) -> bytes | None:
         found: bytes | None = await self._script.run("definition", CHANNEL_LAST.text(key), now)
@@ -135,7 +133,7 @@ class RedisBallots:
         is_group = key.channel is None
         name = CHANNEL_LAST.group(key) if is_group else CHANNEL_LAST.text(key)
         bound, *ids = await self._script.run("begin", name, is_group, now)
-        fetches = [fetch_from(b"[%016d" % since, self._script, id.decode(), bound.decode()) for id in ids]
+        fetches = [self._script.pages(b"[%016d" % since, id.decode(), bound.decode()) for id in ids]
         async for rows in merged_pages(fetches, limit):
             yield [entry_of(row) for row in rows]
 
@@ -149,5 +147,5 @@ class RedisBallots:
     async def listing(
         self, group: Key, *, now: int, limit: int, after: Key | None = None, matching: str = ""
     ) -> list[ListedBallot]:
-        found = await listing(self._script, group, now=now, limit=limit, after=after, matching=matching)
+        found = await self._script.listing(group, now=now, limit=limit, after=after, matching=matching)
         return [ListedBallot(key, count, ends, definition) for key, (count, ends, definition) in found]

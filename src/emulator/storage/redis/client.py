@@ -16,12 +16,17 @@ from redis.asyncio import Redis, RedisCluster
 from redis.commands.core import AsyncScript
 
 from emulator.core.errors import EngineError
-from emulator.storage.redis.keys import namespace_key
+from emulator.core.keys import Key
+from emulator.storage.merging import Fetch, Row
+from emulator.storage.redis.keys import listed_range, namespace_key, parse_place
 from emulator.storage.redis.server import TIMEOUT, NoReply, connect, engine_errors
 
 _FOLDER = Path(__file__).with_name("lua")
 MAX_OPERATIONS = 100
 """Operations in one call, which blocks all other clients of Redis."""
+
+STEP = 50
+"""Things that one operation of a listing looks at."""
 
 COOLDOWN = 0.2
 """Seconds after a timeout in which operations fail at once, or those behind a lock would wait for one each."""
@@ -92,6 +97,32 @@ class Script:
             cursor = following.decode()
             if not int(cursor):
                 return
+
+    async def listing(
+        self, group: Key, *, now: int, limit: int, after: Key | None, matching: str
+    ) -> list[tuple[Key, list[Reply]]]:
+        """Return up to `limit` ballots or logs after `after`, each with the result of the script's `describe`."""
+        found: list[tuple[Key, list[Reply]]] = []
+        index, first, last = listed_range(group, after)
+        while len(found) < limit:
+            most = STEP if matching else min(STEP, limit - len(found))
+            place, *rows = await self.run("listing", index, first, last, now, most, matching)
+            found += [(parse_place(group, row[0]), row[1:]) for row in rows]
+            if not place:
+                break
+            first = f"({place.decode()}"
+        return found[:limit]
+
+    def pages(self, start: bytes, *args: object) -> Fetch:
+        """Return what reads the pages of a ballot or log, from a bound of their sorted set on."""
+
+        async def fetch(size: int) -> tuple[list[Row], bool]:
+            nonlocal start
+            last, rows = await self.run("page", blob(start), size, *args)
+            start = b"(" + last
+            return [tuple(row) for row in rows], bool(last)
+
+        return fetch
 
     def start(self, operation: str, *args: object) -> Operation:
         if not self._client.is_open:

@@ -18,7 +18,6 @@ from emulator.storage.redis.keys import USER_LAST
 from emulator.storage.shapes import Edit, Kept, writes_of_change
 
 _ATTEMPTS = 200
-_WITHOUT_PAUSE = 3
 _MAX_PAUSE = 0.02
 
 
@@ -26,8 +25,7 @@ async def attempts() -> AsyncIterator[int]:
     """Count attempts at an update that another process may invalidate, with pauses. Raises `EngineError` after 200."""
     for count in range(_ATTEMPTS):
         yield count
-        if count >= _WITHOUT_PAUSE:
-            await asyncio.sleep(random.uniform(0, min(_MAX_PAUSE, 0.001 * count)))
+        await asyncio.sleep(random.uniform(0, min(_MAX_PAUSE, 0.001 * count)))
     raise EngineError(f"other processes changed the same data during all {_ATTEMPTS} attempts")
 
 

@@ -24,7 +24,6 @@ from emulator.storage.records import RANK, TYPES, Record, position_of
 from emulator.storage.redis.ballots import entry_of
 from emulator.storage.redis.client import Client, Script, blob
 from emulator.storage.redis.keys import CHANNEL_LAST, NAME_LAST, USER_LAST
-from emulator.storage.redis.reading import fetch_from
 from emulator.storage.shapes import BallotEntry, Terms
 
 STEP: Final = 250
@@ -150,7 +149,7 @@ class Dump:
         yield types.BallotRecord(key, ends, definition, terms), 0
         async for choice, number in _rows(self._reading, "choices", blob(id)):
             yield types.ChoiceRecord(key, choice.decode()), number
-        fetch, has_more = fetch_from(b"-", self._ballots, id.decode(), _NO_BOUND), True
+        fetch, has_more = self._ballots.pages(b"-", id.decode(), _NO_BOUND), True
         while has_more:
             rows, has_more = await fetch(STEP)
             for row in rows:

@@ -6,7 +6,6 @@ from emulator.core.keys import Key
 from emulator.storage.merging import merged_items
 from emulator.storage.redis.client import Client, blob
 from emulator.storage.redis.keys import CHANNEL_LAST
-from emulator.storage.redis.reading import fetch_from, listing
 from emulator.storage.shapes import ListedLog, Span
 
 
@@ -21,11 +20,11 @@ class RedisLogs:
         is_group = key.channel is None
         name = CHANNEL_LAST.group(key) if is_group else CHANNEL_LAST.text(key)
         bound, latest, *logs = await self._script.run("begin", name, is_group, now)
-        fetches = [fetch_from(b"+", self._script, log.decode(), bound.decode(), since, now) for log in logs]
+        fetches = [self._script.pages(b"+", log.decode(), bound.decode(), since, now) for log in logs]
         return Span(latest, merged_items(fetches))
 
     async def listing(
         self, group: Key, *, now: int, limit: int, after: Key | None = None, matching: str = ""
     ) -> list[ListedLog]:
-        found = await listing(self._script, group, now=now, limit=limit, after=after, matching=matching)
+        found = await self._script.listing(group, now=now, limit=limit, after=after, matching=matching)
         return [ListedLog(key, count, latest) for key, (count, latest) in found]
