@@ -58,7 +58,8 @@ class _Patching:
     """One JSON Patch in progress."""
 
     def __init__(self, document: Document) -> None:
-        self._root: Any = document
+        self._top: Document = {"": document}
+        """Holds the document as its member with the empty name, with which each path begins."""
         self._copied_bytes = 0
 
     def apply(self, patch: list[Any]) -> Document:
@@ -71,9 +72,10 @@ class _Patching:
                 self._perform(operation)
             except _Failed as failed:
                 raise operation_fails(index=index, problem=str(failed)) from None
-        if not isinstance(self._root, dict):
+        document = self._top[""]
+        if not isinstance(document, dict):
             raise patch_replaces_store()
-        return self._root
+        return document
 
     def _perform(self, operation: Document) -> None:
         match operation.get("op"):
@@ -82,7 +84,9 @@ class _Patching:
             case "remove":
                 self._take_value(_path(operation, "path"))
             case "replace":
-                self._replace(_path(operation, "path"), _value(operation))
+                path, value = _path(operation, "path"), _value(operation)
+                parent = self._find(path[:-1])
+                parent[_place(parent, path[-1])] = _copy_value(value)
             case "move":
                 self._move(_path(operation, "path"), _path(operation, "from"))
             case "copy":
@@ -95,25 +99,16 @@ class _Patching:
 
     def _add(self, path: list[str], value: Any) -> None:
         """Add a value; create missing parent objects."""
-        parent, missing = self._root, False
+        parent, missing = self._top, False
         for segment in path[:-1]:
             if isinstance(parent, dict) and (missing or segment not in parent):
                 missing = True
                 _check_names_a_member(segment)
                 parent[segment] = {}
-            parent = _child(parent, segment)
+            parent = parent[_place(parent, segment)]
         if missing:
             _check_names_a_member(path[-1])
-        self._put(parent, path, _copy_value(value))
-
-    def _replace(self, path: list[str], value: Any) -> None:
-        """Replace an existing value."""
-        if not path:
-            self._root = _copy_value(value)
-            return
-        parent = self._find(path[:-1])
-        _child(parent, path[-1])
-        parent[path[-1] if isinstance(parent, dict) else int(path[-1])] = _copy_value(value)
+        _put(parent, path[-1], _copy_value(value))
 
     def _move(self, path: list[str], source: list[str]) -> None:
         if path == source:
@@ -122,44 +117,31 @@ class _Patching:
         if path[: len(source)] == source:
             raise _Failed("path: is inside the value to move")
         value = self._take_value(source)
-        self._put(self._find(path[:-1]), path, value)
+        _put(self._find(path[:-1]), path[-1], value)
 
     def _copy(self, path: list[str], source: list[str]) -> None:
         text = json_codec.encode(self._find(source))
         self._copied_bytes += len(text)
         if self._copied_bytes > MAX_COPIED_BYTES:
             raise _Failed(f"a patch may copy at most {MAX_COPIED_BYTES} bytes of JSON")
-        self._put(self._find(path[:-1]), path, msgspec.json.decode(text))
+        _put(self._find(path[:-1]), path[-1], msgspec.json.decode(text))
 
     def _find(self, path: list[str]) -> Any:
-        value = self._root
+        value: Any = self._top
         for segment in path:
-            value = _child(value, segment)
+            value = value[_place(value, segment)]
         return value
-
-    def _put(self, parent: Any, path: list[str], value: Any) -> None:
-        """Set a member of an object, or insert an item into an array."""
-        if not path:
-            self._root = value
-        elif isinstance(parent, dict):
-            parent[path[-1]] = value
-        elif isinstance(parent, list):
-            parent.insert(len(parent) if path[-1] == "-" else _index(path[-1], len(parent) + 1), value)
-        else:
-            raise _Failed(f"{_shown_segment(path[-1])}: its parent is neither an object nor an array")
 
     def _take_value(self, path: list[str]) -> Any:
         """Remove the value at `path`, and return it."""
-        if not path:
+        if len(path) == 1:
             raise _Failed("the whole store cannot be removed")
         parent = self._find(path[:-1])
-        value = _child(parent, path[-1])
-        del parent[path[-1] if isinstance(parent, dict) else int(path[-1])]
-        return value
+        return parent.pop(_place(parent, path[-1]))
 
 
 def _path(operation: Document, member: str) -> list[str]:
-    """Return the segments of a JSON pointer."""
+    """Return the segments of a JSON pointer, of which the first is empty."""
     if member not in operation:
         raise _Failed(f"the member {member} is missing")
     pointer = operation[member]
@@ -168,10 +150,10 @@ def _path(operation: Document, member: str) -> list[str]:
     if pointer.count("/") > _MAX_SEGMENTS:
         raise _Failed(f"{member}: has over {_MAX_SEGMENTS} segments")
     if "~" not in pointer:
-        return pointer.split("/")[1:]
+        return pointer.split("/")
     if _BAD_ESCAPE.search(pointer):
         raise _Failed(f"{member}: ~ must be written ~0, and / in a name ~1")
-    return [segment.replace("~1", "/").replace("~0", "~") for segment in pointer.split("/")[1:]]
+    return [segment.replace("~1", "/").replace("~0", "~") for segment in pointer.split("/")]
 
 
 def _value(operation: Document) -> Any:
@@ -180,21 +162,28 @@ def _value(operation: Document) -> Any:
     return operation["value"]
 
 
-def _child(parent: Any, segment: str) -> Any:
-    """Return an existing member or item."""
+def _place(parent: Any, segment: str, *, is_new: bool = False) -> Any:
+    """Return the name of a member, or the index of an item. It must exist, unless it `is_new`."""
     if isinstance(parent, dict):
-        if segment not in parent:
+        if segment not in parent and not is_new:
             raise _Failed(f"{_shown_segment(segment)}: there is no such member")
-        return parent[segment]
-    if isinstance(parent, list):
-        return parent[_index(segment, len(parent))]
-    raise _Failed(f"{_shown_segment(segment)}: its parent is neither an object nor an array")
-
-
-def _index(segment: str, end: int) -> int:
-    if not _INDEX.fullmatch(segment) or int(segment) >= end:
+        return segment
+    if not isinstance(parent, list):
+        raise _Failed(f"{_shown_segment(segment)}: its parent is neither an object nor an array")
+    if is_new and segment == "-":
+        return len(parent)
+    if not _INDEX.fullmatch(segment) or int(segment) >= len(parent) + is_new:
         raise _Failed(f"{_shown_segment(segment)}: is not an index of this array")
     return int(segment)
+
+
+def _put(parent: Any, segment: str, value: Any) -> None:
+    """Set a member of an object, or insert an item into an array."""
+    place = _place(parent, segment, is_new=True)
+    if isinstance(parent, list):
+        parent.insert(place, value)
+    else:
+        parent[place] = value
 
 
 def _check_names_a_member(segment: str) -> None:
