@@ -4,13 +4,12 @@ over the socket, under their current and older names (ruling X5).
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Struct
 
-from emulator.core.callers import ANYONE, Caller, Role, role_error
+from emulator.core.callers import ANYONE, Role, role_error
 from emulator.core.keys import Key
 from emulator.core.wire.json_codec import stream_array
 from emulator.core.wire.refusals import invalid_member, missing_member
@@ -31,7 +30,7 @@ from emulator.realtime.action import Message, action, feed
 
 _USERS = Parameter("user_ids", "Up to 1,000 user ids, separated by commas. Returns a map by id. Role admin.")
 _USER = Parameter("userID", "A user whose record to return instead of the caller's. Role backend.")
-
+_ADMIN = frozenset({Role.ADMIN})
 
 JsonObject = dict[str, Any]
 Patch = list[JsonObject] | JsonObject
@@ -53,65 +52,42 @@ class AllConfig(msgspec.Struct):
     channel: JsonObject
 
 
-async def _read(store: Store, stores: Stores, call: Call) -> object:
-    if store.per_viewer and call.text("user_ids"):
-        user_ids = [user_id for user_id in call.text("user_ids").split(",") if user_id]
-        pages = stores.read_users(store, call.caller, call.channel, user_ids)
-        return Streamed(stream_array(b"{", pages, b"}"))
-    user_id = call.text("userID") if store.per_viewer and call.caller.role is Role.BACKEND else ""
-    return msgspec.Raw(await stores.read(store, call.caller, call.channel, user_id=user_id))
-
-
-async def _replace(store: Store, stores: Stores, call: Call) -> object:
-    await stores.replace(store, call.caller, call.channel, call.any_body(), expected=call.query.get("expected"))
-    return Nothing()
-
-
-async def _patch(store: Store, stores: Stores, call: Call) -> object:
-    await stores.patch(store, call.caller, call.channel, call.raw)
-    return Nothing()
-
-
-def _store_handler(
-    store: Store, handle: Callable[[Store, Stores, Call], Awaitable[object]], description: str
-) -> Callable[[Stores, Call], Awaitable[object]]:
-    """Return the handler of one store, with the name and description for the OpenAPI document."""
-
-    def handler(stores: Stores, call: Call) -> Awaitable[object]:  # not async: a second coroutine per call
-        return handle(store, stores, call)
-
-    handler.__name__ = f"{handle.__name__.removeprefix('_')}_{store.name}"
-    handler.__doc__ = description
-    return handler
-
-
 def _endpoints_of(store: Store) -> tuple[Endpoint[Stores], ...]:
     """Return the endpoints of a store: GET, POST and PATCH."""
+
+    async def read(stores: Stores, call: Call) -> object:
+        if store.per_viewer and call.text("user_ids"):
+            user_ids = [user_id for user_id in call.text("user_ids").split(",") if user_id]
+            pages = stores.read_users(store, call.caller, call.channel, user_ids)
+            return Streamed(stream_array(b"{", pages, b"}"))
+        user_id = call.text("userID") if store.per_viewer and call.caller.role is Role.BACKEND else ""
+        return msgspec.Raw(await stores.read(store, call.caller, call.channel, user_id=user_id))
+
+    async def replace(stores: Stores, call: Call) -> object:
+        await stores.replace(store, call.caller, call.channel, call.any_body(), expected=call.query.get("expected"))
+        return Nothing()
+
+    async def patch(stores: Stores, call: Call) -> object:
+        await stores.patch(store, call.caller, call.channel, call.raw)
+        return Nothing()
+
+    for handler in (read, replace, patch):
+        handler.__name__ += f"_{store.name}"
+    read.__doc__ = f"Read {store.name}; a store never written is an empty object."
+    replace.__doc__ = f"Replace {store.name} with a JSON object of at most 64 KiB."
+    patch.__doc__ = (
+        f"Change {store.name} with a JSON Patch (array) or a JSON Merge Patch (object).\n\n"
+        "Atomic: all operations apply, or none. `add` creates missing parent objects."
+    )
     path = SERVICE + store.name
     users = (_USERS, _USER) if store.per_viewer else ()
-    read = endpoint("GET", path, roles=store.readers, answer=JsonObject, query=(CHANNEL, *users))
-    replace = endpoint("POST", path, roles=store.writers, body=JsonObject, query=(CHANNEL, EXPECTED))
-    patch = endpoint(
-        "PATCH",
-        path,
-        roles=store.writers,
-        body=Patch,
-        query=(CHANNEL,),
-        limit="user_map" if store.accepts_map else "body",
-        limit_roles=frozenset({Role.ADMIN}),
+    limit = "user_map" if store.accepts_map else "body"
+    reading = endpoint("GET", path, roles=store.readers, answer=JsonObject, query=(CHANNEL, *users))
+    replacing = endpoint("POST", path, roles=store.writers, body=JsonObject, query=(CHANNEL, EXPECTED))
+    patching = endpoint(
+        "PATCH", path, roles=store.writers, body=Patch, query=(CHANNEL,), limit=limit, limit_roles=_ADMIN
     )
-    return (
-        read(_store_handler(store, _read, f"Read {store.name}; a store never written is an empty object.")),
-        replace(_store_handler(store, _replace, f"Replace {store.name} with a JSON object of at most 64 KiB.")),
-        patch(
-            _store_handler(
-                store,
-                _patch,
-                f"Change {store.name} with a JSON Patch (array) or a JSON Merge Patch (object).\n\n"
-                "Atomic: all operations apply, or none. `add` creates missing parent objects.",
-            )
-        ),
-    )
+    return reading(read), replacing(replace), patching(patch)
 
 
 @endpoint("GET", "/v1/e/all_state", roles=ANYONE, answer=AllState, query=(CHANNEL,))
@@ -174,7 +150,7 @@ class ConfigReply(Struct):
 @action("get", "state", aliases=(("get", "channel"), ("get", "extension")))
 async def read_state(stores: Stores, message: Message) -> StateReply:
     """Read the state store that `state_id` names: `channel` or `extension`."""
-    store = _store(_STATES, message.body(StateBody).state_id or _target_id(message), "state_id")
+    store = _state(message, message.body(StateBody))
     return StateReply(msgspec.Raw(await stores.read(store, message.caller, message.channel)))
 
 
@@ -182,8 +158,7 @@ async def read_state(stores: Stores, message: Message) -> StateReply:
 async def replace_state(stores: Stores, message: Message) -> StateReply:
     """Replace a state store."""
     body = message.body(StateBody)
-    store = _writable(_store(_STATES, body.state_id or _target_id(message), "state_id"), message.caller)
-    document = _require(body.state, "state")
+    store, document = _writable(message, _state(message, body), body.state, "state")
     return StateReply(msgspec.Raw(await stores.replace(store, message.caller, message.channel, document)))
 
 
@@ -195,8 +170,7 @@ async def replace_state(stores: Stores, message: Message) -> StateReply:
 async def patch_state(stores: Stores, message: Message) -> StateReply:
     """Apply a JSON Patch or a merge patch to a state store."""
     body = message.body(StateBody)
-    store = _writable(_store(_STATES, body.state_id or _target_id(message), "state_id"), message.caller)
-    patch = _require(body.state, "state")
+    store, patch = _writable(message, _state(message, body), body.state, "state")
     return StateReply(msgspec.Raw(await stores.patch_record(store, message.caller, message.channel, patch)))
 
 
@@ -206,18 +180,17 @@ async def read_config(stores: Stores, message: Message) -> ConfigReply:
     config_id = message.body(ConfigBody).config_id
     if config_id == _COMBINED:
         both = await stores.read_all(ALL_CONFIG, message.caller, message.channel)
-        return ConfigReply({name: both[name] for name in ("channel", "extension")}, _COMBINED)
+        return ConfigReply({name: both[name] for name in _CONFIGS}, _COMBINED)
     store = _store(_CONFIGS, config_id, "config_id", _COMBINED)
-    text = await stores.read(store, message.caller, message.channel)
-    return ConfigReply(msgspec.Raw(text), config_id)
+    return ConfigReply(msgspec.Raw(await stores.read(store, message.caller, message.channel)), config_id)
 
 
 @action("set", "config")
 async def replace_config(stores: Stores, message: Message) -> ConfigReply:
     """Replace a config store. Without `config_id` it is the channel's config, as published clients expect."""
     body = message.body(ConfigBody)
-    store = _writable(_store(_CONFIGS, body.config_id or "channel", "config_id"), message.caller)
-    text = await stores.replace(store, message.caller, message.channel, _require(body.config, "config"))
+    store, document = _writable(message, _config(body), body.config, "config")
+    text = await stores.replace(store, message.caller, message.channel, document)
     return ConfigReply(msgspec.Raw(text), store.feed_id)
 
 
@@ -225,23 +198,19 @@ async def replace_config(stores: Stores, message: Message) -> ConfigReply:
 async def patch_config(stores: Stores, message: Message) -> ConfigReply:
     """Apply a JSON Patch or a merge patch to a config store. Without `config_id` it is the channel's config."""
     body = message.body(ConfigBody)
-    store = _writable(_store(_CONFIGS, body.config_id or "channel", "config_id"), message.caller)
-    text = await stores.patch_record(store, message.caller, message.channel, _require(body.config, "config"))
+    store, patch = _writable(message, _config(body), body.config, "config")
+    text = await stores.patch_record(store, message.caller, message.channel, patch)
     return ConfigReply(msgspec.Raw(text), store.feed_id)
 
 
-@feed("state")
+@feed("state", "channel", "extension")
 async def state_topic(stores: Stores, message: Message) -> tuple[Key, ...]:
-    """Follow the state store that `topic_id` names."""
-    body = message.body(TopicBody)
-    store = _store(_STATES, body.topic_id or body.state_id, "topic_id")
+    """Follow the state store that `topic_id` names, or the target of an older client."""
+    store = _STATES.get(message.target)
+    if store is None:
+        body = message.body(TopicBody)
+        store = _store(_STATES, body.topic_id or body.state_id, "topic_id")
     return (stores.key(store, message.caller, message.channel),)
-
-
-@feed("channel", "extension")
-async def older_state_topic(stores: Stores, message: Message) -> tuple[Key, ...]:
-    """Follow the state store that the target names."""
-    return (stores.key(_STATES[message.target], message.caller, message.channel),)
 
 
 @feed("config")
@@ -252,29 +221,30 @@ async def config_topic(stores: Stores, message: Message) -> tuple[Key, ...]:
     return (stores.key(store, message.caller, message.channel),)
 
 
-def _target_id(message: Message) -> str:
-    """Return the store id that an older client sends as the target."""
-    return message.target if message.target in _STATES else ""
-
-
 def _store(stores: dict[str, Store], store_id: str, member: str, *others: str) -> Store:
     if store_id not in stores:
-        known = ", ".join((*stores, *others))
-        raise invalid_member(f"data.{member}", store_id, f"one of {known}")
+        raise invalid_member(f"data.{member}", store_id, f"one of {', '.join((*stores, *others))}")
     return stores[store_id]
 
 
-def _writable(store: Store, caller: Caller) -> Store:
-    if caller.role not in store.writers:
-        raise role_error(caller, store.writers)
-    return store
+def _state(message: Message, body: StateBody) -> Store:
+    """Return the state store that the body names, or the target of an older client."""
+    target = message.target if message.target in _STATES else ""
+    return _store(_STATES, body.state_id or target, "state_id")
 
 
-def _require(value: Any | UnsetType, member: str) -> Any:
-    if value is UNSET:
+def _config(body: ConfigBody) -> Store:
+    return _store(_CONFIGS, body.config_id or "channel", "config_id")
+
+
+def _writable(message: Message, store: Store, content: Any, member: str) -> tuple[Store, Any]:
+    """Return a store that the caller may write, and the content of the request's `member`."""
+    if message.caller.role not in store.writers:
+        raise role_error(message.caller, store.writers)
+    if content is UNSET:
         raise missing_member(f"data.{member}")
-    return value
+    return store, content
 
 
 actions: Final = (read_state, replace_state, patch_state, read_config, replace_config, patch_config)
-feeds: Final = (state_topic, older_state_topic, config_topic)
+feeds: Final = (state_topic, config_topic)
