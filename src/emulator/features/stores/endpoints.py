@@ -205,7 +205,7 @@ async def patch_config(stores: Stores, message: Message) -> ConfigReply:
 
 @feed("state", "channel", "extension")
 async def state_topic(stores: Stores, message: Message) -> tuple[Key, ...]:
-    """Follow the state store that `topic_id` names, or the target of an older client."""
+    """Follow the state store that `topic_id` names, or the target itself."""
     store = _STATES.get(message.target)
     if store is None:
         body = message.body(TopicBody)
