@@ -10,6 +10,7 @@ from operator import attrgetter
 from typing import Any, Final, cast
 
 import msgspec
+from msgspec import UNSET
 
 from emulator.core.callers import Caller, Role, role_error
 from emulator.core.changes import Change, Commits
@@ -50,8 +51,6 @@ Patch = dict[str, Any] | list[Any] | msgspec.Raw
 """Undecoded if it comes from a large map."""
 _EMPTY = b"{}"
 _PATCH = "an array of operations or an object to merge"
-_members = msgspec.json.Decoder(dict[str, msgspec.Raw])
-"""Leaves the members of a store undecoded."""
 EXPECTED: Final = Parameter(
     "expected", "The SHA-256 of the text that was read, in hex: 409 if the store has changed since."
 )
@@ -150,32 +149,20 @@ class Stores:
         _audit("stores patched", store, caller)
         return written[key]
 
-    async def set_member(
-        self, caller: Caller, channel: str, name: str, value: object, *, if_absent: bool = False
-    ) -> None:
-        """Write one member of the channel state. Raises `BadRequest` if the state grows too large."""
-        key = self.key(CHANNEL_STATE, caller, channel)
+    async def edit_member(self, caller: Caller, channel: str, name: str, edit: Callable[[Any], Any]) -> bool:
+        """Change one member of the channel state. `edit` takes and returns its value, or `UNSET` for none.
 
-        def change(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
-            members: dict[str, object] = dict(_members.decode(found.get(key, _EMPTY)))
-            if if_absent and name in members:
-                return {}
-            return {key: encode_document(members | {name: value}, name=CHANNEL_STATE.name)}
-
-        await self._write(CHANNEL_STATE, [key], change)
-
-    async def remove_member(self, caller: Caller, channel: str, name: str, members: frozenset[str]) -> bool:
-        """Remove a member of the channel state if its value is an object with exactly these members.
-
-        Return whether it was.
+        Return whether the value is another one. Raises `BadRequest` if the state grows too large.
         """
         key = self.key(CHANNEL_STATE, caller, channel)
 
         def change(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
-            document = msgspec.json.decode(found.get(key, _EMPTY))
-            value = document.pop(name, None)
-            matches = isinstance(value, dict) and value.keys() == members
-            return {key: json_codec.encode(document)} if matches else {}
+            members = msgspec.json.decode(found.get(key, _EMPTY))
+            before = members.get(name, UNSET)
+            after = members[name] = edit(before)
+            if after is UNSET:
+                del members[name]
+            return {} if after is before else {key: encode_document(members, name=CHANNEL_STATE.name)}
 
         return bool(await self._write(CHANNEL_STATE, [key], change))
 

@@ -105,7 +105,7 @@ LIFETIME = WEEK
 MAX_COUNT = 30
 """Votes in one request."""
 _POLL_ID = re.compile(POLL_ID)
-_REFUSALS: Mapping[str, Callable[..., ServiceError]] = {
+REFUSED_VOTES: Final[Mapping[str, Callable[..., ServiceError]]] = {
     CLOSED: poll_closed,
     OVER_ALLOWANCE: over_allowance,
     UNKNOWN_VOTER: unknown_voter,
@@ -133,11 +133,6 @@ def checked_count(count: int) -> int:
     if not 1 <= count <= MAX_COUNT:
         raise count_out_of_range(count=count, highest=MAX_COUNT)
     return count
-
-
-def refused_vote(poll_id: str, reason: str) -> ServiceError:
-    """Return the error for a vote that the engine refused: `CLOSED`, `OVER_ALLOWANCE` or `UNKNOWN_VOTER`."""
-    return _REFUSALS[reason](poll=poll_id)
 
 
 _LAST_SECOND = END_OF_TIME // SECOND - 1

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from operator import attrgetter
 from typing import Any, Final
 
@@ -40,6 +41,7 @@ from emulator.features.votes.results import (
 )
 from emulator.features.votes.rules import (
     LIFETIME,
+    REFUSED_VOTES,
     STORED,
     Definition,
     PollConfig,
@@ -51,15 +53,14 @@ from emulator.features.votes.rules import (
     checked_value,
     no_definition,
     no_poll,
-    refused_vote,
 )
 from emulator.http.endpoint import CHANNEL, PAGE, Call, Nothing, Parameter, Streamed, endpoint, id_of
 from emulator.realtime.hub import ANY_NAME
 from emulator.storage.kinds import Kind, Measured, Shape, Subject
 from emulator.storage.shapes import BallotEntry, Ballots, CastRequest, Expected, ListedBallot
 
-_ANNOUNCED: Final = ("prompt", "options", "user_data")
-"""The members of a poll's entry in the channel state."""
+_ANNOUNCED: Final = {"prompt", "options", "user_data"}
+"""The members of a poll's announcement in the channel state."""
 _POLL = id_of("poll")
 _SINCE = Parameter("since", "Only votes received at or after this Unix time in ms.", "integer")
 _LIMIT = Parameter("limit", "At most this many entries.", "integer")
@@ -138,7 +139,7 @@ class Polls:
         work = self._ballots.cast(key, request, now=now, expires_at=now + LIFETIME, tally=True)
         cast = await self._id_quota.write(key, caller, LIFETIME, now, work)
         if cast.refused:
-            raise refused_vote(poll_id, cast.refused)
+            raise REFUSED_VOTES[cast.refused](poll=poll_id)
         await self._commits.committed(Change(key, "vote", caller.opaque_id, value, now, count))
         if channel is None and not is_global(poll_id):  # the caller reads all channels together (ruling A4)
             key = key._replace(channel=None)
@@ -172,7 +173,7 @@ class Polls:
         await self._commits.committed(*(Change(dropped, "cleared", caller.opaque_id) for dropped in found))
         for dropped in found:
             await self._id_quota.release(dropped)
-            if dropped.channel and await self._withdraw(caller, dropped):
+            if dropped.channel and await self._edit_announcement(caller, dropped, partial(_aligned, None)):
                 await self._align_announcement(caller, dropped)
 
     @endpoint("GET", "/v1/e/vote_logs", roles=EXTENSION_WRITERS, answer=VoteLog, query=(_POLL, CHANNEL, _SINCE, _LIMIT))
@@ -233,7 +234,7 @@ class Polls:
 
         async def announce_and_define() -> None:  # in this order, so that a poll over the limit is not announced
             if key.channel:
-                await self._announce(caller, key, definition)
+                await self._edit_announcement(caller, key, lambda found: _announcement(definition))
             await self._define(caller, key, definition)
 
         await self._id_quota.write(key, caller, LIFETIME, now, announce_and_define())
@@ -311,13 +312,8 @@ class Polls:
         await self._commits.committed(Change(key, "defined", at=now, content=definition))
         return True
 
-    async def _announce(self, caller: Caller, key: Key, definition: Definition, *, if_absent: bool = False) -> None:
-        entry = {name: getattr(definition, name) for name in _ANNOUNCED}
-        await self._channel_state.set_member(caller, key.channel or "", key.name, entry, if_absent=if_absent)
-
-    async def _withdraw(self, caller: Caller, key: Key) -> bool:
-        """Remove the announcement of a poll, and return whether there was one."""
-        return await self._channel_state.remove_member(caller, key.channel or "", key.name, frozenset(_ANNOUNCED))
+    async def _edit_announcement(self, caller: Caller, key: Key, edit: Callable[[Any], Any]) -> bool:
+        return await self._channel_state.edit_member(caller, key.channel or "", key.name, edit)
 
     async def _align_announcement(self, caller: Caller, key: Key) -> None:
         """Announce a poll that exists, and no other, after a write of it and of its announcement.
@@ -328,10 +324,7 @@ class Polls:
         is_agreed = False
         while not is_agreed:
             definition = await self._reader.definition(key)
-            if definition is None:
-                await self._withdraw(caller, key)
-            else:
-                await self._announce(caller, key, definition, if_absent=True)
+            await self._edit_announcement(caller, key, partial(_aligned, definition))
             is_agreed = (await self._reader.definition(key) is None) is (definition is None)
 
     async def _has_additive_votes(self, key: Key) -> bool:
@@ -353,6 +346,21 @@ def _managed_key(caller: Caller, channel: str | None, poll_id: str) -> Key:
     if is_global(poll_id):
         check_extension_wide(caller, poll_id)
     return key
+
+
+def _announcement(definition: Definition) -> dict[str, object]:
+    """Return the member of the channel state by which pages know a poll."""
+    return {"prompt": definition.prompt, "options": definition.options, "user_data": definition.user_data}
+
+
+def _aligned(definition: Definition | None, found: Any) -> Any:
+    """Return the announcement of a poll, which is the member `found` if there is one, or `UNSET` without a poll.
+
+    A member that is no announcement stays.
+    """
+    if definition is not None:
+        return _announcement(definition) if found is UNSET else found
+    return UNSET if isinstance(found, dict) and found.keys() == _ANNOUNCED else found
 
 
 def _log_entry(entry: BallotEntry, shared: Mapping[str, str], counted: bool) -> bytes:
