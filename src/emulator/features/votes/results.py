@@ -222,8 +222,22 @@ class PollUpdates:
     async def watch(self, poll: Key) -> None:
         """Schedule the updates at a poll's opening and closing, if it has a definition."""
         definition = await self._reader.definition(poll)
-        if definition is not None:
-            self._schedule(poll, definition)
+        if definition is None:
+            return
+        now = self._clock.now()
+        at = definition.next_status_change(now)
+        if at is None:
+            self._scheduler.cancel(poll)
+            return
+        # The poll may expire long before, and then needs no timer.
+        look_at = min(at, now + LIFETIME)
+
+        async def callback() -> None:
+            if self._clock.now() >= at:
+                self._request_update(poll)
+            await self.watch(poll)
+
+        self._scheduler.schedule(poll, look_at, callback)
 
     async def clock_moved(self) -> None:
         """Send all delayed updates now, because the clock was moved."""
@@ -246,9 +260,6 @@ class PollUpdates:
 
     def _request_updates(self, poll: Key) -> None:
         self._request_update(poll)
-        self._request_page_update(poll)
-
-    def _request_page_update(self, poll: Key) -> None:
         # The votes of a token without a channel belong to no page, unless the poll is extension-wide (ruling A4).
         if (poll.channel or is_global(poll.name)) and self._pages.are_listening(poll):
             self._updating_pages.trigger(poll)
@@ -265,19 +276,3 @@ class PollUpdates:
         results = await self._reader.results(poll)
         if results is not None:
             self._publisher.publish_locally(poll, "poll", results)
-
-    def _schedule(self, poll: Key, definition: Definition) -> None:
-        now = self._clock.now()
-        at = definition.next_status_change(now)
-        if at is None:
-            self._scheduler.cancel(poll)
-            return
-        # The poll may expire long before, and then needs no timer.
-        look_at = min(at, now + LIFETIME)
-
-        async def callback() -> None:
-            if self._clock.now() >= at:
-                self._request_update(poll)
-            await self.watch(poll)
-
-        self._scheduler.schedule(poll, look_at, callback)

@@ -121,20 +121,6 @@ def checked_poll_id(poll_id: str, name: str = "id") -> str:
     return poll_id
 
 
-def checked_value(value: int) -> int:
-    """Return a vote's value within -99 to 99 (ruling P2); raises `BadRequest` for any other."""
-    if not LOWEST <= value <= HIGHEST:
-        raise value_out_of_bounds(value=value, lowest=LOWEST, highest=HIGHEST)
-    return value
-
-
-def checked_count(count: int) -> int:
-    """Return the number of votes in one request, 1 to 30 (ruling P4); raises `BadRequest` for any other."""
-    if not 1 <= count <= MAX_COUNT:
-        raise count_out_of_range(count=count, highest=MAX_COUNT)
-    return count
-
-
 _LAST_SECOND = END_OF_TIME // SECOND - 1
 _NOW = -1
 
@@ -253,11 +239,10 @@ def check_unchanged(poll_id: str, found: Definition | None, expected: Mapping[st
     The status is not compared.
     """
     current = {} if found is None else msgspec.to_builtins(found)
-    names = [name for name in dict.fromkeys((*current, *expected)) if name != "status"]
     changed = [
         name
-        for name in names
-        if (name in current) is not (name in expected) or not are_equal(current[name], expected[name])
+        for name in dict.fromkeys((*current, *expected))
+        if name != "status" and not are_equal(current.get(name, UNSET), expected.get(name, UNSET))
     ]
     if changed and not expected:
         raise already_defined(poll=poll_id)

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from msgspec import UNSET, Struct
 
+from emulator.contract.limits import HIGHEST, LOWEST
 from emulator.core.callers import (
     ANYONE,
     CHANNEL_WRITERS,
@@ -41,18 +42,19 @@ from emulator.features.votes.results import (
 )
 from emulator.features.votes.rules import (
     LIFETIME,
+    MAX_COUNT,
     REFUSED_VOTES,
     STORED,
     Definition,
     PollConfig,
     Vote,
     check_unchanged,
-    checked_count,
     checked_definition,
     checked_poll_id,
-    checked_value,
+    count_out_of_range,
     no_definition,
     no_poll,
+    value_out_of_bounds,
 )
 from emulator.http.endpoint import CHANNEL, PAGE, Call, Nothing, Parameter, Streamed, endpoint, id_of
 from emulator.realtime.hub import ANY_NAME
@@ -129,10 +131,14 @@ class Polls:
         """
         body, caller, channel, poll_id = call.body(VoteBody), call.caller, call.channel, call.id
         key = _key(caller, channel or "", poll_id)
-        value, count = checked_value(body.value), body.count
+        value, count = body.value, body.count
+        if not LOWEST <= value <= HIGHEST:
+            raise value_out_of_bounds(value=value, lowest=LOWEST, highest=HIGHEST)
         now = self._clock.now()
-        if count != 1:
-            count = checked_count(count) if await self._has_additive_votes(key) else 1
+        if count != 1 and not await self._has_additive_votes(key):
+            count = 1
+        if not 1 <= count <= MAX_COUNT:
+            raise count_out_of_range(count=count, highest=MAX_COUNT)
         shared_id = caller.user_id
         note = (shared_id or "").encode()
         request = CastRequest(caller.opaque_id, str(value), note, shared_id is not None, count)
