@@ -274,31 +274,21 @@ class Transactions:
         claim = Claim(channel_id, transaction.user_id, poster)
         key = Key("transaction", caller.client_id, transaction.id)  # all channels share it
         outstanding = outstanding_key(caller.client_id, channel_id, now, transaction.id)
-        text = json_codec.encode(transaction)
-
-        is_others = False
-        """Whether only the user differs from the first post, which production does not compare."""
+        first: Claim | None  # the next function sets it
 
         def create(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
-            nonlocal is_others
+            nonlocal first
             first = msgspec.json.decode(found[key], type=Claim) if key in found else None
-            is_others = (
-                first is not None and first.poster != claim.poster and replace(first, poster=claim.poster) == claim
-            )
-            if first is None:
-                return {key: json_codec.encode(claim), outstanding: text}
-            if first != claim:
-                raise posted_before()
-            return {}
+            return {} if first else {key: json_codec.encode(claim), outstanding: json_codec.encode(transaction)}
 
-        try:
-            written = await self._documents.update([key, outstanding], create, now=now, expires_at=now + LIFETIME)
-        finally:
-            if is_others:
-                note(OTHER_POSTER)
-        if written:
+        await self._documents.update([key, outstanding], create, now=now, expires_at=now + LIFETIME)
+        if first is None:
             await self._commits.committed(Change(outstanding, "posted", caller.opaque_id, at=now))
             await self._publisher.try_publish(_topic(caller, channel, transaction.sku), TARGET, transaction)
+        elif first != claim:
+            if replace(first, poster=poster) == claim:  # production does not compare the poster
+                note(OTHER_POSTER)
+            raise posted_before()
         return Nothing()
 
     def _read(self, caller: Caller, body: TransactionBody, now: int) -> tuple[Receipt, Transaction]:
