@@ -145,27 +145,20 @@ class Transaction(Struct, rename={"display_name": "displayName", "user_id": "use
     additional: Any | UnsetType = UNSET
 
 
-def receipt_of(token: str) -> Receipt:
+def receipt_of(token: str) -> ReceiptData:
     """Decode a receipt without verifying it. Plain and padded base64 are accepted. Raises `BadRequest`."""
     parts = token.split(".")
     if len(parts) != 3:
         raise malformed_receipt(problem="a receipt must be a JWT with three parts")
     payload = parts[1].rstrip("=").translate(str.maketrans("+/", "-_"))
     try:
-        return msgspec.json.decode(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)), type=Receipt)
+        return msgspec.json.decode(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)), type=Receipt).data
     except (msgspec.MsgspecError, binascii.Error, ValueError, RecursionError):
         raise malformed_receipt(problem="the payload does not belong to a receipt") from None
 
 
-def stated_receipt(body: TransactionBody, *, own_id: str, user_id: str) -> Receipt:
-    """Return the purchase that a body describes, in place of a receipt that cannot be read (ruling T6)."""
-    product = Product(body.sku or UNKNOWN, cost=Cost(0))
-    return Receipt(ReceiptData(body.transaction_id or own_id, body.user_id or user_id, product))
-
-
-def transaction_of(receipt: Receipt, body: TransactionBody, *, own_id: str, now: int) -> Transaction:
+def transaction_of(data: ReceiptData, body: TransactionBody, *, own_id: str, now: int) -> Transaction:
     """Return the purchase in a receipt. Raises `BadRequest` naming a malformed field."""
-    data = receipt.data
     for name, text in (("transactionId", data.transaction_id), ("sku", data.product.sku), ("userId", data.user_id)):
         if not 1 <= len(text) <= _MAX_LENGTH or not text.isprintable():
             raise malformed_receipt(problem=f"{name}: must be 1 to {_MAX_LENGTH} printable characters")
@@ -267,9 +260,9 @@ class Transactions:
         channel_id = required_channel(channel, "a purchase")
         self._tokens.check_receipt(caller.client_id, body.transaction_receipt)
         now = self._clock.now()
-        receipt, transaction = self._read(caller, body, now)
+        transaction = self._read(caller, body, now)
         if caller.role not in EXTENSION_WRITERS:
-            await self._check_buyer(receipt, caller)
+            await self._check_buyer(transaction.user_id, caller)
         poster = "" if self._environment.is_strict else caller.opaque_id
         claim = Claim(channel_id, transaction.user_id, poster)
         key = Key("transaction", caller.client_id, transaction.id)  # all channels share it
@@ -291,19 +284,22 @@ class Transactions:
             raise posted_before()
         return Nothing()
 
-    def _read(self, caller: Caller, body: TransactionBody, now: int) -> tuple[Receipt, Transaction]:
-        """Return the receipt and its purchase. The sandbox takes unreadable fields from the body (ruling T6)."""
+    def _read(self, caller: Caller, body: TransactionBody, now: int) -> Transaction:
+        """Return the purchase in a receipt. The sandbox takes unreadable fields from the body (ruling T6)."""
         own_id = new_id()
         with ProductionCheck(RECEIPT, raises=self._environment.is_strict):
-            receipt = receipt_of(body.transaction_receipt)
-            return receipt, transaction_of(receipt, body, own_id=own_id, now=now)
-        receipt = stated_receipt(body, own_id=own_id, user_id=caller.user_id or caller.opaque_id)
-        return receipt, transaction_of(receipt, body, own_id=own_id, now=now)
+            return transaction_of(receipt_of(body.transaction_receipt), body, own_id=own_id, now=now)
+        stated = ReceiptData(
+            transaction_id=body.transaction_id or own_id,
+            user_id=body.user_id or caller.user_id or caller.opaque_id,
+            product=Product(body.sku or UNKNOWN),
+        )
+        return transaction_of(stated, body, own_id=own_id, now=now)
 
-    async def _check_buyer(self, receipt: Receipt, caller: Caller) -> None:
+    async def _check_buyer(self, user_id: str, caller: Caller) -> None:
         """Raise `BadRequest` unless the caller is the buyer. The sandbox only records it as production's verdict."""
         with ProductionCheck(RECEIPT, raises=self._environment.is_strict):
-            buyer = receipt.data.user_id.removeprefix("U")
+            buyer = user_id.removeprefix("U")
             if (await self._directory.names(caller)).isdisjoint({buyer, f"U{buyer}"}):
                 raise other_buyer()
 
@@ -311,7 +307,7 @@ class Transactions:
     async def list_outstanding(self, message: Message) -> Outstanding:
         """List up to 10 outstanding purchases of the channel."""
         sku, listed = _sku(message), Outstanding([])
-        async for _, transaction in self._outstanding(message.caller, required_channel(message.channel, "a purchase")):
+        async for _, transaction in self._outstanding(message.caller, message.channel):
             if sku in (ANY, transaction.sku):
                 listed.transactions.append(transaction)
                 if len(listed.transactions) == MAX_LISTED:
@@ -320,8 +316,7 @@ class Transactions:
 
     async def measure(self, caller: Caller, channel: str | None, id: str, user: str) -> Measured:
         """Count the outstanding purchases of a channel."""
-        outstanding = self._outstanding(caller, required_channel(channel, "a purchase"))
-        return Measured({"": len([key async for key, _ in outstanding])})
+        return Measured({"": len([key async for key, _ in self._outstanding(caller, channel)])})
 
     @action("validate", "transaction", roles=CHANNEL_WRITERS, aliases=(("refund", "transaction"),))
     async def settle(self, message: Message) -> Done:
@@ -331,7 +326,7 @@ class Transactions:
         if not (named or (body.sku and body.user_id)):
             raise wrong_shape("data", needed="an object with transaction_id or muxy_id, or with sku and user_id")
         buyers = [] if named else await self._directory.aliases(caller.client_id, [body.user_id])
-        async for key, each in self._outstanding(caller, required_channel(message.channel, "a purchase")):
+        async for key, each in self._outstanding(caller, message.channel):
             is_users = any(each.sku == body.sku and each.user_id in ids for ids in buyers)
             is_meant = named in (each.id, each.own_id) if named else is_users
             if is_meant and await self._documents.drop([key], now=self._clock.now()):  # not settled since it was read
@@ -344,19 +339,14 @@ class Transactions:
         """Follow the purchases of one product, or of all."""
         return (_topic(message.caller, message.channel, _sku(message)),)
 
-    async def _outstanding(self, caller: Caller, channel_id: str) -> AsyncIterator[tuple[Key, Transaction]]:
-        prefix, after = outstanding_key(caller.client_id, channel_id), ""
-        while True:
-            now = self._clock.now()
-            suffixes = await self._documents.users(prefix, after=after, limit=_PAGE, now=now)
-            keys = [prefix._replace(user=suffix) for suffix in suffixes]
-            found = await self._documents.read(keys, now=now)
+    async def _outstanding(self, caller: Caller, channel: str | None) -> AsyncIterator[tuple[Key, Transaction]]:
+        prefix, after = outstanding_key(caller.client_id, required_channel(channel, "a purchase")), ""
+        while suffixes := await self._documents.users(prefix, after=after, limit=_PAGE, now=self._clock.now()):
+            keys, after = [prefix._replace(user=suffix) for suffix in suffixes], suffixes[-1]
+            found = await self._documents.read(keys, now=self._clock.now())
             for key in keys:
                 if key in found:
                     yield key, msgspec.json.decode(found[key], type=Transaction)
-            if len(suffixes) < _PAGE:
-                return
-            after = suffixes[-1]
 
 
 def _topic(caller: Caller, channel: str | None, sku: str) -> Key:
