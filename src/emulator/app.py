@@ -207,7 +207,7 @@ class Service(Front):
         self.waits = Waits(
             self.changes,
             subjects_of(kinds),
-            {kind.waits_for.name: kind.measure(self) for kind in kinds if kind.waits_for and kind.measure},
+            self._features.measures(self),
             self.connections,
             self.journal,
             is_alone=self.publisher.is_single_node,

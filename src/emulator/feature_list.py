@@ -35,7 +35,7 @@ from emulator.http.endpoint import Endpoint, Offer, endpoints_in
 from emulator.http.endpoint_table import EndpointTable
 from emulator.namespaces import routing as namespaces
 from emulator.realtime.action import Action, Feed
-from emulator.storage.kinds import Kind, Stored
+from emulator.storage.kinds import Kind, Measure, Stored
 from emulator.storage.records import Record
 
 
@@ -76,6 +76,15 @@ class Features:
 
     def __iter__(self) -> Iterator[Feature]:
         return iter(self._features)
+
+    def measures(self, service: object) -> dict[str, Measure]:
+        """Return what measures each stored subject of waits, of an `app.Service`."""
+        return {
+            kind.waits_for.name: feature.service(service).measure
+            for feature in self.declared
+            for kind in feature.kinds
+            if kind.waits_for and kind.waits_for.is_stored
+        }
 
     def offered(self, environment: Environment) -> Sequence[Feature]:
         return [feature for feature in self if feature.is_offered(environment)]

@@ -87,7 +87,6 @@ NOTES: Final = Kind(
     "stores",
     records=(Stored(DocumentRecord, "note", decode_check(Note)),),
     waits_for=Subject("note", "note", frozenset({"path", "equals"}), "default"),
-    measure=lambda service: Notes(service).measure,
 )
 NOTE_FEATURE: Final = Feature(Notes, (write_note, read_note), (get_note,), kinds=(NOTES,))
 NOTE_CONTROL: Final = Feature(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import Any, Final
 
 import msgspec
@@ -208,5 +207,4 @@ BUFFERS: Final = Kind(
     "buffers",
     STORED,
     waits_for=Subject("accumulate", "accumulate", frozenset({"count", "latest"}), "default"),
-    measure=attrgetter("buffers.measure"),
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import Final
 
 from msgspec import UNSET, Struct, UnsetType
@@ -187,5 +186,4 @@ RANKINGS: Final = Kind(
     "rankings",
     STORED,
     waits_for=Subject("rank", "rank", frozenset({"count", "key", "score"}), "default", shared=GLOBAL),
-    measure=attrgetter("rankings.measure"),
 )

@@ -10,7 +10,6 @@ import binascii
 import re
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import Any, Final
 
 import msgspec
@@ -369,5 +368,4 @@ PURCHASES: Final = Kind(
     STORED,
     _purchase_condition,
     waits_for=Subject("purchase", "outstanding", frozenset({"count"}), ANY, is_named=False),
-    measure=attrgetter("transactions.measure"),
 )

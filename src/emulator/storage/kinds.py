@@ -146,5 +146,4 @@ class Kind(NamedTuple):
     has_secret_names: bool = False
     """Whether a row shows the start of the name, a digest, instead of all of it."""
     waits_for: Subject | None = None
-    measure: Callable[[Any], Measure] | None = None
-    """Returns what measures it, of an `app.Service`."""
+    """If it is stored, the part of the service that handles the feature has the method `measure`, a `Measure`."""

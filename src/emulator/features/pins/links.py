@@ -9,7 +9,6 @@ import hashlib
 import hmac
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import Final, TypeVar
 
 import msgspec
@@ -332,5 +331,4 @@ LINKS: Final = Kind(
     _LINK_LIFETIME,
     "links",
     waits_for=Subject("link", "link", frozenset({"count"}), "*", is_named=False),
-    measure=attrgetter("pins.measure"),
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import Any, Final
 
 import msgspec
@@ -117,5 +116,4 @@ OBJECTS: Final = Kind(
     "stores",
     (Stored(DocumentRecord, "json_store", _check),),
     waits_for=Subject("json_store", "json_store", frozenset({"path", "equals"}), "default", shared=SHARED_PREFIX),
-    measure=attrgetter("json_stores.measure"),
 )

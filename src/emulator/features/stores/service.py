@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from operator import attrgetter
 from typing import Any, Final, cast
 
 import msgspec
@@ -325,5 +324,4 @@ STORES_WRITTEN: Final = Kind(
     "stores",
     STORED,
     waits_for=Subject("store", "", frozenset({"path", "equals", "user"}), shared="", is_named=False),
-    measure=attrgetter("stores.measure"),
 )

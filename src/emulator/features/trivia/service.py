@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import Any, Final
 
 from msgspec import Struct
@@ -283,5 +282,4 @@ TRIVIA: Final = Kind(
     "trivia",
     STORED,
     waits_for=Subject("trivia", CONTEST, frozenset({"count"}), "*", shared="", is_named=False),
-    measure=attrgetter("trivia.measure"),
 )

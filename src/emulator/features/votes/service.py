@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from operator import attrgetter
 from typing import Any, Final
 
 from msgspec import UNSET, Struct
@@ -391,5 +390,4 @@ POLLS: Final = Kind(
     STORED,
     _status,
     waits_for=Subject("poll", "poll", frozenset({"count", "value", "sum"}), "default", shared=GLOBAL),
-    measure=attrgetter("polls.measure"),
 )
