@@ -324,10 +324,10 @@ class Transactions:
         named = body.transaction_id or body.muxy_id or body.id
         if not (named or (body.sku and body.user_id)):
             raise wrong_shape("data", needed="an object with transaction_id or muxy_id, or with sku and user_id")
-        buyers = [] if named else await self._directory.aliases(caller.client_id, [body.user_id])
+        buyer = () if named else (await self._directory.aliases(caller.client_id, [body.user_id]))[0]
         async for key, each in self._outstanding(caller, message.channel):
-            is_users = any(each.sku == body.sku and each.user_id in ids for ids in buyers)
-            is_meant = named in (each.id, each.own_id) if named else is_users
+            is_buyers = each.sku == body.sku and each.user_id in buyer
+            is_meant = named in (each.id, each.own_id) if named else is_buyers
             if is_meant and await self._documents.drop([key], now=self._clock.now()):  # not settled since it was read
                 await self._commits.committed(Change(key, "cleared", caller.opaque_id))
                 return Done()

@@ -142,11 +142,7 @@ class Stores:
         key = self.key(store, caller, channel)
         if not isinstance(patch, dict | list):
             raise wrong_shape(needed=_PATCH, problem=f"a patch must be {_PATCH}")
-        written = await self._write(
-            store, [key], lambda found: {key: _apply_to_text(store, found.get(key, _EMPTY), patch)}
-        )
-        _audit("stores patched", store, caller)
-        return written[key]
+        return (await self._apply(store, caller, {key: patch}))[key]
 
     async def edit_member(self, caller: Caller, channel: str, name: str, edit: Callable[[Any], Any]) -> bool:
         """Change one member of the channel state. `edit` takes and returns its value, or `UNSET` for none.
@@ -172,21 +168,22 @@ class Stores:
         Only such a map may exceed the usual body limit. The records of a map together may have as many bytes as its
         body, because they are written in one transaction.
         """
-        patches = await self._patches(store, caller, channel, raw)
-        done: dict[Key, tuple[bytes, bytes]] = {}
-        if len(patches) > 1:
-            done = await self._prepare_patches(store, patches)
+        await self._apply(store, caller, await self._patches(store, caller, channel, raw))
+
+    async def _apply(self, store: Store, caller: Caller, patches: Mapping[Key, Patch]) -> dict[Key, bytes]:
+        done = await self._prepare_patches(store, patches) if len(patches) > 1 else {}
 
         def change(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
             written = {}
             for key, patch in patches.items():
-                before, after = done.get(key, (b"", b""))
                 text = found.get(key, _EMPTY)
+                before, after = done.get(key, (b"", b""))
                 written[key] = after if text == before else _apply_to_text(store, text, patch)
             return written
 
-        await self._write(store, list(patches), change)
+        written = await self._write(store, list(patches), change)
         _audit("stores patched", store, caller, len(patches))
+        return written
 
     async def _prepare_patches(self, store: Store, patches: Mapping[Key, Patch]) -> dict[Key, tuple[bytes, bytes]]:
         """Patch many records in short steps, before the transaction; return each text before and after."""
