@@ -69,13 +69,11 @@ class Standings:
             team.members += 1
             for question in self._questions:
                 vote = voter.vote(question)
-                if vote is None or not question.has_option(vote):
-                    continue
-                team.votes[question.id] += 1
-                if vote == question.winner:
-                    team.correct[question.id] += 1
-                    if voter.is_broadcaster:
-                        team.broadcaster_correct.add(question.id)
+                is_correct = bool(vote) and vote == question.winner
+                team.votes[question.id] += vote != ""
+                team.correct[question.id] += is_correct
+                if is_correct and voter.is_broadcaster:
+                    team.broadcaster_correct.add(question.id)
 
     def best(self) -> list[TeamScore]:
         """Return the top 1,000 teams, highest score first; ties are in code point order of the team id."""

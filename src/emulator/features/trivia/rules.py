@@ -142,12 +142,8 @@ class Question(QuestionBody, kw_only=True):
             raise no_option(question=self.id, option=option_id[:MAX_ID_LENGTH])
 
     def view_for(self, voter: Voter) -> QuestionView:
-        """Return the question as this user sees it. A vote for a removed option is left out."""
-        vote = voter.vote(self)
-        results = Results(
-            UNSET if vote is None or not self.has_option(vote) else vote,
-            self.winner or UNSET,
-        )
+        """Return the question as this user sees it."""
+        results = Results(voter.vote(self) or UNSET, self.winner or UNSET)
         texts = {name: getattr(self, name) for name in QuestionBody.__struct_fields__}
         options = sorted(self.options, key=sort_order)
         return QuestionView(**texts, state=self.state, options=options, results=results)
@@ -281,9 +277,10 @@ class Voter(Struct):
     votes: dict[str, str] = {}
     """Option ids by the serial of the question."""
 
-    def vote(self, question: Question) -> str | None:
-        """Return the id of the option voted for, which may have been removed since; `None` without a vote."""
-        return self.votes.get(question.serial)
+    def vote(self, question: Question) -> str:
+        """Return the id of the option voted for; empty without a vote, and if the option has been removed since."""
+        vote = self.votes.get(question.serial, "")
+        return vote if question.has_option(vote) else ""
 
     @staticmethod
     def key(client_id: str, opaque_id: str = "") -> Key:
