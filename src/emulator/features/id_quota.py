@@ -24,7 +24,7 @@ from emulator.core.limits import too_many_ids
 from emulator.core.wire import json_codec
 from emulator.storage.kinds import Stored, decode_check
 from emulator.storage.records import DocumentRecord
-from emulator.storage.shapes import Cast, Documents
+from emulator.storage.shapes import Cast, Documents, Texts
 
 Result = TypeVar("Result")
 Work = Coroutine[Any, Any, Result]
@@ -81,7 +81,7 @@ class IdQuota:
         _, who = _id.decode(await self._documents.peek(id, now=now) or _RELEASED)
         limits = self._limits_of(key, who)
 
-        def remove(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
+        def remove(found: Texts) -> Texts:
             until, holder = _id.decode(found.get(id, _RELEASED))
             if not until or holder != who:
                 return {}
@@ -123,7 +123,7 @@ class IdQuota:
         id, end = _id_of(key), -(-until // HOUR) * HOUR
         holder, is_new = who, False
 
-        def add(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
+        def add(found: Texts) -> Texts:
             nonlocal holder, is_new
             before, holder = _id.decode(found[id]) if found.get(id, _RELEASED) != _RELEASED else (0, who)
             if holder != who:
@@ -162,7 +162,7 @@ def _id_of(key: Key) -> Key:
     return key._replace(kind=_ID + key.kind)
 
 
-def _live_counts(found: Mapping[Key, bytes], counts: Key, now: int) -> dict[int, int]:
+def _live_counts(found: Texts, counts: Key, now: int) -> dict[int, int]:
     """Return the counts of ids for the hours that have not ended."""
     return {end: count for end, count in _counts.decode(found.get(counts, b"{}")).items() if end > now}
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -33,7 +33,7 @@ from emulator.realtime.action import Done, Message, action, feed
 from emulator.realtime.publisher import Publisher
 from emulator.storage.kinds import Kind, Measured, Shape, Stored, Subject, decode_check
 from emulator.storage.records import DocumentRecord
-from emulator.storage.shapes import Documents
+from emulator.storage.shapes import Documents, Texts
 
 _RULE: Final = "gaps: Purchases"
 _RECEIPT: Final = (BadRequest, "Invalid receipt", _RULE)
@@ -268,7 +268,7 @@ class Transactions:
         outstanding = outstanding_key(caller.client_id, channel_id, now, transaction.id)
         first: Claim | None  # the next function sets it
 
-        def create(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
+        def create(found: Texts) -> Texts:
             nonlocal first
             first = msgspec.json.decode(found[key], type=Claim) if key in found else None
             return {} if first else {key: json_codec.encode(claim), outstanding: json_codec.encode(transaction)}

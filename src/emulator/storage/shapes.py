@@ -20,7 +20,9 @@ from msgspec import UNSET, UnsetType
 
 from emulator.core.keys import NEVER, Expired, Key
 
-Edit = Callable[[Mapping[Key, bytes]], Mapping[Key, bytes]]
+Texts = Mapping[Key, bytes]
+"""Documents by key."""
+Edit = Callable[[Texts], Texts]
 """Takes the live documents and returns those to write.
 
 If it raises, nothing is written and the exception reaches the caller. It must be pure: it runs again if another process
@@ -42,7 +44,7 @@ def writes_of_change(
 class Kept(NamedTuple):
     """Documents that `Documents.keep` has started to write."""
 
-    found: Mapping[Key, bytes]
+    found: Texts
     """Those that are alive and not replaced. As with `peek`, their writes may not be on disk yet."""
     saved: Awaitable[object] | None = None
     """To be awaited before the call is acknowledged; `None` if there is nothing to wait for."""
@@ -66,7 +68,7 @@ class Documents(Protocol):
         subset of `keys`; the others stay as they are. Raises `ValueError` for any other key.
         """
 
-    async def keep(self, documents: Mapping[Key, bytes], *, replace: bool, now: int, expires_at: int) -> Kept:
+    async def keep(self, documents: Texts, *, replace: bool, now: int, expires_at: int) -> Kept:
         """Start to write documents with this expiry, or a later one that they have, in one atomic step.
 
         Without `replace`, return the live documents, and write only their expiry. Documents whose value and expiry stay

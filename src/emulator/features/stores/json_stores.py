@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -22,7 +21,7 @@ from emulator.features.stores.service import EXPECTED
 from emulator.http.endpoint import CHANNEL, Call, Nothing, checked_id, endpoint, id_of
 from emulator.storage.kinds import Kind, Measured, Shape, Stored, Subject
 from emulator.storage.records import DocumentRecord
-from emulator.storage.shapes import Documents
+from emulator.storage.shapes import Documents, Texts
 
 _LIFETIME: Final = 14 * DAY
 """In ms (ruling S5)."""
@@ -85,7 +84,7 @@ class JsonStores:
         text = encode_document(document, name="json_store", max_bytes=MAX_JSON_STORE_BYTES, refuse=json_store_too_large)
         now = self._clock.now()
 
-        def change(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
+        def change(found: Texts) -> Texts:
             check_unchanged(found.get(key), expected)
             return {key: text}
 

@@ -44,7 +44,7 @@ from emulator.features.stores.rules import (
 from emulator.http.endpoint import Parameter
 from emulator.realtime.publisher import Publisher
 from emulator.storage.kinds import Kind, Measured, Shape, Subject
-from emulator.storage.shapes import Documents
+from emulator.storage.shapes import Documents, Edit, Texts
 
 Patch = dict[str, Any] | list[Any] | msgspec.Raw
 """Undecoded if it comes from a large map."""
@@ -127,7 +127,7 @@ class Stores:
         key = self.key(store, caller, channel)
         text = encode_document(document, name=store.name)
 
-        def change(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
+        def change(found: Texts) -> Texts:
             check_unchanged(found.get(key), expected)
             return {key: text}
 
@@ -151,7 +151,7 @@ class Stores:
         """
         key = self.key(CHANNEL_STATE, caller, channel)
 
-        def change(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
+        def change(found: Texts) -> Texts:
             members = msgspec.json.decode(found.get(key, _EMPTY))
             before = members.get(name, UNSET)
             after = members[name] = edit(before)
@@ -173,7 +173,7 @@ class Stores:
     async def _apply(self, store: Store, caller: Caller, patches: Mapping[Key, Patch]) -> dict[Key, bytes]:
         done = await self._prepare_patches(store, patches) if len(patches) > 1 else {}
 
-        def change(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
+        def change(found: Texts) -> Texts:
             written = {}
             for key, patch in patches.items():
                 text = found.get(key, _EMPTY)
@@ -242,14 +242,7 @@ class Stores:
         found = await self._documents.read(list(keys.values()), now=self._clock.now())
         return {user_id: found[key] for user_id, key in keys.items() if key in found}
 
-    async def _write(
-        self,
-        store: Store,
-        keys: Sequence[Key],
-        change: Callable[[Mapping[Key, bytes]], Mapping[Key, bytes]],
-        *,
-        whole: bool = False,
-    ) -> dict[Key, bytes]:
+    async def _write(self, store: Store, keys: Sequence[Key], change: Edit, *, whole: bool = False) -> dict[Key, bytes]:
         """Change all keys in one atomic step, and report each written key to subscribers and pages (rulings X5, B5).
 
         `whole` means that nothing of the earlier records stays.

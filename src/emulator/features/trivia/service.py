@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -32,7 +32,7 @@ from emulator.features.trivia.rules import (
 )
 from emulator.http.endpoint import CHANNEL, Call, Nothing, Parameter, endpoint, id_of
 from emulator.storage.kinds import Kind, Measured, Shape, Subject
-from emulator.storage.shapes import Documents
+from emulator.storage.shapes import Documents, Edit, Texts
 
 _PAGE: Final = 500
 
@@ -191,7 +191,7 @@ class Trivia:
         body, caller, channel = call.body(QuestionVoteBody), call.caller, call.channel
         contest_record, voter_record = Contest.key(caller.client_id), Voter.key(caller.client_id, caller.opaque_id)
 
-        def change(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
+        def change(found: Texts) -> Texts:
             voter = Voter.decoded(found.get(voter_record))
             voter.cast(caller, Contest.decoded(found.get(contest_record)), body.question_id, body.vote)
             voter.join(caller, channel)
@@ -223,7 +223,7 @@ class Trivia:
         """Join the channel's team unless the caller already has one, and return the caller's team."""
         caller, channel, key = call.caller, call.channel, Voter.key(call.caller.client_id, call.caller.opaque_id)
 
-        def change(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
+        def change(found: Texts) -> Texts:
             voter = Voter.decoded(found.get(key))
             voter.join(caller, channel)
             return {key: json_codec.encode(voter)}
@@ -253,7 +253,7 @@ class Trivia:
     async def _edit_contest(self, caller: Caller, edit: Callable[[Contest], None]) -> Contest:
         key = Contest.key(caller.client_id)
 
-        def change(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
+        def change(found: Texts) -> Texts:
             contest = Contest.decoded(found.get(key))
             edit(contest)
             return {key: contest.encoded()}
@@ -262,9 +262,7 @@ class Trivia:
         await self._commits.committed(Change(key, "edited", caller.opaque_id))
         return Contest.decoded(written[key])
 
-    async def _update(
-        self, keys: list[Key], change: Callable[[Mapping[Key, bytes]], Mapping[Key, bytes]]
-    ) -> dict[Key, bytes]:
+    async def _update(self, keys: list[Key], change: Edit) -> dict[Key, bytes]:
         now = self._clock.now()
         notice(READ, *keys)
         expires_at = self._environment.expires_at(now, self._environment.state_lifetime)
