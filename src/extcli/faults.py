@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from emulator.contract.faults import CLOSE_CODES, LONGEST_TEXT, MATCHES, MAX_FAULTS, RANGES
-from emulator.contract.kinds import Field, ListOf, OneOf, Report, Table, Text, Whole
+from emulator.contract.kinds import Field, ListOf, Report, Simple, Table, Text, Whole, one_of
 from emulator.contract.names import NAME, NAME_RULE, Role
 from emulator.contract.positions import Path
 from extcli import bounded_json
@@ -134,34 +134,21 @@ def _listed_names(names: Sequence[str], named: Named) -> str:
     return f"{', '.join(others)} or {last}"
 
 
-@dataclass(frozen=True)
-class Duration:
-    """A duration such as `200ms`, or also a range of them."""
+def _is_share(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= 1
 
-    is_range: bool = False
 
-    @property
-    def allowed(self) -> str:
-        return 'a duration, such as "10s"' if not self.is_range else 'a duration or two, such as "200ms" or "200ms..2s"'
+def _read_by(read: Callable[[str], object]) -> Callable[[object], bool]:
+    """Return the test whether `read` accepts a text."""
 
-    def check(self, value: object, path: Path, report: Report) -> None:
+    def accepts(value: object) -> bool:
         try:
-            if not isinstance(value, str):
-                raise UsageError("not a text")
-            delays(value) if self.is_range else times.duration(value)
+            read(str(value))
         except UsageError:
-            report(path, f"must be {self.allowed}")
+            return False
+        return isinstance(value, str)
 
-
-@dataclass(frozen=True)
-class Share:
-    """A number over 0, at most 1."""
-
-    allowed: str = "a number over 0, at most 1"
-
-    def check(self, value: object, path: Path, report: Report) -> None:
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1:
-            report(path, f"must be {self.allowed}")
+    return accepts
 
 
 @dataclass(frozen=True)
@@ -194,18 +181,21 @@ def report_repeated_ids(faults: list[dict[str, Any]], report: Report) -> None:
 
 _TEXT = Text(LONGEST_TEXT)
 _EFFECT = Only()
+_DURATION = Simple('a duration, such as "10s"', _read_by(times.duration))
+_DELAY = Simple('a duration or two, such as "200ms" or "200ms..2s"', _read_by(delays))
+_SHARE = Simple("a number over 0, at most 1", _is_share)
 FAULT = Table(
     {
         "id": Field(Text(pattern=NAME, rule=NAME_RULE), "the fault's id"),
         "match": Field(_TEXT, "what it acts on: a method and a path, SOCKET with action and target, or BROADCAST"),
         "event": Field(_TEXT, "only broadcasts of this event"),
-        "role": Field(OneOf(tuple(Role)), "only callers with this role"),
+        "role": Field(one_of(tuple(Role)), "only callers with this role"),
         "user": Field(_TEXT, "only this user"),
         "client_id": Field(_TEXT, "only this client id"),
         "channel": Field(_TEXT, "only this channel"),
         "status": Field(Whole(*RANGES["status"]), "effect: respond with this status"),
         "retry_after": Field(Whole(*RANGES["retry_after"]), "with status: seconds for the header Retry-After"),
-        "delay": Field(Duration(is_range=True), "effect: respond later"),
+        "delay": Field(_DELAY, "effect: respond later"),
         "drop": Field(_EFFECT, "effect: close the connection without a response"),
         "reset": Field(_EFFECT, "effect: reset the connection"),
         "truncate": Field(Whole(*RANGES["bytes"]), "effect: cut the response's body after this many bytes"),
@@ -215,9 +205,9 @@ FAULT = Table(
         "double": Field(_EFFECT, "effect: deliver the broadcast twice"),
         "reorder": Field(_EFFECT, "effect: deliver the broadcast after the next one"),
         "times": Field(Whole(*RANGES["times"]), "end after this many hits"),
-        "share": Field(Share(), "hit only this share, at random"),
+        "share": Field(_SHARE, "hit only this share, at random"),
         "seed": Field(Whole(*RANGES["seed"]), "another choice of share and delay; 0 by default"),
-        "for": Field(Duration(), "only for this long, by the service's clock"),
+        "for": Field(_DURATION, "only for this long, by the service's clock"),
     },
     _rule,
 )

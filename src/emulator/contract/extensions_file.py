@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from emulator.contract import positions, user_files
-from emulator.contract.kinds import Field, ListOf, Report, Table, Text
+from emulator.contract.kinds import Field, ListOf, Simple, Table, Text
 from emulator.contract.names import CLIENT_ID_RULE, is_client_id
 from emulator.contract.positions import nearest, path_text, positions_of
 
@@ -40,17 +40,11 @@ class Secret(NamedTuple):
     """Empty if the variable is not set."""
 
 
-@dataclass(frozen=True)
-class _Time:
-    """A date and time of TOML with an offset."""
-
-    allowed: str = "a time with an offset, such as 2026-11-22T10:00:00Z"
-
-    def check(self, value: object, path: positions.Path, report: Report) -> None:
-        if not isinstance(value, datetime) or value.tzinfo is None:
-            report(path, f"must be {self.allowed}")
+def _has_offset(value: object) -> bool:
+    return isinstance(value, datetime) and value.tzinfo is not None
 
 
+_TIME: Final = Simple("a time with an offset, such as 2026-11-22T10:00:00Z", _has_offset)
 _SECRETS: Final = ListOf(Text(), "texts", 1_000)
 EXTENSION: Final = Table(
     {
@@ -58,7 +52,7 @@ EXTENSION: Final = Table(
         "secret_files": Field(_SECRETS, "files with a secret in base64, relative to this one"),
         "secret_env": Field(Text(), "the variable with a secret in base64"),
         "owner_user_id": Field(Text(), "the user who owns the extension"),
-        NOT_BEFORE: Field(_Time(), "all links and tokens that the service issued before have ended"),
+        NOT_BEFORE: Field(_TIME, "all links and tokens that the service issued before have ended"),
     }
 )
 """The table of one client id."""
@@ -140,16 +134,12 @@ def parsed(path: Path, text: str) -> ExtensionsFile:
     file = ExtensionsFile(path, text, tables)
     if not isinstance(tables, dict):
         raise file.error(("extensions",), "must be a table")
-    for problem in _problems(tables):
-        raise file.error(*problem)
-    return file
 
+    def refuse(place: positions.Path, problem: str) -> None:
+        raise file.error(place, problem)
 
-def _problems(tables: Mapping[str, Any]) -> Sequence[tuple[positions.Path, str]]:
-    found: list[tuple[positions.Path, str]] = []
     for client_id, table in tables.items():
-        place = ("extensions", client_id)
         if not is_client_id(client_id):
-            found.append((place, f"a client id must be {CLIENT_ID_RULE}"))
-        EXTENSION.check(table, place, lambda at, problem: found.append((at, problem)))
-    return found
+            refuse(("extensions", client_id), f"a client id must be {CLIENT_ID_RULE}")
+        EXTENSION.check(table, ("extensions", client_id), refuse)
+    return file

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from difflib import get_close_matches
@@ -34,6 +34,18 @@ class ValueKind(Protocol):
 
 
 @dataclass(frozen=True)
+class Simple:
+    """A kind whose values all pass one test."""
+
+    allowed: str
+    accepts: Callable[[Any], object]
+
+    def check(self, value: object, path: Path, report: Report) -> None:
+        if not self.accepts(value):
+            report(path, f"must be {self.allowed}")
+
+
+@dataclass(frozen=True)
 class Text:
     """A text. `longest` counts characters, `bytes` its UTF-8; `pattern` replaces the rule that all are printable."""
 
@@ -54,13 +66,15 @@ class Text:
         if not isinstance(value, str):
             in_quotes = ", in quotes" if isinstance(value, int | float) else ""
             report(path, f"must be {self.allowed}{in_quotes}")
-        elif self.pattern:
-            if not re.fullmatch(self.pattern, value):
-                report(path, f"must be {self.allowed}")
-        elif self.longest and not (1 <= len(value) <= self.longest and value.isprintable()):
+        elif not self._has_form(value):
             report(path, f"must be {self.allowed}")
         elif self.bytes and (size := len(value.encode(errors="replace"))) > self.bytes:
             report(path, f"has {size} bytes; the limit is {self.bytes}")
+
+    def _has_form(self, text: str) -> bool:
+        if self.pattern:
+            return re.fullmatch(self.pattern, text) is not None
+        return not self.longest or (1 <= len(text) <= self.longest and text.isprintable())
 
 
 @dataclass(frozen=True)
@@ -72,37 +86,15 @@ class Whole:
 
     @property
     def allowed(self) -> str:
-        return (
-            f"a whole number from {self.lowest} to {self.highest}" if self.lowest < self.highest else f"{self.lowest}"
-        )
+        if self.lowest == self.highest:
+            return f"{self.lowest}"
+        return f"a whole number from {self.lowest} to {self.highest}"
 
     def check(self, value: object, path: Path, report: Report) -> None:
         if not isinstance(value, int) or isinstance(value, bool) or self.lowest == self.highest != value:
             report(path, f"must be {self.allowed}")
         elif not self.lowest <= value <= self.highest:
             report(path, f"{value} is not within {self.lowest} to {self.highest}")
-
-
-@dataclass(frozen=True)
-class Flag:
-    """`true` or `false`."""
-
-    allowed: str = "true or false"
-
-    def check(self, value: object, path: Path, report: Report) -> None:
-        if not isinstance(value, bool):
-            report(path, f"must be {self.allowed}")
-
-
-@dataclass(frozen=True)
-class Instant:
-    """A point in time with a zone: a TOML date and time, or a text in RFC 3339."""
-
-    allowed: str = 'a time with a zone in RFC 3339, such as "2026-12-24T18:00:00Z"'
-
-    def check(self, value: object, path: Path, report: Report) -> None:
-        if instant_of(value) is None:
-            report(path, f"must be {self.allowed}")
 
 
 def instant_of(value: object) -> datetime | None:
@@ -149,19 +141,9 @@ def _check_json(value: object, path: Path, report: Report) -> bool:
     return False
 
 
-@dataclass(frozen=True)
-class OneOf:
-    """One of a few words."""
-
-    words: tuple[str, ...]
-
-    @property
-    def allowed(self) -> str:
-        return f"one of {', '.join(self.words)}"
-
-    def check(self, value: object, path: Path, report: Report) -> None:
-        if value not in self.words:
-            report(path, f"must be {self.allowed}")
+def one_of(words: Sequence[str]) -> Simple:
+    """Return the kind of one of a few words."""
+    return Simple(f"one of {', '.join(words)}", words.__contains__)
 
 
 @dataclass(frozen=True)
@@ -204,8 +186,7 @@ class MapOf:
             report(path, f"must be {self.allowed}")
             return
         for user, each in value.items():
-            if not USER.longest >= len(user) >= 1 or not user.isprintable():
-                report((*path, user), f"a user must be {USER.allowed}")
+            USER.check(user, (*path, user), lambda at, problem: report(at, f"a user {problem}"))
             self.kind.check(each, (*path, user), report)
 
 
@@ -275,3 +256,6 @@ class Table:
 
 
 USER = Text(256)
+FLAG = Simple("true or false", lambda value: isinstance(value, bool))
+INSTANT = Simple('a time with a zone in RFC 3339, such as "2026-12-24T18:00:00Z"', instant_of)
+"""A point in time with a zone: a TOML date and time, or a text in RFC 3339."""

@@ -7,14 +7,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from emulator.contract.kinds import (
+    FLAG,
+    INSTANT,
     USER,
     Field,
-    Flag,
-    Instant,
     Json,
     ListOf,
     MapOf,
-    OneOf,
     OneOrMore,
     Report,
     Table,
@@ -22,6 +21,7 @@ from emulator.contract.kinds import (
     ValueKind,
     Whole,
     instant_of,
+    one_of,
 )
 from emulator.contract.limits import (
     HIGHEST,
@@ -136,15 +136,15 @@ POLL = Table(
             "the answers; a vote for the first has value 0",
         ),
         "user_data": Field(Json(MAX_USER_DATA_BYTES), "your own data"),
-        "starts_at": Field(Instant(), "when it opens"),
-        "ends_at": Field(Instant(), "when it ends; it has its votes even if that is past"),
-        "user_id_voting": Field(Flag(), "whether only users who share their identity can vote"),
+        "starts_at": Field(INSTANT, "when it opens"),
+        "ends_at": Field(INSTANT, "when it ends; it has its votes even if that is past"),
+        "user_id_voting": Field(FLAG, "whether only users who share their identity can vote"),
         "distinct_options_per_user": Field(
             Whole(1, MAX_DISTINCT_OPTIONS), "the most options of one user; 1 by default"
         ),
         "total_votes_per_user": Field(Whole(1, MAX_VOTES), "the most votes of one user; 1 by default, more add up"),
         "votes_per_option": Field(Whole(1, MAX_VOTES), "the most votes of one user for one option; 1 by default"),
-        "disabled": Field(Flag(), "whether it refuses votes"),
+        "disabled": Field(FLAG, "whether it refuses votes"),
         "votes": Field(MapOf(OneOrMore(Whole(LOWEST, HIGHEST), MAX_VOTES)), "the votes by user, in order"),
         **_PLACE,
     },
@@ -172,7 +172,7 @@ BUFFER = Table(
 )
 STORE = Table(
     {
-        "store": Field(OneOf(STORES), "the store", required=True),
+        "store": Field(one_of(STORES), "the store", required=True),
         "user": Field(USER, "whose it is, for viewer_state and extension_viewer_state"),
         "data": Field(Json(MAX_STORE_BYTES, is_object=True), "its content", required=True),
         **_PLACE,
@@ -208,8 +208,8 @@ LINK = Table(
 )
 CLOCK = Table(
     {
-        "at": Field(Instant(), "the time to set it to"),
-        "frozen": Field(Flag(), "whether it stands still"),
+        "at": Field(INSTANT, "the time to set it to"),
+        "frozen": Field(FLAG, "whether it stands still"),
     },
     _clock_rule,
 )
