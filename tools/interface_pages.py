@@ -12,7 +12,7 @@ import typing
 from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from msgspec import inspect as types
@@ -121,16 +121,22 @@ def _endpoint(endpoint: Endpoint[Any]) -> Iterator[str]:
         yield f"- Body: `{shape(endpoint.body_shape)}`, at most {limit}{only}"
     yield from (f"- Header `{each.name}`: {each.meaning}" for each in endpoint.headers)
     status = "" if endpoint.status == 200 else f" ({endpoint.status})"
-    yield f"- Response{status}: {_response(endpoint.answer)}"
+    yield f"- Response{status}: {_response(endpoint)}"
     if names:
         yield f"- Also at: {', '.join(f'`{SERVICE}{name}`' for name in names)}"
     yield ""
 
 
-def _response(answer: Any) -> str:
-    if isinstance(answer, type) and issubclass(answer, str):
-        return {"str": "plain text", "JavaScript": "a script", "JsonLines": "JSON, one value per line"}[answer.__name__]
-    return f"`{shape(answer, is_sent=True)}`"
+_CONTENT: Final = {
+    b"text/plain; version=0.0.4": "plain text",
+    b"text/javascript": "a script",
+    b"application/x-ndjson": "JSON, one value per line",
+}
+"""Types of responses that are not JSON, in words."""
+
+
+def _response(endpoint: Endpoint[Any]) -> str:
+    return _CONTENT.get(endpoint.content_type) or f"`{shape(endpoint.answer, is_sent=True)}`"
 
 
 def shape(kind: Any, *, is_sent: bool = False) -> str:

@@ -32,7 +32,7 @@ from emulator.core.observability.audit import audit
 from emulator.core.observability.metrics import Metrics
 from emulator.core.wire.json_codec import Milliseconds
 from emulator.core.wire.refusals import invalid_member
-from emulator.http.endpoint import Audience, Call, Text, endpoint
+from emulator.http.endpoint import Audience, Call, endpoint
 from emulator.storage.engine import Engine
 from emulator.storage.kinds import is_own
 from emulator.storage.records import Record
@@ -342,7 +342,7 @@ class Control:
         return removed
 
 
-_METRICS_TYPE: Final = "text/plain; version=0.0.4"
+_METRICS_TYPE: Final = b"text/plain; version=0.0.4"
 
 
 @endpoint("GET", "/_emulator/live", audience=Audience.HEALTH, answer=Liveness)
@@ -357,15 +357,15 @@ async def read_readiness(control: Control, call: Call) -> Readiness:
     return await control.readiness()
 
 
-@endpoint("GET", "/_emulator/metrics", audience=Audience.MONITORING, answer=str)
-async def read_metrics(metrics: Metrics, call: Call) -> Text:
+@endpoint("GET", "/_emulator/metrics", audience=Audience.MONITORING, content_type=_METRICS_TYPE)
+async def read_metrics(metrics: Metrics, call: Call) -> bytes:
     """Read the counters in the Prometheus text format."""
     began = monotonic()
     await asyncio.sleep(0)  # one iteration of the event loop: every ready callback runs first
     lag = monotonic() - began
     from emulator.control.exposition import text_of
 
-    return Text(text_of(metrics, lag=lag), _METRICS_TYPE)
+    return text_of(metrics, lag=lag)
 
 
 @endpoint("GET", "/_emulator/clock", audience=Audience.CONTROL, answer=ClockRecord)

@@ -10,8 +10,8 @@ from msgspec import Struct
 from emulator.control.gate import ENTER, TOKEN_COOKIE
 from emulator.core.observability.request_context import label_of
 from emulator.core.wire.url import query_of
-from emulator.http.endpoint import Audience, Call, Endpoint, Page, Parameter, endpoint
-from emulator.http.response import HTML, PAGE_HEADERS
+from emulator.http.endpoint import Audience, Call, Endpoint, Parameter, endpoint
+from emulator.http.response import HTML, PAGE_HEADERS, Reply
 
 if TYPE_CHECKING:
     from emulator.dashboard.pages import Pages
@@ -38,7 +38,7 @@ class Links(Struct):
 
 
 @endpoint("GET", "/", audience=Audience.PAGE, answer=Links)
-async def read_root(service: Any, call: Call) -> Links | Page:
+async def read_root(service: Any, call: Call) -> Links | Reply:
     """Redirect a browser to the dashboard; other clients get JSON with links."""
     prefix = _prefix_of(service)
     if b"text/html" in call.headers.get(b"accept", b""):
@@ -48,47 +48,47 @@ async def read_root(service: Any, call: Call) -> Links | Page:
 
 
 @endpoint("GET", "/_emulator", audience=Audience.PAGE)
-async def read_overview(service: Any, call: Call) -> Page:
+async def read_overview(service: Any, call: Call) -> Reply:
     """Show the overview."""
     pages = await _pages(service, call, "overview")
     return await pages.page("overview", call.query)
 
 
 @endpoint("GET", ENTER, audience=Audience.PAGE, query=(_TOKEN,))
-async def sign_in(service: Any, call: Call) -> Page:
+async def sign_in(service: Any, call: Call) -> Reply:
     """Take the control token from the URL into a cookie, and send the browser to the dashboard."""
     token = service.settings.control_token
     # Lax, so that the redirect has it when the link is in another page. The gate refuses other sites by their origin.
     cookie = (b"set-cookie", f"{TOKEN_COOKIE}={token}; Path=/; HttpOnly; SameSite=Lax".encode())
     location = (b"location", f"{_prefix_of(service)}/_emulator/".encode())
     headers = (location, cookie, *PAGE_HEADERS) if token else (location, *PAGE_HEADERS)
-    return Page(b"", HTML.decode(), headers, _SEE_OTHER)
+    return Reply(_SEE_OTHER, b"", content_type=HTML, more=headers)
 
 
 def _redirect_to_screen(screen: str) -> Endpoint[Any]:
     """Return an endpoint that redirects from an address that people guess to a screen."""
 
     @endpoint("GET", f"/_emulator/{screen}", audience=Audience.PAGE)
-    async def lead(service: Any, call: Call) -> Page:
+    async def lead(service: Any, call: Call) -> Reply:
         path = "" if screen in ("ui", "overview") else f"ui/{screen}"
         return _see_other(f"{_prefix_of(service)}/_emulator/{path}")
 
     return lead
 
 
-def _see_other(path: str) -> Page:
-    return Page(b"", HTML.decode(), ((b"location", path.encode()), *PAGE_HEADERS), _SEE_OTHER)
+def _see_other(path: str) -> Reply:
+    return Reply(_SEE_OTHER, b"", content_type=HTML, more=((b"location", path.encode()), *PAGE_HEADERS))
 
 
 @endpoint("GET", "/_emulator/ui/{screen}", audience=Audience.PAGE)
-async def read_screen(service: Any, call: Call) -> Page:
+async def read_screen(service: Any, call: Call) -> Reply:
     """Show a screen."""
     pages = await _pages(service, call, call.text("screen"))
     return await pages.page(call.text("screen"), call.query)
 
 
 @endpoint("POST", "/_emulator/ui/{screen}", audience=Audience.PAGE, limit="frame")
-async def submit_form(service: Any, call: Call) -> Page:
+async def submit_form(service: Any, call: Call) -> Reply:
     """Show a screen with the effect of the fields of a form."""
     return await (await _pages(service, call, call.text("screen"))).page(
         call.text("screen"), call.query, query_of(call.raw)
@@ -96,14 +96,14 @@ async def submit_form(service: Any, call: Call) -> Page:
 
 
 @endpoint("GET", "/_emulator/ui/{screen}/events", audience=Audience.PAGE, held=True)
-async def follow_screen(service: Any, call: Call) -> Page:
+async def follow_screen(service: Any, call: Call) -> Reply:
     """Send a screen again whenever it changes, as server-sent events."""
     pages = await _pages(service, call, call.text("screen"))
     return pages.events(call.text("screen"), call.query, call.headers)
 
 
 @endpoint("GET", "/_emulator/rig", audience=Audience.PAGE)
-async def read_rig(service: Any, call: Call) -> Page:
+async def read_rig(service: Any, call: Call) -> Reply:
     """Show pages of an extension side by side."""
     from emulator.dashboard.rig.page import rig_page
 
@@ -111,7 +111,7 @@ async def read_rig(service: Any, call: Call) -> Page:
 
 
 @endpoint("GET", "/_emulator/ui/static/{file}", audience=Audience.PAGE)
-async def read_static_file(service: object, call: Call) -> Page:
+async def read_static_file(service: object, call: Call) -> Reply:
     """Get a style sheet or a script."""
     from emulator.dashboard.static_files import static_page
 

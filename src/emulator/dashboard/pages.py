@@ -5,7 +5,7 @@ from __future__ import annotations
 import pkgutil
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path
@@ -26,8 +26,7 @@ from emulator.dashboard.rig.happened import frame_activity
 from emulator.dashboard.screen import Query, Screen, Service
 from emulator.dashboard.static_files import version_of
 from emulator.dashboard.stream import GONE, digest_of, ending, events_of
-from emulator.http.endpoint import Page
-from emulator.http.response import HTML, PAGE_HEADERS
+from emulator.http.response import HTML, PAGE_HEADERS, Reply
 
 PATHS: Final = {"overview": "", "rig": "rig"}
 """The pages that are not under `ui/`."""
@@ -82,7 +81,7 @@ class Pages:
     host: str
     """The host and port of the browser's request."""
 
-    async def page(self, name: str, query: Query, fields: Query | None = None) -> Page:
+    async def page(self, name: str, query: Query, fields: Query | None = None) -> Reply:
         """Return a whole page, or an error page. `fields` are the form's."""
         screen, is_live, more = screens().get(name), False, ServiceError.more
         try:
@@ -94,7 +93,8 @@ class Pages:
             failure = error if isinstance(error, ServiceError) else storage_failed()
             status, more, content = failure.status, failure.more, self.render("error.html", {"error": failure})
         page = await self.whole(name if screen else "", query, content, status, is_live=is_live)
-        return replace(page, headers=(*page.headers, *more))
+        page.more += more
+        return page
 
     async def whole(
         self,
@@ -106,7 +106,7 @@ class Pages:
         is_live: bool,
         frames: str = "",
         parts: Mapping[str, str] | None = None,
-    ) -> Page:
+    ) -> Reply:
         """Return a page with this content of `<main>`.
 
         `frames` is the origin that its frames may load from. `parts` are regions that the content has already.
@@ -131,9 +131,9 @@ class Pages:
         more = {b"content-security-policy": f"; frame-src {frames}".encode() if frames else b""}
         headers = tuple((name, value + more.get(name, b"")) for name, value in PAGE_HEADERS)
         body = self.render("layout.html", values).encode("utf-8", "replace")
-        return Page(body, HTML.decode(), headers, status)
+        return Reply(status, body, content_type=HTML, more=headers)
 
-    def events(self, name: str, query: Query, headers: Mapping[bytes, bytes]) -> Page:
+    def events(self, name: str, query: Query, headers: Mapping[bytes, bytes]) -> Reply:
         """Return the event stream of a page. Raises `NotFound`."""
         screen = screens().get(name)
         if screen is None and name not in PATHS:
@@ -146,7 +146,7 @@ class Pages:
         body = self.service.dispatcher.held.stream(body)
         if self.prefix:
             body = ending(body, GONE)
-        return Page(body, "text/event-stream", _EVENT_HEADERS)
+        return Reply(200, body, content_type=b"text/event-stream", more=_EVENT_HEADERS)
 
     async def _regions(self, screen: Screen | None, name: str, query: Query) -> dict[str, str]:
         """Return the regions of a page to render: content and frame; without a screen, the frame and lists of the rig.

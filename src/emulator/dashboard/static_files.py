@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Final
 
 from emulator.dashboard.refusals import no_file
-from emulator.http.endpoint import Page
-from emulator.http.response import PAGE_HEADERS
+from emulator.http.response import PAGE_HEADERS, Reply
 
 FOLDER: Final = Path(__file__).parent / "static"
-_TYPES: Final = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+_TYPES: Final = {".js": b"text/javascript", ".css": b"text/css", ".svg": b"image/svg+xml"}
 _HEADERS: Final = (
     *(each for each in PAGE_HEADERS if each[0] != b"cache-control"),
     (b"cache-control", b"public, max-age=31536000, immutable"),
@@ -30,8 +29,8 @@ def version_of(name: str) -> str:
     return sha256(_files()[name]).hexdigest()[:12]
 
 
-def static_page(name: str) -> Page:
+def static_page(name: str) -> Reply:
     """Return a file. Raises `NotFound`."""
     if name not in _files():
         raise no_file(name=name[:60])
-    return Page(_files()[name], _TYPES[name[name.rindex(".") :]], _HEADERS)
+    return Reply(200, _files()[name], content_type=_TYPES[name[name.rindex(".") :]], more=_HEADERS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -18,7 +19,7 @@ from emulator.core.observability.facts import ABSENT, notice
 from emulator.core.wire import json_codec
 from emulator.core.wire.json_codec import stream_array
 from emulator.features.id_quota import IdQuota
-from emulator.http.endpoint import CHANNEL, PAGE, Call, Nothing, Parameter, Streamed, checked_id, endpoint, id_of
+from emulator.http.endpoint import CHANNEL, PAGE, Call, Nothing, Parameter, checked_id, endpoint, id_of
 from emulator.storage.kinds import VALUE, Kind, Measured, Shape, Stored, Subject, decoded, wrong
 from emulator.storage.records import ItemRecord
 from emulator.storage.shapes import Logs, Span
@@ -157,12 +158,12 @@ class Buffers:
         return user
 
     @endpoint("GET", "/v1/e/accumulate", roles=CHANNEL_WRITERS, answer=Buffer, query=(_BUFFER, CHANNEL, _START))
-    async def read_buffer(self, call: Call) -> Streamed:
+    async def read_buffer(self, call: Call) -> AsyncIterator[bytes]:
         """Read a buffer, newest first: the caller's channel, or all channels with an extension-level token."""
         start = call.integer("start", 0)
         latest, pages = await self._read(call.caller, call.channel, checked_id(call.id, "id"), start)
         entries = ([item.value for item in page] async for page in pages)
-        return Streamed(stream_array(b'{"data":[', entries, b'],"latest":%d}' % latest))
+        return stream_array(b'{"data":[', entries, b'],"latest":%d}' % latest)
 
     async def measure(self, caller: Caller, channel: str | None, id: str, user: str) -> Measured:
         count, newest = 0, b""

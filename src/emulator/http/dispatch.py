@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
+from types import AsyncGeneratorType
 from typing import Any, Final
 
 from litestar.types import Receive
@@ -27,7 +28,7 @@ from emulator.core.parity import UNJUDGED, Parity
 from emulator.core.wire.refusals import malformed_json
 from emulator.core.wire.url import normalize_path, query_of
 from emulator.http.access import Access, authorization_of, bare_client_id
-from emulator.http.endpoint import Audience, Bound, Call, Endpoint, Streamed
+from emulator.http.endpoint import Audience, Bound, Call, Endpoint
 from emulator.http.endpoint_table import EndpointTable
 from emulator.http.faulty_requests import NO_ANSWER, hang_up, stall, truncated
 from emulator.http.long_requests import HeldRequests, Uploads
@@ -157,7 +158,8 @@ class Dispatcher:
         self.parity.check_endpoint(method, path)
         failure: ServiceError | None = None
         try:
-            reply = reply_of(await self._answer(bound, request), endpoint.allows_any_origin, endpoint.status)
+            answer = await self._answer(bound, request)
+            reply = reply_of(answer, endpoint.allows_any_origin, endpoint.status, endpoint.content_type)
         except Exception as exception:
             failure = answerable(exception, endpoint.title, self.recorder)
             encoding = request.headers.get(b"content-encoding")
@@ -241,14 +243,14 @@ class Dispatcher:
         finally:
             if recording is not None:
                 await finish_recording(recording)
-        if not isinstance(answer, Streamed) or (endpoint.held and context.is_head):
+        if not isinstance(answer, AsyncGeneratorType) or (endpoint.held and context.is_head):
             return answer
-        chunks = self.held.stream(answer.chunks) if endpoint.held else answer.chunks
+        chunks = self.held.stream(answer) if endpoint.held else answer
 
         def is_admitted() -> bool:
             return caller is None or access.is_admitted(caller.client_id, caller.grant)
 
-        return Streamed(await with_first_chunk(chunks, is_admitted), answer.content_type)
+        return await with_first_chunk(chunks, is_admitted)
 
     async def _read_body(self, endpoint: Endpoint[Any], request: Request, limit: int, header: str | None) -> bytes:
         """Read the body, unless the endpoint does. The token of this header must be valid until all of it has arrived.

@@ -22,6 +22,8 @@ from emulator.core.callers import ANYONE, Caller, Role
 from emulator.core.wire import cursors, json_codec
 from emulator.core.wire.cursors import FIRST
 from emulator.core.wire.refusals import checked_text, invalid_parameter
+from emulator.http.response import JSON
+from emulator.http.response import Reply as Reply
 
 T = TypeVar("T")
 
@@ -174,59 +176,6 @@ class Nothing(msgspec.Struct):
     """The response `{}`."""
 
 
-class Special:
-    """Base class of responses that are not plain JSON values."""
-
-
-@dataclass(frozen=True)
-class Streamed(Special):
-    """A response sent in chunks.
-
-    If the endpoint waits for events, the response ends when the client leaves or the service stops.
-    """
-
-    chunks: AsyncIterator[bytes]
-    content_type: str = "application/json"
-
-
-@dataclass(frozen=True)
-class Text(Special):
-    """A response that is not JSON."""
-
-    body: bytes
-    content_type: str
-
-
-@dataclass(frozen=True)
-class Page(Special):
-    """A response for a browser: a page, a file or an event stream."""
-
-    body: bytes | AsyncIterator[bytes]
-    content_type: str
-    headers: tuple[tuple[bytes, bytes], ...]
-    status: int = 200
-
-
-@dataclass(frozen=True)
-class WithHeaders(Special):
-    """A value to encode as JSON, and headers that the endpoint declares."""
-
-    value: object
-    headers: Mapping[Header, str]
-
-
-class JavaScript(str):
-    """Declares a `Text` response as a script in the OpenAPI document; `str` declares plain text."""
-
-    __slots__ = ()
-
-
-class JsonLines(str):
-    """Declares a `Streamed` response as one JSON value per line in the OpenAPI document."""
-
-    __slots__ = ()
-
-
 async def _undeclared(service: object, call: Call) -> object:
     """The handler of a declaration that decorates no function yet."""
     raise NotImplementedError
@@ -236,8 +185,9 @@ async def _undeclared(service: object, call: Call) -> object:
 class Endpoint(Generic[S]):
     """A method and path with its handler; `S` is the feature's service. It is declared by decorating its handler.
 
-    The handler returns a value to encode as JSON or a `Special` response, or raises a `ServiceError`. `answer` and
-    `headers` are for the OpenAPI document.
+    The handler returns a value to encode as JSON, bytes, an async generator of them, or a `Reply`, or raises a
+    `ServiceError`. If the endpoint waits for events, a stream ends when the client leaves or the service stops.
+    `answer` and `headers` are for the OpenAPI document.
     """
 
     method: str
@@ -250,6 +200,8 @@ class Endpoint(Generic[S]):
     body: object | None = None
     """The shape of the body, or a function that imports and returns it, if that takes long."""
     answer: object = Nothing
+    content_type: bytes = JSON
+    """The type of a response that the handler returns as bytes or as a stream; `answer` is for JSON only."""
     query: tuple[Parameter, ...] = ()
     headers: tuple[Header, ...] = ()
     """The headers of its response."""
@@ -262,7 +214,7 @@ class Endpoint(Generic[S]):
     held: bool = False
     """Whether the response may take long. Such a request has no body; it ends when the client leaves."""
     status: int = 200
-    """The status of a success."""
+    """The status of a success; a `Reply` has its own."""
     secrets: frozenset[str] = frozenset()
     """The members of the body and of the response, and the parameters, that the journal hides; `*` hides all."""
     is_recorded: bool = True

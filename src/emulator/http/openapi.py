@@ -17,15 +17,10 @@ from emulator.contract.names import ALIASES
 from emulator.core.config.settings import Limits
 from emulator.core.wire.url import SERVICE
 from emulator.http.dispatch import Dispatcher
-from emulator.http.endpoint import UNDOCUMENTED, Audience, Call, Endpoint, JavaScript, JsonLines, Page, endpoint
+from emulator.http.endpoint import UNDOCUMENTED, Audience, Call, Endpoint, endpoint
+from emulator.http.response import HTML, JSON, Reply
 
 _REFERENCE = "#/components/schemas/{name}"
-_TEXTS: Final[dict[object, str]] = {
-    str: "text/plain",
-    JavaScript: "text/javascript",
-    JsonLines: "application/x-ndjson",
-}
-"""Content types of responses that are not JSON."""
 _SECURITY: Final[dict[Audience, list[Any]]] = {
     Audience.CLIENTS: [{"credential": []}],
     Audience.CLIENT_ID: [{"credential": []}, {}],
@@ -106,8 +101,10 @@ def _alias_note(endpoint: Endpoint[Any]) -> str:
 
 
 def _responses(endpoint: Endpoint[Any]) -> dict[str, Any]:
-    text = _TEXTS.get(endpoint.answer)
-    content = {text: {"schema": {"type": "string"}}} if text else _content(endpoint.answer)
+    if endpoint.content_type is JSON:
+        content = _content(endpoint.answer)
+    else:
+        content = {endpoint.content_type.partition(b";")[0].decode(): {"schema": {"type": "string"}}}
     success: dict[str, Any] = {"description": "Done.", "content": content}
     if endpoint.headers:
         success["headers"] = {
@@ -146,7 +143,7 @@ def document(endpoints: tuple[Endpoint[Any], ...]) -> bytes:
 
 
 def _schemas(endpoints: Sequence[Endpoint[Any]]) -> dict[str, Any]:
-    kinds = [kind for each in endpoints for kind in (each.body_shape, each.answer) if kind not in (None, *_TEXTS)]
+    kinds = [kind for each in endpoints for kind in (each.body_shape, each.answer) if kind is not None]
     _, schemas = msgspec.json.schema_components([*kinds, ErrorAnswer], ref_template=_REFERENCE)
     return dict(sorted(schemas.items()))
 
@@ -163,11 +160,12 @@ HEADERS: Final = (
     (b"cross-origin-resource-policy", b"same-origin"),
 )
 """Headers of all responses under `/schema`. Inline styles are allowed because the viewer uses them."""
+_FILE_HEADERS: Final = (*HEADERS, (b"cache-control", b"max-age=3600"))
 _FOLDER: Final = Path(__file__).with_name("viewer")
 VIEWER_FILES: Final = {
-    "swagger-ui-bundle.js": "text/javascript",
-    "swagger-ui.css": "text/css",
-    "viewer.js": "text/javascript",
+    "swagger-ui-bundle.js": b"text/javascript",
+    "swagger-ui.css": b"text/css",
+    "viewer.js": b"text/javascript",
 }
 """The files of the viewer, by name, with their content types."""
 _PAGE: Final = b"""<!DOCTYPE html>
@@ -189,24 +187,24 @@ _PAGE: Final = b"""<!DOCTYPE html>
 
 
 @endpoint("GET", "/schema/openapi.json", audience=Audience.DOCUMENT)
-async def read_document(dispatcher: Dispatcher, call: Call) -> Page:
+async def read_document(dispatcher: Dispatcher, call: Call) -> Reply:
     """Return the OpenAPI document of this service."""
     endpoints = tuple(offer.endpoint for offer in dispatcher.table.offers.values())
     # The first call builds the document. Other requests continue during that time.
-    return Page(await asyncio.to_thread(document, endpoints), "application/json", HEADERS)
+    return Reply(200, await asyncio.to_thread(document, endpoints), more=HEADERS)
 
 
-async def _read_page(dispatcher: Dispatcher, call: Call) -> Page:
+async def _read_page(dispatcher: Dispatcher, call: Call) -> Reply:
     """Return the page that shows the document."""
-    return Page(_PAGE, "text/html", HEADERS)
+    return Reply(200, _PAGE, content_type=HTML, more=HEADERS)
 
 
-def _viewer_file(name: str, content_type: str) -> Endpoint[Any]:
+def _viewer_file(name: str, content_type: bytes) -> Endpoint[Any]:
     """Declare the endpoint of a file of the viewer."""
 
     @endpoint("GET", f"/schema/{name}", audience=Audience.DOCUMENT)
-    async def read_file(dispatcher: Dispatcher, call: Call) -> Page:
-        return Page(_content_of(name), content_type, (*HEADERS, (b"cache-control", b"max-age=3600")))
+    async def read_file(dispatcher: Dispatcher, call: Call) -> Reply:
+        return Reply(200, _content_of(name), content_type=content_type, more=_FILE_HEADERS)
 
     return read_file
 

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from dataclasses import dataclass
 from html import escape
+from types import AsyncGeneratorType
 from typing import Final
 
 from litestar.response.streaming import ASGIStreamingResponse
@@ -14,7 +15,6 @@ from litestar.types import Receive, Scope, Send
 from emulator.core.errors import ServiceError
 from emulator.core.observability.request_context import CODE
 from emulator.core.wire import json_codec
-from emulator.http.endpoint import Page, Special, Streamed, Text, WithHeaders
 
 JSON = b"application/json"
 HTML = b"text/html"
@@ -49,7 +49,8 @@ class Reply:
 
     status: int
     body: bytes | AsyncIterator[bytes]
-    cors: bool
+    cors: bool = False
+    """Whether web pages of any origin may read it. The dispatcher sets it for its endpoint."""
     content_type: bytes = JSON
     more: tuple[tuple[bytes, bytes], ...] = ()
     """Extra headers."""
@@ -106,22 +107,16 @@ class Reply:
             await send({"type": "http.response.body", "body": body[start:end], "more_body": end < len(body)})
 
 
-def reply_of(answer: object, cors: bool, status: int) -> Reply:
-    """Return the response to a successful call.
+def reply_of(answer: object, cors: bool, status: int, content_type: bytes) -> Reply:
+    """Return the response to a successful call: bytes and streams of this type, any other value as JSON.
 
-    The result becomes JSON with this status; a `Special` result defines its own response.
+    A handler's own `Reply` keeps its status and type.
     """
-    if not isinstance(answer, Special):
-        return Reply(status, json_codec.encode(answer), cors)
-    if isinstance(answer, Streamed):
-        return Reply(status, answer.chunks, cors, answer.content_type.encode())
-    if isinstance(answer, Text):
-        return Reply(status, answer.body, cors, answer.content_type.encode())
-    if isinstance(answer, Page):
-        return Reply(answer.status, answer.body, cors, answer.content_type.encode(), answer.headers)
-    assert isinstance(answer, WithHeaders)
-    headers = tuple((header.name.lower().encode(), text.encode()) for header, text in answer.headers.items())
-    return Reply(status, json_codec.encode(answer.value), cors, more=headers)
+    if isinstance(answer, Reply):
+        answer.cors = cors
+        return answer
+    body = answer if isinstance(answer, (bytes, AsyncGeneratorType)) else json_codec.encode(answer)
+    return Reply(status, body, cors, content_type)
 
 
 def error_reply(error: ServiceError, *, cors: bool, shows_code: bool = False) -> Reply:

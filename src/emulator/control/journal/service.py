@@ -21,7 +21,7 @@ from emulator.core.clock import monotonic
 from emulator.core.errors import Facts, NotFound, refusal
 from emulator.core.ids import token_id
 from emulator.core.journal import DELIVERY, HIDDEN, Entry, Journal, no_journal
-from emulator.http.endpoint import Audience, Call, JsonLines, Parameter, Streamed, Text, endpoint
+from emulator.http.endpoint import Audience, Call, Parameter, Reply, endpoint
 
 
 @refusal(NotFound, "No such entry", "docs: Journal", "The journal has no such entry",
@@ -278,7 +278,6 @@ _PAGE = (
     Parameter("limit", f"At most this many, 1 to {MAX_LIMIT:,}; {DEFAULT_LIMIT} when absent.", "integer"),
     Parameter("order", "`newest` or `oldest` first. When absent: oldest first with `since`, otherwise newest first."),
 )
-_JSON_LINES = "application/x-ndjson"
 
 
 @endpoint(
@@ -301,13 +300,13 @@ async def read_journal(journals: Journals, call: Call) -> Listing:
     answer=JournalEntry,
     is_recorded=False,
 )
-async def read_journal_entry(journals: Journals, call: Call) -> JournalEntry | Text:
+async def read_journal_entry(journals: Journals, call: Call) -> JournalEntry | Reply:
     """Read one entry, or write it as a line for a shell or as a test. Such a text has no token and no secret."""
     form = call.text("as")
     rules.check_names(call.query, *(("id", "as", "url") if form else ("id",)))
     entry = journals.find(call.text("id"))
     if form:
-        return Text(snippet_of(entry, form, call.text("url")).encode(), "text/plain")
+        return Reply(200, snippet_of(entry, form, call.text("url")).encode(), content_type=b"text/plain")
     return journals.shown(entry)
 
 
@@ -316,11 +315,11 @@ async def read_journal_entry(journals: Journals, call: Call) -> JournalEntry | T
     "/_emulator/journal/stream",
     audience=Audience.CONTROL,
     query=(*_FILTERS, _SINCE, _TIMEOUT),
-    answer=JsonLines,
+    content_type=b"application/x-ndjson",
     held=True,
     is_recorded=False,
 )
-async def follow_journal(journals: Journals, call: Call) -> Streamed:
+async def follow_journal(journals: Journals, call: Call) -> AsyncIterator[bytes]:
     """Follow the journal: JSON lines, held open, each an entry as in `GET /_emulator/journal`.
 
     The line `{"mark": 12, "run": "…"}` states the position of the stream: at its start, and after 15 seconds without an
@@ -328,7 +327,7 @@ async def follow_journal(journals: Journals, call: Call) -> Streamed:
     To resume, pass the last number as `since`; if `run` is another one, the service was restarted, and numbers began
     again.
     """
-    return Streamed(journals.stream(call.query), _JSON_LINES)
+    return journals.stream(call.query)
 
 
 endpoints: Final = (read_journal, read_journal_entry, follow_journal)

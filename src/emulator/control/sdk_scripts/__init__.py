@@ -7,23 +7,23 @@ from pathlib import Path
 from typing import Final
 
 from emulator.core.parity import UNJUDGED, overrule
-from emulator.http.endpoint import Audience, Call, JavaScript, Text, endpoint
+from emulator.http.endpoint import Audience, Call, endpoint
 
-_SCRIPT_TYPE = "text/javascript"
+_SCRIPT_TYPE = b"text/javascript"
 
 
-@endpoint("GET", "/_emulator/sdk.js", audience=Audience.PUBLIC, answer=JavaScript)
-async def read_sdk_script(_: object, call: Call) -> Text:
+@endpoint("GET", "/_emulator/sdk.js", audience=Audience.PUBLIC, content_type=_SCRIPT_TYPE)
+async def read_sdk_script(_: object, call: Call) -> bytes:
     """Get the script that connects the published SDK to this service; load it before the SDK."""
     overrule(UNJUDGED)
-    return Text(_read("sdk.js"), _SCRIPT_TYPE)
+    return _read("sdk.js")
 
 
-@endpoint("GET", "/_emulator/platform-helper.js", audience=Audience.PUBLIC, answer=JavaScript)
-async def read_platform_helper(_: object, call: Call) -> Text:
+@endpoint("GET", "/_emulator/platform-helper.js", audience=Audience.PUBLIC, content_type=_SCRIPT_TYPE)
+async def read_platform_helper(_: object, call: Call) -> bytes:
     """Get the script that replaces Twitch's helper."""
     overrule(UNJUDGED)
-    return Text(_read("platform-helper.js"), _SCRIPT_TYPE)
+    return _read("platform-helper.js")
 
 
 @cache

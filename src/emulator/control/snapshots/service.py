@@ -34,7 +34,7 @@ from emulator.core.config.settings import Settings
 from emulator.core.errors import EngineError
 from emulator.core.observability.audit import audit
 from emulator.core.wire.refusals import invalid_parameter
-from emulator.http.endpoint import Audience, Call, Parameter, Streamed, endpoint
+from emulator.http.endpoint import Audience, Call, Parameter, endpoint
 from emulator.storage.engine import Engine
 from emulator.storage.records import Record, RecordChecks
 
@@ -161,12 +161,12 @@ _KEYS: Final = Parameter("keys", "`true` includes the signing key, links, PINs a
     answer=dict[str, Any],
     secrets=frozenset({"*"}),
 )
-async def save_snapshot(snapshots: Snapshots, call: Call) -> Streamed:
+async def save_snapshot(snapshots: Snapshots, call: Call) -> AsyncIterator[bytes]:
     """Save all data and the clock as one JSON document with one record per line."""
     keys = call.text("keys") or "false"
     if keys not in ("true", "false"):
         raise invalid_parameter("keys", keys, "true or false")
-    return Streamed(snapshots.save(keys=keys == "true"))
+    return snapshots.save(keys=keys == "true")
 
 
 @endpoint(

@@ -13,13 +13,13 @@ from emulator.dashboard.rig import arrangement as rules
 from emulator.dashboard.rig.framing import Finding, check_page
 from emulator.dashboard.rig.happened import frame_activity
 from emulator.dashboard.screen import Query
-from emulator.http.endpoint import Page
+from emulator.http.response import Reply
 
 SANDBOX: Final = "allow-scripts allow-same-origin allow-forms"
 """With these, a page of the service could remove its own sandbox; `arrangement` refuses such pages."""
 
 
-async def rig_page(pages: Pages, query: Query) -> Page:
+async def rig_page(pages: Pages, query: Query) -> Reply:
     """Return the rig with the arrangement of the query.
 
     An invalid arrangement is status 400, with the form as it was filled in.

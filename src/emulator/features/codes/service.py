@@ -38,7 +38,7 @@ from emulator.features.codes.grants import (
 from emulator.features.codes.uploads import NamesBody, Upload, codes_removed, name_in_use
 from emulator.features.directory import Directory
 from emulator.features.votes.service import Polls
-from emulator.http.endpoint import Call, Header, Nothing, Parameter, WithHeaders, endpoint, id_of
+from emulator.http.endpoint import Call, Header, Nothing, Parameter, Reply, endpoint, id_of
 from emulator.http.streaming_json import StreamReader
 from emulator.storage.kinds import Kind, Shape
 from emulator.storage.pools import Drawn, Holding, Pools, Rosters, Stock
@@ -228,7 +228,7 @@ class CodeSets:
         query=(_POLL, _CHANNEL),
         headers=(_USERS, _MARKED),
     )
-    async def mark_from_poll(self, call: Call) -> WithHeaders:
+    async def mark_from_poll(self, call: Call) -> Reply:
         """Make the users who voted for the option `correct` eligible for prizes.
 
         `cutoff_timestamp` is in seconds if it is below 100,000,000,000, otherwise in milliseconds. Votes at the cutoff
@@ -250,7 +250,7 @@ class CodeSets:
         limit="user_list",
         streamed=True,
     )
-    async def mark_from_list(self, call: Call) -> WithHeaders:
+    async def mark_from_list(self, call: Call) -> Reply:
         """Make the listed users eligible for prizes. The body is streamed.
 
         `prizes` lists indices of sets: each user gets a code of each, and two of a set listed twice. `prize_limits[i]`
@@ -344,8 +344,9 @@ class CodeSets:
         return {int(key.name): holding for key, holding in held.items()}
 
 
-def _answer(marked: Marked) -> WithHeaders:
-    return WithHeaders(Nothing(), {_USERS: str(marked.users), _MARKED: str(marked.gained)})
+def _answer(marked: Marked) -> Reply:
+    counts = {_USERS: marked.users, _MARKED: marked.gained}
+    return Reply(200, b"{}", more=tuple((each.name.lower().encode(), b"%d" % count) for each, count in counts.items()))
 
 
 def _checked_users(users: list[object], at: int) -> list[str]:

@@ -25,7 +25,7 @@ from emulator.features.stores.rules import (
     Store,
 )
 from emulator.features.stores.service import EXPECTED, Stores
-from emulator.http.endpoint import CHANNEL, Call, Endpoint, Nothing, Parameter, Streamed, endpoint
+from emulator.http.endpoint import CHANNEL, Call, Endpoint, Nothing, Parameter, endpoint
 from emulator.realtime.action import Message, action, feed
 
 _USERS = Parameter("user_ids", "Up to 1,000 user ids, separated by commas. Returns a map by id. Role admin.")
@@ -59,7 +59,7 @@ def _endpoints_of(store: Store) -> tuple[Endpoint[Stores], ...]:
         if store.per_viewer and call.text("user_ids"):
             user_ids = [user_id for user_id in call.text("user_ids").split(",") if user_id]
             pages = stores.read_users(store, call.caller, call.channel, user_ids)
-            return Streamed(stream_array(b"{", pages, b"}"))
+            return stream_array(b"{", pages, b"}")
         user_id = call.text("userID") if store.per_viewer and call.caller.role is Role.BACKEND else ""
         return msgspec.Raw(await stores.read(store, call.caller, call.channel, user_id=user_id))
 

@@ -55,7 +55,7 @@ from emulator.features.votes.rules import (
     no_poll,
     value_out_of_bounds,
 )
-from emulator.http.endpoint import CHANNEL, PAGE, Call, Nothing, Parameter, Streamed, endpoint, id_of
+from emulator.http.endpoint import CHANNEL, PAGE, Call, Nothing, Parameter, endpoint, id_of
 from emulator.realtime.hub import ANY_NAME
 from emulator.storage.kinds import Kind, Measured, Shape, Subject
 from emulator.storage.shapes import BallotEntry, Ballots, CastRequest, Expected, ListedBallot
@@ -182,7 +182,7 @@ class Polls:
                 await self._align_announcement(caller, dropped)
 
     @endpoint("GET", "/v1/e/vote_logs", roles=EXTENSION_WRITERS, answer=VoteLog, query=(_POLL, CHANNEL, _SINCE, _LIMIT))
-    async def read_vote_log(self, call: Call) -> Streamed:
+    async def read_vote_log(self, call: Call) -> AsyncIterator[bytes]:
         """Read every voter's latest vote, oldest first. The response is streamed."""
         since, limit = call.integer("since", 0), call.integer("limit", -1)
         if call.text("limit") and limit < 0:
@@ -191,7 +191,7 @@ class Polls:
         counted = key.channel is not None and await self._has_additive_votes(key)
         since, most = clamp_instant(since), None if limit < 0 else limit
         pages = self._ballots.entries(key, now=now, since=since, limit=most)
-        return Streamed(stream_array(b'{"result":[', self._log_pages(key.owner, pages, counted), b"]}"))
+        return stream_array(b'{"result":[', self._log_pages(key.owner, pages, counted), b"]}")
 
     async def _log_pages(
         self, client_id: str, pages: AsyncIterator[Sequence[BallotEntry]], counted: bool
