@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from emulator.auth import refusals
 from emulator.contract.names import is_client_id
@@ -54,18 +55,31 @@ def split_header(header: str | None) -> tuple[str, str]:
 def caller_of(client_id: str, claims: Mapping[str, Any], grant: Grant, production: str = "") -> Caller:
     """Build a caller from claims (ruling A2); raises `Unauthorized` naming an invalid claim."""
     role = role_of(claims.get("role"))
-    channel_id, user_id = id_of(claims, "channel_id"), id_of(claims, "user_id")
-    claimed, derived = id_of(claims, "opaque_user_id"), opaque_id_of(user_id) if user_id else None
+    channel_id, user_id, opaque_id = (id_of(claims, name) for name in ("channel_id", "user_id", "opaque_user_id"))
+    expires_at, not_before = milliseconds(claims, "exp"), milliseconds(claims, "nbf") or 0
+    caller = _caller(client_id, role, channel_id, user_id, opaque_id, expires_at, grant, production)
+    return replace(caller, not_before=not_before, claimed=_claimed_role(claims))
+
+
+def _caller(
+    client_id: str,
+    role: Role,
+    channel_id: str | None,
+    user_id: str | None,
+    opaque_id: str | None,
+    expires_at: int | None,
+    grant: Grant,
+    production: str,
+) -> Caller:
+    """Build a caller from valid claims. An id may be empty or `None` for a claim that is absent."""
+    derived = opaque_id_of(user_id) if user_id else f"A-{role}"
     # In the token of a linked game, the service itself derived the opaque id from the channel.
-    is_derived = derived is not None and (claimed is None or (bool(grant.link) and claimed == derived))
-    opaque_id = claimed or derived or f"A-{role}"
+    is_derived = bool(user_id) and (not opaque_id or (bool(grant.link) and opaque_id == derived))
     if role is Role.BROADCASTER:
         channel_id = channel_id or user_id
-    channel_id = channel_id and _interned_text(channel_id)
-    return Caller(
-        _interned_text(client_id), role, channel_id, user_id, opaque_id, milliseconds(claims, "exp"), grant, is_derived,
-        production, claimed=_claimed_role(claims),
-    )  # fmt: skip
+    channel = _interned_text(channel_id) if channel_id else None
+    client_id, opaque_id = _interned_text(client_id), opaque_id or derived
+    return Caller(client_id, role, channel, user_id or None, opaque_id, expires_at, grant, is_derived, production)
 
 
 class _UsualClaims(Struct, forbid_unknown_fields=True):
@@ -94,19 +108,11 @@ def usual_caller(client_id: str, payload: bytes, grant: Grant, production: str =
         claims = _usual_claims_of(payload)
     except ValueError:
         return None
-    channel_id, user_id, exp = claims.channel_id, claims.user_id, claims.exp
-    role = _ROLES.get(claims.role)
+    role, exp = _ROLES.get(claims.role), claims.exp
     if role is None or not 0 < exp < _LEAST_MILLISECONDS or not payload.isascii() or b"\\u0000" in payload:
         return None
-    claimed = claims.opaque_user_id
-    opaque_id = claimed or (opaque_id_of(user_id) if user_id else f"A-{role}")
-    if role is Role.BROADCASTER:
-        channel_id = channel_id or user_id
-    channel = _interned_text(channel_id) if channel_id else None
-    is_derived = bool(user_id) and not claimed
-    return Caller(
-        _interned_text(client_id), role, channel, user_id or None, opaque_id, exp * 1000, grant, is_derived, production
-    )  # fmt: skip
+    ids = claims.channel_id, claims.user_id, claims.opaque_user_id
+    return _caller(client_id, role, *ids, exp * 1000, grant, production)
 
 
 @lru_cache(maxsize=1024)

@@ -12,7 +12,7 @@ from binascii import Error, a2b_base64, b2a_base64
 from collections.abc import Mapping
 from functools import lru_cache
 from hashlib import sha256
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -38,29 +38,7 @@ _header_of = msgspec.json.Decoder(_Header).decode
 _claims_of = msgspec.json.Decoder(dict[str, _Claim]).decode
 
 
-_BLOCK: Final = 64
-"""Bytes of a block of SHA-256, to which HMAC pads a key."""
-_INNER, _OUTER = (bytes(each ^ pad for each in range(256)) for pad in (0x36, 0x5C))
-"""What HMAC makes of each byte of a key, for its two rounds."""
-
-
-class PreparedKey:
-    """HMAC-SHA256 with one key (RFC 2104). A signature takes three quarters of the time of a copied `hmac.HMAC`."""
-
-    __slots__ = ("_inner", "_outer")
-
-    def __init__(self, key: bytes) -> None:
-        padded = (sha256(key).digest() if len(key) > _BLOCK else key).ljust(_BLOCK, b"\0")
-        self._inner, self._outer = sha256(padded.translate(_INNER)), sha256(padded.translate(_OUTER))
-
-    def signature(self, message: bytes) -> bytes:
-        inner, outer = self._inner.copy(), self._outer.copy()
-        inner.update(message)
-        outer.update(inner.digest())
-        return outer.digest()
-
-
-def verified(token: str, keys: Mapping[str, PreparedKey]) -> tuple[dict[str, Any], str | None] | None:
+def verified(token: str, keys: Mapping[str, bytes]) -> tuple[dict[str, Any], str | None] | None:
     """Return the claims and the name of the key that signed the token, or no claims and `None` if no key did.
 
     Returns `None` alone if pyjwt has to decide.
@@ -83,7 +61,7 @@ class Payload(NamedTuple):
     """The name of the key that signed the token; `None` if no key did, so that pyjwt would call the signature bad."""
 
 
-def signed_payload(token: str, keys: Mapping[str, PreparedKey]) -> Payload | None:
+def signed_payload(token: str, keys: Mapping[str, bytes]) -> Payload | None:
     """Return the payload of a token and the name of the key that signed it; `None` if only pyjwt can decide."""
     signed, _, signature = token.rpartition(".")
     if len(signature) != _SIGNATURE_LENGTH or not token.isascii() or not keys:
@@ -110,10 +88,11 @@ def unverified(token: str) -> dict[str, Any] | None:
         return None
 
 
-def _signer(message: bytes, signature: bytes, keys: Mapping[str, PreparedKey]) -> str | None:
+def _signer(message: bytes, signature: bytes, keys: Mapping[str, bytes]) -> str | None:
     """Return the name of the first key with this signature. Compared as text, as each signature has one spelling."""
     for name, key in keys.items():
-        expected = b2a_base64(key.signature(message), newline=False).translate(_TO_URL, b"=")
+        made = hmac.digest(key, message, sha256)  # a tenth of the time of "sha256", which OpenSSL looks up
+        expected = b2a_base64(made, newline=False).translate(_TO_URL, b"=")
         if hmac.compare_digest(expected, signature):
             return name
     return None

@@ -23,7 +23,6 @@ from emulator.auth.claims import (
     digest_of,
     grant_of,
     id_of,
-    milliseconds,
     role_of,
     split_header,
     usual_caller,
@@ -83,12 +82,11 @@ class Credential(Struct, frozen=True, gc=False):  # one per new token: a tuple t
 class _Keys(NamedTuple):
     """The keys of one extension, by name."""
 
-    secrets: Mapping[str, bytes]
-    """The extension's secrets by fingerprint, in their order. Fingerprints are keyed, so they do not help to guess."""
     all: Mapping[str, bytes]
-    """The secrets, then the service's own key, which has no name."""
-    fast: Mapping[str, hs256.PreparedKey]
-    """All, prepared for `hs256`. Empty if pyjwt refuses one of them, which `hs256` would not notice."""
+    """The secrets in their order, then the service's own key, whose name is empty. The others are named by their
+    fingerprints, which are keyed, so they do not help to guess."""
+    fast: Mapping[str, bytes]
+    """The keys for `hs256`: all, or none if pyjwt refuses one of them, which `hs256` would not notice."""
 
 
 class Tokens:
@@ -161,14 +159,13 @@ class Tokens:
         found = hs256.signed_payload(token, self._keys(extension).fast)
         if found is None or (found.signer is not None if extension is None else not found.signer):
             return None
-        if verifies:
-            caller = usual_caller(client_id, found.payload, _grant_of_secret(found.signer or ""))
-            return Credential(caller) if caller else None
-        caller = usual_caller(client_id, found.payload, NO_GRANT, UNVERIFIED if extension is None else "")
+        grant = _grant_of_secret(found.signer or "") if verifies else NO_GRANT
+        caller = usual_caller(client_id, found.payload, grant, "" if extension else UNVERIFIED)
         if caller is None:
             return None
-        self.check_registered(client_id)
-        note(caller.production)
+        if not verifies:
+            self.check_registered(client_id)
+            note(caller.production)
         return Credential(caller)
 
     def _credential(self, client_id: str, token: str) -> Credential:
@@ -185,8 +182,6 @@ class Tokens:
             caller = replace(caller, expires_at=None)
         if production == UNDECODED:
             caller = replace(caller, hint=self._hint_about_key(client_id, token))
-        if not_before := milliseconds(claims, "nbf"):
-            caller = replace(caller, not_before=not_before)
         return Credential(caller, pin_token_id)
 
     def own_claims(self, token: str, *, use: str) -> Mapping[str, Any] | None:
@@ -219,7 +214,7 @@ class Tokens:
         if not self._environment.is_strict:
             return True
         extension = self._extensions.find(client_id)
-        if extension is None or grant.secret not in self._keys(extension).secrets:
+        if extension is None or not grant.secret or grant.secret not in self._keys(extension).all:
             return False
         return not grant.link or grant.linked_at >= extension.tokens_not_before
 
@@ -333,14 +328,13 @@ class Tokens:
         keys = self._keys_of.get(client_id)
         if keys is None:
             own = self._service_key.value.encode()
-            secrets = {
+            every = {
                 hmac.digest(own, b"secret\n" + secret, hashlib.sha256).hex()[:16]: secret
                 for secret in (extension.secrets if extension else ())
             }
-            every = {**secrets, "": own}
-            is_fast = all(map(jwts.accepts, every.values()))
-            fast = {name: hs256.PreparedKey(key) for name, key in every.items()} if is_fast else {}
-            keys = self._keys_of[client_id] = _Keys(secrets, every, fast)
+            every[""] = own
+            keys = _Keys(every, every if all(map(jwts.accepts, every.values())) else {})
+            self._keys_of[client_id] = keys
         return keys
 
     def check_registered(self, client_id: str) -> None:
