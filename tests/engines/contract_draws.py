@@ -79,7 +79,7 @@ async def mark(sets: CodeSets, *users: str, prize: int = 0) -> None:
     body = GrantBody(prize_limits=[1] * 10, prizes=[prize])
     async with sets.new_grant(BACKEND) as grant:
         await grant.add(users)
-        await sets.grant(BACKEND, grant, body)
+        await grant.put_in_effect(body)
 
 
 class DrawsContract:

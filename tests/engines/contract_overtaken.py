@@ -118,7 +118,7 @@ class OvertakenContract:
                 await grant.add(["5"])
                 await engine.load(saved(), replace=True)
                 await grant.add(["6"])
-                await sets.grant(BACKEND, grant, GrantBody(prize_limits=[1], prizes=[0]))
+                await grant.put_in_effect(GrantBody(prize_limits=[1], prizes=[0]))
 
         with pytest.raises(Unavailable, match="the service was reset during the call"):
             await mark_during_a_load()

@@ -9,8 +9,7 @@ from emulator.core.errors import BadRequest
 from emulator.features.codes.uploads import (
     MAX_CODE_LENGTH,
     MAX_CODES,
-    ValidationErrors,
-    check_codes,
+    problems_of_codes,
 )
 from emulator.features.transactions import Product, ReceiptData, TransactionBody, transaction_of
 
@@ -26,13 +25,7 @@ def test_an_id_of_a_call_has_at_most_256_characters(name: str):
 
 
 def errors_of(array: int, at: int, codes: list[str]) -> list[str]:
-    errors = ValidationErrors()
-    check_codes(errors, array, at, codes)
-    try:
-        errors.check()
-    except BadRequest as refused:
-        return list(refused.details)
-    return []
+    return list(problems_of_codes(array, at, codes))
 
 
 def test_a_code_of_the_greatest_length_is_valid_next_to_an_invalid_one():

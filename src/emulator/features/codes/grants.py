@@ -5,11 +5,11 @@
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 import msgspec
 from msgspec import Struct
@@ -20,6 +20,7 @@ from emulator.core.clock import DAY, Clock
 from emulator.core.errors import BadRequest, Facts, Unavailable, refusal
 from emulator.core.ids import NewId
 from emulator.core.keys import Key
+from emulator.core.observability.audit import audit
 from emulator.core.wire import json_codec
 from emulator.core.wire.refusals import invalid_member
 from emulator.features.directory import Directory
@@ -199,27 +200,52 @@ class Marked(NamedTuple):
     """How many of them may redeem more codes than before."""
 
 
-class PendingGrant:
-    """A `mark_*` call in progress. Its users are on a roster, which has no effect until `Grants.put_in_effect`."""
+class Draft(ABC):
+    """Data of a call that has no effect yet. If the block raises, it is deleted."""
 
-    def __init__(
-        self, client_id: str, rosters: Rosters, clock: Clock, new_id: NewId, sets: Mapping[int, CodeSet], until: int
-    ) -> None:
-        """`sets` are the sets when the call began, and `until` is when the roster expires, in Unix ms."""
-        self.roster = roster_key(client_id, new_id())
-        self.users: Counter[Allowances] = Counter()
+    def __init__(self) -> None:
+        self.abandoned: list[Key] = []
+        """What was written before a restart of the call."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if error is not None:
+            self.restart()
+        await self.close()
+
+    @abstractmethod
+    def restart(self) -> None:
+        """Discard what was read so far, because the body repeats its long member or is refused."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Delete what was abandoned."""
+
+
+class PendingGrant(Draft):
+    """A `mark_*` call in progress. Its users are on a roster, which has no effect until `put_in_effect`."""
+
+    def __init__(self, grants: Grants, caller: Caller) -> None:
+        super().__init__()
+        self._grants = grants
+        self._caller = caller
+        self._rosters = grants.rosters
+        self._clock = grants.clock
+        self._roster = roster_key(caller.client_id, grants.new_id())
+        self._users: Counter[Allowances] = Counter()
         """The number of distinct users, by what they were granted before."""
-        self._rosters = rosters
-        self._clock = clock
-        self._new_id = new_id
-        self._sets = sets
-        self._until = until
         self._batch = _FIRST_BATCH
         self._most_grants = 1
         """The most grants that a user had so far."""
         self._first_user = ""
         """The first user on the roster; empty for none."""
-        self._abandoned: list[Key] = []
+
+    async def __aenter__(self) -> Self:
+        self._sets = await self._grants.sets(self._caller.client_id)
+        self._until = self._grants.expires_at(self._sets)
+        return self
 
     async def add(self, users: Sequence[str]) -> None:
         """Add users, in any spelling."""
@@ -233,35 +259,52 @@ class PendingGrant:
     async def _add(self, users: list[str]) -> None:
         now = self._clock.now()
         notes: dict[str, list[bytes]] = {user: [] for user in users}
-        for roster in await self._rosters.listing(self.roster, users, now=now):
+        for roster in await self._rosters.listing(self._roster, users, now=now):
             for user in roster.members:
-                if roster.name == self.roster.name:
+                if roster.name == self._roster.name:
                     notes.pop(user, None)
                 elif user in notes:
                     notes[user].append(roster.note)
-        await self._rosters.add_members(self.roster, users, now=now, expires_at=self._until)
+        await self._rosters.add_members(self._roster, users, now=now, expires_at=self._until)
         self._first_user = self._first_user or users[0]
         for before, count in Counter(map(tuple, notes.values())).items():
             self._most_grants = max(self._most_grants, len(before))
-            self.users[allowances(live_grants(grants_of(before), self._sets))] += count
+            self._users[allowances(live_grants(grants_of(before), self._sets))] += count
         self._batch = max(1, min(_BATCH, _MAX_LOOKUPS // self._most_grants))
 
     def restart(self) -> None:
-        """Discard the users read so far, because the body repeats the member `users` or is refused."""
-        self._abandoned.append(self.roster)
-        self.roster = self.roster._replace(name=self._new_id())
+        self.abandoned.append(self._roster)
+        self._roster = self._roster._replace(name=self._grants.new_id())
         self._first_user = ""
-        self.users.clear()
+        self._users.clear()
 
-    async def is_whole(self) -> bool:
-        """Return whether all users are still on the roster. A reset or a load removes the whole roster."""
-        listed = await self._rosters.listing(self.roster, [self._first_user], now=self._clock.now())
-        return self.roster.name in [each.name for each in listed]
+    async def put_in_effect(self, body: GrantBody) -> Marked:
+        """Grant the codes to all users of the call at once.
+
+        Raises `BadRequest` for an unknown prize, and `Unavailable` if a reset or a load removed users of the call.
+        """
+        client_id, now = self._caller.client_id, self._clock.now()
+        sets = await self._grants.sets(client_id)
+        granted = prizes_by_set(body, sets)
+        if self._users:
+            until = self._grants.expires_at(sets)
+            # A reset or a load removes the whole roster, so one user stands for all.
+            listed = await self._rosters.listing(self._roster, [self._first_user], now=now)
+            is_whole = self._roster.name in [each.name for each in listed]
+            note = json_codec.encode(granted)
+            if not is_whole or not await self._rosters.annotate(self._roster, note, now=now, expires_at=until):
+                raise users_removed()
+            latest = max(each.until for each in (sets | await self._grants.sets(client_id)).values())
+            if latest > until:  # a PUT meanwhile may have extended the other grants only
+                await self._rosters.add_members(self._roster, [], now=now, expires_at=latest)
+        gained = sum(count for before, count in self._users.items() if gains(before, granted))
+        marked = Marked(self._users.total(), gained)
+        audit("users marked for codes", self._caller, users=marked.users, sets=len(body.prizes))
+        return marked
 
     async def close(self) -> None:
-        """Delete the rosters that were filled before a restart of the call."""
-        if self._abandoned:
-            await self._rosters.drop(self._abandoned, now=self._clock.now())
+        if self.abandoned:
+            await self._rosters.drop(self.abandoned, now=self._clock.now())
 
 
 @dataclass(eq=False, repr=False)
@@ -269,66 +312,34 @@ class Grants:
     """The grants of all extensions: rosters with a note. They expire with the last set of their extension."""
 
     _pools: Pools
-    _rosters: Rosters
-    _clock: Clock
+    rosters: Rosters
+    clock: Clock
     _directory: Directory
-    _new_id: NewId
+    new_id: NewId
 
     async def sets(self, client_id: str) -> dict[int, CodeSet]:
         """Return the present sets of an extension by index, in ascending order."""
-        return sets_of(await self._pools.stocks(pool_keys(client_id), now=self._clock.now()))
-
-    @asynccontextmanager
-    async def begin(self, client_id: str) -> AsyncIterator[PendingGrant]:
-        """Begin a `mark_*` call. If the block raises, its users are deleted."""
-        sets = await self.sets(client_id)
-        pending = PendingGrant(client_id, self._rosters, self._clock, self._new_id, sets, self._expires_at(sets))
-        try:
-            yield pending
-        except BaseException:
-            pending.restart()
-            raise
-        finally:
-            await pending.close()
-
-    async def put_in_effect(self, pending: PendingGrant, body: GrantBody) -> Marked:
-        """Grant the codes to all users of the call at once.
-
-        Raises `BadRequest` for an unknown prize, and `Unavailable` if a reset or a load removed users of the call.
-        """
-        key = pending.roster
-        sets, now = await self.sets(key.owner), self._clock.now()
-        granted = prizes_by_set(body, sets)
-        if pending.users:
-            note, until = json_codec.encode(granted), self._expires_at(sets)
-            is_whole = await pending.is_whole()
-            if not is_whole or not await self._rosters.annotate(key, note, now=now, expires_at=until):
-                raise users_removed()
-            latest = max(each.until for each in (sets | await self.sets(key.owner)).values())
-            if latest > until:  # a PUT meanwhile may have extended the other grants only
-                await self._rosters.add_members(key, [], now=now, expires_at=latest)
-        gained = sum(count for before, count in pending.users.items() if gains(before, granted))
-        return Marked(pending.users.total(), gained)
+        return sets_of(await self._pools.stocks(pool_keys(client_id), now=self.clock.now()))
 
     async def of_caller(self, caller: Caller) -> list[Granted]:
         """Return the grants that apply to the caller, oldest first."""
         names = sorted(await self._directory.names(caller))
-        rosters = await self._rosters.listing(roster_key(caller.client_id, ""), names, now=self._clock.now())
+        rosters = await self.rosters.listing(roster_key(caller.client_id, ""), names, now=self.clock.now())
         return grants_of(roster.note for roster in rosters)
 
     async def renew(self, client_id: str) -> None:
         """Delete the grants whose sets have all ended, and extend the others to the expiry of the last set."""
-        async for page in self._rosters.all(roster_key(client_id, ""), now=self._clock.now()):
-            sets, now = await self.sets(client_id), self._clock.now()  # after the page: it has no grants of newer sets
+        async for page in self.rosters.all(roster_key(client_id, ""), now=self.clock.now()):
+            sets, now = await self.sets(client_id), self.clock.now()  # after the page: it has no grants of newer sets
             granted = {roster_key(client_id, name): grants_of([note]) for name, note in page.items()}
             live = [key for key, grants in granted.items() if live_grants(grants, sets)]
-            await self._rosters.drop([key for key, grants in granted.items() if grants and key not in live], now=now)
-            until = self._expires_at(sets)
-            await asyncio.gather(*(self._rosters.add_members(key, [], now=now, expires_at=until) for key in live))
+            await self.rosters.drop([key for key, grants in granted.items() if grants and key not in live], now=now)
+            until = self.expires_at(sets)
+            await asyncio.gather(*(self.rosters.add_members(key, [], now=now, expires_at=until) for key in live))
 
-    def _expires_at(self, sets: Mapping[int, CodeSet]) -> int:
+    def expires_at(self, sets: Mapping[int, CodeSet]) -> int:
         """Return when grants expire, in Unix ms: with the last set, even if the clock was set back since its PUT."""
-        return max([self._clock.now() + LIFETIME, *(each.until for each in sets.values())])
+        return max([self.clock.now() + LIFETIME, *(each.until for each in sets.values())])
 
 
 def sets_of(stocks: Mapping[Key, Stock]) -> dict[int, CodeSet]:

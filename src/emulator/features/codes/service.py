@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -149,17 +148,9 @@ class CodeSets:
             await self.define(upload, json_codec.convert(reader.small, NamesBody, inside="body"), reader.arrays)
         return Nothing()
 
-    @asynccontextmanager
-    async def new_upload(self, caller: Caller) -> AsyncIterator[Upload]:
-        """Begin an upload of codes by PUT. If the block raises, the uploaded codes are deleted."""
-        upload = Upload(caller, self._pools, self._clock, self._new_id)
-        try:
-            yield upload
-        except BaseException:
-            upload.restart()
-            raise
-        finally:
-            await upload.close()
+    def new_upload(self, caller: Caller) -> Upload:
+        """Begin an upload of codes by PUT, as a context. If the block raises, the uploaded codes are deleted."""
+        return Upload(caller, self._pools, self._clock, self._new_id)
 
     async def define(self, upload: Upload, body: NamesBody, arrays: int) -> None:
         """Put all uploaded sets into use (ruling C2).
@@ -239,7 +230,7 @@ class CodeSets:
         async with self.new_grant(caller) as grant:
             async for page in self._polls.voters(caller, channel, poll_id, body.correct):
                 await grant.add([user for user, cast_at in page if is_in_time(cast_at, body.cutoff_timestamp)])
-            return _answer(await self.grant(caller, grant, body))
+            return _answer(await grant.put_in_effect(body))
 
     @endpoint(
         "POST",
@@ -262,18 +253,11 @@ class CodeSets:
             async for users in reader.read(call.chunks, grant.restart):
                 await grant.add(_checked_users(users.items, users.at))
             body = json_codec.convert(reader.small, GrantBody, inside="body")
-            marked = await self.grant(call.caller, grant, body)
-        return _answer(marked)
+            return _answer(await grant.put_in_effect(body))
 
-    def new_grant(self, caller: Caller) -> AbstractAsyncContextManager[PendingGrant]:
-        """Begin a `mark_*` call. If the block raises, the users that it has recorded are deleted."""
-        return self._grants.begin(caller.client_id)
-
-    async def grant(self, caller: Caller, grant: PendingGrant, body: GrantBody) -> Marked:
-        """Grant prizes to all users of a `mark_*` call at once. Raises `BadRequest` for an unknown prize."""
-        marked = await self._grants.put_in_effect(grant, body)
-        audit("users marked for codes", caller, users=marked.users, sets=len(body.prizes))
-        return marked
+    def new_grant(self, caller: Caller) -> PendingGrant:
+        """Begin a `mark_*` call, as a context. If the block raises, the users that it has recorded are deleted."""
+        return PendingGrant(self._grants, caller)
 
     @endpoint("GET", "/v1/e/codes/eligibility", roles=ANYONE, answer=Eligibility)
     async def read_eligibility(self, call: Call) -> Eligibility:

@@ -11,8 +11,9 @@ import asyncio
 import struct
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager
+from itertools import accumulate, islice
 from tempfile import SpooledTemporaryFile
 from typing import Any, Final
 
@@ -24,12 +25,13 @@ from emulator.core.clock import Clock
 from emulator.core.errors import BadRequest, EngineError, Facts, Unavailable, refusal
 from emulator.core.ids import NewId
 from emulator.core.keys import Key
-from emulator.features.codes.grants import LIFETIME
+from emulator.features.codes.grants import LIFETIME, Draft
 from emulator.storage.pools import Pools
 
 MAX_ERRORS: Final = 20
 """Errors reported for one body."""
 _PRINTABLE_ASCII: Final = bytes(range(0x20, 0x7F))
+_LENGTHS: Final = frozenset(range(1, MAX_CODE_LENGTH + 1))
 _MIN_WRITTEN: Final = 5_000
 """Codes of an array that are written at once; fewer at its end. Each write takes a commit."""
 _MAX_REPEATED: Final = 1_000
@@ -76,44 +78,26 @@ class NamesBody(Struct):
     """The index of each set; its position if absent."""
 
 
-class ValidationErrors:
-    """Collects the errors of a body and raises the first 20 as one `BadRequest`."""
-
-    def __init__(self) -> None:
-        self._found: list[str] = []
-
-    def add(self, error: str) -> None:
-        """Add an error; the 20th raises `BadRequest`."""
-        self._found.append(error)
-        if len(self._found) >= MAX_ERRORS:
-            self.check()
-
-    def check(self) -> None:
-        """Raise `BadRequest` with the errors found, if any."""
-        if self._found:
-            raise malformed_sets(errors=self._found)
-
-    def __bool__(self) -> bool:
-        return bool(self._found)
-
-
-def check_codes(errors: ValidationErrors, array: int, at: int, codes: Sequence[Any]) -> None:
-    """Check consecutive codes of `codes[array]`, starting at position `at`."""
+def problems_of_codes(array: int, at: int, codes: Sequence[Any]) -> Iterator[str]:
+    """Yield the problems of consecutive codes of `codes[array]`, starting at position `at`."""
     if at + len(codes) > MAX_CODES and at <= MAX_CODES:
-        errors.add(f"codes[{array}]: has more than {MAX_CODES} codes")
-    try:
-        lengths, text = set(map(len, codes)), "".join(codes)
-        if 0 not in lengths and max(lengths, default=0) <= MAX_CODE_LENGTH and _is_printable(text):
-            return
-    except TypeError:
-        pass  # a code is not a string
+        yield f"codes[{array}]: has more than {MAX_CODES} codes"
+    if _are_valid(codes):
+        return
     for position, code in enumerate(codes, at):
         if not isinstance(code, str):
-            errors.add(f"codes[{array}][{position}]: must be a string")
+            yield f"codes[{array}][{position}]: must be a string"
         elif not code or len(code) > MAX_CODE_LENGTH:
-            errors.add(f"codes[{array}][{position}]: has {len(code)} characters; a code has 1 to {MAX_CODE_LENGTH}")
+            yield f"codes[{array}][{position}]: has {len(code)} characters; a code has 1 to {MAX_CODE_LENGTH}"
         elif not code.isprintable():
-            errors.add(f"codes[{array}][{position}]: has characters that cannot be printed")
+            yield f"codes[{array}][{position}]: has characters that cannot be printed"
+
+
+def _are_valid(codes: Sequence[Any]) -> bool:
+    try:
+        return _LENGTHS.issuperset(map(len, codes)) and _is_printable("".join(codes))
+    except TypeError:  # a code is not a string
+        return False
 
 
 def _is_printable(text: str) -> bool:
@@ -121,26 +105,24 @@ def _is_printable(text: str) -> bool:
     return not text.encode().translate(None, _PRINTABLE_ASCII) if text.isascii() else text.isprintable()
 
 
-def checked_indices(errors: ValidationErrors, body: NamesBody, arrays: int) -> list[int]:
-    """Return the index of each set of a PUT. Problems of the sets or their names are added to `errors`."""
+def problems_of_sets(body: NamesBody, indices: Sequence[int], arrays: int) -> Iterator[str]:
+    """Yield the problems of the number of sets, their names and their indices."""
     if not 1 <= arrays <= MAX_SETS:
-        errors.add(f"codes: {arrays} sets given; must be 1 to {MAX_SETS}")
+        yield f"codes: {arrays} sets given; must be 1 to {MAX_SETS}"
     if len(body.names) != arrays:
-        errors.add(f"names: {len(body.names)} given for {arrays} sets")
+        yield f"names: {len(body.names)} given for {arrays} sets"
     for position, name in enumerate(body.names):
         if not name or len(name) > MAX_SET_NAME_LENGTH or not name.isprintable():
-            errors.add(f"names[{position}]: must be 1 to {MAX_SET_NAME_LENGTH} printable characters")
-    indices = list(range(arrays)) if body.indices is None else body.indices
+            yield f"names[{position}]: must be 1 to {MAX_SET_NAME_LENGTH} printable characters"
     if len(indices) != arrays:
-        errors.add(f"indices: {len(indices)} given for {arrays} sets")
+        yield f"indices: {len(indices)} given for {arrays} sets"
     for position, index in enumerate(indices):
         if not 0 <= index < MAX_SETS:
-            errors.add(f"indices[{position}]: {index} is not within 0 to {MAX_SETS - 1}")
+            yield f"indices[{position}]: {index} is not within 0 to {MAX_SETS - 1}"
     if len(set(body.names)) != len(body.names):
-        errors.add("names: must be unique")
+        yield "names: must be unique"
     if len(set(indices)) != len(indices):
-        errors.add("indices: must be unique")
-    return indices
+        yield "indices: must be unique"
 
 
 class Duplicates:
@@ -151,7 +133,6 @@ class Duplicates:
 
     def __init__(self) -> None:
         self._buckets = [array("Q") for _ in range(_BUCKETS)]
-        self._append = [bucket.append for bucket in self._buckets]
         self._buffered = 0
         self._file = SpooledTemporaryFile(_MAX_IN_MEMORY)  # noqa: SIM115 - `close` closes it
         self._flushes: list[array[int]] = []
@@ -164,7 +145,7 @@ class Duplicates:
     def add(self, codes: Sequence[str]) -> None:
         """Add some codes."""
         packed = struct.pack(f"{len(codes)}q", *map(hash, codes))
-        append = self._append
+        append = [bucket.append for bucket in self._buckets]
         for number, each in zip(packed[_WIDTH - 1 :: _WIDTH], array("Q", packed), strict=True):
             append[number](each)
         self._buffered += len(codes)
@@ -175,34 +156,27 @@ class Duplicates:
         """Yield hashes that occur more than once, after each step of at most some milliseconds; most find none."""
         self._flush()
         for number in range(_BUCKETS):
-            seen: set[int] = set()
-            for packed in self._packed_hashes(number):
-                hashes = array("q", packed)
-                distinct = set(hashes)
-                repeated = distinct & seen
-                if len(distinct) < len(hashes):
-                    repeated |= {each for each, count in Counter(hashes).items() if count > 1}
-                seen |= distinct
-                yield repeated
+            hashes = self._bucket(number)
+            counts = Counter(hashes) if len(set(hashes)) < len(hashes) else {}
+            yield {each for each, count in counts.items() if count > 1}
 
     def _flush(self) -> None:
+        sizes = (len(bucket) * _WIDTH for bucket in self._buckets)
         with _file_errors():
-            starts = array("Q", [self._file.tell()])
-            for bucket in self._buckets:
-                starts.append(starts[-1] + len(bucket) * _WIDTH)
+            self._flushes.append(array("Q", accumulate(sizes, initial=self._file.tell())))
             self._file.write(b"".join(self._buckets))
-        self._flushes.append(starts)
         for bucket in self._buckets:
             del bucket[:]
         self._buffered = 0
 
-    def _packed_hashes(self, number: int) -> Iterator[bytes]:
-        """Yield the hashes in a bucket, flush by flush."""
-        for starts in self._flushes:
-            with _file_errors():
+    def _bucket(self, number: int) -> array[int]:
+        """Return the hashes in a bucket, of all flushes."""
+        hashes = array("q")
+        with _file_errors():
+            for starts in self._flushes:
                 self._file.seek(starts[number])
-                packed = self._file.read(starts[number + 1] - starts[number])
-            yield packed
+                hashes.frombytes(self._file.read(starts[number + 1] - starts[number]))
+        return hashes
 
 
 def pairs_among(
@@ -228,15 +202,16 @@ def _file_errors() -> Iterator[None]:
         raise EngineError(f"cannot use a temporary file: {error.strerror or type(error).__name__}") from error
 
 
-class Upload:
-    """The codes of one PUT, in lists that no set uses until `CodeSets.define`. `close` must be awaited."""
+class Upload(Draft):
+    """The codes of one PUT, in lists that no set uses until `CodeSets.define`."""
 
     def __init__(self, caller: Caller, pools: Pools, clock: Clock, new_id: NewId) -> None:
+        super().__init__()
         self.caller = caller
         self._pools = pools
         self._clock = clock
         self._new_id = new_id
-        self._errors = ValidationErrors()
+        self._errors: list[str] = []
         self._duplicates = Duplicates()
         self._lists: dict[int, Key] = {}
         self.sizes: dict[Key, int] = {}
@@ -244,14 +219,13 @@ class Upload:
         self._array = 0
         self._unwritten: list[str] = []
         """The latest codes of the array `_array`."""
-        self._abandoned: list[Key] = []
 
     async def add(self, array: int, at: int, codes: list[Any]) -> None:
         """Add the next codes of an array of the body: `codes[array][at:]`.
 
         Errors are collected for `list_by_index`; the 20th is raised at once.
         """
-        check_codes(self._errors, array, at, codes)
+        self._collect(problems_of_codes(array, at, codes))
         if not self._errors and array < MAX_SETS:
             self._duplicates.add(codes)
             if array != self._array:
@@ -262,11 +236,10 @@ class Upload:
                 await self._write()
 
     def restart(self) -> None:
-        """Discard the codes read so far, because the body repeats the member `codes` or is refused."""
         self._duplicates.close()
-        self._errors, self._duplicates = ValidationErrors(), Duplicates()
+        self._errors, self._duplicates = [], Duplicates()
         self._array, self._unwritten = 0, []
-        self._abandoned += self._lists.values()
+        self.abandoned += self._lists.values()
         self._lists.clear()
         self.sizes.clear()
 
@@ -275,17 +248,22 @@ class Upload:
 
         Raises `BadRequest` with the first 20 errors of the whole body.
         """
-        indices = checked_indices(self._errors, body, arrays)
-        self._errors.check()
+        indices = list(range(arrays)) if body.indices is None else body.indices
+        self._collect(problems_of_sets(body, indices, arrays), raises_any=True)
         await self._write()
         await self._check_duplicates()
         return {index: self._list_of(array) for array, index in enumerate(indices)}
 
     async def close(self) -> None:
-        """Delete the temporary file, and the lists that were filled before a restart of the upload."""
         self._duplicates.close()
-        if self._abandoned:
-            await self._pools.discard(self._abandoned, now=self._clock.now())
+        if self.abandoned:
+            await self._pools.discard(self.abandoned, now=self._clock.now())
+
+    def _collect(self, problems: Iterable[str], *, raises_any: bool = False) -> None:
+        """Collect problems of the body. Raises `BadRequest` with the first 20, or with fewer if it `raises_any`."""
+        self._errors += islice(problems, MAX_ERRORS - len(self._errors))
+        if len(self._errors) >= (1 if raises_any else MAX_ERRORS):
+            raise malformed_sets(errors=self._errors)
 
     async def _write(self) -> None:
         """Append the codes in memory to the list of their array."""
@@ -307,13 +285,17 @@ class Upload:
         for number, key in self._lists.items() if repeated else ():
             at = 0
             while codes := await self._pools.items(key, at, now=self._clock.now()):
-                for (one, first), (other, second) in pairs_among(codes, (number, at), repeated, places):
-                    self._errors.add(f"codes[{one}][{first}] and codes[{other}][{second}]: are the same code")
+                pairs = pairs_among(codes, (number, at), repeated, places)
+                self._collect(f"{_name(first)} and {_name(second)}: are the same code" for first, second in pairs)
                 at += len(codes)
                 await asyncio.sleep(0)
-        self._errors.check()
+        self._collect((), raises_any=True)
 
     def _list_of(self, array: int) -> Key:
         if array not in self._lists:
             self._lists[array] = Key("code_list", self.caller.client_id, self._new_id())
         return self._lists[array]
+
+
+def _name(place: Place) -> str:
+    return f"codes[{place[0]}][{place[1]}]"
