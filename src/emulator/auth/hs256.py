@@ -12,7 +12,7 @@ from binascii import Error, a2b_base64, b2a_base64
 from collections.abc import Mapping
 from functools import lru_cache
 from hashlib import sha256
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import msgspec
 
@@ -43,26 +43,6 @@ def verified(token: str, keys: Mapping[str, bytes]) -> tuple[dict[str, Any], str
 
     Returns `None` alone if pyjwt has to decide.
     """
-    found = signed_payload(token, keys)
-    if found is None or found.signer is None:
-        return found and ({}, None)
-    try:
-        return _claims_of(found.payload), found.signer
-    except ValueError:
-        return None
-
-
-class Payload(NamedTuple):
-    """The payload of a token, and which key signed it."""
-
-    payload: bytes
-    """The JSON text, as bytes that are not decoded yet."""
-    signer: str | None
-    """The name of the key that signed the token; `None` if no key did, so that pyjwt would call the signature bad."""
-
-
-def signed_payload(token: str, keys: Mapping[str, bytes]) -> Payload | None:
-    """Return the payload of a token and the name of the key that signed it; `None` if only pyjwt can decide."""
     signed, _, signature = token.rpartition(".")
     if len(signature) != _SIGNATURE_LENGTH or not token.isascii() or not keys:
         return None
@@ -72,9 +52,11 @@ def signed_payload(token: str, keys: Mapping[str, bytes]) -> Payload | None:
         decoded, signer = _decode_segment(payload), _signer(message, text, keys)
         if signer is None:
             _decode_segment(text)  # pyjwt decides about other spellings of a signature
-    except ValueError:
+        if not _is_usual(header):
+            return None
+        return (_claims_of(decoded) if signer is not None else {}), signer
+    except ValueError:  # in the base64, UTF-8, JSON or types of the claims
         return None
-    return Payload(decoded, signer) if _is_usual(header) else None
 
 
 def unverified(token: str) -> dict[str, Any] | None:
@@ -84,7 +66,7 @@ def unverified(token: str) -> dict[str, Any] | None:
     header, _, rest = token.encode().partition(b".")
     try:
         return _claims_of(_decode_segment(rest.partition(b".")[0])) if _is_usual(header) else None
-    except ValueError:  # in the base64, UTF-8, JSON or types of the claims
+    except ValueError:
         return None
 
 

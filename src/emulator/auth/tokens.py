@@ -25,12 +25,11 @@ from emulator.auth.claims import (
     id_of,
     role_of,
     split_header,
-    usual_caller,
 )
 from emulator.auth.signing_key import SigningKey
 from emulator.auth.wrong_keys import wrong_key_of
 from emulator.core.bounded_cache import BoundedCache
-from emulator.core.callers import NO_GRANT, Caller, Grant, Role
+from emulator.core.callers import Caller, Grant, Role
 from emulator.core.clock import Clock
 from emulator.core.config.extensions import Extension, Extensions
 from emulator.core.config.settings import Settings
@@ -65,8 +64,6 @@ the sandbox.
 _log = logging.getLogger("emulator")
 _MAX_CACHED = 40_000
 """Cached tokens. With ids of usual length, each takes at most 400 bytes: 16 MB together (`benchmarks/memory.py`)."""
-_MAX_RECENT = 1_024
-"""Tokens whose whole headers are kept, which saves the time of a digest. Together they take 0.4 MB."""
 _MAX_CACHED_LENGTH = 1_024
 """The tokens of longer headers are not cached, so none takes over 1,200 bytes."""
 
@@ -100,12 +97,6 @@ class Tokens:
         self._service_key = service_key
         service_key.on_change(self.forget)
         self._cache: BoundedCache[bytes, Caller] = BoundedCache(_MAX_CACHED)
-        self._recent: BoundedCache[str, Caller] = BoundedCache(_MAX_RECENT)
-        """Tokens that came more than once."""
-        self._recent_caller = self._recent.get
-        """Held to save a look-up per request."""
-        self._missed = ("", b"")
-        """The last header that was not cached, and its digest: usually the header that is verified next."""
         self._cached_for = extensions.current
         self._keys_of: dict[str | None, _Keys] = {}
         """The keys of each extension that was needed so far, and the keys for unknown extensions."""
@@ -115,7 +106,6 @@ class Tokens:
     def forget(self) -> None:
         """Clear the cache of verified tokens. A change of secrets also clears it."""
         self._cache.clear()
-        self._recent.clear()
         self._keys_of.clear()
         self._cached_for = self._extensions.current
 
@@ -123,52 +113,14 @@ class Tokens:
         """The caller of a cached header, or `None`. Raises `Unauthorized` if its token has expired."""
         if self._cached_for is not self._extensions.current:
             self.forget()
-        caller = self._recent_caller(header or "")
-        if caller is None:
-            if not header:
-                return None
-            digest = digest_of(header)
-            caller = self._cache.get(digest)
-            if caller is None:
-                self._missed = header, digest
-                return None
-            self._recent[header] = caller
-        self._check_lifetime(caller)
+        caller = self._cache.get(digest_of(header)) if header else None
+        if caller is not None:
+            self._check_lifetime(caller)
         return caller
 
     def verify(self, header: str | None) -> Credential:
         """Verify `<client id> <JWT>`; raises `Unauthorized` or `Forbidden` with the reason."""
         client_id, token = split_header(header)
-        credential = self._usual_credential(client_id, token) or self._credential(client_id, token)
-        caller = credential.caller
-        self._check_lifetime(caller)
-        if header and len(header) <= _MAX_CACHED_LENGTH and not credential.pin_token_id:
-            missed, digest = self._missed
-            self._cache[digest if missed is header else digest_of(header)] = caller
-        return credential
-
-    def _usual_credential(self, client_id: str, token: str) -> Credential | None:
-        """Return the credential of a token with the claims of most tokens; `None` if only `_credential` can tell.
-
-        An extension's token must have its signature. A sandbox without extensions checks none.
-        """
-        extension = self._extensions.find(client_id)
-        verifies = self._environment.is_strict
-        if extension is None and (verifies or self._extensions.current):
-            return None
-        found = hs256.signed_payload(token, self._keys(extension).fast)
-        if found is None or (found.signer is not None if extension is None else not found.signer):
-            return None
-        grant = _grant_of_secret(found.signer or "") if verifies else NO_GRANT
-        caller = usual_caller(client_id, found.payload, grant, "" if extension else UNVERIFIED)
-        if caller is None:
-            return None
-        if not verifies:
-            self.check_registered(client_id)
-            note(caller.production)
-        return Credential(caller)
-
-    def _credential(self, client_id: str, token: str) -> Credential:
         self.check_registered(client_id)
         claims, grant = self._claims(client_id, token)
         production = "" if self._environment.is_strict else self._verdict(client_id, token, claims)
@@ -182,6 +134,9 @@ class Tokens:
             caller = replace(caller, expires_at=None)
         if production == UNDECODED:
             caller = replace(caller, hint=self._hint_about_key(client_id, token))
+        self._check_lifetime(caller)
+        if header and len(header) <= _MAX_CACHED_LENGTH and not pin_token_id:
+            self._cache[digest_of(header)] = caller
         return Credential(caller, pin_token_id)
 
     def own_claims(self, token: str, *, use: str) -> Mapping[str, Any] | None:
