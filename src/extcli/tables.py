@@ -166,7 +166,7 @@ def _parsed(text: str, name: str) -> Any:
         if not is_json:
             return user_files.decoded(text)
         parsed = bounded_json.decoded(text, strict=True)
-        repeated = positions.repeated_in(text).items() if _has_repeated(text) else ()
+        repeated = positions_of(text, repeated=True).items() if _has_repeated(text) else ()
     except json.JSONDecodeError as error:
         place, problem = Position(error.lineno, error.colno), error.msg
     except tomllib.TOMLDecodeError as error:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emulator.contract.positions import Path, Position, path_text, positions_of, repeated_in
+from emulator.contract.positions import Path, Position, path_text, positions_of
 from support.examples import examples
 
 SCALARS = st.one_of(st.text(), st.integers(-(1 << 60), 1 << 60), st.booleans(), st.floats(allow_nan=False))
@@ -107,4 +107,4 @@ def test_fields_of_toml_are_at_their_names_headers_or_values(line_end: str):
 def test_a_member_that_is_repeated_is_found():
     text = '{"a": {"b": 1,\n "b": 2}, "c": [{"b": 3}, {"b": 4}], "a": 1}'
 
-    assert {("a", "b"): (2, 2), ("a",): (2, 38)} == repeated_in(text)
+    assert {("a", "b"): (2, 2), ("a",): (2, 38)} == positions_of(text, repeated=True)

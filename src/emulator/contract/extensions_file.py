@@ -71,11 +71,12 @@ class ExtensionsFile:
         """Return the secrets in the order in which the service tries them. Raises `InvalidExtensions`."""
         table, found = self.tables[client_id], []
         place = ("extensions", client_id)
-        for at, text in enumerate(table.get("secrets", ())):
-            found.append(Secret("secrets", "", self._decode_secret((*place, "secrets", at), text)))
-        for at, name in enumerate(table.get("secret_files", ())):
-            here = (*place, "secret_files", at)
-            found.append(Secret("secret_files", name, self._decode_secret(here, self._content(here, name))))
+        for key in LISTS:
+            is_file = key == "secret_files"
+            for at, text in enumerate(table.get(key, ())):
+                here = (*place, key, at)
+                value = self._decode_secret(here, self._content(here, text) if is_file else text)
+                found.append(Secret(key, text if is_file else "", value))
         if (name := table.get("secret_env")) is not None:
             text = environ.get(name, "")
             value = self._decode_secret((*place, "secret_env"), text) if text else b""

@@ -191,26 +191,6 @@ class MapOf:
 
 
 @dataclass(frozen=True)
-class OneOrMore:
-    """A value, or a list of such values."""
-
-    kind: ValueKind
-    most: int
-
-    @property
-    def allowed(self) -> str:
-        return f"{self.kind.allowed}, or a list of them"
-
-    def check(self, value: object, path: Path, report: Report) -> None:
-        if isinstance(value, list):
-            ListOf(self.kind, "values", self.most, 1).check(value, path, report)
-        elif isinstance(value, int):
-            self.kind.check(value, path, report)
-        else:
-            report(path, f"must be {self.allowed}")
-
-
-@dataclass(frozen=True)
 class Field:
     """A field of a table."""
 
@@ -256,6 +236,3 @@ class Table:
 
 
 USER = Text(256)
-FLAG = Simple("true or false", lambda value: isinstance(value, bool))
-INSTANT = Simple('a time with a zone in RFC 3339, such as "2026-12-24T18:00:00Z"', instant_of)
-"""A point in time with a zone: a TOML date and time, or a text in RFC 3339."""

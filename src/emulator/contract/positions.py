@@ -14,8 +14,11 @@ Path = tuple[str | int, ...]
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _SPACE = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
-_STRING = re.compile(r'"""(?:\\.|[^\\])*?"{3,5}|' r"'''.*?'{3,5}|" r'"(?:\\.|[^"\\])*"|' r"'[^']*'", re.DOTALL)
-_SCALAR = re.compile(r"[^,\]}#\n]*")
+_STRING = r'"""(?:\\.|[^\\])*?"{3,5}|' r"'''.*?'{3,5}|" r'"(?:\\.|[^"\\])*"|' r"'[^']*'"
+_PART = re.compile(rf"{_STRING}|{_BARE.pattern}", re.DOTALL)
+_SCALAR = re.compile(rf"{_STRING}|[^,\]}}#\n]*", re.DOTALL)
+_HEADER = re.compile(r"\[\[?")
+_ENDS = {"[": "]", "{": "}"}
 
 
 class Position(NamedTuple):
@@ -48,35 +51,25 @@ def path_text(path: Path) -> str:
     return text
 
 
-def positions_of(text: str) -> Mapping[Path, Position]:
+def positions_of(text: str, *, repeated: bool = False) -> Mapping[Path, Position]:
     """Return where each field begins: members at their name, elements of arrays at their value, tables at their header.
 
-    The text must be valid JSON or TOML.
+    The text must be valid JSON or TOML. With `repeated`, return only members whose name an object of JSON has twice, at
+    their second place.
     """
-    return _positions(text, _scan_text(text).found)
-
-
-def repeated_in(text: str) -> Mapping[Path, Position]:
-    """Return the position of the first JSON member whose name occurs twice in its object, if any."""
-    return _positions(text, _scan_text(text).repeated)
-
-
-def _scan_text(text: str) -> _Scanner:
     scanner = _Scanner(text)
     if text.lstrip().startswith("{"):
         scanner.value(())
     else:
         scanner.document()
-    return scanner
+    starts = [0, *(found.end() for found in re.finditer("\n", text))]
 
+    def position(offset: int) -> Position:
+        line = bisect_right(starts, offset)
+        return Position(line, offset - starts[line - 1] + 1)
 
-def _positions(text: str, offsets: Mapping[Path, int]) -> Mapping[Path, Position]:
-    ends = [found.end() for found in re.finditer("\n", text)]
-    found = {}
-    for path, offset in offsets.items():
-        line = bisect_right(ends, offset)
-        found[path] = Position(line + 1, offset - (ends[line - 1] if line else 0) + 1)
-    return found
+    found = scanner.repeated if repeated else scanner.found
+    return {path: position(offset) for path, offset in found.items()}
 
 
 class _Scanner:
@@ -96,12 +89,10 @@ class _Scanner:
         table: Path = ()
         while self._peek():
             start = self._at
-            if self._text[start] == "[":
-                is_element = self._text.startswith("[[", start)
-                self._at += 1 + is_element
-                table = self._table(start, self._key(), is_element=is_element)
+            if opening := self._take(_HEADER):
+                table = self._table(start, self._key(), is_element=opening == "[[")
                 self._peek()
-                self._at += 1 + is_element
+                self._at += len(opening)
                 self.found[table] = start
             else:
                 self._member(table)
@@ -109,14 +100,10 @@ class _Scanner:
     def value(self, path: Path) -> None:
         """Scan the value of `path`."""
         first = self._peek()
-        if first == "[":
-            self._items(path, "]")
-        elif first == "{":
-            self._items(path, "}")
-        elif string := _STRING.match(self._text, self._at):
-            self._at = string.end()
+        if first in _ENDS:
+            self._items(path, _ENDS[first])
         else:
-            self._skip(_SCALAR)
+            self._take(_SCALAR)
 
     def _items(self, path: Path, end: str) -> None:
         self._at += 1
@@ -147,13 +134,8 @@ class _Scanner:
         parts: list[str] = []
         while True:
             self._peek()
-            if string := _STRING.match(self._text, self._at):
-                parts.append(_unquoted(string[0]))
-                self._at = string.end()
-            else:
-                start = self._at
-                self._skip(_BARE)
-                parts.append(self._text[start : self._at])
+            part = self._take(_PART)
+            parts.append(part if _BARE.fullmatch(part) else _unquoted(part))
             if self._peek() != ".":
                 return parts
             self._at += 1
@@ -172,12 +154,16 @@ class _Scanner:
 
     def _peek(self) -> str:
         """Skip spaces and comments, and return the next character."""
-        self._skip(_SPACE)
+        self._take(_SPACE)
         return self._text[self._at : self._at + 1]
 
-    def _skip(self, pattern: re.Pattern[str]) -> None:
-        if found := pattern.match(self._text, self._at):
-            self._at = found.end()
+    def _take(self, pattern: re.Pattern[str]) -> str:
+        """Skip what matches here, and return it."""
+        found = pattern.match(self._text, self._at)
+        if found is None:
+            return ""
+        self._at = found.end()
+        return found[0]
 
 
 def _unquoted(text: str) -> str:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from emulator.contract.kinds import (
-    FLAG,
-    INSTANT,
     USER,
     Field,
     Json,
     ListOf,
     MapOf,
-    OneOrMore,
     Report,
+    Simple,
     Table,
     Text,
     ValueKind,
@@ -57,6 +56,30 @@ STORES = (
 )
 _MANY = 100_000
 
+
+@dataclass(frozen=True)
+class OneOrMore:
+    """A value, or a list of such values."""
+
+    kind: ValueKind
+    most: int
+
+    @property
+    def allowed(self) -> str:
+        return f"{self.kind.allowed}, or a list of them"
+
+    def check(self, value: object, path: Path, report: Report) -> None:
+        if isinstance(value, list):
+            ListOf(self.kind, "values", self.most, 1).check(value, path, report)
+        elif isinstance(value, int):
+            self.kind.check(value, path, report)
+        else:
+            report(path, f"must be {self.allowed}")
+
+
+_FLAG = Simple("true or false", lambda value: isinstance(value, bool))
+_INSTANT = Simple('a time with a zone in RFC 3339, such as "2026-12-24T18:00:00Z"', instant_of)
+"""A point in time with a zone: a TOML date and time, or a text in RFC 3339."""
 _CLIENT_ID = Text(pattern=CLIENT_ID, rule=f"a client id: {CLIENT_ID_RULE}")
 _CHANNEL = _ID = Text(MAX_ID_LENGTH)
 _POLL_ID = Text(pattern=POLL_ID, rule=POLL_ID_RULE)
@@ -136,15 +159,15 @@ POLL = Table(
             "the answers; a vote for the first has value 0",
         ),
         "user_data": Field(Json(MAX_USER_DATA_BYTES), "your own data"),
-        "starts_at": Field(INSTANT, "when it opens"),
-        "ends_at": Field(INSTANT, "when it ends; it has its votes even if that is past"),
-        "user_id_voting": Field(FLAG, "whether only users who share their identity can vote"),
+        "starts_at": Field(_INSTANT, "when it opens"),
+        "ends_at": Field(_INSTANT, "when it ends; it has its votes even if that is past"),
+        "user_id_voting": Field(_FLAG, "whether only users who share their identity can vote"),
         "distinct_options_per_user": Field(
             Whole(1, MAX_DISTINCT_OPTIONS), "the most options of one user; 1 by default"
         ),
         "total_votes_per_user": Field(Whole(1, MAX_VOTES), "the most votes of one user; 1 by default, more add up"),
         "votes_per_option": Field(Whole(1, MAX_VOTES), "the most votes of one user for one option; 1 by default"),
-        "disabled": Field(FLAG, "whether it refuses votes"),
+        "disabled": Field(_FLAG, "whether it refuses votes"),
         "votes": Field(MapOf(OneOrMore(Whole(LOWEST, HIGHEST), MAX_VOTES)), "the votes by user, in order"),
         **_PLACE,
     },
@@ -208,8 +231,8 @@ LINK = Table(
 )
 CLOCK = Table(
     {
-        "at": Field(INSTANT, "the time to set it to"),
-        "frozen": Field(FLAG, "whether it stands still"),
+        "at": Field(_INSTANT, "the time to set it to"),
+        "frozen": Field(_FLAG, "whether it stands still"),
     },
     _clock_rule,
 )
