@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
@@ -19,7 +19,7 @@ from emulator.core.errors import EngineError, ServiceError
 from emulator.core.faults import DELAY, RESET, STALL, TRUNCATE, Attempt, FaultError, Faults, Hit, NoResponse
 from emulator.core.faults import REQUEST as REQUESTS
 from emulator.core.hints import Hints
-from emulator.core.journal import HIDDEN, MAX_BODY, REQUEST, Entry, Journal
+from emulator.core.journal import HIDDEN, MAX_BODY, REQUEST, Journal
 from emulator.core.observability.entries import entry_of, fill
 from emulator.core.observability.masking import EVERYTHING, masked_path, masked_target
 from emulator.core.observability.metrics import Metrics, answerable
@@ -28,7 +28,7 @@ from emulator.core.parity import UNJUDGED, Parity
 from emulator.core.wire.refusals import malformed_json
 from emulator.core.wire.url import normalize_path, query_of
 from emulator.http.access import Access, authorization_of, bare_client_id
-from emulator.http.endpoint import Audience, Bound, Call, Endpoint
+from emulator.http.endpoint import Audience, Call, Endpoint, Offer
 from emulator.http.endpoint_table import EndpointTable
 from emulator.http.faulty_requests import NO_ANSWER, hang_up, stall, truncated
 from emulator.http.long_requests import HeldRequests, Uploads
@@ -47,7 +47,8 @@ from emulator.http.response import (
 _UNREADABLE: Final = "wire.malformed_json"
 _LONGEST_NAME: Final = 64
 """Characters of a content encoding that an error shows."""
-_OWN: Final = (Audience.CONTROL, Audience.PAGE)
+_HIDDEN: Final = HIDDEN.encode()
+"""The body of a request that is hidden, or that was read in pieces."""
 
 
 @dataclass(eq=False, repr=False)
@@ -55,9 +56,9 @@ class Dispatcher:
     """Runs the endpoints of one service after their checks."""
 
     table: EndpointTable
-    """The endpoints. Services share it; each binds an endpoint at its first use."""
+    """The endpoints. Services share it."""
     service: Any
-    """The object that the endpoints are bound to."""
+    """The object whose parts handle the endpoints."""
     _: KW_ONLY
     access: Access
     identify: Identify
@@ -72,27 +73,21 @@ class Dispatcher:
 
     def __post_init__(self) -> None:
         self.held = HeldRequests()
-        self._bound: dict[tuple[str, str], Bound] = {}
 
-    def bound(self, method: str, path: str) -> Bound:
-        """Return the endpoint with this method and path, bound to this service."""
-        bound = self._bound.get((method, path))
-        if bound is None:
-            endpoint, part = self.table.offers[method, path]
-            answer = partial(endpoint.handler, part(self.service))
-            bound = Bound(endpoint, self.uploads.counted(answer) if endpoint.streamed else answer)
-            self._bound[method, path] = bound
-        return bound
+    def _started(self, offer: Offer, call: Call) -> Awaitable[object]:
+        """Start an endpoint of this service."""
+        handler = partial(offer.endpoint.handler, offer.part(self.service))
+        return self.uploads.counted(handler, call) if offer.endpoint.streamed else handler(call)
 
-    async def perform(self, bound: Bound, request: Request, receive: Receive) -> Reply:
+    async def perform(self, offer: Offer, request: Request, receive: Receive) -> Reply:
         """Run one of this service's endpoints for an ASGI server; every error becomes a reply. Faults act here."""
-        hit = await self._choose_fault(bound.endpoint, request)
+        hit = await self._choose_fault(offer.endpoint, request)
         if hit is None or hit.fault.effect == TRUNCATE or (hit.fault.effect == DELAY and await hit.delayed()):
-            reply = await (self._wait(bound, request, receive) if bound.endpoint.held else self.answer(bound, request))
+            reply = await (self._wait(offer, request, receive) if offer.endpoint.held else self.answer(offer, request))
             if hit is not None and hit.fault.effect == TRUNCATE:
                 reply = truncated(reply, hit.fault.bytes or 0, request)
         else:
-            reply = await self._answer_by_fault(hit, bound.endpoint, request, receive)
+            reply = await self._answer_by_fault(hit, offer.endpoint, request, receive)
         if request.context.is_head and not isinstance(reply.body, bytes):  # the body might never end
             await close_chunks(reply.body)
             reply.body = in_one_chunk(b"")
@@ -139,26 +134,26 @@ class Dispatcher:
             return attempt
         return attempt._replace(caller=caller, client_id=caller.client_id, channel=channel)
 
-    async def _wait(self, bound: Bound, request: Request, receive: Receive) -> Reply:
+    async def _wait(self, offer: Offer, request: Request, receive: Receive) -> Reply:
         """Run an endpoint that waits for something; every error becomes a reply."""
         started = monotonic()
         try:
-            return await self.held.answer(lambda: self.answer(bound, request), receive)
+            return await self.held.answer(lambda: self.answer(offer, request), receive)
         except ServiceError as error:  # `answer` raises none
-            reply = _error_reply(bound.endpoint, error, shows_code=self.parity.is_on)
-            self._record(bound.endpoint, request, reply, monotonic() - started, error)
+            reply = _error_reply(offer.endpoint, error, shows_code=self.parity.is_on)
+            self._record(offer.endpoint, request, reply, monotonic() - started, error)
             return reply
 
-    async def answer(self, bound: Bound, request: Request) -> Reply:
+    async def answer(self, offer: Offer, request: Request) -> Reply:
         """Run an endpoint; every error becomes a reply."""
         started = monotonic()
-        endpoint, context = bound.endpoint, request.context
+        endpoint, context = offer.endpoint, request.context
         method, path = endpoint.method, endpoint.path
         context.route, context.mark = path, self.changes.mark
         self.parity.check_endpoint(method, path)
         failure: ServiceError | None = None
         try:
-            answer = await self._answer(bound, request)
+            answer = await self._answer(offer, request)
             reply = reply_of(answer, endpoint.allows_any_origin, endpoint.status, endpoint.content_type)
         except Exception as exception:
             failure = answerable(exception, endpoint.title, self.recorder)
@@ -180,10 +175,26 @@ class Dispatcher:
         return reply
 
     def _record(
-        self, endpoint: Endpoint[Any], request: Request, reply: Reply, seconds: float, error: ServiceError | None
+        self, endpoint: Endpoint[Any], request: Request, reply: Reply, seconds: float, failure: ServiceError | None
     ) -> None:
-        if self.journal.is_on and endpoint.is_in_journal:
-            self.journal.add(request_entry(endpoint, request, reply, seconds, error))
+        """Add the response to the journal, without secrets."""
+        if not self.journal.is_on or not endpoint.is_in_journal:
+            return
+        title, path, query = endpoint.title, endpoint.path, request.query
+        if request.parts:
+            path = masked_path(path.format(**request.parts))
+            title = f"{endpoint.method} {path}"
+        target = masked_target(path, query, endpoint.shown) if query else path
+        entry = entry_of(REQUEST, request.context, title, target, reply.status, seconds)
+        answer = reply.content
+        fill(entry, request.raw, answer, failure, endpoint.secrets)
+        entry.request_size = request.size
+        if EVERYTHING in endpoint.secrets:
+            if request.size:
+                entry.request = _HIDDEN
+            if failure is None and b':"' not in answer and b'["' not in answer:  # numbers alone are no secret
+                entry.response = answer[:MAX_BODY]
+        self.journal.add(entry)
 
     async def run(self, method: str, path: str, caller: Caller, query: Mapping[str, str], body: bytes) -> object:
         """Run an endpoint for a caller whose token and role need no check. Raises the endpoint's errors."""
@@ -191,7 +202,7 @@ class Dispatcher:
         caller, recording = await self.identify(caller, writes=True)
         try:
             call = Call(caller, query, body, "", "", self.access.check_registered, in_one_chunk(body))
-            return await self.bound(method, path).answer(call)
+            return await self._started(self.table.offers[method, path], call)
         finally:
             if recording is not None:
                 await finish_recording(recording)
@@ -204,15 +215,16 @@ class Dispatcher:
         An endpoint's error becomes a response. Raises `NotFound` for an unknown endpoint.
         """
         name = method, normalize_path(path)
-        if name not in self.table.offers:
+        offer = self.table.offers.get(name)
+        if offer is None:
             raise no_path(path=f"{method[:10]} {name[1][:100]}")
         context = inner_context(UNJUDGED)
         request = Request(context, {b"authorization": authorization.encode()}, query, peer, body, len(body))
         with bound_to(context):
-            return await self.answer(self.bound(*name), request), context
+            return await self.answer(offer, request), context
 
-    async def _answer(self, bound: Bound, request: Request) -> object:
-        endpoint, access = bound.endpoint, self.access
+    async def _answer(self, offer: Offer, request: Request) -> object:
+        endpoint, access = offer.endpoint, self.access
         headers, peer, context = request.headers, request.peer, request.context
         caller, client_id, header = None, "", authorization_of(headers)
         if endpoint.audience is Audience.CLIENTS:
@@ -222,8 +234,7 @@ class Dispatcher:
             caller, client_id = await access.client_of(request)
         else:
             access.check_open(endpoint, request)
-        # The control API and pages have no callers, and their limits are for all.
-        is_large = endpoint.audience in _OWN if caller is None else caller.role in endpoint.limit_roles
+        is_large = caller is None or caller.role in endpoint.limit_roles
         limit: int = getattr(self.limits, endpoint.limit) if is_large else self.limits.body
         body = await self._read_body(endpoint, request, limit, header if caller is not None else None)
         if body and endpoint.audience is Audience.CONTROL and endpoint.body is not None:
@@ -238,7 +249,7 @@ class Dispatcher:
             if query and caller is not None and self.hints.is_on:
                 self.hints.judge_query(context, caller, query)
             call = Call(caller, query, body, peer, client_id, access.check_registered, chunks, headers)
-            answer = await bound.answer(call)
+            answer = await self._started(offer, call)
             context.mark = self.changes.mark  # before anything else runs, so that later effects have later marks
         finally:
             if recording is not None:
@@ -273,28 +284,3 @@ def _error_reply(endpoint: Endpoint[Any], error: ServiceError, *, shows_code: bo
     if endpoint.audience is Audience.PAGE:
         return error_page(error)
     return error_reply(error, cors=endpoint.allows_any_origin, shows_code=shows_code)
-
-
-_HIDDEN: Final = HIDDEN.encode()
-"""The body of a request that is hidden, or that was read in pieces."""
-
-
-def request_entry(
-    endpoint: Endpoint[Any], request: Request, reply: Reply, seconds: float, failure: ServiceError | None
-) -> Entry:
-    """Return the journal entry of a response to an HTTP request, without secrets."""
-    title, path, query = endpoint.title, endpoint.path, request.query
-    if request.parts:
-        path = masked_path(path.format(**request.parts))
-        title = f"{endpoint.method} {path}"
-    target = masked_target(path, query, endpoint.shown) if query else path
-    entry = entry_of(REQUEST, request.context, title, target, reply.status, seconds)
-    answer = reply.content
-    fill(entry, request.raw, answer, failure, endpoint.secrets)
-    entry.request_size = request.size
-    if EVERYTHING in endpoint.secrets:
-        if request.size:
-            entry.request = _HIDDEN
-        if failure is None and b':"' not in answer and b'["' not in answer:  # numbers alone are no secret
-            entry.response = answer[:MAX_BODY]
-    return entry

@@ -35,7 +35,8 @@ class Call:
     """A call whose credential, role and body size have been checked."""
 
     _caller: Caller | None
-    _query: Mapping[str, str]
+    query: Mapping[str, str]
+    """All query parameters by name."""
     raw: bytes
     """The whole body; empty if the endpoint streams it from `chunks`."""
     peer: str
@@ -62,28 +63,23 @@ class Call:
     @property
     def id(self) -> str:
         """The query parameter `id`; `default` if absent or empty."""
-        return self._query.get("id") or "default"
+        return self.query.get("id") or "default"
 
     @property
     def channel(self) -> str | None:
         """The channel that the call acts on; `None` for all channels together (ruling A4)."""
-        caller, requested = self.caller, self._query.get("channel_id", "")
+        caller, requested = self.caller, self.query.get("channel_id", "")
         if requested and caller.spans_channels:
             checked_text(requested, MAX_ID_LENGTH, reason="Malformed channel_id parameter", name="channel_id")
         return caller.channel(requested)
 
-    @property
-    def query(self) -> Mapping[str, str]:
-        """All query parameters by name."""
-        return self._query
-
     def text(self, name: str) -> str:
         """A query parameter; empty if absent."""
-        return self._query.get(name, "")
+        return self.query.get(name, "")
 
     def integer(self, name: str, default: int) -> int:
         """An integer query parameter; `default` if absent or empty. Raises `BadRequest` for anything else."""
-        text = self._query.get(name, "")
+        text = self.query.get(name, "")
         if not text:
             return default
         if not _INTEGER.fullmatch(text):
@@ -260,16 +256,8 @@ class Endpoint(Generic[S]):
         return self.audience in (Audience.CLIENTS, Audience.CLIENT_ID, Audience.PUBLIC)
 
 
-@dataclass(frozen=True)
-class Bound:
-    """An endpoint bound to a service."""
-
-    endpoint: Endpoint[Any] = field(repr=False)
-    answer: Callable[[Call], Awaitable[object]]
-
-
 class Offer(NamedTuple):
-    """An endpoint together with the service that handles it, before they are bound."""
+    """An endpoint together with the part of a service that handles it."""
 
     endpoint: Endpoint[Any]
     part: Callable[[Any], Any]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
@@ -28,27 +29,26 @@ class EndpointTable:
         """The endpoints for extensions."""
         self.absent = absent
         """The endpoints that only other environments have."""
-        self._with_parts = [(method, path) for method, path in offers if "{" in path]
+        self._with_parts = _patterns(offers)
+        self._absent_with_parts = _patterns(absent)
 
-    def find(self, method: str, path: str) -> tuple[Name, Mapping[str, str]] | None:
+    def find(self, method: str, path: str) -> tuple[Offer, Mapping[str, str]] | None:
         """Return the endpoint of a request, and the parts of the path that it declares in braces, by name."""
-        if (method, path) in self.offers:
-            return (method, path), {}
-        known = _similar(method, path, self._with_parts)
-        if known is None:
-            return None
-        named = zip(known.split("/"), path.split("/"), strict=True)
-        return (method, known), {name[1:-1]: part for name, part in named if name.startswith("{")}
+        if offer := self.offers.get((method, path)):
+            return offer, {}
+        for name, pattern in self._with_parts.items():
+            if name[0] == method and (found := pattern.fullmatch(path)):
+                return self.offers[name], found.groupdict()
+        return None
 
     def error(self, method: str, path: str, *, guesses: bool) -> ServiceError:
         """Return the error for a request that no endpoint answers.
 
         It names a similar path if it `guesses`, and in `Allow` the methods that the path has (ruling W9).
         """
-        if (method, path) in self.absent or _similar(method, path, self.absent):
+        if (method, path) in self.absent or method in _methods_of(path, self._absent_with_parts):
             return not_in_production(path=path)
-        methods = {each for each, known in self.offers if known == path}
-        methods |= {each for each, known in self._with_parts if _similar(each, path, [(each, known)])}
+        methods = {each for each, known in self.offers if known == path} | _methods_of(path, self._with_parts)
         if methods:
             if "GET" in methods:
                 methods.add("HEAD")
@@ -81,15 +81,14 @@ class EndpointTable:
         return found[0] if get_close_matches(name, names, 1, 0.7) else ""
 
 
-def _similar(method: str, path: str, endpoints: Iterable[Name]) -> str | None:
-    """Return the declared path of the endpoint at `path`, whose parts in braces stand for any text."""
-    parts = path.split("/")
-    for verb, known in endpoints:
-        declared = known.split("/") if verb == method else ()
-        if len(declared) == len(parts) and all(map(_matches, declared, parts)):
-            return known
-    return None
+def _patterns(names: Iterable[Name]) -> dict[Name, re.Pattern[str]]:
+    """Return a pattern for each path with parts in braces, which stand for any text."""
+    return {
+        name: re.compile(re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]*)", re.escape(name[1])))
+        for name in names
+        if "{" in name[1]
+    }
 
 
-def _matches(declared: str, part: str) -> bool:
-    return declared == part or declared.startswith("{")
+def _methods_of(path: str, patterns: Mapping[Name, re.Pattern[str]]) -> set[str]:
+    return {method for (method, _), pattern in patterns.items() if pattern.fullmatch(path)}

@@ -12,7 +12,7 @@ from emulator.core.faults import Hit
 from emulator.core.wire.transports import reset
 from emulator.http.long_requests import client_left
 from emulator.http.request import Request
-from emulator.http.response import Reply, close_chunks
+from emulator.http.response import Reply, close_chunks, in_one_chunk
 
 CYCLE: Final = "emulator.cycle"
 """The key of a weak reference to the server's request-response cycle in an ASGI scope's state."""
@@ -49,16 +49,13 @@ def truncated(reply: Reply, size: int, request: Request) -> Reply:
 
 
 async def _beginning(body: bytes | AsyncIterator[bytes], size: int, request: Request) -> AsyncIterator[bytes]:
-    if isinstance(body, bytes):
-        yield body[:size]
-    else:
-        left = size
-        try:
-            async for chunk in body:
-                yield chunk[:left]
-                left -= len(chunk)
-                if left <= 0:
-                    break
-        finally:
-            await close_chunks(body)
+    chunks = in_one_chunk(body) if isinstance(body, bytes) else body
+    try:
+        async for chunk in chunks:
+            yield chunk[:size]
+            size -= len(chunk)
+            if size <= 0:
+                break
+    finally:
+        await close_chunks(chunks)
     hang_up(request)

@@ -100,20 +100,16 @@ class Uploads:
         """Return the number of uploads that run."""
         return self._running.total()
 
-    def counted(self, answer: Handler) -> Handler:
-        """Return a handler that counts as an upload while it runs. It raises `TooManyUploads` beyond the limit."""
-
-        async def upload(call: Call) -> object:
-            client_id = call.caller.client_id if call.has_caller else call.client_id
-            self._check(client_id)
-            self._running[client_id] += 1
-            try:
-                return await answer(call)
-            finally:
-                self._running[client_id] -= 1
-                self._running += Counter()  # forgets who has no upload
-
-        return upload
+    async def counted(self, handler: Handler, call: Call) -> object:
+        """Run a handler, which counts as an upload meanwhile. Raises `TooManyUploads` beyond the limit."""
+        client_id = call.caller.client_id if call.has_caller else call.client_id
+        self._check(client_id)
+        self._running[client_id] += 1
+        try:
+            return await handler(call)
+        finally:
+            self._running[client_id] -= 1
+            self._running += Counter()  # forgets who has no upload
 
     def _check(self, client_id: str) -> None:
         if len(self) >= self._limit:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Final
 
@@ -52,12 +52,7 @@ class Request:
             if len(self.raw) > limit:
                 raise body_too_large(size=len(self.raw), limit=limit)
             return self.raw
-        message = await self._begin(limit)
-        if not message.get("more_body", True) and len(message["body"]) <= limit:  # the common case
-            self.raw = message["body"]
-            self.size = len(self.raw)
-        else:
-            self.raw = b"".join([chunk async for chunk in self._chunks(message, limit)])
+        self.raw = b"".join([chunk async for chunk in self.chunks(limit)])
         return self.raw
 
     async def chunks(self, limit: int) -> AsyncIterator[bytes]:
@@ -65,8 +60,22 @@ class Request:
         if self.receive is None:
             yield await self.body(limit)
             return
-        async for chunk in self._chunks(await self._begin(limit), limit):
+        length = self.headers.get(b"content-length", b"0")
+        if length.isdigit() and int(length) > limit:
+            raise body_too_large(size=int(length), limit=limit)
+        size, has_more = 0, True
+        while has_more:
+            self.is_unread = False
+            message: Any = await self.receive()
+            if message["type"] == "http.disconnect":
+                raise self.context.early_error or body_cut_off(size=size)
+            chunk = message.get("body", b"")
+            size += len(chunk)
+            self.size = max(self.size, size)
+            if size > limit:
+                raise body_too_large(limit=limit)
             yield chunk
+            has_more = message.get("more_body", False)
 
     async def read_arrived(self) -> None:
         """Set `raw` to the part of an unread body that arrives soon.
@@ -81,33 +90,6 @@ class Request:
             message: Any = step.result()
             self.raw = message.get("body", b"")
         step.cancel()
-
-    async def _begin(self, limit: int) -> Any:
-        """Receive the first message of the body, unless the body is declared as too long."""
-        length = self.headers.get(b"content-length", b"0")
-        if length.isdigit() and int(length) > limit:
-            raise body_too_large(size=int(length), limit=limit)
-        self.is_unread = False
-        return await self._receive()
-
-    async def _receive(self) -> Any:
-        assert self.receive is not None, "the body has arrived"
-        return await self.receive()
-
-    async def _chunks(self, message: Any, limit: int) -> AsyncIterator[bytes]:
-        size = 0
-        while True:
-            if message["type"] == "http.disconnect":
-                raise self.context.early_error or body_cut_off(size=size)
-            chunk = message.get("body", b"")
-            size += len(chunk)
-            self.size = max(self.size, size)
-            if size > limit:
-                raise body_too_large(limit=limit)
-            yield chunk
-            if not message.get("more_body", False):
-                return
-            message = await self._receive()
 
 
 def request_of(scope: HTTPScope, receive: Receive, parts: Mapping[str, str]) -> Request:
@@ -152,7 +134,7 @@ def _members(fields: Mapping[str, str]) -> dict[str, Any]:
     """Return the members of the JSON object that the fields of a form describe. Raises `BadRequest`."""
     found: dict[str, Any] = {}
     for field, text in fields.items():
-        name, _, kind = field.partition(":")
+        name, *conversions = field.split(":")
         *outer, last = name.split(".")
         members, place = found, ""
         for part in outer:
@@ -162,21 +144,17 @@ def _members(fields: Mapping[str, str]) -> dict[str, Any]:
                 raise ambiguous_form(field=place, other=name)
         if last in members:
             raise ambiguous_form(field=name)
-        members[last] = _value(name, kind, text)
+        members[last] = _value(name, text, conversions)
     return found
 
 
-def _value(name: str, kind: str, text: str) -> Any:
-    kind, _, outer = kind.partition(":")
-    if "list" in (kind, outer):
-        return [_value(name, kind.removeprefix("list"), text)]
-    if kind == "lines":
-        return [line for line in text.splitlines() if line]
-    return _parsed(name, text) if kind == "json" else text
-
-
-def _parsed(name: str, text: str) -> Any:
-    try:
-        return msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError):
-        raise invalid_member(name, text, "JSON; a text has double quotes") from None
+def _value(name: str, text: str, conversions: Sequence[str]) -> Any:
+    value: Any = text
+    if "lines" in conversions:
+        value = [line for line in text.splitlines() if line]
+    elif "json" in conversions:
+        try:
+            value = msgspec.json.decode(text)
+        except (msgspec.DecodeError, RecursionError):
+            raise invalid_member(name, text, "JSON; a text has double quotes") from None
+    return [value] if "list" in conversions else value

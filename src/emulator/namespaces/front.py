@@ -87,9 +87,8 @@ class Front:
             context.is_head, method = True, "GET"
         request = {**request, "method": method, "path": path}
         if found := self.dispatcher.table.find(method, path):
-            name, parts = found
-            bound = self.dispatcher.bound(*name)
-            reply = await self.dispatcher.perform(bound, request_of(request, receive, parts), receive)
+            offer, parts = found
+            reply = await self.dispatcher.perform(offer, request_of(request, receive, parts), receive)
         else:
             reply, error = self._reply_unserved(method, path, request)
             self.record(Unrouted(context, method, path, reply.status, reply.content, error))

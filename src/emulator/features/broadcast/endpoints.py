@@ -10,7 +10,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from emulator.contract.limits import MAX_ID_LENGTH
-from emulator.core.callers import ANYONE, CHANNEL_WRITERS, EXTENSION_WRITERS, Caller, Role, role_error
+from emulator.core.callers import ANYONE, CHANNEL_WRITERS, EXTENSION_WRITERS, Caller, Role, required_channel, role_error
 from emulator.core.keys import Key
 from emulator.core.observability.facts import DEFAULT_EVENT, notice
 from emulator.core.wire import json_codec
@@ -28,6 +28,7 @@ _QUERY: Final = (
 
 
 _DEFAULT_EVENT: Final = "default"
+_WHAT: Final = "a broadcast"
 
 
 class MessageBody(Struct):
@@ -48,19 +49,20 @@ Send = Callable[[Broadcasts, Call, MessageBody, str], Awaitable[None]]
 
 async def broadcast(broadcasts: Broadcasts, call: Call, body: MessageBody, event: str) -> None:
     """Send an event to a channel, or to one user there."""
-    channel = _channel(call.caller, call.channel, body)
-    await broadcasts.send(call.caller, channel, event, _data_of(body), body.target)
+    channel, data = _channel(call.caller, call.channel, body), _data_of(body)
+    await broadcasts.send(call.caller, required_channel(channel, _WHAT), event, data, body.target)
 
 
 async def extension_broadcast(broadcasts: Broadcasts, call: Call, body: MessageBody, event: str) -> None:
     """Send an event to the listeners in all channels of the extension."""
-    await broadcasts.send_extension_wide(call.caller, event, _data_of(body), body.target)
+    await broadcasts.send(call.caller, "", event, _data_of(body), body.target)
 
 
 async def whisper_self(broadcasts: Broadcasts, call: Call, body: MessageBody, event: str) -> None:
     """Send an event to the caller's own clients in the channel."""
+    channel, data = call.channel, _data_of(body)
     target = f"{WHISPER_PREFIX}{call.caller.opaque_id}"
-    await broadcasts.send(call.caller, call.channel, event, _data_of(body), target)
+    await broadcasts.send(call.caller, required_channel(channel, _WHAT), event, data, target)
 
 
 async def pusher_broadcast(broadcasts: Broadcasts, call: Call, body: MessageBody, event: str) -> None:
@@ -156,7 +158,8 @@ async def send_broadcast(broadcasts: Broadcasts, message: Message) -> Done:
     checked_event(body.topic, "data.topic")
     data = body.message if body.data is UNSET else body.data
     targets = [BROADCAST] if body.ids is None else targets_of(body.ids)
-    await broadcasts.send(message.caller, message.channel, body.topic, data, *targets)
+    channel = required_channel(message.channel, _WHAT)
+    await broadcasts.send(message.caller, channel, body.topic, data, *targets)
     return Done()
 
 

@@ -126,11 +126,6 @@ def full_name(environment: str, client_id: str, event: str) -> str:
     return f"{environment}:{client_id}:{event}"
 
 
-def strip_prefix(event: str, environment: str, client_id: str) -> str:
-    """Return the developer's name of an event, without environment and client id."""
-    return event.removeprefix(full_name(environment, client_id, ""))
-
-
 _MESSAGE: Final = "page_event"
 """The kind of the messages between nodes."""
 _MAX_WARNINGS: Final = 1_000
@@ -151,16 +146,46 @@ class Broadcasts:
     _changes: Changes
     _late: FaultyBroadcasts
 
-    async def send(self, caller: Caller, channel: str | None, event: str, data: Any, *targets: str) -> None:
-        """Send to the targets in a channel: to all subscribers there, or to users."""
-        channel_id = required_channel(channel, "a broadcast")
-        await self._publish(caller, channel_id, self._full_name(caller, event), data, *targets)
+    async def send(self, caller: Caller, channel_id: str, event: str, data: Any, *targets: str, full: str = "") -> None:
+        """Send to all subscribers in a channel, or to users there; in all channels of the extension, if it is empty.
 
-    async def send_extension_wide(self, caller: Caller, event: str, data: Any, target: str) -> None:
-        """Send to all subscribers in all channels of the extension, or to one user."""
-        await self._publish(caller, "", self._full_name(caller, event), data, target)
+        `full` is the event's name as pages receive it, unless that follows from `event`.
+        """
+        checked_event(event)
+        named = [user_of_target(target) for target in targets]
+        notice(NAMED, *(Key("user", caller.client_id, user) for user in named))
+        notice(NAMED, Key("channel", caller.client_id, channel_id))
+        users = [("",)] if named == [""] else await self._directory.aliases(caller.client_id, named)
+        text = b"" if data is UNSET else json_codec.encode(data)
+        is_long = len(text) > MAX_MESSAGE_BYTES and await asyncio.to_thread(needs_compression, text)
+        full = full or full_name(self._environment.name, caller.client_id, event)
+        of = Key("event", caller.client_id, event, channel_id)
+        scope = "whisper" if named != [""] else "channel" if channel_id else "extension"
+        update = Event(event, {} if data is UNSET else data, channel_id, scope)
 
-    async def send_as_page(self, caller: Caller, channel: str | None, event: str, data: Any, target: str) -> None:
+        async def send() -> None:
+            message = ""
+            for spelled in users:
+                to = of._replace(user="\n".join(spelled))
+                if not self._publisher.hub.has_subscribers(to):
+                    notice(UNHEARD, of)
+                    self._publisher.record_undelivered(to, event, update)
+                await self._publisher.publish(to, event, update)
+                topic = pusher_topic(caller.client_id, channel_id)
+                if scope == "whisper":
+                    topic = whisper_topic(caller.client_id, channel_id, *spelled)
+                if self._publisher.may_have_subscribers(topic):
+                    message = message or await _encoded(full, data, is_long)
+                    for user in spelled:
+                        pusher_event = f"{WHISPER_PREFIX}{user}" if user else BROADCAST
+                        await self._publisher.publish_raw(topic, broadcast_frame(topic, pusher_event, message))
+                if len(users) > 1:
+                    await asyncio.sleep(0)  # let other requests run
+
+        await self._late.send(caller, of, send, lambda: self._publisher.record_undelivered(of, event, update))
+        self._changes.note(Change(of, scope if users else "", caller.opaque_id))
+
+    async def send_as_page(self, caller: Caller, channel: str | None, full: str, data: Any, target: str) -> None:
         """Send a message of the published SDK, whose event has its full name.
 
         In sandbox every role may, as the SDK expects. In production, raises `Forbidden` for roles without that right.
@@ -170,8 +195,8 @@ class Broadcasts:
                 raise role_error(caller, CHANNEL_WRITERS, "broadcast")
             note(ROLE)
         channel_id = required_channel(channel, "a broadcast")
-        checked_event(strip_prefix(event, self._environment.name, caller.client_id))
-        await self._publish(caller, channel_id, event, data, target)
+        event = full.removeprefix(full_name(self._environment.name, caller.client_id, ""))
+        await self.send(caller, channel_id, event, data, target, full=full)
 
     def topics(self, caller: Caller, channel: str | None, event: str) -> tuple[Key, ...]:
         """Return the topics of a subscriber to an event; `*` means all events. Raises `BadRequest`.
@@ -182,43 +207,6 @@ class Broadcasts:
         notice(UNSENT, key._replace(channel=channel))
         users = ["", *sorted(caller.ids)]
         return tuple(key._replace(channel=where, user=user) for user in users for where in (channel or "", ""))
-
-    def _full_name(self, caller: Caller, event: str) -> str:
-        return full_name(self._environment.name, caller.client_id, checked_event(event))
-
-    async def _publish(self, caller: Caller, channel_id: str, event: str, data: Any, *targets: str) -> None:
-        named = [user_of_target(target) for target in targets]
-        notice(NAMED, *(Key("user", caller.client_id, user) for user in named))
-        notice(NAMED, Key("channel", caller.client_id, channel_id))
-        users = [("",)] if named == [""] else await self._directory.aliases(caller.client_id, named)
-        text = b"" if data is UNSET else json_codec.encode(data)
-        is_long = len(text) > MAX_MESSAGE_BYTES and await asyncio.to_thread(needs_compression, text)
-        name = strip_prefix(event, self._environment.name, caller.client_id)
-        of = Key("event", caller.client_id, name, channel_id)
-        scope = "whisper" if named != [""] else "channel" if channel_id else "extension"
-        update = Event(name, {} if data is UNSET else data, channel_id, scope)
-
-        async def send() -> None:
-            message = ""
-            for spelled in users:
-                to = of._replace(user="\n".join(spelled))
-                if not self._publisher.hub.has_subscribers(to):
-                    notice(UNHEARD, of)
-                    self._publisher.record_undelivered(to, name, update)
-                await self._publisher.publish(to, name, update)
-                topic = pusher_topic(caller.client_id, channel_id)
-                if scope == "whisper":
-                    topic = whisper_topic(caller.client_id, channel_id, *spelled)
-                if self._publisher.may_have_subscribers(topic):
-                    message = message or await _encoded(event, data, is_long)
-                    for user in spelled:
-                        pusher_event = f"{WHISPER_PREFIX}{user}" if user else BROADCAST
-                        await self._publisher.publish_raw(topic, broadcast_frame(topic, pusher_event, message))
-                if len(users) > 1:
-                    await asyncio.sleep(0)  # let other requests run
-
-        await self._late.send(caller, of, send, lambda: self._publisher.record_undelivered(of, name, update))
-        self._changes.note(Change(of, scope if users else "", caller.opaque_id))
 
 
 async def _encoded(event: str, data: object, is_long: bool) -> str:
