@@ -1,18 +1,15 @@
-"""What screens share: their declaration, the callers that forms suggest, and lists of records and of entries."""
+"""What screens share: their declaration, the callers that forms suggest, and lists of records."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from emulator.control.contents import Content, Filter
-from emulator.core.callers import Caller, Role, is_global, opaque_id_of
-from emulator.core.clock import clamp_instant
+from emulator.core.callers import Caller, Role, opaque_id_of
 from emulator.core.keys import Key
 from emulator.core.wire.cursors import FIRST
-from emulator.core.wire.refusals import invalid_parameter
 from emulator.dashboard.rig.arrangement import DEFAULT_CHANNEL, DEFAULT_CLIENT
-from emulator.storage.shapes import BallotEntry
 
 Service = Any
 """The `app.Service` that a page is about. It reads any part of it."""
@@ -75,15 +72,6 @@ ROWS: Final = 100
 """Rows of a list. With the other rows of a page, they stay below 200."""
 _SORTED: Final = 1000
 """Records to read; those with the highest counts are shown."""
-_MAX_SKIPPED: Final = 20_000
-
-
-class Entries(NamedTuple):
-    """A page of votes or ranking answers, oldest first."""
-
-    rows: Sequence[BallotEntry]
-    next: str
-    """Where the next page begins; empty if this is the last one."""
 
 
 async def listed(service: Service, kind: str, query: Query) -> dict[str, Any]:
@@ -105,7 +93,7 @@ async def listed(service: Service, kind: str, query: Query) -> dict[str, Any]:
         "is_first": is_first,
         "only": only,
         "now": service.clock.now(),
-        "is_earlier": lambda row: is_earlier(service, row),
+        "is_earlier": lambda row: is_earlier(service, row.latest),
     }
 
 
@@ -113,9 +101,9 @@ def _count_of(row: Content) -> int:
     return row.count if isinstance(row.count, int) else 0
 
 
-def is_earlier(service: Service, row: Content) -> bool:
-    """Whether a record was last changed before this service started."""
-    return bool(row.latest) and row.latest < service.contents.started_at <= service.clock.now()
+def is_earlier(service: Service, at: int) -> bool:
+    """Whether something happened before this service started; 0 is an unknown time."""
+    return bool(0 < at < service.contents.started_at <= service.clock.now())
 
 
 def screen_of_records(
@@ -145,37 +133,3 @@ def screen_of_records(
 def named(service: Service, key: Key) -> dict[str, Any]:
     """Return the values that name a record, and the time."""
     return {"id": key.name, "client_id": key.owner, "channel_id": key.channel, "now": service.clock.now()}
-
-
-def manager_of(key: Key) -> str:
-    """Return the role that can delete this record without deleting records of other channels."""
-    return "admin" if is_global(key.name) else "broadcaster"
-
-
-async def entries(service: Service, key: Key, start: str) -> Entries:
-    """Return a page of a ballot's entries. `start` is `next` of the page before. Raises `BadRequest`."""
-    since, skipped = _position(start)
-    most = skipped + ROWS + 1
-    found: list[BallotEntry] = []
-    async for page in service.engine.ballots.entries(key, now=service.clock.now(), since=since, limit=most):
-        found += page
-    rows, following = found[skipped : skipped + ROWS], ""
-    if len(found) == most:
-        at = found[-1].cast_at
-        following = f"{at}.{sum(each.cast_at == at for each in found[:-1])}"
-    return Entries(rows, following)
-
-
-def _position(start: str) -> tuple[int, int]:
-    """Return the time from which to read, in Unix ms, and how many entries of that time to skip."""
-    if not start:
-        return 0, 0
-    at, _, skipped = start.partition(".")
-    if not (at.isdecimal() and skipped.isdecimal() and len(start) <= 30):
-        raise invalid_parameter(
-            "from", start, "the value from a link to the next page", "follow a link to the next page"
-        )
-    if int(skipped) > _MAX_SKIPPED:
-        problem = f"at most {_MAX_SKIPPED:,} entries of one instant are shown"
-        raise invalid_parameter("from", start, f"after at most {_MAX_SKIPPED:,} entries", problem)
-    return clamp_instant(int(at)), int(skipped)

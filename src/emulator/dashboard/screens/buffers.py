@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 
@@ -19,19 +19,6 @@ from emulator.storage.shapes import Item
 _MAX_DIGITS: Final = 15
 _SHORT: Final = 60
 """Characters of compact JSON that the page shows on one line."""
-
-
-class Line(NamedTuple):
-    """One entry of a buffer, as a line of the page."""
-
-    at: int
-    opaque_id: str
-    user_id: str
-    """The shared id; empty if the user does not share it."""
-    text: str
-    """The value as JSON: on one line if it is short, otherwise indented, unless it is nested too deeply."""
-    size: int
-    """Bytes of compact JSON."""
 
 
 async def _buffer(service: Service, key: Key, query: Query) -> dict[str, Any]:
@@ -56,12 +43,17 @@ async def _buffer(service: Service, key: Key, query: Query) -> dict[str, Any]:
     }
 
 
-def _line_of(item: Item) -> Line:
+def _line_of(item: Item) -> dict[str, Any]:
+    """Return an entry as a line of the page: its value is JSON on one line if it is short, otherwise indented."""
     entry = msgspec.json.decode(item.value, type=BufferEntry)
-    data = bytes(entry.data)
-    text = data.decode()
-    shown = escaped(text) if len(text) <= _SHORT else pretty(text)
-    return Line(item.at, entry.opaque_user_id, entry.user_id, shown, len(data))
+    text = bytes(entry.data).decode()
+    return {
+        "at": item.at,
+        "opaque_id": entry.opaque_user_id,
+        "user_id": entry.user_id,
+        "text": escaped(text) if len(text) <= _SHORT else pretty(text),
+        "size": len(bytes(entry.data)),
+    }
 
 
 def _start(text: str) -> int:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice, zip_longest
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 
 from emulator.control.contents import Filter
-from emulator.core.journal import Entry
 from emulator.core.wire.cursors import FIRST
-from emulator.dashboard.screen import Query, Screen, Service, suggested, viewer_of
+from emulator.dashboard.screen import Query, Screen, Service, Suggested, suggested, viewer_of
 
 ROWS: Final = 200
 _LATEST: Final = 50
@@ -21,27 +20,6 @@ _LOOKED_AT: Final = 5_000
 _REDEEM: Final = "POST /v1/e/codes/redeem"
 _SHOWN: Final = 20
 """Redeemed codes of one set that are shown, masked."""
-
-
-class Share(NamedTuple):
-    """The share of one user in a set."""
-
-    set: int
-    """The index of the set."""
-    eligible: int
-    """Codes that the user may still redeem."""
-    redeemed: int
-    masked: list[str]
-    """The first redeemed codes, masked."""
-
-
-class Redemption(NamedTuple):
-    """One request for a code, from the journal."""
-
-    entry: Entry
-    prize: int | None
-    """The index of the set; `None` if the request was refused for it."""
-    got_one: bool
 
 
 async def read(service: Service, query: Query) -> dict[str, Any]:
@@ -58,28 +36,30 @@ async def read(service: Service, query: Query) -> dict[str, Any]:
         "suggested": caller,
         "poll": query.get("poll") or "default",
         "user": user,
-        "shares": await _shares_of_user(service, caller.client_id, caller.channel_id, user) if user else [],
+        "shares": await _shares_of_user(service, caller, user) if user else [],
     }
 
 
-async def _shares_of_user(service: Service, client_id: str, channel_id: str, user: str) -> list[Share]:
-    viewer = await viewer_of(service, client_id, channel_id, user)
+async def _shares_of_user(service: Service, place: Suggested, user: str) -> list[dict[str, Any]]:
+    """Return the sets of which a user may redeem codes, or has redeemed some, with the first ones, masked."""
+    viewer = await viewer_of(service, *place, user)
     eligible = await service.code_sets.eligibility(viewer)
     redeemed = await service.code_sets.redeemed_codes(viewer)
-    pairs = enumerate(zip_longest(eligible, redeemed))
-    return [
-        Share(index, left or 0, len(codes or ()), [masked(code) for code in (codes or ())[:_SHOWN]])
-        for index, (left, codes) in pairs
-        if left or codes
-    ]
+    shares = []
+    for index, (left, codes) in enumerate(zip_longest(eligible, redeemed)):
+        if left or codes:
+            shown = [masked(code) for code in (codes or ())[:_SHOWN]]
+            shares.append({"set": index, "eligible": left or 0, "redeemed": len(codes or ()), "masked": shown})
+    return shares
 
 
-def _redemptions(service: Service, client_id: str) -> Iterator[Redemption]:
-    """Yield the latest requests for a code of an extension, or of all, newest first."""
+def _redemptions(service: Service, client_id: str) -> Iterator[dict[str, Any]]:
+    """Yield the latest requests for a code of an extension, or of all, newest first, each with the index of its set."""
     for entry in service.journal.newest(_LOOKED_AT):
         caller = entry.caller
         if entry.name == _REDEEM and caller is not None and client_id in ("", caller.client_id):
-            yield Redemption(entry, _member(entry.request, "prize"), _member(entry.response, "code") is not None)
+            got_one = _member(entry.response, "code") is not None
+            yield {"entry": entry, "prize": _member(entry.request, "prize"), "got_one": got_one}
 
 
 def _member(text: bytes, name: str) -> Any:
