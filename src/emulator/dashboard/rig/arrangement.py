@@ -13,12 +13,10 @@ from emulator.dashboard.refusals import wrong_arrangement
 
 MAX_VIEWERS: Final = 6
 DEFAULT_VIEWERS: Final = 2
-ROLES: Final = ("viewer", "moderator", "broadcaster")
-IDENTITIES: Final = {"shared": "id shared", "unshared": "id not shared", "anonymous": "not logged in"}
-THEMES: Final = ("light", "dark")
 DEFAULT_CHANNEL: Final = "1001"
 """Also the default of the command line and of the scripts for pages."""
 DEFAULT_CLIENT: Final = "my-extension"
+_COUNTS: Final = [str(count) for count in range(1, MAX_VIEWERS + 1)]
 _MAX_URL: Final = 2_048
 _MAX_ID: Final = 64
 _HOST: Final = re.compile(r"[a-z0-9_]([a-z0-9_.-]{0,252}[a-z0-9_])?")
@@ -26,8 +24,6 @@ _NUMBER: Final = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _LANGUAGE: Final = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,3}")
 _REGIONS: Final = dict(cs="CZ", da="DK", el="GR", en="US", ja="JP", ko="KR", sv="SE", vi="VN", zh="CN")
 """Twitch's region of languages whose own code, in capitals, is another region or none."""
-_PLATFORM: Final = {"state": "testing", "popout": "false"}
-"""Parameters that Twitch adds to the URL of every frame. The view of a frame adds more."""
 
 
 class View(NamedTuple):
@@ -50,7 +46,6 @@ VIEWS: Final = {
     "config": View("Config page", 1000, 700, "", "web", "config"),
     "live": View("Live page", 640, 496, "", "web", "dashboard"),
 }
-VIEWERS_VIEWS: Final = tuple(name for name, view in VIEWS.items() if view.mode == "viewer")
 SWITCHES: Final = {
     "controls": "Player controls visible",
     "paused": "Video paused",
@@ -77,7 +72,21 @@ NUMBERS: Final = {
     "x": Number("From the left, %", 0, 75, 0),
     "y": Number("From the top, %", 0, 50, 0),
 }
-SUBSCRIPTIONS: Final = {"none": "none", "1000": "tier 1", "2000": "tier 2", "3000": "tier 3"}
+CHOICES: Final = {
+    "role": {"viewer": "viewer", "moderator": "moderator", "broadcaster": "broadcaster"},
+    "identity": {"shared": "id shared", "unshared": "id not shared", "anonymous": "not logged in"},
+    "view": {name: view.label for name, view in VIEWS.items() if view.mode == "viewer"},
+    "theme": {"light": "light", "dark": "dark"},
+    "subscription": {"none": "none", "1000": "tier 1", "2000": "tier 2", "3000": "tier 3"},
+}
+"""The values of other settings of a frame, with their labels; the first is the default. Broadcasters have their own id,
+whatever their identity."""
+_DEFAULTS: Final = {
+    **{name: next(iter(values)) for name, values in CHOICES.items()},
+    "language": "en",
+    **dict.fromkeys(SWITCHES, "off"),
+    **{name: str(kind.default) for name, kind in NUMBERS.items()},
+}
 PEOPLE: Final = {
     "shared": {"identity": "shared"},
     "anonymous": {"identity": "anonymous"},
@@ -87,7 +96,7 @@ PEOPLE: Final = {
 }
 """Settings of a viewer that is added, by the name of its button."""
 PRESETS: Final = {
-    **{VIEWS[name].label: {"view": name} for name in VIEWERS_VIEWS},
+    **{label: {"view": name} for name, label in CHOICES["view"].items()},
     "Dark": {"theme": "dark"},
     "Full screen": {"view": "overlay", "fullscreen": "on", "controls": "on"},
     "15 s behind": {"delay": "15"},
@@ -103,68 +112,53 @@ class Frame:
     """`1` to `6`, `config` or `live`; the prefix of its parameters."""
     url: str
     """The page, without the parameters that the rig adds."""
-    view: str
-    """One of `VIEWS`."""
     channel_id: str
     client_id: str
-    role: str
-    user_id: str
-    identity: str
-    """One of `IDENTITIES`; a broadcaster is always the owner of the channel."""
-    theme: str
-    language: str
-    subscription: str
-    switches: frozenset[str]
-    """The names in `SWITCHES` that are on."""
-    numbers: Mapping[str, int]
-    """The values of all `NUMBERS`."""
+    settings: Mapping[str, str]
+    """The user id, the language, and the values of `CHOICES`, `SWITCHES` (`on` or `off`) and `NUMBERS`."""
 
     @property
-    def mode(self) -> str:
-        """As Twitch names it: `viewer`, `config` or `dashboard`."""
-        return VIEWS[self.view].mode
+    def shown(self) -> View:
+        """The view of the page."""
+        return VIEWS[self.settings["view"]]
 
     @property
     def title(self) -> str:
-        return f"Viewer {self.name}" if self.mode == "viewer" else VIEWS[self.view].label
+        return f"Viewer {self.name}" if self.shown.mode == "viewer" else self.shown.label
 
     @property
-    def width(self) -> int:
-        return VIEWS[self.view].width
+    def height(self) -> str:
+        """The height in pixels."""
+        return self.settings["height"] if self.settings["view"] == "panel" else str(self.shown.height)
 
     @property
-    def height(self) -> int:
-        return self.numbers["height"] if self.view == "panel" else VIEWS[self.view].height
-
-    @property
-    def _locale(self) -> str:
-        """The language with its region, such as `en-US`."""
-        language, _, region = self.language.partition("-")
-        return f"{language}-{region or _REGIONS.get(language, language.upper())}"
+    def user_id(self) -> str:
+        """The id of the simulated user: a broadcaster is always the owner of the channel."""
+        return self.channel_id if self.settings["role"] == "broadcaster" else self.settings["user_id"]
 
     @property
     def src(self) -> str:
         """The page's URL with the parameters that `platform-helper.js` and `sdk.js` read."""
-        view = VIEWS[self.view]
-        told = {name: value for name, value in self.numbers.items() if value != NUMBERS[name].default}
-        told.pop("height", None)
+        view, settings = self.shown, self.settings
+        language, _, region = settings["language"].partition("-")
         added = {
-            **_PLATFORM,
+            "state": "testing",  # as Twitch adds to the URL of every frame
+            "popout": "false",
             **({"anchor": view.anchor} if view.anchor else {}),
             "platform": view.platform,
             "mode": view.mode,
-            "language": self.language,
-            "locale": self._locale,
-            "extcli_role": self.role,
+            "language": settings["language"],
+            "locale": f"{language}-{region or _REGIONS.get(language, language.upper())}",
+            "extcli_role": settings["role"],
             "extcli_channel": self.channel_id,
             "extcli_client": self.client_id,
-            "extcli_user": self.channel_id if self.role == "broadcaster" else self.user_id,
-            "extcli_identity": self.identity,
-            "extcli_theme": self.theme,
-            **({"extcli_subscription": self.subscription} if self.subscription != "none" else {}),
-            **{f"extcli_{name}": "on" for name in SWITCHES if name in self.switches},
-            **{f"extcli_{name}": str(value) for name, value in told.items()},
+            "extcli_user": self.user_id,
+            "extcli_identity": settings["identity"],
+            "extcli_theme": settings["theme"],
         }
+        for name in ("subscription", *SWITCHES, "delay", "x", "y"):
+            if settings[name] != _DEFAULTS[name]:
+                added[f"extcli_{name}"] = settings[name]
         parts = urlsplit(self.url)
         own = [(name, value) for name, value in parse_qsl(parts.query, keep_blank_values=True) if name not in added]
         return parts._replace(query=urlencode([*own, *added.items()])).geturl()
@@ -187,11 +181,6 @@ class Arrangement:
         """Whether the URL names this machine."""
         return is_loopback(urlsplit(self.url).hostname or "")
 
-    @property
-    def pages(self) -> list[str]:
-        """The different pages of the frames."""
-        return list(dict.fromkeys(frame.url for frame in self.frames))
-
 
 def arrangement_of(query: Mapping[str, str], own_host: str, *, client_id: str = DEFAULT_CLIENT) -> Arrangement:
     """Read the parameters of the rig. `own_host` is the service's `Host`, whose pages are refused.
@@ -201,35 +190,32 @@ def arrangement_of(query: Mapping[str, str], own_host: str, *, client_id: str = 
     url = query.get("url", "").strip()
     origin = _checked_origin("url", url, own_host)
     count = query.get("viewers") or str(DEFAULT_VIEWERS)
-    if count not in map(str, range(1, MAX_VIEWERS + 1)):
+    if count not in _COUNTS:
         raise wrong_arrangement("viewers", f"must be 1 to {MAX_VIEWERS}")
-    channel_id = _checked_id("channel_id", query.get("channel_id") or DEFAULT_CHANNEL)
-    client_id = _checked_id("client_id", query.get("client_id") or client_id)
-    pages = [(str(number + 1), url) for number in range(int(count))]
+    channel_id = _checked("channel_id", query.get("channel_id") or DEFAULT_CHANNEL)
+    client_id = _checked("client_id", query.get("client_id") or client_id)
+    frames = []
+    for name in _COUNTS[: int(count)]:
+        settings = _settings(query, name, {**_DEFAULTS, "user_id": f"555{name}"})
+        frames.append(Frame(name, url, channel_id, client_id, settings))
     for name in ("config", "live"):
         if text := query.get(name, "").strip():
             page = urljoin(url, text)
             if _checked_origin(name, page, own_host) != origin:
                 raise wrong_arrangement(name, f"must be a page of {origin}: all frames of a rig have one origin")
-            pages.append((name, page))
-    return Arrangement(
-        url,
-        origin,
-        int(count),
-        channel_id,
-        client_id,
-        tuple(_frame(query, *page, channel_id, client_id) for page in pages),
-    )
+            settings = _settings(query, name, {**_DEFAULTS, "role": "broadcaster", "user_id": channel_id})
+            frames.append(Frame(name, page, channel_id, client_id, {**settings, "view": name}))
+    return Arrangement(url, origin, int(count), channel_id, client_id, tuple(frames))
 
 
 def with_buttons(query: Mapping[str, str]) -> dict[str, str]:
     """Return the parameters with the effect of the button that sent them: a preset, or one viewer more."""
     found = dict(query)
-    preset, person = (PRESETS.get(found.pop("preset", ""), {}), PEOPLE.get(found.pop("add", "")))
+    preset, person = PRESETS.get(found.pop("preset", ""), {}), PEOPLE.get(found.pop("add", ""))
     count = found.get("viewers") or str(DEFAULT_VIEWERS)
-    if count not in map(str, range(1, MAX_VIEWERS + 1)):
+    if count not in _COUNTS:
         return found
-    for number in range(1, int(count) + 1):
+    for number in _COUNTS[: int(count)]:
         found |= {f"{number}.{name}": value for name, value in preset.items()}
     if person is not None and int(count) < MAX_VIEWERS:
         added = str(int(count) + 1)
@@ -237,39 +223,30 @@ def with_buttons(query: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def _frame(query: Mapping[str, str], name: str, url: str, channel_id: str, client_id: str) -> Frame:
-    def chosen(field: str, allowed: tuple[str, ...], default: str) -> str:
-        value = query.get(f"{name}.{field}") or default
+def _settings(query: Mapping[str, str], frame: str, defaults: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings of a frame. Raises `BadRequest` naming the parameter."""
+    return {
+        name: _checked(f"{frame}.{name}", query.get(f"{frame}.{name}") or value) for name, value in defaults.items()
+    }
+
+
+def _checked(parameter: str, value: str) -> str:
+    """Return the value of a setting or of an id. Raises `BadRequest` naming the parameter."""
+    name = parameter.partition(".")[2]
+    if kind := NUMBERS.get(name):
+        is_number = value.isascii() and value.isdecimal() and len(value) < 5
+        if not (is_number and kind.least <= int(value) <= kind.most):
+            raise wrong_arrangement(parameter, f"must be {kind.least} to {kind.most}")
+    elif name in CHOICES or name in SWITCHES:
+        allowed = CHOICES.get(name, ("on", "off"))
         if value not in allowed:
-            raise wrong_arrangement(f"{name}.{field}", f"must be one of {', '.join(allowed)}")
-        return value
-
-    def number(field: str, kind: Number) -> int:
-        text = query.get(f"{name}.{field}") or str(kind.default)
-        if not (text.isascii() and text.isdecimal() and len(text) < 5 and kind.least <= int(text) <= kind.most):
-            raise wrong_arrangement(f"{name}.{field}", f"must be {kind.least} to {kind.most}")
-        return int(text)
-
-    is_viewer = name not in VIEWS
-    user_id = query.get(f"{name}.user_id") or (f"555{name}" if is_viewer else channel_id)
-    language = query.get(f"{name}.language") or "en"
-    if not _LANGUAGE.fullmatch(language):
-        raise wrong_arrangement(f"{name}.language", "must be a language tag such as en or pt-BR")
-    return Frame(
-        name,
-        url,
-        chosen("view", VIEWERS_VIEWS, "panel") if is_viewer else name,
-        channel_id,
-        client_id,
-        chosen("role", ROLES, "viewer" if is_viewer else "broadcaster"),
-        _checked_id(f"{name}.user_id", user_id),
-        chosen("identity", tuple(IDENTITIES), "shared"),
-        chosen("theme", THEMES, "light"),
-        language,
-        chosen("subscription", tuple(SUBSCRIPTIONS), "none"),
-        frozenset(each for each in SWITCHES if chosen(each, ("on", "off"), "off") == "on"),
-        {each: number(each, kind) for each, kind in NUMBERS.items()},
-    )
+            raise wrong_arrangement(parameter, f"must be one of {', '.join(allowed)}")
+    elif name == "language":
+        if not _LANGUAGE.fullmatch(value):
+            raise wrong_arrangement(parameter, "must be a language tag such as en or pt-BR")
+    elif len(value) > _MAX_ID or not value.isprintable() or not value.strip():
+        raise wrong_arrangement(parameter, f"must be 1 to {_MAX_ID} printable characters")
+    return value
 
 
 def _checked_origin(name: str, url: str, own_host: str) -> str:
@@ -296,17 +273,16 @@ def _checked_origin(name: str, url: str, own_host: str) -> str:
         raise wrong_arrangement(
             name, "is a page of this service; serve the extension at another port, so that it runs in another origin"
         )
-    is_default = port is None or port == _default_port(parts.scheme)
+    is_default = port in (None, default_port(parts.scheme))
     return f"{parts.scheme}://{host}" if is_default else f"{parts.scheme}://{host}:{port}"
 
 
 def _is_service(parts: SplitResult, own_host: str) -> bool:
     """Whether a URL is the service's own, under any of its names on this machine."""
     own = urlsplit(f"http://{own_host}")
-    if (parts.port or _default_port(parts.scheme)) != (own.port or _default_port(parts.scheme)):
-        return False
     host, own_name = parts.hostname or "", own.hostname or ""
-    return host == own_name or (is_loopback(host) and is_loopback(own_name))
+    is_same_host = host == own_name or (is_loopback(host) and is_loopback(own_name))
+    return is_same_host and port_of(parts) == port_of(own)
 
 
 def is_loopback(host: str) -> bool:
@@ -314,11 +290,10 @@ def is_loopback(host: str) -> bool:
     return host.endswith(".localhost") or gate.is_loopback(host)
 
 
-def _default_port(scheme: str) -> int:
+def port_of(url: SplitResult) -> int:
+    """Return the port of a URL, or the default port of its scheme."""
+    return url.port or default_port(url.scheme)
+
+
+def default_port(scheme: str) -> int:
     return 443 if scheme == "https" else 80
-
-
-def _checked_id(name: str, text: str) -> str:
-    if len(text) > _MAX_ID or not text.isprintable() or not text.strip():
-        raise wrong_arrangement(name, f"must be 1 to {_MAX_ID} printable characters")
-    return text

@@ -6,12 +6,13 @@ import asyncio
 import re
 import socket
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Final
 from urllib.parse import urljoin, urlsplit
 
 import httpx
 
-from emulator.dashboard.rig.arrangement import is_loopback
+from emulator.dashboard.rig.arrangement import default_port, is_loopback, port_of
 
 TIMEOUT: Final = 2.0
 """Seconds for one page, with its redirects."""
@@ -20,11 +21,16 @@ MAX_RESPONSE: Final = 65_536
 _MAX_REDIRECTS: Final = 3
 _SCRIPT: Final = re.compile(rb"/_emulator/(?:platform-helper|sdk)\.js")
 _BEFORE_URL: Final = re.compile(rb"""["'\s=<>]""")
-_HELPER: Final = b"/_emulator/platform-helper.js"
-_SDK: Final = b"/_emulator/sdk.js"
-
-
+_HELPER: Final = "platform-helper.js"
+_SDK: Final = "sdk.js"
 _REAL: Final = "If it uses the published SDK, its calls go to Muxy itself."
+_LACKING: Final = {
+    (_HELPER, _SDK): "This page loads neither platform-helper.js nor sdk.js: it does not know its viewer, nor this "
+    f"service. {_REAL}",
+    (_HELPER,): "This page does not load platform-helper.js, so identity, theme and language have no effect.",
+    (_SDK,): f"This page does not load sdk.js. {_REAL}",
+}
+"""What the lack of scripts means."""
 
 
 class _NotLocal(Exception):
@@ -70,14 +76,9 @@ async def check_page(url: str, service: str) -> Finding:
     other = _BEFORE_URL.split(body[: script.start()])[-1].decode("latin-1") if script else ""
     if "://" in other and _same_host(other) != _same_host(service):
         return Finding(url, "elsewhere", f"This page uses the service {other[:200]}, and this rig is of {service}.")
-    if not script and len(body) < MAX_RESPONSE:
-        text = "This page loads neither platform-helper.js nor sdk.js: it does not know its viewer, nor this service."
-        return Finding(url, "scriptless", f"{text} {_REAL}", ("platform-helper.js", "sdk.js"))
-    if _HELPER not in body and len(body) < MAX_RESPONSE:
-        text = "This page does not load platform-helper.js, so identity, theme and language have no effect."
-        return Finding(url, "scriptless", text, ("platform-helper.js",))
-    if _SDK not in body and len(body) < MAX_RESPONSE:
-        return Finding(url, "scriptless", f"This page does not load sdk.js. {_REAL}", ("sdk.js",))
+    missing = tuple(script for script in (_HELPER, _SDK) if f"/_emulator/{script}".encode() not in body)
+    if missing and len(body) < MAX_RESPONSE:
+        return Finding(url, "scriptless", _LACKING[missing], missing)
     return Finding(url, "fine")
 
 
@@ -109,14 +110,9 @@ def _matches(source: str, origin: str) -> bool:
         return True
     scheme, _, rest = source.rpartition("://")
     host, _, port = rest.split("/")[0].partition(":")
-    own_port = str(own.port or (443 if own.scheme == "https" else 80))
-    default_port = "443" if (scheme or own.scheme) == "https" else "80"
-    own_host = own.hostname or ""
-    return (
-        scheme in ("", own.scheme)
-        and (host == own_host or (host.startswith("*.") and own_host.endswith(host[1:])))
-        and (port == "*" or (port or default_port) == own_port)
-    )
+    scheme = scheme or own.scheme
+    allowed = f"{scheme}://{host}:{port or default_port(scheme)}"
+    return fnmatchcase(f"{own.scheme}://{own.hostname}:{port_of(own)}", allowed)
 
 
 async def _fetch(url: str) -> tuple[int, httpx.Headers, bytes, str]:

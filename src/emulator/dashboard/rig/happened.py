@@ -41,12 +41,17 @@ async def frame_activity(
 
 async def _entries(service: Service, frame: Frame) -> tuple[list[Any], bool]:
     """Return the latest entries of a frame's user, newest first, and whether the journal has earlier ones."""
-    user = frame.channel_id if frame.role == "broadcaster" else frame.user_id
-    if frame.identity == "unshared":
-        user = opaque_id_of(user)
-    is_anonymous = frame.identity == "anonymous"
-    only = {"client_id": frame.client_id, "channel_id": frame.channel_id, "role": frame.role, "limit": _READ}
-    listing = await service.journals.page(only if is_anonymous else {**only, "user": user})
+    identity = frame.settings["identity"]
+    is_anonymous = identity == "anonymous"
+    only = {
+        "client_id": frame.client_id,
+        "channel_id": frame.channel_id,
+        "role": frame.settings["role"],
+        "limit": _READ,
+    }
+    if not is_anonymous:
+        only["user"] = opaque_id_of(frame.user_id) if identity == "unshared" else frame.user_id
+    listing = await service.journals.page(only)
     found = [
         each
         for each in listing.entries

@@ -34,7 +34,8 @@ async def rig_page(pages: Pages, query: Query) -> Reply:
             problem, status = error.detail, error.status
     service = pages.base_url
     if arrangement is not None:
-        findings = await asyncio.gather(*(check_page(url, service) for url in arrangement.pages))
+        urls = dict.fromkeys(frame.url for frame in arrangement.frames)
+        findings = await asyncio.gather(*(check_page(url, service) for url in urls))
     lists = await frame_activity(pages.service, query, pages.host, pages.render) if arrangement is not None else {}
     content = pages.render(
         "rig.html",
