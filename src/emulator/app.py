@@ -310,8 +310,8 @@ class Service(Front):
             self.gateway.clock_moved,
             self.changes.clock_moved,
         ]
-        self.publisher.on_notice(RESET, lambda _: self._drop_cached_state())
-        self.publisher.on_notice(LINKS_ENDED, self.gateway.links_ended)
+        self.publisher.on_message(RESET, lambda *_: self._drop_cached_state())
+        self.publisher.on_message(LINKS_ENDED, lambda key, _: self.gateway.links_ended(key))
 
     def replace_extensions(self, current: Mapping[str, Extension]) -> None:
         """Replace the extensions of all namespaces, and close the sockets whose secret or link this ends."""

@@ -7,25 +7,36 @@ from typing import Any
 
 import pytest
 
-from emulator.realtime.envelope import NO_REQUEST, Request, Unreadable, answer, read_request, refusal
+from emulator.core.errors import BadRequest
+from emulator.realtime.envelope import NO_REQUEST, Request, answer, read_request, refusal
 
 VALID = {"action": "get", "params": {"request_id": 9, "target": "state"}, "data": {"state_id": "channel"}}
 
 
+def read(text: str | bytes) -> Request:
+    """Return what a message requests."""
+    request = Request("")
+    read_request(text.encode() if isinstance(text, str) else text, request, max_data=65_536)
+    return request
+
+
 def rejected(text: str) -> Request:
     """Check that a text is rejected with 400; return what could be read of it."""
-    with pytest.raises(Unreadable) as error:
-        read_request(text.encode(), max_data=65_536)
-    assert 400 == error.value.error.status
-    return error.value.request
+    request = Request("")
+    with pytest.raises(BadRequest) as error:
+        read_request(text.encode(), request, max_data=65_536)
+    assert 400 == error.value.status
+    return request
 
 
 def meta(text: str) -> dict[str, Any]:
     """The `meta` of the reply to a text."""
+    request = Request("")
     try:
-        reply = answer(read_request(text.encode(), max_data=65_536), {}, now=7)
-    except Unreadable as error:
-        reply = refusal(error.request, error.error, now=7)
+        read_request(text.encode(), request, max_data=65_536)
+        reply = answer(request, {}, now=7)
+    except BadRequest as error:
+        reply = refusal(request, error, now=7)
     return dict(json.loads(reply)["meta"])
 
 
@@ -38,7 +49,7 @@ def test_the_reply_repeats_the_request_id(request_id: float):
 
 @pytest.mark.parametrize("params", [{"target": "state"}, {"target": "state", "x": 1}])
 def test_the_request_id_defaults_to_65535(params: object):
-    assert NO_REQUEST == read_request(json.dumps({**VALID, "params": params}).encode(), max_data=65_536).request_id
+    assert NO_REQUEST == read(json.dumps({**VALID, "params": params})).request_id
 
 
 @pytest.mark.parametrize("request_id", ["null", '"1"', '""', "[]", "{}", "true", "1" + "0" * 400, "1e999"])
@@ -86,13 +97,13 @@ def test_rejected_data_keeps_action_and_target():
 def test_unknown_members_are_ignored_and_the_last_duplicate_wins():
     text = b'{"x":1,"action":"nope","action":"get","params":{"y":[],"request_id":3,"target":"state"},"data":{"z":{}}}'
 
-    assert Request("get", "state", 3, {"z": {}}) == read_request(text, max_data=65_536)
+    assert Request("get", "state", 3, {"z": {}}) == read(text)
 
 
 @pytest.mark.parametrize("size", [0, 128 * 1024], ids=["small", "large"])
 @pytest.mark.parametrize("text", ["[1]", '"x"', "7", "null", "true"])
 def test_a_text_that_is_not_an_object_is_refused_as_such_at_any_size(text: str, size: int):
-    with pytest.raises(Unreadable) as error:
-        read_request(f"{text}{' ' * size}".encode(), max_data=65_536)
+    with pytest.raises(BadRequest) as error:
+        read(f"{text}{' ' * size}")
 
-    assert error.value.error.detail.startswith("a request must be an object")
+    assert error.value.detail.startswith("a request must be an object")

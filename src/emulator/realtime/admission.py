@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
-from typing import Final, NamedTuple
+from typing import NamedTuple
+from weakref import WeakValueDictionary
 
 from emulator.core.callers import EXTENSION_WRITERS, Caller, Role
 from emulator.core.clock import MINUTE, SECOND, Clock
@@ -22,16 +23,13 @@ AnyPeer = Session | PusherConnection
 
 
 class _Place(NamedTuple):
-    """What an authenticated game counts toward."""
+    """One of the limits that a connection counts toward."""
 
-    client_id: str
-    owner: str
-    """The broadcaster's channel or the user, as errors name them; empty for the extension's own servers."""
-    is_viewer: bool
-
-
-_NO_PLACE: Final = _Place("", "", False)
-"""The place of pages and unauthenticated games."""
+    share: FairShare[AnyPeer]
+    key: str
+    """The address, user or client id, of which few connections may be open."""
+    whose: str
+    """As errors name it."""
 
 
 class Admission:
@@ -46,14 +44,14 @@ class Admission:
         self._clock = clock
         self._recorder = recorder
         self._login_timeout = anonymous.login_timeout * SECOND
-        self._peers: dict[AnyPeer, _Place] = {}
+        self._peers: dict[AnyPeer, list[_Place]] = {}
         """All open connections."""
         self._games = FairShare[AnyPeer]("connections", 0, limits.sockets)
         """By client id."""
         self._owners = FairShare[AnyPeer]("connections", 0, anonymous.address_sockets)
         """By user or broadcaster."""
-        self._viewers: dict[str, FairShare[AnyPeer]] = {}
-        """By client id."""
+        self._viewers = WeakValueDictionary[str, FairShare[AnyPeer]]()
+        """By client id, as long as one of its viewers is connected."""
         self._max_viewers = limits.sockets - limits.sockets // 4
         self._address_viewers = anonymous.address_pages
         self._last_number = 0
@@ -89,34 +87,36 @@ class Admission:
 
     def add(self, peer: AnyPeer) -> None:
         """Count a new connection; raises `TooManyRequests`."""
-        network = network_of(peer.connection.address)
         share = self._unauthenticated if isinstance(peer, Session) else self._pages
-        replaced = share.add(peer, network)
-        if replaced is not None:
-            self._expel(replaced, closes.replaced())
-        self._peers[peer] = _NO_PLACE
+        place = _Place(share, network_of(peer.connection.address), "from this address")
+        self._join(peer, place)
+        self._peers[peer] = [place]
         self._last_number = peer.number = self._last_number + 1
         peer.opened_at = self._clock.now()
-        peer.connection.on_bytes = partial(self._count, share, peer, network)
+        peer.connection.on_bytes = partial(self._count, peer, place)
 
     def authenticated(self, game: Session, caller: Caller) -> None:
         """Count a game toward its client id and user; raises `TooManyRequests`, and then counts it as before."""
-        before, place = self._peers.get(game), _place_of(caller)
-        if before is None or before == place:
+        before, places = self._peers.get(game), self._places_of(game, caller)
+        if before is None or before == places:
             return
         self._leave(game)
         try:
-            self._take(game, place)
+            for place in places:
+                self._join(game, place)
         except TooManyRequests:
-            self._take(game, before)
+            for place in places:
+                place.share.remove(game)
+            for place in before:
+                self._join(game, place)
             raise
-        self._unauthenticated.remove(game)
+        self._peers[game] = places
         game.connection.on_bytes = None
 
     def remove(self, peer: AnyPeer) -> None:
         """Stop counting a closed connection."""
         peer.connection.on_bytes = None  # it refers to the peer, which refers to the connection
-        self._release(peer)
+        self._leave(peer)
         self._peers.pop(peer, None)
 
     def close_late(self) -> None:
@@ -126,63 +126,41 @@ class Admission:
             for game in [game for game in self._unauthenticated if game.opened_at <= latest]:
                 self._expel(game, closes.late(seconds=self._login_timeout // SECOND))
 
-    def _count(self, share: FairShare[AnyPeer], peer: AnyPeer, network: str, size: int) -> None:
+    def _count(self, peer: AnyPeer, place: _Place, size: int) -> None:
         """Count bytes received before authentication, of all connections of a network address."""
-        if peer in share:
-            share.touch(peer)
-            if self._bytes is not None and self._bytes.delay(("", network), size):
+        if peer in place.share:
+            place.share.touch(peer)
+            if self._bytes is not None and self._bytes.delay(("", place.key), size):
                 self._expel(peer, closes.talkative())
 
-    def _take(self, game: Session, place: _Place) -> None:
-        """Count a game in a place. Raises `TooManyRequests`, and then counts nothing."""
-        client_id, owner, is_viewer = self._peers[game] = place
-        if not client_id:
-            return
-        try:
-            if owner:
-                self._owners.add(game, f"{client_id} {owner}", owner[:100])
-            if is_viewer:
-                self._add_viewer(game, client_id)
-            self._games.add(game, client_id, f"with client id {client_id[:100]}")
-        except TooManyRequests:
-            self._leave(game)
-            raise
+    def _places_of(self, game: Session, caller: Caller) -> list[_Place]:
+        """Return what an authenticated game counts toward; an extension's own servers have no owner."""
+        client_id, places = caller.client_id, list[_Place]()
+        if caller.role not in EXTENSION_WRITERS:
+            is_broadcaster = caller.role is Role.BROADCASTER
+            owner = f"of channel {caller.channel_id or ''}" if is_broadcaster else f"of user {caller.opaque_id}"
+            places.append(_Place(self._owners, f"{client_id} {owner}", owner[:100]))
+            if not is_broadcaster:
+                what = f"connections of viewers with client id {client_id}"
+                share = FairShare[AnyPeer](what, self._max_viewers, self._address_viewers)
+                share = self._viewers.setdefault(client_id, share)
+                places.append(_Place(share, network_of(game.connection.address), "from this address"))
+        places.append(_Place(self._games, client_id, f"with client id {client_id[:100]}"))
+        return places
 
-    def _leave(self, peer: AnyPeer) -> None:
-        """Stop counting a connection in its place."""
-        client_id = self._peers.get(peer, _NO_PLACE).client_id
-        if not client_id:
-            return
-        self._games.remove(peer)
-        self._owners.remove(peer)
-        if (share := self._viewers.get(client_id)) is not None:
-            share.remove(peer)
-            if not len(share):
-                del self._viewers[client_id]
-        self._peers[peer] = _NO_PLACE
-
-    def _add_viewer(self, game: Session, client_id: str) -> None:
-        what = f"connections of viewers with client id {client_id}"
-        share = self._viewers.setdefault(client_id, FairShare[AnyPeer](what, self._max_viewers, self._address_viewers))
-        replaced = share.add(game, network_of(game.connection.address))
+    def _join(self, peer: AnyPeer, place: _Place) -> None:
+        """Count a connection in a place, where it may replace another one. Raises `TooManyRequests`."""
+        replaced = place.share.add(peer, place.key, place.whose)
         if replaced is not None:
             self._expel(replaced, closes.replaced())
 
     def _expel(self, peer: AnyPeer, error: ServiceError) -> None:
         self._recorder.refused(error)
-        self._release(peer)
+        self._leave(peer)
+        self._peers[peer] = []  # it is still closing, and no longer counts
         peer.expel(error)
 
-    def _release(self, peer: AnyPeer) -> None:
-        """Free all places of a connection."""
-        self._leave(peer)
-        self._unauthenticated.remove(peer)
-        self._pages.remove(peer)
-
-
-def _place_of(caller: Caller) -> _Place:
-    if caller.role in EXTENSION_WRITERS:
-        return _Place(caller.client_id, "", False)
-    if caller.role is Role.BROADCASTER:
-        return _Place(caller.client_id, f"of channel {caller.channel_id or ''}", False)
-    return _Place(caller.client_id, f"of user {caller.opaque_id}", True)
+    def _leave(self, peer: AnyPeer) -> None:
+        """Stop counting a connection in its places."""
+        for place in self._peers.get(peer, ()):
+            place.share.remove(peer)

@@ -21,7 +21,7 @@ from emulator.core.observability.request_context import RequestContext, current_
 from emulator.core.parity import Parity
 from emulator.realtime import envelope, refusals
 from emulator.realtime.action import Action, Declared, Done, Feed, Message
-from emulator.realtime.envelope import Request, Unreadable
+from emulator.realtime.envelope import Request
 from emulator.realtime.faulty_messages import disturb_message
 from emulator.realtime.hub import Hub
 from emulator.realtime.session import Session
@@ -83,12 +83,10 @@ class MessageDispatcher:
         request = Request("")
         error: ServiceError | None = None
         try:
-            request = envelope.read_request(text, max_data=self.limits.body)
+            envelope.read_request(text, request, max_data=self.limits.body)
             if MESSAGE in self.faults.kinds:
                 await disturb_message(self.faults, session, request, context)
             reply = envelope.answer(request, await self._perform(session, request, context), now=self.clock.now())
-        except Unreadable as unreadable:
-            request, error = unreadable.request, unreadable.error
         except Exception as failure:
             error = answerable(failure, self._label(request), self.recorder)
         if error is not None:

@@ -29,15 +29,6 @@ class Request(Struct):
     """The bytes of a request that is too large, whose `data` was not read; 0 for any other."""
 
 
-class Unreadable(Exception):
-    """A malformed request. `request` holds the parts that could be read, for the reply."""
-
-    def __init__(self, error: ServiceError, request: Request | None = None) -> None:
-        super().__init__(error.detail)
-        self.error = error
-        self.request = request or Request("")
-
-
 class Meta(Struct):
     """The header of every message that the service sends."""
 
@@ -72,8 +63,8 @@ class _Outline(Struct):
     params: msgspec.Raw = msgspec.Raw(b"{}")
 
 
-def read_request(text: bytes, *, max_data: int) -> Request:
-    """Parse a request; raises `Unreadable` naming the invalid member.
+def read_request(text: bytes, request: Request, *, max_data: int) -> None:
+    """Parse a message into an empty request. Raises `BadRequest` naming the invalid member; those before it are read.
 
     If the data is over `max_data` bytes, only the other members are decoded, which takes a tenth of the time.
     """
@@ -81,34 +72,33 @@ def read_request(text: bytes, *, max_data: int) -> Request:
     try:
         envelope = _outline_of(text) if is_large else msgspec.json.decode(text)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
-        raise Unreadable(refusals.malformed_message(problem=json_codec.unreadable_text(error, text))) from None
+        raise refusals.malformed_message(problem=json_codec.unreadable_text(error, text)) from None
     if not isinstance(envelope, dict):
-        raise Unreadable(refusals.no_object())
-    request = Request("")
+        raise refusals.no_object()
     if is_large:
         request.excess = len(text)
     # The members that the reply repeats come first, so that the client can match an error to its request.
-    params = _object(envelope, "params", request)
-    request.request_id = _request_id(params, request)
-    request.action = _text(envelope, "action", "action", request)
-    request.target = _text(params, "target", "params.target", request)
-    request.data = _object(envelope, "data", request)
-    # Older clients put the target of `subscribe` in `data`.
-    request.target = request.target or _older_target(request)
+    params = _object(envelope, "params")
+    request.request_id = _request_id(params)
+    request.action = _text(envelope, "action", "action")
+    request.target = _text(params, "target", "params.target")
+    request.data = _object(envelope, "data")
+    if not request.target and request.action in ("subscribe", "unsubscribe"):
+        older = request.data.get("target")  # where older clients put it
+        request.target = older if isinstance(older, str) else ""
     if not request.action:
-        raise Unreadable(refusals.missing_action(), request)
-    return request
+        raise refusals.missing_action()
 
 
 def _outline_of(text: bytes) -> dict[str, Any]:
     try:
         outline = msgspec.json.decode(text, type=_Outline)
     except msgspec.ValidationError:  # its members may have any type
-        raise Unreadable(refusals.no_object()) from None
+        raise refusals.no_object() from None
     members = {"action": bytes(outline.action), "params": bytes(outline.params)}
     for name, member in members.items():
         if len(member) > SMALL:
-            raise Unreadable(refusals.member_too_large(member=name, size=len(member), limit=SMALL))
+            raise refusals.member_too_large(member=name, size=len(member), limit=SMALL)
     return {name: msgspec.json.decode(member) for name, member in members.items()}
 
 
@@ -130,31 +120,25 @@ def _meta(request: Request, now: int) -> Meta:
     return Meta(request.request_id, request.action, request.target, now)
 
 
-def _object(envelope: dict[str, Any], name: str, request: Request) -> dict[str, Any]:
+def _object(envelope: dict[str, Any], name: str) -> dict[str, Any]:
     value = envelope.get(name)
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise Unreadable(refusals.wrong_member(member=name, needed="an object"), request)
+        raise refusals.wrong_member(member=name, needed="an object")
     return value
 
 
-def _request_id(params: dict[str, Any], request: Request) -> int | float:
+def _request_id(params: dict[str, Any]) -> int | float:
     """The id of a request; the reply repeats it unchanged."""
     value: Any = params.get("request_id", NO_REQUEST)
     if isinstance(value, int | float) and not isinstance(value, bool) and -_LARGEST_ID < value < _LARGEST_ID:
         return value
-    error = refusals.wrong_member(member="params.request_id", needed="a number of at most 64 bits")
-    raise Unreadable(error, request)
+    raise refusals.wrong_member(member="params.request_id", needed="a number of at most 64 bits")
 
 
-def _text(source: dict[str, Any], member: str, name: str, request: Request) -> str:
+def _text(source: dict[str, Any], member: str, name: str) -> str:
     value = source.get(member, "")
     if not isinstance(value, str):
-        raise Unreadable(refusals.wrong_member(member=name, needed="a string"), request)
+        raise refusals.wrong_member(member=name, needed="a string")
     return value
-
-
-def _older_target(request: Request) -> str:
-    target = request.data.get("target", "")
-    return target if request.action in ("subscribe", "unsubscribe") and isinstance(target, str) else ""

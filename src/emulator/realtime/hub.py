@@ -134,7 +134,11 @@ class Hub:
             self.changes.wake(SOCKET)
             if not subscribers:
                 del self._subscribers[topic]
-                self._forget(topic)
+                if not topic.user:
+                    place = (topic.kind, topic.channel)
+                    del self._in_channel[place][topic]
+                    if not self._in_channel[place]:
+                        del self._in_channel[place]
 
     def has_subscribers(self, topic: Key) -> bool:
         """Whether this process has subscribers to a topic, by its name or by `*`."""
@@ -180,10 +184,6 @@ class Hub:
         else:
             self._send(frame, subscribers, entry)
 
-    def record_undelivered(self, topic: Key, message: bytes) -> None:
-        """Add a message that has no subscribers in this process to the journal. Does nothing without a journal."""
-        self.journal.record(delivery_entry, topic, message)
-
     async def wait_for_room(self) -> None:
         """Wait until few messages are queued, so that publishers are not faster than delivery."""
         while sum(map(len, self._waiting)) > _MAX_WAITING:  # noqa: ASYNC110 - an event would cost each delivery something
@@ -224,14 +224,6 @@ class Hub:
                 self._waiting.popleft()
         if self._waiting:
             asyncio.get_running_loop().call_soon(self._send_some)
-
-    def _forget(self, topic: Key) -> None:
-        if topic.user:
-            return
-        place = (topic.kind, topic.channel)
-        del self._in_channel[place][topic]
-        if not self._in_channel[place]:
-            del self._in_channel[place]
 
 
 def _write(subscribers: Iterable[Subscriber], frames: bytes, count: int = 1) -> None:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Final
 
 from emulator.core.clock import Clock
 from emulator.core.errors import EngineError
 from emulator.core.keys import Key
+from emulator.core.observability.entries import delivery_entry
 from emulator.realtime import envelope
 from emulator.realtime.hub import Hub
 from emulator.storage.shapes import Relay
 
-_NOTICE: Final = b""
 _log = logging.getLogger("emulator")
 
 
@@ -42,18 +41,21 @@ class Publisher:
     def record_undelivered(self, topic: Key, target: str, data: object) -> None:
         """Add an update that has no subscribers on this node to the journal. Does nothing without a journal."""
         if self.hub.journal.is_on:
-            self.hub.record_undelivered(topic, envelope.update(target, data, now=self._clock.now()))
+            self.hub.journal.add(delivery_entry(topic, envelope.update(target, data, now=self._clock.now())))
 
     async def try_publish(self, topic: Key, target: str, data: object) -> None:
         """Send an update as `publish` does, but only log an `EngineError`, because the change is already saved."""
         await _log_failure(self.publish(topic, target, data))
 
-    async def publish_raw(self, topic: Key, text: bytes) -> None:
-        """Send `text` as it is, without an envelope, to the topic's subscribers on all nodes."""
+    async def publish_raw(self, topic: Key, text: bytes = b"") -> None:
+        """Send `text` as it is, without an envelope, to the topic's subscribers on all nodes.
+
+        Without a text, it is a notice that a record has changed, for the callbacks of its kind.
+        """
         await self.hub.wait_for_room()
         await self._relay.publish(topic, text)
 
-    async def try_publish_raw(self, topic: Key, text: bytes) -> None:
+    async def try_publish_raw(self, topic: Key, text: bytes = b"") -> None:
         """Send a text as `publish_raw` does, but only log an `EngineError`, because the change is already saved."""
         await _log_failure(self.publish_raw(topic, text))
 
@@ -64,18 +66,6 @@ class Publisher:
     def publish_locally(self, topic: Key, target: str, data: object) -> None:
         """Send an update to the topic's subscribers on this node."""
         self.hub.deliver(topic, envelope.update(target, data, now=self._clock.now()))
-
-    async def notify(self, key: Key) -> None:
-        """Notify all nodes, including this one, that a record has changed, without its new value."""
-        await self._relay.publish(key, _NOTICE)
-
-    async def try_notify(self, key: Key) -> None:
-        """Notify all nodes as `notify` does, but only log an `EngineError`, because the change is already saved."""
-        await _log_failure(self.notify(key))
-
-    def on_notice(self, kind: str, callback: Callable[[Key], None]) -> None:
-        """Call `callback` with the key of each record of this kind that changed on any node. It must not block."""
-        self.on_message(kind, lambda key, _: callback(key))
 
     def on_message(self, kind: str, callback: Callable[[Key, bytes], None]) -> None:
         """Call `callback`, instead of subscribers, with each message of any node on topics of this kind."""

@@ -212,7 +212,7 @@ class Pins:
         caller, channel_id = call.caller, call.caller.channel_id or ""
         if await self._links.end(caller.client_id, channel_id):
             audit("links revoked", caller, channel=channel_id)
-            await self._publisher.try_notify(Key(LINKS_ENDED, caller.client_id, "", channel_id))
+            await self._publisher.try_publish_raw(Key(LINKS_ENDED, caller.client_id, "", channel_id))
         await self._report_change("revoked", caller.client_id, channel_id)
         await self._publish(caller.client_id, channel_id, "revoked")
         return Nothing()

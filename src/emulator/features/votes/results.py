@@ -196,12 +196,12 @@ class PollUpdates:
     def __post_init__(self) -> None:
         self._is_single_node = self._publisher.is_single_node
         self._updating = Throttle(self._send_update, INTERVAL)
-        self._notifying = Throttle(self._publisher.notify, INTERVAL)
+        self._notifying = Throttle(self._publisher.publish_raw, INTERVAL)
         self._scheduling = Throttle(self.watch, 0.0)
         self._updating_pages = Throttle(self._send_page_update, PAGE_INTERVAL)
         self._throttles = (self._updating, self._notifying, self._scheduling, self._updating_pages)
-        self._publisher.on_notice("poll", self._request_updates)
-        self._publisher.on_notice(_DEFINED, lambda key: self._scheduling.trigger(key._replace(kind="poll")))
+        self._publisher.on_message("poll", lambda key, _: self._request_updates(key))
+        self._publisher.on_message(_DEFINED, lambda key, _: self._scheduling.trigger(key._replace(kind="poll")))
 
     def changed(self, poll: Key) -> None:
         """Handle a new vote, the deletion of the poll, or its early end."""
@@ -213,7 +213,7 @@ class PollUpdates:
     async def committed(self, change: Change) -> None:
         """Handle a change of a poll: a vote, its deletion, or a definition, which is the content of `change`."""
         if isinstance(change.content, Definition):  # every node reschedules the updates at its opening and closing
-            await self._publisher.try_notify(change.key._replace(kind=_DEFINED))
+            await self._publisher.try_publish_raw(change.key._replace(kind=_DEFINED))
             return
         if change.did != "vote":
             self._scheduler.cancel(change.key)
