@@ -105,9 +105,7 @@ async def follow_screen(service: Any, call: Call) -> Reply:
 @endpoint("GET", "/_emulator/rig", audience=Audience.PAGE)
 async def read_rig(service: Any, call: Call) -> Reply:
     """Show pages of an extension side by side."""
-    from emulator.dashboard.rig.page import rig_page
-
-    return await rig_page(await _pages(service, call, "rig"), call.query)
+    return await (await _pages(service, call, "rig")).rig(call.query)
 
 
 @endpoint("GET", "/_emulator/ui/static/{file}", audience=Audience.PAGE)

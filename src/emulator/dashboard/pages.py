@@ -5,8 +5,9 @@ from __future__ import annotations
 import pkgutil
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
@@ -16,23 +17,21 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from emulator.contract.shell import posix, quoted, windows
-from emulator.core.errors import EngineError, NotFound, ServiceError, storage_failed
+from emulator.core.errors import Conflict, EngineError, NotFound, ServiceError, storage_failed
 from emulator.core.observability.request_context import DEFAULT_NAMESPACE as DEFAULT
 from emulator.dashboard import commands, refusals, texts
 from emulator.dashboard import screens as screens_package
 from emulator.dashboard.commands import Command, command_of
-from emulator.dashboard.frame import frame_of
-from emulator.dashboard.rig.happened import frame_activity
+from emulator.dashboard.rig.arrangement import with_buttons
+from emulator.dashboard.rig.page import frame_activity, rig_page
 from emulator.dashboard.screen import Query, Screen, Service
+from emulator.dashboard.screens.faults import effect_of, is_over
 from emulator.dashboard.static_files import version_of
 from emulator.dashboard.stream import GONE, digest_of, ending, events_of
 from emulator.http.response import HTML, PAGE_HEADERS, Reply
 
 PATHS: Final = {"overview": "", "rig": "rig"}
 """The pages that are not under `ui/`."""
-_MISSING: Final = NotFound.status
-_FRAME_ONLY: Final = {"follow": "frame"}
-"""Parameters of the event stream of a page whose content must stay: it is edited, or the response to a form."""
 _SCRIPTS: Final = {"rig": ("rig.js",), "demo": ("demo.js",), "requests": ("trace.js",)}
 """Scripts of single pages; they follow the scripts of all pages."""
 _HEADING: Final = re.compile("<h1>(.*?)</h1>", re.DOTALL)
@@ -40,6 +39,10 @@ _DEFAULT_URL: Final = "http://127.0.0.1:8282"
 """Where commands find the service without `--url`."""
 _SLOW: Final = 5.0
 """Seconds after which a frame is rendered again although nothing changed."""
+_LOOKED_AT: Final = 2_000
+"""Entries of the journal in which the latest refusal is looked for."""
+_NAMESPACES: Final = 30
+"""Namespaces that the switcher offers."""
 _EVENT_HEADERS: Final = (*PAGE_HEADERS, (b"x-accel-buffering", b"no"))
 
 
@@ -50,11 +53,13 @@ def environment() -> Environment:
     templates = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True,
                             lstrip_blocks=True, auto_reload=False)  # fmt: skip
     templates.filters |= texts.FILTERS
-    templates.globals["version_of"] = version_of
-    templates.globals["typed"] = commands
-    templates.globals["quote"] = posix
-    templates.globals["is_windows"] = quoted is windows
-    templates.globals["hidden"] = hidden_fields
+    templates.globals |= {
+        "version_of": version_of,
+        "typed": commands,
+        "quote": posix,
+        "is_windows": quoted is windows,
+        "hidden": hidden_fields,
+    }
     templates.globals["ui"] = templates.get_template("macros.html").module  # last: macros see the globals set before
     return templates
 
@@ -83,39 +88,41 @@ class Pages:
 
     async def page(self, name: str, query: Query, fields: Query | None = None) -> Reply:
         """Return a whole page, or an error page. `fields` are the form's."""
-        screen, is_live, more = screens().get(name), False, ServiceError.more
+        screen, regions, more = screens().get(name), dict[str, str](), ServiceError.more
         try:
             if screen is None:
                 raise refusals.no_screen(name=name[:60])
             content, status = await self._content(screen, query, fields)
-            is_live = fields is None and screen.is_live(query)
+            if fields is None and screen.is_live(query):
+                regions["main"] = content
         except (ServiceError, EngineError) as error:
             failure = error if isinstance(error, ServiceError) else storage_failed()
             status, more, content = failure.status, failure.more, self.render("error.html", {"error": failure})
-        page = await self.whole(name if screen else "", query, content, status, is_live=is_live)
+        page = await self._whole(name if screen else "", query, content, regions, status)
         page.more += more
         return page
 
-    async def whole(
-        self,
-        name: str,
-        query: Query,
-        content: str,
-        status: int = 200,
-        *,
-        is_live: bool,
-        frames: str = "",
-        parts: Mapping[str, str] | None = None,
+    async def rig(self, query: Query) -> Reply:
+        """Return the rig. Its event stream has no content: the extension's frames update themselves."""
+        query = with_buttons(query)
+        content, lists, status, origin = await rig_page(self.service, query, self.host, self.base_url, self.render)
+        return await self._whole("rig", query, content, lists, status, frames=origin)
+
+    async def _whole(
+        self, name: str, query: Query, content: str, regions: dict[str, str], status: int, frames: str = ""
     ) -> Reply:
         """Return a page with this content of `<main>`.
 
-        `frames` is the origin that its frames may load from. `parts` are regions that the content has already.
+        `regions` are the elements that its event stream updates, besides the frame, with their content. `frames` is the
+        origin that its frames may load from.
         """
-        regions = {"main": content} if is_live else dict(parts or {})
-        regions["frame"] = await self._frame(name, query, has_reload=is_live or status >= 400)
+        is_live = "main" in regions
+        regions = {**regions, "frame": await self._frame(name, query, has_reload=is_live or status >= 400)}
+        # Content that is edited, is the response to a form, or is the rig must stay.
+        follow = {} if is_live else {"follow": "frame"}
         given = {
             **query,
-            **({} if is_live else _FRAME_ONLY),
+            **follow,
             "shown": ".".join(digest_of(*each) for each in regions.items()),
         }
         given.pop("screen", None)
@@ -139,7 +146,7 @@ class Pages:
         if screen is None and name not in PATHS:
             raise refusals.no_screen(name=name[:60])
         known = headers.get(b"last-event-id", b"").decode("latin-1") or query.get("shown", "")
-        if not _FRAME_ONLY.items().isdisjoint(query.items()):
+        if query.get("follow") == "frame":
             screen = None
         every = screen.every if screen else _SLOW
         body = events_of(self.service, every, lambda: self._regions(screen, name, query), known)
@@ -167,21 +174,18 @@ class Pages:
         else:
             raise refusals.no_forms(screen=screen.name)
         text = self.render(f"{screen.name}.html", {"query": query, "now": self.service.clock.now(), **values})
-        return text, _MISSING if values.get("is_missing") else 200
+        return text, NotFound.status if values.get("is_missing") else 200
 
     def render(self, template: str, values: Mapping[str, Any]) -> str:
         """Render a template with these values and those that all templates have."""
-        return environment().get_template(template).render({**self._common_values, **values})
-
-    @cached_property
-    def _common_values(self) -> dict[str, Any]:
-        return {
+        common = {
             "prefix": self.prefix,
             "namespace": self._namespace,
             "base": self.base_url,
             "url": self._url,
             "cli": self._cli,
         }
+        return environment().get_template(template).render({**common, **values})
 
     @property
     def base_url(self) -> str:
@@ -212,4 +216,34 @@ class Pages:
             "titles": {name: screen.title for name, screen in screens().items()} | {"rig": "Rig"},
             "reload": self._url(name or "overview", **shown) if has_reload else "",
         }
-        return self.render("frame.html", values | await frame_of(self.service))
+        return self.render("frame.html", values | await _state_of(self.service))
+
+
+async def _state_of(service: Service) -> dict[str, Any]:
+    """Return the values that the header and navigation show. Values from storage are left out if storage fails."""
+    counts: dict[str, int] = {}
+    names: list[str] = []
+    with suppress(EngineError):
+        held = await service.contents.counts()
+        for kind in service.contents.kinds:
+            counts[kind.screen] = counts.get(kind.screen, 0) + held[kind.name]
+        names = await service.namespaces.latest() if service.namespaces is not None else []
+    faults, now = [], service.clock.now()
+    with suppress(Conflict):  # several processes have none
+        faults = [effect_of(each) for each in service.faults.read().faults if not is_over(each, now)]
+    recent = service.journal.newest(_LOOKED_AT)
+    live = {"requests": len(service.journal), "sockets": service.sockets, "faults": len(faults)}
+    return {
+        "groups": {
+            "": ("overview",),
+            "Data": tuple(dict.fromkeys(kind.screen for kind in service.contents.kinds if kind.screen)),
+            "Live": ("requests", "broadcasts", "sockets", "rig"),
+            "Control": ("clock", "faults", "namespaces"),
+        },
+        "counts": {**counts, **live, "namespaces": len(names) + 1},
+        "namespaces": [DEFAULT, *names[:_NAMESPACES]],
+        "clock": service.clock,
+        "faults": faults,
+        "refused": next((each for each in recent if each.reason and not each.is_probe), None),
+        "undo": service.undo.latest,
+    }

@@ -1,55 +1,99 @@
-"""The page of the rig. Its event stream has no content: the extension's frames update themselves."""
+"""The page of the rig, and the calls that each of its frames made: the journal's entries with the frame's user."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 from markupsafe import Markup
 
+from emulator.control.explanations import explanation_of
+from emulator.core.callers import opaque_id_of
 from emulator.core.errors import BadRequest
-from emulator.dashboard.pages import Pages
 from emulator.dashboard.rig import arrangement as rules
 from emulator.dashboard.rig.framing import Finding, check_page
-from emulator.dashboard.rig.happened import frame_activity
-from emulator.dashboard.screen import Query
-from emulator.http.response import Reply
+from emulator.dashboard.screen import Query, Service
 
 SANDBOX: Final = "allow-scripts allow-same-origin allow-forms"
 """With these, a page of the service could remove its own sandbox; `arrangement` refuses such pages."""
+_ROWS: Final = 20
+_READ: Final = "200"
+"""Entries to read; the refused are counted, and calls of anonymous viewers are looked for."""
+
+Render = Callable[[str, Mapping[str, Any]], str]
+"""Renders a template with values."""
 
 
-async def rig_page(pages: Pages, query: Query) -> Reply:
-    """Return the rig with the arrangement of the query.
+async def rig_page(
+    service: Service, query: Query, host: str, base: str, render: Render
+) -> tuple[str, dict[str, str], int, str]:
+    """Return the rig with the arrangement of the query: the content, `frame_activity`, the status, the frames' origin.
 
-    An invalid arrangement is status 400, with the form as it was filled in.
+    `base` is the URL of the service. An invalid arrangement is status 400, with the form as it was filled in.
     """
-    query = rules.with_buttons(query)
-    arrangement, findings, problem, status = None, list[Finding](), "", 200
-    client_id = next(iter(pages.service.extensions.current), rules.DEFAULT_CLIENT)
+    arrangement, findings, lists, problem, status = None, list[Finding](), dict[str, str](), "", 200
+    client_id = next(iter(service.extensions.current), rules.DEFAULT_CLIENT)
     if any(query.get(name) for name in ("url", "config", "live")):
         try:
-            arrangement = rules.arrangement_of(query, pages.host, client_id=client_id)
+            arrangement = rules.arrangement_of(query, host, client_id=client_id)
         except BadRequest as error:
             problem, status = error.detail, error.status
-    service = pages.base_url
     if arrangement is not None:
         urls = dict.fromkeys(frame.url for frame in arrangement.frames)
-        findings = await asyncio.gather(*(check_page(url, service) for url in urls))
-    lists = await frame_activity(pages.service, query, pages.host, pages.render) if arrangement is not None else {}
-    content = pages.render(
-        "rig.html",
-        {
-            "query": query,
-            "rig": arrangement,
-            "problem": problem,
-            "findings": [each for each in findings if each.text],
-            "service": service,
-            "client_id": client_id,
-            "rules": rules,
-            "sandbox": SANDBOX,
-            "did": {name: Markup(text) for name, text in lists.items()},
-        },
-    )
-    frames = arrangement.origin if arrangement else ""
-    return await pages.whole("rig", query, content, status, is_live=False, frames=frames, parts=lists)
+        findings = await asyncio.gather(*(check_page(url, base) for url in urls))
+        lists = await frame_activity(service, query, host, render)
+    values = {
+        "query": query,
+        "rig": arrangement,
+        "problem": problem,
+        "findings": [each for each in findings if each.text],
+        "service": base,
+        "client_id": client_id,
+        "rules": rules,
+        "sandbox": SANDBOX,
+        "did": {name: Markup(text) for name, text in lists.items()},
+    }
+    return render("rig.html", values), lists, status, arrangement.origin if arrangement else ""
+
+
+async def frame_activity(service: Service, query: Query, host: str, render: Render) -> dict[str, str]:
+    """Return the calls and the count of each frame by the id of its element; none for an invalid arrangement."""
+    if not service.journal.is_on:
+        return {}
+    try:
+        frames = rules.arrangement_of(rules.with_buttons(query), host).frames
+    except BadRequest:
+        return {}
+    regions = dict[str, str]()
+    for frame in frames:
+        found, has_more = await _entries(service, frame)
+        count = {"refused": sum(bool(each.reason) for each in found), "most": len(found) if has_more else 0}
+        regions[f"refused-{frame.name}"] = render("refused.html", count)
+        calls = [
+            (each, explanation_of(service.journals.find(str(each.number))) if each.reason else None)
+            for each in found[:_ROWS]
+        ]
+        regions[f"did-{frame.name}"] = render("happened.html", {"frame": frame.name, "calls": calls})
+    return regions
+
+
+async def _entries(service: Service, frame: rules.Frame) -> tuple[list[Any], bool]:
+    """Return the latest entries of a frame's user, newest first, and whether the journal has earlier ones."""
+    identity = frame.settings["identity"]
+    is_anonymous = identity == "anonymous"
+    only = {
+        "client_id": frame.client_id,
+        "channel_id": frame.channel_id,
+        "role": frame.settings["role"],
+        "limit": _READ,
+    }
+    if not is_anonymous:
+        only["user"] = opaque_id_of(frame.user_id) if identity == "unshared" else frame.user_id
+    listing = await service.journals.page(only)
+    found = [
+        each
+        for each in listing.entries
+        if not is_anonymous or (each.caller and not each.caller.user_id and each.caller.opaque_id.startswith("A"))
+    ]
+    return found, listing.next is not None

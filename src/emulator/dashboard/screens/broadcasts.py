@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 
@@ -11,6 +11,7 @@ from emulator.core.callers import EXTENSION_WRITERS
 from emulator.core.journal import DELIVERY, MAX_BODY, Entry
 from emulator.dashboard.json_text import compact, escaped
 from emulator.dashboard.screen import Query, Screen, Service, suggested
+from emulator.features.broadcast.service import Event
 from emulator.realtime.web_page_access import WEB_PAGE
 
 ROWS: Final = 50
@@ -22,69 +23,14 @@ _LONGEST_ARGUMENT: Final = 200
 _SCOPES: Final = {"channel": "channel", "extension": "all channels", "whisper": "one user"}
 
 
-class _Event(msgspec.Struct):
-    event: str = ""
-    data: Any = None
-    channel_id: str = ""
-    scope: str = ""
-
-
 class _Update(msgspec.Struct):
-    data: _Event = msgspec.field(default_factory=_Event)
-
-
-class Delivery(NamedTuple):
-    """One broadcast, with its delivery to games and its deliveries to pages."""
-
-    entry: Entry
-    event: str
-    client_id: str
-    channel_id: str
-    scope: str
-    """Empty if the payload is too long for the journal."""
-    payload: str
-    """As JSON, or its beginning."""
-    is_cut: bool
-    pages: list[Entry]
-    compressed: bool
-    """Whether pages get it compressed."""
-
-    @property
-    def delivered(self) -> int:
-        return self.entry.delivered + sum(each.delivered for each in self.pages)
-
-    @property
-    def dropped(self) -> int:
-        return self.entry.dropped + sum(each.dropped for each in self.pages)
-
-    @property
-    def recipients(self) -> list[str]:
-        """The first recipients of the broadcast."""
-        return [line for each in (self.entry, *self.pages) for line in each.recipients.split("\n") if line]
-
-    @property
-    def can_be_resent(self) -> bool:
-        return not self.is_cut and self.scope in ("channel", "extension")
-
-    @property
-    def argument(self) -> str:
-        """The broadcast's payload as an argument of a command."""
-        return self.payload if len(self.payload) <= _LONGEST_ARGUMENT else "@message.json"
-
-    @property
-    def role(self) -> str:
-        """The role to act as when the broadcast is sent again."""
-        caller = self.entry.caller
-        if self.scope == "extension":
-            return caller.role if caller and caller.role in EXTENSION_WRITERS else "admin"
-        return "broadcaster"
+    data: Event
 
 
 async def read(service: Service, query: Query) -> dict[str, Any]:
     """Return the latest broadcasts, newest first, and the broadcast that the query names."""
     wanted, number = query.get("event", ""), query.get("entry", "")
-    chosen: Delivery | None = None
-    rows: list[Delivery] = []
+    chosen, rows = None, list[dict[str, Any]]()
     for entry, pages in _entries(service):
         event = entry.name.removeprefix(_EVENT)
         if number and number in (str(each.number) for each in (entry, *pages)):
@@ -117,21 +63,43 @@ def _entries(service: Service) -> Iterator[tuple[Entry, list[Entry]]]:
             yield entry, pages.pop(entry.id, [])
 
 
-def _delivery(entry: Entry, pages: list[Entry]) -> Delivery:
+def _delivery(entry: Entry, pages: list[Entry]) -> dict[str, Any]:
+    """Return one broadcast, with its delivery to games and its deliveries to pages.
+
+    If the payload is too long for the journal, it has only the beginning of it, and no scope.
+    """
     client_id, _, channel_id = entry.path.partition("/")
-    is_cut = entry.response_size > MAX_BODY
-    event = _Event()
+    scope, payload, is_cut = "", "", entry.response_size > MAX_BODY
     if not is_cut:
         try:
             event = msgspec.json.decode(entry.response, type=_Update).data
+            scope, payload = event.scope, compact(event.data)
         except msgspec.MsgspecError:
             is_cut = True
-    payload = _beginning(entry.response) if is_cut else compact(event.data)
-    compressed = any(b'\\"message\\"' in each.response and b'\\"message\\":\\"{' not in each.response for each in pages)
-    return Delivery(
-        entry, entry.name.removeprefix(_EVENT), client_id, channel_id, event.scope,
-        payload, is_cut, pages, compressed,
-    )  # fmt: skip
+    deliveries = (entry, *pages)
+    role = "broadcaster"
+    if scope == "extension":
+        role = entry.caller.role if entry.caller and entry.caller.role in EXTENSION_WRITERS else "admin"
+    payload = _beginning(entry.response) if is_cut else payload
+    return {
+        "entry": entry,
+        "event": entry.name.removeprefix(_EVENT),
+        "client_id": client_id,
+        "channel_id": channel_id,
+        "scope": scope,
+        "payload": payload,
+        "argument": payload if len(payload) <= _LONGEST_ARGUMENT else "@message.json",
+        "is_cut": is_cut,
+        "can_be_resent": not is_cut and scope in ("channel", "extension"),
+        "role": role,
+        "pages": pages,
+        "compressed": any(
+            b'\\"message\\"' in each.response and b'\\"message\\":\\"{' not in each.response for each in pages
+        ),
+        "delivered": sum(each.delivered for each in deliveries),
+        "dropped": sum(each.dropped for each in deliveries),
+        "recipients": [line for each in deliveries for line in each.recipients.split("\n") if line],
+    }
 
 
 def _beginning(update: bytes) -> str:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
-from itertools import takewhile
+from itertools import accumulate, takewhile
 from typing import Any, Final, NamedTuple
 
 from emulator.contract.parity import DIFFER, REFUSE, UNKNOWN
@@ -29,20 +28,19 @@ BARS: Final = 30
 _HEIGHT: Final = 40.0
 
 
-@dataclass
-class Bar:
+class Bar(NamedTuple):
     """The entries of ten seconds."""
 
     at: str
     """The time at which they begin."""
-    requests: int = 0
+    requests: int
     """Requests and frames."""
-    refused: int = 0
+    refused: int
     """How many of them were refused."""
-    deliveries: int = 0
-    first: int = 0
+    deliveries: int
+    first: int
     """The number of the earliest entry."""
-    last: int = 0
+    last: int
     """The number of the latest entry; 0 without one."""
 
     def parts(self, highest: int) -> list[tuple[str, float, float]]:
@@ -50,14 +48,9 @@ class Bar:
 
         The top is above the lower edge of the picture. `highest` is the number of entries of the highest bar.
         """
-        found, top = list[tuple[str, float, float]](), 0.0
-        accepted = self.requests - self.refused
-        for kind, count in (("refused", self.refused), ("requests", accepted), ("deliveries", self.deliveries)):
-            if count:
-                height = _HEIGHT * count / highest
-                top += height
-                found.append((kind, top, height))
-        return found
+        counts = {"refused": self.refused, "requests": self.requests - self.refused, "deliveries": self.deliveries}
+        heights = [_HEIGHT * count / highest for count in counts.values()]
+        return [part for part in zip(counts, accumulate(heights), heights, strict=True) if part[2]]
 
 
 class Strip(NamedTuple):
@@ -74,21 +67,20 @@ class Strip(NamedTuple):
 def strip_of(newest: Iterable[Entry], now: int) -> Strip:
     """Count the entries of the latest five minutes. They are given newest first; `now` is in Unix ms."""
     start = (now // BAR + 1 - BARS) * BAR
-    bars = [Bar(instant(start + number * BAR)[11:19]) for number in range(BARS)]
+    groups: list[list[Entry]] = [[] for _ in range(BARS)]
     for entry in takewhile(lambda entry: entry.at >= start, newest):
-        if entry.is_probe or entry.at > now:
-            continue
-        bar = bars[(entry.at - start) // BAR]
-        if entry.kind == DELIVERY:
-            bar.deliveries += 1
-        else:
-            bar.requests += 1
-            bar.refused += bool(entry.reason)
-        bar.first = entry.number
-        bar.last = bar.last or entry.number
-    requests, refused = sum(bar.requests for bar in bars), sum(bar.refused for bar in bars)
-    highest = max(bar.requests + bar.deliveries for bar in bars)
-    return Strip(bars, highest, requests, refused, sum(bar.deliveries for bar in bars))
+        if entry.at <= now and not entry.is_probe:
+            groups[(entry.at - start) // BAR].append(entry)
+    bars = [_bar_of(group, start + number * BAR) for number, group in enumerate(groups)]
+    sums = [sum(getattr(bar, name) for bar in bars) for name in ("requests", "refused", "deliveries")]
+    return Strip(bars, max(map(len, groups)), *sums)
+
+
+def _bar_of(entries: list[Entry], at: int) -> Bar:
+    requests = [entry for entry in entries if entry.kind != DELIVERY]
+    refused = sum(bool(entry.reason) for entry in requests)
+    first, last = (entries[-1].number, entries[0].number) if entries else (0, 0)
+    return Bar(instant(at)[11:19], len(requests), refused, len(entries) - len(requests), first, last)
 
 
 _ROWS: Final = "100"
@@ -146,9 +138,8 @@ async def _page_of(service: Service, query: Query, filters: Mapping[str, str]) -
         page = await service.journals.page({**filters, "since": query["after"], "order": ORDERS[1], "limit": limit})
         rows, has_newer, has_earlier = page.entries[::-1], page.next is not None, True
     else:
-        part = _part_of(query)
-        page = await service.journals.page({**filters, **part, "order": ORDERS[0], "limit": limit})
-        rows, has_newer, has_earlier = page.entries, "before" in part, page.next is not None
+        page = await service.journals.page({**filters, **_part_of(query), "order": ORDERS[0], "limit": limit})
+        rows, has_newer, has_earlier = page.entries, bool(query.get("before")), page.next is not None
     if is_slowest:
         rows = sorted(rows, key=lambda each: each.duration_ms, reverse=True)[: int(_ROWS)]
         has_newer = has_earlier = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -28,13 +28,6 @@ JSON_STORE: Final = "json_store"
 _KINDS: Final = {each.name: each for each in STORES}
 _DIFFERENCES: Final = 200
 """Differences that are shown."""
-_NO_DRAFT: Final[dict[str, Any]] = {
-    "draft": None,
-    "problem": "",
-    "is_changed": False,
-    "differences": [],
-    "more": False,
-}
 _NOUNS: Final = {"state": "state", "config": "store-config"}
 """The nouns of the command line, by the last word of a store's name. The others are the scope."""
 
@@ -49,7 +42,7 @@ class Opened:
     user: str
     id: str
     """The id of a JSON store."""
-    text: bytes | None = None
+    text: bytes | None
     """`None` if nothing is stored."""
 
     @property
@@ -100,36 +93,43 @@ class Opened:
 
 async def read(service: Service, query: Query) -> dict[str, Any]:
     """Return the stores of all extensions, and the one that the query names."""
-    opened = await _open(service, query) if query.get("store") else None
-    values = {**await _lists(service, query), **_NO_DRAFT, "opened": opened}
-    return values | {"step": "edit" if query.get("edit") else "read"}
+    return {
+        "opened": await _open(service, query) if query.get("store") else None,
+        "step": "edit" if query.get("edit") else "read",
+        "draft": None,
+        "problem": "",
+        "is_changed": False,
+        **_first_differences({}, {}),
+        **await _lists(service, query),
+    }
 
 
 async def submit(service: Service, query: Query, fields: Query) -> dict[str, Any]:
     """Compare the editor's text with the store; with the step `save`, write it unless the store has changed since."""
     opened = await _open(service, fields)
-    draft, base = fields.get("text", ""), fields.get("base", "")
-    values = {**await _lists(service, query), **_NO_DRAFT, "opened": opened, "step": "compare"}
-    values |= {"draft": draft, "is_changed": base != opened.digest}
+    draft, step, problem = fields.get("text", ""), "compare", ""
+    is_changed = fields.get("base", "") != opened.digest
     try:
         wanted = json_codec.decode(draft.encode(), dict)
     except BadRequest as error:
-        return values | {"step": "edit", "problem": error.detail}
-    values |= _first_differences(opened.value, wanted)
-    if fields.get("step") != "save" or base != opened.digest:
-        return values
-    written = await service.calls.call(_call(opened, wanted), "")
-    if written.status == Conflict.status:
+        wanted, step, problem = opened.value, "edit", error.detail
+    if step == "compare" and fields.get("step") == "save" and not is_changed:
+        written = await service.calls.call(_call(opened, wanted), "")
         opened = await _open(service, fields)
-        return values | {"opened": opened, "is_changed": True, **_first_differences(opened.value, wanted)}
-    if written.status >= 400:
-        return values | {"step": "edit", "problem": _problem(written.body)}
-    now = await _open(service, fields)
-    return (
-        values
-        | await _lists(service, query)
-        | {"opened": now, "step": "saved", **_first_differences(wanted, now.value)}
-    )
+        is_changed = written.status == Conflict.status
+        if written.status < 400:
+            step = "saved"
+        elif not is_changed:
+            step, problem = "edit", _problem(written.body)
+    return {
+        "opened": opened,
+        "step": step,
+        "draft": draft,
+        "problem": problem,
+        "is_changed": is_changed,
+        **(_first_differences(wanted, opened.value) if step == "saved" else _first_differences(opened.value, wanted)),
+        **await _lists(service, query),
+    }
 
 
 async def _lists(service: Service, query: Query) -> dict[str, Any]:
@@ -147,27 +147,24 @@ async def _lists(service: Service, query: Query) -> dict[str, Any]:
 
 async def _open(service: Service, query: Query) -> Opened:
     """Return the store that these parameters name. Raises `BadRequest` if they name none."""
-    caller = suggested(service, query)
-    opened = Opened(
-        query.get("store", ""), caller.client_id, caller.channel_id, query.get("user", ""), query.get("id", "")
-    )
-    admin = Caller(opened.client_id, Role.ADMIN, opened.channel_id, None, "")
-    if opened.store == JSON_STORE:
-        key = json_store_key(admin, opened.channel_id, opened.id or "default")
-        opened = replace(opened, user="", id=key.name)
-    elif kind := _KINDS.get(opened.store):
-        user = ""
-        if kind.per_viewer:
-            if not opened.user:
-                raise missing_parameter("user", f"{opened.store} has one store per user; name one")
-            user = (await viewer_of(service, opened.client_id, opened.channel_id, opened.user)).opaque_id
+    place, store = suggested(service, query), query.get("store", "")
+    user, id = query.get("user", ""), query.get("id", "")
+    admin = Caller(place.client_id, Role.ADMIN, place.channel_id, None, "")
+    if store == JSON_STORE:
+        key = json_store_key(admin, place.channel_id, id or "default")
+        user, id = "", key.name
+    elif kind := _KINDS.get(store):
+        user, id, opaque_id = user if kind.per_viewer else "", "", ""
+        if user:
+            opaque_id = (await viewer_of(service, *place, user)).opaque_id
+        elif kind.per_viewer:
+            raise missing_parameter("user", f"{store} has one store per user; name one")
         per_extension = service.settings.channel_stores_per_extension
-        key = store_key(kind, admin, opened.channel_id, user_id=user, per_extension=per_extension)
-        opened = replace(opened, user=opened.user if kind.per_viewer else "", id="")
+        key = store_key(kind, admin, place.channel_id, user_id=opaque_id, per_extension=per_extension)
     else:
-        raise invalid_parameter("store", opened.store[:40], f"one of {', '.join(_KINDS)}, json_store")
+        raise invalid_parameter("store", store[:40], f"one of {', '.join(_KINDS)}, json_store")
     found = await service.engine.documents.read([key], now=service.clock.now())
-    return replace(opened, text=found.get(key))
+    return Opened(store, *place, user, id, found.get(key))
 
 
 def _call(opened: Opened, wanted: Any) -> CallBody:
@@ -193,10 +190,7 @@ def _first_differences(before: Any, after: Any) -> dict[str, Any]:
 
 def _problem(body: object) -> str:
     """Return why a call was refused."""
-    try:
-        answer = msgspec.json.decode(bytes(body)) if isinstance(body, msgspec.Raw) else {}
-    except msgspec.DecodeError:
-        answer = {}
+    answer = msgspec.json.decode(bytes(body)) if isinstance(body, msgspec.Raw) else {}
     return str(answer.get("info") or answer.get("reason") or "the service refused it")
 
 
