@@ -259,7 +259,7 @@ class Service(Front):
             name=self.name,
         )
         self.gateway: Gateway = Gateway(
-            self.messages,
+            messages=self.messages,
             hub=self.hub,
             clock=self.clock,
             limits=settings.limits,

@@ -50,7 +50,7 @@ def page_of(connection: Recorder, verify: Callable[[str, str], Awaitable[Caller]
     clock = Clock()
     metrics = Metrics("sandbox", "1.0", sockets=lambda: 0, unauthenticated=lambda: 0, held=lambda: 0)
     access = PusherAccess(verify, True, clock, Scheduler(clock), 0, metrics)
-    return PusherConnection(connection, Hub(), access, 7, 1, lambda page: None, "")
+    return PusherConnection(connection, Hub(), lambda page: None, access, 7, 1, "")
 
 
 @pytest.mark.parametrize(("failure", "status"), [(ValueError("a bug"), 500), (EngineError("disk full"), 503)])

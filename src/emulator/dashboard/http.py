@@ -14,7 +14,7 @@ from emulator.http.endpoint import Audience, Call, Endpoint, Parameter, endpoint
 from emulator.http.response import HTML, PAGE_HEADERS, Reply
 
 if TYPE_CHECKING:
-    from emulator.dashboard.pages import Pages
+    from emulator.dashboard.pages import RequestedPage
 
 _SEE_OTHER: Final = 303
 _prepared: Final = set[str]()
@@ -50,8 +50,8 @@ async def read_root(service: Any, call: Call) -> Links | Reply:
 @endpoint("GET", "/_emulator", audience=Audience.PAGE)
 async def read_overview(service: Any, call: Call) -> Reply:
     """Show the overview."""
-    pages = await _pages(service, call, "overview")
-    return await pages.page("overview", call.query)
+    page = await _page(service, call, "overview")
+    return await page.whole()
 
 
 @endpoint("GET", ENTER, audience=Audience.PAGE, query=(_TOKEN,))
@@ -83,29 +83,29 @@ def _see_other(path: str) -> Reply:
 @endpoint("GET", "/_emulator/ui/{screen}", audience=Audience.PAGE)
 async def read_screen(service: Any, call: Call) -> Reply:
     """Show a screen."""
-    pages = await _pages(service, call, call.text("screen"))
-    return await pages.page(call.text("screen"), call.query)
+    page = await _page(service, call)
+    return await page.whole()
 
 
 @endpoint("POST", "/_emulator/ui/{screen}", audience=Audience.PAGE, limit="frame")
 async def submit_form(service: Any, call: Call) -> Reply:
     """Show a screen with the effect of the fields of a form."""
-    return await (await _pages(service, call, call.text("screen"))).page(
-        call.text("screen"), call.query, query_of(call.raw)
-    )
+    page = await _page(service, call)
+    return await page.whole(query_of(call.raw))
 
 
 @endpoint("GET", "/_emulator/ui/{screen}/events", audience=Audience.PAGE, held=True)
 async def follow_screen(service: Any, call: Call) -> Reply:
     """Send a screen again whenever it changes, as server-sent events."""
-    pages = await _pages(service, call, call.text("screen"))
-    return pages.events(call.text("screen"), call.query, call.headers)
+    page = await _page(service, call)
+    return page.events(call.headers)
 
 
 @endpoint("GET", "/_emulator/rig", audience=Audience.PAGE)
 async def read_rig(service: Any, call: Call) -> Reply:
     """Show pages of an extension side by side."""
-    return await (await _pages(service, call, "rig")).rig(call.query)
+    page = await _page(service, call, "rig")
+    return await page.rig()
 
 
 @endpoint("GET", "/_emulator/ui/static/{file}", audience=Audience.PAGE)
@@ -122,13 +122,15 @@ def _prefix_of(service: Any) -> str:
     return f"/_ns/{name}" if name else ""
 
 
-async def _pages(service: Any, call: Call, name: str) -> Pages:
-    """Return the pages of a service, ready to show the one with this name."""
+async def _page(service: Any, call: Call, name: str = "") -> RequestedPage:
+    """Return the page of this name, or of the one in the path, when it can be shown."""
+    name = name or call.text("screen")
     if name not in _prepared:
         await asyncio.to_thread(_prepare, name)
-    from emulator.dashboard.pages import Pages
+    from emulator.dashboard.pages import RequestedPage
 
-    return Pages(service, _prefix_of(service), call.headers.get(b"host", b"").decode("latin-1"))
+    host = call.headers.get(b"host", b"").decode("latin-1")
+    return RequestedPage(service, _prefix_of(service), host, name, call.query)
 
 
 def _prepare(name: str) -> None:

@@ -77,55 +77,54 @@ def screens() -> dict[str, Screen]:
 
 
 @dataclass
-class Pages:
-    """The pages of one service."""
+class RequestedPage:
+    """The page that one request names."""
 
     service: Service
     prefix: str
     """The beginning of all paths of its namespace; empty for the default one."""
     host: str
     """The host and port of the browser's request."""
+    name: str
+    """The screen, or `rig`. Empty if there is no such screen."""
+    query: Query
 
-    async def page(self, name: str, query: Query, fields: Query | None = None) -> Reply:
-        """Return a whole page, or an error page. `fields` are the form's."""
-        screen, regions, more = screens().get(name), dict[str, str](), ServiceError.more
+    async def whole(self, fields: Query | None = None) -> Reply:
+        """Return the whole page, or an error page. `fields` are the form's."""
+        screen, regions, more = screens().get(self.name), dict[str, str](), ServiceError.more
         try:
             if screen is None:
+                name, self.name = self.name, ""
                 raise refusals.no_screen(name=name[:60])
-            content, status = await self._content(screen, query, fields)
-            if fields is None and screen.is_live(query):
+            content, status = await self._content(screen, fields)
+            if fields is None and screen.is_live(self.query):
                 regions["main"] = content
         except (ServiceError, EngineError) as error:
             failure = error if isinstance(error, ServiceError) else storage_failed()
             status, more, content = failure.status, failure.more, self.render("error.html", {"error": failure})
-        page = await self._whole(name if screen else "", query, content, regions, status)
+        page = await self._around(content, regions, status)
         page.more += more
         return page
 
-    async def rig(self, query: Query) -> Reply:
+    async def rig(self) -> Reply:
         """Return the rig. Its event stream has no content: the extension's frames update themselves."""
-        query = with_buttons(query)
-        content, lists, status, origin = await rig_page(self.service, query, self.host, self.base_url, self.render)
-        return await self._whole("rig", query, content, lists, status, frames=origin)
+        self.query = with_buttons(self.query)
+        content, lists, status, origin = await rig_page(self.service, self.query, self.host, self.base_url, self.render)
+        return await self._around(content, lists, status, frames=origin)
 
-    async def _whole(
-        self, name: str, query: Query, content: str, regions: dict[str, str], status: int, frames: str = ""
-    ) -> Reply:
-        """Return a page with this content of `<main>`.
+    async def _around(self, content: str, regions: dict[str, str], status: int, frames: str = "") -> Reply:
+        """Return the page with this content of `<main>`.
 
         `regions` are the elements that its event stream updates, besides the frame, with their content. `frames` is the
         origin that its frames may load from.
         """
-        is_live = "main" in regions
-        regions = {**regions, "frame": await self._frame(name, query, has_reload=is_live or status >= 400)}
-        # Content that is edited, is the response to a form, or is the rig must stay.
-        follow = {} if is_live else {"follow": "frame"}
-        given = {
-            **query,
-            **follow,
-            "shown": ".".join(digest_of(*each) for each in regions.items()),
-        }
+        name, is_live = self.name, "main" in regions
+        regions = {**regions, "frame": await self._frame(has_reload=is_live or status >= 400)}
+        given = dict(self.query)
         given.pop("screen", None)
+        if not is_live:  # the content must stay: it is edited, the response to a form, or the rig
+            given["follow"] = "frame"
+        given["shown"] = ".".join(digest_of(*each) for each in regions.items())
         heading = _HEADING.search(content)
         values = {
             "title": Markup(heading[1]).striptags() if heading else "",
@@ -140,40 +139,39 @@ class Pages:
         body = self.render("layout.html", values).encode("utf-8", "replace")
         return Reply(status, body, content_type=HTML, more=headers)
 
-    def events(self, name: str, query: Query, headers: Mapping[bytes, bytes]) -> Reply:
-        """Return the event stream of a page. Raises `NotFound`."""
-        screen = screens().get(name)
-        if screen is None and name not in PATHS:
-            raise refusals.no_screen(name=name[:60])
-        known = headers.get(b"last-event-id", b"").decode("latin-1") or query.get("shown", "")
-        if query.get("follow") == "frame":
+    def events(self, headers: Mapping[bytes, bytes]) -> Reply:
+        """Return the event stream of the page. Raises `NotFound`."""
+        screen = screens().get(self.name)
+        if screen is None and self.name not in PATHS:
+            raise refusals.no_screen(name=self.name[:60])
+        known = headers.get(b"last-event-id", b"").decode("latin-1") or self.query.get("shown", "")
+        if self.query.get("follow") == "frame":
             screen = None
-        every = screen.every if screen else _SLOW
-        body = events_of(self.service, every, lambda: self._regions(screen, name, query), known)
+        body = events_of(self.service, screen.every if screen else _SLOW, lambda: self._regions(screen), known)
         body = self.service.dispatcher.held.stream(body)
         if self.prefix:
             body = ending(body, GONE)
         return Reply(200, body, content_type=b"text/event-stream", more=_EVENT_HEADERS)
 
-    async def _regions(self, screen: Screen | None, name: str, query: Query) -> dict[str, str]:
-        """Return the regions of a page to render: content and frame; without a screen, the frame and lists of the rig.
+    async def _regions(self, screen: Screen | None) -> dict[str, str]:
+        """Return the regions of the page to render: content and frame; without a screen, frame and lists of the rig.
 
         Raises `ServiceError` and `EngineError`.
         """
-        regions = {} if screen is None else {"main": (await self._content(screen, query, None))[0]}
-        if name == "rig":
-            regions |= await frame_activity(self.service, query, self.host, self.render)
-        return regions | {"frame": await self._frame(name, query, has_reload=screen is not None)}
+        regions = {} if screen is None else {"main": (await self._content(screen, None))[0]}
+        if self.name == "rig":
+            regions |= await frame_activity(self.service, self.query, self.host, self.render)
+        return regions | {"frame": await self._frame(has_reload=screen is not None)}
 
-    async def _content(self, screen: Screen, query: Query, fields: Query | None) -> tuple[str, int]:
+    async def _content(self, screen: Screen, fields: Query | None) -> tuple[str, int]:
         """Return the content of a page and its HTTP status: 404 if the page says that its record does not exist yet."""
         if fields is None:
-            values = await screen.read(self.service, query)
+            values = await screen.read(self.service, self.query)
         elif screen.submit is not None:
-            values = await screen.submit(self.service, query, fields)
+            values = await screen.submit(self.service, self.query, fields)
         else:
             raise refusals.no_forms(screen=screen.name)
-        text = self.render(f"{screen.name}.html", {"query": query, "now": self.service.clock.now(), **values})
+        text = self.render(f"{screen.name}.html", {"query": self.query, "now": self.service.clock.now(), **values})
         return text, NotFound.status if values.get("is_missing") else 200
 
     def render(self, template: str, values: Mapping[str, Any]) -> str:
@@ -207,14 +205,14 @@ class Pages:
     def _namespace(self) -> str:
         return self.prefix.rpartition("/")[2] or DEFAULT
 
-    async def _frame(self, name: str, query: Query, *, has_reload: bool) -> str:
+    async def _frame(self, *, has_reload: bool) -> str:
         """Return the header and the navigation. Both link to the page itself if it updates itself, or failed."""
-        shown = {name: value for name, value in query.items() if name not in ("screen", "shown", "follow")}
+        shown = {name: value for name, value in self.query.items() if name not in ("screen", "shown", "follow")}
         values = {
-            "current": name,
-            "path": PATHS.get(name, f"ui/{name}"),
+            "current": self.name,
+            "path": PATHS.get(self.name, f"ui/{self.name}"),
             "titles": {name: screen.title for name, screen in screens().items()} | {"rig": "Rig"},
-            "reload": self._url(name or "overview", **shown) if has_reload else "",
+            "reload": self._url(self.name or "overview", **shown) if has_reload else "",
         }
         return self.render("frame.html", values | await _state_of(self.service))
 

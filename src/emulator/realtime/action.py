@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct
 
@@ -18,7 +18,6 @@ from emulator.realtime.refusals import not_authenticated
 if TYPE_CHECKING:
     from emulator.realtime.session import Session
 
-N = TypeVar("N")
 T = TypeVar("T")
 
 
@@ -59,26 +58,26 @@ class Message:
 
 
 @dataclass(frozen=True)
-class Declared(Generic[N, T]):
+class Declared:
     """The names of an action or a feed, with their handler, which takes the feature's service unless it is bound."""
 
-    names: tuple[N, ...]
-    handler: Callable[..., Awaitable[T]] = field(repr=False)
+    names: tuple[Any, ...]
+    """Of an action, pairs of action and target; current clients send the first. Of a feed, the targets."""
+    handler: Callable[..., Awaitable[Any]] = field(repr=False)
+    """Of an action, it returns the data of the reply, of a feed the topics of a subscription."""
     roles: frozenset[Role]
     is_open: bool
     """Whether it is allowed before authentication."""
     secrets: frozenset[str] = frozenset()
     """The members of the request and of the reply that the journal hides."""
 
-    def bind(self, service: object) -> Declared[N, T]:
+    def bind(self, service: object) -> Declared:
         """Return this declaration with a handler that takes the message only."""
         return replace(self, handler=partial(self.handler, service))
 
 
-Action = Declared[tuple[str, str], object]
-"""Its names are pairs of action and target; current clients send the first."""
-Feed = Declared[str, tuple[Key, ...]]
-"""Its names are targets that clients can subscribe to; the handler returns the topics of a subscription."""
+Action = Declared
+Feed = Declared
 
 
 def action(
@@ -91,19 +90,11 @@ def action(
     secrets: frozenset[str] = frozenset(),
 ) -> Callable[[Callable[[Any, Message], Awaitable[object]]], Action]:
     """Declare the decorated function as the handler of an action. It returns the reply's `data`, an object."""
-
-    def declare(handler: Callable[[Any, Message], Awaitable[object]]) -> Action:
-        return Declared(((name, target), *aliases), handler, roles, is_open, secrets)
-
-    return declare
+    return partial(Declared, ((name, target), *aliases), roles=roles, is_open=is_open, secrets=secrets)
 
 
 def feed(
     *targets: str, roles: frozenset[Role] = ANYONE, is_open: bool = False
 ) -> Callable[[Callable[[Any, Message], Awaitable[tuple[Key, ...]]]], Feed]:
     """Declare the decorated function as the one that returns the topics of a subscription to these targets."""
-
-    def declare(handler: Callable[[Any, Message], Awaitable[tuple[Key, ...]]]) -> Feed:
-        return Declared(targets, handler, roles, is_open)
-
-    return declare
+    return partial(Declared, targets, roles=roles, is_open=is_open)

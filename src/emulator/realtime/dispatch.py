@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import KW_ONLY, InitVar, dataclass
-from typing import Any, Final, TypeVar
+from typing import Final
 
 from emulator.core.callers import Identify, finish_recording, role_error
 from emulator.core.clock import Clock, monotonic
@@ -26,10 +26,9 @@ from emulator.realtime.faulty_messages import disturb_message
 from emulator.realtime.hub import Hub
 from emulator.realtime.session import Session
 
-B = TypeVar("B", bound=Declared[Any, Any])
-
 AUTHENTICATE: Final = "authenticate"
-SUBSCRIBE, UNSUBSCRIBE = "subscribe", "unsubscribe"
+SUBSCRIBE: Final = "subscribe"
+SUBSCRIPTIONS: Final = (SUBSCRIBE, "unsubscribe")
 READ: Final = "get"
 UNSUPPORTED_TARGETS: Final = frozenset(
     {"drops", "matchmaking", "match", "match_poll", "gameMetadata", "gatewayActions", "gatewayActionState"}
@@ -109,37 +108,30 @@ class MessageDispatcher:
         """Run the action of a message, and return the `data` of its reply."""
         if session.caller is not None:
             self.rate_limits.check(session.caller)
-        message = Message(session, request, session.caller)
-        if request.action in (SUBSCRIBE, UNSUBSCRIBE):
-            return await self._change_subscription(message, context)
-        action = self._check_permitted(message, self._find(request), context)
+        message, is_subscription = Message(session, request, session.caller), request.action in SUBSCRIPTIONS
+        if is_subscription and not request.target:
+            _forget_rights(session, context)  # this check comes before the check of rights
+            raise refusals.missing_target(action=request.action)
+        found = self._check_permitted(message, self._find(request), context)
         recording = None
-        if message.sender is not None and not action.is_open:
-            message.sender, recording = await self.identify(message.sender, writes=request.action != READ)
+        if message.sender is not None and (is_subscription or not found.is_open):
+            writes = not is_subscription and request.action != READ
+            message.sender, recording = await self.identify(message.sender, writes=writes)
         try:
-            return await action.handler(message)
+            done = await found.handler(message)
         finally:
             if recording is not None:
                 await finish_recording(recording)
-
-    async def _change_subscription(self, message: Message, context: RequestContext) -> Done:
-        target = message.target
-        if not target:
-            _forget_rights(message.session, context)  # this check comes before the check of rights
-            raise refusals.missing_target(action=message.request.action)
-        other = None if target in UNSUPPORTED_TARGETS else self._other_feed
-        feed = self._check_permitted(message, self._feeds.get(target, other), context)
-        if message.sender is not None:
-            message.sender, _ = await self.identify(message.sender, writes=False)
-        topics = await feed.handler(message)
-        if message.request.action == SUBSCRIBE:
-            message.session.subscribe(*topics)
-            self.hub.note_subscription(topics[0])
+        if not is_subscription:
+            return done
+        if request.action == SUBSCRIBE:
+            session.subscribe(*done)
+            self.hub.note_subscription(done[0])
         else:
-            message.session.unsubscribe(*topics)
+            session.unsubscribe(*done)
         return Done()
 
-    def _check_permitted(self, message: Message, found: B | None, context: RequestContext) -> B:
+    def _check_permitted(self, message: Message, found: Declared | None, context: RequestContext) -> Declared:
         """Return the action or feed of a message if the sender may use it.
 
         Raises, in this order of checks, `Unauthorized`, `NotFound`, `Forbidden` and `TooLarge`.
@@ -162,7 +154,7 @@ class MessageDispatcher:
         targets = sorted({target or "no target" for name, target in self._actions if name == request.action})
         if targets:
             return refusals.wrong_target(action=request.action, target=request.target[:40], known=", ".join(targets))
-        names = ", ".join(sorted({name for name, _ in self._actions} | {SUBSCRIBE, UNSUBSCRIBE}))
+        names = ", ".join(sorted({name for name, _ in self._actions} | {*SUBSCRIPTIONS}))
         return refusals.no_action(action=request.action[:40], known=names)
 
     def _refusal(self, session: Session, request: Request, error: ServiceError) -> bytes:
@@ -180,14 +172,16 @@ class MessageDispatcher:
         answered = Unauthorized.status if is_by_rights and label != AUTHENTICATE else None
         self.parity.settle(context, f"socket {label}".rstrip(), status, answered=answered)
 
-    def _find(self, request: Request) -> Action | None:
-        """Return the action of a message; of `authenticate`, whatever its target."""
-        target = "" if request.action == AUTHENTICATE else request.target
-        return self._actions.get((request.action, target))
+    def _find(self, request: Request) -> Declared | None:
+        """Return the action of a message, of `authenticate` whatever its target, or the feed of a subscription."""
+        target = request.target
+        if request.action in SUBSCRIPTIONS:
+            return self._feeds.get(target, None if target in UNSUPPORTED_TARGETS else self._other_feed)
+        return self._actions.get((request.action, "" if request.action == AUTHENTICATE else target))
 
     def _label(self, request: Request) -> str:
         """Return the action's name for logs and metrics; empty if unknown, so that clients cannot add labels."""
-        is_known = request.action in (SUBSCRIBE, UNSUBSCRIBE) or self._find(request) is not None
+        is_known = request.action in SUBSCRIPTIONS or self._find(request) is not None
         return request.action if is_known else ""
 
     def _name_and_secrets(self, request: Request) -> tuple[str, frozenset[str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable
+from dataclasses import InitVar, dataclass
 from itertools import islice
 from typing import Final
 
@@ -41,59 +42,51 @@ _PATH: Final = re.compile(r"/?([^/]*/){0,4}(?P<last>[^/]*)")
 _PING_BATCH: Final = 250
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Gateway:
     """All open connections of one service. Their messages go to its dispatcher."""
 
-    def __init__(
-        self,
-        messages: MessageDispatcher,
-        *,
-        hub: Hub,
-        clock: Clock,
-        limits: Limits,
-        anonymous: AnonymousLimits,
-        rate_limits: RateLimits,
-        recorder: Metrics,
-        faults: Faults,
-        pages: PusherAccess,
-    ) -> None:
-        self._answer = messages.answer
-        self.hub = hub
-        self.limits = limits
-        self.admission = Admission(clock, limits, anonymous, recorder)
-        self._rate_limits = rate_limits
-        self._recorder = recorder
-        self._faults = faults
-        self._pages = pages
+    messages: MessageDispatcher
+    hub: Hub
+    clock: Clock
+    limits: Limits
+    anonymous: InitVar[AnonymousLimits]
+    rate_limits: RateLimits
+    recorder: Metrics
+    faults: Faults
+    pages: PusherAccess
+
+    def __post_init__(self, anonymous: AnonymousLimits) -> None:
+        self.admission = Admission(self.clock, self.limits, anonymous, self.recorder)
         self._checking: set[asyncio.Future[None]] = set()
 
     def open(self, path: str, query: str, connection: WebSocket) -> AnyPeer:
         """Return the peer of a connection: a page at `/app/<key>`, otherwise a game (X1). Raises `ServiceError`."""
         try:
-            self._rate_limits.check_address(connection.address)
+            self.rate_limits.check_address(connection.address)
             peer = self._peer(path, query, connection)
             self.admission.add(peer)
             self.hub.changes.note(Change(Key(SOCKET, "", ""), "connected"))
             connection.mark = self.hub.changes.mark
         except TooManyRequests as error:
-            self._recorder.refused(error)
+            self.recorder.refused(error)
             raise
         return peer
 
     def _peer(self, path: str, query: str, connection: WebSocket) -> AnyPeer:
         if not _PUSHER_PATH.fullmatch(path):
             admit, most = self.admission.authenticated, self.limits.topics
-            return Session(connection, client_id_of(path), self.hub, self._answer, admit, self.remove, most)
+            return Session(connection, self.hub, self.remove, client_id_of(path), self.messages.answer, admit, most)
         parameters = query_of(query.encode())
         version = parameters.get("protocol", "")
         protocol = int(version) if version.isdecimal() and len(version) < 4 else None
         token = parameters.get("token", "")
-        return PusherConnection(connection, self.hub, self._pages, protocol, self.limits.topics, self.remove, token)
+        return PusherConnection(connection, self.hub, self.remove, self.pages, protocol, self.limits.topics, token)
 
     async def disturb(self, path: str) -> None:
         """Apply the fault that matches a handshake. Raises `ServiceError`, even for a path that has no WebSocket."""
-        if CONNECT in self._faults.kinds:
-            await disturb_handshake(self._faults, "" if _PUSHER_PATH.fullmatch(path) else client_id_of(path))
+        if CONNECT in self.faults.kinds:
+            await disturb_handshake(self.faults, "" if _PUSHER_PATH.fullmatch(path) else client_id_of(path))
 
     def remove(self, peer: AnyPeer) -> None:
         self.admission.remove(peer)

@@ -1,68 +1,41 @@
-"""One game connection: its rights, its subscriptions and its queue of requests."""
+"""One game connection: its rights and its subscriptions."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 
 from emulator.core.callers import Caller
-from emulator.core.errors import ServiceError
 from emulator.core.keys import Key
-from emulator.core.observability.entries import close_entry
 from emulator.realtime import closes
-from emulator.realtime.hub import Hub
+from emulator.realtime.peer import QueuedPeer
 from emulator.realtime.refusals import too_many_subscriptions
-from emulator.realtime.websocket import WebSocket
 
 MAX_FAILED_LOGINS = 10
 """Failed `authenticate` requests before a connection is closed (ruling T4)."""
-_MAX_QUEUED = 32
-"""Requests in the queue before reading pauses."""
-_MAX_QUEUED_BYTES = 4 * 1024 * 1024
-_BATCH, _BATCH_BYTES = 32, 16 * 1024
-"""Requests of one connection, and their bytes, answered before other connections run."""
 _MAX_HELD = 256
 """Updates held back until a reply is sent."""
 
 
-@dataclass(slots=True, eq=False, repr=False)  # a node may hold many thousands, most of them idle
-class Session:
-    """One connection's rights and requests, handled in order. A `Peer` and a `Subscriber`.
+@dataclass(slots=True, eq=False, repr=False)
+class Session(QueuedPeer):
+    """One connection's rights and requests.
 
     Rights belong to the connection and outlive the token they came from (ruling X4), but not its extension's secret.
     """
 
-    connection: WebSocket
     client_id: str
     """The path's client id; the one in `authenticate` overrides it (ruling X1)."""
-    _hub: Hub
     _answer: Callable[[Session, bytes], Awaitable[bytes]]
     """Returns the reply to one request, empty for none; never raises."""
     _admit: Callable[[Session, Caller], None]
     """Counts the session toward the caller's connections; raises `TooManyRequests`."""
-    _on_close: Callable[[Session], None]
     _max_topics: int
-    caller: Caller | None = None
-    number: int = 0
-    """Its number among the connections of the service. Set by `Admission.add`, like `opened_at`."""
-    opened_at: int = 0
-    """Unix ms by the service's clock."""
-    request_count: int = 0
-    """Requests handled so far; numbers them in the log."""
-    frame_count: int = 0
-    """Replies and updates so far."""
     failed_logins: int = 0
     """Failed `authenticate` requests so far."""
     _topics: set[Key] = field(default_factory=set)
-    _queue: list[bytes | None] = field(default_factory=list)
-    _queued_bytes: int = 0
     _held: list[bytes] = field(default_factory=list)
-    _task: asyncio.Task[None] | None = None
     _busy: bool = False
-    _paused: bool = False
-    _closing: bool = False
-    _closed: bool = False
 
     @property
     def topics(self) -> frozenset[Key]:
@@ -73,10 +46,6 @@ class Session:
     def callers(self) -> Iterable[Caller]:
         """The caller, once the connection has authenticated."""
         return () if self.caller is None else (self.caller,)
-
-    @property
-    def is_reachable(self) -> bool:
-        return self.connection.is_reachable
 
     @property
     def has_room(self) -> bool:
@@ -93,35 +62,6 @@ class Session:
 
     def opened(self) -> None:
         """Do nothing: the client sends first."""
-
-    def received(self, text: bytes | None) -> None:
-        """Queue a request; requests are handled in order, one at a time (ruling X2)."""
-        if self._closing:
-            return
-        self._queue.append(text)
-        self._queued_bytes += len(text or b"")
-        if len(self._queue) >= _MAX_QUEUED or self._queued_bytes >= _MAX_QUEUED_BYTES:
-            self._paused = True
-            self.connection.pause()
-        if self._task is None:
-            self._task = asyncio.get_running_loop().create_task(self._run())
-
-    def going_away(self) -> None:
-        """Close with code 1001 after the current request; drop queued requests."""
-        self._closing = True
-        self._queue.clear()
-        if self._task is None:
-            self.connection.close(closes.stopped())
-
-    def expel(self, error: ServiceError) -> None:
-        """Close because of a limit, an ended secret or a call of the control API. Queued requests are dropped."""
-        self._queue.clear()
-        self._closing = True
-        self.connection.close(error)
-
-    def refused(self, error: ServiceError) -> None:
-        """Add a close by the service to the journal."""
-        self._hub.journal.record(close_entry, self.number, self.connection.request_id, self.caller, error)
 
     def closed(self) -> None:
         """Drop all subscriptions. Requests already queued still run, without a reply."""
@@ -195,37 +135,19 @@ class Session:
         private = {topic for topic in self._topics if topic.user}
         return (self._topics - private) | {topic._replace(user=user) for topic in private for user in caller.ids}
 
-    async def _run(self) -> None:
-        done = size = 0
+    async def _handle(self, text: bytes | None) -> None:
+        if text is None:
+            self.expel(closes.binary_message())
+            return
+        self._busy = True
         try:
-            while self._queue:
-                text = self._queue.pop(0)
-                self._queued_bytes -= len(text or b"")
-                size += len(text or b"")
-                if text is None:
-                    self.expel(closes.binary_message())
-                    return
-                self._busy = True
-                if reply := await self._answer(self, text):
-                    self.connection.send(reply)
-                    self.frame_count += 1
-                self._busy = False
-                self._flush_held()
-                if self.failed_logins >= MAX_FAILED_LOGINS:
-                    self.expel(closes.failed_logins(limit=MAX_FAILED_LOGINS))
-                if self._paused and len(self._queue) < _MAX_QUEUED // 2:
-                    self._paused = False
-                    self.connection.resume()
-                done += 1
-                if done >= _BATCH or size >= _BATCH_BYTES:
-                    done = size = 0
-                    await asyncio.sleep(0)
+            if reply := await self._answer(self, text):
+                self.send(reply)
         finally:
             self._busy = False
             self._flush_held()
-            self._task = None
-            if self._closing:  # also if `going_away` came before the first request was begun
-                self.connection.close(closes.stopped())
+        if self.failed_logins >= MAX_FAILED_LOGINS:
+            self.expel(closes.failed_logins(limit=MAX_FAILED_LOGINS))
 
     def _flush_held(self) -> None:
         held, self._held = self._held, []

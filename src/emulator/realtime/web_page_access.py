@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from emulator.core.callers import Caller
 from emulator.core.clock import Clock
-from emulator.core.keys import Key
-from emulator.core.observability.metrics import Metrics
+from emulator.core.errors import ServiceError
+from emulator.core.keys import NEVER, Key
+from emulator.core.observability.metrics import Metrics, answerable
 from emulator.core.scheduler import Callback, Scheduler
 from emulator.realtime.refusals import no_credential, other_topic
 
 WEB_PAGE: Final = "page"
 """The kind of the topics of pages."""
+SUBSCRIBE: Final = "pusher:subscribe"
 ANY_USER: Final = "\t"
 """The user of the topics with the whispers to every user. No user has this id: targets of whispers are printable."""
 
@@ -27,6 +29,8 @@ class Subscription(NamedTuple):
     caller: Caller | None = None
     credential: str = ""
     """The credential that verified the caller."""
+    ends_at: int = NEVER
+    """When the caller's token expires, in Unix ms."""
 
 
 def pusher_topic(client_id: str, channel_id: str) -> Key:
@@ -57,11 +61,23 @@ class PusherAccess:
     recorder: Metrics
     """Counts failures of storage."""
 
-    def subscription(self, topic: Key | None, caller: Caller | None, credential: str) -> Subscription:
+    async def identify(self, credential: str, address: str) -> Subscription | ServiceError:
+        """Return the caller that a page's credential identifies, or the error if the credential is invalid."""
+        try:
+            caller = await self.verify(credential, address)
+        except ServiceError as error:
+            return error
+        except Exception as failure:  # else the page would get no reply
+            return answerable(failure, SUBSCRIBE, self.recorder)
+        ends_at = NEVER if caller.expires_at is None else caller.expires_at + self._leeway
+        return Subscription((), caller, credential, ends_at)
+
+    def subscription(self, topic: Key | None, bearer: Subscription) -> Subscription:
         """Return the access of a page to a topic. Raises `Unauthorized` and `Forbidden`.
 
         Without a caller, a page of the sandbox receives the whispers to every user.
         """
+        caller = bearer.caller
         if not self.is_open:
             if caller is None:
                 raise no_credential()
@@ -69,25 +85,18 @@ class PusherAccess:
             if topic is None or not own or topic.channel not in ("", caller.channel_id):
                 raise other_topic()
         if topic is None:
-            return Subscription((), caller, credential)
+            return bearer
         users = [ANY_USER] if caller is None else sorted(filter(str.isprintable, caller.ids))
-        return Subscription((topic, *(topic._replace(user=user) for user in users)), caller, credential)
+        return bearer._replace(topics=(topic, *(topic._replace(user=user) for user in users)))
 
     def has_expired(self, subscription: Subscription) -> bool:
         """Whether the token of a subscription has expired."""
-        until = self._expiry_of_subscription(subscription)
-        return until is not None and until <= self._clock.now()
+        return subscription.ends_at <= self._clock.now()
 
-    def watch(self, page: object, subscriptions: Any, callback: Callback) -> None:
+    def watch(self, page: object, subscriptions: Iterable[Subscription], callback: Callback) -> None:
         """Run `callback` when the first of a page's tokens expires. It replaces the page's earlier callback."""
-        ends = [until for each in subscriptions if (until := self._expiry_of_subscription(each)) is not None]
-        if ends:
-            self._scheduler.schedule(page, min(ends), callback)
+        ends_at = min((each.ends_at for each in subscriptions), default=NEVER)
+        if ends_at < NEVER:
+            self._scheduler.schedule(page, ends_at, callback)
         else:
             self._scheduler.cancel(page)
-
-    def _expiry_of_subscription(self, subscription: Subscription) -> int | None:
-        caller = subscription.caller
-        if caller is None or caller.expires_at is None:
-            return None
-        return caller.expires_at + self._leeway

@@ -35,11 +35,6 @@ async def _clock(service: Service, query: Query) -> dict[str, Any]:
     }
 
 
-async def _links(service: Service, query: Query) -> dict[str, Any]:
-    """Return the channels with links. Raises `BadRequest`."""
-    return await listed(service, "links", query)
-
-
 async def _namespaces(service: Service, query: Query) -> dict[str, Any]:
     """Return the values of the namespaces, those used last first."""
     assert service.namespaces is not None, "the sandbox has namespaces"
@@ -108,7 +103,7 @@ async def _trivia(service: Service, query: Query) -> dict[str, Any]:
 
 SCREENS = (
     Screen("clock", "Clock", _clock, every=1.0),
-    Screen("links", "Links", _links),
+    Screen("links", "Links", lambda service, query: listed(service, "links", query)),
     Screen("namespaces", "Namespaces", _namespaces, every=1.0),
     Screen("pins", "PINs", _pins, every=1.0),
     Screen("purchases", "Purchases", _purchases),
