@@ -207,7 +207,7 @@ class Service(Front):
         self.waits = Waits(
             self.changes,
             subjects_of(kinds),
-            self._features.measures(self),
+            shared.features.measures(self),
             self.connections,
             self.journal,
             is_alone=self.publisher.is_single_node,

@@ -40,11 +40,11 @@ class Links(Struct):
 @endpoint("GET", "/", audience=Audience.PAGE, answer=Links)
 async def read_root(service: Any, call: Call) -> Links | Reply:
     """Redirect a browser to the dashboard; other clients get JSON with links."""
-    prefix = _prefix_of(service)
     if b"text/html" in call.headers.get(b"accept", b""):
-        return _see_other(f"{prefix}/_emulator/")
+        return _lead_to(service, "")
     readiness = await service.control.readiness()
-    return Links("extcli", readiness.version, readiness.environment, "/schema", f"{prefix}/_emulator/")
+    dashboard = f"{_prefix_of(service)}/_emulator/"
+    return Links("extcli", readiness.version, readiness.environment, "/schema", dashboard)
 
 
 @endpoint("GET", "/_emulator", audience=Audience.PAGE)
@@ -60,9 +60,7 @@ async def sign_in(service: Any, call: Call) -> Reply:
     token = service.settings.control_token
     # Lax, so that the redirect has it when the link is in another page. The gate refuses other sites by their origin.
     cookie = (b"set-cookie", f"{TOKEN_COOKIE}={token}; Path=/; HttpOnly; SameSite=Lax".encode())
-    location = (b"location", f"{_prefix_of(service)}/_emulator/".encode())
-    headers = (location, cookie, *PAGE_HEADERS) if token else (location, *PAGE_HEADERS)
-    return Reply(_SEE_OTHER, b"", content_type=HTML, more=headers)
+    return _lead_to(service, "", *([cookie] if token else []))
 
 
 def _redirect_to_screen(screen: str) -> Endpoint[Any]:
@@ -70,14 +68,15 @@ def _redirect_to_screen(screen: str) -> Endpoint[Any]:
 
     @endpoint("GET", f"/_emulator/{screen}", audience=Audience.PAGE)
     async def lead(service: Any, call: Call) -> Reply:
-        path = "" if screen in ("ui", "overview") else f"ui/{screen}"
-        return _see_other(f"{_prefix_of(service)}/_emulator/{path}")
+        return _lead_to(service, "" if screen in ("ui", "overview") else f"ui/{screen}")
 
     return lead
 
 
-def _see_other(path: str) -> Reply:
-    return Reply(_SEE_OTHER, b"", content_type=HTML, more=((b"location", path.encode()), *PAGE_HEADERS))
+def _lead_to(service: Any, path: str, *headers: tuple[bytes, bytes]) -> Reply:
+    """Return a redirect to a page of the dashboard, with these headers."""
+    location = (b"location", f"{_prefix_of(service)}/_emulator/{path}".encode())
+    return Reply(_SEE_OTHER, b"", content_type=HTML, more=(location, *headers, *PAGE_HEADERS))
 
 
 @endpoint("GET", "/_emulator/ui/{screen}", audience=Audience.PAGE)
@@ -128,9 +127,10 @@ async def _page(service: Any, call: Call, name: str = "") -> RequestedPage:
     if name not in _prepared:
         await asyncio.to_thread(_prepare, name)
     from emulator.dashboard.pages import RequestedPage
+    from emulator.dashboard.screen import Query
 
     host = call.headers.get(b"host", b"").decode("latin-1")
-    return RequestedPage(service, _prefix_of(service), host, name, call.query)
+    return RequestedPage(service, _prefix_of(service), host, name, Query(call.query))
 
 
 def _prepare(name: str) -> None:

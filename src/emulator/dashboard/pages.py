@@ -89,7 +89,7 @@ class RequestedPage:
     """The screen, or `rig`. Empty if there is no such screen."""
     query: Query
 
-    async def whole(self, fields: Query | None = None) -> Reply:
+    async def whole(self, fields: Mapping[str, str] | None = None) -> Reply:
         """Return the whole page, or an error page. `fields` are the form's."""
         screen, regions, more = screens().get(self.name), dict[str, str](), ServiceError.more
         try:
@@ -108,7 +108,7 @@ class RequestedPage:
 
     async def rig(self) -> Reply:
         """Return the rig. Its event stream has no content: the extension's frames update themselves."""
-        self.query = with_buttons(self.query)
+        self.query = Query(with_buttons(self.query))
         content, lists, status, origin = await rig_page(self.service, self.query, self.host, self.base_url, self.render)
         return await self._around(content, lists, status, frames=origin)
 
@@ -130,7 +130,6 @@ class RequestedPage:
             "title": Markup(heading[1]).striptags() if heading else "",
             "content": Markup(content),
             "frame": Markup(regions["frame"]),
-            "has_journal": self.service.journal.is_on,
             "scripts": _SCRIPTS.get("demo" if (name, self._namespace) == ("overview", "demo") else name, ()),
             "events": f"{self.prefix}/_emulator/ui/{name}/events?{urlencode(given)}" if name else "",
         }
@@ -144,8 +143,8 @@ class RequestedPage:
         screen = screens().get(self.name)
         if screen is None and self.name not in PATHS:
             raise refusals.no_screen(name=self.name[:60])
-        known = headers.get(b"last-event-id", b"").decode("latin-1") or self.query.get("shown", "")
-        if self.query.get("follow") == "frame":
+        known = headers.get(b"last-event-id", b"").decode("latin-1") or self.query["shown"]
+        if self.query["follow"] == "frame":
             screen = None
         body = events_of(self.service, screen.every if screen else _SLOW, lambda: self._regions(screen), known)
         body = self.service.dispatcher.held.stream(body)
@@ -163,20 +162,23 @@ class RequestedPage:
             regions |= await frame_activity(self.service, self.query, self.host, self.render)
         return regions | {"frame": await self._frame(has_reload=screen is not None)}
 
-    async def _content(self, screen: Screen, fields: Query | None) -> tuple[str, int]:
+    async def _content(self, screen: Screen, fields: Mapping[str, str] | None) -> tuple[str, int]:
         """Return the content of a page and its HTTP status: 404 if the page says that its record does not exist yet."""
         if fields is None:
             values = await screen.read(self.service, self.query)
         elif screen.submit is not None:
-            values = await screen.submit(self.service, self.query, fields)
+            values = await screen.submit(self.service, self.query, Query(fields))
         else:
             raise refusals.no_forms(screen=screen.name)
-        text = self.render(f"{screen.name}.html", {"query": self.query, "now": self.service.clock.now(), **values})
+        text = self.render(f"{screen.name}.html", values)
         return text, NotFound.status if values.get("is_missing") else 200
 
     def render(self, template: str, values: Mapping[str, Any]) -> str:
         """Render a template with these values and those that all templates have."""
         common = {
+            "service": self.service,
+            "now": self.service.clock.now(),
+            "query": self.query,
             "prefix": self.prefix,
             "namespace": self._namespace,
             "base": self.base_url,
@@ -240,8 +242,6 @@ async def _state_of(service: Service) -> dict[str, Any]:
         },
         "counts": {**counts, **live, "namespaces": len(names) + 1},
         "namespaces": [DEFAULT, *names[:_NAMESPACES]],
-        "clock": service.clock,
         "faults": faults,
         "refused": next((each for each in recent if each.reason and not each.is_probe), None),
-        "undo": service.undo.latest,
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Any, Final, NamedTuple
 
 from emulator.control.contents import Content, Filter
@@ -13,8 +13,13 @@ from emulator.dashboard.rig.arrangement import DEFAULT_CHANNEL, DEFAULT_CLIENT
 
 Service = Any
 """The `app.Service` that a page is about. It reads any part of it."""
-Query = Mapping[str, str]
-"""The query parameters of a page by name, as the user typed them."""
+
+
+class Query(dict[str, str]):
+    """The parameters of a page by name, as the user typed them. An absent one is an empty text."""
+
+    def __missing__(self, name: str) -> str:
+        return ""
 
 
 class Screen(NamedTuple):
@@ -47,7 +52,7 @@ class Suggested(NamedTuple):
 
 def suggested(service: Service, query: Query) -> Suggested:
     """Return the client id and channel of the query; where one is absent, a known one."""
-    client_id, channel_id = query.get("client_id", ""), query.get("channel_id", "")
+    client_id, channel_id = query["client_id"], query["channel_id"]
     for entry in service.journal.newest(_LOOKED_AT):
         if client_id and channel_id:
             break
@@ -76,9 +81,9 @@ _SORTED: Final = 1000
 
 async def listed(service: Service, kind: str, query: Query) -> dict[str, Any]:
     """Return a page of the records of a kind, or those with most entries. Raises `BadRequest` for a wrong cursor."""
-    only = Filter(query.get("client_id", ""), query.get("channel_id", ""), query.get("search", ""))
-    is_most, is_first = query.get("sort") == "most", query.get("cursor", FIRST) in ("", FIRST)
-    page = await service.contents.page(kind, only, limit=ROWS, cursor=query.get("cursor", FIRST))
+    only = Filter(query["client_id"], query["channel_id"], query["search"])
+    is_most, is_first = query["sort"] == "most", query["cursor"] in ("", FIRST)
+    page = await service.contents.page(kind, only, limit=ROWS, cursor=query["cursor"])
     found = list(page.rows)
     while is_most and page.next != FIRST and len(found) < _SORTED:
         page = await service.contents.page(kind, only, limit=ROWS, cursor=page.next)
@@ -92,7 +97,6 @@ async def listed(service: Service, kind: str, query: Query) -> dict[str, Any]:
         "looked_at": len(found) if page.next != FIRST else 0,
         "is_first": is_first,
         "only": only,
-        "now": service.clock.now(),
         "is_earlier": lambda row: is_earlier(service, row.latest),
     }
 
@@ -123,13 +127,13 @@ def screen_of_records(
     async def read(service: Service, query: Query) -> dict[str, Any]:
         if "id" not in query:
             return {one: None, **await listed(service, name, query)}
-        key = Key(kind, query.get("client_id", ""), query["id"], query.get("channel_id", ""))
+        key = Key(kind, query["client_id"], query["id"], query["channel_id"])
         record = await read_one(service, key, query)
-        return {one: {**named(service, key), **record}, "is_missing": not record["exists"]}
+        return {one: {**named(key), **record}, "is_missing": not record["exists"]}
 
     return Screen(name, title, read, is_live=is_live)
 
 
-def named(service: Service, key: Key) -> dict[str, Any]:
-    """Return the values that name a record, and the time."""
-    return {"id": key.name, "client_id": key.owner, "channel_id": key.channel, "now": service.clock.now()}
+def named(key: Key) -> dict[str, Any]:
+    """Return the values that name a record."""
+    return {"id": key.name, "client_id": key.owner, "channel_id": key.channel}

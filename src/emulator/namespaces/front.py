@@ -49,8 +49,7 @@ class Front:
         return self.gateway.expel(lambda caller: access.is_admitted(caller.client_id, caller.grant))
 
     async def open_peer(self, path: str, query: str, connection: WebSocket) -> Peer:
-        await self.gateway.disturb(path)  # a drop of the namespace ends it
-        return self.gateway.open(path, query, connection)
+        return await self.gateway.open(path, query, connection)
 
     def refused(self, error: ServiceError) -> None:
         """Count a request rejected before dispatch, such as a malformed one."""

@@ -35,10 +35,10 @@ from emulator.realtime.websocket import WebSocket
 PING_EVERY: Final = 20.0
 """Seconds between pings; a connection that is silent from one to the next is dead."""
 
-_NO_CLIENT_ID: Final = ("", "ws")
 _SLASHES: Final = re.compile("//+")
 _PUSHER_PATH: Final = re.compile(r"/+app/+[^/]+/?")
-_PATH: Final = re.compile(r"/?([^/]*/){0,4}(?P<last>[^/]*)")
+_MAX_PARTS: Final = 5
+"""Parts of the path of a game."""
 _PING_BATCH: Final = 250
 
 
@@ -60,8 +60,13 @@ class Gateway:
         self.admission = Admission(self.clock, self.limits, anonymous, self.recorder)
         self._checking: set[asyncio.Future[None]] = set()
 
-    def open(self, path: str, query: str, connection: WebSocket) -> AnyPeer:
-        """Return the peer of a connection: a page at `/app/<key>`, otherwise a game (X1). Raises `ServiceError`."""
+    async def open(self, path: str, query: str, connection: WebSocket) -> AnyPeer:
+        """Return the peer of a connection: a page at `/app/<key>`, otherwise a game (X1). Raises `ServiceError`.
+
+        First apply the fault that matches the handshake; a drop of the namespace ends it.
+        """
+        if CONNECT in self.faults.kinds:
+            await disturb_handshake(self.faults, "" if _PUSHER_PATH.fullmatch(path) else client_id_of(path))
         try:
             self.rate_limits.check_address(connection.address)
             peer = self._peer(path, query, connection)
@@ -82,11 +87,6 @@ class Gateway:
         protocol = int(version) if version.isdecimal() and len(version) < 4 else None
         token = parameters.get("token", "")
         return PusherConnection(connection, self.hub, self.remove, self.pages, protocol, self.limits.topics, token)
-
-    async def disturb(self, path: str) -> None:
-        """Apply the fault that matches a handshake. Raises `ServiceError`, even for a path that has no WebSocket."""
-        if CONNECT in self.faults.kinds:
-            await disturb_handshake(self.faults, "" if _PUSHER_PATH.fullmatch(path) else client_id_of(path))
 
     def remove(self, peer: AnyPeer) -> None:
         self.admission.remove(peer)
@@ -135,13 +135,12 @@ class Gateway:
 
 def client_id_of(path: str) -> str:
     """The client id at the end of a path, empty if none; versions and projections are ignored (ruling X1)."""
-    path = _SLASHES.sub("/", path)
-    match = _PATH.fullmatch(path)
-    first = path.strip("/").partition("/")[0]
-    if match is None or first in ("v1", "schema", "_emulator", "app", "_ns"):
+    parts = _SLASHES.sub("/", path).removeprefix("/").split("/")
+    if len(parts) > _MAX_PARTS or parts[0] in ("v1", "schema", "_emulator", "app", "_ns"):
         raise no_socket_path(path=path[:100])
-    if path.strip("/") in _NO_CLIENT_ID or not match["last"]:
+    last = parts[-1]
+    if not last or parts == ["ws"]:
         return ""
-    if not is_client_id(match["last"]):
+    if not is_client_id(last):
         raise malformed_client_id()
-    return match["last"]
+    return last

@@ -219,8 +219,7 @@ class WebSocket(asyncio.Protocol):
         self._is_open, self._alive = self._protocol.state is State.OPEN, True
         if held:
             self._transport.write(held)
-        if not self._paused:
-            self._transport.resume_reading()
+        self._read_on()
 
     def reset(self) -> None:
         """Close at once with RST, as a failing network does."""

@@ -164,22 +164,18 @@ class Frame:
         return parts._replace(query=urlencode([*own, *added.items()])).geturl()
 
 
-@dataclass(frozen=True)
-class Arrangement:
-    """All frames of the rig. Their pages have one origin."""
+class Arrangement(NamedTuple):
+    """All frames of the rig. Their pages have one origin, and their users are of one channel and extension."""
 
-    url: str
-    """The viewers' page."""
     origin: str
     viewers: int
-    channel_id: str
-    client_id: str
-    frames: tuple[Frame, ...]
+    """The number of viewers, whose frames come first."""
+    frames: list[Frame]
 
     @property
     def is_local(self) -> bool:
-        """Whether the URL names this machine."""
-        return is_loopback(urlsplit(self.url).hostname or "")
+        """Whether the pages are on this machine."""
+        return is_loopback(urlsplit(self.origin).hostname or "")
 
 
 def arrangement_of(query: Mapping[str, str], own_host: str, *, client_id: str = DEFAULT_CLIENT) -> Arrangement:
@@ -205,7 +201,7 @@ def arrangement_of(query: Mapping[str, str], own_host: str, *, client_id: str = 
                 raise wrong_arrangement(name, f"must be a page of {origin}: all frames of a rig have one origin")
             settings = _settings(query, name, {**_DEFAULTS, "role": "broadcaster", "user_id": channel_id})
             frames.append(Frame(name, page, channel_id, client_id, {**settings, "view": name}))
-    return Arrangement(url, origin, int(count), channel_id, client_id, tuple(frames))
+    return Arrangement(origin, int(count), frames)
 
 
 def with_buttons(query: Mapping[str, str]) -> dict[str, str]:

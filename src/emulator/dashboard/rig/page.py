@@ -34,7 +34,7 @@ async def rig_page(
     """
     arrangement, findings, lists, problem, status = None, list[Finding](), dict[str, str](), "", 200
     client_id = next(iter(service.extensions.current), rules.DEFAULT_CLIENT)
-    if any(query.get(name) for name in ("url", "config", "live")):
+    if any(query[name] for name in ("url", "config", "live")):
         try:
             arrangement = rules.arrangement_of(query, host, client_id=client_id)
         except BadRequest as error:
@@ -44,11 +44,9 @@ async def rig_page(
         findings = await asyncio.gather(*(check_page(url, base) for url in urls))
         lists = await frame_activity(service, query, host, render)
     values = {
-        "query": query,
         "rig": arrangement,
         "problem": problem,
         "findings": [each for each in findings if each.text],
-        "service": base,
         "client_id": client_id,
         "rules": rules,
         "sandbox": SANDBOX,

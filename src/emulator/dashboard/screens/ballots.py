@@ -39,7 +39,7 @@ async def results_of(service: Service, key: Key, *, show_all: bool = False) -> d
     votes = {int(choice): count for choice, count in counts}
     outside = {value: count for value, count in votes.items() if not 0 <= value < SPECIFIC_VALUES}
     return {
-        **named(service, key),
+        **named(key),
         "exists": bool(counts) or definition is not None,
         "definition": definition,
         "status": "active" if definition is None else definition.status_at(now),
@@ -68,13 +68,12 @@ async def _poll(service: Service, key: Key, query: Query) -> dict[str, Any]:
     key = key._replace(channel="" if is_global(key.name) else key.channel)
     poll = await results_of(service, key, show_all="all" in query)
     found = await _entries(service, key, query)
-    oldest = found["entries"][0].cast_at if found["entries"] and not found["start"] else 0
+    oldest = found["entries"][0].cast_at if found["entries"] and not query["from"] else 0
     return poll | {
         **found,
-        "exists": poll["exists"] or bool(query.get("edit")),
-        "edited": _edited(poll["definition"]) if query.get("edit") else None,
-        "found": await _searched_voter(service, key, query.get("voter", "").strip()),
-        "voter": query.get("voter", ""),
+        "exists": poll["exists"] or bool(query["edit"]),
+        "edited": _edited(poll["definition"]) if query["edit"] else None,
+        "found": await _searched_voter(service, key, query["voter"].strip()),
         "is_earlier": is_earlier(service, oldest),
         "oldest": oldest,
         "lowest": LOWEST,
@@ -133,16 +132,15 @@ async def _entries(service: Service, key: Key, query: Query) -> dict[str, Any]:
 
     Raises `BadRequest` for a wrong start.
     """
-    start, following = query.get("from", ""), ""
-    since, skipped = _position(start)
-    most = skipped + ROWS + 1
+    since, skipped = _position(query["from"])
+    most, following = skipped + ROWS + 1, ""
     found: list[BallotEntry] = []
     async for page in service.engine.ballots.entries(key, now=service.clock.now(), since=since, limit=most):
         found += page
     if len(found) == most:
         at = found[-1].cast_at
         following = f"{at}.{sum(each.cast_at == at for each in found[:-1])}"
-    return {"entries": found[skipped : skipped + ROWS], "start": start, "next": following}
+    return {"entries": found[skipped : skipped + ROWS], "next": following}
 
 
 def _position(start: str) -> tuple[int, int]:
@@ -161,6 +159,6 @@ def _position(start: str) -> tuple[int, int]:
 
 
 SCREENS = (
-    screen_of_records("polls", "Polls", "poll", _poll, lambda query: not query.get("edit")),
+    screen_of_records("polls", "Polls", "poll", _poll, lambda query: not query["edit"]),
     screen_of_records("rankings", "Rankings", "rank", _ranking),
 )

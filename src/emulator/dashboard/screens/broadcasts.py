@@ -29,7 +29,7 @@ class _Update(msgspec.Struct):
 
 async def read(service: Service, query: Query) -> dict[str, Any]:
     """Return the latest broadcasts, newest first, and the broadcast that the query names."""
-    wanted, number = query.get("event", ""), query.get("entry", "")
+    wanted, number = query["event"], query["entry"]
     chosen, rows = None, list[dict[str, Any]]()
     for entry, pages in _entries(service):
         event = entry.name.removeprefix(_EVENT)
@@ -40,10 +40,7 @@ async def read(service: Service, query: Query) -> dict[str, Any]:
         if len(rows) == ROWS and (chosen or not number):
             break
     return {
-        "is_on": service.journal.is_on,
-        "event": wanted,
         "rows": rows,
-        "number": number,
         "chosen": chosen,
         "most": ROWS,
         "scopes": _SCOPES,

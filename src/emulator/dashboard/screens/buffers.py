@@ -22,7 +22,7 @@ _SHORT: Final = 60
 
 
 async def _buffer(service: Service, key: Key, query: Query) -> dict[str, Any]:
-    now, start = service.clock.now(), _start(query.get("start", ""))
+    now, start = service.clock.now(), _start(query["start"])
     latest, pages = await service.engine.logs.read(key, now=now, since=start)
     found: list[Item] = []
     async for page in pages:

@@ -24,18 +24,15 @@ _SHOWN: Final = 20
 
 async def read(service: Service, query: Query) -> dict[str, Any]:
     """Return the code sets of all extensions, and one user's grants and codes."""
-    caller, user = suggested(service, query), query.get("user", "")
-    client_id = query.get("client_id", "")
+    caller, user = suggested(service, query), query["user"]
+    client_id = query["client_id"]
     found = await service.contents.page("codes", Filter(client_id), limit=ROWS)
     return {
         "rows": found.rows,
         "is_whole": found.next == FIRST,
-        "has_journal": service.journal.is_on,
         "redemptions": list(islice(_redemptions(service, client_id), _LATEST)),
-        "client_id": client_id,
         "suggested": caller,
-        "poll": query.get("poll") or "default",
-        "user": user,
+        "poll": query["poll"] or "default",
         "shares": await _shares_of_user(service, caller, user) if user else [],
     }
 

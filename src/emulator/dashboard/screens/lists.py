@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from emulator.control.contents import Filter
 from emulator.core.clock import DAY, HOUR, MINUTE
-from emulator.core.wire.cursors import FIRST, Page
+from emulator.core.wire.cursors import Page
 from emulator.dashboard.screen import Query, Screen, Service, listed, suggested
 from emulator.features.trivia.rules import Contest, State, sort_order
 
@@ -43,24 +43,14 @@ async def _namespaces(service: Service, query: Query) -> dict[str, Any]:
     return {
         "details": details,
         "more": len(await service.namespaces.latest()) - len(details),
-        "current": service.name,
-        "can_fork": service.engine.can_copy,
-        "storage": service.engine.name,
     }
 
 
 async def _pins(service: Service, query: Query) -> dict[str, Any]:
     """Return the digests of the live PINs."""
-    client_id, channel_id = query.get("client_id", ""), query.get("channel_id", "")
-    found = await service.contents.page(
-        "pins", Filter(client_id, channel_id), limit=_ROWS, cursor=query.get("cursor", FIRST)
-    )
-    return {
-        "found": found,
-        "client_id": client_id,
-        "channel_id": channel_id,
-        "suggested": suggested(service, query),
-    }
+    only = Filter(query["client_id"], query["channel_id"])
+    found = await service.contents.page("pins", only, limit=_ROWS, cursor=query["cursor"])
+    return {"found": found, "suggested": suggested(service, query)}
 
 
 async def _purchases(service: Service, query: Query) -> dict[str, Any]:
@@ -70,23 +60,18 @@ async def _purchases(service: Service, query: Query) -> dict[str, Any]:
 
 async def _sockets(service: Service, query: Query) -> dict[str, Any]:
     """Return the open sockets, and the one that the query names."""
-    client_id, channel_id = query.get("client_id", ""), query.get("channel_id", "")
-    number = query.get("socket", "")
+    number = query["socket"]
     return {
-        "listed": service.connections.read(Page(_ROWS, query.get("cursor", "")), client_id, channel_id),
-        "client_id": client_id,
-        "channel_id": channel_id,
-        "number": number,
+        "listed": service.connections.read(Page(_ROWS, query["cursor"]), query["client_id"], query["channel_id"]),
         "chosen": service.connections.find(int(number)) if number.isdecimal() and len(number) < 16 else None,
     }
 
 
 async def _trivia(service: Service, query: Query) -> dict[str, Any]:
     """Return the list of extensions with questions, or the questions of one. Raises `BadRequest`."""
-    id = query.get("id", "")
+    id = query["id"]
     shared = {
-        "suggested": suggested(service, {**query, "client_id": id or query.get("client_id", "")}),
-        "id": id,
+        "suggested": suggested(service, Query({**query, "client_id": id or query["client_id"]})),
         "states": [(state.value, state.removeprefix("state-")) for state in State],
     }
     if not id:

@@ -33,26 +33,17 @@ _OF_TESTS: Final = ("POST /_ns", "PUT /_emulator/seed", "GET /_emulator/wait", "
 
 async def read(service: Service, query: Query) -> dict[str, Any]:
     """Return the values of the overview."""
-    readiness = await service.control.readiness()
-    engine, journal = service.engine, service.journal
     registered = sorted(service.extensions.current)
     seen = service.parity.tally.seen
     return {
-        "version": readiness.version,
-        "environment": readiness.environment,
-        "storage": engine.name,
-        "location": engine.location,
-        "is_kept": engine.survives_restart,
-        "can_undo": engine.can_copy,
+        "readiness": await service.control.readiness(),
         "verdicts": [each for each in seen if each.verdict != UNKNOWN],
         "unknown": sum(each.count for each in seen if each.verdict == UNKNOWN and each.rule != rule_of(FOR_SANDBOX)),
         "has_sandbox_tokens": any(each.verdict == UNKNOWN and each.rule == rule_of(FOR_SANDBOX) for each in seen),
-        "journal": journal,
-        "client_id": registered[0] if registered else suggested(service, {}).client_id,
+        "client_id": registered[0] if registered else suggested(service, Query()).client_id,
         "channel_id": DEFAULT_CHANNEL,
         "registered": registered[:_MOST],
         "unlisted": max(0, len(registered) - _MOST),
-        "sockets": service.sockets,
         "next": next(iter((await service.contents.upcoming(1)).next), None),
         "poll": await _busiest(service),
         "words": (await service.engine.ballots.tally(_DEMO_WORDS, now=service.clock.now(), top=3))[0],

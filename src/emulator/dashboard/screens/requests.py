@@ -112,14 +112,13 @@ async def read(service: Service, query: Query) -> dict[str, Any]:
         "given": filters,
         "chips": [(name, value, {**filters, name: ""}) for name, value in filters.items()],
         "roles": [str(role) for role in Role],
-        "journal": service.journal,
         "entry": None,
         "rows": (),
         "words": _WORDS,
     }
     if not service.journal.is_on:
         return common
-    if not query.get("entry"):
+    if not query["entry"]:
         recent = service.journal.newest(_COUNTED)
         return common | await _page_of(service, query, filters) | {"strip": strip_of(recent, service.clock.now())}
     beside = await service.journals.page({**filters, **_part_of(query), "order": ORDERS[0], "limit": _BESIDE})
@@ -132,14 +131,14 @@ async def read(service: Service, query: Query) -> dict[str, Any]:
 
 async def _page_of(service: Service, query: Query, filters: Mapping[str, str]) -> dict[str, Any]:
     """Return rows, newest or slowest first, and whether there are newer and earlier ones."""
-    is_slowest = query.get("sort") == SLOWEST
+    is_slowest = query["sort"] == SLOWEST
     limit = _SORTED if is_slowest else _ROWS
-    if query.get("after"):
+    if query["after"]:
         page = await service.journals.page({**filters, "since": query["after"], "order": ORDERS[1], "limit": limit})
         rows, has_newer, has_earlier = page.entries[::-1], page.next is not None, True
     else:
         page = await service.journals.page({**filters, **_part_of(query), "order": ORDERS[0], "limit": limit})
-        rows, has_newer, has_earlier = page.entries, bool(query.get("before")), page.next is not None
+        rows, has_newer, has_earlier = page.entries, bool(query["before"]), page.next is not None
     if is_slowest:
         rows = sorted(rows, key=lambda each: each.duration_ms, reverse=True)[: int(_ROWS)]
         has_newer = has_earlier = False
@@ -148,7 +147,7 @@ async def _page_of(service: Service, query: Query, filters: Mapping[str, str]) -
 
 def _part_of(query: Query) -> dict[str, str]:
     """Return the part of the journal that the address selects."""
-    return {name: query[name] for name in ("since", "before") if query.get(name)}
+    return {name: query[name] for name in ("since", "before") if query[name]}
 
 
 def filters_of(query: Query) -> dict[str, str]:
@@ -156,7 +155,7 @@ def filters_of(query: Query) -> dict[str, str]:
 
     Raises `BadRequest` for a filter that takes one value and has two of them in the search.
     """
-    given = {name: query[name] for name in FILTERS if query.get(name)}
+    given = {name: query[name] for name in FILTERS if query[name]}
     words, found = [], dict[str, str]()
     for word in given.pop("search", "").split():
         name, _, value = word.partition(":")

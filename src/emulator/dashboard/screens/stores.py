@@ -15,7 +15,6 @@ from emulator.control.contents import Filter
 from emulator.core.callers import Caller, Role
 from emulator.core.errors import BadRequest, Conflict
 from emulator.core.wire import json_codec
-from emulator.core.wire.cursors import FIRST
 from emulator.core.wire.refusals import invalid_parameter, missing_parameter
 from emulator.core.wire.url import SERVICE
 from emulator.dashboard.json_text import Difference, differences, pretty
@@ -94,8 +93,8 @@ class Opened:
 async def read(service: Service, query: Query) -> dict[str, Any]:
     """Return the stores of all extensions, and the one that the query names."""
     return {
-        "opened": await _open(service, query) if query.get("store") else None,
-        "step": "edit" if query.get("edit") else "read",
+        "opened": await _open(service, query) if query["store"] else None,
+        "step": "edit" if query["edit"] else "read",
         "draft": None,
         "problem": "",
         "is_changed": False,
@@ -107,13 +106,13 @@ async def read(service: Service, query: Query) -> dict[str, Any]:
 async def submit(service: Service, query: Query, fields: Query) -> dict[str, Any]:
     """Compare the editor's text with the store; with the step `save`, write it unless the store has changed since."""
     opened = await _open(service, fields)
-    draft, step, problem = fields.get("text", ""), "compare", ""
-    is_changed = fields.get("base", "") != opened.digest
+    draft, step, problem = fields["text"], "compare", ""
+    is_changed = fields["base"] != opened.digest
     try:
         wanted = json_codec.decode(draft.encode(), dict)
     except BadRequest as error:
         wanted, step, problem = opened.value, "edit", error.detail
-    if step == "compare" and fields.get("step") == "save" and not is_changed:
+    if step == "compare" and fields["step"] == "save" and not is_changed:
         written = await service.calls.call(_call(opened, wanted), "")
         opened = await _open(service, fields)
         is_changed = written.status == Conflict.status
@@ -133,9 +132,9 @@ async def submit(service: Service, query: Query, fields: Query) -> dict[str, Any
 
 
 async def _lists(service: Service, query: Query) -> dict[str, Any]:
-    only = Filter(query.get("only_client", ""), query.get("only_channel", ""), query.get("search", ""))
-    stores = await service.contents.page("stores", only, limit=ROWS, cursor=query.get("cursor", FIRST))
-    objects = await service.contents.page("json_stores", only, limit=ROWS, cursor=query.get("json_cursor", FIRST))
+    only = Filter(query["only_client"], query["only_channel"], query["search"])
+    stores = await service.contents.page("stores", only, limit=ROWS, cursor=query["cursor"])
+    objects = await service.contents.page("json_stores", only, limit=ROWS, cursor=query["json_cursor"])
     return {
         "only": only,
         "stores": stores,
@@ -147,8 +146,8 @@ async def _lists(service: Service, query: Query) -> dict[str, Any]:
 
 async def _open(service: Service, query: Query) -> Opened:
     """Return the store that these parameters name. Raises `BadRequest` if they name none."""
-    place, store = suggested(service, query), query.get("store", "")
-    user, id = query.get("user", ""), query.get("id", "")
+    place, store = suggested(service, query), query["store"]
+    user, id = query["user"], query["id"]
     admin = Caller(place.client_id, Role.ADMIN, place.channel_id, None, "")
     if store == JSON_STORE:
         key = json_store_key(admin, place.channel_id, id or "default")
@@ -194,4 +193,4 @@ def _problem(body: object) -> str:
     return str(answer.get("info") or answer.get("reason") or "the service refused it")
 
 
-SCREENS = (Screen("stores", "Stores", read, submit=submit, is_live=lambda query: not query.get("edit")),)
+SCREENS = (Screen("stores", "Stores", read, submit=submit, is_live=lambda query: not query["edit"]),)
