@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 from emulator.core.callers import Caller
 from emulator.core.keys import Key
@@ -15,6 +16,7 @@ MAX_FAILED_LOGINS = 10
 """Failed `authenticate` requests before a connection is closed (ruling T4)."""
 _MAX_HELD = 256
 """Updates held back until a reply is sent."""
+_rights_of = attrgetter("client_id", "channel_id", "role")
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -124,11 +126,7 @@ class Session(QueuedPeer):
     def _topics_of(self, caller: Caller) -> set[Key]:
         """Return the topics that the present subscriptions have with the rights of another caller."""
         before = self.caller
-        if before and (before.client_id, before.channel_id, before.role) != (
-            caller.client_id,
-            caller.channel_id,
-            caller.role,
-        ):
+        if before is not None and _rights_of(before) != _rights_of(caller):
             return set()
         if before is None or before.ids == caller.ids:
             return set(self._topics)

@@ -259,11 +259,19 @@ class WebSocket(asyncio.Protocol):
         current_request.set(context := RequestContext(self.request_id))
         refusal: ServiceError | None = None
         try:
-            self._peer = await self._open_peer(handshake)
+            self._peer = await self._factory.open_peer(handshake.path, handshake.query, self)
             if self.mark:
                 response.headers["X-Emulator-Mark"] = str(self.mark)
         except ServiceError as error:
-            refusal, response = error, handshake.refusal(error)
+            refusal = error
+        except EngineError as error:
+            _log.error("storage failed in opening %s: %s", handshake.path[:100], error)
+            refusal = storage_failed()
+        except Exception:
+            _log.exception("unexpected failure in opening %s", handshake.path[:100])
+            refusal = internal_error()
+        if refusal is not None:
+            response = handshake.refusal(refusal)
         self._opening, self.headers = None, []
         if context.fault:
             response.headers["X-Emulator-Fault"] = context.fault
@@ -280,19 +288,6 @@ class WebSocket(asyncio.Protocol):
         self._flush()
         if self._peer:
             self._peer.opened()
-
-    async def _open_peer(self, handshake: Handshake) -> Peer:
-        """Return the peer that handles the messages. Raises `ServiceError`."""
-        try:
-            return await self._factory.open_peer(handshake.path, handshake.query, self)
-        except EngineError as error:
-            _log.error("storage failed in opening %s: %s", handshake.path[:100], error)
-            raise storage_failed() from None
-        except ServiceError:
-            raise
-        except Exception:
-            _log.exception("unexpected failure in opening %s", handshake.path[:100])
-            raise internal_error() from None
 
     async def _stay_silent(self, hit: Hit) -> None:
         """End the connection without a response. A stall lasts until the client leaves or the fault is removed."""
