@@ -45,7 +45,11 @@ class TestFile(EngineContract):
         assert isinstance(medium, SqliteMedium)
 
         def open(namespace: str) -> Engine:
-            return open_engine(url, namespace=namespace) if namespace in medium.in_use else medium.engine(namespace)
+            return (
+                open_engine(url, namespace=namespace)
+                if namespace in medium.group_commit.caches
+                else medium.engine(namespace)
+            )
 
         return open
 

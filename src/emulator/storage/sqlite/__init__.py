@@ -11,7 +11,6 @@ from emulator.core.errors import EngineError
 from emulator.core.keys import Key
 from emulator.storage.pools import Pools, Rosters
 from emulator.storage.shapes import Ballots, Catalog, Documents, Logs, Relay
-from emulator.storage.sqlite.ballot_cache import BallotCache
 from emulator.storage.sqlite.ballots import SqliteBallots
 from emulator.storage.sqlite.catalog import SqliteCatalog
 from emulator.storage.sqlite.checkpoints import Checkpoints
@@ -23,11 +22,12 @@ from emulator.storage.sqlite.files.temporary import temporary_file
 from emulator.storage.sqlite.group_commit import GroupCommit
 from emulator.storage.sqlite.load import Load
 from emulator.storage.sqlite.logs import SqliteLogs
-from emulator.storage.sqlite.namespace import HIDDEN, Namespace, Numbers, Tables
+from emulator.storage.sqlite.namespace import HIDDEN, Namespace, Tables, id_of, writes
 from emulator.storage.sqlite.pools import SqlitePools
 from emulator.storage.sqlite.purge import Purge
 from emulator.storage.sqlite.rosters import SqliteRosters
 from emulator.storage.sqlite.schema import VERSION, empty_database
+from emulator.storage.sqlite.tables import THINGS
 
 _Deliver = Callable[[Key, bytes], None]
 
@@ -50,7 +50,13 @@ class SqliteRelay(Tables):
             deliver(topic, message)
 
 
-class SqliteEngine:
+_HIDDEN_UNDER = f"""
+    SELECT namespace FROM spaces
+    WHERE substr(namespace, 1, length(?1)) = ?1 AND instr(namespace, '{HIDDEN}')
+"""
+
+
+class SqliteEngine(Tables):
     """One namespace of a file."""
 
     name = "sqlite"
@@ -58,47 +64,44 @@ class SqliteEngine:
     format = VERSION
 
     def __init__(self, medium: SqliteMedium, namespace: str) -> None:
+        super().__init__(Namespace(medium.group_commit, namespace))
         self._medium, self._name = medium, namespace
-        self._path = path = medium.path
+        self._aside = f"{namespace}{HIDDEN}aside"
+        """The name under which `set_aside` keeps the content."""
         self._stack = AsyncExitStack()
         self.warnings: Sequence[str] = ()
-        self.location = path or "memory"
-        self.survives_restart = path is not None
-        self._group_commit = medium.group_commit
-        self._namespace = Namespace(self._group_commit, medium.numbers, namespace)
-        ballot_cache = BallotCache(self._namespace)
-        documents = SqliteDocuments(self._namespace)
-        self.documents: Documents = documents
-        self.ballots: Ballots = SqliteBallots(self._namespace, ballot_cache)
+        self.location = medium.path or "memory"
+        self.survives_restart = medium.path is not None
+        self.documents: Documents = SqliteDocuments(self._namespace)
+        self.ballots: Ballots = SqliteBallots(self._namespace)
         self.logs: Logs = SqliteLogs(self._namespace)
         self.pools: Pools = SqlitePools(self._namespace)
         self.rosters: Rosters = SqliteRosters(self._namespace)
         self.catalog: Catalog = SqliteCatalog(self._namespace)
         self.relay: Relay = SqliteRelay(self._namespace)
-        self._caches = (ballot_cache.clear, documents.clear, self._namespace.clear)
         self.purge = Purge(self._namespace)
         self.tidy = self.purge.tidy
         self.dump = Dump(self._namespace)
         self.load = Load(self._namespace, medium.checkpoints.copy_log_now)
 
     def exclusive_lock(self) -> AbstractContextManager[None]:
-        return service_lock(self._path) if self._path else nullcontext()
+        return service_lock(self._medium.path) if self._medium.path else nullcontext()
 
     async def __aenter__(self) -> Self:
-        if self._name in self._medium.in_use:  # each engine has its own caches
+        caches = self._group_commit.caches
+        if self._name in caches:  # each engine has its own
             raise EngineError(f"the namespace {self._name!r} is open already")
         async with AsyncExitStack() as stack:
-            self._medium.in_use.add(self._name)
-            stack.callback(self._medium.in_use.discard, self._name)
+            caches[self._name] = self._namespace.clear
+            stack.callback(caches.pop, self._name)
             await stack.enter_async_context(self._medium)
             stack.callback(self._leave_medium)
             self._namespace.is_open = True
-            self._group_commit.add_caches(self._caches)
             try:
-                await self._group_commit.write(self._namespace.register)
+                await self._register()
             except EngineError as error:
-                raise EngineError(f"cannot open {self._path}: {error}") from error
-            self.warnings = permission_warnings(self._path) if self._path else ()
+                raise EngineError(f"cannot open {self._medium.path}: {error}") from error
+            self.warnings = permission_warnings(self._medium.path) if self._medium.path else ()
             self._stack = stack.pop_all()
         return self
 
@@ -107,7 +110,8 @@ class SqliteEngine:
 
     def _leave_medium(self) -> None:
         """Complete pending operations, and close the namespace. Later operations fail."""
-        self._group_commit.remove_caches(self._caches)
+        self._group_commit.commit_now()
+        self._namespace.clear()
         self._namespace.is_open = False
 
     async def check(self) -> None:
@@ -116,33 +120,60 @@ class SqliteEngine:
         check_space(self._group_commit.path)
         # On a full disk, reads still work.
         if self._group_commit.is_failing:
-            await self._group_commit.write(self._namespace.probe_write)
+            await self._group_commit.write(self._execute, "UPDATE numbers SET next = next")
         else:
-            await self._group_commit.read(self._namespace.probe_read)
+            await self._group_commit.read(self._namespace.find, self._name)
 
     async def time(self) -> int | None:
         return None  # this machine keeps the data
 
-    async def reset(self) -> None:
-        await self._group_commit.write(self._namespace.reset)
+    @writes
+    def _register(self) -> None:
+        """Give the namespace an id if it is new in this database.
 
-    async def set_aside(self) -> None:
-        await self._group_commit.write(self._namespace.set_aside)
+        Hidden data of it, and of those whose names begin with its name and `/`, is removed: a killed process left it.
+        """
+        if not self._namespace.find(self._name):
+            self._namespace.renew(self._name)
+        for (name,) in self._execute(_HIDDEN_UNDER, f"{self._name}/").fetchall():
+            self._namespace.remove(name)
 
-    async def take_back(self) -> None:
-        await self._group_commit.write(self._namespace.take_back)
+    @writes
+    def reset(self) -> None:
+        self._group_commit.forget_read()
+        self._namespace.renew(self._name)
 
-    async def drop_aside(self) -> None:
-        await self._group_commit.write(self._namespace.drop_aside)
+    @writes
+    def set_aside(self) -> None:
+        self._group_commit.forget_read()
+        self._namespace.rename(self._name, self._aside)
+        self._namespace.renew(self._name)
+
+    @writes
+    def take_back(self) -> None:
+        if not self._namespace.find(self._aside):
+            raise EngineError("nothing is set aside")
+        self._group_commit.forget_read()
+        self._namespace.rename(self._aside, self._name)
+
+    @writes
+    def drop_aside(self) -> None:
+        self._namespace.remove(self._aside)
 
     async def size(self) -> int:
-        return await self._group_commit.read(self._namespace.size)
+        return await self._medium.size(self._name)
 
-    async def drop(self) -> None:
-        await self._group_commit.write(self._namespace.drop)
+    @writes
+    def drop(self) -> None:
+        self._group_commit.forget_read()
+        self._namespace.remove(self._name)
+        self._namespace.remove(self._aside)
 
 
 _NAMES = f"SELECT namespace FROM spaces WHERE instr(namespace, '{HIDDEN}') = 0 ORDER BY namespace"
+_COUNTS = [f"(SELECT count(*) FROM {table.name} WHERE space = :space)" for table in THINGS]
+# A list that a pool uses counts as the pool.
+_SIZE = f"SELECT {' + '.join(_COUNTS)} - (SELECT count(list) FROM pools WHERE space = :space)"
 
 
 class SqliteMedium:
@@ -156,10 +187,7 @@ class SqliteMedium:
         self.path = path
         self._synchronous = "OFF" if path is None else "FULL" if awaits_disk else "NORMAL"
         self.group_commit = GroupCommit()
-        self.numbers = Numbers(self.group_commit)
         self.checkpoints = Checkpoints(self.group_commit)
-        self.in_use: set[str] = set()
-        """The namespaces that are open."""
         self._users = 0
         self._changing = asyncio.Lock()
         self._stack = AsyncExitStack()
@@ -171,7 +199,7 @@ class SqliteMedium:
         return await self.group_commit.read(self._names)
 
     async def size(self, namespace: str) -> int:
-        return await self.group_commit.read(Namespace(self.group_commit, self.numbers, namespace).size)
+        return await self.group_commit.read(self._size, namespace)
 
     async def __aenter__(self) -> Self:
         async with self._changing:
@@ -192,8 +220,11 @@ class SqliteMedium:
             await self.group_commit.open(path, self._synchronous)
             stack.callback(self.group_commit.close)
             await stack.enter_async_context(self.checkpoints.run(self._synchronous))
-            self.group_commit.add_caches([self.numbers.clear])
             self._stack = stack.pop_all()
 
     def _names(self) -> list[str]:
         return [name for (name,) in self.group_commit.connection.execute(_NAMES)]
+
+    def _size(self, namespace: str) -> int:
+        connection = self.group_commit.connection
+        return int(connection.execute(_SIZE, {"space": id_of(connection, namespace)}).fetchone()[0])

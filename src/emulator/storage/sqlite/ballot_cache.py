@@ -43,6 +43,7 @@ class BallotCache(Tables):
         self._ballots: BoundedCache[Key, CachedBallot] = BoundedCache(MAX_BALLOTS)
         self._changed: dict[CachedBallot, dict[str, None]] = {}
         """Ballots whose expiry may not be in the database yet, and the choices whose counts are not."""
+        namespace.caches += (self._ballots.clear, self._changed.clear)
 
     def find_live(self, key: Key, now: int) -> CachedBallot | None:
         ballot = self._ballots.get(key) or self._load(key)
@@ -51,14 +52,12 @@ class BallotCache(Tables):
     def create(self, key: Key, expires_at: int) -> CachedBallot:
         """Create a ballot where none is alive."""
         self.drop(key)
-        id = self._namespace.next_number()
         terms = Terms()
-        row = (id, *self._namespace.params(key), expires_at, None, *terms)
-        self._group_commit.connection.execute(BALLOTS.insert, row)
-        return self._add(key, CachedBallot(id, expires_at, terms, None, Counts()))
+        id = self._add(BALLOTS, key, expires_at, None, *terms)
+        return self._cached(key, CachedBallot(id, expires_at, terms, None, Counts()))
 
     def define(self, ballot: CachedBallot, definition: bytes, terms: Terms) -> None:
-        self._group_commit.connection.execute(_DEFINE, (definition, *terms, ballot.id))
+        self._execute(_DEFINE, definition, *terms, ballot.id)
         ballot.definition, ballot.terms = definition, terms
 
     def extend(self, ballot: CachedBallot, expires_at: int) -> None:
@@ -69,9 +68,9 @@ class BallotCache(Tables):
     def add_count(self, ballot: CachedBallot, choice: str, by: int, number: int) -> None:
         """Add `by`, which may be negative, to the count of a choice; `number` is the cast's."""
         if ballot.counts is None:
-            self._group_commit.connection.execute(ADD_COUNT, (ballot.id, choice, by, number))
+            self._execute(ADD_COUNT, ballot.id, choice, by, number)
             if by < 0:
-                self._group_commit.connection.execute(_DROP_ZERO, (ballot.id, choice))
+                self._execute(_DROP_ZERO, ballot.id, choice)
             return
         count, since = ballot.counts.of(choice, number)
         ballot.counts.put(choice, count + by, since)
@@ -92,12 +91,8 @@ class BallotCache(Tables):
 
     def flush(self) -> None:
         for ballot in self._changed:
-            self._group_commit.connection.execute(_SET_EXPIRY, (ballot.expires_at, ballot.id))
+            self._execute(_SET_EXPIRY, ballot.expires_at, ballot.id)
         self._flush_counts(self._changed)
-        self._changed.clear()
-
-    def clear(self) -> None:
-        self._ballots.clear()
         self._changed.clear()
 
     def _changed_in(self, ballot: CachedBallot) -> dict[str, None]:
@@ -114,16 +109,15 @@ class BallotCache(Tables):
         self._group_commit.connection.executemany(_DROP_ZERO, [row[:2] for row in rows if not row[2]])
 
     def _load(self, key: Key) -> CachedBallot | None:
-        row = self._group_commit.connection.execute(_LOAD, self._namespace.params(key)).fetchone()
+        row = self._find(_LOAD, key)
         if row is None:
             return None
         id, expires_at, definition, *terms = row
-        rows = self._group_commit.connection.execute(_LOAD_COUNTS, (id, MAX_CHOICES + 1)).fetchall()
+        rows = self._execute(_LOAD_COUNTS, id, MAX_CHOICES + 1).fetchall()
         counts = Counts(rows) if len(rows) <= MAX_CHOICES else None
-        ballot = CachedBallot(id, expires_at, Terms(*terms), definition, counts)
-        return self._add(key, ballot)
+        return self._cached(key, CachedBallot(id, expires_at, Terms(*terms), definition, counts))
 
-    def _add(self, key: Key, ballot: CachedBallot) -> CachedBallot:
+    def _cached(self, key: Key, ballot: CachedBallot) -> CachedBallot:
         if len(self._ballots) >= MAX_BALLOTS:
             self.flush()
         self._ballots[key] = ballot

@@ -23,13 +23,12 @@ from emulator.storage.shapes import (
 )
 from emulator.storage.sqlite.ballot_cache import BallotCache, CachedBallot
 from emulator.storage.sqlite.connection import engine_errors
-from emulator.storage.sqlite.namespace import Namespace
+from emulator.storage.sqlite.namespace import Namespace, reads, writes
 from emulator.storage.sqlite.reading import Listings, fetch_from
 from emulator.storage.sqlite.tables import BALLOTS, BY_KEY_ALL_CHANNELS, ENTRIES, KEY
 
 _TOP = "SELECT choice, count FROM tallies WHERE ballot = ? ORDER BY count DESC, since LIMIT ?"
 _ALIVE = f"SELECT id FROM ballots WHERE {BY_KEY_ALL_CHANNELS} AND expires_at > ?"
-_CHANNELS = f"SELECT channel FROM ballots WHERE {BY_KEY_ALL_CHANNELS}"
 _TOP_ALL_CHANNELS = f"""
     SELECT choice, sum(count) FROM tallies WHERE ballot IN ({_ALIVE})
     GROUP BY choice ORDER BY sum(count) DESC, min(since) LIMIT ?
@@ -52,24 +51,58 @@ _Row = tuple[int, str, int]
 
 
 class SqliteBallots(Listings):
-    def __init__(self, namespace: Namespace, ballot_cache: BallotCache) -> None:
+    def __init__(self, namespace: Namespace) -> None:
         super().__init__(namespace)
-        self._ballot_cache = ballot_cache
+        self._cache = BallotCache(namespace)
 
-    async def define(
+    @writes
+    def define(
         self, key: Key, definition: bytes, terms: Terms, *, now: int, expires_at: int, only_if: Expected = UNSET
     ) -> bool:
-        return await self._group_commit.write(self._define, key, definition, terms, now, expires_at, only_if)
+        if only_if is not UNSET and self._definition(key, now=now) != only_if:
+            return False
+        ballot = self._cache.find_live(key, now) or self._cache.create(key, expires_at)
+        self._cache.define(ballot, definition, terms)
+        if ballot.counts is not None and not ballot.counts:
+            self._cache.extend(ballot, expires_at)
+        return True
 
-    async def definition(self, key: Key, *, now: int) -> bytes | None:
-        return await self._group_commit.read(self._definition, key, now)
+    def _definition(self, key: Key, *, now: int) -> bytes | None:
+        ballot = self._cache.find_live(key, now)
+        return ballot.definition if ballot else None
 
-    async def cast(self, key: Key, request: CastRequest, *, now: int, expires_at: int, tally: bool = False) -> Cast:
-        return await self._group_commit.write(self._cast, key, request, now, expires_at, tally)
+    definition = reads(_definition)
 
-    async def tally(self, key: Key, *, now: int, voter: str | None = None, top: int | None = None) -> Tally:
-        work = self._tally if key.channel is not None else self._tally_all_channels
-        return await self._group_commit.read(work, key, now, voter, top)
+    @writes
+    def cast(self, key: Key, request: CastRequest, *, now: int, expires_at: int, tally: bool = False) -> Cast:
+        voter, choice, note, _, more = request
+        (voter + choice).encode()  # raises for text that cannot be stored, before anything is written
+        ballot = self._cache.find_live(key, now)
+        rows = self._rows_of_voter(ballot, voter)
+        previous = rows[-1][1] if rows else None
+        terms = ballot.terms if ballot else _DEFAULT
+        if refused := _refusal(terms, request, rows, now):
+            return Cast(refused, previous, self._counts(ballot, previous) if tally else EMPTY_TALLY)
+        if ballot is None:
+            ballot = self._cache.create(key, expires_at)
+        replaced, times = rows, 1
+        if terms.per_voter > 1:
+            replaced = [row for row in rows if row[1] == choice]
+            times = more + sum(row[2] for row in replaced)
+        number = self._group_commit.next_number()
+        entry = (number, ballot.id, voter, choice, times, now, note)
+        self._write(entry, [row[0] for row in replaced])
+        self._count(ballot, choice, times, replaced, number)
+        self._cache.extend(ballot, expires_at)
+        return Cast(None, previous, self._counts(ballot, choice) if tally else EMPTY_TALLY)
+
+    @reads
+    def tally(self, key: Key, *, now: int, voter: str | None = None, top: int | None = None) -> Tally:
+        if key.channel is None:
+            return self._tally_all_channels(key, now, voter, top)
+        ballot = self._cache.find_live(key, now)
+        rows = [] if voter is None else self._rows_of_voter(ballot, voter)
+        return self._counts(ballot, rows[-1][1] if rows else None, top)
 
     async def entries(
         self, key: Key, *, now: int, since: int = 0, limit: int | None = None
@@ -85,8 +118,17 @@ class SqliteBallots(Listings):
             async for page in merged_pages(fetches, limit):
                 yield [BallotEntry(voter, choice, times, at, note) for at, _, voter, choice, times, note in page]
 
-    async def drop(self, key: Key, *, now: int) -> list[Key]:
-        return await self._group_commit.write(self._drop, key)
+    @writes
+    def drop(self, key: Key, *, now: int) -> list[Key]:
+        keys = [key]
+        if key.channel is None:
+            self._group_commit.flush()
+            where, params = self._namespace.where(key)
+            rows = self._execute(f"SELECT channel FROM ballots WHERE {where}", *params).fetchall()
+            keys = [key._replace(channel=channel) for (channel,) in rows]
+        for each in keys:
+            self._cache.drop(each)
+        return keys
 
     async def listing(
         self, group: Key, *, now: int, limit: int, after: Key | None = None, matching: str = ""
@@ -97,96 +139,42 @@ class SqliteBallots(Listings):
         )
         return [ListedBallot(key, casts, expires_at, definition) for key, (expires_at, definition, casts) in found]
 
-    def _definition(self, key: Key, now: int) -> bytes | None:
-        ballot = self._ballot_cache.find_live(key, now)
-        return ballot.definition if ballot else None
-
-    def _define(self, key: Key, definition: bytes, terms: Terms, now: int, expires_at: int, only_if: Expected) -> bool:
-        if only_if is not UNSET and self._definition(key, now) != only_if:
-            return False
-        ballot = self._ballot_cache.find_live(key, now) or self._ballot_cache.create(key, expires_at)
-        self._ballot_cache.define(ballot, definition, terms)
-        if ballot.counts is not None and not ballot.counts:
-            self._ballot_cache.extend(ballot, expires_at)
-        return True
-
-    def _cast(self, key: Key, request: CastRequest, now: int, expires_at: int, tally: bool) -> Cast:
-        voter, choice, note, _, more = request
-        (voter + choice).encode()  # raises for text that cannot be stored, before anything is written
-        ballot = self._ballot_cache.find_live(key, now)
-        rows = self._rows_of_voter(ballot, voter)
-        previous = rows[-1][1] if rows else None
-        terms = ballot.terms if ballot else _DEFAULT
-        if refused := _refusal(terms, request, rows, now):
-            return Cast(refused, previous, self._counts(ballot, previous) if tally else EMPTY_TALLY)
-        if ballot is None:
-            ballot = self._ballot_cache.create(key, expires_at)
-        replaced, times = rows, 1
-        if terms.per_voter > 1:
-            replaced = [row for row in rows if row[1] == choice]
-            times = more + sum(row[2] for row in replaced)
-        number = self._namespace.next_number()
-        entry = (number, ballot.id, voter, choice, times, now, note)
-        self._write(entry, [row[0] for row in replaced])
-        self._count(ballot, choice, times, replaced, number)
-        self._ballot_cache.extend(ballot, expires_at)
-        return Cast(None, previous, self._counts(ballot, choice) if tally else EMPTY_TALLY)
-
     def _write(self, entry: tuple[object, ...], replaced: Sequence[int]) -> None:
         """Write a row in place of those with these numbers."""
-        execute = self._group_commit.connection.execute
         for earlier in replaced[1:]:  # while more votes were allowed, the voter cast for several choices
-            execute(_DROP_ENTRY, (earlier,))
+            self._execute(_DROP_ENTRY, earlier)
         if replaced:
-            execute(_REPLACE, (*entry, replaced[0]))
+            self._execute(_REPLACE, *entry, replaced[0])
         else:
-            execute(ENTRIES.insert, entry)
+            self._execute(ENTRIES.insert, *entry)
 
     def _count(self, ballot: CachedBallot, choice: str, times: int, replaced: Sequence[_Row], number: int) -> None:
         for _, earlier, fewer in replaced:
             if earlier == choice:
                 times -= fewer  # one step, so that the count never drops to 0 in between
             else:
-                self._ballot_cache.add_count(ballot, earlier, -fewer, number)
+                self._cache.add_count(ballot, earlier, -fewer, number)
         if times:
-            self._ballot_cache.add_count(ballot, choice, times, number)
+            self._cache.add_count(ballot, choice, times, number)
 
     def _counts(self, ballot: CachedBallot | None, choice: str | None, top: int | None = None) -> Tally:
         if ballot is None:
             return EMPTY_TALLY
         if ballot.counts is not None:
             return Tally(ballot.counts.top(top), choice)
-        rows = self._group_commit.connection.execute(_TOP, (ballot.id, -1 if top is None else top)).fetchall()
+        rows = self._execute(_TOP, ballot.id, -1 if top is None else top).fetchall()
         return Tally(tuple(rows), choice)
-
-    def _tally(self, key: Key, now: int, voter: str | None, top: int | None) -> Tally:
-        ballot = self._ballot_cache.find_live(key, now)
-        rows = [] if voter is None else self._rows_of_voter(ballot, voter)
-        return self._counts(ballot, rows[-1][1] if rows else None, top)
 
     def _rows_of_voter(self, ballot: CachedBallot | None, voter: str) -> list[_Row]:
         """Return the voter's rows, oldest first."""
-        if ballot is None:
-            return []
-        return sorted(self._group_commit.connection.execute(_OF_VOTER, (ballot.id, voter)))
+        return sorted(self._execute(_OF_VOTER, ballot.id, voter)) if ballot else []
 
     def _tally_all_channels(self, key: Key, now: int, voter: str | None, top: int | None) -> Tally:
         self._group_commit.flush()
-        params = (*self._namespace.params_all_channels(key), now)
-        connection = self._group_commit.connection
-        rows = connection.execute(_TOP_ALL_CHANNELS, (*params, -1 if top is None else top)).fetchall()
-        latest = None if voter is None else connection.execute(_LATEST_ALL_CHANNELS, (*params, voter)).fetchone()
+        params = (*self._namespace.where(key)[1], now)
+        rows = self._execute(_TOP_ALL_CHANNELS, *params, -1 if top is None else top).fetchall()
+        latest = None if voter is None else self._execute(_LATEST_ALL_CHANNELS, *params, voter).fetchone()
         return Tally(tuple(rows), latest[0] if latest else None)
-
-    def _drop(self, key: Key) -> list[Key]:
-        keys = [key]
-        if key.channel is None:
-            self._group_commit.flush()
-            rows = self._group_commit.connection.execute(_CHANNELS, self._namespace.params_all_channels(key))
-            keys = [key._replace(channel=channel) for (channel,) in rows.fetchall()]
-        for each in keys:
-            self._ballot_cache.drop(each)
-        return keys
 
 
 def _refusal(terms: Terms, request: CastRequest, rows: Sequence[_Row], now: int) -> str | None:

@@ -10,7 +10,7 @@ from typing import Final
 
 from emulator.core.keys import NEVER, Expired, Key
 from emulator.storage.shapes import Thing
-from emulator.storage.sqlite.namespace import Tables
+from emulator.storage.sqlite.namespace import Tables, reads
 from emulator.storage.sqlite.reading import CONDITIONS, page_of
 from emulator.storage.sqlite.tables import BALLOTS, DOCUMENTS, KEY, LOGS, POOLS
 
@@ -48,8 +48,19 @@ class SqliteCatalog(Tables):
         counts = {kind: await self._select(_COUNTS, kind=kind, now=now, most=most) for kind in kinds}
         return {kind: min(most, sum(count for (count,) in rows)) for kind, rows in counts.items()}
 
-    async def owners(self, kind: str, *, now: int, limit: int, after: str = "") -> list[str]:
-        return await self._group_commit.read(self._owners, kind, now, limit, after)
+    @reads
+    def owners(self, kind: str, *, now: int, limit: int, after: str = "") -> list[str]:
+        self._group_commit.flush()
+        found: set[str] = set()
+        for statement in _NEXT_OWNER:
+            params = {"space": self._namespace.id, "kind": kind, "now": now, "after": after}
+            for _ in range(limit):  # one lookup for each: an owner may have thousands of ballots
+                row = self._group_commit.connection.execute(statement, params).fetchone()
+                if row is None:
+                    break
+                (params["after"],) = row
+                found.add(row[0])
+        return sorted(found)[:limit]
 
     async def things(
         self,
@@ -83,16 +94,3 @@ class SqliteCatalog(Tables):
             found += [Expired(Key(*key), expires_at) for *key, expires_at in rows]
             await asyncio.sleep(0)
         return sorted(found, key=lambda one: (one.at, one.key))[:limit]
-
-    def _owners(self, kind: str, now: int, limit: int, after: str) -> list[str]:
-        self._group_commit.flush()
-        found: set[str] = set()
-        for statement in _NEXT_OWNER:
-            params = {"space": self._namespace.id, "kind": kind, "now": now, "after": after}
-            for _ in range(limit):  # one lookup for each: an owner may have thousands of ballots
-                row = self._group_commit.connection.execute(statement, params).fetchone()
-                if row is None:
-                    break
-                (params["after"],) = row
-                found.add(row[0])
-        return sorted(found)[:limit]

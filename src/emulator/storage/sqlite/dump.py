@@ -12,7 +12,7 @@ from emulator.storage import records as types
 from emulator.storage.records import ITEMS_PER_RECORD, Record
 from emulator.storage.shapes import BallotEntry, Terms
 from emulator.storage.sqlite.connection import engine_errors, finished_in_thread
-from emulator.storage.sqlite.namespace import Tables
+from emulator.storage.sqlite.namespace import Tables, id_of
 from emulator.storage.sqlite.tables import KEY, TERMS, key_of
 
 PAGE: Final = 100
@@ -86,7 +86,7 @@ class Dump(Tables):
         async with self._group_commit.snapshot(check_same_thread=False) as connection:
             with engine_errors():
                 connection.execute(_CACHE)
-                records = _records(connection, self._namespace.stored_in(connection), now)
+                records = _records(connection, id_of(connection, self._namespace.name), now)
                 # SQLite may sort a million rows first, so the event loop must not wait for a page.
                 while page := await finished_in_thread(lambda: list(islice(records, PAGE)), connection.interrupt):
                     yield page

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Generator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Generator, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import Any, ParamSpec, TypeVar
 
@@ -28,36 +28,24 @@ Result = TypeVar("Result")
 _log = logging.getLogger("emulator.engines")
 
 
-class Group:
+class Group(asyncio.Event):
     """The operations that share a transaction.
 
     Await it until the commit; raises `EngineError` if it was rolled back.
     """
 
-    __slots__ = ("_failure", "_loop", "_waiters", "is_open")
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
-        self.is_open = True
-        self._failure = ""
-        """Why the transaction was rolled back."""
-        self._waiters: list[asyncio.Future[None]] = []
-        """One for each operation that waits, so that cancelling one leaves the others alone."""
+    _failure = ""
+    """Why the transaction was rolled back."""
 
     def __await__(self) -> Generator[Any, None, None]:
-        if self.is_open:
-            waiter = self._loop.create_future()
-            self._waiters.append(waiter)
-            yield from waiter
+        yield from self.wait().__await__()
         if self._failure:
             raise EngineError(self._failure)
 
     def end(self, failure: str = "") -> None:
         """Release those who wait: with an error, if the transaction was rolled back."""
-        self.is_open, self._failure = False, failure
-        for waiter in self._waiters:
-            if not waiter.done():
-                waiter.set_result(None)
+        self._failure = failure
+        self.set()
 
 
 class GroupCommit:
@@ -80,10 +68,13 @@ class GroupCommit:
 
         A dict keeps the order of the first writes; a set would order them by address.
         """
-        self._clear: list[Callable[[], None]] = []
-        """Functions that empty a cache."""
+        self.caches: dict[str, Callable[[], None]] = {}
+        """For each open namespace, what empties its caches when they may differ from the database."""
         self.connection: sqlite3.Connection = CLOSED
-        self._loop: asyncio.AbstractEventLoop
+        self.upper_bound = 0
+        """A number greater than all that `next_number` has returned."""
+        self._noted_bound = 0
+        """The bound that was last written."""
         self._group: Group | None = None
         """The operations that share the open transaction, if there is one."""
         self.commits = 0
@@ -97,18 +88,15 @@ class GroupCommit:
         return self._group is not None
 
     async def open(self, path: str, synchronous: str) -> None:
-        self._loop = asyncio.get_running_loop()
         self.path = path
         check_writable(path)
         self.connection = await connect(path, synchronous=synchronous)
+        (self.upper_bound,) = self.connection.execute("SELECT next FROM numbers").fetchone()
+        self._noted_bound = self.upper_bound
         self._files = identities(path)
 
     def close(self) -> None:
-        if self.connection is CLOSED:
-            return
         self.commit_now()
-        self._clear_caches()
-        self._clear.clear()
         self._files = {}  # SQLite deletes the log
         self.connection.close()
         self.connection = CLOSED
@@ -122,7 +110,7 @@ class GroupCommit:
         try:
             result = self._run(work, *args, **kwargs)
         except Exception:
-            if group.is_open:
+            if not group.is_set():
                 await group
             raise
         await group
@@ -170,27 +158,24 @@ class GroupCommit:
         finally:
             connection.close()
 
+    def next_number(self) -> int:
+        """Return a number greater than all before, of all namespaces; only inside a write."""
+        self.upper_bound += 1
+        return self.upper_bound - 1
+
     def flush(self) -> None:
-        """Write all that the caches hold, inside a write."""
+        """Write all that is only in memory, inside a write."""
         while self.unwritten:
             write, _ = self.unwritten.popitem()
             write()
+        if self._noted_bound != self.upper_bound:
+            self._noted_bound = self.upper_bound
+            self.connection.execute("UPDATE numbers SET next = ?", (self.upper_bound,))
 
     def forget_read(self) -> None:
         """Write what the caches hold, and make them read from the database again."""
         self.flush()
         self._clear_caches()
-
-    def add_caches(self, clear: Iterable[Callable[[], None]]) -> None:
-        """Empty these caches whenever what they hold may not be in the database."""
-        self._clear += clear
-
-    def remove_caches(self, clear: Iterable[Callable[[], None]]) -> None:
-        """Commit what these caches hold, empty and release them."""
-        self.commit_now()
-        for each in clear:
-            each()
-            self._clear.remove(each)
 
     def commit_now(self) -> None:
         """Commit the open group, if there is one, without waiting for more writes to join it."""
@@ -229,16 +214,17 @@ class GroupCommit:
                     self.is_failing = True
                     raise EngineError(describe(error)) from error
             else:
-                group = self._group = Group(self._loop)
+                group = self._group = Group()
                 # Two passes of the event loop later, so that requests that arrive during these operations join the
                 # commit: that raises throughput by about a tenth.
-                self._loop.call_soon(self._loop.call_soon, self._commit, group)
+                loop = asyncio.get_running_loop()
+                loop.call_soon(loop.call_soon, self._commit, group)
                 return group
             await asyncio.sleep(pause)
         raise EngineError(f"{self.path} is locked by another process")
 
     def _clear_caches(self) -> None:
-        for clear in self._clear:
+        for clear in self.caches.values():
             clear()
 
     def _commit(self, group: Group) -> None:

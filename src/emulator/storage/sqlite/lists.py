@@ -11,7 +11,7 @@ from typing import NamedTuple
 from emulator.core.keys import Key
 from emulator.storage.records import digest_of
 from emulator.storage.sqlite.namespace import Tables
-from emulator.storage.sqlite.tables import BY_KEY, CHUNKS, FAMILIES, LISTS, SPENT
+from emulator.storage.sqlite.tables import BY_KEY, CHUNKS, FAMILIES, LISTS, POOLS, SPENT
 
 CHUNK_SIZE = 128
 """Items in one row. Few, because each draw reads one."""
@@ -24,7 +24,6 @@ _SET_EXPIRY = "UPDATE lists SET expires_at = ? WHERE id = ?"
 _CHUNKS = "SELECT end, items FROM chunks WHERE list = ? AND end > ? ORDER BY end LIMIT ?"
 _FAMILY = "SELECT id FROM families WHERE space = ? AND kind = ? AND owner = ? AND channel = ? AND user = ?"
 _IS_SPENT = "SELECT 1 FROM spent WHERE family = ? AND digest = ?"
-_SPENT_AMONG = "SELECT digest FROM spent WHERE family = ? AND digest IN ({})"
 
 
 class ListRow(NamedTuple):
@@ -37,59 +36,60 @@ class ListRow(NamedTuple):
 class Lists(Tables):
     def find(self, source: Key) -> ListRow | None:
         """Return the list with this key, alive or expired; `None` if there is none."""
-        row = self._group_commit.connection.execute(_FIND, self._namespace.params(source)).fetchone()
+        row = self._find(_FIND, source)
         return None if row is None else ListRow(*row)
 
-    def create(self, source: Key, expires_at: int) -> ListRow:
-        """Create an empty list under a key that has none."""
-        id = self._namespace.next_number()
-        self._group_commit.connection.execute(LISTS.insert, (id, *self._namespace.params(source), expires_at))
-        return ListRow(id, None, expires_at)
+    def live(self, source: Key, now: int) -> ListRow | None:
+        """Return a live list; remove an expired one, with its pool."""
+        found = self.find(source)
+        if found is None or now < found.expires_at:
+            return found
+        self.remove(found.id)
+        if found.pool is not None:
+            POOLS.remove(self._group_commit.connection, found.pool)
+        return None
+
+    def live_or_new(self, source: Key, now: int, expires_at: int) -> ListRow:
+        """Return a live list, or a new one, without items."""
+        return self.live(source, now) or ListRow(self._add(LISTS, source, expires_at), None, expires_at)
+
+    def remove(self, id: int) -> None:
+        LISTS.remove(self._group_commit.connection, id)
 
     def size(self, id: int) -> int:
-        return int(self._group_commit.connection.execute(_SIZE, (id,)).fetchone()[0])
+        return int(self._execute(_SIZE, id).fetchone()[0])
 
     def append(self, id: int, chunks: Sequence[tuple[int, bytes]]) -> None:
         """Append the chunks that `chunks_of` returned."""
-        end, rows = self.size(id), []
+        end = self.size(id)
         for count, items in chunks:
             end += count
-            rows.append((id, end, items))
-        self._group_commit.connection.executemany(CHUNKS.insert, rows)
+            self._execute(CHUNKS.insert, id, end, items)
 
     def set_expiry(self, id: int, expires_at: int) -> None:
-        self._group_commit.connection.execute(_SET_EXPIRY, (expires_at, id))
+        self._execute(_SET_EXPIRY, expires_at, id)
 
     def items(self, id: int, at: int, chunks: int = _READ_AT_ONCE) -> list[str]:
         """Return the items of some chunks, from position `at` of the list on; none from its end on."""
-        rows = self._group_commit.connection.execute(_CHUNKS, (id, at, chunks)).fetchall()
+        rows = self._execute(_CHUNKS, id, at, chunks).fetchall()
         items = [item for _, packed in rows for item in packed.decode().split("\0")]
         return items[at - rows[-1][0] :] if rows else []
 
-
-class SpentItems(Tables):
     def family(self, space: int, key: Key) -> int:
         """Return the id of the family of a pool in a namespace, and create it if needed. Only inside a write."""
         params = (space, key.kind, key.owner, key.channel, key.user)
-        found = self._group_commit.connection.execute(_FAMILY, params).fetchone()
-        family = int(found[0]) if found else self._namespace.next_number()
+        found = self._execute(_FAMILY, *params).fetchone()
+        family = int(found[0]) if found else self._group_commit.next_number()
         if not found:
-            self._group_commit.connection.execute(FAMILIES.insert, (family, *params))
+            self._execute(FAMILIES.insert, family, *params)
         return family
 
     def is_spent(self, family: int, item: str) -> bool:
-        return self._group_commit.connection.execute(_IS_SPENT, (family, digest_of(item))).fetchone() is not None
-
-    def count_at_front(self, family: int, items: Sequence[str]) -> int:
-        """Return how many items at the front of a chunk of a list are spent."""
-        digests = list(map(digest_of, items))
-        among = _SPENT_AMONG.format(", ".join("?" * len(digests)))
-        spent = {digest for (digest,) in self._group_commit.connection.execute(among, (family, *digests))}
-        return next((at for at, digest in enumerate(digests) if digest not in spent), len(digests))
+        return self._execute(_IS_SPENT, family, digest_of(item)).fetchone() is not None
 
     def spend(self, family: int, item: str) -> None:
         """Note an item as spent. A constraint allows that once."""
-        self._group_commit.connection.execute(SPENT.insert, (family, digest_of(item)))
+        self._execute(SPENT.insert, family, digest_of(item))
 
 
 def chunks_of(items: Sequence[str]) -> list[tuple[int, bytes]]:

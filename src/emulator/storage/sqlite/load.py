@@ -20,8 +20,8 @@ from emulator.storage import records as types
 from emulator.storage.records import Record
 from emulator.storage.sqlite import tables
 from emulator.storage.sqlite.ballot_cache import ADD_COUNT
-from emulator.storage.sqlite.lists import SpentItems, chunks_of
-from emulator.storage.sqlite.namespace import Namespace, Tables
+from emulator.storage.sqlite.lists import Lists, chunks_of
+from emulator.storage.sqlite.namespace import HIDDEN, Namespace, Tables, writes
 from emulator.storage.sqlite.pools import HAND_OUT
 from emulator.storage.sqlite.tables import BY_KEY, THINGS
 
@@ -57,9 +57,9 @@ class RecordRows:
 
     def __init__(self, namespace: Namespace, space: int) -> None:
         self._connection = namespace.group_commit.connection
-        self._next_number = namespace.next_number
+        self._next_number = namespace.group_commit.next_number
         self._space = space
-        self._spent = SpentItems(namespace)
+        self._lists = Lists(namespace)
         self._ids: dict[tuple[type[Record], Key, int], int] = {}
         """The ids of what has contents: by type and key, and for a pool its number."""
         self._uncounted: list[int] = []
@@ -106,7 +106,7 @@ class RecordRows:
     def _family(self, key: Key) -> int:
         place = types.SpentRecord, key, 0
         if place not in self._ids:
-            self._ids[place] = self._spent.family(self._space, key)
+            self._ids[place] = self._lists.family(self._space, key)
         return self._ids[place]
 
     def _document(self, record: types.DocumentRecord) -> Iterator[_Row]:
@@ -184,10 +184,11 @@ class Load(Tables):
             await self._replace(pages)
         else:
             records = [record async for page in pages for record in page]
-            await self._group_commit.write(self._merge, records)
+            await self._merge(records)
 
     async def _replace(self, pages: AsyncIterator[Sequence[Record]]) -> None:
-        space = await self._group_commit.write(self._namespace.begin_hidden)
+        hidden = f"{self._namespace.name}{HIDDEN}loading"
+        space = await self._group_commit.write(self._namespace.renew, hidden)
         rows = RecordRows(self._namespace, space)
         steps = 0
         try:
@@ -199,12 +200,29 @@ class Load(Tables):
                         await self._copy_log()
             while await self._group_commit.write(rows.finish, STEP):
                 pass
-            await self._group_commit.write(self._namespace.show_hidden, space)
+            await self._show(hidden, space)
         except BaseException:
             with suppress(EngineError):  # the next opening removes it too
-                await self._group_commit.write(self._namespace.drop_hidden, space)
+                await self._give_up(hidden, space)
             raise
 
+    @writes
+    def _show(self, hidden: str, space: int) -> None:
+        """Give the namespace the id under the hidden name, instead of its own. `tidy` deletes the old rows.
+
+        Raises `EngineError` if another load of the namespace has removed what this one wrote.
+        """
+        if self._namespace.find(hidden) != space:  # now: an error after the first row would roll back others' writes
+            raise EngineError("another load of the same namespace began meanwhile; nothing was replaced")
+        self._group_commit.forget_read()
+        self._namespace.rename(hidden, self._namespace.name)
+
+    @writes
+    def _give_up(self, hidden: str, space: int) -> None:
+        if self._namespace.find(hidden) == space:
+            self._namespace.remove(hidden)
+
+    @writes
     def _merge(self, records: Sequence[Record]) -> None:
         self._group_commit.forget_read()
         _clear(self._group_commit.connection, self._namespace.id, records)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from emulator.core.keys import NEVER, Key
-from emulator.storage.merging import Fetch, merged_items
+from emulator.storage.merging import merged_items
 from emulator.storage.shapes import ListedLog, Span
+from emulator.storage.sqlite.namespace import reads, writes
 from emulator.storage.sqlite.reading import Listings, fetch_from
 from emulator.storage.sqlite.tables import BY_KEY, ITEMS, KEY, LOGS
 
@@ -18,11 +19,20 @@ _EARLIER = f"{_ROW} AND at < -:at AND at >= :since ORDER BY at DESC, number DESC
 
 
 class SqliteLogs(Listings):
-    async def append(self, key: Key, value: bytes, *, now: int, expires_at: int) -> None:
-        await self._group_commit.write(self._append, key, value, now, expires_at)
+    @writes
+    def append(self, key: Key, value: bytes, *, now: int, expires_at: int) -> None:
+        row = self._find(_LOG, key)
+        log = row[0] if row else self._add(LOGS, key)
+        self._execute(ITEMS.insert, self._group_commit.next_number(), log, self._namespace.id, now, expires_at, value)
 
-    async def read(self, key: Key, *, now: int, since: int = 0) -> Span:
-        latest, fetches = await self._group_commit.read(self._begin, key, now, since)
+    @reads
+    def read(self, key: Key, *, now: int, since: int = 0) -> Span:
+        where, of_key = self._namespace.where(key)
+        logs = self._execute(f"SELECT id FROM logs WHERE {where}", *of_key).fetchall()
+        latest = max((at for log in logs for (at,) in self._execute(_LATEST, *log, now)), default=0)
+        params = {"bound": self._group_commit.upper_bound, "now": now, "since": since}
+        connection, start = self._group_commit.connection, (-NEVER, 0)
+        fetches = [fetch_from(connection, _SAME_TIME, _EARLIER, {"of": log, **params}, start) for (log,) in logs]
         return Span(latest, merged_items(fetches))
 
     async def listing(
@@ -30,22 +40,3 @@ class SqliteLogs(Listings):
     ) -> list[ListedLog]:
         found = await self._listing(LOGS, KEY, _COUNT, group, now=now, limit=limit, after=after, matching=matching)
         return [ListedLog(key, *counted) for key, counted in found]
-
-    def _begin(self, key: Key, now: int, since: int) -> tuple[int, list[Fetch]]:
-        connection = self._group_commit.connection
-        where, of_key = self._namespace.where(key)
-        logs = connection.execute(f"SELECT id FROM logs WHERE {where}", of_key).fetchall()
-        latest = max((at for log in logs for (at,) in connection.execute(_LATEST, (*log, now))), default=0)
-        params = {"bound": self._namespace.upper_bound(), "now": now, "since": since}
-        start = (-NEVER, 0)
-        fetches = [fetch_from(connection, _SAME_TIME, _EARLIER, {"of": log, **params}, start) for (log,) in logs]
-        return latest, fetches
-
-    def _append(self, key: Key, value: bytes, now: int, expires_at: int) -> None:
-        connection, params = self._group_commit.connection, self._namespace.params(key)
-        row = connection.execute(_LOG, params).fetchone()
-        if row is None:
-            row = (self._namespace.next_number(),)
-            connection.execute(LOGS.insert, (*row, *params))
-        item = (self._namespace.next_number(), *row, self._namespace.id, now, expires_at, value)
-        connection.execute(ITEMS.insert, item)

@@ -1,87 +1,50 @@
-"""One namespace of a database, the base of the classes that use its tables, and the numbers that identify new rows."""
+"""One namespace of a database, and the base of the classes that use its tables."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Coroutine
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from emulator.core.errors import EngineError
 from emulator.core.keys import Key
 from emulator.storage.sqlite.group_commit import GroupCommit
-from emulator.storage.sqlite.tables import BY_KEY, BY_KEY_ALL_CHANNELS, SPACES, THINGS
+from emulator.storage.sqlite.tables import BY_KEY, BY_KEY_ALL_CHANNELS, SPACES, Table
 
-_FIND = "SELECT space FROM spaces WHERE namespace = ?"
+Params = ParamSpec("Params")
+Result = TypeVar("Result")
+Work = Callable[Concatenate[Any, Params], Result]
+Operation = Callable[Concatenate[Any, Params], Coroutine[Any, Any, Result]]
 HIDDEN = "//"
 """Only names of hidden namespaces contain this. The part before it names the namespace that owns the hidden one."""
-_HIDDEN_UNDER = f"""
-    SELECT namespace FROM spaces
-    WHERE substr(namespace, 1, length(:start)) = :start AND instr(namespace, '{HIDDEN}')
-"""
-_NO_ID = 0
+NO_ID = 0
 """The id of a namespace that is not stored: numbers begin at 1."""
 
 
-class Numbers:
-    """Numbers ascend across all namespaces and are never reused."""
-
-    def __init__(self, group_commit: GroupCommit) -> None:
-        self._group_commit = group_commit
-        self._next: int | None = None
-        self._is_changed = False
-
-    def next_number(self) -> int:
-        """Return a number greater than all before; only inside a write."""
-        number = self.upper_bound()
-        self._next = number + 1
-        if not self._is_changed:
-            self._is_changed = True
-            self._group_commit.unwritten[self.flush] = None
-        return number
-
-    def upper_bound(self) -> int:
-        """Return a number greater than all given out so far."""
-        if self._next is None:
-            (self._next,) = self._group_commit.connection.execute("SELECT next FROM numbers").fetchone()
-            assert self._next is not None
-        return self._next
-
-    def flush(self) -> None:
-        if self._is_changed:
-            self._group_commit.connection.execute("UPDATE numbers SET next = ?", (self._next,))
-            self._is_changed = False
-
-    def clear(self) -> None:
-        self._next = None
-        self._is_changed = False
+def id_of(connection: sqlite3.Connection, name: str) -> int:
+    """Return the id of the namespace with this name in the data that this connection sees, or `NO_ID`."""
+    row = connection.execute("SELECT space FROM spaces WHERE namespace = ?", (name,)).fetchone()
+    return NO_ID if row is None else int(row[0])
 
 
 class Namespace:
     """One namespace. While it is closed, operations on it raise `EngineError`."""
 
-    def __init__(self, group_commit: GroupCommit, numbers: Numbers, namespace: str) -> None:
+    def __init__(self, group_commit: GroupCommit, name: str) -> None:
         self.group_commit = group_commit
-        self.next_number: Callable[[], int] = numbers.next_number
-        """Returns a number greater than all before; only inside a write."""
-        self.upper_bound: Callable[[], int] = numbers.upper_bound
-        """Returns a number greater than all given out so far."""
+        self.name = name
         self.is_open = False
-        self._namespace = namespace
-        self._hidden = f"{namespace}{HIDDEN}loading"
-        """The name under which a load writes."""
-        self._aside = f"{namespace}{HIDDEN}aside"
-        """The name under which `set_aside` keeps the content."""
-        self._id: int | None = None
+        self.caches: list[Callable[[], None]] = []
+        """What empties each cache of its data."""
+        self._id = NO_ID
 
     @property
     def id(self) -> int:
-        if self._id is None:
-            stored = self._stored()
-            if not stored:  # it was dropped, and is about to be closed
-                if not self.group_commit.is_writing:
-                    return _NO_ID
-                self._store(stored := self.next_number())
-            self._id = stored
+        if not self._id:
+            self._id = self.find(self.name)
+            if not self._id and self.group_commit.is_writing:  # it was dropped, and is about to be closed
+                self._id = self.renew(self.name)
         return self._id
 
     def check_open(self) -> None:
@@ -95,116 +58,37 @@ class Namespace:
             raise ValueError(f"this operation needs one channel: {key}")
         return self.id, *key
 
-    def params_all_channels(self, key: Key) -> tuple[object, ...]:
-        """Return the parameters of `BY_KEY_ALL_CHANNELS`."""
-        return self.id, key.kind, key.owner, key.name, key.user
-
     def where(self, key: Key) -> tuple[str, tuple[object, ...]]:
         """Return the condition for the rows of a key, in all channels if it names none, and its parameters."""
         if key.channel is None:
-            return BY_KEY_ALL_CHANNELS, self.params_all_channels(key)
+            return BY_KEY_ALL_CHANNELS, (self.id, key.kind, key.owner, key.name, key.user)
         return BY_KEY, self.params(key)
 
-    def register(self) -> None:
-        """Give the namespace an id if it is new in this database.
+    def clear(self) -> None:
+        """Forget what was read."""
+        self._id = NO_ID
+        for clear in self.caches:
+            clear()
 
-        Hidden data of it, and of those whose names begin with its name and `/`, is removed: a killed process left it.
-        """
-        if not self._stored():
-            self._store(self.next_number())
-        rows = self.group_commit.connection.execute(_HIDDEN_UNDER, {"start": f"{self._namespace}/"}).fetchall()
-        for (name,) in rows:
-            self._remove(name)
+    def find(self, name: str) -> int:
+        """Return the id under a name, or `NO_ID`: of this namespace or of a hidden one."""
+        self.check_open()
+        return id_of(self.group_commit.connection, name)
 
-    def reset(self) -> None:
-        """Give the namespace a new id, so that it is empty. `tidy` deletes the rows of the old id."""
-        self.group_commit.forget_read()
-        self._remove(self._namespace)
-        self._store(self.next_number())
-
-    def set_aside(self) -> None:
-        """Give the namespace a new id, so that it is empty, and keep the old one for `take_back`."""
-        self.group_commit.forget_read()
-        self._rename(self._namespace, self._aside)
-        self._store(self.next_number())
-
-    def take_back(self) -> None:
-        """Give the namespace the id that `set_aside` kept. Raises `EngineError` if nothing is set aside."""
-        if not self._stored(self._aside):
-            raise EngineError("nothing is set aside")
-        self.group_commit.forget_read()
-        self._rename(self._aside, self._namespace)
-
-    def drop_aside(self) -> None:
-        """Remove what `set_aside` kept. `tidy` deletes its rows."""
-        self._remove(self._aside)
-
-    def drop(self) -> None:
-        """Remove the namespace. `tidy` deletes its rows."""
-        self.group_commit.forget_read()
-        self._remove(self._namespace)
-        self._remove(self._aside)
-
-    def begin_hidden(self) -> int:
-        """Return a new id for rows that stay hidden until `show_hidden`."""
-        self._remove(self._hidden)
-        self._store(id := self.next_number(), self._hidden)
+    def renew(self, name: str) -> int:
+        """Give a name a new id, which is returned, so that it is empty. `tidy` deletes the rows of the old id."""
+        self.remove(name)
+        id = self.group_commit.next_number()
+        self.group_commit.connection.execute(SPACES.insert, (name, id))
         return id
 
-    def show_hidden(self, id: int) -> None:
-        """Give the namespace the id that `begin_hidden` returned, instead of its own. `tidy` deletes the old rows.
-
-        Raises `EngineError` if another load of the namespace has removed what `begin_hidden` began.
-        """
-        if self._stored(self._hidden) != id:  # now: an error after the first row would roll back the writes of others
-            raise EngineError("another load of the same namespace began meanwhile; nothing was replaced")
-        self.group_commit.forget_read()
-        self._rename(self._hidden, self._namespace)
-
-    def drop_hidden(self, id: int) -> None:
-        """Remove the data written under the id that `begin_hidden` returned."""
-        if self._stored(self._hidden) == id:
-            self._remove(self._hidden)
-
-    def size(self) -> int:
-        """Return the number of records of all types; the namespace need not be open."""
-        connection = self.group_commit.connection
-        counts = [f"(SELECT count(*) FROM {table.name} WHERE space = :space)" for table in THINGS]
-        in_use = "(SELECT count(list) FROM pools WHERE space = :space)"  # a list that a pool uses counts as the pool
-        params = {"space": self.stored_in(connection)}
-        return int(connection.execute(f"SELECT {' + '.join(counts)} - {in_use}", params).fetchone()[0])
-
-    def stored_in(self, connection: sqlite3.Connection, name: str | None = None) -> int:
-        """Return the id of the namespace, or of a hidden one with this name, in the data that this connection sees."""
-        row = connection.execute(_FIND, (name or self._namespace,)).fetchone()
-        return _NO_ID if row is None else int(row[0])
-
-    def probe_read(self) -> None:
-        self._stored()
-
-    def probe_write(self) -> None:
-        """Write to the database without changing anything."""
-        self.check_open()
-        self.group_commit.connection.execute("UPDATE numbers SET next = next")
-
-    def clear(self) -> None:
-        self._id = None
-
-    def _stored(self, name: str | None = None) -> int:
-        self.check_open()
-        return self.stored_in(self.group_commit.connection, name)
-
-    def _store(self, id: int, name: str | None = None) -> None:
-        row = (name or self._namespace, id)
-        self.group_commit.connection.execute("INSERT INTO spaces VALUES (?, ?)", row)
-
-    def _rename(self, name: str, new: str) -> None:
-        """Give a namespace another name, in place of the one that has it."""
-        self._remove(new)
+    def rename(self, name: str, new: str) -> None:
+        """Give the id under a name to another name, in place of the one that it has."""
+        self.remove(new)
         self.group_commit.connection.execute("UPDATE spaces SET namespace = ? WHERE namespace = ?", (new, name))
 
-    def _remove(self, name: str) -> None:
-        """Remove a namespace. An absent namespace is not an error."""
+    def remove(self, name: str) -> None:
+        """Remove a name. `tidy` deletes its rows. An absent name is not an error."""
         execute = self.group_commit.connection.execute
         execute(f"INSERT INTO dead SELECT '{SPACES.name}', space FROM spaces WHERE namespace = ?", (name,))
         execute("DELETE FROM spaces WHERE namespace = ?", (name,))
@@ -217,6 +101,20 @@ class Tables:
         self._group_commit = namespace.group_commit
         self._namespace = namespace
 
+    def _execute(self, statement: str, *params: object) -> sqlite3.Cursor:
+        return self._group_commit.connection.execute(statement, params)
+
+    def _find(self, statement: str, key: Key, *more: object) -> Any:
+        """Return the first row for a key, or `None`. The statement begins with the parameters of `BY_KEY`."""
+        params = (*self._namespace.params(key), *more)
+        return self._group_commit.connection.execute(statement, params).fetchone()
+
+    def _add(self, table: Table, key: Key, *values: object) -> int:
+        """Add the row of a thing under a new id, which is returned."""
+        id = self._group_commit.next_number()
+        self._execute(table.insert, id, *self._namespace.params(key), *values)
+        return id
+
     async def _select(self, statement: str, **params: object) -> list[tuple[Any, ...]]:
         """Return the rows that a statement selects, in which `:space` is the id of the namespace."""
 
@@ -225,3 +123,23 @@ class Tables:
             return self._group_commit.connection.execute(statement, {"space": self._namespace.id, **params}).fetchall()
 
         return await self._group_commit.read(select)
+
+
+def writes(work: Work[Params, Result]) -> Operation[Params, Result]:
+    """Make a method of `Tables` an operation that runs in a group's transaction, and returns after its commit."""
+
+    @wraps(work)
+    def operation(self: Tables, /, *args: Params.args, **kwargs: Params.kwargs) -> Coroutine[Any, Any, Result]:
+        return self._group_commit.write(work, self, *args, **kwargs)
+
+    return operation
+
+
+def reads(work: Work[Params, Result]) -> Operation[Params, Result]:
+    """Make a method of `Tables`, which only reads, an operation that returns once all that it read is committed."""
+
+    @wraps(work)
+    def operation(self: Tables, /, *args: Params.args, **kwargs: Params.kwargs) -> Coroutine[Any, Any, Result]:
+        return self._group_commit.read(work, self, *args, **kwargs)
+
+    return operation
