@@ -21,8 +21,10 @@ from emulator.core.config.environment import PRODUCTION
 from emulator.core.config.extensions import Extension
 from emulator.core.config.settings import Settings
 from emulator.feature_list import FEATURES, Features
+from emulator.http.endpoint import Call
 from emulator.http.hot_path import HOT, HotPath
 from emulator.http.middleware import Application
+from emulator.http.response import in_one_chunk
 from emulator.process.http_server import Server, config_of, listen, url_of
 from emulator.process.opening import open_app
 from emulator.process.run import prepared
@@ -158,7 +160,8 @@ class LiveServer(RunningService):
         assert namespaces is not None, "production cannot be reset"
         for name in await namespaces.latest():
             await namespaces.drop(name)
-        await self.service.undo.reset(0)
+        call = Call(None, {}, b"", "", "", lambda client_id: None, in_one_chunk(b""))
+        await self.service.dispatcher.bound("POST", "/_emulator/reset").answer(call)
 
     def let_pass(self, ms: int) -> None:
         """Let time pass for the rates of a service that has a `still_clock`."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import count
 from random import Random
 from typing import Any, Final, NamedTuple
 
-from msgspec import UNSET, Struct, UnsetType, ValidationError, convert
+from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from emulator.contract.faults import CLOSE_CODES, LONGEST_TEXT, MATCHES, MAX_FAULTS, RANGES
@@ -33,7 +34,7 @@ from emulator.core.faults import (
     Pattern,
 )
 from emulator.core.observability.audit import audit
-from emulator.core.wire.json_codec import misshapen
+from emulator.core.wire import json_codec
 from emulator.core.wire.refusals import invalid_member, missing_member, too_long
 from emulator.http.endpoint import Audience, Call, Parameter, endpoint
 
@@ -211,6 +212,9 @@ class Removed(Struct):
     removed: int
 
 
+_ID = Parameter("id", "The id of the fault; all when absent.")
+
+
 class FaultPlan(Faults):
     """The faults of one service, as the control API and seeds manage them.
 
@@ -223,71 +227,79 @@ class FaultPlan(Faults):
         self._known = known
         self._is_alone = is_alone
 
-    def prepare(self, documents: Sequence[Mapping[str, Any]]) -> Callable[[], None]:
+    def prepare(self, documents: Sequence[Mapping[str, Any]]) -> Callable[[], object]:
         """Check the faults of a seed, which all have an id, and return the function that adds them.
 
         They replace those with the same ids. Raises `BadRequest` that names one, and `Conflict`.
         """
         self._check_alone()
-        try:
-            faults = convert({"faults": documents}, FaultList).faults
-        except ValidationError as error:
-            raise misshapen(error) from None
+        faults = json_codec.convert({"faults": documents}, FaultList, inside="").faults
         patterns = self._checked_patterns(faults)
         _check_number(len(self.armed.keys() | {fault.id for fault in faults}))
-
-        def put() -> None:
-            for fault, pattern in zip(faults, patterns, strict=True):
-                self._put(fault, pattern)
-            self.set_kinds()
-
-        return put
+        return partial(self._put, faults, patterns)
 
     def read(self) -> FaultList:
         """Return all faults, including ended ones. Raises `Conflict` if the service has several processes."""
         self._check_alone()
         return FaultList([each.record() for each in self.armed.values()])
 
-    def add(self, fault: Fault) -> Fault:
-        """Add a fault, or replace the fault that has its id, which keeps its place in the order.
+    @endpoint("POST", "/_emulator/faults", audience=Audience.CONTROL, body=Fault, answer=Fault)
+    async def add_fault(self, call: Call) -> Fault:
+        """Add a fault, or replace the one with the same id.
 
-        Raises `BadRequest` and `Conflict`.
+        `match` is a method and a path, `SOCKET` with the action and target of a game's message, `SOCKET connect`, or
+        `BROADCAST` with an event. Only one fault acts on a request: the oldest that matches and is due. A response that
+        a fault changed or delayed has the header `X-Emulator-Fault`. A reset removes all faults.
         """
+        fault = call.body(Fault)
         self._check_alone()
         pattern = checked_pattern(fault, self._known())
         _check_number(len(self.armed) + (fault.id not in self.armed))
-        added = self._put(fault, pattern)
-        self.set_kinds()
+        (added,) = self._put([fault], [pattern])
         audit("faults added", faults=1, fault=added.id)
         return added
 
-    def replace(self, faults: FaultList) -> FaultList:
-        """Replace all faults, or none if one is invalid. Raises `BadRequest` that names it, and `Conflict`."""
+    @endpoint("GET", "/_emulator/faults", audience=Audience.CONTROL, answer=FaultList)
+    async def list_faults(self, call: Call) -> FaultList:
+        """List all faults with their hits, oldest first."""
+        return self.read()
+
+    @endpoint("PUT", "/_emulator/faults", audience=Audience.CONTROL, body=FaultList, answer=FaultList)
+    async def replace_faults(self, call: Call) -> FaultList:
+        """Replace all faults; if one is invalid, nothing changes. Hits count from 0 again."""
+        faults = call.body(FaultList).faults
         self._check_alone()
-        _check_number(len(faults.faults))
-        patterns = self._checked_patterns(faults.faults)
+        _check_number(len(faults))
+        patterns = self._checked_patterns(faults)
         former, self.armed = self.armed, {}
-        for fault, pattern in zip(faults.faults, patterns, strict=True):
-            self._put(fault, pattern, [each.id for each in faults.faults])
+        self._put(faults, patterns)
         for each in former.values():
-            each.held.release(is_void=False)
-        self.set_kinds()
+            each.release(is_void=False)
         audit("faults replaced", faults=len(self.armed))
         return self.read()
 
-    def remove(self, id: str | None) -> Removed:
+    @endpoint("DELETE", "/_emulator/faults", audience=Audience.CONTROL, query=(_ID,), answer=Removed)
+    async def remove_faults(self, call: Call) -> Removed:
+        """Remove one fault, or all. Requests and broadcasts that it held back continue."""
+        return self._remove(call.query.get("id"))
+
+    @endpoint("POST", "/_emulator/faults/remove", audience=Audience.CONTROL, body=Removal, answer=Removed)
+    async def remove_faults_by_form(self, call: Call) -> Removed:
+        """Remove one fault, or all, as DELETE does: HTML forms know POST only."""
+        id = call.body(Removal).id
+        return self._remove(None if id is UNSET else id)
+
+    def _remove(self, id: str | None) -> Removed:
         """Remove one fault, or all with `None`; held requests continue. Raises `NotFound` and `Conflict`."""
         self._check_alone()
         if id is not None and id not in self.armed:
             raise no_fault(id=id[:64])
         removed = list(self.armed) if id is None else [id]
         for each in removed:
-            self.armed.pop(each).held.release(is_void=False)
+            self.armed.pop(each).release(is_void=False)
         self.set_kinds()
         audit("faults removed", faults=len(removed), fault=id or "")
         return Removed(len(removed))
-
-    # For the rest of the service
 
     def _checked_patterns(self, faults: Sequence[Fault]) -> list[Pattern]:
         """Return the parsed match of each fault. Raises `BadRequest` that names the first invalid one."""
@@ -303,19 +315,20 @@ class FaultPlan(Faults):
             ids |= {fault.id} if fault.id else set()
         return patterns
 
-    def _put(self, fault: Fault, pattern: Pattern, taken: Collection[str] = ()) -> Fault:
-        """Add a fault, or replace the one with its id, and return it. A new id is none of those that are taken.
-
-        The caller must call `set_kinds`.
-        """
-        free = (id for number in count(1) if (id := f"f{number}") not in self.armed and id not in taken)
-        id = fault.id or next(free)
-        ends_at = None if fault.lasts is None else clamp_instant(self._clock.now() + fault.lasts)
-        former = self.armed.get(id)
-        armed = self.armed[id] = Armed(replace(fault, id=id), pattern, Random(fault.seed), ends_at)
-        if former is not None:
-            former.held.release(is_void=False)
-        return armed.record()
+    def _put(self, faults: Sequence[Fault], patterns: Iterable[Pattern]) -> list[Fault]:
+        """Add faults, or replace those with their ids, and return them. New ids are none of those."""
+        taken, added = {each.id for each in faults}, list[Fault]()
+        for fault, pattern in zip(faults, patterns, strict=True):
+            free = (id for number in count(1) if (id := f"f{number}") not in self.armed and id not in taken)
+            id = fault.id or next(free)
+            ends_at = None if fault.lasts is None else clamp_instant(self._clock.now() + fault.lasts)
+            former = self.armed.get(id)
+            armed = self.armed[id] = Armed(replace(fault, id=id), pattern, Random(fault.seed), ends_at)
+            if former is not None:
+                former.release(is_void=False)
+            added.append(armed.record())
+        self.set_kinds()
+        return added
 
     def _check_alone(self) -> None:
         if not self._is_alone:
@@ -325,45 +338,3 @@ class FaultPlan(Faults):
 def _check_number(count: int) -> None:
     if count > MAX_FAULTS:
         raise too_many_faults(count=count, limit=MAX_FAULTS)
-
-
-_ID = Parameter("id", "The id of the fault; all when absent.")
-
-
-@endpoint("POST", "/_emulator/faults", audience=Audience.CONTROL, body=Fault, answer=Fault)
-async def add_fault(faults: FaultPlan, call: Call) -> Fault:
-    """Add a fault, or replace the one with the same id.
-
-    `match` is a method and a path, `SOCKET` with the action and target of a game's message, `SOCKET connect`, or
-    `BROADCAST` with an event. Only one fault acts on a request: the oldest that matches and is due. A response that a
-    fault changed or delayed has the header `X-Emulator-Fault`. A reset removes all faults.
-    """
-    return faults.add(call.body(Fault))
-
-
-@endpoint("GET", "/_emulator/faults", audience=Audience.CONTROL, answer=FaultList)
-async def list_faults(faults: FaultPlan, call: Call) -> FaultList:
-    """List all faults with their hits, oldest first."""
-    return faults.read()
-
-
-@endpoint("PUT", "/_emulator/faults", audience=Audience.CONTROL, body=FaultList, answer=FaultList)
-async def replace_faults(faults: FaultPlan, call: Call) -> FaultList:
-    """Replace all faults; if one is invalid, nothing changes. Hits count from 0 again."""
-    return faults.replace(call.body(FaultList))
-
-
-@endpoint("DELETE", "/_emulator/faults", audience=Audience.CONTROL, query=(_ID,), answer=Removed)
-async def remove_faults(faults: FaultPlan, call: Call) -> Removed:
-    """Remove one fault, or all. Requests and broadcasts that it held back continue."""
-    return faults.remove(call.query.get("id"))
-
-
-@endpoint("POST", "/_emulator/faults/remove", audience=Audience.CONTROL, body=Removal, answer=Removed)
-async def remove_faults_by_form(faults: FaultPlan, call: Call) -> Removed:
-    """Remove one fault, or all, as DELETE does: HTML forms know POST only."""
-    id = call.body(Removal).id
-    return faults.remove(None if id is UNSET else id)
-
-
-endpoints: Final = (add_fault, list_faults, replace_faults, remove_faults, remove_faults_by_form)

@@ -134,6 +134,13 @@ _IN_CHANNEL: Final = ("event", WEB_PAGE)
 """Kinds whose subscribers in a channel also follow the topic of all channels. That topic counts for no channel."""
 
 
+_PARAMETERS = (
+    Parameter("client_id", "Only the sockets of this client id."),
+    Parameter("channel_id", "Only the sockets of this channel."),
+    *PAGE[1:],
+)
+
+
 @dataclass(eq=False, repr=False)
 class Sockets:
     """The open connections of this process, and their subscriptions."""
@@ -141,6 +148,11 @@ class Sockets:
     _hub: Hub
     _changes: Changes
     _admission: Callable[[], Admission]
+
+    @endpoint("GET", "/_emulator/sockets", audience=Audience.CONTROL, query=_PARAMETERS, answer=SocketList)
+    async def list_sockets(self, call: Call) -> SocketList:
+        """List the open sockets of this process, oldest first."""
+        return self.read(call.page, call.text("client_id"), call.text("channel_id"))
 
     def read(self, page: Page, client_id: str, channel_id: str) -> SocketList:
         """Return a page of connections, all or only of a client id and a channel, oldest first."""
@@ -181,11 +193,10 @@ class Sockets:
 
         return self._hub.count(matches)
 
-    def close(self, closing: Closing) -> Selected:
-        """Close connections with a code and a reason; a stalled one first gets the messages held back.
-
-        Raises `BadRequest` for a close code that may not be sent, and for a reason that a frame cannot hold.
-        """
+    @endpoint("POST", "/_emulator/sockets/close", audience=Audience.CONTROL, body=Closing, answer=Selected)
+    async def close_sockets(self, call: Call) -> Selected:
+        """Close a socket, or all, with a close code and a reason."""
+        closing = call.body(Closing)
         if closing.code not in _STANDARD_CODES and not 3000 <= closing.code <= 4999:
             raise invalid_member("code", closing.code, "within 1000 to 1003, 1007 to 1014 or 3000 to 4999")
         if (size := len(closing.reason.encode())) > MAX_REASON:
@@ -196,8 +207,14 @@ class Sockets:
         audit("sockets closed", sockets=len(selected))
         return Selected([each.number for each in selected])
 
-    def stall(self, stalling: Stalling) -> Selected:
-        """Stop reading and writing connections, or resume. Notifies waits for sockets."""
+    @endpoint("POST", "/_emulator/sockets/stall", audience=Audience.CONTROL, body=Stalling, answer=Selected)
+    async def stall_sockets(self, call: Call) -> Selected:
+        """Stop reading and writing one socket or all, as on a dead network; `"stalled": false` resumes.
+
+        Messages sent during a stall are delivered at its end. A reset, closing the socket, or too many unread bytes
+        also end the stall.
+        """
+        stalling = call.body(Stalling)
         selected = self._select(stalling)
         for each in selected:
             each.connection.stall() if stalling.stalled else each.connection.release()
@@ -265,35 +282,3 @@ def _number_of(cursor: str) -> int:
     if not cursor.isascii() or not (cursor or FIRST).isdecimal() or len(cursor) > 18:
         raise invalid_cursor(cursor)
     return int(cursor or FIRST)
-
-
-_PARAMETERS = (
-    Parameter("client_id", "Only the sockets of this client id."),
-    Parameter("channel_id", "Only the sockets of this channel."),
-    *PAGE[1:],
-)
-
-
-@endpoint("GET", "/_emulator/sockets", audience=Audience.CONTROL, query=_PARAMETERS, answer=SocketList)
-async def list_sockets(sockets: Sockets, call: Call) -> SocketList:
-    """List the open sockets of this process, oldest first."""
-    return sockets.read(call.page, call.text("client_id"), call.text("channel_id"))
-
-
-@endpoint("POST", "/_emulator/sockets/close", audience=Audience.CONTROL, body=Closing, answer=Selected)
-async def close_sockets(sockets: Sockets, call: Call) -> Selected:
-    """Close a socket, or all, with a close code and a reason."""
-    return sockets.close(call.body(Closing))
-
-
-@endpoint("POST", "/_emulator/sockets/stall", audience=Audience.CONTROL, body=Stalling, answer=Selected)
-async def stall_sockets(sockets: Sockets, call: Call) -> Selected:
-    """Stop reading and writing one socket or all, as on a dead network; `"stalled": false` resumes.
-
-    Messages sent during a stall are delivered at its end. A reset, closing the socket, or too many unread bytes also
-    end the stall.
-    """
-    return sockets.stall(call.body(Stalling))
-
-
-endpoints: Final = (list_sockets, close_sockets, stall_sockets)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final
 
 from msgspec import UNSET, Struct, UnsetType
 
@@ -33,6 +32,19 @@ class Kept:
     expiry: asyncio.Task[None]
 
 
+class ResetDone(Struct):
+    """The response to a reset."""
+
+    undo: str | UnsetType = UNSET
+    """The token to undo it; absent if it cannot be undone."""
+
+
+_KEPT = Parameter(
+    "undo", f"Seconds, at most {MAX_UNDO_SECONDS}, in which the reset can be undone; none when absent.", "integer"
+)
+_TOKEN = Parameter("undo", "The token that the reset returned. Default: the latest reset.")
+
+
 @dataclass(eq=False, repr=False)
 class Undo:
     """Resets one service. At most one reset at a time can be undone."""
@@ -47,12 +59,11 @@ class Undo:
         """The reset that can be undone, if there is one."""
         self._changing = asyncio.Lock()
 
-    async def reset(self, seconds: int) -> str:
-        """Delete all data and reset the clock, and return a token for `undo`; empty if `seconds` is 0.
-
-        The reset can be undone for this many seconds of real time. Raises `BadRequest`, and `Forbidden` if storage
-        cannot keep the data; then nothing is deleted.
-        """
+    @endpoint("POST", "/_emulator/reset", audience=Audience.CONTROL, query=(_KEPT,), answer=ResetDone)
+    async def reset(self, call: Call) -> ResetDone:
+        """Delete all data, and set the clock back to the system time."""
+        # The seconds are of real time. If storage cannot keep the data, nothing is deleted.
+        seconds = call.integer("undo", 0)
         if not 0 <= seconds <= MAX_UNDO_SECONDS:
             raise invalid_parameter("undo", seconds, f"within 0 to {MAX_UNDO_SECONDS} seconds")
         if seconds and not self._engine.can_copy:
@@ -62,30 +73,28 @@ class Undo:
                 await self._control.reset()
                 audit("data reset")
                 await self._forget()
-                return ""
+                return ResetDone()
             # It replaces the data of an earlier reset; if it fails, they stay.
             clock = await self._control.reset(self._engine.set_aside)
             audit("data reset", seconds_to_undo=seconds)
             self._end()
             expiry = asyncio.create_task(self._expire(seconds))
             self.latest = Kept(token_id(), self._clock.now() + seconds * SECOND, clock, expiry)
-            return self.latest.token
+            return ResetDone(self.latest.token)
 
-    async def undo(self, token: str) -> None:
-        """Restore the data and the clock from before the reset. Without a token, the latest reset is undone.
-
-        Every write acknowledged before the reset is there again; every later one is gone. Raises `NotFound` if there is
-        no reset to undo, and `Conflict` for the token of another one.
-        """
+    @endpoint("POST", "/_emulator/undo", audience=Audience.CONTROL, query=(_TOKEN,))
+    async def undo_reset(self, call: Call) -> Nothing:
+        """Undo the latest reset, if it kept the data for that. Later writes are replaced."""
         async with self._changing:
             kept = self.latest
             if kept is None:
                 raise nothing_to_undo()
-            if token not in ("", kept.token):
+            if call.text("undo") not in ("", kept.token):
                 raise earlier_reset()
             await self._control.replace(self._engine.take_back, kept.clock)
             audit("reset undone")
             await self._forget()
+        return Nothing()
 
     async def close(self) -> None:
         """Delete the kept data, when the service stops."""
@@ -112,33 +121,3 @@ class Undo:
         if self._end():
             with suppress(EngineError):  # the next reset or start deletes the rest
                 await self._engine.drop_aside()
-
-
-class ResetDone(Struct):
-    """The response to a reset."""
-
-    undo: str | UnsetType = UNSET
-    """The token to undo it; absent if it cannot be undone."""
-
-
-_KEPT = Parameter(
-    "undo", f"Seconds, at most {MAX_UNDO_SECONDS}, in which the reset can be undone; none when absent.", "integer"
-)
-_TOKEN = Parameter("undo", "The token that the reset returned. Default: the latest reset.")
-
-
-@endpoint("POST", "/_emulator/reset", audience=Audience.CONTROL, query=(_KEPT,), answer=ResetDone)
-async def reset(undo: Undo, call: Call) -> ResetDone:
-    """Delete all data, and set the clock back to the system time."""
-    token = await undo.reset(call.integer("undo", 0))
-    return ResetDone(token or UNSET)
-
-
-@endpoint("POST", "/_emulator/undo", audience=Audience.CONTROL, query=(_TOKEN,))
-async def undo_reset(undo: Undo, call: Call) -> Nothing:
-    """Undo the latest reset, if it kept the data for that. Later writes are replaced."""
-    await undo.undo(call.text("undo"))
-    return Nothing()
-
-
-endpoints: Final = (reset, undo_reset)

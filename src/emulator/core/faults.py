@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from random import Random
 from typing import Final, NamedTuple, Protocol
@@ -134,35 +134,13 @@ class Pause:
         await asyncio.wait((self._ended,), timeout=seconds)
 
 
-@dataclass(eq=False, slots=True)
-class Held:
-    """The requests and deliveries that one fault holds back, by weak references."""
-
-    is_void: bool = False
-    """Whether a reset or a stop ended the fault. Delayed responses and broadcasts are then discarded."""
-    _is_released: bool = False
-    _things: WeakSet[Waiting] = field(default_factory=WeakSet)
-
-    def add(self, thing: Waiting) -> None:
-        """Hold something back, unless the fault has ended since it was chosen."""
-        if self._is_released:
-            thing.release()
-        else:
-            self._things.add(thing)
-
-    def release(self, *, is_void: bool) -> None:
-        """Release everything, because the fault has ended."""
-        self.is_void, self._is_released = is_void, True
-        for each in list(self._things):
-            each.release()
-
-
 @dataclass(frozen=True, eq=False, slots=True)
 class Hit:
     """A fault that acts on one request, message or broadcast."""
 
     fault: Fault
-    held: Held
+    held: Armed
+    """What holds back what the fault delays or stalls."""
     delay: int
     """In ms of real time."""
 
@@ -245,11 +223,6 @@ def _matches_text(pattern: str, text: str) -> bool:
     return text.startswith(pattern[:-1]) if pattern.endswith(ANY) else text == pattern
 
 
-def needs_caller(fault: Fault) -> bool:
-    """Whether a fault has conditions on the caller of a request."""
-    return bool(fault.role or fault.channel or fault.user or fault.client_id)
-
-
 def meets(fault: Fault, attempt: Attempt) -> bool:
     """Whether an attempt meets the conditions of a fault."""
     caller = attempt.caller
@@ -264,7 +237,7 @@ def meets(fault: Fault, attempt: Attempt) -> bool:
 
 @dataclass(eq=False)
 class Armed:
-    """A fault of a running service."""
+    """A fault of a running service, and the requests and deliveries that it holds back, by weak references."""
 
     fault: Fault
     pattern: Pattern
@@ -273,7 +246,23 @@ class Armed:
     hits: int = 0
     is_over: bool = False
     """Once over, a fault stays so, also if the clock is set back."""
-    held: Held = field(default_factory=Held)
+    is_void: bool = False
+    """Whether a reset or a stop ended the fault. Delayed responses and broadcasts are then discarded."""
+    _is_released: bool = False
+    _things: WeakSet[Waiting] = field(default_factory=WeakSet)
+
+    def add(self, thing: Waiting) -> None:
+        """Hold something back, unless the fault has ended since it was chosen."""
+        if self._is_released:
+            thing.release()
+        else:
+            self._things.add(thing)
+
+    def release(self, *, is_void: bool) -> None:
+        """Release everything, because the fault has ended."""
+        self.is_void, self._is_released = is_void, True
+        for each in list(self._things):
+            each.release()
 
     def record(self) -> Fault:
         """Return the fault with its present state."""
@@ -292,7 +281,7 @@ class Armed:
         delay = fault.delay or 0
         if fault.effect == DELAY and fault.delay_max is not None:
             delay = self.random.randint(delay, fault.delay_max)
-        return Hit(fault, self.held, delay)
+        return Hit(fault, self, delay)
 
 
 class Faults:
@@ -312,10 +301,8 @@ class Faults:
 
     def needs_caller(self, attempt: Attempt) -> bool:
         """Whether a fault that could match has conditions on the caller."""
-        return any(
-            not each.is_over and needs_caller(each.fault) and each.pattern.matches(attempt)
-            for each in self.armed.values()
-        )
+        faults = (each.fault for each in self._matching(attempt))
+        return any(fault.role or fault.channel or fault.user or fault.client_id for fault in faults)
 
     def choose(self, attempt: Attempt, without: str = "") -> Hit | None:
         """Return the oldest fault that matches and acts now, and count the hit.
@@ -323,21 +310,19 @@ class Faults:
         Faults with the effect `without` are skipped.
         """
         self._end_due()
-        for each in self.armed.values():
+        for each in self._matching(attempt):
             fault = each.fault
-            if (
-                not each.is_over
-                and fault.effect != without
-                and each.pattern.matches(attempt)
-                and meets(fault, attempt)
-                and each.is_hit()
-            ):
+            if fault.effect != without and meets(fault, attempt) and each.is_hit():
                 hit = each.hit()
                 if each.hits == fault.times:
                     each.is_over = True
                     self.set_kinds()
                 return hit
         return None
+
+    def _matching(self, attempt: Attempt) -> Iterator[Armed]:
+        """Iterate over the faults that may act on an attempt, apart from their conditions on the caller."""
+        return (each for each in self.armed.values() if not each.is_over and each.pattern.matches(attempt))
 
     async def clock_moved(self) -> None:
         """End the faults whose time is over."""
@@ -347,7 +332,7 @@ class Faults:
         """Forget all faults, at a reset or stop. Requests and broadcasts that they hold back are dropped."""
         armed, self.armed = self.armed, {}
         for each in armed.values():
-            each.held.release(is_void=True)
+            each.release(is_void=True)
         self.set_kinds()
 
     def _end_due(self) -> None:

@@ -21,7 +21,8 @@ from emulator.core.clock import monotonic
 from emulator.core.errors import Facts, NotFound, refusal
 from emulator.core.ids import token_id
 from emulator.core.journal import DELIVERY, HIDDEN, Entry, Journal, no_journal
-from emulator.http.endpoint import Audience, Call, Parameter, Reply, endpoint
+from emulator.http.endpoint import Audience, Call, Parameter, endpoint
+from emulator.http.response import Reply
 
 
 @refusal(NotFound, "No such entry", "docs: Journal", "The journal has no such entry",
@@ -171,6 +172,17 @@ class Listing(Struct):
     """Names the run of the service: after a restart it is another one, and numbers start again."""
 
 
+_SINCE = Parameter("since", "A number: only later entries.", "integer")
+_TIMEOUT = Parameter("timeout", "Real ms after which the stream ends; it stays open when absent.", "integer")
+_FILTERS = tuple(Parameter(name, each.meaning) for name, each in rules.FILTERS.items())
+_PAGE = (
+    _SINCE,
+    Parameter("before", "A number: only earlier entries.", "integer"),
+    Parameter("limit", f"At most this many, 1 to {MAX_LIMIT:,}; {DEFAULT_LIMIT} when absent.", "integer"),
+    Parameter("order", "`newest` or `oldest` first. When absent: oldest first with `since`, otherwise newest first."),
+)
+
+
 @dataclass(eq=False, repr=False)
 class Journals:
     """The journal of one service, for readers."""
@@ -179,6 +191,64 @@ class Journals:
     _namespace: str
     _run: str = field(default_factory=token_id)
     """Tells readers whether their marks are of this run of the service."""
+
+    @endpoint(
+        "GET",
+        "/_emulator/journal",
+        audience=Audience.CONTROL,
+        query=(*_FILTERS, *_PAGE),
+        answer=Listing,
+        is_recorded=False,
+    )
+    async def read_journal(self, call: Call) -> Listing:
+        """Read the latest requests, socket frames and deliveries."""
+        return await self.page(call.query)
+
+    @endpoint(
+        "GET",
+        "/_emulator/journal/entry",
+        audience=Audience.CONTROL,
+        query=(
+            Parameter("id", "A request id, the number of an entry, or `latest`, which is never a probe."),
+            Parameter("as", f"{', '.join(FORMS)}: the response is this text instead."),
+            Parameter("url", f"With `as`: the base URL of the service; {DEFAULT_URL} when absent."),
+        ),
+        answer=JournalEntry,
+        is_recorded=False,
+    )
+    async def read_journal_entry(self, call: Call) -> JournalEntry | Reply:
+        """Read one entry, or write it as a line for a shell or as a test. Such a text has no token and no secret."""
+        form = call.text("as")
+        rules.check_names(call.query, *(("id", "as", "url") if form else ("id",)))
+        entry = self.find(call.text("id"))
+        if form:
+            return Reply(200, snippet_of(entry, form, call.text("url")).encode(), content_type=b"text/plain")
+        return self.shown(entry)
+
+    @endpoint(
+        "GET",
+        "/_emulator/journal/stream",
+        audience=Audience.CONTROL,
+        query=(*_FILTERS, _SINCE, _TIMEOUT),
+        content_type=b"application/x-ndjson",
+        held=True,
+        is_recorded=False,
+    )
+    async def follow_journal(self, call: Call) -> AsyncIterator[bytes]:
+        """Follow the journal: JSON lines, held open, each an entry as in `GET /_emulator/journal`.
+
+        The line `{"mark": 12, "run": "…"}` states the position of the stream: at its start, and after 15 seconds
+        without an entry. The line `{"lost": 3, "mark": 15}` says that three entries were dropped before the stream
+        reached them. To resume, pass the last number as `since`; if `run` is another one, the service was restarted,
+        and numbers began again.
+        """
+        # A slow reader uses no memory: the stream continues after its last entry.
+        self._check()
+        rules.check_names(call.query, *rules.FILTERS, "since", "timeout")
+        since, timeout = rules.number_of(call.query, "since"), rules.number_of(call.query, "timeout")
+        deadline = math.inf if timeout is None else monotonic() + timeout / 1_000
+        mark = self._journal.mark if since is None else since
+        return self._lines(mark, rules.matches_of(call.query), deadline)
 
     async def page(self, query: Mapping[str, str]) -> Listing:
         """Return the entries that a query selects. Raises `BadRequest`, and `Forbidden` if there is no journal."""
@@ -218,18 +288,6 @@ class Journals:
                 return entry
         raise no_entry(id=id[:64])
 
-    def stream(self, query: Mapping[str, str]) -> AsyncIterator[bytes]:
-        """Return JSON lines: the current position, then each entry after `since`; by default, only new entries.
-
-        Raises `BadRequest`, and `Forbidden` if there is no journal.
-        A slow reader uses no memory: the stream continues after its last entry, and reports how many were lost.
-        """
-        self._check()
-        rules.check_names(query, *rules.FILTERS, "since", "timeout")
-        since, timeout = rules.number_of(query, "since"), rules.number_of(query, "timeout")
-        deadline = math.inf if timeout is None else monotonic() + timeout / 1_000
-        return self._lines(self._journal.mark if since is None else since, rules.matches_of(query), deadline)
-
     async def _lines(self, mark: int, matches: Matches, deadline: float) -> AsyncIterator[bytes]:
         journal, encode = self._journal, msgspec.json.encode
         if mark > journal.mark:  # of an earlier run of the service
@@ -267,67 +325,3 @@ class Journals:
     def _check(self) -> None:
         if not self._journal.is_on:
             raise no_journal()
-
-
-_SINCE = Parameter("since", "A number: only later entries.", "integer")
-_TIMEOUT = Parameter("timeout", "Real ms after which the stream ends; it stays open when absent.", "integer")
-_FILTERS = tuple(Parameter(name, each.meaning) for name, each in rules.FILTERS.items())
-_PAGE = (
-    _SINCE,
-    Parameter("before", "A number: only earlier entries.", "integer"),
-    Parameter("limit", f"At most this many, 1 to {MAX_LIMIT:,}; {DEFAULT_LIMIT} when absent.", "integer"),
-    Parameter("order", "`newest` or `oldest` first. When absent: oldest first with `since`, otherwise newest first."),
-)
-
-
-@endpoint(
-    "GET", "/_emulator/journal", audience=Audience.CONTROL, query=(*_FILTERS, *_PAGE), answer=Listing, is_recorded=False
-)
-async def read_journal(journals: Journals, call: Call) -> Listing:
-    """Read the latest requests, socket frames and deliveries."""
-    return await journals.page(call.query)
-
-
-@endpoint(
-    "GET",
-    "/_emulator/journal/entry",
-    audience=Audience.CONTROL,
-    query=(
-        Parameter("id", "A request id, the number of an entry, or `latest`, which is never a probe."),
-        Parameter("as", f"{', '.join(FORMS)}: the response is this text instead."),
-        Parameter("url", f"With `as`: the base URL of the service; {DEFAULT_URL} when absent."),
-    ),
-    answer=JournalEntry,
-    is_recorded=False,
-)
-async def read_journal_entry(journals: Journals, call: Call) -> JournalEntry | Reply:
-    """Read one entry, or write it as a line for a shell or as a test. Such a text has no token and no secret."""
-    form = call.text("as")
-    rules.check_names(call.query, *(("id", "as", "url") if form else ("id",)))
-    entry = journals.find(call.text("id"))
-    if form:
-        return Reply(200, snippet_of(entry, form, call.text("url")).encode(), content_type=b"text/plain")
-    return journals.shown(entry)
-
-
-@endpoint(
-    "GET",
-    "/_emulator/journal/stream",
-    audience=Audience.CONTROL,
-    query=(*_FILTERS, _SINCE, _TIMEOUT),
-    content_type=b"application/x-ndjson",
-    held=True,
-    is_recorded=False,
-)
-async def follow_journal(journals: Journals, call: Call) -> AsyncIterator[bytes]:
-    """Follow the journal: JSON lines, held open, each an entry as in `GET /_emulator/journal`.
-
-    The line `{"mark": 12, "run": "…"}` states the position of the stream: at its start, and after 15 seconds without an
-    entry. The line `{"lost": 3, "mark": 15}` says that three entries were dropped before the stream reached them.
-    To resume, pass the last number as `since`; if `run` is another one, the service was restarted, and numbers began
-    again.
-    """
-    return journals.stream(call.query)
-
-
-endpoints: Final = (read_journal, read_journal_entry, follow_journal)

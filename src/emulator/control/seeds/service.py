@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -50,6 +50,12 @@ class Seeded(Struct):
     """In the order of the seed."""
 
 
+def _seed() -> object:
+    from emulator.control.seeds.plan import Seed
+
+    return Seed
+
+
 @dataclass(eq=False, repr=False)
 class Seeds:
     """Seeds of one service."""
@@ -63,12 +69,24 @@ class Seeds:
     def __post_init__(self) -> None:
         self._applying = asyncio.Lock()
 
-    async def apply(self, document: bytes) -> Seeded:
-        """Put the data of a seed into the service.
+    @endpoint(
+        "PUT",
+        "/_emulator/seed",
+        audience=Audience.CONTROL,
+        body=_seed,
+        answer=Seeded,
+        limit="seed",
+        streamed=True,
+        secrets=frozenset({"*"}),
+    )
+    async def apply_seed(self, call: Call) -> Seeded:
+        """Put the data of a seed into the service: all of it, or nothing.
 
-        Raises `BadRequest` with all problems of the seed, and `Conflict` if it has faults and several processes may
-        serve the data. Then nothing has changed.
+        Everything under the same ids is replaced; everything else stays. An error names the field, such as
+        `polls[0].votes.U1`, and lists up to 20 problems. `extcli seed apply` sends files in TOML and reads the codes
+        that they name.
         """
+        document = b"".join([chunk async for chunk in call.chunks])
         # Imported here, because it takes long and most services get no seed.
         from emulator.control.seeds.plan import plan_of
 
@@ -134,32 +152,3 @@ async def _fill(scratch: Any, plan: Plan) -> list[SeededLink]:
         except ServiceError as error:
             raise invalid_seed(problems=[f"links[{number}]: {error.detail}"]) from None
     return links
-
-
-def _seed() -> object:
-    from emulator.control.seeds.plan import Seed
-
-    return Seed
-
-
-@endpoint(
-    "PUT",
-    "/_emulator/seed",
-    audience=Audience.CONTROL,
-    body=_seed,
-    answer=Seeded,
-    limit="seed",
-    streamed=True,
-    secrets=frozenset({"*"}),
-)
-async def apply_seed(seeds: Seeds, call: Call) -> Seeded:
-    """Put the data of a seed into the service: all of it, or nothing.
-
-    Everything under the same ids is replaced; everything else stays. An error names the field, such as
-    `polls[0].votes.U1`, and lists up to 20 problems. `extcli seed apply` sends files in TOML and reads the codes that
-    they name.
-    """
-    return await seeds.apply(b"".join([chunk async for chunk in call.chunks]))
-
-
-endpoints: Final = (apply_seed,)
