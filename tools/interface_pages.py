@@ -118,7 +118,7 @@ def _endpoint(endpoint: Endpoint[Any]) -> Iterator[str]:
     if endpoint.body is not None:
         limit = _size(getattr(Limits(), endpoint.limit))
         only = "" if endpoint.limit_roles == ANYONE else f" ({_size(Limits().body)} for other roles than admin)"
-        yield f"- Body: `{shape(endpoint.body_shape)}`, at most {limit}{only}"
+        yield f"- Body: `{shape(endpoint.body)}`, at most {limit}{only}"
     yield from (f"- Header `{each.name}`: {each.meaning}" for each in endpoint.headers)
     status = "" if endpoint.status == 200 else f" ({endpoint.status})"
     yield f"- Response{status}: {_response(endpoint)}"

@@ -28,7 +28,7 @@ from emulator.control.sockets import Sockets
 from emulator.control.undo import Undo
 from emulator.control.waits.rules import subjects_of
 from emulator.control.waits.service import Waits
-from emulator.core.changes import NO_CHANGES, Changes, Commits
+from emulator.core.changes import Changes
 from emulator.core.clock import Clock
 from emulator.core.config.extensions import Extension, Extensions
 from emulator.core.config.settings import Settings
@@ -129,7 +129,7 @@ class Service(Front):
         settings, clock, shared, me = self.settings, self.clock, self.shared, self._me
         has_control = settings.environment.has_control
         self.scheduler = Scheduler(clock)
-        self.changes = Changes(clock.now) if has_control else NO_CHANGES
+        self.changes = Changes(clock.now if has_control else None)
         self.journal = Journal(shared.journals, clock) if has_control else NO_JOURNAL
         self.parity = Parity(
             clock,
@@ -154,9 +154,8 @@ class Service(Front):
 
     def _build_features(self) -> None:
         """The features of the specification."""
-        settings, clock, engine = self.settings, self.clock, self.engine
+        settings, clock, engine, changes = self.settings, self.clock, self.engine, self.changes
         directory, id_quota = self._directory, self._id_quota
-        self.commits = commits = Commits(self.changes)
         pages = PageEvents(self.publisher, settings.environment, self.extensions, settings.page_events)
         self.pins = Pins(
             engine.documents,
@@ -166,26 +165,26 @@ class Service(Front):
             self.extensions,
             self.publisher,
             self.key,
-            commits,
+            changes,
             engine.catalog,
             self._new_id,
         )
         self.identities = Identities(directory, clock, self.tokens, self.extensions)
-        self.stores = Stores(engine.documents, clock, settings, directory, commits)
+        self.stores = Stores(engine.documents, clock, settings, directory, changes)
         self.poll_updates = PollUpdates(PollReader(engine.ballots, clock), self.publisher, pages, self.scheduler, clock)
-        self.polls = Polls(engine.ballots, clock, id_quota, self.stores, directory, self.poll_updates, commits)
-        commits.listen(["poll"], self.poll_updates.committed)
-        commits.listen(PUBLISHED, StoreUpdates(self.publisher, pages).committed)
-        self.rankings = Rankings(engine.ballots, clock, id_quota, commits)
-        self.buffers = Buffers(engine.logs, clock, id_quota, commits)
+        self.polls = Polls(engine.ballots, clock, id_quota, self.stores, directory, self.poll_updates, changes)
+        changes.listen(["poll"], self.poll_updates.committed)
+        changes.listen(PUBLISHED, StoreUpdates(self.publisher, pages).committed)
+        self.rankings = Rankings(engine.ballots, clock, id_quota, changes)
+        self.buffers = Buffers(engine.logs, clock, id_quota, changes)
         self.broadcasts = Broadcasts(self.publisher, directory, settings.environment, self.changes, self.late)
         self.code_sets = CodeSets(engine.pools, engine.rosters, clock, self.polls, directory, self._new_id)
         self.transactions = Transactions(
-            engine.documents, clock, self.tokens, self.publisher, settings.environment, directory, commits
+            engine.documents, clock, self.tokens, self.publisher, settings.environment, directory, changes
         )
         self.datastream = Datastream(clock, self.publisher, settings)
-        self.trivia = Trivia(engine.documents, clock, settings.environment, commits)
-        self.json_stores = JsonStores(engine.documents, clock, id_quota, commits)
+        self.trivia = Trivia(engine.documents, clock, settings.environment, changes)
+        self.json_stores = JsonStores(engine.documents, clock, id_quota, changes)
 
     def _build_control(self) -> None:
         """The features of the control API, by which tests and tools read and steer the service."""
@@ -288,7 +287,7 @@ class Service(Front):
             self.scheduler.clear,
             self.gateway.watch_pages,
             updates.forget,
-            self.changes.wake_all,
+            self.changes.wake,
         ]
         control.on_wipe += [self.parity.lapses.clear, self.faults.clear]
         control.on_reset += [
@@ -360,7 +359,7 @@ class Service(Front):
         """Drop cached state, because all data may have been replaced: after a reset, for example, on any node."""
         self._directory.forget()
         self._id_quota.clear()
-        self.changes.wake_all()
+        self.changes.wake()
         if not self.publisher.is_single_node:
             self.scheduler.schedule(RESET, self.clock.now(), self._follow)
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from emulator.core.callers import Caller, Role
-from emulator.core.changes import Changes, Commits
+from emulator.core.changes import Changes
 from emulator.core.clock import Clock
 from emulator.core.config.settings import Settings
 from emulator.core.errors import EngineError, Unavailable
@@ -38,7 +38,7 @@ POLL = PollConfig(prompt="Lunch?", options=["yes", "no"])
 def stores(engine: Engine, documents: Any) -> Stores:
     clock = Clock()
     directory = Directory(engine.documents, clock)
-    return Stores(documents, clock, Settings(), directory, Commits(Changes(clock.now)))
+    return Stores(documents, clock, Settings(), directory, Changes(clock.now))
 
 
 def polls(engine: Engine, documents: Any, ballots: Any = None) -> Polls:
@@ -51,7 +51,7 @@ def polls(engine: Engine, documents: Any, ballots: Any = None) -> Polls:
         stores(engine, documents),
         Directory(engine.documents, clock),
         None,  # type: ignore[arg-type]  # no test here moves the end of a poll
-        Commits(Changes(clock.now)),
+        Changes(clock.now),
     )
 
 

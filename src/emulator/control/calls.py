@@ -20,7 +20,7 @@ from emulator.core.wire import json_codec
 from emulator.core.wire.refusals import invalid_member, missing_member, wrong_shape
 from emulator.core.wire.url import SERVICE
 from emulator.http.dispatch import Dispatcher
-from emulator.http.endpoint import Audience, Call, endpoint
+from emulator.http.endpoint import Call, control_endpoint
 
 MAX_RESPONSE: Final = 1024 * 1024
 """Bytes of a response that are returned."""
@@ -56,17 +56,6 @@ def checked_call(body: CallBody) -> CallBody:
         if len(text) > MAX_USER_LENGTH or not text.isprintable():
             raise wrong_shape(name, needed=f"at most {MAX_USER_LENGTH} printable characters")
     return body
-
-
-def shown_body(answer: bytes, *, is_json: bool) -> Any:
-    """Return a response as a member of the outer response: JSON unchanged, anything else as text."""
-    if is_json and answer:
-        try:
-            msgspec.json.decode(answer)
-            return msgspec.Raw(answer)
-        except msgspec.DecodeError:
-            pass
-    return answer.decode(errors="replace")
 
 
 _LIFETIME: Final = 10 * MINUTE
@@ -121,9 +110,10 @@ class Calls:
         )
         content = await reply.beginning(MAX_RESPONSE)
         is_cut = len(content) > MAX_RESPONSE
+        is_json = reply.content_type == b"application/json" and content and not is_cut
         return Called(
             reply.status,
-            shown_body(content[:MAX_RESPONSE], is_json=reply.content_type == b"application/json" and not is_cut),
+            msgspec.Raw(content) if is_json else content[:MAX_RESPONSE].decode(errors="replace"),
             context.id,
             {name.decode(): text.decode() for name, text in reply.more if name.startswith(_OWN_HEADERS)} or UNSET,
             CUT if is_cut else UNSET,
@@ -131,15 +121,7 @@ class Calls:
         )
 
 
-@endpoint(
-    "POST",
-    "/_emulator/call",
-    audience=Audience.CONTROL,
-    body=CallBody,
-    answer=Called,
-    limit="user_list",
-    is_recorded=False,
-)
+@control_endpoint("POST", "/_emulator/call", body=CallBody, answer=Called, limit="user_list", is_recorded=False)
 async def call_as(calls: Calls, call: Call) -> Called:
     """Send a request to the service as any caller, without a token.
 

@@ -18,7 +18,7 @@ from emulator.core.observability.facts import ABSENT, NEW, UNHEARD, UNSENT
 from emulator.core.wire import json_codec
 from emulator.core.wire.cursors import FIRST, cursor_of, place_of
 from emulator.core.wire.refusals import invalid_parameter
-from emulator.http.endpoint import CURSOR, Audience, Call, Endpoint, Parameter, endpoint
+from emulator.http.endpoint import CURSOR, Call, Endpoint, Parameter, control_endpoint
 from emulator.realtime.hub import Hub
 from emulator.storage.engine import Engine
 from emulator.storage.kinds import Kind, Shape
@@ -264,7 +264,7 @@ _PAGE = (
 )
 
 
-@endpoint("GET", "/_emulator/clock/next", audience=Audience.CONTROL, query=(_LIMIT,), answer=ComingExpiries)
+@control_endpoint("GET", "/_emulator/clock/next", query=(_LIMIT,), answer=ComingExpiries)
 async def read_coming_expiries(contents: Contents, call: Call) -> ComingExpiries:
     """List the next records to expire, soonest first."""
     return await contents.upcoming(call.integer("limit", DEFAULT_ROWS))
@@ -275,7 +275,7 @@ def endpoints_of(kinds: Sequence[Kind]) -> tuple[Endpoint[Contents], ...]:
     counts = msgspec.defstruct("Counts", [(kind.name, int) for kind in kinds])
     counts.__doc__ = "How many things of each kind the service holds; 10,000 may mean more."
 
-    @endpoint("GET", "/_emulator/contents", audience=Audience.CONTROL, answer=counts)
+    @control_endpoint("GET", "/_emulator/contents", answer=counts)
     async def count_contents(contents: Contents, call: Call) -> Any:
         """Count the stored records by kind; 10,000 may mean more."""
         return await contents.counts()
@@ -291,11 +291,7 @@ def _listing(kind: Kind) -> Endpoint[Contents]:
         )
 
     read.__name__, read.__doc__ = f"list_all_{kind.name}", f"List {kind.about}. Of all extensions and channels."
-    declare: Any = endpoint(
-        "GET", f"/_emulator/contents/{kind.name}", audience=Audience.CONTROL, query=_PAGE, answer=ContentPage
-    )
-    declared: Endpoint[Contents] = declare(read)
-    return declared
+    return control_endpoint("GET", f"/_emulator/contents/{kind.name}", query=_PAGE, answer=ContentPage)(read)
 
 
 def names_of(stored: NamesOf, hub: Hub, changes: Changes) -> Mapping[str, NamesOf]:

@@ -14,7 +14,7 @@ from emulator.contract.parity import outcome_of, rule_of
 from emulator.core.errors import OF_INPUT, OF_ROLES, REFUSALS, Facts, NotFound, refusal
 from emulator.core.journal import CLOSE, DELIVERY, Entry, Journal
 from emulator.core.wire.url import parameters_of
-from emulator.http.endpoint import Audience, Call, Parameter, endpoint
+from emulator.http.endpoint import Call, Parameter, control_endpoint
 
 _RULE: Final = "docs: Journal"
 
@@ -201,14 +201,12 @@ def explanation_of(entry: Entry) -> Explanation | None:
     return _with_text(Explanation(*map(shortened, refused[1:])))
 
 
-def explain_request(journal: Journal, id: str) -> Explained:
+def _explain_request(journal: Journal, id: str) -> Explained:
     """Explain the entry of a request id, the latest refused one first, or of a number, or a closed socket's reason.
 
     Raises `NotFound` with the names of similar rules.
     """
-    entries = [entry for entry in journal.newest() if id in _names_of(entry)]
-    if not entries and id.isdecimal() and len(id) < 16:
-        entries = journal.since(int(id) - 1, 1, before=int(id) + 1)
+    entries = [entry for entry in journal.newest() if id in _names_of(entry)] or journal.numbered(id)
     if entries:
         return _explained(next(filter(_is_refused, entries), entries[0]))
     if closed := _explained_detail(id):
@@ -228,7 +226,7 @@ def _explained(entry: Entry) -> Explained:
     who = (str(caller.role), caller.client_id, caller.channel_id or "") if caller else ("", "", "")
     of_entry = (entry.id, entry.kind, entry.at, entry.name, entry.path, entry.status)
     return Explained(
-        (find(explanation.rule) if explanation else None) or UNSET,
+        (explanation and find(explanation.rule)) or UNSET,
         Summary(*of_entry, *who, entry.reason, entry.detail),
         explanation or UNSET,
         entry.hint or UNSET,
@@ -282,14 +280,7 @@ _PARAMETERS = (
 )
 
 
-@endpoint(
-    "GET",
-    "/_emulator/explain",
-    audience=Audience.CONTROL,
-    query=_PARAMETERS,
-    answer=Explained,
-    is_recorded=False,
-)
+@control_endpoint("GET", "/_emulator/explain", query=_PARAMETERS, answer=Explained, is_recorded=False)
 async def explain(journal: Journal, call: Call) -> Explained:
     """Explain a request: why it was refused, and production's verdict. Or read a rule."""
     if name := call.text("rule"):
@@ -298,7 +289,7 @@ async def explain(journal: Journal, call: Call) -> Explained:
             raise no_rule(rule=name[:64], hint=_hint(name))
         return Explained(rule=rule)
     if id := call.text("id"):
-        return explain_request(journal, id)
+        return _explain_request(journal, id)
     latest = next((entry for entry in journal.newest() if _is_refused(entry) and not entry.is_probe), None)
     return _explained(latest) if latest else Explained()
 

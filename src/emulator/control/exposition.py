@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import accumulate
 
 from prometheus_client import CollectorRegistry, Info, ProcessCollector, generate_latest
@@ -24,10 +25,10 @@ def text_of(metrics: Metrics, *, lag: float) -> bytes:
     return generate_latest(registry)
 
 
+@dataclass(eq=False)
 class _Families(Collector):
-    def __init__(self, metrics: Metrics, lag: float) -> None:
-        self._metrics = metrics
-        self._lag = lag
+    _metrics: Metrics
+    _lag: float
 
     def collect(self) -> Iterator[Metric]:
         """Build the metric families; called by the registry."""

@@ -36,7 +36,7 @@ from emulator.core.faults import (
 from emulator.core.observability.audit import audit
 from emulator.core.wire import json_codec
 from emulator.core.wire.refusals import invalid_member, missing_member, too_long
-from emulator.http.endpoint import Audience, Call, Parameter, endpoint
+from emulator.http.endpoint import Call, Parameter, control_endpoint
 
 _RULE: Final = "docs: Faults"
 
@@ -60,12 +60,15 @@ def too_many_faults(*, count: int, limit: int) -> Facts:
     return Facts(detail, f"{count} faults", f"at most {limit} faults")
 
 
-_PARAMETERS: Final[Mapping[str, tuple[str, ...]]] = {
-    STATUS: ("status", "retry_after"),
-    DELAY: ("delay", "delay_max"),
-    TRUNCATE: ("bytes",),
-    CLOSE: ("code",),
+_EFFECTS: Final[Mapping[str, str]] = {
+    "status": STATUS,
+    "retry_after": STATUS,
+    "delay": DELAY,
+    "delay_max": DELAY,
+    "bytes": TRUNCATE,
+    "code": CLOSE,
 }
+"""The members that belong to one effect."""
 _SOCKET: Final = "SOCKET"
 _BROADCAST: Final = "BROADCAST"
 _EVERY_TARGET: Final = ("subscribe", "unsubscribe")
@@ -154,12 +157,10 @@ def _check_effect(fault: Fault, pattern: Pattern) -> None:
             f"one of {', '.join(effects)}, the effects on {MATCHES[pattern.kind].name} such as {fault.match[:80]!r}"
         )
         raise invalid_member("effect", fault.effect, needed)
-    taken = _PARAMETERS.get(fault.effect, ())
-    for effect, names in _PARAMETERS.items():
-        for name in names:
-            if name not in taken and getattr(fault, name) is not None:
-                problem = f"must be absent with the effect {fault.effect!r}; it belongs to {effect!r}"
-                raise invalid_member(name, getattr(fault, name), f"no {name}, or the effect {effect}", problem)
+    for name, effect in _EFFECTS.items():
+        if effect != fault.effect and getattr(fault, name) is not None:
+            problem = f"must be absent with the effect {fault.effect!r}; it belongs to {effect!r}"
+            raise invalid_member(name, getattr(fault, name), f"no {name}, or the effect {effect}", problem)
     if fault.effect == DELAY and fault.delay is None:
         raise missing_member("delay", f"the effect 'delay' needs 0 to {RANGES['delay'][1]} ms")
     if fault.delay_max is not None and fault.delay_max < (fault.delay or 0):
@@ -243,7 +244,7 @@ class FaultPlan(Faults):
         self._check_alone()
         return FaultList([each.record() for each in self.armed.values()])
 
-    @endpoint("POST", "/_emulator/faults", audience=Audience.CONTROL, body=Fault, answer=Fault)
+    @control_endpoint("POST", "/_emulator/faults", body=Fault, answer=Fault)
     async def add_fault(self, call: Call) -> Fault:
         """Add a fault, or replace the one with the same id.
 
@@ -259,12 +260,12 @@ class FaultPlan(Faults):
         audit("faults added", faults=1, fault=added.id)
         return added
 
-    @endpoint("GET", "/_emulator/faults", audience=Audience.CONTROL, answer=FaultList)
+    @control_endpoint("GET", "/_emulator/faults", answer=FaultList)
     async def list_faults(self, call: Call) -> FaultList:
         """List all faults with their hits, oldest first."""
         return self.read()
 
-    @endpoint("PUT", "/_emulator/faults", audience=Audience.CONTROL, body=FaultList, answer=FaultList)
+    @control_endpoint("PUT", "/_emulator/faults", body=FaultList, answer=FaultList)
     async def replace_faults(self, call: Call) -> FaultList:
         """Replace all faults; if one is invalid, nothing changes. Hits count from 0 again."""
         faults = call.body(FaultList).faults
@@ -278,12 +279,12 @@ class FaultPlan(Faults):
         audit("faults replaced", faults=len(self.armed))
         return self.read()
 
-    @endpoint("DELETE", "/_emulator/faults", audience=Audience.CONTROL, query=(_ID,), answer=Removed)
+    @control_endpoint("DELETE", "/_emulator/faults", query=(_ID,), answer=Removed)
     async def remove_faults(self, call: Call) -> Removed:
         """Remove one fault, or all. Requests and broadcasts that it held back continue."""
         return self._remove(call.query.get("id"))
 
-    @endpoint("POST", "/_emulator/faults/remove", audience=Audience.CONTROL, body=Removal, answer=Removed)
+    @control_endpoint("POST", "/_emulator/faults/remove", body=Removal, answer=Removed)
     async def remove_faults_by_form(self, call: Call) -> Removed:
         """Remove one fault, or all, as DELETE does: HTML forms know POST only."""
         id = call.body(Removal).id

@@ -7,6 +7,7 @@ import logging
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from itertools import chain, starmap
@@ -32,7 +33,7 @@ from emulator.core.observability.audit import audit
 from emulator.core.observability.metrics import Metrics
 from emulator.core.wire.json_codec import Milliseconds
 from emulator.core.wire.refusals import invalid_member
-from emulator.http.endpoint import Audience, Call, endpoint
+from emulator.http.endpoint import Audience, Call, control_endpoint, endpoint, endpoints_in
 from emulator.storage.engine import Engine
 from emulator.storage.kinds import is_own
 from emulator.storage.records import Record
@@ -170,18 +171,18 @@ class Readiness(Struct):
     data: str
 
 
+@dataclass(eq=False, repr=False)
 class Control:
     """Readiness, reset and clock of one running service."""
 
-    def __init__(
-        self, engine: Engine, key: SigningKey, clock: Clock, settings: Settings, version: str, recorder: Metrics
-    ) -> None:
-        self._engine = engine
-        self._key = key
-        self._recorder = recorder
-        self._clock = clock
-        self._settings = settings
-        self._version = version
+    _engine: Engine
+    _key: SigningKey
+    _clock: Clock
+    _settings: Settings
+    _version: str
+    _recorder: Metrics
+
+    def __post_init__(self) -> None:
         self.on_change: list[Callable[[], None]] = []
         """Called when data was deleted, replaced or loaded, to drop what was kept of it outside storage."""
         self.on_wipe: list[Callable[[], None]] = []
@@ -308,20 +309,19 @@ class Control:
     def read_clock(self) -> ClockRecord:
         return ClockRecord(self._clock.now(), self._clock.offset, self._clock.frozen)
 
-    async def move_clock(self, move: ClockMove) -> MovedClock:
-        """Move the clock, remove expired records, and list them. A refused move changes nothing.
-
-        Records that expired before the move are removed first, so setting the clock back never revives them.
-        """
+    @control_endpoint("POST", "/_emulator/clock", body=ClockMove, answer=MovedClock)
+    async def move_clock(self, call: Call) -> MovedClock:
+        """Set, advance or freeze the clock. Expired items are removed before the response, which lists them."""
+        # A refused move changes nothing. What expired before the move is removed first, so setting the clock back never
+        # revives it.
+        move = call.body(ClockMove)
         async with self._moving:
             target = target_of(move, self._clock.now() - (self._clock.offset if move.set == SYSTEM else 0))
             with self._clock.paused() as before:
                 removed = await self._purge(before)
             if move.freeze is not None:  # first, so that a frozen clock stops at exactly the instant set
                 self._clock.freeze(move.freeze)
-            if move.set == SYSTEM:
-                self._clock.set_to_system()
-            elif target is not None:
+            if move.set is not None:
                 self._clock.set(target)
             self._clock.advance(move.advance or 0)
             record = self.read_clock()
@@ -368,18 +368,12 @@ async def read_metrics(metrics: Metrics, call: Call) -> bytes:
     return text_of(metrics, lag=lag)
 
 
-@endpoint("GET", "/_emulator/clock", audience=Audience.CONTROL, answer=ClockRecord)
+@control_endpoint("GET", "/_emulator/clock", answer=ClockRecord)
 async def read_clock(control: Control, call: Call) -> ClockRecord:
     """Read the service's clock, in Unix ms."""
     return control.read_clock()
 
 
-@endpoint("POST", "/_emulator/clock", audience=Audience.CONTROL, body=ClockMove, answer=MovedClock)
-async def move_clock(control: Control, call: Call) -> MovedClock:
-    """Set, advance or freeze the clock. Expired items are removed before the response, which lists them."""
-    return await control.move_clock(call.body(ClockMove))
-
-
 monitoring: Final = (read_liveness, read_readiness)
 metrics: Final = (read_metrics,)
-endpoints: Final = (read_clock, move_clock)
+endpoints: Final = (read_clock, *endpoints_in(Control))

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from emulator.core.parity import Parity, Seen
 from emulator.core.wire.refusals import invalid_word
-from emulator.http.endpoint import Audience, Call, Parameter, endpoint
+from emulator.http.endpoint import Call, Parameter, control_endpoint
 
 NAMESPACE, SERVICE = "namespace", "service"
 _OF: Final = Parameter(
@@ -24,7 +24,7 @@ class Verdicts(Struct):
     rules: list[Seen]
 
 
-@endpoint("GET", "/_emulator/parity", audience=Audience.CONTROL, answer=Verdicts, query=(_OF,), is_recorded=False)
+@control_endpoint("GET", "/_emulator/parity", answer=Verdicts, query=(_OF,), is_recorded=False)
 async def read_parity(parity: Parity, call: Call) -> Verdicts:
     """List production's verdicts by rule, with the first and the latest request.
 

@@ -15,7 +15,7 @@ from emulator.core.keys import Key
 from emulator.core.observability.audit import audit
 from emulator.core.wire.cursors import FIRST, Page
 from emulator.core.wire.refusals import invalid_cursor, invalid_member, invalid_parameter, too_long, wrong_shape
-from emulator.http.endpoint import PAGE, Audience, Call, Parameter, endpoint
+from emulator.http.endpoint import PAGE, Call, Parameter, control_endpoint
 from emulator.realtime.admission import Admission, AnyPeer
 from emulator.realtime.closes import closed_by_call
 from emulator.realtime.hub import ANY_NAME, SOCKET, Hub
@@ -149,7 +149,7 @@ class Sockets:
     _changes: Changes
     _admission: Callable[[], Admission]
 
-    @endpoint("GET", "/_emulator/sockets", audience=Audience.CONTROL, query=_PARAMETERS, answer=SocketList)
+    @control_endpoint("GET", "/_emulator/sockets", query=_PARAMETERS, answer=SocketList)
     async def list_sockets(self, call: Call) -> SocketList:
         """List the open sockets of this process, oldest first."""
         return self.read(call.page, call.text("client_id"), call.text("channel_id"))
@@ -193,7 +193,7 @@ class Sockets:
 
         return self._hub.count(matches)
 
-    @endpoint("POST", "/_emulator/sockets/close", audience=Audience.CONTROL, body=Closing, answer=Selected)
+    @control_endpoint("POST", "/_emulator/sockets/close", body=Closing, answer=Selected)
     async def close_sockets(self, call: Call) -> Selected:
         """Close a socket, or all, with a close code and a reason."""
         closing = call.body(Closing)
@@ -207,7 +207,7 @@ class Sockets:
         audit("sockets closed", sockets=len(selected))
         return Selected([each.number for each in selected])
 
-    @endpoint("POST", "/_emulator/sockets/stall", audience=Audience.CONTROL, body=Stalling, answer=Selected)
+    @control_endpoint("POST", "/_emulator/sockets/stall", body=Stalling, answer=Selected)
     async def stall_sockets(self, call: Call) -> Selected:
         """Stop reading and writing one socket or all, as on a dead network; `"stalled": false` resumes.
 

@@ -16,7 +16,7 @@ from emulator.core.errors import EngineError
 from emulator.core.ids import token_id
 from emulator.core.observability.audit import audit
 from emulator.core.wire.refusals import invalid_parameter
-from emulator.http.endpoint import Audience, Call, Nothing, Parameter, endpoint
+from emulator.http.endpoint import Call, Nothing, Parameter, control_endpoint
 from emulator.storage.engine import Engine
 
 
@@ -59,7 +59,7 @@ class Undo:
         """The reset that can be undone, if there is one."""
         self._changing = asyncio.Lock()
 
-    @endpoint("POST", "/_emulator/reset", audience=Audience.CONTROL, query=(_KEPT,), answer=ResetDone)
+    @control_endpoint("POST", "/_emulator/reset", query=(_KEPT,), answer=ResetDone)
     async def reset(self, call: Call) -> ResetDone:
         """Delete all data, and set the clock back to the system time."""
         # The seconds are of real time. If storage cannot keep the data, nothing is deleted.
@@ -82,7 +82,7 @@ class Undo:
             self.latest = Kept(token_id(), self._clock.now() + seconds * SECOND, clock, expiry)
             return ResetDone(self.latest.token)
 
-    @endpoint("POST", "/_emulator/undo", audience=Audience.CONTROL, query=(_TOKEN,))
+    @control_endpoint("POST", "/_emulator/undo", query=(_TOKEN,))
     async def undo_reset(self, call: Call) -> Nothing:
         """Undo the latest reset, if it kept the data for that. Later writes are replaced."""
         async with self._changing:
@@ -113,7 +113,7 @@ class Undo:
             return False
         if kept.expiry is not asyncio.current_task():
             kept.expiry.cancel()
-        self._changes.wake_all()
+        self._changes.wake()
         return True
 
     async def _forget(self) -> None:

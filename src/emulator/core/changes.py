@@ -18,8 +18,6 @@ from msgspec.structs import replace
 
 from emulator.core.keys import Key
 
-ALL: Final = ""
-"""The kind that stands for all kinds, in `watching`."""
 KEPT: Final = 2_000
 """Changes of each kind that the record keeps."""
 
@@ -45,18 +43,44 @@ class Change(Struct, gc=False):
     """Its number. Later changes have higher numbers."""
 
 
-class Changes:
-    """Records recent changes, and wakes those who wait for changes of their kind."""
+class Watched:
+    """What may have news, and those who wait for it."""
+
+    def __init__(self) -> None:
+        self._watches: dict[asyncio.Event, None] = {}
+
+    def wake(self) -> None:
+        """Wake all watches, because there is something new, or any data may have changed."""
+        for event in self._watches:
+            event.set()
+
+    @contextmanager
+    def watching(self) -> Iterator[asyncio.Event]:
+        """Yield an event that is set at everything new."""
+        event = asyncio.Event()
+        self._watches[event] = None
+        try:
+            yield event
+        finally:
+            del self._watches[event]
+
+
+Listener = Callable[[Change], Awaitable[None]]
+
+
+class Changes(Watched):
+    """Records committed writes, wakes those who wait for one, and tells the listener of their kind."""
 
     def __init__(self, now: Callable[[], int] | None) -> None:
         """Without `now`, as in production, nothing is recorded."""
+        super().__init__()
         self._now = now
         self.mark = 1 if now else 0
         """The mark of the latest change. Never lower than before, and 0 only if nothing is recorded."""
         self._kept: defaultdict[str, deque[Change]] = defaultdict(partial(deque, maxlen=KEPT))
+        self._listeners: dict[str, Listener] = {}
         self._forgotten: dict[str, int] = {}
         """The mark of the latest change of each kind that a reset has removed from the record."""
-        self._watches: dict[str, dict[asyncio.Event, None]] = {}
 
     def note(self, change: Change) -> None:
         """Record a change. Call this right after its commit, without `await` in between."""
@@ -67,25 +91,18 @@ class Changes:
         kept.at = kept.at or self._now()
         self._kept[kept.key[0]].append(kept)
         if self._watches:
-            self.wake(kept.key.kind)
-
-    def wake(self, kind: str) -> None:
-        """Wake the watches of a kind, for a change that the record does not show."""
-        for event in self._watches.get(kind, ()):
-            event.set()
-        for event in self._watches.get(ALL, ()):
-            event.set()
+            self.wake()
 
     async def clock_moved(self) -> None:
         """Wake all watches, because something may have expired."""
-        self.wake_all()
+        self.wake()
 
     def forget(self) -> None:
         """Empty the record at a reset. Marks continue from their last number."""
         self.mark += self.mark > 0
         self._forgotten |= {kind: kept[-1].mark for kind, kept in self._kept.items()}
         self._kept.clear()
-        self.wake_all()
+        self.wake()
 
     def latest(self, kind: str, most: int) -> list[Change]:
         """Return the latest changes of a kind, oldest first."""
@@ -109,37 +126,6 @@ class Changes:
         is_recent = mark >= self._forgotten.get(kind, 0)
         return is_recent and (kept is None or len(kept) < KEPT or kept[0].mark <= mark + 1)
 
-    @contextmanager
-    def watching(self, kind: str) -> Iterator[asyncio.Event]:
-        """Yield an event that is set at each change of a kind, or of `ALL`."""
-        event = asyncio.Event()
-        watches = self._watches.setdefault(kind, {})
-        watches[event] = None
-        try:
-            yield event
-        finally:
-            del watches[event]
-            if not watches:
-                del self._watches[kind]
-
-    def wake_all(self) -> None:
-        """Wake all watches, because any data may have changed."""
-        for kind in self._watches:
-            self.wake(kind)
-
-
-NO_CHANGES: Final = Changes(None)
-
-Listener = Callable[[Change], Awaitable[None]]
-
-
-class Commits:
-    """Reports committed writes: first to the record of changes, then to the listener of their kind."""
-
-    def __init__(self, record: Changes) -> None:
-        self._record = record
-        self._listeners: dict[str, Listener] = {}
-
     def listen(self, kinds: Iterable[str], listener: Listener) -> None:
         """Call `listener` with each change of these kinds. It must not fail, because the change is saved."""
         self._listeners.update(dict.fromkeys(kinds, listener))
@@ -147,7 +133,7 @@ class Commits:
     async def committed(self, *changes: Change) -> None:
         """Report the changes of one commit. Call this right after the commit, without `await` in between."""
         for change in changes:
-            self._record.note(change)
+            self.note(change)
         for change in changes:
             if listener := self._listeners.get(change.key[0]):
                 await listener(change)

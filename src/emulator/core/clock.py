@@ -78,17 +78,12 @@ class Clock:
         """How far this clock is ahead of or behind the system's, in words."""
         return f"{in_words(abs(self.offset) // 1000)} {'ahead of' if self.offset > 0 else 'behind'} the system's"
 
-    def set(self, instant: int) -> None:
-        """Set the time to `instant`. A frozen clock stays frozen."""
-        self._offset = instant - self._read()
+    def set(self, instant: int | None) -> None:
+        """Set the time to `instant`; with `None`, to the system's. A frozen clock stays frozen."""
+        now = self._read()
+        self._offset = 0 if instant is None else instant - now
         if self._paused_at is not None:
-            self._paused_at = instant
-
-    def set_to_system(self) -> None:
-        """Set the time to the system's. A frozen clock stays frozen."""
-        self._offset = 0
-        if self._paused_at is not None:
-            self._paused_at = self._read()
+            self._paused_at = now + self._offset
 
     def advance(self, ms: int) -> None:
         self._offset += ms

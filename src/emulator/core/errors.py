@@ -34,6 +34,14 @@ class Refused(NamedTuple):
     next_step: str
 
 
+TITLES: Final[Mapping[int, str]] = {
+    **{each.value: each.phrase for each in HTTPStatus},
+    413: "Content Too Large",
+    500: "Internal Service Error",
+}
+"""The titles of errors, by status."""
+
+
 class ServiceError(Exception):
     """An error that is reported to the client.
 
@@ -41,7 +49,7 @@ class ServiceError(Exception):
     """
 
     status = 500
-    title = "Internal Service Error"
+    title = TITLES[500]
     retry_after: int | None = None
     """Seconds to wait before a retry; `None` if a retry does not help."""
     more: tuple[tuple[bytes, bytes], ...] = ()
@@ -53,8 +61,9 @@ class ServiceError(Exception):
     refused: Refused | None = None
     """Set if it was made by a declared refusal (`refusal`)."""
 
-    def __init_subclass__(cls, status: int | None = None, title: str = "") -> None:
-        cls.status, cls.title = status or cls.status, title or cls.title
+    def __init_subclass__(cls, status: int | None = None) -> None:
+        if status:
+            cls.status, cls.title = status, TITLES[status]
 
     def __init__(self, reason: str, detail: str = "") -> None:
         super().__init__(detail or reason)
@@ -66,61 +75,52 @@ class ServiceError(Exception):
         return (self.detail, *self.others)
 
 
-class BadRequest(ServiceError, status=400, title="Bad Request"):
+class BadRequest(ServiceError, status=400):
     """The input is malformed or breaks a rule."""
 
 
-class Unauthorized(ServiceError, status=401, title="Unauthorized"):
+class Unauthorized(ServiceError, status=401):
     """The credential is missing, malformed, expired or not yet valid."""
 
 
-class Forbidden(ServiceError, status=403, title="Forbidden"):
+class Forbidden(ServiceError, status=403):
     """The credential is valid, but its role or stage is not allowed."""
 
 
-class NotFound(ServiceError, status=404, title="Not Found"):
+class NotFound(ServiceError, status=404):
     """The path, or the record that it names, does not exist."""
 
 
-class MethodNotAllowed(ServiceError, status=405, title="Method Not Allowed"):
+class MethodNotAllowed(ServiceError, status=405):
     """The path does not support the method. `more` has the header `Allow`."""
 
     more = ((b"allow", b"GET, HEAD"),)
 
 
-class Conflict(ServiceError, status=409, title="Conflict"):
+class Conflict(ServiceError, status=409):
     """The record exists already."""
 
 
-class RequestTimeout(ServiceError, status=408, title="Request Timeout"):
+class RequestTimeout(ServiceError, status=408):
     """The request did not arrive in time."""
 
 
-class TooLarge(ServiceError, status=413, title="Content Too Large"):
+class TooLarge(ServiceError, status=413):
     """The body exceeds its route's limit (ruling W8)."""
 
 
-class TooManyRequests(ServiceError, status=429, title="Too Many Requests"):
+class TooManyRequests(ServiceError, status=429):
     """A rate or count limit is exceeded."""
 
 
-class HeadTooLarge(ServiceError, status=431, title="Request Header Fields Too Large"):
+class HeadTooLarge(ServiceError, status=431):
     """The request line and headers exceed the limit."""
 
 
-class Unavailable(ServiceError, status=503, title="Service Unavailable"):
+class Unavailable(ServiceError, status=503):
     """Storage failed or is unreachable, and the call may or may not have taken effect. Or the service is starting."""
 
     retry_after = 1
-
-
-_PHRASES: Final[Mapping[int, str]] = {each.value: each.phrase for each in HTTPStatus}
-
-
-def title_of(status: int) -> str:
-    """Return the title of an error with this status, as the service's own errors have it; empty for an unknown one."""
-    kinds: list[type[ServiceError]] = [ServiceError, *ServiceError.__subclasses__()]
-    return next((each.title for each in kinds if each.status == status), _PHRASES.get(status, ""))
 
 
 class ConfigurationError(Exception):

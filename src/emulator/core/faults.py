@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from emulator.core.callers import Caller
 from emulator.core.clock import Clock
-from emulator.core.errors import Facts, ServiceError, refusal, title_of
+from emulator.core.errors import TITLES, Facts, ServiceError, refusal
 from emulator.core.wire.json_codec import Milliseconds
 
 REQUEST: Final = "request"
@@ -194,7 +194,7 @@ class FaultError(ServiceError):
         self.refused = made.refused
         self.hit = hit
         self.status = status
-        self.title = title_of(status) or REASON
+        self.title = TITLES.get(status, REASON)
         self.retry_after = retry_after
 
 
@@ -270,11 +270,6 @@ class Armed:
         left = None if times is None else times - self.hits
         return replace(self.fault, hits=self.hits, left=left, ends_at=self.ends_at)
 
-    def is_hit(self) -> bool:
-        """Draw at random whether the fault hits this match."""
-        share = self.fault.share
-        return share is None or self.random.random() < share
-
     def hit(self) -> Hit:
         fault = self.fault
         self.hits += 1
@@ -312,7 +307,9 @@ class Faults:
         self._end_due()
         for each in self._matching(attempt):
             fault = each.fault
-            if fault.effect != without and meets(fault, attempt) and each.is_hit():
+            if fault.effect == without or not meets(fault, attempt):
+                continue
+            if fault.share is None or each.random.random() < fault.share:
                 hit = each.hit()
                 if each.hits == fault.times:
                     each.is_over = True

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import KW_ONLY, dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import Final
@@ -98,19 +99,19 @@ def placeholder_hint(what: str, text: str) -> str:
     return f"the {what} {text[:_LONGEST]} looks like a placeholder: put the value in its place"
 
 
+@dataclass(eq=False, repr=False)
 class Hints:
     """The hints of one service, which judge each request once it has its response."""
 
-    def __init__(
-        self, names_of: Mapping[str, NamesOf], registered: Callable[[], Collection[str]], *, is_on: bool
-    ) -> None:
-        """`names_of` reads, by fact, the names among which a similar one is looked for. `registered` returns the client
-        ids of the extensions file; none without a file.
-        """
-        self.is_on = is_on
-        """Whether this service gives hints."""
-        self._names_of = names_of
-        self._registered = registered
+    _names_of: Mapping[str, NamesOf]
+    """Reads, by fact, the names among which a similar one is looked for."""
+    _registered: Callable[[], Collection[str]]
+    """Returns the client ids of the extensions file; none without a file."""
+    _: KW_ONLY
+    is_on: bool
+    """Whether this service gives hints."""
+
+    def __post_init__(self) -> None:
         self.clients: BoundedCache[str, tuple[int, str]] = BoundedCache(_CLIENTS)
         """How many tokens each client id has brought, and the hint about it."""
 
@@ -149,11 +150,7 @@ class Hints:
     def _of_caller(self, context: RequestContext) -> str:
         """Return the hint about a token or a client id; empty if there is none."""
         caller = context.caller
-        named = ""
-        for _, key in context.facts:  # a generator would take three times as long
-            if key.kind == CLIENT:
-                named = key.name
-                break
+        named = next((key.name for _, key in context.facts if key.kind == CLIENT), "")
         client_id = named or (caller.client_id if caller else "")
         count, found = self.clients.get(client_id) or (0, "")
         if named or (client_id and not count):

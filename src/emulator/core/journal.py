@@ -6,10 +6,8 @@ It is a ring. All rings of a process share one budget of bytes. No token, PIN, c
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from itertools import islice
 from operator import attrgetter
 from sys import getsizeof
@@ -18,6 +16,7 @@ from typing import Final, ParamSpec
 from msgspec import Struct
 
 from emulator.core.callers import Caller
+from emulator.core.changes import Watched
 from emulator.core.clock import Clock
 from emulator.core.errors import Facts, Forbidden, Refused, refusal
 
@@ -141,10 +140,11 @@ class JournalBudget:
             largest.forget_oldest()
 
 
-class Journal:
+class Journal(Watched):
     """The latest entries, oldest first, as many as the budget leaves it."""
 
     def __init__(self, budget: JournalBudget, clock: Clock | None = None) -> None:
+        super().__init__()
         self.clock = clock or Clock()
         self.budget = budget
         self.is_on = budget.max_size > 0
@@ -154,7 +154,6 @@ class Journal:
         self.size = 0
         """Bytes of all entries, about. The budget sets it."""
         self._entries: deque[Entry] = deque()
-        self._watches: dict[asyncio.Event, None] = {}
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -170,23 +169,25 @@ class Journal:
         while budget.size > budget.max_size:
             budget.make_room()
         if self._watches:
-            for event in self._watches:
-                event.set()
+            self.wake()
 
     def record(self, make: Callable[P, Entry], *args: P.args, **named: P.kwargs) -> None:
         """Add the entry that `make` returns for these arguments. Does nothing if no entries are kept."""
         if self.is_on:
             self.add(make(*args, **named))
 
-    def since(self, mark: int, limit: int, *, before: int | None = None) -> list[Entry]:
-        """Return up to `limit` kept entries, oldest first.
-
-        They begin after the entry numbered `mark` and end before `before`.
-        """
+    def since(self, mark: int, limit: int) -> list[Entry]:
+        """Return up to `limit` kept entries after the one numbered `mark`, oldest first."""
         first = self.mark - len(self._entries) + 1
-        start, end = max(mark + 1, first), min(self.mark + 1, self.mark + 1 if before is None else before)
+        start = max(mark + 1, first)
         # An index costs a deque little at its ends, and a step per 64 entries elsewhere.
-        return [self._entries[number - first] for number in range(start, min(end, start + limit))]
+        return [self._entries[number - first] for number in range(start, min(self.mark + 1, start + limit))]
+
+    def numbered(self, number: str) -> list[Entry]:
+        """Return the kept entry with this number, or none: also if the text is no number."""
+        if not number.isdecimal() or len(number) >= 16:
+            return []
+        return [entry for entry in self.since(int(number) - 1, 1) if entry.number == int(number)]
 
     def newest(self, limit: int | None = None) -> list[Entry]:
         """Return up to `limit` kept entries, or all, newest first.
@@ -207,16 +208,6 @@ class Journal:
     def forget_oldest(self) -> None:
         """Forget the oldest entry. There must be one."""
         self.budget.resize(self, self.size - self._entries.popleft().size)
-
-    @contextmanager
-    def watching(self) -> Iterator[asyncio.Event]:
-        """Yield an event that is set at each new entry."""
-        event = asyncio.Event()
-        self._watches[event] = None
-        try:
-            yield event
-        finally:
-            del self._watches[event]
 
 
 def _size_of(entry: Entry) -> int:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Final
 
 from msgspec import Struct
@@ -222,22 +223,21 @@ class Lapses:
         return any(key.kind == group.kind and key.owner == group.owner and now < at for key, at in self._until.items())
 
 
+@dataclass(eq=False, repr=False)
 class Parity:
     """The verdicts of one service. Production gives none."""
 
-    def __init__(
-        self, clock: Clock, absent: Collection[tuple[str, str]], lapses: Lapses, total: Tally, *, is_on: bool
-    ) -> None:
-        self.is_on = is_on
-        """Whether this is a sandbox."""
-        self._clock = clock
-        self._absent = frozenset(absent)
-        """The endpoints that production does not have."""
-        self.lapses = lapses
-        self.tally = Tally()
-        """Since the latest reset."""
-        self.total = total
-        """Since the start of the process, of all namespaces."""
+    _clock: Clock
+    _absent: Collection[tuple[str, str]]
+    """The endpoints that production does not have."""
+    lapses: Lapses
+    total: Tally
+    """Since the start of the process, of all namespaces."""
+    _: KW_ONLY
+    is_on: bool
+    """Whether this is a sandbox."""
+    tally: Tally = field(default_factory=Tally)
+    """Since the latest reset."""
 
     def check_endpoint(self, method: str, path: str) -> None:
         """Set the verdict that production does not have the called endpoint."""

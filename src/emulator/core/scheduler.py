@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from emulator.core.clock import Clock
 from emulator.core.errors import EngineError
@@ -89,12 +89,19 @@ class Scheduler:
         task.add_done_callback(self._running.discard)
 
     async def _run(self, timer: _Timer) -> None:
-        try:
-            await timer.callback()
-        except EngineError as error:
-            _log.warning("a scheduled update failed: %s", error)
-        except Exception:
-            _log.exception("unexpected failure in a scheduled update")
+        await _finish_logged(
+            timer.callback(), "a scheduled update failed: %s", "unexpected failure in a scheduled update"
+        )
+
+
+async def _finish_logged(running: Awaitable[None], failed: str, broken: str) -> None:
+    """Wait for a callback. A failure of storage, or any other, is only logged, in these words."""
+    try:
+        await running
+    except EngineError as error:
+        _log.warning(failed, error)
+    except Exception:
+        _log.exception(broken)
 
 
 class Throttle(Generic[K]):
@@ -116,15 +123,15 @@ class Throttle(Generic[K]):
             self._pending.add(key)
             return
         loop = asyncio.get_running_loop()
-        self._waiting[key] = loop.call_later(self._interval, self._interval_over, key)
+        self._waiting[key] = loop.call_later(self._interval, self._end, self._waiting, key)
         self._running[key] = task = loop.create_task(self._run(key))
-        task.add_done_callback(lambda _: self._finished(key))
+        task.add_done_callback(lambda _: self._end(self._running, key))
 
     async def flush(self) -> None:
         """End all intervals; return when the pending callbacks have run."""
         for key in list(self._waiting):
             self._waiting[key].cancel()
-            self._interval_over(key)
+            self._end(self._waiting, key)
         await self._wait_for_running()
 
     def clear(self) -> None:
@@ -144,23 +151,14 @@ class Throttle(Generic[K]):
         while self._running:  # the end of one may start a pending one
             await asyncio.gather(*self._running.values())
 
-    def _interval_over(self, key: K) -> None:
-        del self._waiting[key]
-        self._run_if_pending(key)
-
-    def _finished(self, key: K) -> None:
-        del self._running[key]
-        self._run_if_pending(key)
-
-    def _run_if_pending(self, key: K) -> None:
+    def _end(self, going: dict[K, Any], key: K) -> None:
+        """End the interval or the run of a key; run again if that is pending."""
+        del going[key]
         if key in self._pending and key not in self._waiting and key not in self._running:
             self._pending.discard(key)
             self.trigger(key)
 
     async def _run(self, key: K) -> None:
-        try:
-            await self._callback(key)
-        except EngineError as error:
-            _log.warning("notifying subscribers failed: %s", error)
-        except Exception:
-            _log.exception("unexpected failure while notifying subscribers")
+        await _finish_logged(
+            self._callback(key), "notifying subscribers failed: %s", "unexpected failure while notifying subscribers"
+        )

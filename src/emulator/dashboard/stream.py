@@ -8,7 +8,6 @@ from contextlib import contextmanager, suppress
 from hashlib import sha256
 from typing import Final
 
-from emulator.core.changes import ALL
 from emulator.core.clock import monotonic, processor_time
 from emulator.core.errors import EngineError, ServiceError
 from emulator.dashboard.screen import Service
@@ -39,7 +38,7 @@ async def events_of(
     """
     yield b": connected\n\n"
     sent_at = monotonic()
-    with _count_stream(), service.changes.watching(ALL) as changed, service.journal.watching() as recorded:
+    with _count_stream(), service.changes.watching() as changed, service.journal.watching() as recorded:
         while True:
             changed.clear()
             recorded.clear()

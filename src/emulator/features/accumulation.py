@@ -11,7 +11,7 @@ from msgspec import Raw, Struct
 
 from emulator.core.bounded_cache import BoundedCache
 from emulator.core.callers import ANYONE, CHANNEL_WRITERS, Caller, Role
-from emulator.core.changes import Change, Commits
+from emulator.core.changes import Change, Changes
 from emulator.core.clock import DAY, SECOND, Clock, clamp_instant
 from emulator.core.errors import BadRequest, Facts, TooManyRequests, refusal
 from emulator.core.keys import Key
@@ -116,7 +116,7 @@ class Buffers:
     _logs: Logs
     _clock: Clock
     _id_quota: IdQuota
-    _commits: Commits
+    _changes: Changes
 
     def __post_init__(self) -> None:
         self.added: BoundedCache[tuple[int, str, str], int] = BoundedCache(_MAX_COUNTED)
@@ -145,7 +145,7 @@ class Buffers:
         except Exception:  # after a cancellation, the entry may be there
             self.added.renew(user, (self.added.get(user) or 1) - 1)
             raise
-        await self._commits.committed(Change(key, "entry", caller.opaque_id, at=now))
+        await self._changes.committed(Change(key, "entry", caller.opaque_id, at=now))
         return Nothing()
 
     def _count_entry(self, caller: Caller, now: int) -> tuple[int, str, str]:

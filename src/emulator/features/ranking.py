@@ -9,7 +9,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from emulator.contract.limits import MAX_ANSWER_BYTES
 from emulator.core.callers import ANYONE, CHANNEL_WRITERS, GLOBAL, Caller, check_extension_wide, is_global
-from emulator.core.changes import Change, Commits
+from emulator.core.changes import Change, Changes
 from emulator.core.clock import DAY, Clock
 from emulator.core.keys import Key
 from emulator.core.observability.audit import audit
@@ -112,7 +112,7 @@ class Rankings:
     _ballots: Ballots
     _clock: Clock
     _id_quota: IdQuota
-    _commits: Commits
+    _changes: Changes
 
     @endpoint("POST", "/v1/e/rank", roles=ANYONE, body=AnswerBody, answer=Accepted, query=_QUERY)
     async def submit_answer(self, call: Call) -> Accepted:
@@ -122,7 +122,7 @@ class Rankings:
         request = CastRequest(caller.opaque_id, checked_answer(answer), (caller.user_id or "").encode())
         work = self._ballots.cast(key, request, now=now, expires_at=now + LIFETIME)
         cast = await self._id_quota.write(key, caller, LIFETIME, now, work)
-        await self._commits.committed(Change(key, "answer", caller.opaque_id, answer, now))
+        await self._changes.committed(Change(key, "answer", caller.opaque_id, answer, now))
         return Accepted(True, UNSET if cast.previous is None else cast.previous)
 
     async def measure(self, caller: Caller, channel: str | None, id: str, user: str) -> Measured:
@@ -149,7 +149,7 @@ class Rankings:
         if found := await self._ballots.drop(key, now=self._clock.now()):
             rankings = len(found) if key.channel is None else ""
             audit("rankings deleted", caller, channel=channel, ranking=ranking_id, rankings=rankings)
-        await self._commits.committed(*(Change(dropped, "cleared", caller.opaque_id) for dropped in found))
+        await self._changes.committed(*(Change(dropped, "cleared", caller.opaque_id) for dropped in found))
         for dropped in found:
             await self._id_quota.release(dropped)
         return Nothing()

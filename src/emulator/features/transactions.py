@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from emulator.auth.tokens import Tokens
 from emulator.core.callers import ANYONE, CHANNEL_WRITERS, EXTENSION_WRITERS, Caller, required_channel
-from emulator.core.changes import Change, Commits
+from emulator.core.changes import Change, Changes
 from emulator.core.clock import DAY, Clock
 from emulator.core.config.environment import Environment
 from emulator.core.errors import BadRequest, Facts, NotFound, refusal
@@ -238,7 +238,7 @@ class Transactions:
     _publisher: Publisher
     _environment: Environment
     _directory: Directory
-    _commits: Commits
+    _changes: Changes
 
     @endpoint(
         "POST",
@@ -275,7 +275,7 @@ class Transactions:
 
         await self._documents.update([key, outstanding], create, now=now, expires_at=now + LIFETIME)
         if first is None:
-            await self._commits.committed(Change(outstanding, "posted", caller.opaque_id, at=now))
+            await self._changes.committed(Change(outstanding, "posted", caller.opaque_id, at=now))
             await self._publisher.try_publish(_topic(caller, channel, transaction.sku), TARGET, transaction)
         elif first != claim:
             if replace(first, poster=poster) == claim:  # production does not compare the poster
@@ -329,7 +329,7 @@ class Transactions:
             is_buyers = each.sku == body.sku and each.user_id in buyer
             is_meant = named in (each.id, each.own_id) if named else is_buyers
             if is_meant and await self._documents.drop([key], now=self._clock.now()):  # not settled since it was read
-                await self._commits.committed(Change(key, "cleared", caller.opaque_id))
+                await self._changes.committed(Change(key, "cleared", caller.opaque_id))
                 return Done()
         raise no_purchase()
 

@@ -110,7 +110,7 @@ class Dispatcher:
         request.context.route, request.context.production = endpoint.path, ""
         reply = error_reply(error, cors=True, shows_code=True) if error.status else Reply(0, b"", cors=False)
         if error.status:
-            self.recorder.answered(endpoint.method, endpoint.path, error.status, monotonic() - started)
+            self.recorder.endpoints[endpoint.method, endpoint.path].add(error.status, monotonic() - started)
         self._record(endpoint, request, reply, monotonic() - started, error)
         if isinstance(error, NoResponse):
             if hit.fault.effect == STALL:
@@ -163,7 +163,7 @@ class Dispatcher:
                 failure = malformed_json(f"its Content-Encoding is {named}; send it uncompressed, without that header")
             reply = _error_reply(endpoint, failure, shows_code=self.parity.is_on)
         seconds = monotonic() - started
-        self.recorder.answered(method, path, reply.status, seconds)
+        self.recorder.endpoints[method, path].add(reply.status, seconds)
         if self.hints.is_on:
             await self.hints.judge(context)
         if context.production or context.facts:
@@ -238,7 +238,7 @@ class Dispatcher:
         limit: int = getattr(self.limits, endpoint.limit) if is_large else self.limits.body
         body = await self._read_body(endpoint, request, limit, header if caller is not None else None)
         if body and endpoint.audience is Audience.CONTROL and endpoint.body is not None:
-            body = json_of(body, headers, endpoint.body_shape)
+            body = json_of(body, headers, endpoint.body)
         recording = None
         if caller is not None and caller.user_id is not None:
             caller, recording = await self.identify(caller, writes=endpoint.method != "GET")

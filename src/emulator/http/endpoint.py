@@ -11,8 +11,7 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from enum import Enum
-from functools import cached_property
-from types import FunctionType
+from functools import cached_property, partial
 from typing import Any, Final, Generic, NamedTuple, TypeVar, cast
 
 import msgspec
@@ -194,7 +193,7 @@ class Endpoint(Generic[S]):
     roles: frozenset[Role] = frozenset()
     audience: Audience = Audience.CLIENTS
     body: object | None = None
-    """The shape of the body, or a function that imports and returns it, if that takes long."""
+    """The type of the body; `None` without a body."""
     answer: object = Nothing
     content_type: bytes = JSON
     """The type of a response that the handler returns as bytes or as a stream; `answer` is for JSON only."""
@@ -224,11 +223,6 @@ class Endpoint(Generic[S]):
     def name(self) -> str:
         """The handler's name, used as the operation id."""
         return self.handler.__name__
-
-    @property
-    def body_shape(self) -> object | None:
-        """The type of the body; `None` without a body."""
-        return self.body() if isinstance(self.body, FunctionType) else self.body
 
     @cached_property
     def is_body_read(self) -> bool:
@@ -266,6 +260,8 @@ class Offer(NamedTuple):
 
 endpoint: Final[type[Endpoint[Any]]] = Endpoint
 """Declares the decorated function as the handler of a method and path."""
+control_endpoint: Final = partial(endpoint, audience=Audience.CONTROL)
+"""Declares it as the handler of a method and path of the control API."""
 
 
 def endpoints_in(service: type[T]) -> tuple[Endpoint[T], ...]:

@@ -86,7 +86,7 @@ def _operation(endpoint: Endpoint[Any]) -> dict[str, Any]:
     if endpoint.body is not None:
         described["requestBody"] = {
             "required": endpoint.audience is not Audience.CLIENT_ID,
-            "content": _content(endpoint.body_shape),
+            "content": _content(endpoint.body),
         }
     return described
 
@@ -143,7 +143,7 @@ def document(endpoints: tuple[Endpoint[Any], ...]) -> bytes:
 
 
 def _schemas(endpoints: Sequence[Endpoint[Any]]) -> dict[str, Any]:
-    kinds = [kind for each in endpoints for kind in (each.body_shape, each.answer) if kind is not None]
+    kinds = [kind for each in endpoints for kind in (each.body, each.answer) if kind is not None]
     _, schemas = msgspec.json.schema_components([*kinds, ErrorAnswer], ref_template=_REFERENCE)
     return dict(sorted(schemas.items()))
 

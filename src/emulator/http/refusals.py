@@ -20,7 +20,7 @@ from emulator.core.errors import (
 from emulator.core.wire.url import CONTROL, SERVICE
 
 
-class TooManyUploads(ServiceError, status=503, title="Service Unavailable"):
+class TooManyUploads(ServiceError, status=503):
     """Raised if too many uploads run in the process. The refused upload has changed nothing."""
 
     retry_after = 5
@@ -80,7 +80,7 @@ def no_path(*, path: str, hint: str = "") -> Facts:
     return Facts(detail, f"path {path}", f"a path of the service, under {prefix}")
 
 
-class UpgradeRequired(ServiceError, status=426, title="Upgrade Required"):
+class UpgradeRequired(ServiceError, status=426):
     """Raised for a request without upgrade to the address of a WebSocket."""
 
     more = ((b"upgrade", b"websocket"), (b"connection", b"Upgrade"))
@@ -125,7 +125,7 @@ def too_many_waits(*, limit: int) -> Facts:
     return Facts(detail, f"{limit} waiting requests", f"fewer than {limit}", (), 1)
 
 
-class Ended(ServiceError, status=503, title="Service Unavailable"):
+class Ended(ServiceError, status=503):
     """Raised in a waiting request when the service stops or the namespace is dropped."""
 
 

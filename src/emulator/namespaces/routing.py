@@ -18,7 +18,7 @@ from emulator.core.observability.entries import Unrouted
 from emulator.core.observability.request_context import bind_context, enter_namespace, label_of
 from emulator.core.wire.refusals import invalid_member
 from emulator.core.wire.url import SERVICE
-from emulator.http.endpoint import Audience, Call, Nothing, Parameter, endpoint
+from emulator.http.endpoint import Call, Nothing, Parameter, control_endpoint
 from emulator.http.refusals import no_path
 from emulator.http.response import error_reply
 from emulator.namespaces.registry import NamespaceList, Registry, checked_name
@@ -45,25 +45,25 @@ class Wanted(Struct, forbid_unknown_fields=True, rename={"source": "from"}):
     """The namespace to drop."""
 
 
-@endpoint("GET", "/_ns", audience=Audience.CONTROL, answer=NamespaceList)
+@control_endpoint("GET", "/_ns", answer=NamespaceList)
 async def list_namespaces(namespaces: Registry, call: Call) -> NamespaceList:
     """List the namespaces in use, by name; `default` is absent."""
     return await namespaces.listing()
 
 
-@endpoint("POST", "/_ns", audience=Audience.CONTROL, body=Wanted, answer=NewNamespace, query=(_SOURCE,))
+@control_endpoint("POST", "/_ns", body=Wanted, answer=NewNamespace, query=(_SOURCE,))
 async def change_namespaces(namespaces: Registry, call: Call) -> NewNamespace | Nothing:
     """Create a namespace, or drop the one in the member `drop`."""
     return await _change(namespaces, call, "")
 
 
-@endpoint("POST", "/_ns/{name}", audience=Audience.CONTROL, body=Wanted, answer=NewNamespace, query=(_SOURCE,))
+@control_endpoint("POST", "/_ns/{name}", body=Wanted, answer=NewNamespace, query=(_SOURCE,))
 async def create_namespace(namespaces: Registry, call: Call) -> NewNamespace | Nothing:
     """Create the namespace that the path names. The body may be absent."""
     return await _change(namespaces, call, call.text("name"))
 
 
-@endpoint("DELETE", "/_ns/{name}", audience=Audience.CONTROL)
+@control_endpoint("DELETE", "/_ns/{name}")
 async def drop_namespace(namespaces: Registry, call: Call) -> Nothing:
     """Delete a namespace with its data, clock and connections. The next use creates a new one."""
     await namespaces.drop(call.text("name"))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Final, Protocol
 
-from emulator.core.changes import NO_CHANGES, Change, Changes
+from emulator.core.changes import Change, Changes
 from emulator.core.clock import processor_time
 from emulator.core.journal import NO_JOURNAL, Entry, Journal
 from emulator.core.keys import Key
@@ -101,8 +101,8 @@ class _Batch:
 class Hub:
     """Maps topics to subscribers. A topic is the key of the record it reports; the name `*` matches all names."""
 
-    def __init__(self, changes: Changes = NO_CHANGES, journal: Journal = NO_JOURNAL) -> None:
-        self.changes = changes
+    def __init__(self, changes: Changes | None = None, journal: Journal = NO_JOURNAL) -> None:
+        self.changes = changes or Changes(None)
         self.journal = journal
         self._subscribers: dict[Key, dict[Subscriber, None]] = {}
         self._waiting: deque[_Batch] = deque()
@@ -119,7 +119,7 @@ class Hub:
         if topic not in self._subscribers and not topic.user:
             self._in_channel.setdefault((topic.kind, topic.channel), {})[topic] = None
         self._subscribers.setdefault(topic, {})[subscriber] = None
-        self.changes.wake(SOCKET)
+        self.changes.wake()
 
     def note_subscription(self, topic: Key) -> None:
         """Add a subscription to the record of changes, under its first topic, for tests that wait for it."""
@@ -131,7 +131,7 @@ class Hub:
         subscribers = self._subscribers.get(topic)
         if subscribers is not None:
             subscribers.pop(subscriber, None)
-            self.changes.wake(SOCKET)
+            self.changes.wake()
             if not subscribers:
                 del self._subscribers[topic]
                 if not topic.user:

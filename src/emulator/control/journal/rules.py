@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from emulator.contract.parity import outcome_of, rule_of
@@ -27,18 +26,6 @@ _STATUS: Final = re.compile("[1-5]xx|[1-9][0-9]{2,3}|none")
 Matches = Callable[[Entry], bool]
 
 
-@dataclass(frozen=True)
-class Page:
-    """Which part of the journal a query reads."""
-
-    since: int | None
-    """Only entries with a higher number; `None` for all."""
-    before: int | None
-    """Only entries with a lower number; `None` for all."""
-    limit: int
-    newest_first: bool
-
-
 def check_names(query: Mapping[str, str], *allowed: str) -> None:
     """Raise `BadRequest` for an unknown parameter: a misspelled filter would select everything."""
     if unknown := sorted(query.keys() - set(allowed)):
@@ -46,16 +33,20 @@ def check_names(query: Mapping[str, str], *allowed: str) -> None:
         raise invalid_parameter(unknown[0], query[unknown[0]], f"one of {known}", f"is unknown; use {known}")
 
 
-def page_of(query: Mapping[str, str]) -> Page:
-    """Return the page that a query reads: newest first, or oldest first with `since`. Raises `BadRequest`."""
-    since, before = number_of(query, "since"), number_of(query, "before")
+def limit_of(query: Mapping[str, str]) -> int:
+    """Return how many entries a page has at most. Raises `BadRequest`."""
     limit = query.get("limit") or str(DEFAULT_LIMIT)
     if not _NUMBER.fullmatch(limit) or not 1 <= int(limit) <= MAX_LIMIT:
         raise invalid_parameter("limit", limit, f"within 1 to {MAX_LIMIT}")
-    order = query.get("order") or (ORDERS[0] if since is None else ORDERS[1])
+    return int(limit)
+
+
+def is_newest_first(query: Mapping[str, str]) -> bool:
+    """Return the order of a page: newest first, or oldest first with `since`. Raises `BadRequest`."""
+    order = query.get("order") or ORDERS[1 if query.get("since") else 0]
     if order not in ORDERS:
         raise invalid_parameter("order", order, f"one of {', '.join(ORDERS)}")
-    return Page(since, before, int(limit), order == ORDERS[0])
+    return order == ORDERS[0]
 
 
 def number_of(query: Mapping[str, str], name: str) -> int | None:

@@ -21,7 +21,7 @@ from emulator.core.clock import monotonic
 from emulator.core.errors import Facts, NotFound, refusal
 from emulator.core.ids import token_id
 from emulator.core.journal import DELIVERY, HIDDEN, Entry, Journal, no_journal
-from emulator.http.endpoint import Audience, Call, Parameter, endpoint
+from emulator.http.endpoint import Call, Parameter, control_endpoint
 from emulator.http.response import Reply
 
 
@@ -128,12 +128,10 @@ _SAME: Final = {*JournalEntry.__struct_fields__} & {*Entry.__struct_fields__}
 
 def shown(entry: Entry, namespace: str) -> JournalEntry:
     """Return an entry for readers, with the explanation of its refusal."""
-    caller, explanation = entry.caller, explanation_of(entry)
+    explanation = explanation_of(entry)
     members: dict[str, Any] = {name: getattr(entry, name) for name in _SAME}
-    if caller is not None:
-        who = (caller.client_id, str(caller.role), caller.channel_id, caller.user_id, caller.opaque_id)
-        members["caller"] = JournalCaller(*who)
     members |= {
+        "caller": entry.caller and msgspec.convert(entry.caller, JournalCaller, from_attributes=True),
         "system_at": entry.at - entry.offset,
         "namespace": namespace,
         "endpoint": entry.name,
@@ -192,22 +190,14 @@ class Journals:
     _run: str = field(default_factory=token_id)
     """Tells readers whether their marks are of this run of the service."""
 
-    @endpoint(
-        "GET",
-        "/_emulator/journal",
-        audience=Audience.CONTROL,
-        query=(*_FILTERS, *_PAGE),
-        answer=Listing,
-        is_recorded=False,
-    )
+    @control_endpoint("GET", "/_emulator/journal", query=(*_FILTERS, *_PAGE), answer=Listing, is_recorded=False)
     async def read_journal(self, call: Call) -> Listing:
         """Read the latest requests, socket frames and deliveries."""
         return await self.page(call.query)
 
-    @endpoint(
+    @control_endpoint(
         "GET",
         "/_emulator/journal/entry",
-        audience=Audience.CONTROL,
         query=(
             Parameter("id", "A request id, the number of an entry, or `latest`, which is never a probe."),
             Parameter("as", f"{', '.join(FORMS)}: the response is this text instead."),
@@ -225,10 +215,9 @@ class Journals:
             return Reply(200, snippet_of(entry, form, call.text("url")).encode(), content_type=b"text/plain")
         return self.shown(entry)
 
-    @endpoint(
+    @control_endpoint(
         "GET",
         "/_emulator/journal/stream",
-        audience=Audience.CONTROL,
         query=(*_FILTERS, _SINCE, _TIMEOUT),
         content_type=b"application/x-ndjson",
         held=True,
@@ -254,18 +243,17 @@ class Journals:
         """Return the entries that a query selects. Raises `BadRequest`, and `Forbidden` if there is no journal."""
         self._check()
         rules.check_names(query, *rules.FILTERS, *rules.PAGING)
-        page, matches = rules.page_of(query), rules.matches_of(query)
-        journal = self._journal
-        since, mark = page.since or 0, journal.mark
-        before = mark + 1 if page.before is None else min(page.before, mark + 1)
-        lost = 0 if page.since is None else journal.lost_since(page.since)
-        entries = journal.newest(max(0, mark - since))[mark + 1 - before :]
-        if not page.newest_first:
+        journal, since, before = self._journal, rules.number_of(query, "since"), rules.number_of(query, "before")
+        limit, is_newest_first, matches = rules.limit_of(query), rules.is_newest_first(query), rules.matches_of(query)
+        mark, lost = journal.mark, 0 if since is None else journal.lost_since(since)
+        later = 0 if before is None else max(0, mark + 1 - before)
+        entries = journal.newest(max(0, mark - (since or 0)))[later:]
+        if not is_newest_first:
             entries.reverse()
         found, more = list[Entry](), None
         for position, entry in enumerate(entries, 1):
             if matches(entry):
-                if len(found) == page.limit:
+                if len(found) == limit:
                     more = found[-1].number
                     break
                 found.append(entry)
@@ -279,13 +267,11 @@ class Journals:
         Raises `NotFound`.
         """
         self._check()
-        journal = self._journal
-        for entry in journal.newest():
+        for entry in self._journal.newest():
             if (id == LATEST and not entry.is_probe) or (entry.id == id and entry.kind != DELIVERY):
                 return entry
-        if id.isdecimal() and len(id) < 16:
-            for entry in journal.since(int(id) - 1, 1, before=int(id) + 1):
-                return entry
+        for entry in self._journal.numbered(id):
+            return entry
         raise no_entry(id=id[:64])
 
     async def _lines(self, mark: int, matches: Matches, deadline: float) -> AsyncIterator[bytes]:

@@ -270,17 +270,9 @@ class _Thing(NamedTuple):
     channel: str
 
     def call(
-        self,
-        method: str,
-        path: str,
-        body: bytes,
-        *,
-        at: str = "",
-        user: str = "",
-        id: str = "",
-        fields: Mapping[str, str] | None = None,
+        self, path: str, body: object, *, at: str = "", user: str = "", id: str = "", fields: Mapping[str, str] = {}
     ) -> SeedCall:
-        """Return a call that acts as the viewer `user`, or as the backend without one.
+        """Return a POST that acts as the viewer `user`, or as the backend without one.
 
         `at` is the field of the entry that errors name.
         """
@@ -288,9 +280,9 @@ class _Thing(NamedTuple):
         role = Role.VIEWER if user else Role.BACKEND
         caller = Caller(self.client_id, role, self.channel, user or None, opaque_id)
         named = {"id": f"{self.place}.id"} if id else {}
-        fields = {**named, **{theirs: f"{self.place}.{ours}" for theirs, ours in (fields or {}).items()}}
+        fields = {**named, **{theirs: f"{self.place}.{ours}" for theirs, ours in fields.items()}}
         query = {"id": id} if id else {}
-        return SeedCall(f"{self.place}{at}", caller, method, SERVICE + path, query, body, fields)
+        return SeedCall(f"{self.place}{at}", caller, "POST", SERVICE + path, query, json_codec.encode(body), fields)
 
 
 def _calls_of(seed: Seed) -> Iterator[list[SeedCall]]:
@@ -303,19 +295,19 @@ def _calls_of(seed: Seed) -> Iterator[list[SeedCall]]:
     for at, ranking in enumerate(seed.rankings):
         of = thing(f"rankings[{at}]", ranking)
         for user, answer in ranking.answers.items():
-            body = json_codec.encode({"key": answer})
-            yield [of.call("POST", "rank", body, at=f".{path_text(('answers', user))}", user=user, id=ranking.id)]
+            at_user = f".{path_text(('answers', user))}"
+            yield [of.call("rank", {"key": answer}, at=at_user, user=user, id=ranking.id)]
     for at, buffer in enumerate(seed.buffers):
         of = thing(f"buffers[{at}]", buffer)
         for number, entry in enumerate(buffer.entries):
-            place, body = f".entries[{number}].data", bytes(entry.data)
-            yield [of.call("POST", "accumulate", body, at=place, user=entry.user, id=buffer.id)]
+            place = f".entries[{number}].data"
+            yield [of.call("accumulate", entry.data, at=place, user=entry.user, id=buffer.id)]
     for at, store in enumerate(seed.stores):
         of = thing(f"stores[{at}]", store)
-        yield [of.call("POST", store.store, bytes(store.data), at=".data", user=store.user)]
+        yield [of.call(store.store, store.data, at=".data", user=store.user)]
     for at, json_store in enumerate(seed.json_stores):
         of = thing(f"json_stores[{at}]", json_store)
-        yield [of.call("POST", "json_store", bytes(json_store.data), at=".data", id=json_store.id)]
+        yield [of.call("json_store", json_store.data, at=".data", id=json_store.id)]
     for client_id in dict.fromkeys(each.client_id or seed.client_id for each in seed.codes):
         sets = {at: each for at, each in enumerate(seed.codes) if (each.client_id or seed.client_id) == client_id}
         yield list(_code_calls(client_id, sets))
@@ -327,15 +319,14 @@ def _poll_calls(of: _Thing, poll: SeedPoll) -> Iterator[SeedCall]:
     later = [name for name in _LATER if name in config]
 
     def define(names: Iterable[str]) -> SeedCall:
-        body = json_codec.encode({"config": {_config_name(name): config[name] for name in names}})
-        return of.call("POST", "vote_config", body, id=poll.id, fields=fields)
+        body = {"config": {_config_name(name): config[name] for name in names}}
+        return of.call("vote_config", body, id=poll.id, fields=fields)
 
     if config:
         yield define([name for name in config if name not in later])
     for user, votes in poll.votes.items():
         for value in votes if isinstance(votes, list) else [votes]:
-            body, place = json_codec.encode({"value": value}), f".{path_text(('votes', user))}"
-            yield of.call("POST", "vote", body, at=place, user=user, id=poll.id)
+            yield of.call("vote", {"value": value}, at=f".{path_text(('votes', user))}", user=user, id=poll.id)
     if later:
         yield define(config)
 
@@ -351,16 +342,15 @@ def _code_calls(client_id: str, sets: Mapping[int, SeedCodes]) -> Iterator[SeedC
     of = _Thing("codes", client_id, "")
     fields = {"names": "codes[].name", "indices": "codes[].index"}
     for number, at in enumerate(sets):
-        for theirs, ours in (("codes", "codes"), ("names", "name"), ("indices", "index")):
+        for theirs, ours in _CODES.items():
             fields[f"{theirs}[{number}]"] = f"codes[{at}].{ours}"
     document = {name: [getattr(each, field) for each in sets.values()] for name, field in _CODES.items()}
-    yield of.call("PUT", "codes", json_codec.encode(document))._replace(fields=fields)
+    yield of.call("codes", document)._replace(method="PUT", fields=fields)
     for at, each in sets.items():
         for number in dict.fromkeys(each.marked.values()):
             users = [user for user, codes in each.marked.items() if codes == number]
             grant = {"users": users, "prizes": [each.index] * number, "prize_limits": [0] * each.index + [number]}
-            marking = of.call("POST", "codes/mark_from_list", json_codec.encode(grant))
-            yield marking._replace(at=f"codes[{at}].marked")
+            yield of.call("codes/mark_from_list", grant)._replace(at=f"codes[{at}].marked")
 
 
 _CODES: Final = {"codes": "codes", "names": "name", "indices": "index"}

@@ -11,23 +11,21 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 
 from emulator.control.faults import FaultPlan
 from emulator.control.operation import Control
+from emulator.control.seeds.plan import MAX_PROBLEMS, Plan, Seed, invalid_seed, plan_of
 from emulator.core.clock import Clock
 from emulator.core.errors import ServiceError
 from emulator.core.ids import NewId
 from emulator.core.observability.audit import audit, without_audit
 from emulator.core.observability.facts import REPLACED, notice
 from emulator.features.id_quota import is_quota_record
-from emulator.http.endpoint import Audience, Call, endpoint
+from emulator.http.endpoint import Call, control_endpoint
 from emulator.storage.records import DocumentRecord, Record
-
-if TYPE_CHECKING:
-    from emulator.control.seeds.plan import Plan
 
 
 class SeededLink(Struct):
@@ -50,12 +48,6 @@ class Seeded(Struct):
     """In the order of the seed."""
 
 
-def _seed() -> object:
-    from emulator.control.seeds.plan import Seed
-
-    return Seed
-
-
 @dataclass(eq=False, repr=False)
 class Seeds:
     """Seeds of one service."""
@@ -69,11 +61,10 @@ class Seeds:
     def __post_init__(self) -> None:
         self._applying = asyncio.Lock()
 
-    @endpoint(
+    @control_endpoint(
         "PUT",
         "/_emulator/seed",
-        audience=Audience.CONTROL,
-        body=_seed,
+        body=Seed,
         answer=Seeded,
         limit="seed",
         streamed=True,
@@ -86,11 +77,7 @@ class Seeds:
         `polls[0].votes.U1`, and lists up to 20 problems. `extcli seed apply` sends files in TOML and reads the codes
         that they name.
         """
-        document = b"".join([chunk async for chunk in call.chunks])
-        # Imported here, because it takes long and most services get no seed.
-        from emulator.control.seeds.plan import plan_of
-
-        plan = plan_of(document)
+        plan = plan_of(b"".join([chunk async for chunk in call.chunks]))
         put_faults = self._faults.prepare(plan.faults) if plan.faults else None
         async with self._applying:
             # It stands still, so that all data have the same time, and equal seeds equal data.
@@ -128,8 +115,6 @@ class Seeds:
 
 async def _fill(scratch: Any, plan: Plan) -> list[SeededLink]:
     """Run all calls of a seed, and link its games. Raises `BadRequest` with the problems of all entries."""
-    from emulator.control.seeds.plan import MAX_PROBLEMS, invalid_seed
-
     problems: dict[str, None] = {}
     for calls in plan.calls:
         await asyncio.sleep(0)

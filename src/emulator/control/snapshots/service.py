@@ -34,7 +34,7 @@ from emulator.core.config.settings import Settings
 from emulator.core.errors import EngineError
 from emulator.core.observability.audit import audit
 from emulator.core.wire.refusals import invalid_parameter
-from emulator.http.endpoint import Audience, Call, Parameter, endpoint
+from emulator.http.endpoint import Call, Parameter, control_endpoint
 from emulator.storage.engine import Engine
 from emulator.storage.records import Record, RecordChecks
 
@@ -153,14 +153,7 @@ def _temporary_file() -> Iterator[IO[bytes]]:
 _KEYS: Final = Parameter("keys", "`true` includes the signing key, links, PINs and PIN tokens.")
 
 
-@endpoint(
-    "GET",
-    "/_emulator/snapshot",
-    audience=Audience.CONTROL,
-    query=(_KEYS,),
-    answer=dict[str, Any],
-    secrets=frozenset({"*"}),
-)
+@control_endpoint("GET", "/_emulator/snapshot", query=(_KEYS,), answer=dict[str, Any], secrets=frozenset({"*"}))
 async def save_snapshot(snapshots: Snapshots, call: Call) -> AsyncIterator[bytes]:
     """Save all data and the clock as one JSON document with one record per line."""
     keys = call.text("keys") or "false"
@@ -169,10 +162,9 @@ async def save_snapshot(snapshots: Snapshots, call: Call) -> AsyncIterator[bytes
     return snapshots.save(keys=keys == "true")
 
 
-@endpoint(
+@control_endpoint(
     "PUT",
     "/_emulator/snapshot",
-    audience=Audience.CONTROL,
     body=dict[str, Any],
     answer=Loaded,
     limit="snapshot",

@@ -26,7 +26,7 @@ from emulator.core.changes import Change, Changes
 from emulator.core.clock import SECOND, monotonic
 from emulator.core.errors import BadRequest, Facts, refusal
 from emulator.core.journal import DELIVERY, Entry, Journal, no_journal
-from emulator.http.endpoint import Audience, Call, Endpoint, Parameter, endpoint
+from emulator.http.endpoint import Call, Endpoint, Parameter, control_endpoint
 from emulator.storage.kinds import Kind, Measure, Measured, Subject
 
 
@@ -147,15 +147,13 @@ class Waits:
     is_alone: bool
     """Whether no other process can change the data."""
 
-    async def wait(self, query: Mapping[str, str]) -> Outcome:
-        """Return once the condition is met, or its timeout has passed. Raises `BadRequest` and `Forbidden`.
-
-        The timeout is real time, whatever the service's clock.
-        """
+    async def wait(self, call: Call) -> Outcome:
+        """Wait until a condition is met. At the timeout, `met` is false."""
+        query = call.query
         condition = condition_of(query, self._subjects)
         deadline = monotonic() + timeout_of(query.get("timeout", "")) / SECOND
         entries = self._entries(condition, query)
-        with self._journal.watching() if entries else self._changes.watching(condition.kind) as changed:
+        with (self._journal if entries else self._changes).watching() as changed:
             while True:
                 changed.clear()
                 if entries is None:
@@ -255,17 +253,5 @@ _PARAMETERS = (
 def endpoints_of(kinds: Iterable[Kind]) -> tuple[Endpoint[Waits], ...]:
     """Return the endpoint with the subjects of these kinds."""
     about = Parameter("for", f"What the condition is about: {', '.join(subjects_of(kinds))}.")
-
-    @endpoint(
-        "GET",
-        "/_emulator/wait",
-        audience=Audience.CONTROL,
-        query=(about, *_PARAMETERS),
-        answer=Outcome,
-        held=True,
-    )
-    async def wait(waits: Waits, call: Call) -> Outcome:
-        """Wait until a condition is met. At the timeout, `met` is false."""
-        return await waits.wait(call.query)
-
-    return (wait,)
+    declare = control_endpoint("GET", "/_emulator/wait", query=(about, *_PARAMETERS), answer=Outcome, held=True)
+    return (declare(Waits.wait),)

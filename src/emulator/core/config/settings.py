@@ -196,9 +196,8 @@ def read_settings(
         extensions_file=extensions,
         leeway=leeway * 1_000,
         registered_only=registered_only,
-        channel_stores_per_extension=_chosen_option("--channel-stores", channel_stores, "shared", "extension")
-        == "extension",
-        page_events=_chosen_option("--page-events", page_events, "all", "none") == "all",
+        channel_stores_per_extension=not _is_first("--channel-stores", channel_stores, "shared", "extension"),
+        page_events=_is_first("--page-events", page_events, "all", "none"),
         control_hosts=control_hosts,
         control_token=control_token,
         limits=replace(limits or Limits(), anonymous=replace(environment.anonymous, **chosen)),
@@ -218,10 +217,10 @@ def _journal_size(text: str) -> int:
     return size
 
 
-def _chosen_option(option: str, value: str, first: str, second: str) -> str:
+def _is_first(option: str, value: str, first: str, second: str) -> bool:
     if value not in (first, second):
         raise ConfigurationError(f"{option}: {value!r} must be {first!r} or {second!r}")
-    return value
+    return value == first
 
 
 def _check_host(text: str) -> None:

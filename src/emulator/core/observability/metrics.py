@@ -42,6 +42,7 @@ class Responses:
     seconds: float = 0.0
 
     def add(self, status: int, seconds: float) -> None:
+        """Count a response that took this long."""
         self.statuses[status] = self.statuses.get(status, 0) + 1
         self.buckets[bisect_left(BOUNDS, seconds)] += 1
         self.seconds += seconds
@@ -60,25 +61,15 @@ class Metrics:
     held: Callable[[], int]
     """Counts the requests that wait for a condition."""
     endpoints: defaultdict[tuple[str, str], Responses] = field(default_factory=lambda: defaultdict(Responses))
-    """By method and path."""
+    """By method and declared path. A response takes from the complete headers of its request."""
     actions: defaultdict[str, Responses] = field(default_factory=lambda: defaultdict(Responses))
+    """The replies over sockets, by action; empty if it is unknown."""
     limited: dict[str, int] = field(default_factory=dict)
     """The number of refusals, by reason."""
     storage_failures: int = 0
     outage_since: float | None = None
     """When the present outage of storage began, in seconds of `monotonic`: at the first failed use."""
     _outage: asyncio.Event = field(default_factory=asyncio.Event)
-
-    def answered(self, method: str, path: str, status: int, seconds: float) -> None:
-        """Count a response of an endpoint. `path` is the declared path, without query.
-
-        `seconds` is the time from the complete headers of a request to its response.
-        """
-        self.endpoints[method, path].add(status, seconds)
-
-    def replied(self, action: str, status: int, seconds: float) -> None:
-        """Count a reply over a socket; `action` is empty if unknown."""
-        self.actions[action].add(status, seconds)
 
     def refused(self, error: ServiceError) -> None:
         """Count an error response that a limit caused; other errors are ignored."""

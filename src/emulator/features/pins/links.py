@@ -19,7 +19,7 @@ from emulator.auth.signing_key import SigningKey
 from emulator.auth.tokens import Tokens
 from emulator.contract import limits
 from emulator.core.callers import Caller, Grant, Role, opaque_id_of
-from emulator.core.changes import Change, Commits
+from emulator.core.changes import Change, Changes
 from emulator.core.clock import SECOND, Clock
 from emulator.core.errors import BadRequest, EngineError, Facts, ServiceError, refusal
 from emulator.core.ids import NewId
@@ -127,7 +127,7 @@ class Links:
     _documents: Documents
     _clock: Clock
     _tokens: Tokens
-    _commits: Commits
+    _changes: Changes
     _new_id: NewId
 
     async def current(self, client_id: str, channel_id: str) -> list[Link]:
@@ -179,7 +179,7 @@ class Links:
         if link is None:  # the secret was retired during the write
             raise error()
         if link.id == new.id:
-            await self._commits.committed(Change(key, "linked", at=now))
+            await self._changes.committed(Change(key, "linked", at=now))
         return link
 
     async def end(self, client_id: str, channel_id: str) -> bool:
@@ -190,7 +190,7 @@ class Links:
         key = Key("link", client_id, "", channel_id)
         ended = await self._documents.drop([key], now=self._clock.now()) > 0
         if ended:
-            await self._commits.committed(Change(key, "cleared"))
+            await self._changes.committed(Change(key, "cleared"))
         return ended
 
     def _find(self, client_id: str, links: Iterable[Link], grant: Grant) -> Link | None:

@@ -12,7 +12,7 @@ from emulator.auth.refusals import ended_link
 from emulator.auth.signing_key import SigningKey
 from emulator.auth.tokens import PIN_USE, REFRESH_USE, Tokens
 from emulator.core.callers import CHANNEL_WRITERS, Caller, Grant, Role, required_channel
-from emulator.core.changes import Change, Commits
+from emulator.core.changes import Change, Changes
 from emulator.core.clock import SECOND, Clock
 from emulator.core.config.extensions import Extensions
 from emulator.core.config.settings import Settings
@@ -57,7 +57,7 @@ from emulator.features.pins.rules import (
     not_validated,
     wrong_refresh_token,
 )
-from emulator.http.endpoint import CHANNEL, Audience, Call, Nothing, endpoint, endpoints_in
+from emulator.http.endpoint import CHANNEL, Audience, Call, Nothing, control_endpoint, endpoint, endpoints_in
 from emulator.realtime.action import Message, action, feed
 from emulator.realtime.publisher import Publisher
 from emulator.realtime.session import Session
@@ -92,7 +92,7 @@ class Pins:
     _extensions: Extensions
     _publisher: Publisher
     _service_key: SigningKey
-    _commits: Commits
+    _changes: Changes
     _catalog: Catalog
     _new_id: NewId = token_id
 
@@ -100,7 +100,7 @@ class Pins:
         settings = self._settings
         there = None if settings.environment.is_strict else settings.production_anonymous
         self.attempt_limit = AttemptLimit(self._clock, settings.anonymous, there)
-        self._links = Links(self._documents, self._clock, self._tokens, self._commits, self._new_id)
+        self._links = Links(self._documents, self._clock, self._tokens, self._changes, self._new_id)
         self._live = LivePins(self._documents, self._catalog, self._clock, self._service_key)
 
     @endpoint(
@@ -217,7 +217,7 @@ class Pins:
         await self._publish(caller.client_id, channel_id, "revoked")
         return Nothing()
 
-    @endpoint("POST", "/_emulator/pins/expire", audience=Audience.CONTROL, body=Expiry, secrets=frozenset({"pin"}))
+    @control_endpoint("POST", "/_emulator/pins/expire", body=Expiry, secrets=frozenset({"pin"}))
     async def expire_pin(self, call: Call) -> Nothing:
         """Make one PIN expire now, without moving the clock. Links made with the PIN stay."""
         body = call.body(Expiry)
@@ -355,7 +355,7 @@ class Pins:
             await self._publisher.try_publish(authentication_topic(client_id), "authentication", data)
 
     async def _report_change(self, did: str, client_id: str, channel_id: str) -> None:
-        await self._commits.committed(Change(Key(PIN, client_id, "", channel_id), did))
+        await self._changes.committed(Change(Key(PIN, client_id, "", channel_id), did))
 
 
 def _client_id(call: Call) -> str:

@@ -9,7 +9,7 @@ import msgspec
 
 from emulator.contract.limits import MAX_JSON_STORE_BYTES
 from emulator.core.callers import ANYONE, CHANNEL_WRITERS, Caller, check_extension_wide, required_channel
-from emulator.core.changes import Change, Commits
+from emulator.core.changes import Change, Changes
 from emulator.core.clock import DAY, Clock
 from emulator.core.errors import BadRequest, Facts, NotFound, refusal
 from emulator.core.keys import Key
@@ -50,7 +50,7 @@ class JsonStores:
     _documents: Documents
     _clock: Clock
     _id_quota: IdQuota
-    _commits: Commits
+    _changes: Changes
 
     @endpoint("GET", "/v1/e/json_store", roles=ANYONE, answer=dict[str, Any], query=(_STORE_ID, CHANNEL))
     async def read_json_store(self, call: Call) -> object:
@@ -92,7 +92,7 @@ class JsonStores:
         await self._id_quota.write(key, caller, _LIFETIME, now, work)
         if not key.channel:
             audit("stores replaced", caller, records=1, json_store=store_id)
-        await self._commits.committed(Change(key, "written", caller.opaque_id, at=now, content=text))
+        await self._changes.committed(Change(key, "written", caller.opaque_id, at=now, content=text))
         return Nothing()
 
 

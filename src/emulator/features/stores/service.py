@@ -12,7 +12,7 @@ import msgspec
 from msgspec import UNSET
 
 from emulator.core.callers import Caller, Role, role_error
-from emulator.core.changes import Change, Commits
+from emulator.core.changes import Change, Changes
 from emulator.core.clock import Clock
 from emulator.core.config.settings import Settings
 from emulator.core.keys import Key
@@ -68,7 +68,7 @@ class Stores:
     _clock: Clock
     _settings: Settings
     _directory: Directory
-    _commits: Commits
+    _changes: Changes
 
     async def read(self, store: Store, caller: Caller, channel: str | None, *, user_id: str = "") -> bytes:
         """Return the store of the caller, or of `user_id`.
@@ -255,7 +255,7 @@ class Stores:
         expires_at = environment.expires_at(now, lifetime)
         written = await self._documents.update(keys, change, now=now, expires_at=expires_at)
         notice(REPLACED if whole else CHANGED, *keys)
-        await self._commits.committed(
+        await self._changes.committed(
             *(Change(key, "written", key.user, at=now, content=text) for key, text in written.items())
         )
         return written

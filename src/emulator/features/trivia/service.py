@@ -9,7 +9,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from emulator.core.callers import ANYONE, EXTENSION_WRITERS, Caller
-from emulator.core.changes import Change, Commits
+from emulator.core.changes import Change, Changes
 from emulator.core.clock import Clock
 from emulator.core.config.environment import Environment
 from emulator.core.ids import token_id as new_id
@@ -108,7 +108,7 @@ class Trivia:
     _documents: Documents
     _clock: Clock
     _environment: Environment
-    _commits: Commits
+    _changes: Changes
 
     @endpoint("POST", "/v1/e/curated_poll_edit", roles=EXTENSION_WRITERS, body=QuestionBody, answer=QuestionView)
     async def edit_question(self, call: Call) -> QuestionView:
@@ -259,7 +259,7 @@ class Trivia:
             return {key: contest.encoded()}
 
         written = await self._update([key], change)
-        await self._commits.committed(Change(key, "edited", caller.opaque_id))
+        await self._changes.committed(Change(key, "edited", caller.opaque_id))
         return Contest.decoded(written[key])
 
     async def _update(self, keys: list[Key], change: Edit) -> dict[Key, bytes]:

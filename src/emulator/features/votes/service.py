@@ -19,7 +19,7 @@ from emulator.core.callers import (
     check_extension_wide,
     is_global,
 )
-from emulator.core.changes import Change, Commits
+from emulator.core.changes import Change, Changes
 from emulator.core.clock import Clock, clamp_instant
 from emulator.core.keys import Key
 from emulator.core.observability.audit import audit
@@ -99,7 +99,7 @@ class Polls:
     _channel_state: Stores
     _directory: Directory
     _updates: PollUpdates
-    _commits: Commits
+    _changes: Changes
 
     def __post_init__(self) -> None:
         self._reader = PollReader(self._ballots, self._clock)
@@ -145,7 +145,7 @@ class Polls:
         cast = await self._id_quota.write(key, caller, LIFETIME, now, work)
         if cast.refused:
             raise REFUSED_VOTES[cast.refused](poll=poll_id)
-        await self._commits.committed(Change(key, "vote", caller.opaque_id, value, now, count))
+        await self._changes.committed(Change(key, "vote", caller.opaque_id, value, now, count))
         if channel is None and not is_global(poll_id):  # the caller reads all channels together (ruling A4)
             key = key._replace(channel=None)
             return poll_of(*await self._ballots.tally(key, now=self._clock.now(), voter=caller.opaque_id))
@@ -175,7 +175,7 @@ class Polls:
         if found := await self._ballots.drop(key, now=self._clock.now()):
             polls = len(found) if key.channel is None else ""
             audit("polls deleted", caller, channel=channel, poll=poll_id, polls=polls)
-        await self._commits.committed(*(Change(dropped, "cleared", caller.opaque_id) for dropped in found))
+        await self._changes.committed(*(Change(dropped, "cleared", caller.opaque_id) for dropped in found))
         for dropped in found:
             await self._id_quota.release(dropped)
             if dropped.channel and await self._edit_announcement(caller, dropped, partial(_aligned, None)):
@@ -314,7 +314,7 @@ class Polls:
         if definition.disabled:
             audit("polls disabled", caller, channel=key.channel, poll=key.name)
         notice(NAMED, key)
-        await self._commits.committed(Change(key, "defined", at=now, content=definition))
+        await self._changes.committed(Change(key, "defined", at=now, content=definition))
         return True
 
     async def _edit_announcement(self, caller: Caller, key: Key, edit: Callable[[Any], Any]) -> bool:
