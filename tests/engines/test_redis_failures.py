@@ -14,7 +14,7 @@ from emulator.core.errors import EngineError
 from emulator.storage.engine import Engine
 from emulator.storage.opening import open_engine
 from emulator.storage.redis import relay
-from emulator.storage.redis.server import TIMEOUT
+from emulator.storage.redis.client import TIMEOUT
 from engines.faulty_proxy import FaultyProxy
 from engines.redis_server import RedisServer
 from engines.shorthand import NOW, Listener, cast, counts, key, purged, read, write

@@ -10,12 +10,10 @@ from functools import partial
 
 from emulator.app import Service, Shared
 from emulator.control.gate import ControlGate
-from emulator.control.operation import Control
 from emulator.core.clock import Clock
 from emulator.core.config.extensions import Extensions
 from emulator.core.config.settings import NAMESPACE_IDLE, Settings
 from emulator.core.errors import EngineError
-from emulator.core.observability.metrics import Metrics
 from emulator.core.observability.request_context import DEFAULT_NAMESPACE
 from emulator.feature_list import FEATURES, Features
 from emulator.namespaces.front import Front
@@ -58,7 +56,7 @@ async def open_service(
         service = Service(shared, engine, clock or Clock(), name=namespace)
         await service.key.sync()
         background = [
-            asyncio.create_task(_sweep(service.control, service.metrics, is_first=namespace == DEFAULT_NAMESPACE)),
+            asyncio.create_task(_sweep(service, is_first=namespace == DEFAULT_NAMESPACE)),
             asyncio.create_task(service.gateway.keep_alive()),
             asyncio.create_task(service.metrics.watch_storage(service.control.check)),
         ]
@@ -83,7 +81,7 @@ def _max_idle(settings: Settings, service: Service) -> float | None:
     return NAMESPACE_IDLE if service.publisher.is_single_node else None
 
 
-async def _sweep(control: Control, metrics: Metrics, *, is_first: bool) -> None:
+async def _sweep(service: Service, *, is_first: bool) -> None:
     """Remove a service's expired records from time to time.
 
     The first service of a process also does this at once, because a kill may have left much to delete, and compares its
@@ -95,11 +93,11 @@ async def _sweep(control: Control, metrics: Metrics, *, is_first: bool) -> None:
         wait = _SWEEP_INTERVAL
         try:
             if is_first:
-                await control.compare_clocks()
-            await control.sweep()
-            metrics.storage(ok=True)
+                await service.control.compare_clocks()
+            await service.control.sweep()
+            service.metrics.storage(ok=True)
         except EngineError as error:
-            metrics.storage(ok=False)
+            service.metrics.storage(ok=False)
             _log.warning("housekeeping failed, retrying later: %s", error)
         except Exception:
             _log.exception("unexpected failure of housekeeping")

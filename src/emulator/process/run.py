@@ -28,16 +28,9 @@ from emulator.core.config.settings import Settings
 from emulator.core.errors import ConfigurationError
 from emulator.http.hot_path import HotPath
 from emulator.http.middleware import AccessLog
+from emulator.process import signals
 from emulator.process.http_server import Server, config_of, listen, url_of
 from emulator.process.opening import open_app
-from emulator.process.signals import (
-    STOPS,
-    Hangups,
-    SignalHandler,
-    ignore_signals,
-    reload_on_hangup,
-    warn_of_short_secrets,
-)
 from emulator.storage.engine import Engine
 from emulator.storage.opening import open_engine
 
@@ -64,7 +57,7 @@ async def serve(
     settings: Settings,
     listeners: list[socket.socket],
     started: Callable[[], None],
-    hangups: SignalHandler,
+    hangups: signals.SignalHandler,
     tracing: Tracing | None,
     hooks: Hooks,
 ) -> None:
@@ -72,7 +65,7 @@ async def serve(
 
     The service reports that it is not ready until it is prepared.
     """
-    stops = SignalHandler(*STOPS)
+    stops = signals.SignalHandler(*signals.STOPS)
     asyncio.get_running_loop().set_exception_handler(_log_loop_error)
     gc.set_threshold(10_000, 20, 20)  # not after 700 new objects: a request of 64 KiB may create 20,000
     async with open_app(settings) as (app, service):
@@ -97,7 +90,9 @@ async def serve(
             server.stop()
 
         server = Server(config, prepare_and_start, timeout=settings.limits.request_timeout)
-        reloading = asyncio.create_task(reload_on_hangup(hangups, service.replace_extensions, settings.extensions_file))
+        reloading = asyncio.create_task(
+            signals.reload_on_hangup(hangups, service.replace_extensions, settings.extensions_file)
+        )
         try:
             with stops.use_callback(stop):
                 await server.serve(listeners)
@@ -136,7 +131,7 @@ def run(settings: Settings, host: str, port: int, hooks: Hooks, announce: Announ
 
     SIGHUP stops it too, unless it reloads the extensions (`Hangups`). An empty `host` means both loopback addresses.
     """
-    hangups = Hangups(reloads=settings.extensions_file is not None)
+    hangups = signals.Hangups(reloads=settings.extensions_file is not None)
     allow_open_files()
     engine = open_engine(settings.data, namespace=settings.environment.name)  # stays closed
     with engine.exclusive_lock(), ExitStack() as opened:
@@ -148,7 +143,7 @@ def run(settings: Settings, host: str, port: int, hooks: Hooks, announce: Announ
             settings = replace(settings, control_token=secrets.token_urlsafe(32))
         # pyjwt would warn at each token; `warn_of_short_secrets` warns once.
         warnings.simplefilter("ignore", InsecureKeyLengthWarning)
-        warn_of_short_secrets(settings.extensions)
+        signals.warn_of_short_secrets(settings.extensions)
         log_warnings(settings_warnings(settings, engine))
 
         def started() -> None:
@@ -173,7 +168,7 @@ def run(settings: Settings, host: str, port: int, hooks: Hooks, announce: Announ
             import uvloop
 
             uvloop.run(serving)
-        ignore_signals()
+        signals.ignore_signals()
         if tracing is not None:
             tracing.close()
     _log.info("stopped")

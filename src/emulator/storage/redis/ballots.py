@@ -1,6 +1,7 @@
-"""Ballots on Redis. Concurrent casts for one ballot share one script call.
+"""Ballots and logs on Redis. Concurrent casts for one ballot share one script call.
 
-It returns the counts before them and what each changes, and so the tally after each.
+It returns the counts before them and what each changes, and so the tally after each. Entries of logs never change, so a
+reading stops at the newest number when it began.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from msgspec import UNSET
 
 from emulator.core.keys import Key
 from emulator.storage.counts import Counts
-from emulator.storage.merging import Row, merged_pages
+from emulator.storage.merging import Row, merged_items, merged_pages
 from emulator.storage.redis.client import Client, Operation, Reply, blob
 from emulator.storage.redis.keys import CHANNEL_LAST
 from emulator.storage.shapes import (
@@ -24,6 +25,8 @@ from emulator.storage.shapes import (
     CastRequest,
     Expected,
     ListedBallot,
+    ListedLog,
+    Span,
     Tally,
     Terms,
 )
@@ -149,3 +152,24 @@ class RedisBallots:
     ) -> list[ListedBallot]:
         found = await self._script.listing(group, now=now, limit=limit, after=after, matching=matching)
         return [ListedBallot(key, count, ends, definition) for key, (count, ends, definition) in found]
+
+
+class RedisLogs:
+    def __init__(self, client: Client) -> None:
+        self._script = client.script("logs")
+
+    async def append(self, key: Key, value: bytes, *, now: int, expires_at: int) -> None:
+        await self._script.run("append", CHANNEL_LAST.text(key), now, expires_at, blob(value))
+
+    async def read(self, key: Key, *, now: int, since: int = 0) -> Span:
+        is_group = key.channel is None
+        name = CHANNEL_LAST.group(key) if is_group else CHANNEL_LAST.text(key)
+        bound, latest, *logs = await self._script.run("begin", name, is_group, now)
+        fetches = [self._script.pages(b"+", log.decode(), bound.decode(), since, now) for log in logs]
+        return Span(latest, merged_items(fetches))
+
+    async def listing(
+        self, group: Key, *, now: int, limit: int, after: Key | None = None, matching: str = ""
+    ) -> list[ListedLog]:
+        found = await self._script.listing(group, now=now, limit=limit, after=after, matching=matching)
+        return [ListedLog(key, count, latest) for key, (count, latest) in found]

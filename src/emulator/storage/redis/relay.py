@@ -15,9 +15,8 @@ from redis.asyncio import Redis, RedisCluster
 from redis.asyncio.client import PubSub
 
 from emulator.core.keys import Key
-from emulator.storage.redis.client import Script, blob
+from emulator.storage.redis.client import TIMEOUT, Script, blob, connect, engine_errors
 from emulator.storage.redis.keys import USER_LAST
-from emulator.storage.redis.server import TIMEOUT, connect, engine_errors
 
 RETRY_AFTER = 0.3
 """Seconds between two attempts to subscribe."""
