@@ -30,7 +30,6 @@ from emulator.core.observability.request_context import bound_to, give_hint, in_
 from emulator.namespaces import refusals
 from emulator.namespaces.front import Front
 from emulator.storage.engine import Medium
-from emulator.storage.opening import file_of
 
 OpenFront = Callable[[str], AbstractAsyncContextManager[Front]]
 """Opens the service of a namespace."""
@@ -121,7 +120,7 @@ class Registry:
 
         Other storage is slow to search: then none.
         """
-        if file_of(self._settings.data) is None:
+        if self._medium.path is None:
             return []
         start = stored_name(self._settings, "")
         found = [name.removeprefix(start) for name in await self._medium.namespaces() if name.startswith(start)]

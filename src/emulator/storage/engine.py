@@ -71,7 +71,8 @@ class Engine(Protocol):
         """Write these records, which must be in the order of a dump, in one step: others see all of them or none.
 
         With `replace`, everything else in the namespace is deleted in the same step. Without, a record replaces
-        everything under its key (a ballot with its casts, a log with its entries), and all else stays.
+        everything under its key (a ballot with its casts, a log with its entries), and all else stays. A page has some
+        hundred records at most, because other operations run only between two pages.
         """
 
     can_copy: bool
@@ -108,6 +109,9 @@ class Medium(Protocol):
 
     `async with` keeps its engines' shared connections open. Without it, they stay open while any engine is open.
     """
+
+    path: str | None
+    """The database file; `None` for data that is in no such file, or in a temporary one."""
 
     async def __aenter__(self) -> Self: ...
 

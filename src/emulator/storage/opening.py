@@ -35,37 +35,19 @@ def open_medium(url: str) -> Medium:
         case "sqlite", "://":
             from emulator.storage.sqlite import SqliteMedium
 
-            file, awaits_disk = _file_and_sync(rest, url)
-            return SqliteMedium(file, awaits_disk=awaits_disk)
+            file, _, query = rest.partition("?")
+            name, _, value = query.partition("=")
+            if file and name == "synchronous" and value not in ("normal", "full"):
+                raise refusal(url, f"synchronous is {value!r}; normal and full are accepted")
+            if query not in ("", "synchronous=normal", "synchronous=full") or (query and not file):
+                raise refusal(url)
+            return SqliteMedium(path_in(file, url), awaits_disk=query.endswith("full"))
         case "redis" | "rediss" | "valkey", "://":
             from emulator.storage.redis import RedisMedium
 
             return RedisMedium(url)
         case _:
             raise refusal(url)
-
-
-def file_of(url: str) -> str | None:
-    """Return the path of the database file that a data URL names; `None` for data that is in no such file.
-
-    Raises `ValueError` as `open_medium` does.
-    """
-    scheme, separator, rest = url.partition("://")
-    if (scheme, separator) != ("sqlite", "://"):
-        open_engine(url, namespace="")  # only parses the URL
-        return None
-    return _file_and_sync(rest, url)[0]
-
-
-def _file_and_sync(rest: str, url: str) -> tuple[str | None, bool]:
-    """Return the path, and whether commits wait for the disk."""
-    rest, _, query = rest.partition("?")
-    name, _, value = query.partition("=")
-    if rest and name == "synchronous" and value not in ("normal", "full"):
-        raise refusal(url, f"synchronous is {value!r}; normal and full are accepted")
-    if query not in ("", "synchronous=normal", "synchronous=full") or (query and not rest):
-        raise refusal(url)
-    return path_in(rest, url), query.endswith("full")
 
 
 def path_in(rest: str, url: str, *, has_drives: bool = os.name == "nt") -> str | None:

@@ -162,6 +162,8 @@ class RedisMedium:
     `url` begins with `redis://`, `rediss://` or `valkey://`. Raises `ValueError` if it is invalid.
     """
 
+    path: str | None = None
+
     def __init__(self, url: str) -> None:
         self._url = checked_url(url)
 

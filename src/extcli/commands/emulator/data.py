@@ -215,12 +215,12 @@ def _path(file: Path) -> str:
 
 def _file_of(url: str | None, verb: str, instead: str) -> str:
     """Return the file of a data URL. Raises `UsageError` for any other data."""
-    from emulator.storage.opening import file_of
+    from emulator.storage.opening import open_medium
 
     if url is None:
         raise UsageError("no data is named", fix=f"give --data URL, or set {_VARIABLE}, as for extcli serve")
     try:
-        path = file_of(url)
+        path = open_medium(url).path
     except ValueError as error:
         raise UsageError(f"--data: {error}") from None
     if path is not None:
