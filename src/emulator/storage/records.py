@@ -153,14 +153,14 @@ def digest_of(item: str) -> bytes:
     return hashlib.sha1(item.encode(), usedforsecurity=False).digest()[:16]
 
 
-OWNERS: Final[Mapping[type[Record], type[Record]]] = {
-    ChoiceRecord: BallotRecord,
-    EntryRecord: BallotRecord,
-    ListItemsRecord: ListRecord,
-    MemberRecord: RosterRecord,
+_PARTS: Final[Mapping[type[Record], str]] = {
+    ChoiceRecord: "ballot",
+    EntryRecord: "ballot",
+    ListItemsRecord: "list",
+    MemberRecord: "roster",
 }
-"""The type of what the records of a type belong to. It has the same key."""
-_OWNING: Final[Mapping[type[Record], str]] = {BallotRecord: "ballot", ListRecord: "list", RosterRecord: "roster"}
+"""What the records of a type belong to. It has the same key."""
+_WHOLES: Final[Mapping[type[Record], str]] = {BallotRecord: "ballot", ListRecord: "list", RosterRecord: "roster"}
 _COUNT_END: Final = 1 << 53
 
 
@@ -170,12 +170,10 @@ class RecordChecks:
     def __init__(self) -> None:
         self._rank = 0
         self._position: tuple[Any, ...] = ()
-        self._owners: set[tuple[type, Key]] = set()
-        self._pools: dict[Key, int] = {}
+        self._wholes: set[tuple[str, Any]] = set()
+        """What later records may name, by key, and for a pool also by its number. A list that a pool uses is absent."""
         self._times = 0
         """The casts so far. No choice can have more, and no engine counts beyond `_COUNT_END`."""
-        self._unused: set[Key] = set()
-        """The lists that no pool uses yet."""
 
     def check(self, record: Record) -> None:
         """Raise `ValueError` if this record cannot follow the ones before it."""
@@ -188,38 +186,31 @@ class RecordChecks:
         if rank == self._rank and position == self._position and kind in _UNIQUE:
             raise ValueError(f"{kind.__name__}: repeats the previous record")
         self._rank, self._position = rank, position
-        self._check_references(kind, record)
-        if isinstance(record, EntryRecord):
-            self._times += record.entry.times
-            if self._times >= _COUNT_END:
-                raise ValueError(f"EntryRecord: times: all together must be below {_COUNT_END}")
-
-    def _check_references(self, kind: type[Record], record: Record) -> None:
-        key = record[0]
-        if isinstance(record, PoolRecord):
-            self._check_pool(record)
-        elif isinstance(record, HandedRecord):
-            if not 1 <= record.number <= self._pools.get(key, 0):
-                raise ValueError("HandedRecord: there is no pool with this key and number")
-        elif kind in OWNERS:
-            if (OWNERS[kind], key) not in self._owners:
-                raise ValueError(f"{kind.__name__}: there is no {_OWNING[OWNERS[kind]]} with this key")
-        elif kind in _OWNING:
-            if (kind, key) in self._owners:
+        if kind in _PARTS and (_PARTS[kind], record[0]) not in self._wholes:
+            raise ValueError(f"{kind.__name__}: there is no {_PARTS[kind]} with this key")
+        if kind in _WHOLES:
+            whole = _WHOLES[kind], record[0]
+            if whole in self._wholes:
                 raise ValueError(f"{kind.__name__}: repeats a previous record")
-            self._owners.add((kind, key))
-            if kind is ListRecord:
-                self._unused.add(key)
+            self._wholes.add(whole)
+        self._check_numbers(record)
 
-    def _check_pool(self, record: PoolRecord) -> None:
-        if record.number != self._pools.get(record.key, 0) + 1:
-            raise ValueError("PoolRecord: number: the pools of a key are numbered 1, 2, 3…")
-        self._pools[record.key] = record.number
-        if record.source is None:
-            return
-        if record.source not in self._unused:
-            raise ValueError("PoolRecord: source: there is no such list, or another pool uses it")
-        self._unused.remove(record.source)
+    def _check_numbers(self, record: Record) -> None:
+        match record:
+            case EntryRecord(_, entry):
+                self._times += entry.times
+                if self._times >= _COUNT_END:
+                    raise ValueError(f"EntryRecord: times: all together must be below {_COUNT_END}")
+            case PoolRecord(key, number, _, source):
+                if number != 1 and ("pool", (key, number - 1)) not in self._wholes:
+                    raise ValueError("PoolRecord: number: the pools of a key are numbered 1, 2, 3…")
+                self._wholes.add(("pool", (key, number)))
+                if source is not None and ("list", source) not in self._wholes:
+                    raise ValueError("PoolRecord: source: there is no such list, or another pool uses it")
+                self._wholes.discard(("list", source))
+            case HandedRecord(key, number):
+                if ("pool", (key, number)) not in self._wholes:
+                    raise ValueError("HandedRecord: there is no pool with this key and number")
 
 
 _UNIQUE: Final = frozenset(TYPES) - {EntryRecord, ItemRecord, ListItemsRecord, HandedRecord, ChoiceRecord, RosterRecord}
