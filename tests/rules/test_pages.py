@@ -11,19 +11,36 @@ from emulator.core.wire.cursors import FIRST, checked_page
 GROUP = Key("poll", "client", "", None)
 
 
-@pytest.mark.parametrize("last", [("777", "a"), ("", "global-x"), ("é\0", '"\n')])
-def test_a_page_starts_after_the_last_record_of_the_previous_page(last: tuple[str, str]):
-    found = [GROUP._replace(channel=channel, name=name) for channel, name in (("1", "a"), last, ("z", "z"))]
+async def listing(group: Key, *, now: int, limit: int, after: Key | None) -> list[tuple[Key]]:
+    """List three records. They are not in order here, so a page starts after the place of `after`."""
+    first = 0 if after is None else FOUND.index((after,)) + 1
+    return FOUND[first : first + limit]
 
-    cursor = checked_page(2, FIRST).next(found)
 
-    assert found[1] == checked_page(2, cursor).after(GROUP)
+FOUND = [
+    (GROUP._replace(channel=channel, name=name),) for channel, name in (("777", "a"), ("", "global-x"), ("é\0", '"\n'))
+]
+
+
+@pytest.mark.parametrize("size", [1, 2])
+async def test_a_page_starts_after_the_last_record_of_the_previous_page(size: int):
+    found, cursor = [], FIRST
+    while cursor != FIRST or not found:
+        page, cursor = await checked_page(size, cursor).read(listing, GROUP, now=0)
+        assert 1 <= len(page) <= size
+        found += page
+
+    assert FOUND == found
+
+
+async def test_a_full_page_is_the_last_one_if_nothing_follows():
+    assert (FOUND, FIRST) == await checked_page(3, FIRST).read(listing, GROUP, now=0)
 
 
 @pytest.mark.parametrize("cursor", ["1", "zz", "00", b"[1,2]".hex(), b'["a"]'.hex(), b'["a","b","c"]'.hex(), "ff"])
-def test_a_malformed_cursor_is_refused(cursor: str):
+async def test_a_malformed_cursor_is_refused(cursor: str):
     with pytest.raises(BadRequest):
-        checked_page(1, cursor).after(GROUP)
+        await checked_page(1, cursor).read(listing, GROUP, now=0)
 
 
 @pytest.mark.parametrize("limit", [0, 1001])

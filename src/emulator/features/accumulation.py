@@ -188,15 +188,9 @@ class Buffers:
 
         The order is channel, then id.
         """
-        group, page = Key("accumulate", call.caller.client_id, "", call.channel), call.page
-        found = await self._logs.listing(group, now=self._clock.now(), limit=page.limit + 1, after=page.after(group))
-        return BufferList(
-            [
-                ListedBuffer(key.name, key.channel or "", entries, latest)
-                for key, entries, latest in found[: page.limit]
-            ],
-            page.next([each.key for each in found]),
-        )
+        group, now = Key("accumulate", call.caller.client_id, "", call.channel), self._clock.now()
+        found, next = await call.page.read(self._logs.listing, group, now=now)
+        return BufferList([ListedBuffer(key.name, key.channel or "", *counts) for key, *counts in found], next)
 
 
 BUFFERS: Final = Kind(

@@ -7,7 +7,7 @@ user's last write with the shared id, as long as the codes that the user may hol
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
@@ -83,12 +83,12 @@ class Directory:
     async def opaque_ids(self, client_id: str, users: Sequence[str]) -> dict[str, str]:
         """Return the opaque id of each user, given in any spelling."""
         names = dict.fromkeys(name for user in users for name in (user, user.removeprefix("U")))
-        found = await self._read({name: _shared_key(client_id, name) for name in names})
+        found = await self._read(_shared_key(client_id, name) for name in names)
         return {user: _opaque_id(user, found) for user in users}
 
     async def shared_ids(self, client_id: str, opaque_ids: Sequence[str]) -> dict[str, str]:
         """Return the shared ids of users, by opaque id; users who have not shared theirs are absent."""
-        return await self._read({opaque_id: _opaque_key(client_id, opaque_id) for opaque_id in opaque_ids})
+        return await self._read(_opaque_key(client_id, opaque_id) for opaque_id in opaque_ids)
 
     async def names(self, caller: Caller) -> set[str]:
         """Return all ids under which a list of users may contain the caller."""
@@ -157,12 +157,12 @@ class Directory:
         now = self._clock.now()
         return self._documents.keep(ids, replace=replace, now=now, expires_at=_end_of_life(now))
 
-    async def _read(self, keys: Mapping[str, Key]) -> dict[str, str]:
+    async def _read(self, keys: Iterator[Key]) -> dict[str, str]:
+        """Return the ids that these documents hold, by the ids that they are stored under."""
         found: dict[str, str] = {}
-        names = iter(keys)
-        while page := list(islice(names, _AT_ONCE)):
-            documents = await self._documents.read([keys[name] for name in page], now=self._clock.now())
-            found |= {name: documents[keys[name]].decode() for name in page if keys[name] in documents}
+        while page := list(islice(keys, _AT_ONCE)):
+            documents = await self._documents.read(page, now=self._clock.now())
+            found |= {key.user: text.decode() for key, text in documents.items()}
         return found
 
 

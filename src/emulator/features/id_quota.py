@@ -70,7 +70,7 @@ class IdQuota:
         To be awaited at once. Raises `BadRequest` above the limit. If `work` raises, or returns a refused cast, an id
         that it would have begun does not count.
         """
-        if caller.role is _VIEWER and _is_recent(self._recorded.get(key), now):
+        if caller.role is _VIEWER and self._is_recent(key, now):
             return work
         return self._count_and_write(key, caller, lifetime, now, work)
 
@@ -98,7 +98,7 @@ class IdQuota:
         is_new = False
         try:
             # An owner looks: if another node has released the id, the next viewer to use it would begin it.
-            if not (_is_recent(self._recorded.get(key), now) and await self._documents.peek(_id_of(key), now=now)):
+            if not (self._is_recent(key, now) and await self._documents.peek(_id_of(key), now=now)):
                 who = "" if caller.role in (CHANNEL_WRITERS if key.channel else EXTENSION_WRITERS) else caller.opaque_id
                 # Uses within the next hour extend the lifetime without being recorded, so record one hour more.
                 is_new = await self._record(key, who, now, now + lifetime + _REFRESH_AFTER)
@@ -144,6 +144,10 @@ class IdQuota:
                 return is_new
             who = holder
 
+    def _is_recent(self, key: Key, now: int) -> bool:
+        recorded = self._recorded.get(key)
+        return recorded is not None and recorded <= now < recorded + _REFRESH_AFTER
+
     def _limits_of(self, key: Key, who: str) -> dict[Key, tuple[str, int]]:
         """Return the documents that count an id of `who`, each with whose ids these are and their limit."""
         counts = Key(_COUNTS, key.owner, key.kind, key.channel)
@@ -152,10 +156,6 @@ class IdQuota:
         viewers = counts._replace(name=f"{key.kind}/viewers")
         share = max(1, self._limit // _SHARES)
         return {viewers._replace(user=who): ("this user", share), viewers: ("viewers", self._limit)}
-
-
-def _is_recent(recorded: int | None, now: int) -> bool:
-    return recorded is not None and recorded <= now < recorded + _REFRESH_AFTER
 
 
 def _id_of(key: Key) -> Key:

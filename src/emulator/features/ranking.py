@@ -160,16 +160,15 @@ class Rankings:
 
         The order is channel, then id.
         """
-        group, page = Key("rank", call.caller.client_id, "", call.channel), call.page
-        found = await self._ballots.listing(group, now=self._clock.now(), limit=page.limit + 1, after=page.after(group))
-        # A ranking expires a fixed time after its latest answer.
-        return RankingList(
-            [
-                ListedRanking(key.name, key.channel or "", casts, expires_at - LIFETIME)
-                for key, casts, expires_at, _ in found[: page.limit]
-            ],
-            page.next([each.key for each in found]),
-        )
+        group, now = Key("rank", call.caller.client_id, "", call.channel), self._clock.now()
+        found, next = await call.page.read(self._ballots.listing, group, now=now)
+        rankings = [
+            ListedRanking(
+                key.name, key.channel or "", casts, expires_at - LIFETIME
+            )  # that long after its latest answer
+            for key, casts, expires_at, _ in found
+        ]
+        return RankingList(rankings, next)
 
 
 def _key(caller: Caller, channel: str | None, ranking_id: str) -> Key:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple, TypeVar
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
@@ -12,6 +12,8 @@ from emulator.core.wire import json_codec
 from emulator.core.wire.refusals import invalid_cursor, invalid_parameter
 
 T = TypeVar("T")
+R = TypeVar("R", bound=tuple[Any, ...])
+Listing = Callable[..., Awaitable[list[R]]]
 
 FIRST: Final = "0"
 """The cursor of the first page. As the cursor of the next page it says that there is none."""
@@ -42,17 +44,19 @@ class Page(NamedTuple):
     cursor: str
     """The `next` of the page before."""
 
-    def after(self, group: Key) -> Key | None:
-        """The key after which the page starts; `None` for the first page. Raises `BadRequest`."""
-        place = place_of(self.cursor, _decode)
-        return group._replace(channel=place[0], name=place[1]) if place else None
+    async def read(self, listing: Listing[R], group: Key, *, now: int) -> tuple[list[R], str]:
+        """Return the records of the page, and the cursor of the page after it. Raises `BadRequest`.
 
-    def next(self, found: Sequence[Key]) -> str:
-        """The cursor of the page after this one. `found` has one key more than `limit` if there is such a page."""
-        if len(found) <= self.limit:
-            return FIRST
-        last = found[self.limit - 1]
-        return cursor_of(json_codec.encode((last.channel, last.name)))
+        `listing` lists the records of `group`, such as `Ballots.listing`. The first field of a record is its key.
+        """
+        place = place_of(self.cursor, _decode)
+        after = group._replace(channel=place[0], name=place[1]) if place else None
+        found = await listing(group, now=now, limit=self.limit + 1, after=after)
+        page = found[: self.limit]
+        if len(found) == len(page):
+            return page, FIRST
+        last: Key = page[-1][0]
+        return page, cursor_of(json_codec.encode((last.channel, last.name)))
 
 
 def checked_page(limit: int, cursor: str) -> Page:

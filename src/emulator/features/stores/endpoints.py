@@ -14,16 +14,8 @@ from emulator.core.keys import Key
 from emulator.core.wire.json_codec import stream_array
 from emulator.core.wire.refusals import invalid_member, missing_member
 from emulator.core.wire.url import SERVICE
-from emulator.features.stores.rules import (
-    ALL_CONFIG,
-    ALL_STATE,
-    CHANNEL_CONFIG,
-    CHANNEL_STATE,
-    EXTENSION_CONFIG,
-    EXTENSION_STATE,
-    STORES,
-    Store,
-)
+from emulator.features.stores import rules
+from emulator.features.stores.rules import Store
 from emulator.features.stores.service import EXPECTED, Stores
 from emulator.http.endpoint import CHANNEL, Call, Endpoint, Nothing, Parameter, endpoint
 from emulator.realtime.action import Message, action, feed
@@ -93,20 +85,20 @@ def _endpoints_of(store: Store) -> tuple[Endpoint[Stores], ...]:
 @endpoint("GET", "/v1/e/all_state", roles=ANYONE, answer=AllState, query=(CHANNEL,))
 async def read_all_state(stores: Stores, call: Call) -> object:
     """Read the four state stores at one instant."""
-    return await stores.read_all(ALL_STATE, call.caller, call.channel)
+    return await stores.read_all(rules.ALL_STATE, call.caller, call.channel)
 
 
 @endpoint("GET", "/v1/e/all_config", roles=ANYONE, answer=AllConfig, query=(CHANNEL,))
 async def read_all_config(stores: Stores, call: Call) -> object:
     """Read the two config stores at one instant."""
-    return await stores.read_all(ALL_CONFIG, call.caller, call.channel)
+    return await stores.read_all(rules.ALL_CONFIG, call.caller, call.channel)
 
 
-endpoints: Final = (*(each for store in STORES for each in _endpoints_of(store)), read_all_state, read_all_config)
+endpoints: Final = (*(each for store in rules.STORES for each in _endpoints_of(store)), read_all_state, read_all_config)
 
 
-_STATES = {"channel": CHANNEL_STATE, "extension": EXTENSION_STATE}
-_CONFIGS = {"channel": CHANNEL_CONFIG, "extension": EXTENSION_CONFIG}
+_STATES = {"channel": rules.CHANNEL_STATE, "extension": rules.EXTENSION_STATE}
+_CONFIGS = {"channel": rules.CHANNEL_CONFIG, "extension": rules.EXTENSION_CONFIG}
 _COMBINED = "combined"
 
 
@@ -179,7 +171,7 @@ async def read_config(stores: Stores, message: Message) -> ConfigReply:
     """Read one config store, or both under `combined`."""
     config_id = message.body(ConfigBody).config_id
     if config_id == _COMBINED:
-        both = await stores.read_all(ALL_CONFIG, message.caller, message.channel)
+        both = await stores.read_all(rules.ALL_CONFIG, message.caller, message.channel)
         return ConfigReply({name: both[name] for name in _CONFIGS}, _COMBINED)
     store = _store(_CONFIGS, config_id, "config_id", _COMBINED)
     return ConfigReply(msgspec.Raw(await stores.read(store, message.caller, message.channel)), config_id)

@@ -164,14 +164,6 @@ ALL_CONFIG: Final = {"extension": EXTENSION_CONFIG, "channel": CHANNEL_CONFIG}
 """The stores of `all_config` (ruling S3)."""
 
 
-def store_named(name: str) -> Store:
-    """Return a store by its name. Raises `BadRequest`."""
-    for store in STORES:
-        if store.name == name:
-            return store
-    raise no_store(name=name[:40], stores=[each.name for each in STORES])
-
-
 def store_key(
     store: Store, caller: Caller, channel: str | None, *, user_id: str = "", per_extension: bool = False
 ) -> Key:
@@ -186,13 +178,6 @@ def store_key(
         required_channel(channel, store.name) if store.per_channel else "",
         (user_id or caller.opaque_id) if store.per_viewer else "",
     )
-
-
-def update_message(store: Store, text: bytes) -> tuple[str, object]:
-    """Return target and data of the update for a written store, as published clients parse them."""
-    if store.is_config:
-        return "config", {"config": msgspec.Raw(text), "config_id": store.feed_id}
-    return store.feed_id, {"topic_id": store.feed_id, "state": msgspec.Raw(text)}
 
 
 def digest_of(text: bytes | None) -> str:

@@ -22,25 +22,9 @@ from emulator.core.wire import json_codec
 from emulator.core.wire.refusals import wrong_shape
 from emulator.features.broadcast.service import PageEvents
 from emulator.features.directory import Directory
+from emulator.features.stores import rules
 from emulator.features.stores.patches import apply_patch
-from emulator.features.stores.rules import (
-    CHANNEL_STATE,
-    STORED,
-    STORES,
-    Store,
-    check_unchanged,
-    encode_document,
-    is_map_of_patches,
-    no_user,
-    patch_of_user_too_large,
-    patch_too_large,
-    records_too_large,
-    store_key,
-    store_named,
-    two_patches_of_a_user,
-    unique_ids,
-    update_message,
-)
+from emulator.features.stores.rules import CHANNEL_STATE, STORED, STORES, Store
 from emulator.http.endpoint import Parameter
 from emulator.realtime.publisher import Publisher
 from emulator.storage.kinds import Kind, Measured, Shape, Subject
@@ -55,8 +39,8 @@ EXPECTED: Final = Parameter(
 )
 _AT_ONCE = 16
 """Records read between two returns to the event loop."""
-_FOLLOWED: Final = {store.name: store for store in STORES if store.feed_id}
-PUBLISHED: Final = (*_FOLLOWED, "json_store")
+_BY_NAME: Final = {store.name: store for store in STORES}
+PUBLISHED: Final = (*(store.name for store in STORES if store.feed_id), "json_store")
 """The kinds of stores whose writes are published."""
 
 
@@ -75,22 +59,16 @@ class Stores:
 
         It may be a shared id, `U` plus a shared id, or an opaque id.
         """
-        if user_id:
-            found = await self._records(store, caller, channel, [user_id])
-            return found.get(user_id, _EMPTY)
-        key = self.key(store, caller, channel)
-        notice(READ, key)
-        return (await self._documents.read([key], now=self._clock.now())).get(key, _EMPTY)
+        return await self._find(store, caller, channel, user_id) or _EMPTY
 
     async def measure(self, caller: Caller, channel: str | None, id: str, user: str) -> Measured:
         """Return the store of this name. Raises `BadRequest`."""
-        store = store_named(id)
-        if not store.per_viewer:
-            key = self.key(store, caller, channel)
-            return Measured(document=(await self._documents.read([key], now=self._clock.now())).get(key))
-        if not user:
-            raise no_user(store=id)
-        return Measured(document=(await self._records(store, caller, channel, [user])).get(user))
+        store = _BY_NAME.get(id)
+        if store is None:
+            raise rules.no_store(name=id[:40], stores=_BY_NAME)
+        if store.per_viewer and not user:
+            raise rules.no_user(store=id)
+        return Measured(document=await self._find(store, caller, channel, user if store.per_viewer else ""))
 
     async def read_users(
         self, store: Store, caller: Caller, channel: str | None, user_ids: list[str]
@@ -101,7 +79,7 @@ class Stores:
         """
         if caller.role is not Role.ADMIN:
             raise role_error(caller, {Role.ADMIN}, "read other users' stores")
-        users = iter(unique_ids(user_ids))
+        users = iter(rules.unique_ids(user_ids))
         while page := list(islice(users, _AT_ONCE)):
             records = await self._records(store, caller, channel, page)
             yield [json_codec.encode(user_id) + b":" + text for user_id, text in records.items()]
@@ -110,12 +88,10 @@ class Stores:
         self, stores: Mapping[str, Store], caller: Caller, channel: str | None
     ) -> dict[str, msgspec.Raw]:
         """Return several stores by name, all read at one instant. Without a channel, stores that need one are `{}`."""
-        keys = {
-            name: self.key(store, caller, channel) for name, store in stores.items() if channel or not store.per_channel
-        }
-        notice(READ, *keys.values())
-        found = await self._documents.read(list(keys.values()), now=self._clock.now())
-        return {name: msgspec.Raw(found.get(keys[name], _EMPTY) if name in keys else _EMPTY) for name in stores}
+        found = await self._read(
+            {name: self.key(each, caller, channel) for name, each in stores.items() if channel or not each.per_channel}
+        )
+        return {name: msgspec.Raw(found.get(name, _EMPTY)) for name in stores}
 
     async def replace(
         self, store: Store, caller: Caller, channel: str | None, document: Any, *, expected: str | None = None
@@ -125,10 +101,10 @@ class Stores:
         Raises `Conflict` if the digest of the store is not `expected`.
         """
         key = self.key(store, caller, channel)
-        text = encode_document(document, name=store.name)
+        text = rules.encode_document(document, name=store.name)
 
         def change(found: Texts) -> Texts:
-            check_unchanged(found.get(key), expected)
+            rules.check_unchanged(found.get(key), expected)
             return {key: text}
 
         if expected is not None:
@@ -157,7 +133,7 @@ class Stores:
             after = members[name] = edit(before)
             if after is UNSET:
                 del members[name]
-            return {} if after is before else {key: encode_document(members, name=CHANNEL_STATE.name)}
+            return {} if after is before else {key: rules.encode_document(members, name=CHANNEL_STATE.name)}
 
         return bool(await self._write(CHANNEL_STATE, [key], change))
 
@@ -197,7 +173,7 @@ class Stores:
                 done[key] = (before, after)
                 size += max(len(before), len(after))
                 if size > most:
-                    raise records_too_large(records=len(done), size=size, limit=most)
+                    raise rules.records_too_large(records=len(done), size=size, limit=most)
                 await asyncio.sleep(0)
         return done
 
@@ -213,20 +189,20 @@ class Stores:
                 raise wrong_shape(needed=_PATCH, problem=f"the body must be {_PATCH}")
         else:
             body = [] if raw.lstrip().startswith(b"[") else json_codec.decode(raw, dict[str, msgspec.Raw])
-        if isinstance(body, list) or not is_map_of_patches(store, caller, body):
+        if isinstance(body, list) or not rules.is_map_of_patches(store, caller, body):
             if len(raw) > most:
-                raise patch_too_large(size=len(raw), limit=most)
+                raise rules.patch_too_large(size=len(raw), limit=most)
             return {self.key(store, caller, channel): body}
         for name, patch in body.items():
             if isinstance(patch, msgspec.Raw) and len(patch) > most:
-                raise patch_of_user_too_large(user=name, size=len(patch), limit=most)
-        ids = unique_ids(list(body))
+                raise rules.patch_of_user_too_large(user=name, size=len(patch), limit=most)
+        ids = rules.unique_ids(list(body))
         if not store.per_viewer:
             return {self.key(store, caller, channel_id): body[channel_id] for channel_id in ids}
         spellings: dict[str, str] = {}
         for user_id, opaque_id in (await self._directory.opaque_ids(caller.client_id, ids)).items():
             if (other := spellings.setdefault(opaque_id, user_id)) != user_id:
-                raise two_patches_of_a_user(user=user_id, other=other)
+                raise rules.two_patches_of_a_user(user=user_id, other=other)
         return {self.key(store, caller, channel, opaque_id): body[each] for opaque_id, each in spellings.items()}
 
     async def _records(
@@ -237,10 +213,21 @@ class Stores:
         Users without a record are left out.
         """
         opaque_ids = await self._directory.opaque_ids(caller.client_id, user_ids)
-        keys = {user_id: self.key(store, caller, channel, opaque_ids[user_id]) for user_id in user_ids}
+        return await self._read({each: self.key(store, caller, channel, opaque_ids[each]) for each in user_ids})
+
+    async def _find(self, store: Store, caller: Caller, channel: str | None, user_id: str) -> bytes | None:
+        """Return the stored record of the caller, or of `user_id`; `None` if there is none."""
+        if user_id:
+            found = await self._records(store, caller, channel, [user_id])
+        else:
+            found = await self._read({user_id: self.key(store, caller, channel)})
+        return found.get(user_id)
+
+    async def _read(self, keys: Mapping[str, Key]) -> dict[str, bytes]:
+        """Return the stored records with these keys, by their names in `keys`, all read at one instant."""
         notice(READ, *keys.values())
         found = await self._documents.read(list(keys.values()), now=self._clock.now())
-        return {user_id: found[key] for user_id, key in keys.items() if key in found}
+        return {name: found[key] for name, key in keys.items() if key in found}
 
     async def _write(self, store: Store, keys: Sequence[Key], change: Edit, *, whole: bool = False) -> dict[Key, bytes]:
         """Change all keys in one atomic step, and report each written key to subscribers and pages (rulings X5, B5).
@@ -262,7 +249,7 @@ class Stores:
 
     def key(self, store: Store, caller: Caller, channel: str | None, user_id: str = "") -> Key:
         """Return the key of a record, which is also the topic of its updates."""
-        return store_key(
+        return rules.store_key(
             store, caller, channel, user_id=user_id, per_extension=self._settings.channel_stores_per_extension
         )
 
@@ -284,12 +271,16 @@ class StoreUpdates:
     async def committed(self, change: Change) -> None:
         """Publish a written store to its subscribers. The content of `change` is the store's text."""
         key, text = change.key, cast("bytes", change.content)
-        store = _FOLLOWED.get(key.kind)
+        store = _BY_NAME.get(key.kind)
         if store is None:
             update = JsonStoreUpdate(key.name, msgspec.Raw(text))
             await self._pages.publish(key, f"json_store_update:{key.name}", json_codec.encode(update))
             return
-        await self._publisher.try_publish(key, *update_message(store, text))
+        if store.is_config:
+            target, data = "config", {"config": msgspec.Raw(text), "config_id": store.feed_id}
+        else:
+            target, data = store.feed_id, {"topic_id": store.feed_id, "state": msgspec.Raw(text)}
+        await self._publisher.try_publish(key, target, data)
         if store.per_channel:
             await self._pages.publish(key, f"{store.name}_update", text)
 
@@ -302,7 +293,7 @@ def _audit(what: str, store: Store, caller: Caller, records: int = 1) -> None:
 
 def _apply_to_text(store: Store, text: bytes, patch: Patch) -> bytes:
     decoded = json_codec.decode_any(bytes(patch)) if isinstance(patch, msgspec.Raw) else patch
-    return encode_document(apply_patch(msgspec.json.decode(text), decoded), name=store.name)
+    return rules.encode_document(apply_patch(msgspec.json.decode(text), decoded), name=store.name)
 
 
 STORES_WRITTEN: Final = Kind(

@@ -283,9 +283,8 @@ class Voter(Struct):
         return vote if question.has_option(vote) else ""
 
     @staticmethod
-    def key(client_id: str, opaque_id: str = "") -> Key:
-        """Return the key of a voter; without an opaque id, the part that the keys of an extension's voters share."""
-        return Key(VOTER, client_id, "", "", opaque_id)
+    def key(caller: Caller) -> Key:
+        return Key(VOTER, caller.client_id, "", "", caller.opaque_id)
 
     @classmethod
     def decoded(cls, text: bytes | None) -> Voter:
@@ -301,18 +300,13 @@ class Voter(Struct):
 
     def cast(self, caller: Caller, contest: Contest, question_id: str, option_id: str) -> None:
         """Vote, and drop votes for removed questions. Raises `NotFound` and `BadRequest`."""
-        question = contest.question(question_id, sees_inactive=sees_inactive(caller))
+        question = contest.question(question_id, sees_inactive=caller.role in EXTENSION_WRITERS)
         if question.state is not State.UNLOCKED:
             raise not_unlocked(question=question_id, state=question.state, takes_votes=State.UNLOCKED)
         question.check_option(option_id)
         serials = {each.serial for each in contest.values()}
         self.votes = {serial: option for serial, option in self.votes.items() if serial in serials}
         self.votes[question.serial] = option_id
-
-
-def sees_inactive(caller: Caller) -> bool:
-    """Whether the caller may see inactive questions: admin and backend may."""
-    return caller.role in EXTENSION_WRITERS
 
 
 STORED: Final = (

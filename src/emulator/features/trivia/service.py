@@ -17,19 +17,9 @@ from emulator.core.keys import Key
 from emulator.core.observability.audit import audit
 from emulator.core.observability.facts import CHANGED, READ, READ_ALL, notice
 from emulator.core.wire import json_codec
+from emulator.features.trivia import rules
 from emulator.features.trivia.leaderboard import Standings, TeamScore
-from emulator.features.trivia.rules import (
-    CONTEST,
-    STORED,
-    Contest,
-    Option,
-    QuestionBody,
-    QuestionView,
-    State,
-    Voter,
-    sees_inactive,
-    sort_order,
-)
+from emulator.features.trivia.rules import CONTEST, STORED, Contest, Option, QuestionBody, QuestionView, State, Voter
 from emulator.http.endpoint import CHANNEL, Call, Nothing, Parameter, endpoint, id_of
 from emulator.storage.kinds import Kind, Measured, Shape, Subject
 from emulator.storage.shapes import Documents, Edit, Texts
@@ -179,17 +169,17 @@ class Trivia:
         questions.
         """
         contest, voter = await self._read(call.caller)
-        sees_all = sees_inactive(call.caller)
+        sees_all = call.caller.role in EXTENSION_WRITERS
         if question_id := call.text("id"):
             return contest.question(question_id, sees_inactive=sees_all).view_for(voter)
         seen = (each for each in contest.values() if sees_all or each.state is not State.INACTIVE)
-        return Questions([each.view_for(voter) for each in sorted(seen, key=sort_order)])
+        return Questions([each.view_for(voter) for each in sorted(seen, key=rules.sort_order)])
 
     @endpoint("POST", "/v1/e/curated_poll", roles=ANYONE, body=QuestionVoteBody, query=(CHANNEL,))
     async def vote_on_question(self, call: Call) -> Nothing:
         """Vote on an unlocked trivia question, or replace an earlier vote. The first vote sets the voter's team."""
         body, caller, channel = call.body(QuestionVoteBody), call.caller, call.channel
-        contest_record, voter_record = Contest.key(caller.client_id), Voter.key(caller.client_id, caller.opaque_id)
+        contest_record, voter_record = Contest.key(caller.client_id), Voter.key(caller)
 
         def change(found: Texts) -> Texts:
             voter = Voter.decoded(found.get(voter_record))
@@ -209,7 +199,7 @@ class Trivia:
         """
         now = self._clock.now()
         standings = Standings((await self._read(call.caller))[0])
-        key = Voter.key(call.caller.client_id)
+        key = Voter.key(call.caller)._replace(user="")
         notice(READ_ALL, key)
         users = await self._documents.users(key, after="", limit=_PAGE, now=now)
         while users:
@@ -221,7 +211,7 @@ class Trivia:
     @endpoint("POST", "/v1/e/team_membership", roles=ANYONE, answer=Team, query=(CHANNEL,))
     async def join_team(self, call: Call) -> Team:
         """Join the channel's team unless the caller already has one, and return the caller's team."""
-        caller, channel, key = call.caller, call.channel, Voter.key(call.caller.client_id, call.caller.opaque_id)
+        caller, channel, key = call.caller, call.channel, Voter.key(call.caller)
 
         def change(found: Texts) -> Texts:
             voter = Voter.decoded(found.get(key))
@@ -239,7 +229,7 @@ class Trivia:
 
     async def _read(self, caller: Caller) -> tuple[Contest, Voter]:
         """Return the questions and the caller's record, read at one instant."""
-        contest_record, voter_record = Contest.key(caller.client_id), Voter.key(caller.client_id, caller.opaque_id)
+        contest_record, voter_record = Contest.key(caller.client_id), Voter.key(caller)
         notice(READ, contest_record, voter_record)
         found = await self._documents.read([contest_record, voter_record], now=self._clock.now())
         return Contest.decoded(found.get(contest_record)), Voter.decoded(found.get(voter_record))

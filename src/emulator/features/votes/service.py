@@ -30,31 +30,9 @@ from emulator.core.wire.refusals import invalid_parameter
 from emulator.features.directory import Directory
 from emulator.features.id_quota import IdQuota
 from emulator.features.stores.service import Stores
-from emulator.features.votes.results import (
-    Poll,
-    PollList,
-    PollReader,
-    PollResults,
-    PollUpdates,
-    listed_poll,
-    poll_of,
-)
-from emulator.features.votes.rules import (
-    LIFETIME,
-    MAX_COUNT,
-    REFUSED_VOTES,
-    STORED,
-    Definition,
-    PollConfig,
-    Vote,
-    check_unchanged,
-    checked_definition,
-    checked_poll_id,
-    count_out_of_range,
-    no_definition,
-    no_poll,
-    value_out_of_bounds,
-)
+from emulator.features.votes import rules
+from emulator.features.votes.results import Poll, PollList, PollReader, PollResults, PollUpdates, listed_poll, poll_of
+from emulator.features.votes.rules import LIFETIME, STORED, Definition, PollConfig, checked_poll_id
 from emulator.http.endpoint import CHANNEL, PAGE, Call, Nothing, Parameter, endpoint, id_of
 from emulator.realtime.hub import ANY_NAME
 from emulator.storage.kinds import Kind, Measured, Shape, Subject
@@ -77,7 +55,7 @@ class VoteBody(Struct):
 class VoteLog(Struct):
     """Every voter's latest vote, oldest first."""
 
-    result: list[Vote]
+    result: list[rules.Vote]
 
 
 class PollConfigBody(Struct):
@@ -132,19 +110,19 @@ class Polls:
         key = _key(caller, channel or "", poll_id)
         value, count = body.value, body.count
         if not LOWEST <= value <= HIGHEST:
-            raise value_out_of_bounds(value=value, lowest=LOWEST, highest=HIGHEST)
+            raise rules.value_out_of_bounds(value=value, lowest=LOWEST, highest=HIGHEST)
         now = self._clock.now()
         if count != 1 and not await self._has_additive_votes(key):
             count = 1
-        if not 1 <= count <= MAX_COUNT:
-            raise count_out_of_range(count=count, highest=MAX_COUNT)
+        if not 1 <= count <= rules.MAX_COUNT:
+            raise rules.count_out_of_range(count=count, highest=rules.MAX_COUNT)
         shared_id = caller.user_id
         note = (shared_id or "").encode()
         request = CastRequest(caller.opaque_id, str(value), note, shared_id is not None, count)
         work = self._ballots.cast(key, request, now=now, expires_at=now + LIFETIME, tally=True)
         cast = await self._id_quota.write(key, caller, LIFETIME, now, work)
         if cast.refused:
-            raise REFUSED_VOTES[cast.refused](poll=poll_id)
+            raise rules.REFUSED_VOTES[cast.refused](poll=poll_id)
         await self._changes.committed(Change(key, "vote", caller.opaque_id, value, now, count))
         if channel is None and not is_global(poll_id):  # the caller reads all channels together (ruling A4)
             key = key._replace(channel=None)
@@ -221,13 +199,13 @@ class Polls:
         """Create a poll, or replace the definition of an existing one and keep its votes."""
         caller, body = call.caller, call.body(PollConfigBody)
         key = _managed_key(caller, call.channel or "", body.id or call.id)
-        definition = checked_definition(key.name, body.config, now=self._clock.now())
+        definition = rules.checked_definition(key.name, body.config, now=self._clock.now())
         text: Expected = UNSET
         is_written = False
         while not is_written:  # until no other edit comes in between
             if body.expected is not None:
                 text, found = await self._reader.stored_definition(key)
-                check_unchanged(key.name, found, body.expected)
+                rules.check_unchanged(key.name, found, body.expected)
             is_written = await self._define(caller, key, definition, only_if=text)
         return Nothing()
 
@@ -235,7 +213,7 @@ class Polls:
         """Define the poll, and announce it in the channel state, where pages read its prompt (ruling X6)."""
         key = _managed_key(caller, channel, poll_id)
         now = self._clock.now()
-        definition = checked_definition(poll_id, config, now=now)
+        definition = rules.checked_definition(poll_id, config, now=now)
 
         async def announce_and_define() -> None:  # in this order, so that a poll over the limit is not announced
             if key.channel:
@@ -252,7 +230,7 @@ class Polls:
         while True:  # until no other edit comes in between
             text, before = await self._reader.stored_definition(key)
             if before is None:
-                raise no_definition(poll=poll_id)
+                raise rules.no_definition(poll=poll_id)
             definition = before.reconfigured(config, now=self._clock.now())
             if await self._define(caller, key, definition, only_if=text):
                 break
@@ -266,7 +244,7 @@ class Polls:
         definition = await self._reader.definition(key)
         if definition is None:
             notice(ABSENT, key)
-            raise no_definition(poll=key.name)
+            raise rules.no_definition(poll=key.name)
         definition.status = definition.status_at(self._clock.now())
         return definition
 
@@ -276,10 +254,9 @@ class Polls:
 
         The order is channel, then id.
         """
-        group, page, now = Key("poll", call.caller.client_id, "", call.channel), call.page, self._clock.now()
-        found = await self._ballots.listing(group, now=now, limit=page.limit + 1, after=page.after(group))
-        polls = [listed_poll(each, now=now) for each in found[: page.limit]]
-        return PollList(polls, page.next([each.key for each in found]))
+        group, now = Key("poll", call.caller.client_id, "", call.channel), self._clock.now()
+        found, next = await call.page.read(self._ballots.listing, group, now=now)
+        return PollList([listed_poll(each, now=now) for each in found], next)
 
     async def results(self, caller: Caller, channel: str, poll_id: str) -> PollResults:
         """Return the poll and its results; raises `NotFound` if it has neither a definition nor votes."""
@@ -287,7 +264,7 @@ class Polls:
         results = await self._reader.results(key)
         if results is None:
             notice(ABSENT, key)
-            raise no_poll(poll=poll_id)
+            raise rules.no_poll(poll=poll_id)
         return results
 
     async def topic(self, caller: Caller, channel: str, poll_id: str, *, member: str) -> Key:
@@ -372,7 +349,7 @@ def _log_entry(entry: BallotEntry, shared: Mapping[str, str], counted: bool) -> 
     """Return the JSON of one `Vote`. `shared` has the ids that voters shared after they voted, by opaque id."""
     identifier = entry.note.decode() or shared.get(entry.voter, entry.voter)
     count = entry.times if counted or entry.times > 1 else UNSET
-    return json_codec.encode(Vote(identifier, entry.voter, int(entry.choice), entry.cast_at, count))
+    return json_codec.encode(rules.Vote(identifier, entry.voter, int(entry.choice), entry.cast_at, count))
 
 
 def _status(ballot: ListedBallot, now: int) -> dict[str, object]:
