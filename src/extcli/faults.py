@@ -134,10 +134,6 @@ def _listed_names(names: Sequence[str], named: Named) -> str:
     return f"{', '.join(others)} or {last}"
 
 
-def _is_share(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= 1
-
-
 def _read_by(read: Callable[[str], object]) -> Callable[[object], bool]:
     """Return the test whether `read` accepts a text."""
 
@@ -183,7 +179,7 @@ _TEXT = Text(LONGEST_TEXT)
 _EFFECT = Only()
 _DURATION = Simple('a duration, such as "10s"', _read_by(times.duration))
 _DELAY = Simple('a duration or two, such as "200ms" or "200ms..2s"', _read_by(delays))
-_SHARE = Simple("a number over 0, at most 1", _is_share)
+_SHARE = Simple("a number over 0, at most 1", lambda value: type(value) in (int, float) and 0 < value <= 1)
 FAULT = Table(
     {
         "id": Field(Text(pattern=NAME, rule=NAME_RULE), "the fault's id"),

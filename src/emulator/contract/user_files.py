@@ -64,17 +64,6 @@ def opened(path: str | Path, *, pipes: bool = False) -> BinaryIO:
     raise OSError(errno.EINVAL, "it is not a regular file")
 
 
-def is_inside(name: str, folder: Path) -> bool:
-    """Return whether `folder / name` is a place below that folder, with no symbolic link on the way from there."""
-    root = folder.resolve()
-    place = Path(os.path.normpath(root / name))
-    try:
-        target = (root / name).resolve()  # not of `place`: after a symbolic link, `..` leads elsewhere
-    except RuntimeError:  # a loop of symbolic links
-        return False
-    return place != root and place.is_relative_to(root) and target == place
-
-
 DEEPEST_KEY = 100
 """Parts of one dotted key. The time and memory that `tomllib` takes for a key grow with the square of its parts."""
 _LARGEST_NUMBER = 1 << 4096

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
@@ -30,6 +31,17 @@ if TYPE_CHECKING:
 _TOKEN = re.compile(rb"\s*(?:[\w-]+\.[\w-]+\.[\w-]*)?\s*")
 
 
+def _is_inside(name: str, folder: Path) -> bool:
+    """Return whether `folder / name` is a place below that folder, with no symbolic link on the way from there."""
+    root = folder.resolve()
+    place = Path(os.path.normpath(root / name))
+    try:
+        target = (root / name).resolve()  # not of `place`: after a symbolic link, `..` leads elsewhere
+    except RuntimeError:  # a loop of symbolic links
+        return False
+    return place != root and place.is_relative_to(root) and target == place
+
+
 class Place:
     """The folder of a seed. A seed of another author must not reach the files outside."""
 
@@ -44,7 +56,7 @@ class Place:
 
     def problem_of(self, name: str) -> str:
         """Return why the seed may not use this file; empty if it may."""
-        if self._trusted or user_files.is_inside(name, self._folder):
+        if self._trusted or _is_inside(name, self._folder):
             return ""
         return (
             f"{self.path(name)} is outside the folder of the seed, or behind a symbolic link; --trust-seed allows that"

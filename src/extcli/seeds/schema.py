@@ -275,6 +275,3 @@ def _reference_of_table(table: Table, prefix: str) -> Iterator[tuple[str, str, s
         yield path, f"{allowed}; required" if field.required else allowed, field.meaning
         if isinstance(inner, Table):
             yield from _reference_of_table(inner, f"{path}.")
-
-
-__all__ = ["SEED", "STORES", "VERSION", "ValueKind", "reference"]
