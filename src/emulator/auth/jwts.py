@@ -47,14 +47,6 @@ def verified(token: str, keys: Mapping[str, bytes]) -> tuple[Mapping[str, Any], 
     raise refusals.bad_signature()
 
 
-def signed_claims(token: str, key: bytes) -> Mapping[str, Any] | None:
-    """Return the claims of a token signed with this key; otherwise `None`."""
-    try:
-        return _decode(token, key)
-    except _MALFORMED:
-        return None
-
-
 def unverified(token: str) -> Mapping[str, Any]:
     """Return the claims of a token with any signature, or none. Raises `Unauthorized`."""
     try:

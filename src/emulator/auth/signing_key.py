@@ -45,20 +45,20 @@ class SigningKey:
     async def sync(self) -> None:
         """Load the stored key; if there is none, store this one. Raises `EngineError`."""
         own = self.value.encode()
-        if await self._read() == own:
+        found = await self._documents.read([_KEY], now=self._clock.now())
+        if found.get(_KEY) == own:
             self._is_stored = True
             return
         if self._is_stored:
             _log.warning(
                 "the data was deleted or replaced while the service was running; it continues with the new data"
             )
-        await self._documents.update(
-            [_KEY], lambda found: {} if found else {_KEY: own}, now=self._clock.now(), expires_at=NEVER
+        written = await self._documents.update(
+            [_KEY], lambda found: found or {_KEY: own}, now=self._clock.now(), expires_at=NEVER
         )
-        stored = await self._read()
-        self._is_stored = stored is not None
-        if stored not in (None, own):
-            self.value = stored.decode()
+        self._is_stored = True
+        if written[_KEY] != own:
+            self.value = written[_KEY].decode()
             for callback in self._on_change:
                 callback()
 
@@ -70,9 +70,6 @@ class SigningKey:
         """Store the key again after the service has deleted the data itself."""
         self._is_stored = False
         await self.sync()
-
-    async def _read(self) -> bytes | None:
-        return (await self._documents.read([_KEY], now=self._clock.now())).get(_KEY)
 
 
 def _check_key(record: DocumentRecord) -> None:

@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import logging
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -28,6 +29,7 @@ from emulator.auth.claims import (
 )
 from emulator.auth.signing_key import SigningKey
 from emulator.auth.wrong_keys import wrong_key_of
+from emulator.core import parity
 from emulator.core.bounded_cache import BoundedCache
 from emulator.core.callers import Caller, Grant, Role
 from emulator.core.clock import Clock
@@ -38,20 +40,6 @@ from emulator.core.ids import token_id
 from emulator.core.keys import Key
 from emulator.core.observability.facts import CLIENT, NAMED, notice
 from emulator.core.observability.request_context import give_hint
-from emulator.core.parity import (
-    CLAIMS,
-    EXP,
-    FOR_SANDBOX,
-    RECEIPT,
-    REGISTRATION,
-    SIGNATURE,
-    STAGE,
-    UNDECODED,
-    UNREGISTERED,
-    UNVERIFIED,
-    ProductionCheck,
-    note,
-)
 
 PIN_USE, REFRESH_USE = "pin", "refresh"
 """Values of the claim `use`: a token that is invalid until its PIN is validated, and one for refreshing only."""
@@ -122,9 +110,17 @@ class Tokens:
         """Verify `<client id> <JWT>`; raises `Unauthorized` or `Forbidden` with the reason."""
         client_id, token = split_header(header)
         self.check_registered(client_id)
-        claims, grant = self._claims(client_id, token)
-        production = "" if self._environment.is_strict else self._verdict(client_id, token, claims)
-        note(production)
+        if self._environment.is_strict:
+            claims, grant, production = *self._claims(client_id, token), ""
+        else:
+            claims, signer = {}, None
+            with suppress(Unauthorized):
+                claims, signer = self._verified(client_id, token)
+            claims = claims or jwts.unverified(token)
+            grant, production = grant_of(claims), self._verdict(client_id, token, claims, signer)
+            if grant.secret:
+                grant = grant._replace(secret="")
+            parity.note(production)
         use = claims.get("use")
         if use == REFRESH_USE:
             raise refusals.refresh_token_as_access()
@@ -132,7 +128,7 @@ class Tokens:
         caller = caller_of(client_id, claims, grant, production)
         if claims.get(HELPER) is True and not self._environment.is_strict:
             caller = replace(caller, expires_at=None)
-        if production == UNDECODED:
+        if production == parity.UNDECODED:
             caller = replace(caller, hint=self._hint_about_key(client_id, token))
         self._check_lifetime(caller)
         if header and len(header) <= _MAX_CACHED_LENGTH and not pin_token_id:
@@ -141,8 +137,10 @@ class Tokens:
 
     def own_claims(self, token: str, *, use: str) -> Mapping[str, Any] | None:
         """The claims of an unexpired token that this service signed for `use`; otherwise `None`."""
-        claims = jwts.signed_claims(token, self._service_key.value.encode())
-        if claims is None:
+        signer = None
+        with suppress(Unauthorized):
+            claims, signer = self._verified("", token)
+        if signer is None:
             return None
         exp = claims.get("exp")
         alive = isinstance(exp, int) and self._clock.now() < exp * 1000
@@ -153,9 +151,9 @@ class Tokens:
         in_production = self._environment.is_strict
         if not in_production and not self._extensions.current:
             return
-        with ProductionCheck(RECEIPT, raises=in_production):
+        with parity.ProductionCheck(parity.RECEIPT, raises=in_production):
             try:
-                claims, secret = self._verified(client_id, receipt)
+                claims, secret = self._signed(client_id, receipt)
                 exp = check_exp(claims)
             except Unauthorized as error:
                 raise refusals.unverified_receipt(problem=error.detail) from None
@@ -173,22 +171,20 @@ class Tokens:
             return False
         return not grant.link or grant.linked_at >= extension.tokens_not_before
 
-    def issue(self, lifetime: int, **claims: str | int | None) -> str:
-        """Sign a token with a lifetime in ms and these claims; claims that are `None` are left out."""
-        now = self._clock.now()
+    def issue(self, lifetime: int, *, signed_as: str = "", **claims: str | int | None) -> str:
+        """Sign a token with a lifetime in ms and these claims; claims that are `None` are left out.
+
+        Where the service verifies tokens, one `signed_as` an extension has that extension's secret: for a call of the
+        control API.
+        """
+        now, key = self._clock.now(), self._service_key.value.encode()
         payload: dict[str, Any] = {name: value for name, value in claims.items() if value is not None}
         payload = {"jti": token_id(), **payload, "iat": now // 1000, "exp": (now + lifetime) // 1000}
         if not self._environment.is_strict:
             payload["allowed_stage"] = SANDBOX_STAGE
-        return jwts.sign(payload, self._service_key.value.encode())
-
-    def issue_as(self, client_id: str, lifetime: int, **claims: str | int | None) -> str:
-        """Sign a token for a call of the control API: with the extension's secret where the service verifies tokens."""
-        token = self.issue(lifetime, **claims)
-        extension = self._extensions.find(client_id) if self._environment.is_strict else None
-        if extension is None:
-            return token
-        return jwts.sign(jwts.unverified(token), extension.secrets[0])
+        elif extension := self._extensions.find(signed_as):
+            key = extension.secrets[0]
+        return jwts.sign(payload, key)
 
     def _check_lifetime(self, caller: Caller) -> None:
         now = self._clock.now()
@@ -204,11 +200,9 @@ class Tokens:
             raise refusals.not_valid_yet(nbf=nbf)
 
     def _claims(self, client_id: str, token: str) -> tuple[Mapping[str, Any], Grant]:
-        if not self._environment.is_strict:
-            sandbox_claims = hs256.unverified(token) or jwts.unverified(token)
-            return sandbox_claims, grant_of(sandbox_claims)._replace(secret="")
+        """Return the claims that production accepts, and the token's grant. Raises `Unauthorized` or `Forbidden`."""
         try:
-            claims, secret = self._verified(client_id, token)
+            claims, secret = self._signed(client_id, token)
         except Unauthorized:
             if self._environment.has_control:
                 give_hint(self._hint_about_key(client_id, token))
@@ -221,33 +215,29 @@ class Tokens:
         check_client_id(claims, client_id)
         return claims, _grant_of_secret(secret) if secret else self._own_grant(client_id, claims)
 
-    def _verdict(self, client_id: str, token: str, claims: Mapping[str, Any]) -> str:
+    def _verdict(self, client_id: str, token: str, claims: Mapping[str, Any], signer: str | None) -> str:
         """Return why production would refuse a token, by the checks that production makes.
 
         Empty if it would accept the token.
         """
         is_known = bool(self._extensions.current)
         if is_known and self._extensions.find(client_id) is None:
-            return REGISTRATION
-        signer = None
-        try:
-            claims, signer = self._verified(client_id, token)
-        except Unauthorized:
-            if is_known:
-                return UNDECODED if self._hint_about_key(client_id, token) else SIGNATURE
+            return parity.REGISTRATION
+        if is_known and signer is None:
+            return parity.UNDECODED if self._hint_about_key(client_id, token) else parity.SIGNATURE
         is_helpers = is_known and signer == "" and claims.get(HELPER) is True
-        rule = CLAIMS
+        rule = parity.CLAIMS
         try:
             check_stage(claims, admits_sandbox=is_helpers)
-            rule = EXP
+            rule = parity.EXP
             check_lifetime(claims)
-            rule = CLAIMS
+            rule = parity.CLAIMS
             check_client_id(claims, client_id)
         except Forbidden:
-            return STAGE if is_known else FOR_SANDBOX
+            return parity.STAGE if is_known else parity.FOR_SANDBOX
         except Unauthorized:
             return rule
-        return UNVERIFIED if signer is None else ""
+        return parity.UNVERIFIED if signer is None else ""
 
     def _hint_about_key(self, client_id: str, token: str) -> str:
         """Say which text of a secret signed a token: a common mistake, as secrets are handed out as base64."""
@@ -267,13 +257,17 @@ class Tokens:
             raise refusals.ended_link()
         return grant
 
-    def _verified(self, client_id: str, token: str) -> tuple[Mapping[str, Any], str]:
+    def _signed(self, client_id: str, token: str) -> tuple[Mapping[str, Any], str]:
         """Return the claims, and the fingerprint of the secret; empty if the service signed the token itself."""
-        keys = self._keys(self._extensions.find(client_id))
-        claims, signer = hs256.verified(token, keys.fast) or jwts.verified(token, keys.all)
+        claims, signer = self._verified(client_id, token)
         if signer is None:
             raise refusals.bad_signature()
         return claims, signer
+
+    def _verified(self, client_id: str, token: str) -> tuple[Mapping[str, Any], str | None]:
+        """As `_signed`, but if no key signed the token, has `None` as signer, or raises."""
+        keys = self._keys(self._extensions.find(client_id))
+        return hs256.verified(token, keys.fast) or jwts.verified(token, keys.all)
 
     def _keys(self, extension: Extension | None) -> _Keys:
         """Return the keys that may have signed an extension's token. `None` stands for an unknown extension."""
@@ -298,7 +292,7 @@ class Tokens:
         if not self._extensions.admits(client_id):
             raise refusals.not_registered(client_id=client_id)
         if not self._environment.is_strict and self._extensions.find(client_id) is None:
-            note(REGISTRATION if self._extensions.current else UNREGISTERED)
+            parity.note(parity.REGISTRATION if self._extensions.current else parity.UNREGISTERED)
 
 
 @lru_cache(maxsize=1024)
