@@ -5,6 +5,7 @@ kinds of records that features keep, from which lists, waits, snapshots and the 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
@@ -31,7 +32,7 @@ from emulator.features.trivia.service import TRIVIA, Trivia
 from emulator.features.votes import endpoints as votes
 from emulator.features.votes import service as votes_service
 from emulator.http import openapi
-from emulator.http.endpoint import Endpoint, Offer, endpoints_in
+from emulator.http.endpoint import Endpoint, endpoints_in
 from emulator.http.endpoint_table import EndpointTable
 from emulator.namespaces import routing as namespaces
 from emulator.realtime.action import Action, Feed
@@ -92,13 +93,13 @@ class Features:
     def table(self, environment: Environment) -> EndpointTable:
         """Return the endpoints that an environment offers."""
         if environment not in self._tables:
-            offers = {
-                (each.method, each.path): Offer(each, feature.service)
+            endpoints = {
+                (each.method, each.path): replace(each, part=feature.service)
                 for feature in self.offered(environment)
                 for each in feature.endpoints
             }
             every = {(each.method, each.path) for feature in self for each in feature.endpoints}
-            self._tables[environment] = EndpointTable(offers, every - offers.keys())
+            self._tables[environment] = EndpointTable(endpoints, every - endpoints.keys())
         return self._tables[environment]
 
     def check(self, record: Record) -> None:

@@ -148,8 +148,7 @@ UNUSUAL = {
 
 @pytest.mark.parametrize("what", UNUSUAL)
 def test_an_unusual_token_is_left_to_pyjwt_which_accepts_it(what: str):
-    assert fast_verdict(UNUSUAL[what]) is None
-    assert (fast_reading(UNUSUAL[what]) is None) == (what != "a padded signature")
+    assert fast_verdict(UNUSUAL[what]) is fast_reading(UNUSUAL[what]) is None
     assert pyjwt_verdict(UNUSUAL[what]).startswith("({'role': 'viewer'")
 
 

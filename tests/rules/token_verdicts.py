@@ -38,5 +38,6 @@ def pyjwt_reading(token: str) -> str:
 
 def fast_reading(token: str) -> str | None:
     """Return the claims, which no key verifies; `None` if `hs256` leaves the token to pyjwt."""
-    found = hs256.unverified(token)
-    return None if found is None else repr(found)
+    claims, signer = hs256.verified(token, {"": b"a key that signed no token"}) or ({}, None)
+    assert signer is None
+    return repr(claims) if claims else None

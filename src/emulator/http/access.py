@@ -11,7 +11,7 @@ from weakref import WeakSet
 from litestar.types import HTTPScope, Receive
 
 from emulator.contract.names import is_client_id
-from emulator.core.callers import Caller, Grant, role_error
+from emulator.core.callers import Caller, Grant
 from emulator.core.errors import Forbidden, Unauthorized
 from emulator.core.limits import RateLimits
 from emulator.http.endpoint import Audience, Endpoint
@@ -63,27 +63,19 @@ class Access:
         """Return the caller of an Authorization header. Failures are not counted."""
         return self.cached_caller(header) or await self.authenticate(header)
 
-    async def verify_uncached(self, header: str | None, peer: str) -> Caller:
-        """Verify an Authorization header that is not cached, and count a 401 or 403.
+    async def verified_caller(self, header: str | None, peer: str) -> Caller:
+        """Return the caller of an Authorization header, and count a 401 or 403 of one that is not cached.
 
         Raises `TooManyRequests` if the address has failed too often.
         """
+        if caller := self.cached_caller(header):
+            return caller
         self.rate_limits.check_failures(peer)
         try:
             return await self.authenticate(header)
         except (Unauthorized, Forbidden):
             self.rate_limits.check_failures(peer, one_more=True)
             raise
-
-    async def verified_caller(self, header: str, peer: str) -> Caller:
-        """Return the caller of an Authorization header. Count a 401 or 403. The dispatcher does the same inline."""
-        return self.cached_caller(header) or await self.verify_uncached(header, peer)
-
-    def check_caller(self, caller: Caller, endpoint: Endpoint[Any], peer: str) -> None:
-        """Count a request of a caller, and check the role."""
-        self.rate_limits.check(caller, peer)
-        if caller.role not in endpoint.roles:
-            raise role_error(caller, endpoint.roles)
 
     async def client_of(self, request: Request) -> tuple[Caller | None, str]:
         """Count a request that needs no token. Return its caller, `None` if it has no token, and its client id, empty

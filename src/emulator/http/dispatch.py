@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from litestar.types import Receive
 
-from emulator.core.callers import Caller, Identify, finish_recording
+from emulator.core.callers import Caller, Identify, finish_recording, role_error
 from emulator.core.changes import Changes
 from emulator.core.clock import monotonic
 from emulator.core.config.settings import Limits
@@ -28,7 +28,7 @@ from emulator.core.parity import UNJUDGED, Parity
 from emulator.core.wire.refusals import malformed_json
 from emulator.core.wire.url import normalize_path, query_of
 from emulator.http.access import Access, authorization_of, bare_client_id
-from emulator.http.endpoint import Audience, Call, Endpoint, Offer
+from emulator.http.endpoint import Audience, Call, Endpoint
 from emulator.http.endpoint_table import EndpointTable
 from emulator.http.faulty_requests import NO_ANSWER, hang_up, stall, truncated
 from emulator.http.long_requests import HeldRequests, Uploads
@@ -74,20 +74,20 @@ class Dispatcher:
     def __post_init__(self) -> None:
         self.held = HeldRequests()
 
-    def _started(self, offer: Offer, call: Call) -> Awaitable[object]:
+    def _started(self, endpoint: Endpoint[Any], call: Call) -> Awaitable[object]:
         """Start an endpoint of this service."""
-        handler = partial(offer.endpoint.handler, offer.part(self.service))
-        return self.uploads.counted(handler, call) if offer.endpoint.streamed else handler(call)
+        handler = partial(endpoint.handler, endpoint.part(self.service))
+        return self.uploads.counted(handler, call) if endpoint.streamed else handler(call)
 
-    async def perform(self, offer: Offer, request: Request, receive: Receive) -> Reply:
+    async def perform(self, endpoint: Endpoint[Any], request: Request, receive: Receive) -> Reply:
         """Run one of this service's endpoints for an ASGI server; every error becomes a reply. Faults act here."""
-        hit = await self._choose_fault(offer.endpoint, request)
+        hit = await self._choose_fault(endpoint, request)
         if hit is None or hit.fault.effect == TRUNCATE or (hit.fault.effect == DELAY and await hit.delayed()):
-            reply = await (self._wait(offer, request, receive) if offer.endpoint.held else self.answer(offer, request))
+            reply = await (self._wait(endpoint, request, receive) if endpoint.held else self.answer(endpoint, request))
             if hit is not None and hit.fault.effect == TRUNCATE:
                 reply = truncated(reply, hit.fault.bytes or 0, request)
         else:
-            reply = await self._answer_by_fault(hit, offer.endpoint, request, receive)
+            reply = await self._answer_by_fault(hit, endpoint, request, receive)
         if request.context.is_head and not isinstance(reply.body, bytes):  # the body might never end
             await close_chunks(reply.body)
             reply.body = in_one_chunk(b"")
@@ -134,26 +134,25 @@ class Dispatcher:
             return attempt
         return attempt._replace(caller=caller, client_id=caller.client_id, channel=channel)
 
-    async def _wait(self, offer: Offer, request: Request, receive: Receive) -> Reply:
+    async def _wait(self, endpoint: Endpoint[Any], request: Request, receive: Receive) -> Reply:
         """Run an endpoint that waits for something; every error becomes a reply."""
         started = monotonic()
         try:
-            return await self.held.answer(lambda: self.answer(offer, request), receive)
+            return await self.held.answer(lambda: self.answer(endpoint, request), receive)
         except ServiceError as error:  # `answer` raises none
-            reply = _error_reply(offer.endpoint, error, shows_code=self.parity.is_on)
-            self._record(offer.endpoint, request, reply, monotonic() - started, error)
+            reply = _error_reply(endpoint, error, shows_code=self.parity.is_on)
+            self._record(endpoint, request, reply, monotonic() - started, error)
             return reply
 
-    async def answer(self, offer: Offer, request: Request) -> Reply:
+    async def answer(self, endpoint: Endpoint[Any], request: Request) -> Reply:
         """Run an endpoint; every error becomes a reply."""
         started = monotonic()
-        endpoint, context = offer.endpoint, request.context
-        method, path = endpoint.method, endpoint.path
+        context, method, path = request.context, endpoint.method, endpoint.path
         context.route, context.mark = path, self.changes.mark
         self.parity.check_endpoint(method, path)
         failure: ServiceError | None = None
         try:
-            answer = await self._answer(offer, request)
+            answer = await self._answer(endpoint, request)
             reply = reply_of(answer, endpoint.allows_any_origin, endpoint.status, endpoint.content_type)
         except Exception as exception:
             failure = answerable(exception, endpoint.title, self.recorder)
@@ -168,7 +167,7 @@ class Dispatcher:
             await self.hints.judge(context)
         if context.production or context.facts:
             self.parity.settle(context, endpoint.title, reply.status, is_counted=endpoint.allows_any_origin)
-        if failure is not None and request.is_unread and endpoint.is_body_read and self.journal.is_on:
+        if failure is not None and endpoint.is_body_read and self.journal.is_on:
             await request.read_arrived()
         self._record(endpoint, request, reply, seconds, failure)
         del failure  # its traceback refers to this frame: a circle, which only a collection of garbage would free
@@ -201,8 +200,8 @@ class Dispatcher:
         self.access.check_registered(caller.client_id)
         caller, recording = await self.identify(caller, writes=True)
         try:
-            call = Call(caller, query, body, "", "", self.access.check_registered, in_one_chunk(body))
-            return await self._started(self.table.offers[method, path], call)
+            call = Call(caller, query, body, "", "", in_one_chunk(body))
+            return await self._started(self.table.endpoints[method, path], call)
         finally:
             if recording is not None:
                 await finish_recording(recording)
@@ -215,21 +214,23 @@ class Dispatcher:
         An endpoint's error becomes a response. Raises `NotFound` for an unknown endpoint.
         """
         name = method, normalize_path(path)
-        offer = self.table.offers.get(name)
-        if offer is None:
+        endpoint = self.table.endpoints.get(name)
+        if endpoint is None:
             raise no_path(path=f"{method[:10]} {name[1][:100]}")
         context = inner_context(UNJUDGED)
         request = Request(context, {b"authorization": authorization.encode()}, query, peer, body, len(body))
         with bound_to(context):
-            return await self.answer(offer, request), context
+            return await self.answer(endpoint, request), context
 
-    async def _answer(self, offer: Offer, request: Request) -> object:
-        endpoint, access = offer.endpoint, self.access
+    async def _answer(self, endpoint: Endpoint[Any], request: Request) -> object:
+        access = self.access
         headers, peer, context = request.headers, request.peer, request.context
         caller, client_id, header = None, "", authorization_of(headers)
         if endpoint.audience is Audience.CLIENTS:
-            context.caller = caller = access.cached_caller(header) or await access.verify_uncached(header, peer)
-            access.check_caller(caller, endpoint, peer)
+            context.caller = caller = await access.verified_caller(header, peer)
+            access.rate_limits.check(caller, peer)
+            if caller.role not in endpoint.roles:
+                raise role_error(caller, endpoint.roles)
         elif endpoint.audience is Audience.CLIENT_ID:
             caller, client_id = await access.client_of(request)
         else:
@@ -248,8 +249,8 @@ class Dispatcher:
                 query = {**query, **request.parts}
             if query and caller is not None and self.hints.is_on:
                 self.hints.judge_query(context, caller, query)
-            call = Call(caller, query, body, peer, client_id, access.check_registered, chunks, headers)
-            answer = await self._started(offer, call)
+            call = Call(caller, query, body, peer, client_id, chunks, headers)
+            answer = await self._started(endpoint, call)
             context.mark = self.changes.mark  # before anything else runs, so that later effects have later marks
         finally:
             if recording is not None:

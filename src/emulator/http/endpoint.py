@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from enum import Enum
 from functools import cached_property, partial
-from typing import Any, Final, Generic, NamedTuple, TypeVar, cast
+from typing import Any, Final, Generic, TypeVar, cast
 
 import msgspec
 
@@ -42,8 +42,6 @@ class Call:
     """The client's IP address; empty if unknown."""
     client_id: str
     """The header's client id, for endpoints that require no token; empty if absent."""
-    check_registered: Callable[[str], object]
-    """Raises `Unauthorized` for a client id that is not accepted."""
     chunks: AsyncIterator[bytes]
     """The body as a stream; iterating may raise `TooLarge` or `BadRequest`."""
     headers: Mapping[bytes, bytes] = field(default_factory=dict)
@@ -171,8 +169,8 @@ class Nothing(msgspec.Struct):
     """The response `{}`."""
 
 
-async def _undeclared(service: object, call: Call) -> object:
-    """The handler of a declaration that decorates no function yet."""
+def _undeclared(*_: object) -> Any:
+    """The handler of a declaration that decorates no function yet, and its part of a service."""
     raise NotImplementedError
 
 
@@ -190,6 +188,8 @@ class Endpoint(Generic[S]):
     """A part in braces, as in `/ui/{screen}`, stands for any text; it is a parameter of the call."""
     _: KW_ONLY
     handler: Callable[[S, Call], Awaitable[object]] = _undeclared
+    part: Callable[[Any], S] = _undeclared
+    """Takes an `app.Service` and returns the part of it that handles the endpoint. The list of features sets it."""
     roles: frozenset[Role] = frozenset()
     audience: Audience = Audience.CLIENTS
     body: object | None = None
@@ -248,14 +248,6 @@ class Endpoint(Generic[S]):
     def allows_any_origin(self) -> bool:
         """Whether web pages of any origin may read the response."""
         return self.audience in (Audience.CLIENTS, Audience.CLIENT_ID, Audience.PUBLIC)
-
-
-class Offer(NamedTuple):
-    """An endpoint together with the part of a service that handles it."""
-
-    endpoint: Endpoint[Any]
-    part: Callable[[Any], Any]
-    """Takes a service and returns the part of it that handles the endpoint."""
 
 
 endpoint: Final[type[Endpoint[Any]]] = Endpoint

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from typing import Final
+from typing import Any, Final
 
 from emulator.core.errors import ServiceError
 from emulator.core.wire.url import CONTROL, SERVICE, is_socket_path
-from emulator.http.endpoint import Offer
+from emulator.http.endpoint import Endpoint
 from emulator.http.refusals import no_path, not_in_production, upgrade_missing, wrong_method
 
 _LONGEST_GUESS: Final = 64
@@ -23,22 +23,22 @@ Name = tuple[str, str]
 class EndpointTable:
     """The endpoints of one environment. All its services share it."""
 
-    def __init__(self, offers: Mapping[Name, Offer], absent: Collection[Name]) -> None:
-        self.offers = offers
-        self.open_endpoints = [name for name, offer in offers.items() if offer.endpoint.allows_any_origin]
+    def __init__(self, endpoints: Mapping[Name, Endpoint[Any]], absent: Collection[Name]) -> None:
+        self.endpoints = endpoints
+        self.open_endpoints = [name for name, each in endpoints.items() if each.allows_any_origin]
         """The endpoints for extensions."""
         self.absent = absent
         """The endpoints that only other environments have."""
-        self._with_parts = _patterns(offers)
+        self._with_parts = _patterns(endpoints)
         self._absent_with_parts = _patterns(absent)
 
-    def find(self, method: str, path: str) -> tuple[Offer, Mapping[str, str]] | None:
+    def find(self, method: str, path: str) -> tuple[Endpoint[Any], Mapping[str, str]] | None:
         """Return the endpoint of a request, and the parts of the path that it declares in braces, by name."""
-        if offer := self.offers.get((method, path)):
-            return offer, {}
+        if endpoint := self.endpoints.get((method, path)):
+            return endpoint, {}
         for name, pattern in self._with_parts.items():
             if name[0] == method and (found := pattern.fullmatch(path)):
-                return self.offers[name], found.groupdict()
+                return self.endpoints[name], found.groupdict()
         return None
 
     def error(self, method: str, path: str, *, guesses: bool) -> ServiceError:
@@ -48,7 +48,7 @@ class EndpointTable:
         """
         if (method, path) in self.absent or method in _methods_of(path, self._absent_with_parts):
             return not_in_production(path=path)
-        methods = {each for each, known in self.offers if known == path} | _methods_of(path, self._with_parts)
+        methods = {each for each, known in self.endpoints if known == path} | _methods_of(path, self._with_parts)
         if methods:
             if "GET" in methods:
                 methods.add("HEAD")
@@ -74,7 +74,7 @@ class EndpointTable:
             return ""
         from difflib import get_close_matches
 
-        known = {known for _, known in self.offers if "{" not in known}
+        known = {known for _, known in self.endpoints if "{" not in known}
         found = get_close_matches(path, known, 1, 0.8)
         # the prefix counts for nothing: it alone makes /_emulator/nope like /_emulator/undo
         name, *names = (each.rpartition("/")[2] for each in (path, *found))

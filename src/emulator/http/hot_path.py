@@ -53,7 +53,7 @@ class HotPath:
         """The size of the largest body, in bytes."""
         self._faults = dispatcher.faults
         self._endpoints = {
-            (method.encode(), path.encode()): partial(dispatcher.answer, dispatcher.table.offers[method, path])
+            (method.encode(), path.encode()): partial(dispatcher.answer, dispatcher.table.endpoints[method, path])
             for method, path in hot
         }
 

@@ -317,25 +317,23 @@ class Protocol(HttpToolsProtocol):
         return self.cycle is not None and self.cycle.scope is self.scope
 
     @property
-    def _is_in_application(self) -> bool:
-        """Whether the application already handles the arriving request."""
-        if self._exchange is not None:
-            return False
-        is_queued = any(self.cycle is queued for queued, _ in self.pipeline)
-        return not self._in_head and self._cycle_is_current and not is_queued
+    def _is_arriving(self) -> bool:
+        """Whether the body of a request arrives, which has its cycle."""
+        return not self._in_head and self._cycle_is_current
 
     @property
     def _awaits_answers(self) -> bool:
         """Whether requests before the arriving one still wait for their responses."""
-        is_arriving = not self._in_head and self._cycle_is_current
-        return bool(self.pipeline) or (self.cycle is not None and not self.cycle.response_complete and not is_arriving)
+        is_answered = self.cycle is None or self.cycle.response_complete
+        return bool(self.pipeline) or not (is_answered or self._is_arriving)
 
     def _refuse(self, error: ServiceError) -> None:
         """Respond to the arriving request with an error, after earlier responses; log and count it once, and close."""
         if self._refusal is not None or self.transport.is_closing():
             return
         body = error_body(error)
-        if self._is_in_application:
+        is_queued = any(self.cycle is queued for queued, _ in self.pipeline)
+        if self._is_arriving and self._exchange is None and not is_queued:  # the application already handles it
             if self.cycle.response_started:  # a request has one response
                 self.transport.close()
                 return
@@ -359,7 +357,7 @@ class Protocol(HttpToolsProtocol):
         self._refusal = head.encode() + sent
         if self._awaits_answers:
             self._since = None
-            if not self._in_head and self._cycle_is_current:
+            if self._is_arriving:
                 self.pipeline.popleft()  # the arriving request, which is incomplete
             return
         self._send_refusal(self._refusal)

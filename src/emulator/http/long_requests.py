@@ -101,20 +101,16 @@ class Uploads:
         return self._running.total()
 
     async def counted(self, handler: Handler, call: Call) -> object:
-        """Run a handler, which counts as an upload meanwhile. Raises `TooManyUploads` beyond the limit."""
+        """Run a handler, which counts as an upload meanwhile. Raises `Unavailable` beyond the limit."""
         client_id = call.caller.client_id if call.has_caller else call.client_id
-        self._check(client_id)
+        if len(self) >= self._limit:
+            raise too_many_uploads(limit=self._limit)
+        share = (self._limit + 1) // 2
+        if self.extensions is not None and len(self.extensions.current) > 1 and self._running[client_id] >= share:
+            raise too_many_uploads(limit=share, is_share=True)
         self._running[client_id] += 1
         try:
             return await handler(call)
         finally:
             self._running[client_id] -= 1
             self._running += Counter()  # forgets who has no upload
-
-    def _check(self, client_id: str) -> None:
-        if len(self) >= self._limit:
-            raise too_many_uploads(limit=self._limit)
-        if self.extensions is not None and len(self.extensions.current) > 1:
-            share = (self._limit + 1) // 2
-            if self._running[client_id] >= share:
-                raise too_many_uploads(limit=share, is_share=True)

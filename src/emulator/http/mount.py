@@ -16,7 +16,6 @@ from litestar.types import ASGIApp, Receive, Scope, Send
 from emulator.core.errors import internal_error
 from emulator.core.observability.entries import Unrouted
 from emulator.core.observability.request_context import context_of
-from emulator.core.wire import json_codec
 from emulator.http.middleware import Application
 from emulator.http.refusals import invalid_request
 from emulator.http.response import error_reply
@@ -41,8 +40,7 @@ def mount(app: Application, outermost: ASGIApp) -> Litestar:
             _log.error("unexpected failure in %s %s", request.method, path[:100], exc_info=error)
             failure = internal_error()
         reply = error_reply(failure, cors=path.startswith("/v1/"))
-        body, context = json_codec.error_body(failure), context_of(request.scope)
-        app.record(Unrouted(context, request.method, path, reply.status, body, failure))
-        return Response(body, status_code=reply.status, headers=reply.headers_by_name)
+        app.record(Unrouted(context_of(request.scope), request.method, path, reply.status, reply.content, failure))
+        return Response(reply.content, status_code=reply.status, headers=reply.headers_by_name)
 
     return Litestar([serve], exception_handlers={Exception: respond}, openapi_config=None, logging_config=None)

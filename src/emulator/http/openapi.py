@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Sequence
 from functools import cache, lru_cache
 from importlib.metadata import version
 from pathlib import Path
@@ -65,13 +64,17 @@ class ErrorAnswer(msgspec.Struct):
 def _operation(endpoint: Endpoint[Any]) -> dict[str, Any]:
     summary, _, description = (endpoint.handler.__doc__ or endpoint.name).partition("\n")
     limit = getattr(Limits(), endpoint.limit)
-    notes = [" ".join(description.split()), _roles_note(endpoint), _alias_note(endpoint)]
+    notes = [" ".join(description.split())]
+    if endpoint.audience is Audience.CLIENTS:
+        notes.append(f"Roles: {', '.join(sorted(endpoint.roles))}.")
+    if names := sorted(alias for alias, name in ALIASES.items() if SERVICE + name == endpoint.path):
+        notes.append(f"Also answered at: {', '.join(f'`{SERVICE}{name}`' for name in names)}.")
     if endpoint.body is not None:
         notes.append(f"The body is parsed as JSON whatever its content type, up to {limit:,} bytes by default.")
     described: dict[str, Any] = {
         "operationId": endpoint.name,
         "summary": summary.strip(),
-        "description": "\n\n".join(note for note in notes if note),
+        "description": "\n\n".join(filter(None, notes)),
         "tags": [endpoint.path.removeprefix(SERVICE) if endpoint.path.startswith(SERVICE) else "emulator"],
         "parameters": [
             *({"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
@@ -89,15 +92,6 @@ def _operation(endpoint: Endpoint[Any]) -> dict[str, Any]:
             "content": _content(endpoint.body),
         }
     return described
-
-
-def _roles_note(endpoint: Endpoint[Any]) -> str:
-    return f"Roles: {', '.join(sorted(endpoint.roles))}." if endpoint.audience is Audience.CLIENTS else ""
-
-
-def _alias_note(endpoint: Endpoint[Any]) -> str:
-    names = sorted(alias for alias, name in ALIASES.items() if SERVICE + name == endpoint.path)
-    return f"Also answered at: {', '.join(f'`{SERVICE}{name}`' for name in names)}." if names else ""
 
 
 def _responses(endpoint: Endpoint[Any]) -> dict[str, Any]:
@@ -131,21 +125,17 @@ def document(endpoints: tuple[Endpoint[Any], ...]) -> bytes:
     paths: dict[str, dict[str, Any]] = {}
     for each in documented:
         paths.setdefault(each.path, {})[each.method.lower()] = _operation(each)
+    kinds = [kind for each in documented for kind in (each.body, each.answer) if kind is not None]
+    _, schemas = msgspec.json.schema_components([*kinds, ErrorAnswer], ref_template=_REFERENCE)
     return msgspec.json.encode(
         {
             "info": {"title": "Extension backend", "version": version("extcli")},
             "openapi": "3.1.0",
             "servers": [{"url": "/"}],
             "paths": paths,
-            "components": {"schemas": _schemas(documented), "securitySchemes": _SECURITY_SCHEMES},
+            "components": {"schemas": dict(sorted(schemas.items())), "securitySchemes": _SECURITY_SCHEMES},
         }
     )
-
-
-def _schemas(endpoints: Sequence[Endpoint[Any]]) -> dict[str, Any]:
-    kinds = [kind for each in endpoints for kind in (each.body, each.answer) if kind is not None]
-    _, schemas = msgspec.json.schema_components([*kinds, ErrorAnswer], ref_template=_REFERENCE)
-    return dict(sorted(schemas.items()))
 
 
 HEADERS: Final = (
@@ -189,7 +179,7 @@ _PAGE: Final = b"""<!DOCTYPE html>
 @endpoint("GET", "/schema/openapi.json", audience=Audience.DOCUMENT)
 async def read_document(dispatcher: Dispatcher, call: Call) -> Reply:
     """Return the OpenAPI document of this service."""
-    endpoints = tuple(offer.endpoint for offer in dispatcher.table.offers.values())
+    endpoints = tuple(dispatcher.table.endpoints.values())
     # The first call builds the document. Other requests continue during that time.
     return Reply(200, await asyncio.to_thread(document, endpoints), more=HEADERS)
 

@@ -15,18 +15,13 @@ from emulator.core.errors import (
     ServiceError,
     TooLarge,
     TooManyRequests,
+    Unavailable,
     refusal,
 )
 from emulator.core.wire.url import CONTROL, SERVICE
 
 
-class TooManyUploads(ServiceError, status=503):
-    """Raised if too many uploads run in the process. The refused upload has changed nothing."""
-
-    retry_after = 5
-
-
-@refusal(TooManyUploads, "Too many uploads", "gaps: Limits", "Too many uploads are running",
+@refusal(Unavailable, "Too many uploads", "gaps: Limits", "Too many uploads are running",
          "Send it again when one has ended, or raise --max-uploads of `extcli serve`.")  # fmt: skip
 def too_many_uploads(*, limit: int, is_share: bool = False) -> Facts:
     """Refuse an upload because too many run. `is_share` means that the limit is one extension's share."""
@@ -34,7 +29,7 @@ def too_many_uploads(*, limit: int, is_share: bool = False) -> Facts:
     if is_share:
         found = f"{limit} uploads of this extension run already, half of --max-uploads; the rest is for the others"
     detail = f"{found}; nothing was changed, so send it again later"
-    return Facts(detail, f"{limit} uploads at once", f"fewer than {limit}")
+    return Facts(detail, f"{limit} uploads at once", f"fewer than {limit}", retry_after=5)
 
 
 @refusal(BadRequest, "Malformed json body", "W4", "The body is incomplete",

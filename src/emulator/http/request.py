@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Final
 
@@ -84,12 +85,9 @@ class Request:
         """
         if self.receive is None or not self.is_unread or not self.size or b"expect" in self.headers:
             return
-        step = asyncio.ensure_future(self.receive())
-        await asyncio.wait([step], timeout=_SOON)
-        if step.done():
-            message: Any = step.result()
+        with suppress(TimeoutError):
+            message: Any = await asyncio.wait_for(self.receive(), _SOON)
             self.raw = message.get("body", b"")
-        step.cancel()
 
 
 def request_of(scope: HTTPScope, receive: Receive, parts: Mapping[str, str]) -> Request:

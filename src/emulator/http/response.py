@@ -39,8 +39,6 @@ CORS = (
 )
 _PART: Final = 16 * 1024
 """Bytes of a body that are sent at once."""
-_JSON_HEADERS = ((b"content-type", JSON),)
-_OPEN_JSON_HEADERS = (*_JSON_HEADERS, *CORS)
 
 
 @dataclass(slots=True)  # frozen would cost half a microsecond per reply
@@ -75,9 +73,6 @@ class Reply:
     @property
     def headers(self) -> tuple[tuple[bytes, bytes], ...]:
         """All headers except the content length. Text types have the charset added."""
-        if self.content_type is JSON:
-            headers = _OPEN_JSON_HEADERS if self.cors else _JSON_HEADERS
-            return (*headers, *self.more) if self.more else headers
         kind = self.content_type
         if kind.startswith(b"text/"):
             kind += b"; charset=utf-8"

@@ -86,8 +86,8 @@ class Front:
             context.is_head, method = True, "GET"
         request = {**request, "method": method, "path": path}
         if found := self.dispatcher.table.find(method, path):
-            offer, parts = found
-            reply = await self.dispatcher.perform(offer, request_of(request, receive, parts), receive)
+            endpoint, parts = found
+            reply = await self.dispatcher.perform(endpoint, request_of(request, receive, parts), receive)
         else:
             reply, error = self._reply_unserved(method, path, request)
             self.record(Unrouted(context, method, path, reply.status, reply.content, error))

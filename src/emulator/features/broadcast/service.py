@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -175,7 +176,10 @@ class Broadcasts:
                 if scope == "whisper":
                     topic = whisper_topic(caller.client_id, channel_id, *spelled)
                 if self._publisher.may_have_subscribers(topic):
-                    message = message or await _encoded(full, data, is_long)
+                    if not message:
+                        encode = partial(encode_for_page, full, data, is_long)
+                        # A long one in a thread, so that other requests are answered meanwhile.
+                        message = await asyncio.to_thread(encode) if is_long else encode()
                     for user in spelled:
                         pusher_event = f"{WHISPER_PREFIX}{user}" if user else BROADCAST
                         await self._publisher.publish_raw(topic, broadcast_frame(topic, pusher_event, message))
@@ -207,13 +211,6 @@ class Broadcasts:
         notice(UNSENT, key._replace(channel=channel))
         users = ["", *sorted(caller.ids)]
         return tuple(key._replace(channel=where, user=user) for user in users for where in (channel or "", ""))
-
-
-async def _encoded(event: str, data: object, is_long: bool) -> str:
-    """Encode a message for pages, a long one in a thread, so that other requests are answered meanwhile."""
-    if is_long:
-        return await asyncio.to_thread(encode_for_page, event, data, is_long)
-    return encode_for_page(event, data, is_long)
 
 
 @dataclass(eq=False, repr=False)
@@ -252,7 +249,10 @@ class PageEvents:
         try:
             compress = needs_compression(text, FAST)
         except BadRequest as error:
-            self._warn(topics[0].owner, event, error)
+            warning = topics[0].owner, event
+            if warning not in self._warned and len(self._warned) < _MAX_WARNINGS:
+                self._warned.add(warning)
+                _log.warning("pages of %r do not receive %r: %s", *warning, error.detail)
             return
         for topic in topics:
             name = full_name(self._environment.name, topic.owner, event)
@@ -267,8 +267,3 @@ class PageEvents:
         return [
             topic for topic in self._publisher.hub.topics(WEB_PAGE, of.channel) if self._extensions.admits(topic.owner)
         ]
-
-    def _warn(self, client_id: str, event: str, error: BadRequest) -> None:
-        if (client_id, event) not in self._warned and len(self._warned) < _MAX_WARNINGS:
-            self._warned.add((client_id, event))
-            _log.warning("pages of %r do not receive %r: %s", client_id, event, error.detail)

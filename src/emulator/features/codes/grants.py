@@ -365,10 +365,6 @@ def _check_items(record: ListItemsRecord) -> None:
         _check_code(f"items[{position}]", code)
 
 
-def _check_handed(record: HandedRecord) -> None:
-    _check_code("item", record.item)
-
-
 def _check_code(name: str, code: str) -> None:
     if not 1 <= len(code) <= MAX_CODE_LENGTH:
         raise wrong(name, f"has {len(code)} characters; a code has 1 to {MAX_CODE_LENGTH}")
@@ -381,7 +377,7 @@ STORED: Final = (
     Stored(ListRecord, "code_list", anything),
     Stored(ListItemsRecord, "code_list", _check_items),
     Stored(PoolRecord, "codes", _check_pool),
-    Stored(HandedRecord, "codes", _check_handed),
+    Stored(HandedRecord, "codes", lambda record: _check_code("item", record.item)),
     Stored(SpentRecord, "codes", anything),
     Stored(RosterRecord, "marked", _check_roster),
     Stored(MemberRecord, "marked", anything),

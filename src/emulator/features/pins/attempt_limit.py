@@ -21,7 +21,7 @@ used up theirs: guesses from elsewhere do not keep it out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Final
 
@@ -66,8 +66,8 @@ class AttemptLimit:
         """With the limits of `production`, also counts what those would refuse, which becomes the verdict."""
         self._there = AttemptLimit(clock, production) if production else None
         self._requests = RateLimit(clock, limits.address_pins, MINUTE, MINUTE)
-        self._addresses = RateLimit(clock, limits.address_pin_attempts, MINUTE, MINUTE)
-        self._channels = RateLimit(clock, limits.address_pin_attempts, MINUTE, MINUTE)
+        self._attempts = RateLimit(clock, limits.address_pin_attempts, MINUTE, MINUTE)
+        """By address without a client id, or by client id, channel and user."""
         self._clients = RateLimit(clock, limits.client_pin_attempts, MINUTE, MINUTE)
         self._under_attack = [RateLimit(clock, amount, HOUR, HOUR) for amount in _UNDER_ATTACK]
 
@@ -84,26 +84,27 @@ class AttemptLimit:
 
         Raises `TooManyRequests` at the limit.
         """
-        return self._attempt(lambda limits: limits._counts_of(client_id, address))
+        return self._attempt(client_id, address, "")
 
     def attempt_of_caller(self, caller: Caller) -> AbstractContextManager[None]:
         """Count an attempt with a PIN by a broadcaster.
 
         It counts by channel and user, so that others of the channel keep their attempts.
         """
-        key = (caller.client_id, f"{caller.channel_id}\0{caller.opaque_id}")
-        return self._attempt(lambda limits: [(limits._channels, key, "wrong PINs of this user for this channel")])
+        return self._attempt(caller.client_id, "", f"{caller.channel_id}\0{caller.opaque_id}")
 
     def clear(self) -> None:
         """Forget all counts, after a reset."""
-        for limit in (self._requests, self._addresses, self._channels, self._clients, *self._under_attack):
+        for limit in (self._requests, self._attempts, self._clients, *self._under_attack):
             limit.clear()
         if self._there is not None:
             self._there.clear()
 
-    def _counts_of(self, client_id: str, address: str) -> list[Count]:
-        """Return what an unauthenticated attempt counts toward."""
-        of_address = (self._addresses, ("", network_of(address)), "wrong PINs from this address")
+    def _counts_of(self, client_id: str, address: str, user: str) -> list[Count]:
+        """Return what an attempt counts toward: one of a user in a channel, or an unauthenticated one of an address."""
+        if user:
+            return [(self._attempts, (client_id, user), "wrong PINs of this user for this channel")]
+        of_address = (self._attempts, ("", network_of(address)), "wrong PINs from this address")
         client, whose = (client_id, ""), "wrong PINs for this client id"
         if not self._clients.delay(client, count=False):
             return [of_address, (self._clients, client, whose)]
@@ -114,7 +115,7 @@ class AttemptLimit:
         return [of_address, (of_network, network, whose), (of_wide, wide, whose), (together, client, whose)]
 
     @contextmanager
-    def _attempt(self, counts_of: Callable[[AttemptLimit], list[Count]]) -> Iterator[None]:
+    def _attempt(self, *whose: str) -> Iterator[None]:
         """Count an attempt, and take it back unless the block raises `BadRequest`, or the PIN is wrong in production.
 
         It is counted before the PIN is looked up, so that simultaneous attempts cannot exceed the limit.
@@ -122,9 +123,9 @@ class AttemptLimit:
         here, there, is_wrong = list[Count](), list[Count](), False
         if self._there is not None and is_reached():
             with ProductionCheck(PIN_GUESSES):
-                there = _counted(counts_of(self._there))
+                there = _counted(self._there._counts_of(*whose))
         try:
-            here = _counted(counts_of(self))
+            here = _counted(self._counts_of(*whose))
             yield
         except BadRequest:
             is_wrong = True

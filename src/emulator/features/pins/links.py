@@ -243,7 +243,7 @@ class LivePins:
         key, channel_id = self._key_of(caller.client_id, pin), caller.channel_id or ""
 
         def bind(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
-            current = _decode_record(found.get(key), PinRecord)
+            current = msgspec.json.decode(found[key], type=PinRecord) if key in found else None
             if current is None or not current.may_be_bound_to(channel_id):
                 raise wrong_pin()
             if not current.link:
@@ -270,15 +270,13 @@ class LivePins:
 
         Return 1, or 0 if no live PIN matches.
         """
-        keys = [self._key_of(client_id, pin)] if pin else await self._keys_with(client_id, digest)
-        return await self._documents.drop(keys, now=self._clock.now()) if keys else 0
-
-    async def _keys_with(self, client_id: str, digest: str) -> list[Key]:
-        """Return the keys of at most two live PINs whose digest begins with this text."""
-        if len(digest) < _MIN_DIGEST:
-            return []
-        things = await self._catalog.things([PIN], now=self._clock.now(), limit=2, owner=client_id, matching=digest)
-        return [thing.key for thing in things if thing.key.name.startswith(digest)]
+        now, keys = self._clock.now(), []
+        if pin:
+            keys = [self._key_of(client_id, pin)]
+        elif len(digest) >= _MIN_DIGEST:
+            things = await self._catalog.things([PIN], now=now, limit=2, owner=client_id, matching=digest)
+            keys = [thing.key for thing in things if thing.key.name.startswith(digest)]
+        return await self._documents.drop(keys, now=now) if keys else 0
 
     def _key_of(self, client_id: str, pin: str) -> Key:
         """Return the key of a PIN. It has a keyed digest, so the time of a lookup reveals nothing about the PIN."""
@@ -286,11 +284,8 @@ class LivePins:
         return Key(PIN, client_id, digest.hexdigest())
 
     async def _read(self, key: Key, shape: type[T]) -> T | None:
-        return _decode_record((await self._documents.read([key], now=self._clock.now())).get(key), shape)
-
-
-def _decode_record(text: bytes | None, shape: type[T]) -> T | None:
-    return None if text is None else msgspec.json.decode(text, type=shape)
+        text = (await self._documents.read([key], now=self._clock.now())).get(key)
+        return None if text is None else msgspec.json.decode(text, type=shape)
 
 
 def _pin_condition(value: bytes, now: int) -> dict[str, object]:

@@ -21,6 +21,7 @@ from emulator.core.keys import Key
 from emulator.core.observability.audit import audit
 from emulator.core.parity import PIN_CHANNEL, ProductionCheck, current_verdict, note
 from emulator.core.wire.refusals import wrong_shape
+from emulator.features.pins import rules
 from emulator.features.pins.attempt_limit import AttemptLimit
 from emulator.features.pins.links import (
     LINKS,
@@ -32,30 +33,6 @@ from emulator.features.pins.links import (
     broadcaster_of,
     cap_of,
     wrong_pin,
-)
-from emulator.features.pins.rules import (
-    ACCESS_LIFETIME,
-    LINKS_ENDED,
-    REFRESH_LIFETIME,
-    TEST_CHANNEL,
-    Authenticated,
-    AuthenticationEvent,
-    ClientBody,
-    Credentials,
-    Existence,
-    Expiry,
-    Pin,
-    PinAndToken,
-    PinBody,
-    TokenBody,
-    authentication_topic,
-    checked_client_id,
-    no_live_pin,
-    no_pin_token,
-    not_a_pin_token,
-    not_one_credential,
-    not_validated,
-    wrong_refresh_token,
 )
 from emulator.http.endpoint import CHANNEL, Audience, Call, Nothing, control_endpoint, endpoint, endpoints_in
 from emulator.realtime.action import Message, action, feed
@@ -70,7 +47,7 @@ class AuthResult(NamedTuple):
 
     caller: Caller
     """The connection's new caller."""
-    reply: Authenticated
+    reply: rules.Authenticated
     event: str
     """The event for subscribers of `authentication`."""
 
@@ -107,12 +84,12 @@ class Pins:
         "POST",
         "/v1/e/link/pin",
         audience=Audience.CLIENT_ID,
-        body=ClientBody,
-        answer=Pin,
+        body=rules.ClientBody,
+        answer=rules.Pin,
         query=(CHANNEL,),
         secrets=_SECRETS,
     )
-    async def request_pin(self, call: Call) -> Pin:
+    async def request_pin(self, call: Call) -> rules.Pin:
         """Request a PIN for a game to send over the socket.
 
         With a broadcaster's token, or an admin or backend token and a channel, the PIN is bound to that channel.
@@ -125,28 +102,32 @@ class Pins:
             record = PinRecord(channel_id=channel, link=link.id, cap=cap_of(call.caller))
             pin = await self._create_pin(call.caller.client_id, record)
         else:
-            client_id = _client_id(call)
+            client_id = self._client_id(call)
             if not may_bind:
                 self.attempt_limit.count_request(call.peer)
             pin = await self._create_pin(client_id, PinRecord())
-        return Pin(pin, pin)
+        return rules.Pin(pin, pin)
 
-    @endpoint("POST", "/v1/e/pin", audience=Audience.PUBLIC, body=ClientBody, answer=PinAndToken, secrets=_SECRETS)
-    async def issue_pin(self, call: Call) -> PinAndToken:
+    @endpoint(
+        "POST", "/v1/e/pin", audience=Audience.PUBLIC, body=rules.ClientBody, answer=rules.PinAndToken, secrets=_SECRETS
+    )
+    async def issue_pin(self, call: Call) -> rules.PinAndToken:
         """Request a PIN to show to a broadcaster, and a token that is invalid until `validate_pin`.
 
         The token is valid once `user_info` returns 200 for it.
         """
-        client_id = _client_id(call)
+        client_id = self._client_id(call)
         self.attempt_limit.count_request(call.peer)
-        jti, until = self._new_id(), self._clock.now() + ACCESS_LIFETIME
-        token = self._tokens.issue(ACCESS_LIFETIME, use=PIN_USE, role=Role.BROADCASTER, extension_id=client_id, jti=jti)
-        return PinAndToken(token, await self._create_pin(client_id, PinRecord(token_id=jti, token_until=until)))
+        jti, until = self._new_id(), self._clock.now() + rules.ACCESS_LIFETIME
+        token = self._tokens.issue(
+            rules.ACCESS_LIFETIME, use=PIN_USE, role=Role.BROADCASTER, extension_id=client_id, jti=jti
+        )
+        return rules.PinAndToken(token, await self._create_pin(client_id, PinRecord(token_id=jti, token_until=until)))
 
-    @endpoint("POST", "/v1/e/validate_pin", roles=_BROADCASTER, body=PinBody, secrets=_SECRETS)
+    @endpoint("POST", "/v1/e/validate_pin", roles=_BROADCASTER, body=rules.PinBody, secrets=_SECRETS)
     async def validate_pin(self, call: Call) -> Nothing:
         """Bind a PIN and its token to the broadcaster's channel."""
-        caller, pin = call.caller, call.body(PinBody).pin
+        caller, pin = call.caller, call.body(rules.PinBody).pin
         client_id, channel_id = caller.client_id, required_channel(caller.channel_id, "a link")
         with self.attempt_limit.attempt_of_caller(caller):
             record = await self._live.find(client_id, pin)
@@ -171,32 +152,32 @@ class Pins:
         """Return the caller behind a token of `POST pin`. Raises `Unauthorized` until its PIN is validated."""
         record = await self._live.validated_token(caller.client_id, token_id)
         if record is None:
-            raise not_validated()
+            raise rules.not_validated()
         link = await self._links.find(caller.client_id, record.channel_id, record.link)
         if link is None:
             raise ended_link()
         return broadcaster_of(caller.client_id, record.channel_id, link, caller.expires_at)
 
-    @endpoint("POST", "/v1/e/unauthed/validate_pin", audience=Audience.PUBLIC, body=TokenBody, secrets=_SECRETS)
+    @endpoint("POST", "/v1/e/unauthed/validate_pin", audience=Audience.PUBLIC, body=rules.TokenBody, secrets=_SECRETS)
     async def check_pin_token(self, call: Call) -> Nothing:
         """Return 200 once the PIN behind a token of `POST pin` was validated, and 401 before.
 
         A `pin` in place of the token is refused: the response would reveal whether a PIN is right.
         """
-        client_id, token = _client_id(call), call.body(TokenBody).jwt
+        client_id, token = self._client_id(call), call.body(rules.TokenBody).jwt
         if not token:
-            raise no_pin_token()
+            raise rules.no_pin_token()
         credential = self._tokens.verify(f"{client_id} {token}")
         if not credential.pin_token_id:
-            raise not_a_pin_token()
+            raise rules.not_a_pin_token()
         await self._linked_caller(credential.caller, credential.pin_token_id)
         return Nothing()
 
-    @endpoint("GET", "/v1/e/pin_token_exists", roles=_BROADCASTER, answer=Existence)
-    async def pin_token_exists(self, call: Call) -> Existence:
+    @endpoint("GET", "/v1/e/pin_token_exists", roles=_BROADCASTER, answer=rules.Existence)
+    async def pin_token_exists(self, call: Call) -> rules.Existence:
         """Return whether a game has a token for the channel."""
         links = await self._links.current(call.caller.client_id, call.caller.channel_id or "")
-        return Existence(any(link.is_used for link in links))
+        return rules.Existence(any(link.is_used for link in links))
 
     async def measure(self, caller: Caller, channel: str | None, id: str, user: str) -> Measured:
         """Count the linked channels, up to 200."""
@@ -212,20 +193,20 @@ class Pins:
         caller, channel_id = call.caller, call.caller.channel_id or ""
         if await self._links.end(caller.client_id, channel_id):
             audit("links revoked", caller, channel=channel_id)
-            await self._publisher.try_publish_raw(Key(LINKS_ENDED, caller.client_id, "", channel_id))
+            await self._publisher.try_publish_raw(Key(rules.LINKS_ENDED, caller.client_id, "", channel_id))
         await self._report_change("revoked", caller.client_id, channel_id)
         await self._publish(caller.client_id, channel_id, "revoked")
         return Nothing()
 
-    @control_endpoint("POST", "/_emulator/pins/expire", body=Expiry, secrets=frozenset({"pin"}))
+    @control_endpoint("POST", "/_emulator/pins/expire", body=rules.Expiry, secrets=frozenset({"pin"}))
     async def expire_pin(self, call: Call) -> Nothing:
         """Make one PIN expire now, without moving the clock. Links made with the PIN stay."""
-        body = call.body(Expiry)
+        body = call.body(rules.Expiry)
         if bool(body.pin) == bool(body.digest):
             raise wrong_shape("pin, digest", needed="one of the two")
         count = await self._live.expire(body.client_id, pin=body.pin, digest=body.digest)
         if not count:
-            raise wrong_pin() if body.pin else no_live_pin(digest=body.digest)
+            raise wrong_pin() if body.pin else rules.no_live_pin(digest=body.digest)
         audit("pins expired", pins=count, extension=body.client_id)
         await self._report_change("expired", body.client_id, "")
         return Nothing()
@@ -236,12 +217,12 @@ class Pins:
         return str(self._auth_result(caller.client_id, channel_id, link, "authenticated", None).reply.refresh)
 
     @action("authenticate", is_open=True, secrets=frozenset({"pin", "refresh", "jwt"}))
-    async def log_in(self, message: Message) -> Authenticated:
+    async def log_in(self, message: Message) -> rules.Authenticated:
         """Give the connection the rights of a PIN, a refresh token or an access token. A failure changes nothing."""
-        session, body = message.session, message.body(Credentials)
-        client_id = checked_client_id(body.client_id or session.client_id, "data.client_id")
+        session, body = message.session, message.body(rules.Credentials)
+        client_id = rules.checked_client_id(body.client_id or session.client_id, "data.client_id")
         if [body.pin, body.refresh, body.jwt].count(None) != 2:
-            raise not_one_credential()
+            raise rules.not_one_credential()
         topic = _topic(session)
         if body.pin is not None:
             result = await self._authenticate_by_pin(client_id, body.pin, session.connection.address)
@@ -279,7 +260,7 @@ class Pins:
         channel_id = record.channel_id
         if not channel_id:
             extension = self._extensions.find(client_id)
-            channel_id = (extension and extension.owner_user_id) or TEST_CHANNEL
+            channel_id = (extension and extension.owner_user_id) or rules.TEST_CHANNEL
         link = await self._links.renew(client_id, channel_id, Grant(link=record.link), wrong_pin)
         await self._report_change("used", client_id, channel_id)
         return self._auth_result(client_id, channel_id, link, "authenticated", record.cap)
@@ -288,9 +269,9 @@ class Pins:
         """Exchange a refresh token for new tokens; the old one stays usable until it expires. Raises `BadRequest`."""
         claims = self._tokens.own_claims(token, use=REFRESH_USE)
         if claims is None or claims.get("extension_id") != client_id:
-            raise wrong_refresh_token()
+            raise rules.wrong_refresh_token()
         channel_id, grant = str(claims.get("channel_id")), Grant(link=str(claims.get("link")))
-        link = await self._links.renew(client_id, channel_id, grant, wrong_refresh_token)
+        link = await self._links.renew(client_id, channel_id, grant, rules.wrong_refresh_token)
         cap = claims["exp"] * SECOND if claims.get("capped") else None
         return self._auth_result(client_id, channel_id, link, "refreshed", cap)
 
@@ -306,10 +287,20 @@ class Pins:
         if caller.role is Role.BROADCASTER and channel_id:
             link = await self._links.of(caller, channel_id)
             return self._auth_result(client_id, channel_id, link, "authenticated", cap_of(caller))
-        reply = Authenticated(token)
+        reply = rules.Authenticated(token)
         if channel_id:
             reply.twitch_id = reply.twitch_name = channel_id
         return AuthResult(caller, reply, "authenticated")
+
+    def _client_id(self, call: Call) -> str:
+        """Return the client id in the Authorization header, or by default in the body."""
+        if call.client_id:
+            return call.client_id
+        client_id = rules.checked_client_id(
+            call.body(rules.ClientBody).identifier if call.raw.strip() else "", "identifier"
+        )
+        self._tokens.check_registered(client_id)
+        return client_id
 
     async def _create_pin(self, client_id: str, record: PinRecord) -> str:
         pin = await self._live.create(client_id, record)
@@ -319,9 +310,9 @@ class Pins:
     def _auth_result(self, client_id: str, channel_id: str, link: Link, event: str, cap: int | None) -> AuthResult:
         """Issue an access and a refresh token of a link; neither outlives `cap`, in Unix ms."""
         caller = broadcaster_of(client_id, channel_id, link)
-        left = REFRESH_LIFETIME if cap is None else cap - self._clock.now()
+        left = rules.REFRESH_LIFETIME if cap is None else cap - self._clock.now()
         access = self._tokens.issue(
-            min(ACCESS_LIFETIME, left),
+            min(rules.ACCESS_LIFETIME, left),
             role=caller.role,
             channel_id=channel_id,
             user_id=caller.user_id,
@@ -339,7 +330,7 @@ class Pins:
             link=link.id,
             capped=None if cap is None else True,
         )
-        return AuthResult(caller, Authenticated(access, refresh, channel_id, channel_id), event)
+        return AuthResult(caller, rules.Authenticated(access, refresh, channel_id, channel_id), event)
 
     async def _publish(
         self, client_id: str, channel_id: str, event: str, *, also_unauthenticated: bool = False
@@ -347,31 +338,22 @@ class Pins:
         """Publish an authentication event to the channel and, if asked for, to the client id's unauthenticated
         connections.
         """
-        data = AuthenticationEvent(event, channel_id)
-        await self._publisher.try_publish(authentication_topic(client_id, channel_id), "authentication", data)
+        data = rules.AuthenticationEvent(event, channel_id)
+        await self._publisher.try_publish(rules.authentication_topic(client_id, channel_id), "authentication", data)
         if also_unauthenticated:
             if self._settings.environment.is_strict:
                 data.twitch_id = UNSET
-            await self._publisher.try_publish(authentication_topic(client_id), "authentication", data)
+            await self._publisher.try_publish(rules.authentication_topic(client_id), "authentication", data)
 
     async def _report_change(self, did: str, client_id: str, channel_id: str) -> None:
         await self._changes.committed(Change(Key(PIN, client_id, "", channel_id), did))
 
 
-def _client_id(call: Call) -> str:
-    """Return the client id in the Authorization header, or by default in the body."""
-    if call.client_id:
-        return call.client_id
-    client_id = checked_client_id(call.body(ClientBody).identifier if call.raw.strip() else "", "identifier")
-    call.check_registered(client_id)
-    return client_id
-
-
 def _topic(session: Session) -> Key:
     caller = session.caller
     if caller is None:
-        return authentication_topic(session.client_id)
-    return authentication_topic(caller.client_id, caller.channel_id or "")
+        return rules.authentication_topic(session.client_id)
+    return rules.authentication_topic(caller.client_id, caller.channel_id or "")
 
 
 endpoints: Final = tuple(each for each in endpoints_in(Pins) if each.audience is not Audience.CONTROL)
