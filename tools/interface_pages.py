@@ -273,7 +273,7 @@ def _feeds() -> Iterator[str]:
         yield f"| {names} | {_socket_roles(each)} | {_cell(_data(each.handler))} | {about} |"
 
 
-def _socket_roles(declared: Declared[Any, Any]) -> str:
+def _socket_roles(declared: Declared) -> str:
     if declared.is_open:
         return "none needed"
     if "_writable(" in inspect.getsource(declared.handler):

@@ -22,7 +22,6 @@ from emulator.core.observability.request_context import DEFAULT_NAMESPACE as DEF
 from emulator.dashboard import commands, refusals, texts
 from emulator.dashboard import screens as screens_package
 from emulator.dashboard.commands import Command, command_of
-from emulator.dashboard.rig.arrangement import with_buttons
 from emulator.dashboard.rig.page import frame_activity, rig_page
 from emulator.dashboard.screen import Query, Screen, Service
 from emulator.dashboard.screens.faults import effect_of, is_over
@@ -108,7 +107,6 @@ class RequestedPage:
 
     async def rig(self) -> Reply:
         """Return the rig. Its event stream has no content: the extension's frames update themselves."""
-        self.query = Query(with_buttons(self.query))
         content, lists, status, origin = await rig_page(self.service, self.query, self.host, self.base_url, self.render)
         return await self._around(content, lists, status, frames=origin)
 

@@ -96,7 +96,6 @@ async def listed(service: Service, kind: str, query: Query) -> dict[str, Any]:
         "is_whole": is_first and page.next == FIRST and len(rows) == len(found),
         "looked_at": len(found) if page.next != FIRST else 0,
         "is_first": is_first,
-        "only": only,
         "is_earlier": lambda row: is_earlier(service, row.latest),
     }
 
@@ -115,7 +114,6 @@ def screen_of_records(
     title: str,
     kind: str,
     read_one: Callable[[Any, Key, Query], Awaitable[dict[str, Any]]],
-    is_live: Callable[[Query], bool] = Screen._field_defaults["is_live"],
 ) -> Screen:
     """Return the screen with the list of all polls, for example, or with the one that the address names.
 
@@ -131,7 +129,7 @@ def screen_of_records(
         record = await read_one(service, key, query)
         return {one: {**named(key), **record}, "is_missing": not record["exists"]}
 
-    return Screen(name, title, read, is_live=is_live)
+    return Screen(name, title, read)
 
 
 def named(key: Key) -> dict[str, Any]:

@@ -35,8 +35,7 @@ class Publisher:
     async def publish(self, topic: Key, target: str, data: object) -> None:
         """Send an update to the topic's subscribers on all nodes. Raises `EngineError`."""
         if self.may_have_subscribers(topic):
-            await self.hub.wait_for_room()
-            await self._relay.publish(topic, envelope.update(target, data, now=self._clock.now()))
+            await self.publish_raw(topic, envelope.update(target, data, now=self._clock.now()))
 
     def record_undelivered(self, topic: Key, target: str, data: object) -> None:
         """Add an update that has no subscribers on this node to the journal. Does nothing without a journal."""

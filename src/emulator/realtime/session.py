@@ -103,9 +103,6 @@ class Session(QueuedPeer):
         for topic in topics:
             self._hub.unsubscribe(topic, self)
 
-    def is_subscribed(self, topic: Key) -> bool:
-        return topic in self._topics
-
     def set_caller(self, caller: Caller) -> None:
         """Give the connection the rights of `caller`.
 

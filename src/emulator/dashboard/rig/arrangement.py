@@ -87,21 +87,6 @@ _DEFAULTS: Final = {
     **dict.fromkeys(SWITCHES, "off"),
     **{name: str(kind.default) for name, kind in NUMBERS.items()},
 }
-PEOPLE: Final = {
-    "shared": {"identity": "shared"},
-    "anonymous": {"identity": "anonymous"},
-    "subscriber": {"subscription": "1000"},
-    "broadcaster": {"role": "broadcaster"},
-    "moderator": {"role": "moderator"},
-}
-"""Settings of a viewer that is added, by the name of its button."""
-PRESETS: Final = {
-    **{label: {"view": name} for name, label in CHOICES["view"].items()},
-    "Dark": {"theme": "dark"},
-    "Full screen": {"view": "overlay", "fullscreen": "on", "controls": "on"},
-    "15 s behind": {"delay": "15"},
-}
-"""Settings of all viewers, by the name of their button."""
 
 
 @dataclass(frozen=True)
@@ -202,21 +187,6 @@ def arrangement_of(query: Mapping[str, str], own_host: str, *, client_id: str = 
             settings = _settings(query, name, {**_DEFAULTS, "role": "broadcaster", "user_id": channel_id})
             frames.append(Frame(name, page, channel_id, client_id, {**settings, "view": name}))
     return Arrangement(origin, int(count), frames)
-
-
-def with_buttons(query: Mapping[str, str]) -> dict[str, str]:
-    """Return the parameters with the effect of the button that sent them: a preset, or one viewer more."""
-    found = dict(query)
-    preset, person = PRESETS.get(found.pop("preset", ""), {}), PEOPLE.get(found.pop("add", ""))
-    count = found.get("viewers") or str(DEFAULT_VIEWERS)
-    if count not in _COUNTS:
-        return found
-    for number in _COUNTS[: int(count)]:
-        found |= {f"{number}.{name}": value for name, value in preset.items()}
-    if person is not None and int(count) < MAX_VIEWERS:
-        added = str(int(count) + 1)
-        found |= {"viewers": added, **{f"{added}.{name}": value for name, value in person.items()}}
-    return found
 
 
 def _settings(query: Mapping[str, str], frame: str, defaults: Mapping[str, str]) -> dict[str, str]:

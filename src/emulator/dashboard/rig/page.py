@@ -32,7 +32,8 @@ async def rig_page(
 
     `base` is the URL of the service. An invalid arrangement is status 400, with the form as it was filled in.
     """
-    arrangement, findings, lists, problem, status = None, list[Finding](), dict[str, str](), "", 200
+    arrangement, problem, status = None, "", 200
+    findings, lists = list[Finding](), dict[str, str]()
     client_id = next(iter(service.extensions.current), rules.DEFAULT_CLIENT)
     if any(query[name] for name in ("url", "config", "live")):
         try:
@@ -60,7 +61,7 @@ async def frame_activity(service: Service, query: Query, host: str, render: Rend
     if not service.journal.is_on:
         return {}
     try:
-        frames = rules.arrangement_of(rules.with_buttons(query), host).frames
+        frames = rules.arrangement_of(query, host).frames
     except BadRequest:
         return {}
     regions = dict[str, str]()

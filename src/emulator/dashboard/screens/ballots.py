@@ -159,6 +159,6 @@ def _position(start: str) -> tuple[int, int]:
 
 
 SCREENS = (
-    screen_of_records("polls", "Polls", "poll", _poll, lambda query: not query["edit"]),
+    screen_of_records("polls", "Polls", "poll", _poll)._replace(is_live=lambda query: not query["edit"]),
     screen_of_records("rankings", "Rankings", "rank", _ranking),
 )

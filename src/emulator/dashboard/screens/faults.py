@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from emulator.control.faults import ALL_EFFECTS
 from emulator.core.callers import Role
@@ -13,51 +13,40 @@ from emulator.dashboard.screen import Query, Screen, Service
 from emulator.dashboard.texts import instant
 
 _CONDITIONS: Final = ("role", "channel", "user", "client_id", "event")
-
-
-class _Template(NamedTuple):
-    """A usual fault, which one click adds."""
-
-    id: str
-    label: str
-    members: dict[str, str]
-    options: tuple[str, ...]
-    """The options of `extcli fault add` that add it."""
-
-
 _VOTES: Final = {"match": "POST /v1/e/vote", "effect": "status", "status": "503", "retry_after": "1", "times": "3"}
-_TEMPLATES: Final = (
-    _Template(
+_TEMPLATES: Final[tuple[tuple[str, str, dict[str, str], tuple[str, ...]], ...]] = (
+    (
         "refuse-votes",
         "Fail the next three votes with 503",
         _VOTES,
-        ("--match", "POST /v1/e/vote", "--status", "503", "--retry-after", "1", "--times", "3"),
+        ("--status", "503", "--retry-after", "1", "--times", "3"),
     ),
-    _Template(
+    (
         "slow",
         "Answer all requests 500 ms late",
         {"match": "* /v1/e/*", "effect": "delay", "delay": "500"},
-        ("--match", "* /v1/e/*", "--delay", "500ms"),
+        ("--delay", "500ms"),
     ),
-    _Template(
+    (
         "lose",
         "Lose the next broadcast",
         {"match": "BROADCAST *", "effect": "lose", "times": "1"},
-        ("--match", "BROADCAST *", "--lose", "--times", "1"),
+        ("--lose", "--times", "1"),
     ),
-    _Template(
+    (
         "double",
         "Deliver the next broadcast twice",
         {"match": "BROADCAST *", "effect": "double", "times": "1"},
-        ("--match", "BROADCAST *", "--double", "--times", "1"),
+        ("--double", "--times", "1"),
     ),
-    _Template(
+    (
         "restart",
         "For ten seconds, close sockets with 1012 at their next message",
         {"match": "SOCKET *", "effect": "close", "code": "1012", "lasts": "10000"},
-        ("--match", "SOCKET *", "--close", "1012", "--for", "10s"),
+        ("--close", "1012", "--for", "10s"),
     ),
 )
+"""Usual faults, which one click adds: an id, a label, members, and options of `extcli fault add` after `--match`."""
 _OPTIONS: Final = (
     field("match", "--match"),
     Part("", (("--", "effect", ""),), "--EFFECT"),

@@ -66,8 +66,29 @@ function followCalls(address) {
   stream?.reader?.cancel();
 }
 
+const arrangement = document.getElementById("arrangement");
+
+/** Set fields of some viewers, which may have none yet, and show the arrangement that they make. */
+function arrange(viewers, settings) {
+  for (const viewer of viewers) {
+    for (const [setting, value] of new URLSearchParams(settings)) {
+      const name = `${viewer}.${setting}`;
+      const field = arrangement.elements[name] ?? arrangement.appendChild(Object.assign(document.createElement("input"), { type: "hidden", name }));
+      if (field.type === "checkbox") field.checked = value === "on";
+      else field.value = value;
+    }
+  }
+  arrangement.requestSubmit();
+}
+
+document.addEventListener("click", ({ target: { dataset } }) => {
+  const { viewers } = arrangement.elements;
+  const all = Array.from({ length: viewers.value || viewers.defaultValue }, (_, index) => index + 1);
+  if (dataset.all) arrange(all, dataset.all);
+  if (dataset.add) arrange([viewers.value = all.length + 1], dataset.add);
+});
+
 document.addEventListener("change", async ({ target }) => {
-  const arrangement = document.getElementById("arrangement");
   const frame = target.closest(".frame")?.querySelector("iframe");
   if (!frame || target.form !== arrangement) return;
   const address = `${arrangement.action}?${new URLSearchParams(new FormData(arrangement))}`;

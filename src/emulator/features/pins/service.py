@@ -233,7 +233,7 @@ class Pins:
         caller = result.caller
         if not self._tokens.is_admitted(caller.client_id, caller.grant):  # the secret or link ended while it waited
             raise ended_link()
-        was_subscribed = session.is_subscribed(topic)
+        was_subscribed = topic in session.topics
         # Without these rights, production refuses all other actions.
         session.set_caller(replace(caller, production=current_verdict()))
         session.unsubscribe(topic)
