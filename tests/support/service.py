@@ -161,7 +161,7 @@ class LiveServer(RunningService):
         for name in await namespaces.latest():
             await namespaces.drop(name)
         call = Call(None, {}, b"", "", "", lambda client_id: None, in_one_chunk(b""))
-        await self.service.dispatcher.bound("POST", "/_emulator/reset").answer(call)
+        await self.service.undo.reset(call)
 
     def let_pass(self, ms: int) -> None:
         """Let time pass for the rates of a service that has a `still_clock`."""
