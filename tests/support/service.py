@@ -16,6 +16,7 @@ import httpx
 import jwt
 
 from emulator.app import Service
+from emulator.control.undo import Undo
 from emulator.core.clock import Clock
 from emulator.core.config.environment import PRODUCTION
 from emulator.core.config.extensions import Extension
@@ -160,8 +161,8 @@ class LiveServer(RunningService):
         assert namespaces is not None, "production cannot be reset"
         for name in await namespaces.latest():
             await namespaces.drop(name)
-        call = Call(None, {}, b"", "", "", lambda client_id: None, in_one_chunk(b""))
-        await self.service.undo.reset(call)
+        call = Call(None, {}, b"", "", "", in_one_chunk(b""))
+        await Undo.reset.handler(self.service.undo, call)
 
     def let_pass(self, ms: int) -> None:
         """Let time pass for the rates of a service that has a `still_clock`."""
