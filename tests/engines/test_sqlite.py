@@ -55,7 +55,7 @@ class TestFile(EngineContract):
 
     @pytest.fixture
     def disturbances(self, engine: Engine) -> Mapping[str, Disturbance]:
-        copy_log = engine._medium.checkpoints.copy_log_now  # type: ignore[attr-defined]
+        copy_log = engine.group_commit.copy_log_now  # type: ignore[attr-defined]
         return {"failure": partial(fail, engine), "checkpoint": copy_log}
 
 
@@ -66,14 +66,14 @@ async def fail(engine: Engine) -> None:
         group_commit.connection.execute("UPDATE numbers SET next = next")
         raise sqlite3.OperationalError("disk full")
 
-    group_commit = engine._group_commit  # type: ignore[attr-defined]
+    group_commit = engine.group_commit  # type: ignore[attr-defined]
     with suppress(EngineError):
         await group_commit.write(work)
 
 
 async def work_of(engine: Any, operation: Callable[[], Awaitable[object]]) -> int:
     """Run an operation; return how many instructions of SQLite it took, on the connections that it opens too."""
-    main, steps = engine._group_commit.connection, 0
+    main, steps = engine.group_commit.connection, 0
 
     def step() -> int:
         nonlocal steps
@@ -115,7 +115,7 @@ async def test_the_work_of_reading_entries_grows_with_their_number_only() -> Non
 async def test_a_definition_that_is_rolled_back_is_never_read() -> None:
     async with open_engine("sqlite://", namespace="main") as engine:
         await engine.ballots.define(key(), b"old", Terms(), now=NOW, expires_at=END)
-        group_commit = engine._group_commit  # type: ignore[attr-defined]
+        group_commit = engine.group_commit  # type: ignore[attr-defined]
 
         async def define_later() -> None:
             """Write in one group, and as soon as that is committed, define in another."""

@@ -82,6 +82,18 @@ async def test_a_failed_commit_fails_all_its_writes_and_the_engine_recovers(path
         assert await draws(engine, 9, name="V") == ["y", "z"]
 
 
+async def test_a_read_after_a_failed_write_needs_no_lock(path: Path) -> None:
+    async with opened(path) as engine:
+        await cast(engine, "U1", "a")
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("CREATE TRIGGER full BEFORE INSERT ON items BEGIN SELECT RAISE(ABORT, 'disk full'); END")
+            with pytest.raises(EngineError):
+                await append(engine, b"1")
+            other.execute("BEGIN IMMEDIATE")
+
+            assert [1] == [each.casts for each in await engine.ballots.listing(key(), now=NOW, limit=9)]
+
+
 async def test_a_failed_commit_undoes_the_writes_of_all_namespaces(path: Path) -> None:
     async with open_medium(f"sqlite://{path}") as medium, medium.engine("one") as one, medium.engine("two") as two:
         await cast(two, "U1", "a")

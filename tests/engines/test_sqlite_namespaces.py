@@ -32,7 +32,7 @@ async def engines(medium: Medium) -> AsyncIterator[list[Engine]]:
 
 
 def commits(engine: Engine) -> int:
-    return int(engine._group_commit.commits)  # type: ignore[attr-defined]
+    return int(engine.group_commit.commits)  # type: ignore[attr-defined]
 
 
 async def test_writes_of_all_namespaces_share_a_commit(engines: list[Engine]) -> None:

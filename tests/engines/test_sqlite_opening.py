@@ -153,7 +153,7 @@ def test_a_path_may_be_a_link(path: Path) -> None:
 async def test_the_url_sets_whether_a_commit_waits_for_the_disk(path: Path, query: str, level: int) -> None:
     async with open_engine(f"sqlite://{path}{query}", namespace="main") as engine:
         assert isinstance(engine, SqliteEngine)
-        assert (level,) == engine._group_commit.connection.execute("PRAGMA synchronous").fetchone()
+        assert (level,) == engine.group_commit.connection.execute("PRAGMA synchronous").fetchone()
         assert (await cast(engine, "U1", "a")).refused is None
 
     assert ["data.db"] == [each.name for each in path.parent.iterdir()]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from typing import Self
 
 from emulator.core.errors import EngineError
@@ -13,20 +13,18 @@ from emulator.storage.pools import Pools, Rosters
 from emulator.storage.shapes import Ballots, Catalog, Documents, Logs, Relay
 from emulator.storage.sqlite.ballots import SqliteBallots
 from emulator.storage.sqlite.catalog import SqliteCatalog
-from emulator.storage.sqlite.checkpoints import Checkpoints
 from emulator.storage.sqlite.connection import check_space, permission_warnings
 from emulator.storage.sqlite.documents import SqliteDocuments
 from emulator.storage.sqlite.dump import Dump
-from emulator.storage.sqlite.files.locks import service_lock
-from emulator.storage.sqlite.files.temporary import temporary_file
+from emulator.storage.sqlite.files.locks import service_lock, temporary_file
 from emulator.storage.sqlite.group_commit import GroupCommit
 from emulator.storage.sqlite.load import Load
 from emulator.storage.sqlite.logs import SqliteLogs
-from emulator.storage.sqlite.namespace import HIDDEN, Namespace, Tables, id_of, writes
+from emulator.storage.sqlite.namespace import HIDDEN, Namespace, Tables, id_of, reads, writes
 from emulator.storage.sqlite.pools import SqlitePools
 from emulator.storage.sqlite.purge import Purge
 from emulator.storage.sqlite.rosters import SqliteRosters
-from emulator.storage.sqlite.schema import VERSION, empty_database
+from emulator.storage.sqlite.schema import VERSION
 from emulator.storage.sqlite.tables import THINGS
 
 _Deliver = Callable[[Key, bytes], None]
@@ -56,7 +54,7 @@ _HIDDEN_UNDER = f"""
 """
 
 
-class SqliteEngine(Tables):
+class SqliteEngine(Dump, Load, Purge):
     """One namespace of a file."""
 
     name = "sqlite"
@@ -79,29 +77,25 @@ class SqliteEngine(Tables):
         self.rosters: Rosters = SqliteRosters(self._namespace)
         self.catalog: Catalog = SqliteCatalog(self._namespace)
         self.relay: Relay = SqliteRelay(self._namespace)
-        self.purge = Purge(self._namespace)
-        self.tidy = self.purge.tidy
-        self.dump = Dump(self._namespace)
-        self.load = Load(self._namespace, medium.checkpoints.copy_log_now)
 
     def exclusive_lock(self) -> AbstractContextManager[None]:
         return service_lock(self._medium.path) if self._medium.path else nullcontext()
 
     async def __aenter__(self) -> Self:
-        caches = self._group_commit.caches
+        caches, path = self.group_commit.caches, self._medium.path
         if self._name in caches:  # each engine has its own
             raise EngineError(f"the namespace {self._name!r} is open already")
         async with AsyncExitStack() as stack:
             caches[self._name] = self._namespace.clear
             stack.callback(caches.pop, self._name)
             await stack.enter_async_context(self._medium)
-            stack.callback(self._leave_medium)
             self._namespace.is_open = True
+            stack.callback(self._leave_medium)
             try:
                 await self._register()
             except EngineError as error:
-                raise EngineError(f"cannot open {self._medium.path}: {error}") from error
-            self.warnings = permission_warnings(self._medium.path) if self._medium.path else ()
+                raise EngineError(f"cannot open {path}: {error}") from error
+            self.warnings = permission_warnings(path) if path else ()
             self._stack = stack.pop_all()
         return self
 
@@ -110,19 +104,19 @@ class SqliteEngine(Tables):
 
     def _leave_medium(self) -> None:
         """Complete pending operations, and close the namespace. Later operations fail."""
-        self._group_commit.commit_now()
+        self.group_commit.commit_now()
         self._namespace.clear()
         self._namespace.is_open = False
 
     async def check(self) -> None:
-        self._group_commit.watch_files()
-        self._group_commit.check_files()
-        check_space(self._group_commit.path)
+        self.group_commit.watch_files()
+        self.group_commit.check_files()
+        check_space(self.group_commit.path)
         # On a full disk, reads still work.
-        if self._group_commit.is_failing:
-            await self._group_commit.write(self._execute, "UPDATE numbers SET next = next")
+        if self.group_commit.is_failing:
+            await self.group_commit.write(self._execute, "UPDATE numbers SET next = next")
         else:
-            await self._group_commit.read(self._namespace.find, self._name)
+            await self.group_commit.read(self._namespace.find, self._name)
 
     async def time(self) -> int | None:
         return None  # this machine keeps the data
@@ -140,12 +134,12 @@ class SqliteEngine(Tables):
 
     @writes
     def reset(self) -> None:
-        self._group_commit.forget_read()
+        self.group_commit.forget_read()
         self._namespace.renew(self._name)
 
     @writes
     def set_aside(self) -> None:
-        self._group_commit.forget_read()
+        self.group_commit.forget_read()
         self._namespace.rename(self._name, self._aside)
         self._namespace.renew(self._name)
 
@@ -153,7 +147,7 @@ class SqliteEngine(Tables):
     def take_back(self) -> None:
         if not self._namespace.find(self._aside):
             raise EngineError("nothing is set aside")
-        self._group_commit.forget_read()
+        self.group_commit.forget_read()
         self._namespace.rename(self._aside, self._name)
 
     @writes
@@ -165,7 +159,7 @@ class SqliteEngine(Tables):
 
     @writes
     def drop(self) -> None:
-        self._group_commit.forget_read()
+        self.group_commit.forget_read()
         self._namespace.remove(self._name)
         self._namespace.remove(self._aside)
 
@@ -187,7 +181,6 @@ class SqliteMedium:
         self.path = path
         self._synchronous = "OFF" if path is None else "FULL" if awaits_disk else "NORMAL"
         self.group_commit = GroupCommit()
-        self.checkpoints = Checkpoints(self.group_commit)
         self._users = 0
         self._changing = asyncio.Lock()
         self._stack = AsyncExitStack()
@@ -195,16 +188,19 @@ class SqliteMedium:
     def engine(self, namespace: str) -> SqliteEngine:
         return SqliteEngine(self, namespace)
 
-    async def namespaces(self) -> list[str]:
-        return await self.group_commit.read(self._names)
+    @reads
+    def namespaces(self) -> list[str]:
+        return [name for (name,) in self.group_commit.connection.execute(_NAMES)]
 
-    async def size(self, namespace: str) -> int:
-        return await self.group_commit.read(self._size, namespace)
+    @reads
+    def size(self, namespace: str) -> int:
+        connection = self.group_commit.connection
+        return int(connection.execute(_SIZE, {"space": id_of(connection, namespace)}).fetchone()[0])
 
     async def __aenter__(self) -> Self:
         async with self._changing:
             if not self._users:
-                await self._open()
+                await self._stack.enter_async_context(self._opened())
             self._users += 1
         return self
 
@@ -214,17 +210,8 @@ class SqliteMedium:
             if not self._users:
                 await self._stack.aclose()
 
-    async def _open(self) -> None:
-        async with AsyncExitStack() as stack:
-            path = self.path or stack.enter_context(temporary_file(empty_database()))
-            await self.group_commit.open(path, self._synchronous)
-            stack.callback(self.group_commit.close)
-            await stack.enter_async_context(self.checkpoints.run(self._synchronous))
-            self._stack = stack.pop_all()
-
-    def _names(self) -> list[str]:
-        return [name for (name,) in self.group_commit.connection.execute(_NAMES)]
-
-    def _size(self, namespace: str) -> int:
-        connection = self.group_commit.connection
-        return int(connection.execute(_SIZE, {"space": id_of(connection, namespace)}).fetchone()[0])
+    @asynccontextmanager
+    async def _opened(self) -> AsyncIterator[None]:
+        with nullcontext(self.path) if self.path else temporary_file() as path:
+            async with self.group_commit.opened(path, self._synchronous):
+                yield

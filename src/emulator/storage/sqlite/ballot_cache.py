@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from emulator.core.bounded_cache import BoundedCache
@@ -74,11 +73,9 @@ class BallotCache(Tables):
             return
         count, since = ballot.counts.of(choice, number)
         ballot.counts.put(choice, count + by, since)
-        changed = self._changed_in(ballot)
-        changed[choice] = None
+        self._changed_in(ballot)[choice] = None
         if len(ballot.counts) > MAX_CHOICES:
-            self._flush_counts([ballot])
-            changed.clear()
+            self.flush()
             ballot.counts = None
 
     def drop(self, key: Key) -> None:
@@ -87,26 +84,22 @@ class BallotCache(Tables):
         if ballot is not None:
             self._ballots.pop(key)
             self._changed.pop(ballot, None)
-            BALLOTS.remove(self._group_commit.connection, ballot.id)
+            self._remove(BALLOTS, ballot.id)
 
     def flush(self) -> None:
-        for ballot in self._changed:
+        rows: list[tuple[int, str, int, int]] = []
+        for ballot, choices in self._changed.items():
             self._execute(_SET_EXPIRY, ballot.expires_at, ballot.id)
-        self._flush_counts(self._changed)
+            if ballot.counts is not None:
+                rows += [(ballot.id, each, *ballot.counts.of(each, 0)) for each in choices]
+        self.group_commit.connection.executemany(_SET_COUNT, rows)
+        self.group_commit.connection.executemany(_DROP_ZERO, [row[:2] for row in rows if not row[2]])
         self._changed.clear()
 
     def _changed_in(self, ballot: CachedBallot) -> dict[str, None]:
         """Return the changed choices of a ballot, which the next commit writes with its expiry."""
-        self._group_commit.unwritten[self.flush] = None
+        self.group_commit.unwritten[self.flush] = None
         return self._changed.setdefault(ballot, {})
-
-    def _flush_counts(self, ballots: Iterable[CachedBallot]) -> None:
-        rows: list[tuple[int, str, int, int]] = []
-        for ballot in ballots:
-            if ballot.counts is not None:
-                rows += [(ballot.id, each, *ballot.counts.of(each, 0)) for each in self._changed[ballot]]
-        self._group_commit.connection.executemany(_SET_COUNT, rows)
-        self._group_commit.connection.executemany(_DROP_ZERO, [row[:2] for row in rows if not row[2]])
 
     def _load(self, key: Key) -> CachedBallot | None:
         row = self._find(_LOAD, key)

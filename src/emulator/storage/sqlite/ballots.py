@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+import sqlite3
+from collections.abc import AsyncIterator, Generator, Sequence
+from heapq import merge
+from itertools import islice
 
 from msgspec import UNSET
 
 from emulator.core.keys import Key
-from emulator.storage.merging import merged_pages
 from emulator.storage.shapes import (
     CLOSED,
     EMPTY_TALLY,
@@ -22,10 +24,9 @@ from emulator.storage.shapes import (
     Terms,
 )
 from emulator.storage.sqlite.ballot_cache import BallotCache, CachedBallot
-from emulator.storage.sqlite.connection import engine_errors
 from emulator.storage.sqlite.namespace import Namespace, reads, writes
-from emulator.storage.sqlite.reading import Listings, fetch_from
-from emulator.storage.sqlite.tables import BALLOTS, BY_KEY_ALL_CHANNELS, ENTRIES, KEY
+from emulator.storage.sqlite.reading import Listings
+from emulator.storage.sqlite.tables import BALLOTS, BY_KEY_ALL_CHANNELS, ENTRIES
 
 _TOP = "SELECT choice, count FROM tallies WHERE ballot = ? ORDER BY count DESC, since LIMIT ?"
 _ALIVE = f"SELECT id FROM ballots WHERE {BY_KEY_ALL_CHANNELS} AND expires_at > ?"
@@ -38,12 +39,13 @@ _LATEST_ALL_CHANNELS = f"""
 """
 
 _OF_VOTER = "SELECT number, choice, times FROM entries WHERE ballot = ? AND voter = ?"
-_REPLACE = f"UPDATE entries SET ({ENTRIES.inserted}) = ({ENTRIES.values}) WHERE number = ?"
 _DROP_ENTRY = "DELETE FROM entries WHERE number = ?"
-_COUNT = "SELECT coalesce(sum(count), 0) FROM tallies WHERE ballot = :id"
-_ROW = "SELECT cast_at, number, voter, choice, times, note FROM entries WHERE ballot = :of"
-_SAME_TIME = f"{_ROW} AND cast_at = :at AND number > :number ORDER BY number LIMIT :size"
-_LATER = f"{_ROW} AND cast_at > :at ORDER BY cast_at, number LIMIT :size"
+_CASTS = "(SELECT coalesce(sum(count), 0) FROM tallies WHERE ballot = ballots.id)"
+_DESCRIPTION = f"SELECT {_CASTS}, expires_at, definition FROM ballots WHERE id = :id"
+_ENTRIES = """
+    SELECT cast_at, number, voter, choice, times, note FROM entries WHERE ballot = ? AND cast_at >= ?
+    ORDER BY cast_at, number
+"""
 
 _DEFAULT = Terms()
 _Row = tuple[int, str, int]
@@ -89,10 +91,16 @@ class SqliteBallots(Listings):
         if terms.per_voter > 1:
             replaced = [row for row in rows if row[1] == choice]
             times = more + sum(row[2] for row in replaced)
-        number = self._group_commit.next_number()
-        entry = (number, ballot.id, voter, choice, times, now, note)
-        self._write(entry, [row[0] for row in replaced])
-        self._count(ballot, choice, times, replaced, number)
+        number, added = self.group_commit.next_number(), times
+        for earlier, of, fewer in replaced:
+            self._execute(_DROP_ENTRY, earlier)
+            if of == choice:
+                added -= fewer  # one step, so that the count never drops to 0 in between
+            else:
+                self._cache.add_count(ballot, of, -fewer, number)
+        self._execute(ENTRIES.insert, number, ballot.id, voter, choice, times, now, note)
+        if added:
+            self._cache.add_count(ballot, choice, added, number)
         self._cache.extend(ballot, expires_at)
         return Cast(None, previous, self._counts(ballot, choice) if tally else EMPTY_TALLY)
 
@@ -107,22 +115,23 @@ class SqliteBallots(Listings):
     async def entries(
         self, key: Key, *, now: int, since: int = 0, limit: int | None = None
     ) -> AsyncIterator[Sequence[BallotEntry]]:
-        """Voting goes on meanwhile, so they are read in a snapshot on a second connection."""
-        self._group_commit.commit_now()
-        async with self._group_commit.snapshot() as connection:
-            where, params = self._namespace.where(key)
-            with engine_errors():
-                alive = f"SELECT id FROM ballots WHERE {where} AND expires_at > ?"
-                ballots = connection.execute(alive, (*params, now)).fetchall()
-            fetches = [fetch_from(connection, _SAME_TIME, _LATER, {"of": id}, (since, -1)) for (id,) in ballots]
-            async for page in merged_pages(fetches, limit):
-                yield [BallotEntry(voter, choice, times, at, note) for at, _, voter, choice, times, note in page]
+        where, params = self._namespace.where(key)
+
+        def read(connection: sqlite3.Connection) -> Generator[BallotEntry, None, None]:
+            alive = f"SELECT id FROM ballots WHERE {where} AND +expires_at > ?"
+            ballots = connection.execute(alive, (*params, now)).fetchall()
+            rows = merge(*(connection.execute(_ENTRIES, (*ballot, since)) for ballot in ballots))
+            for at, _, voter, choice, times, note in islice(rows, limit):
+                yield BallotEntry(voter, choice, times, at, note)
+
+        async for page in self.group_commit.snapshot(read):
+            yield page
 
     @writes
     def drop(self, key: Key, *, now: int) -> list[Key]:
         keys = [key]
         if key.channel is None:
-            self._group_commit.flush()
+            self.group_commit.flush()
             where, params = self._namespace.where(key)
             rows = self._execute(f"SELECT channel FROM ballots WHERE {where}", *params).fetchall()
             keys = [key._replace(channel=channel) for (channel,) in rows]
@@ -133,29 +142,8 @@ class SqliteBallots(Listings):
     async def listing(
         self, group: Key, *, now: int, limit: int, after: Key | None = None, matching: str = ""
     ) -> list[ListedBallot]:
-        columns = f"{KEY}, expires_at, definition"
-        found = await self._listing(
-            BALLOTS, columns, _COUNT, group, now=now, limit=limit, after=after, matching=matching
-        )
-        return [ListedBallot(key, casts, expires_at, definition) for key, (expires_at, definition, casts) in found]
-
-    def _write(self, entry: tuple[object, ...], replaced: Sequence[int]) -> None:
-        """Write a row in place of those with these numbers."""
-        for earlier in replaced[1:]:  # while more votes were allowed, the voter cast for several choices
-            self._execute(_DROP_ENTRY, earlier)
-        if replaced:
-            self._execute(_REPLACE, *entry, replaced[0])
-        else:
-            self._execute(ENTRIES.insert, *entry)
-
-    def _count(self, ballot: CachedBallot, choice: str, times: int, replaced: Sequence[_Row], number: int) -> None:
-        for _, earlier, fewer in replaced:
-            if earlier == choice:
-                times -= fewer  # one step, so that the count never drops to 0 in between
-            else:
-                self._cache.add_count(ballot, earlier, -fewer, number)
-        if times:
-            self._cache.add_count(ballot, choice, times, number)
+        found = await self._listing(BALLOTS, _DESCRIPTION, group, now=now, limit=limit, after=after, matching=matching)
+        return [ListedBallot(key, *row) for key, row in found]
 
     def _counts(self, ballot: CachedBallot | None, choice: str | None, top: int | None = None) -> Tally:
         if ballot is None:
@@ -170,7 +158,7 @@ class SqliteBallots(Listings):
         return sorted(self._execute(_OF_VOTER, ballot.id, voter)) if ballot else []
 
     def _tally_all_channels(self, key: Key, now: int, voter: str | None, top: int | None) -> Tally:
-        self._group_commit.flush()
+        self.group_commit.flush()
         params = (*self._namespace.where(key)[1], now)
         rows = self._execute(_TOP_ALL_CHANNELS, *params, -1 if top is None else top).fetchall()
         latest = None if voter is None else self._execute(_LATEST_ALL_CHANNELS, *params, voter).fetchone()

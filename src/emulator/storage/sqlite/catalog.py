@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
-from operator import attrgetter
 from typing import Final
 
 from emulator.core.keys import NEVER, Expired, Key
 from emulator.storage.shapes import Thing
-from emulator.storage.sqlite.namespace import Tables, reads
-from emulator.storage.sqlite.reading import CONDITIONS, page_of
-from emulator.storage.sqlite.tables import BALLOTS, DOCUMENTS, KEY, LOGS, POOLS
+from emulator.storage.sqlite.namespace import reads
+from emulator.storage.sqlite.reading import CONDITIONS, Listings
+from emulator.storage.sqlite.tables import BALLOTS, DOCUMENTS, KEY, LISTED, LOGS, POOLS
 
 _MAX_COMING: Final = 20_000
 """Rows of a table that a search for expiries looks at."""
@@ -26,16 +25,17 @@ _NEXT_OWNER: Final = [
     for table in (BALLOTS, LOGS)
 ]
 _SOONEST: Final = f"""
-    WHERE space = :space AND expires_at > :now AND expires_at < {NEVER} ORDER BY expires_at LIMIT {_MAX_COMING}
+    space = :space AND expires_at > :now AND expires_at < {NEVER} ORDER BY expires_at LIMIT {_MAX_COMING}
 """
 _OF_KINDS: Final = "kind IN (SELECT value FROM json_each(:kinds))"
 # Without another order, SQLite takes the rows of the inner query one by one, up to the limit.
 _UPCOMING: Final = [
     *(
-        f"SELECT {KEY}, expires_at FROM (SELECT * FROM {rows} {_SOONEST}) WHERE {_OF_KINDS} LIMIT :limit"
-        for rows in ("documents", "ballots", "(SELECT * FROM pools WHERE list IS NOT NULL)")
+        f"SELECT {KEY}, expires_at FROM (SELECT * FROM {table.name} WHERE {table.is_listed} AND {_SOONEST})"
+        f" WHERE {_OF_KINDS} LIMIT :limit"
+        for table in LISTED
     ),
-    f"SELECT {KEY}, min(expires_at) FROM (SELECT log, expires_at FROM items {_SOONEST})"
+    f"SELECT {KEY}, min(expires_at) FROM (SELECT log, expires_at FROM items WHERE {_SOONEST})"
     f" CROSS JOIN logs ON logs.id = log WHERE {_OF_KINDS} GROUP BY log",
 ]
 _BY_OWNER: Final = "owner, name, channel, user"
@@ -43,19 +43,19 @@ _SIZES: Final = {DOCUMENTS: "length(value)", POOLS: "0"}
 """The tables of `Thing`, with its size."""
 
 
-class SqliteCatalog(Tables):
+class SqliteCatalog(Listings):
     async def count(self, kinds: Sequence[str], *, now: int, most: int) -> dict[str, int]:
         counts = {kind: await self._select(_COUNTS, kind=kind, now=now, most=most) for kind in kinds}
         return {kind: min(most, sum(count for (count,) in rows)) for kind, rows in counts.items()}
 
     @reads
     def owners(self, kind: str, *, now: int, limit: int, after: str = "") -> list[str]:
-        self._group_commit.flush()
+        self.group_commit.flush()
         found: set[str] = set()
         for statement in _NEXT_OWNER:
             params = {"space": self._namespace.id, "kind": kind, "now": now, "after": after}
             for _ in range(limit):  # one lookup for each: an owner may have thousands of ballots
-                row = self._group_commit.connection.execute(statement, params).fetchone()
+                row = self.group_commit.connection.execute(statement, params).fetchone()
                 if row is None:
                     break
                 (params["after"],) = row
@@ -81,10 +81,11 @@ class SqliteCatalog(Tables):
                 some: list[Thing] = []
                 for table, size in _SIZES.items():
                     columns = f"{KEY}, expires_at, {size}"
-                    page, params = page_of(table, columns, equal, _BY_OWNER, start, matching)
-                    rows = await self._select(page, **params, now=now, limit=limit)
+                    rows = await self._page(
+                        table, columns, equal, _BY_OWNER, start, now=now, limit=limit, matching=matching
+                    )
                     some += [Thing(Key(*key), expires_at, size) for *key, expires_at, size in rows]
-                found += sorted(some, key=attrgetter("key"))
+                found += sorted(some)
         return found[:limit]
 
     async def upcoming(self, kinds: Sequence[str], *, now: int, limit: int) -> list[Expired]:

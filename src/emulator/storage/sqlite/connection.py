@@ -35,14 +35,18 @@ def check_writable(path: str) -> None:
             raise EngineError(f"cannot open {path}: {each} is not writable")
 
 
-async def connect(path: str, *, synchronous: str = "NORMAL", check_same_thread: bool = True) -> sqlite3.Connection:
-    """Open the database at `path`, and create missing tables. Raises `EngineError`."""
+async def connect(path: str, *, synchronous: str = "NORMAL") -> sqlite3.Connection:
+    """Open the database at `path`, and create missing tables. Raises `EngineError`.
+
+    Threads may use the connection one after the other.
+    """
     for pause in PAUSES:
-        try:
-            return _connect_once(path, synchronous, check_same_thread)
-        except FAILURES as error:
-            if not is_busy(error):
-                raise EngineError(f"cannot open {path}: {explain(error, path)}") from error
+        with file_errors(f"cannot open {path}", path):
+            try:
+                return _connect_once(path, synchronous)
+            except sqlite3.Error as error:
+                if not is_busy(error):
+                    raise
         await asyncio.sleep(pause)
     raise EngineError(f"cannot open {path}: locked by another process")
 
@@ -62,59 +66,43 @@ async def finished_in_thread(work: Callable[[], Result], interrupt: Callable[[],
         raise
 
 
-def _connect_once(path: str, synchronous: str, check_same_thread: bool) -> sqlite3.Connection:
+def _connect_once(path: str, synchronous: str) -> sqlite3.Connection:
     file = os.path.abspath(path)  # SQLite gives some relative names a special meaning
     if not os.path.isdir(os.path.dirname(file)):
         raise EngineError(f"cannot open {path}: there is no directory {os.path.dirname(file)}")
-    _create(file)
-    connection = sqlite3.connect(
-        file, isolation_level=None, timeout=0, cached_statements=512, check_same_thread=check_same_thread
-    )
+    # Only its owner can open a new file, and its `-wal` and `-shm`, to which SQLite gives its mode. An existing file is
+    # not opened: closing it would release the locks of this process's other connections to it.
+    with suppress(OSError):  # the file exists, or SQLite explains the error
+        os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+    connection = sqlite3.connect(file, isolation_level=None, timeout=0, cached_statements=512, check_same_thread=False)
     try:
         create_tables(connection, synchronous)
         connection.execute("SELECT next FROM numbers").fetchone()  # opens the log
-    except UnusableDatabase as error:
-        connection.close()
-        raise EngineError(f"cannot open {path}: {error}") from None
     except BaseException:
         connection.close()
         raise
     return connection
 
 
-def _create(file: str) -> None:
-    """Create a missing database file that only its owner can open; SQLite gives its `-wal` and `-shm` the same mode.
+def identities(path: str) -> dict[str, os.stat_result]:
+    """Return what identifies an open database file and its log, which is next to the target of a link.
 
-    An existing file is not opened: closing it would release the locks of this process's other connections to it.
-    """
-    with suppress(OSError):  # the file exists, or SQLite explains the error
-        os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-
-
-def identities(path: str) -> dict[str, tuple[int, int]]:
-    """Return the device and inode of an open database file and its log, which is next to the target of a link.
-
-    A system gives no other file the same while this one is open.
+    A system gives no other file the same device and inode while this one is open.
     """
     files = (os.path.abspath(path), f"{os.path.realpath(path)}-wal")
-    return {file: _identity(file) for file in files if os.path.exists(file)}
+    return {file: os.stat(file) for file in files if os.path.exists(file)}
 
 
-def _identity(file: str) -> tuple[int, int]:
-    found = os.stat(file)
-    return found.st_dev, found.st_ino
-
-
-def lost_file(opened: Mapping[str, tuple[int, int]]) -> str:
+def lost_file(opened: Mapping[str, os.stat_result]) -> str:
     """Return which of the open files was deleted or replaced; empty if all are in place."""
     for file, identity in opened.items():
         try:
-            found = _identity(file)
+            found = os.stat(file)
         except (FileNotFoundError, NotADirectoryError):
             return f"{file} was deleted or moved while the service was using it"
         except OSError:  # the folder may not be read now; the open file still can
             continue
-        if found != identity:
+        if not os.path.samestat(found, identity):
             return f"{file} was replaced by another file while the service was using it"
     return ""
 
@@ -161,6 +149,19 @@ def engine_errors() -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         raise EngineError(describe(error)) from error
+
+
+@contextmanager
+def file_errors(cannot: str, path: str) -> Iterator[None]:
+    """Turn errors of this block into `EngineError`s that begin with `cannot`; `path` is the data file."""
+    try:
+        yield
+    except UnusableDatabase as error:
+        raise EngineError(f"{cannot}: {error}") from None
+    except FAILURES as error:
+        raise EngineError(f"{cannot}: {explain(error, path)}") from error
+    except OSError as error:
+        raise EngineError(f"{cannot}: {error.strerror}") from error
 
 
 def is_busy(error: Exception) -> bool:

@@ -58,7 +58,7 @@ class SqliteDocuments(Tables):
             rows = {key: self._committed_or_not(key) for key in documents}
             if all(expires_at <= row[1] for row in rows.values()):
                 return Kept({key: row[0] for key, row in rows.items()})
-        return Kept(*await self._group_commit.join(self._keep, documents, replace, now, expires_at))
+        return Kept(*await self.group_commit.join(self._keep, documents, replace, now, expires_at))
 
     async def users(self, key: Key, *, after: str, limit: int, now: int) -> list[str]:
         rows = await self._select(_USERS, **key._asdict(), after=after, now=now, limit=limit)

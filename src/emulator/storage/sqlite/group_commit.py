@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Generator, Mapping
-from contextlib import asynccontextmanager, suppress
-from typing import Any, ParamSpec, TypeVar
+from contextlib import asynccontextmanager, closing, suppress
+from itertools import islice
+from typing import Any, Final, ParamSpec, TypeVar
 
 from emulator.core.errors import EngineError
 from emulator.storage.sqlite.connection import (
@@ -17,6 +19,7 @@ from emulator.storage.sqlite.connection import (
     connect,
     describe,
     engine_errors,
+    finished_in_thread,
     identities,
     is_busy,
     lost_file,
@@ -25,6 +28,15 @@ from emulator.storage.sqlite.connection import (
 
 Params = ParamSpec("Params")
 Result = TypeVar("Result")
+Item = TypeVar("Item")
+PAGE: Final = 100
+"""Items between two returns to the event loop."""
+_CACHE: Final = "PRAGMA cache_size = -4096"
+"""4 MiB: each page of the file is read once, so a larger cache would only be memory."""
+INTERVAL: Final = 0.25
+"""Seconds between two looks for new commits, and whether the file is in place."""
+_AUTOCHECKPOINT: Final = 400_000
+"""Pages in the log at which SQLite copies the rest of it during a commit, so that it starts over."""
 _log = logging.getLogger("emulator.engines")
 
 
@@ -59,7 +71,7 @@ class GroupCommit:
     def __init__(self) -> None:
         self.path = ""
         """The file that was opened last."""
-        self._files: Mapping[str, tuple[int, int]] = {}
+        self._files: Mapping[str, os.stat_result] = {}
         """What identifies the open files."""
         self._lost = ""
         """Which of them was deleted or replaced, if any; then writes are refused."""
@@ -71,6 +83,11 @@ class GroupCommit:
         self.caches: dict[str, Callable[[], None]] = {}
         """For each open namespace, what empties its caches when they may differ from the database."""
         self.connection: sqlite3.Connection = CLOSED
+        self._copier: sqlite3.Connection = CLOSED
+        """Copies the write-ahead log into the file in a thread, so that the event loop does not wait for the disk."""
+        self._copying = asyncio.Lock()
+        self._cannot_copy = False
+        """Whether the latest copy failed."""
         self.upper_bound = 0
         """A number greater than all that `next_number` has returned."""
         self._noted_bound = 0
@@ -87,19 +104,33 @@ class GroupCommit:
         """Whether a group's transaction is open."""
         return self._group is not None
 
-    async def open(self, path: str, synchronous: str) -> None:
+    @asynccontextmanager
+    async def opened(self, path: str, synchronous: str) -> AsyncIterator[None]:
+        """Open the file, copy its log now and then, and complete pending operations at the end.
+
+        SQLite copies the rest of the log when the last connection closes. `synchronous` is its option.
+        """
         self.path = path
         check_writable(path)
         self.connection = await connect(path, synchronous=synchronous)
-        (self.upper_bound,) = self.connection.execute("SELECT next FROM numbers").fetchone()
-        self._noted_bound = self.upper_bound
-        self._files = identities(path)
-
-    def close(self) -> None:
-        self.commit_now()
-        self._files = {}  # SQLite deletes the log
-        self.connection.close()
-        self.connection = CLOSED
+        try:
+            self.connection.execute(f"PRAGMA wal_autocheckpoint = {_AUTOCHECKPOINT}")
+            (self.upper_bound,) = self.connection.execute("SELECT next FROM numbers").fetchone()
+            self._noted_bound = self.upper_bound
+            self._files = identities(path)
+            with closing(await connect(path, synchronous=synchronous)) as self._copier:
+                copying = asyncio.create_task(self._copy_often())
+                try:
+                    yield
+                finally:
+                    copying.cancel()
+                    with suppress(asyncio.CancelledError):
+                        await copying
+        finally:
+            self.commit_now()
+            self._files = {}  # SQLite deletes the log
+            self.connection.close()
+            self.connection = CLOSED
 
     async def write(self, work: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs) -> Result:
         """Run `work` in the group's transaction; return after its commit.
@@ -144,19 +175,49 @@ class GroupCommit:
         if self._lost:
             raise EngineError(self._lost)
 
-    @asynccontextmanager
-    async def snapshot(self, *, check_same_thread: bool = True) -> AsyncIterator[sqlite3.Connection]:
-        """Open another connection to the file. While it is open, it sees the data committed before it was opened."""
+    async def snapshot(self, read: Callable[[sqlite3.Connection], Generator[Item]]) -> AsyncIterator[list[Item]]:
+        """Yield pages of what `read` yields from the data that is committed now, while writing goes on.
+
+        `read` has a connection of its own and runs in a thread: SQLite may sort a million rows before the first one.
+        """
+        self.commit_now()  # not later: writers may never pause
         self.watch_files()  # another connection would open the file that is there now
         self.check_files()
-        connection = await connect(self.path, check_same_thread=check_same_thread)
+        with closing(await connect(self.path)) as connection, closing(read(connection)) as items, engine_errors():
+            connection.execute(_CACHE)
+            connection.execute("BEGIN")
+            connection.execute("SELECT next FROM numbers").fetchone()  # a snapshot begins with its first read
+            while page := await finished_in_thread(lambda: list(islice(items, PAGE)), connection.interrupt):
+                yield page
+
+    async def copy_log_now(self) -> None:
+        """Copy the log now, so that it starts over and stays short. The caller writes much, and waits for this.
+
+        Other writers may go on.
+        """
+        for _ in range(2):  # the second copies the few writes made during the first
+            await self._copy_log()
+
+    async def _copy_often(self) -> None:
+        seen = self.commits
+        while True:
+            await asyncio.sleep(INTERVAL)
+            self.watch_files()
+            if seen != self.commits:
+                seen = self.commits
+                await self._copy_log()
+
+    async def _copy_log(self) -> None:
+        """Copy the log. The first of several failures is logged."""
         try:
-            with engine_errors():
-                connection.execute("BEGIN")
-                connection.execute("SELECT next FROM numbers").fetchone()  # a snapshot begins with its first read
-            yield connection
-        finally:
-            connection.close()
+            async with self._copying:
+                await finished_in_thread(lambda: self._copier.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone())
+        except sqlite3.Error as error:
+            if not self._cannot_copy:
+                _log.warning("cannot copy the write-ahead log into the file: %s", describe(error))
+            self._cannot_copy = True
+        else:
+            self._cannot_copy = False
 
     def next_number(self) -> int:
         """Return a number greater than all before, of all namespaces; only inside a write."""
@@ -190,12 +251,9 @@ class GroupCommit:
             return work(*args, **kwargs)
         except sqlite3.Error as error:
             raise self._roll_back(error) from error
-        except Exception as error:
+        except BaseException as error:
             if connection.total_changes != changes:
                 self._roll_back(error)
-            raise
-        except BaseException as error:
-            self._roll_back(error)
             raise
 
     async def _begin_group(self) -> Group:
@@ -247,6 +305,7 @@ class GroupCommit:
         group, self._group = self._group, None
         self.is_failing = True
         self.unwritten.clear()
+        self._noted_bound = self.upper_bound  # nothing has the numbers of this group
         self._clear_caches()
         failure = f"nothing was written: {describe(error)}"
         try:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from emulator.core.keys import Key
 from emulator.storage.records import digest_of
 from emulator.storage.sqlite.namespace import Tables
-from emulator.storage.sqlite.tables import BY_KEY, CHUNKS, FAMILIES, LISTS, POOLS, SPENT
+from emulator.storage.sqlite.tables import BY_KEY, CHUNKS, FAMILIES, LISTS, POOLS
 
 CHUNK_SIZE = 128
 """Items in one row. Few, because each draw reads one."""
@@ -34,62 +34,57 @@ class ListRow(NamedTuple):
 
 
 class Lists(Tables):
-    def find(self, source: Key) -> ListRow | None:
+    """Base of what uses lists."""
+
+    def _find_list(self, source: Key) -> ListRow | None:
         """Return the list with this key, alive or expired; `None` if there is none."""
         row = self._find(_FIND, source)
         return None if row is None else ListRow(*row)
 
-    def live(self, source: Key, now: int) -> ListRow | None:
+    def _live_list(self, source: Key, now: int) -> ListRow | None:
         """Return a live list; remove an expired one, with its pool."""
-        found = self.find(source)
+        found = self._find_list(source)
         if found is None or now < found.expires_at:
             return found
-        self.remove(found.id)
+        self._remove(LISTS, found.id)
         if found.pool is not None:
-            POOLS.remove(self._group_commit.connection, found.pool)
+            self._remove(POOLS, found.pool)
         return None
 
-    def live_or_new(self, source: Key, now: int, expires_at: int) -> ListRow:
+    def _live_or_new_list(self, source: Key, now: int, expires_at: int) -> ListRow:
         """Return a live list, or a new one, without items."""
-        return self.live(source, now) or ListRow(self._add(LISTS, source, expires_at), None, expires_at)
+        return self._live_list(source, now) or ListRow(self._add(LISTS, source, expires_at), None, expires_at)
 
-    def remove(self, id: int) -> None:
-        LISTS.remove(self._group_commit.connection, id)
-
-    def size(self, id: int) -> int:
+    def _size_of_list(self, id: int) -> int:
         return int(self._execute(_SIZE, id).fetchone()[0])
 
-    def append(self, id: int, chunks: Sequence[tuple[int, bytes]]) -> None:
+    def _append_chunks(self, id: int, chunks: Sequence[tuple[int, bytes]]) -> None:
         """Append the chunks that `chunks_of` returned."""
-        end = self.size(id)
+        end = self._size_of_list(id)
         for count, items in chunks:
             end += count
             self._execute(CHUNKS.insert, id, end, items)
 
-    def set_expiry(self, id: int, expires_at: int) -> None:
+    def _set_list_expiry(self, id: int, expires_at: int) -> None:
         self._execute(_SET_EXPIRY, expires_at, id)
 
-    def items(self, id: int, at: int, chunks: int = _READ_AT_ONCE) -> list[str]:
+    def _items_of_list(self, id: int, at: int, chunks: int = _READ_AT_ONCE) -> list[str]:
         """Return the items of some chunks, from position `at` of the list on; none from its end on."""
         rows = self._execute(_CHUNKS, id, at, chunks).fetchall()
         items = [item for _, packed in rows for item in packed.decode().split("\0")]
         return items[at - rows[-1][0] :] if rows else []
 
-    def family(self, space: int, key: Key) -> int:
+    def _family_of(self, space: int, key: Key) -> int:
         """Return the id of the family of a pool in a namespace, and create it if needed. Only inside a write."""
         params = (space, key.kind, key.owner, key.channel, key.user)
         found = self._execute(_FAMILY, *params).fetchone()
-        family = int(found[0]) if found else self._group_commit.next_number()
+        family = int(found[0]) if found else self.group_commit.next_number()
         if not found:
             self._execute(FAMILIES.insert, family, *params)
         return family
 
-    def is_spent(self, family: int, item: str) -> bool:
+    def _is_spent(self, family: int, item: str) -> bool:
         return self._execute(_IS_SPENT, family, digest_of(item)).fetchone() is not None
-
-    def spend(self, family: int, item: str) -> None:
-        """Note an item as spent. A constraint allows that once."""
-        self._execute(SPENT.insert, family, digest_of(item))
 
 
 def chunks_of(items: Sequence[str]) -> list[tuple[int, bytes]]:

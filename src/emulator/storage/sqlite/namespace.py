@@ -94,52 +94,54 @@ class Namespace:
         execute("DELETE FROM spaces WHERE namespace = ?", (name,))
 
 
-class Tables:
-    """Base of the classes that read and write the tables of one namespace."""
-
-    def __init__(self, namespace: Namespace) -> None:
-        self._group_commit = namespace.group_commit
-        self._namespace = namespace
-
-    def _execute(self, statement: str, *params: object) -> sqlite3.Cursor:
-        return self._group_commit.connection.execute(statement, params)
-
-    def _find(self, statement: str, key: Key, *more: object) -> Any:
-        """Return the first row for a key, or `None`. The statement begins with the parameters of `BY_KEY`."""
-        params = (*self._namespace.params(key), *more)
-        return self._group_commit.connection.execute(statement, params).fetchone()
-
-    def _add(self, table: Table, key: Key, *values: object) -> int:
-        """Add the row of a thing under a new id, which is returned."""
-        id = self._group_commit.next_number()
-        self._execute(table.insert, id, *self._namespace.params(key), *values)
-        return id
-
-    async def _select(self, statement: str, **params: object) -> list[tuple[Any, ...]]:
-        """Return the rows that a statement selects, in which `:space` is the id of the namespace."""
-
-        def select() -> list[tuple[Any, ...]]:
-            self._group_commit.flush()
-            return self._group_commit.connection.execute(statement, {"space": self._namespace.id, **params}).fetchall()
-
-        return await self._group_commit.read(select)
-
-
 def writes(work: Work[Params, Result]) -> Operation[Params, Result]:
-    """Make a method of `Tables` an operation that runs in a group's transaction, and returns after its commit."""
+    """Make a method an operation that runs in the transaction of a group, and returns after its commit."""
 
     @wraps(work)
     def operation(self: Tables, /, *args: Params.args, **kwargs: Params.kwargs) -> Coroutine[Any, Any, Result]:
-        return self._group_commit.write(work, self, *args, **kwargs)
+        return self.group_commit.write(work, self, *args, **kwargs)
 
     return operation
 
 
 def reads(work: Work[Params, Result]) -> Operation[Params, Result]:
-    """Make a method of `Tables`, which only reads, an operation that returns once all that it read is committed."""
+    """Make a method, which only reads, an operation that returns once all that it read is committed."""
 
     @wraps(work)
     def operation(self: Tables, /, *args: Params.args, **kwargs: Params.kwargs) -> Coroutine[Any, Any, Result]:
-        return self._group_commit.read(work, self, *args, **kwargs)
+        return self.group_commit.read(work, self, *args, **kwargs)
 
     return operation
+
+
+class Tables:
+    """Base of the classes that read and write the tables of one namespace."""
+
+    def __init__(self, namespace: Namespace) -> None:
+        self.group_commit = namespace.group_commit
+        self._namespace = namespace
+
+    def _execute(self, statement: str, *params: object) -> sqlite3.Cursor:
+        return self.group_commit.connection.execute(statement, params)
+
+    def _find(self, statement: str, key: Key, *more: object) -> Any:
+        """Return the first row for a key, or `None`. The statement begins with the parameters of `BY_KEY`."""
+        return self._execute(statement, *self._namespace.params(key), *more).fetchone()
+
+    def _add(self, table: Table, key: Key, *values: object) -> int:
+        """Add the row of a thing under a new id, which is returned."""
+        id = self.group_commit.next_number()
+        self._execute(table.insert, id, *self._namespace.params(key), *values)
+        return id
+
+    def _remove(self, table: Table, id: int) -> None:
+        """Remove a row, and list it for `tidy` if something belongs to it."""
+        self._execute(f"DELETE FROM {table.name} WHERE id = ?", id)
+        if table.contents:
+            self._execute("INSERT OR IGNORE INTO dead VALUES (?, ?)", table.name, id)
+
+    @reads
+    def _select(self, statement: str, /, **params: object) -> list[tuple[Any, ...]]:
+        """Return the rows that a statement selects, in which `:space` is the id of the namespace."""
+        self.group_commit.flush()
+        return self.group_commit.connection.execute(statement, {"space": self._namespace.id, **params}).fetchall()

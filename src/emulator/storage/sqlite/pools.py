@@ -16,9 +16,10 @@ from emulator.storage.pools import (
     Stock,
     writes_of_assignment,
 )
+from emulator.storage.records import digest_of
 from emulator.storage.sqlite.lists import Lists, chunks_of
-from emulator.storage.sqlite.namespace import Namespace, Tables, reads, writes
-from emulator.storage.sqlite.tables import BY_KEY, POOLS, key_of
+from emulator.storage.sqlite.namespace import reads, writes
+from emulator.storage.sqlite.tables import BY_KEY, LISTS, POOLS, SPENT, key_of
 
 _NOT_DROPPED = f"FROM pools WHERE {BY_KEY} AND list IS NOT NULL"
 _LIVE = f"{_NOT_DROPPED} AND expires_at > ?"
@@ -50,23 +51,19 @@ class _Pool(NamedTuple):
     """The position of the next item in the list."""
 
 
-class SqlitePools(Tables):
-    def __init__(self, namespace: Namespace) -> None:
-        super().__init__(namespace)
-        self._lists = Lists(namespace)
-
+class SqlitePools(Lists):
     @writes
     def fill(self, source: Key, items: Sequence[str], *, now: int, expires_at: int) -> None:
         chunks = chunks_of(items)
         self._check_unused(source, now)
-        to = self._lists.live_or_new(source, now, expires_at)
-        self._lists.append(to.id, chunks)
-        self._lists.set_expiry(to.id, max(expires_at, to.expires_at))
+        to = self._live_or_new_list(source, now, expires_at)
+        self._append_chunks(to.id, chunks)
+        self._set_list_expiry(to.id, max(expires_at, to.expires_at))
 
     @reads
     def items(self, source: Key, at: int, *, now: int) -> Sequence[str]:
-        found = self._lists.find(source)
-        return [] if found is None or now >= found.expires_at else self._lists.items(found.id, at)
+        found = self._find_list(source)
+        return [] if found is None or now >= found.expires_at else self._items_of_list(found.id, at)
 
     async def assign(
         self, keys: Sequence[Key], change: Assignment, *, now: int, expires_at: int, sizes: Mapping[Key, int] = NO_SIZES
@@ -84,9 +81,9 @@ class SqlitePools(Tables):
     @writes
     def discard(self, sources: Sequence[Key], *, now: int) -> None:
         for source in sources:
-            found = self._lists.find(source)
+            found = self._find_list(source)
             if found is not None and found.pool is None:
-                self._lists.remove(found.id)
+                self._remove(LISTS, found.id)
 
     async def draw(self, key: Key, user: str, *, limit: Limit, now: int, held: bool = False) -> Drawn:
         drawn = None
@@ -105,9 +102,9 @@ class SqlitePools(Tables):
             pool = self._pool(key)
             if pool is not None and counts.get(key):
                 self._execute(_CLOSE, pool.id)
-                self._lists.remove(pool.list_id)
+                self._remove(LISTS, pool.list_id)
             elif pool is not None:
-                self._remove(pool)
+                self._remove_pool(pool)
         return counts
 
     @writes
@@ -121,37 +118,31 @@ class SqlitePools(Tables):
             if key not in live or live[key].source != source:
                 self._check_unused(source, now)
         for source, size in sizes.items():
-            found = self._lists.live(source, now)
-            if size > (self._lists.size(found.id) if found else 0):
+            found = self._live_list(source, now)
+            if size > (self._size_of_list(found.id) if found else 0):
                 return None
         for key, (source, note) in written.items():
             pool = self._pool(key)
             if pool is not None and pool.expires_at <= now:
-                self._remove(pool)
+                self._remove_pool(pool)
                 pool = None
-            found = self._lists.live_or_new(source, now, expires_at)
+            found = self._live_or_new_list(source, now, expires_at)
             end = max(expires_at, found.expires_at, pool.expires_at if pool else 0)
-            self._assign_list(key, pool, found.id, note, end)
-            self._lists.set_expiry(found.id, end)
+            if pool is None:
+                self._add(POOLS, key, end, found.id, note, self._family_of(self._namespace.id, key))
+            elif found.id == pool.list_id:
+                self._execute(_ASSIGN, found.id, pool.position, note, end, pool.id)
+            else:
+                self._remove(LISTS, pool.list_id)
+                self._execute(_ASSIGN, found.id, 0, note, end, pool.id)
+            self._set_list_expiry(found.id, end)
         return list(written)
 
     def _check_unused(self, source: Key, now: int) -> None:
         """Raise `ValueError` if a live pool uses this list."""
-        found = self._lists.find(source)
+        found = self._find_list(source)
         if found is not None and found.pool is not None and now < found.expires_at:
             raise ValueError(f"a pool uses this list: {source}")
-
-    def _assign_list(self, key: Key, pool: _Pool | None, list_id: int, note: bytes, expires_at: int) -> None:
-        """Assign a list to a pool, which is created if there is none. It keeps its position in the same list."""
-        if pool is None:
-            family = self._lists.family(self._namespace.id, key)
-            self._add(POOLS, key, expires_at, list_id, note, family)
-            return
-        position = pool.position
-        if list_id != pool.list_id:
-            self._lists.remove(pool.list_id)
-            position = 0
-        self._execute(_ASSIGN, list_id, position, note, expires_at, pool.id)
 
     def _pool(self, key: Key) -> _Pool | None:
         """Return the pool, alive or expired, unless it was dropped."""
@@ -162,9 +153,9 @@ class SqlitePools(Tables):
         pool = self._pool(key)
         return pool if pool is not None and now < pool.expires_at else None
 
-    def _remove(self, pool: _Pool) -> None:
-        POOLS.remove(self._group_commit.connection, pool.id)
-        self._lists.remove(pool.list_id)
+    def _remove_pool(self, pool: _Pool) -> None:
+        self._remove(POOLS, pool.id)
+        self._remove(LISTS, pool.list_id)
 
     def _stocks(self, keys: Sequence[Key], *, now: int) -> dict[Key, Stock]:
         return {key: Stock(Key(*source), note) for key, (note, *source) in self._live_rows(_STOCK, keys, now)}
@@ -188,16 +179,16 @@ class SqlitePools(Tables):
             if has_more:
                 return None
             if item is not None:
-                self._lists.spend(pool.family, item)
+                self._execute(SPENT.insert, pool.family, digest_of(item))  # a constraint allows that once
                 self._execute(HAND_OUT, pool.id, user, item)
                 self._execute(_STEP, pool.id)
         return Drawn(item, self._holding_of_user(key, user, now).items if held else ())
 
     def _next_item(self, pool: _Pool) -> tuple[str | None, bool]:
         """Move a pool past some spent items; return the next item or `None`, and whether there may be more to skip."""
-        items = self._lists.items(pool.list_id, pool.position, chunks=1)
+        items = self._items_of_list(pool.list_id, pool.position, chunks=1)
         spent = 0
-        while spent < len(items) and self._lists.is_spent(pool.family, items[spent]):
+        while spent < len(items) and self._is_spent(pool.family, items[spent]):
             spent += 1
         if spent:
             self._execute(_MOVE, pool.position + spent, pool.id)

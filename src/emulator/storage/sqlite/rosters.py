@@ -31,18 +31,18 @@ class SqliteRosters(Tables):
         "".join(members).encode()  # raises for text that cannot be stored, before anything is written
         id, end = self._find(_FIND, key) or (None, 0)
         if id is not None and end <= now:
-            ROSTERS.remove(self._group_commit.connection, id)
+            self._remove(ROSTERS, id)
             id = None
         if id is None:
-            id = self._add(ROSTERS, key, expires_at, b"", self._group_commit.next_number())
+            id = self._add(ROSTERS, key, expires_at, b"", self.group_commit.next_number())
         elif end < expires_at:
             self._execute(_SET_EXPIRY, expires_at, id)
         # In index order: with a million members, any other order takes twice as long.
-        self._group_commit.connection.executemany(_ADD_MEMBER, [(id, member) for member in sorted(members)])
+        self.group_commit.connection.executemany(_ADD_MEMBER, [(id, member) for member in sorted(members)])
 
     @writes
     def annotate(self, key: Key, note: bytes, *, now: int, expires_at: int) -> bool:
-        number = self._group_commit.next_number()
+        number = self.group_commit.next_number()
         return bool(self._execute(_ANNOTATE, note, number, expires_at, *self._namespace.params(key), now).rowcount)
 
     @reads
@@ -61,9 +61,9 @@ class SqliteRosters(Tables):
 
     @writes
     def drop(self, keys: Sequence[Key], *, now: int) -> None:
-        found = {self._find(_FIND, key) for key in keys} - {None}
-        for id, _ in found:
-            ROSTERS.remove(self._group_commit.connection, id)
+        for key in keys:
+            if row := self._find(_FIND, key):
+                self._remove(ROSTERS, row[0])
 
     @reads
     def _select_page(self, key: Key, start: tuple[str, int]) -> list[tuple[str, bytes, int]]:

@@ -6,7 +6,6 @@ parts of `Key`; `space` is the id of a namespace, and a reset gives the namespac
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -46,6 +45,8 @@ class Table:
     """The column with the id of that row."""
     record: type[Record] | None = None
     """The type of record for each row, if a row is a thing that has a key. For a log, it is that of its entries."""
+    is_listed: str = "0"
+    """The condition for the rows that the catalog lists while they are alive, and whose end a purge reports."""
 
     @property
     def statements(self) -> Iterator[str]:
@@ -59,30 +60,15 @@ class Table:
                 yield f"CREATE {unique}INDEX {index} ON {self.name} ({indexed})"
 
     @cached_property
-    def inserted(self) -> str:
-        """The columns that `insert` gives a value to."""
-        return ", ".join(column.partition(" ")[0] for column in self.columns.split(", ") if "DEFAULT" not in column)
-
-    @property
-    def values(self) -> str:
-        """The parameters for these."""
-        return ", ".join("?" for _ in self.inserted.split(", "))
-
-    @cached_property
     def insert(self) -> str:
         """The statement that adds a row."""
-        return f"INSERT INTO {self.name} ({self.inserted}) VALUES ({self.values})"
+        columns = [column.partition(" ")[0] for column in self.columns.split(", ") if "DEFAULT" not in column]
+        return f"INSERT INTO {self.name} ({', '.join(columns)}) VALUES ({', '.join('?' for _ in columns)})"
 
     @cached_property
     def contents(self) -> list[Table]:
         """The tables whose rows belong to rows of this one."""
         return [table for table in TABLES if table.owner == self.name]
-
-    def remove(self, connection: sqlite3.Connection, id: int) -> None:
-        """Remove a row, and list it for `tidy` if something belongs to it."""
-        connection.execute(f"DELETE FROM {self.name} WHERE id = ?", (id,))
-        if self.contents:
-            connection.execute("INSERT OR IGNORE INTO dead VALUES (?, ?)", (self.name, id))
 
 
 _THING: Final = f"id INTEGER, {_OF_KEY}"
@@ -96,13 +82,13 @@ SPACES: Final = Table("spaces", "namespace TEXT, space INTEGER", "namespace", ow
 DEAD: Final = Table("dead", "owner TEXT, id INTEGER", "owner, id", owner="")
 """Removed rows, by table and id, whose contents have yet to be deleted (`purge.py`)."""
 DOCUMENTS: Final = Table(
-    "documents", f"{_EXPIRING}, value BLOB", record=records.DocumentRecord,
+    "documents", f"{_EXPIRING}, value BLOB", record=records.DocumentRecord, is_listed="1",
     unique={"documents_by_key": "space, kind, owner, name, channel, user"},
     indexes={"documents_by_end": "space, expires_at"},
 )  # fmt: skip
 BALLOTS: Final = Table(
     "ballots", f"{_EXPIRING}, definition BLOB NULL, {', '.join(f'{term} INTEGER' for term in Terms._fields)}",
-    record=records.BallotRecord,
+    record=records.BallotRecord, is_listed="1",
     unique={"ballots_by_key": _CHANNEL_LAST},
     indexes={"ballots_by_channel": _BY_CHANNEL, "ballots_by_end": "space, expires_at"},
 )  # fmt: skip
@@ -129,6 +115,13 @@ ITEMS: Final = Table(
     key="number", owner="logs", owner_id="log",
     indexes={"items_by_age": "log, at, number, expires_at", "items_by_end": "space, expires_at"},
 )  # fmt: skip
+# The next item is at `position` of the list; they expire together. A dropped pool that has a history stays, without a
+# list, until its expiry.
+POOLS: Final = Table(
+    "pools", f"{_EXPIRING}, list INTEGER NULL, note BLOB, family INTEGER, position INTEGER DEFAULT 0",
+    record=records.PoolRecord, is_listed="list IS NOT NULL",
+    indexes={"pools_by_key": _CHANNEL_LAST, "pools_by_end": "space, expires_at", "pools_by_list": "list"},
+)  # fmt: skip
 # A list is used by a pool or not yet.
 LISTS: Final = Table(
     "lists", _EXPIRING, record=records.ListRecord,
@@ -138,13 +131,6 @@ LISTS: Final = Table(
 CHUNKS: Final = Table(
     "chunks", "list INTEGER, end INTEGER, items BLOB", key="", owner="lists", owner_id="list",
     unique={"chunks_by_list": "list, end"},
-)  # fmt: skip
-# The next item is at `position` of the list; they expire together. A dropped pool that has a history stays, without a
-# list, until its expiry.
-POOLS: Final = Table(
-    "pools", f"{_EXPIRING}, list INTEGER NULL, note BLOB, family INTEGER, position INTEGER DEFAULT 0",
-    record=records.PoolRecord,
-    indexes={"pools_by_key": _CHANNEL_LAST, "pools_by_end": "space, expires_at", "pools_by_list": "list"},
 )  # fmt: skip
 # `ordinal` counts the pool's handed-out items.
 HANDED: Final = Table(
@@ -170,11 +156,14 @@ MEMBERS: Final = Table(
     indexes={"members_by_member": "member"},
 )  # fmt: skip
 TABLES: Final = (
-    NUMBERS, SPACES, DEAD, DOCUMENTS, BALLOTS, ENTRIES, TALLIES, LOGS, ITEMS, LISTS, CHUNKS, POOLS, HANDED, FAMILIES,
+    NUMBERS, SPACES, DEAD, DOCUMENTS, BALLOTS, ENTRIES, TALLIES, LOGS, ITEMS, POOLS, LISTS, CHUNKS, HANDED, FAMILIES,
     SPENT, ROSTERS, MEMBERS,
 )  # fmt: skip
 THINGS: Final = tuple(table for table in TABLES if table.record)
 """The tables with a row for each thing that has a key."""
+EXPIRING: Final = tuple(table for table in THINGS if "expires_at" in table.columns)
+LISTED: Final = tuple(table for table in TABLES if table.is_listed != "0")
+"""Those of things that expire and are listed."""
 
 
 def key_of(table: str) -> str:

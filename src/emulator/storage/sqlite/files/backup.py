@@ -12,17 +12,18 @@ from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import mkstemp
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple, TypedDict
+
+import msgspec
 
 from emulator.core.errors import EngineError
-from emulator.storage.sqlite.connection import FAILURES, is_busy
+from emulator.storage.sqlite.connection import FAILURES, file_errors, is_busy
 from emulator.storage.sqlite.files.locks import service_lock
 from emulator.storage.sqlite.files.verification import (
     Facts,
     check_exists,
     check_regular,
     facts_of_file,
-    file_errors,
     open_read_only,
     verify_file,
 )
@@ -106,16 +107,18 @@ def _note_path(path: str) -> str:
     return f"{os.path.abspath(path)}-backup"
 
 
-def latest_backup(path: str) -> dict[str, Any] | None:
-    """Return the `file` of the latest backup and when it was made (`at`, Unix ms); `None` if that is unknown."""
-    try:
-        with open(_note_path(path), "rb") as file:
-            note = json.load(file)
-    except (OSError, ValueError, RecursionError):
-        return None
-    match note:
-        case {"at": int(at), "file": str(name)}:
-            return {"at": at, "file": name}
+class Backup(TypedDict):
+    """The latest backup of a file."""
+
+    at: int
+    """In Unix ms."""
+    file: str
+
+
+def latest_backup(path: str) -> Backup | None:
+    """Return the latest backup; `None` if it is unknown."""
+    with suppress(OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return msgspec.json.decode(Path(_note_path(path)).read_bytes(), type=Backup)
     return None
 
 

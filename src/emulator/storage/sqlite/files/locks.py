@@ -1,14 +1,19 @@
 """Locks of open files. The system releases one when its file is closed, and so when its process ends.
 
-`service_lock` keeps a second service off a file: each has a clock and caches of its own.
+`service_lock` keeps a second service off a file: each has a clock and caches of its own. `temporary_file` is a database
+that ends with its process, among the system's temporary files: a file that nobody locks is left from a killed process.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from secrets import token_hex
 from stat import S_ISREG
 
 from emulator.core.errors import EngineError
@@ -79,3 +84,48 @@ def service_lock(path: str) -> Iterator[None]:
         yield
     finally:
         os.close(file)
+
+
+_PREFIX = "extcli-memory-"
+
+
+@contextmanager
+def temporary_file() -> Iterator[str]:
+    """Provide the path of a new database, and delete it at the end.
+
+    The file of a killed process is deleted by the next process that needs one.
+    """
+    _remove_abandoned()
+    path = f"{tempfile.gettempdir()}/{_PREFIX}{os.getpid()}-{token_hex(8)}.db"
+    with service_lock(path):  # before there is a file, so that no other process takes it for an abandoned one
+        try:
+            yield path
+        finally:
+            _remove(path)
+    _unlink(f"{path}-lock")  # Windows deletes no open file
+
+
+@cache
+def _remove_abandoned() -> None:
+    """Delete the files of killed processes, once for each process."""
+    for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*.db"):
+        with suppress(OSError):
+            descriptor = os.open(f"{path}-lock", os.O_RDWR)
+            try:
+                if not lock(descriptor):
+                    continue
+                _remove(str(path))
+            finally:
+                os.close(descriptor)
+            _unlink(f"{path}-lock")
+
+
+def _remove(path: str) -> None:
+    """Delete a database; the file that `_remove_abandoned` looks for is the last."""
+    for end in ("-wal", "-shm", ""):
+        _unlink(f"{path}{end}")
+
+
+def _unlink(file: str) -> None:
+    with suppress(OSError):
+        os.unlink(file)

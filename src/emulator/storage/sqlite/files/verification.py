@@ -5,18 +5,19 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from emulator.core.errors import EngineError
-from emulator.storage.sqlite.connection import FAILURES, describe, explain, is_corruption
+from emulator.storage.sqlite.connection import FAILURES, describe, file_errors, is_corruption
 from emulator.storage.sqlite.files.locks import check_links
 from emulator.storage.sqlite.namespace import HIDDEN
-from emulator.storage.sqlite.schema import UnusableDatabase, format_of, writer_of
+from emulator.storage.sqlite.schema import format_of, writer_of
 from emulator.storage.sqlite.tables import THINGS
 
+_VISIBLE = f"instr(namespace, '{HIDDEN}') = 0"
 _TIMES = "SELECT min(at), max(at) FROM (SELECT cast_at AS at FROM entries UNION ALL SELECT at FROM items)"
 
 
@@ -38,30 +39,6 @@ class Facts(NamedTuple):
     newest: int | None
 
 
-def _facts_of(connection: sqlite3.Connection, path: str) -> Facts:
-    """Describe a database. Raises `UnusableDatabase` for one of another program or format."""
-    found = format_of(connection)
-    (free_pages,), (page_size,), times = (
-        connection.execute(each).fetchone() for each in ("PRAGMA freelist_count", "PRAGMA page_size", _TIMES)
-    )
-    free = free_pages * page_size
-    return Facts(found, writer_of(connection), os.path.getsize(path), free, *_environments(connection), *times)
-
-
-def _environments(connection: sqlite3.Connection) -> tuple[dict[str, dict[str, int]], int]:
-    rows = connection.execute("SELECT space, namespace FROM spaces ORDER BY namespace").fetchall()
-    names = {space: name for space, name in rows if HIDDEN not in name}
-    counts: dict[str, Counter[str]] = {name.partition("/")[0]: Counter() for name in names.values()}
-    for table in THINGS:
-        for space, kind, count in connection.execute(
-            f"SELECT space, kind, count(*) FROM {table.name} GROUP BY space, kind"
-        ):
-            if space in names:
-                counts[names[space].partition("/")[0]][kind] += count
-    visible = [name for name in names.values() if "/" in name]
-    return {name: dict(sorted(each.items())) for name, each in counts.items()}, len(visible)
-
-
 def check_regular(path: str | Path) -> None:
     """Raise `EngineError` for a directory, a device or a pipe. A file that does not exist is allowed."""
     if os.path.exists(path) and not os.path.isfile(path):
@@ -73,19 +50,6 @@ def check_exists(path: str) -> None:
     check_regular(path)
     if not os.path.exists(path):
         raise EngineError(f"cannot open {path}: there is no such file")
-
-
-@contextmanager
-def file_errors(cannot: str, path: str) -> Iterator[None]:
-    """Turn errors of this block into `EngineError`s that begin with `cannot`; `path` is the data file."""
-    try:
-        yield
-    except UnusableDatabase as error:
-        raise EngineError(f"{cannot}: {error}") from None
-    except FAILURES as error:
-        raise EngineError(f"{cannot}: {explain(error, path)}") from error
-    except OSError as error:
-        raise EngineError(f"{cannot}: {error.strerror}") from error
 
 
 def open_read_only(path: str) -> sqlite3.Connection:
@@ -104,12 +68,41 @@ def open_read_only(path: str) -> sqlite3.Connection:
     return connection
 
 
-def facts_of_file(path: str) -> Facts:
-    """Describe a database file, even while a service uses it. Raises `EngineError`."""
+@contextmanager
+def _reading(path: str) -> Iterator[sqlite3.Connection]:
+    """Open a database in one state, while a service may go on writing. Errors in the block become `EngineError`s."""
     check_exists(path)
     with file_errors(f"cannot open {path}", path), closing(open_read_only(path)) as connection:
-        connection.execute("BEGIN")  # one state, while a service goes on writing
-        return _facts_of(connection, path)
+        connection.execute("BEGIN")
+        yield connection
+
+
+def facts_of_file(path: str) -> Facts:
+    """Describe a database file, even while a service uses it. Raises `EngineError`."""
+    with _reading(path) as connection:
+        found = format_of(connection)
+        (free_pages,), (page_size,), times = (
+            connection.execute(each).fetchone() for each in ("PRAGMA freelist_count", "PRAGMA page_size", _TIMES)
+        )
+        names = [name for (name,) in connection.execute(f"SELECT namespace FROM spaces WHERE {_VISIBLE} ORDER BY 1")]
+        return Facts(
+            found,
+            writer_of(connection),
+            os.path.getsize(path),
+            free_pages * page_size,
+            _environments(connection, names),
+            sum("/" in name for name in names),
+            *times,
+        )
+
+
+def _environments(connection: sqlite3.Connection, names: Sequence[str]) -> dict[str, dict[str, int]]:
+    counts: dict[str, Counter[str]] = {name.partition("/")[0]: Counter() for name in names}
+    for table in THINGS:
+        of_table = f"SELECT namespace, kind, count(*) FROM {table.name} JOIN spaces USING (space)"
+        for name, kind, count in connection.execute(f"{of_table} WHERE {_VISIBLE} GROUP BY 1, 2"):
+            counts[name.partition("/")[0]][kind] += count
+    return {name: dict(sorted(each.items())) for name, each in counts.items()}
 
 
 MAX_LISTED: Final = 100
@@ -121,10 +114,8 @@ def verify_file(path: str) -> list[str]:
 
     Raises `EngineError` if it is not a database that this version can use.
     """
-    check_exists(path)
-    with file_errors(f"cannot open {path}", path), closing(open_read_only(path)) as connection:
+    with _reading(path) as connection:
         try:
-            connection.execute("BEGIN")  # one state, while a service goes on writing
             format_of(connection)
             found = [str(row[0]) for row in connection.execute(f"PRAGMA integrity_check({MAX_LISTED})")]
         except FAILURES as error:
