@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from heapq import heapify, heappop, heapreplace
+from heapq import heapify, heappop, heappush
 from typing import Any
 
 from emulator.core.keys import NEVER
@@ -39,14 +39,12 @@ async def merged_pages(fetches: Sequence[Fetch], limit: int | None = None) -> As
     heapify(nexts)
     page: list[Row] = []
     while nexts and left > 0:
-        row, at = nexts[0]
+        row, at = heappop(nexts)
         page.append(row)
         left -= 1
         following = await anext(sources[at], None)
-        if following is None:
-            heappop(nexts)
-        else:
-            heapreplace(nexts, (following, at))
+        if following is not None:
+            heappush(nexts, (following, at))
         if len(page) == PAGE:
             yield page
             page = []
