@@ -56,7 +56,7 @@ from emulator.features.pins.service import Pins
 from emulator.features.ranking import Rankings
 from emulator.features.stores.json_stores import JsonStores
 from emulator.features.stores.rules import STORES
-from emulator.features.stores.service import PUBLISHED, Stores, StoreUpdates
+from emulator.features.stores.service import PUBLISHED, Stores, publish_written
 from emulator.features.transactions import Transactions
 from emulator.features.trivia.rules import CONTEST, VOTER
 from emulator.features.trivia.service import Trivia
@@ -174,7 +174,7 @@ class Service(Front):
         self.poll_updates = PollUpdates(PollReader(engine.ballots, clock), self.publisher, pages, self.scheduler, clock)
         self.polls = Polls(engine.ballots, clock, id_quota, self.stores, directory, self.poll_updates, changes)
         changes.listen(["poll"], self.poll_updates.committed)
-        changes.listen(PUBLISHED, StoreUpdates(self.publisher, pages).committed)
+        changes.listen(PUBLISHED, partial(publish_written, self.publisher, pages))
         self.rankings = Rankings(engine.ballots, clock, id_quota, changes)
         self.buffers = Buffers(engine.logs, clock, id_quota, changes)
         self.broadcasts = Broadcasts(self.publisher, directory, settings.environment, self.changes, self.late)

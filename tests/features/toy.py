@@ -32,12 +32,12 @@ class Notes:
     def __init__(self, service: Any) -> None:
         self._documents = service.engine.documents
         self._clock = service.clock
-        self._commits = service.commits
+        self._changes = service.changes
 
     async def write(self, caller: Caller, channel: str | None, id: str, note: Note) -> None:
         key, text, now = _key(caller, channel, id), json_codec.encode(note), self._clock.now()
         await self._documents.update([key], lambda found: {key: text}, now=now, expires_at=now + LIFETIME)
-        await self._commits.committed(Change(key, "written", caller.opaque_id, at=now))
+        await self._changes.committed(Change(key, "written", caller.opaque_id, at=now))
 
     async def measure(self, caller: Caller, channel: str | None, id: str, user: str) -> Measured:
         key = _key(caller, channel, id)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from emulator.features.trivia.leaderboard import Standings
-from emulator.features.trivia.rules import Contest, Option, Question, State, Voter
+from emulator.features.trivia.rules import Contest, Option, Question, Standings, State, Voter
 
 QUESTION = Question(
     id="q1", serial="s1", state=State.RESULTS, winner="right", options=[Option("right"), Option("wrong")]

@@ -27,7 +27,9 @@ from emulator.storage.records import DocumentRecord
 
 TOKEN_LIFETIME = 30 * MINUTE
 """Lifetime of a sandbox token in ms; the published SDK refreshes it every 25 minutes."""
-HELPER: Final = "helper"
+_HELPER: Final = Parameter(
+    "helper", "Any text: for a helper of the emulator, in place of a token that Twitch would issue."
+)
 """The parameter with which the pages' scripts and the test fixtures of the emulator request tokens."""
 
 
@@ -140,24 +142,20 @@ class Identities:
         audience=Audience.PUBLIC,
         body=AuthtokenBody,
         answer=Issued,
-        query=(
-            Parameter(HELPER, "Any text: for a helper of the emulator, in place of a token that Twitch would issue."),
-        ),
+        query=(_HELPER,),
         secrets=frozenset({"token", "tokens"}),
     )
     async def issue_sandbox_token(self, call: Call) -> Issued:
         """Issue tokens for simulated users; sandbox only."""
-        body, for_helper = call.body(AuthtokenBody), bool(call.text(HELPER))
+        body, for_helper, lifetime = call.body(AuthtokenBody), bool(call.text(_HELPER.name)), TOKEN_LIFETIME
         if for_helper:  # the tokens replace ones that Twitch would issue, so the request gets no verdict
             overrule(UNJUDGED)
+            lifetime += max(0, -self._clock.offset)  # a page reads `exp` by its own clock
         client_id = id_text(body.extension_id) or id_text(body.app_id)
         if client_id:
             notice(NAMED, Key(CLIENT, client_id, client_id))
-        if client_id and not self._extensions.admits(client_id):
-            raise no_such_extension(client_id=client_id)
-        lifetime = TOKEN_LIFETIME
-        if for_helper:  # a page reads `exp` by its own clock
-            lifetime += max(0, -self._clock.offset)
+            if not self._extensions.admits(client_id):
+                raise no_such_extension(client_id=client_id)
         tokens = [
             self._tokens.issue(
                 lifetime,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -102,10 +103,6 @@ def json_store_key(caller: Caller, channel: str | None, store_id: str) -> Key:
     return Key("json_store", caller.client_id, store_id, of)
 
 
-def _check(record: DocumentRecord) -> None:
-    check_stored(record, MAX_JSON_STORE_BYTES)
-
-
 OBJECTS: Final = Kind(
     "json_stores",
     "the JSON stores, with their sizes",
@@ -113,6 +110,6 @@ OBJECTS: Final = Kind(
     Shape.DOCUMENTS,
     _LIFETIME,
     "stores",
-    (Stored(DocumentRecord, "json_store", _check),),
+    (Stored(DocumentRecord, "json_store", partial(check_stored, max_bytes=MAX_JSON_STORE_BYTES)),),
     waits_for=Subject("json_store", "json_store", frozenset({"path", "equals"}), "default", shared=SHARED_PREFIX),
 )

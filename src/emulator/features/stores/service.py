@@ -261,28 +261,21 @@ class JsonStoreUpdate(msgspec.Struct):
     value: msgspec.Raw
 
 
-@dataclass(eq=False, repr=False)
-class StoreUpdates:
-    """Publishes each written store (rulings X5, B5)."""
-
-    _publisher: Publisher
-    _pages: PageEvents
-
-    async def committed(self, change: Change) -> None:
-        """Publish a written store to its subscribers. The content of `change` is the store's text."""
-        key, text = change.key, cast("bytes", change.content)
-        store = _BY_NAME.get(key.kind)
-        if store is None:
-            update = JsonStoreUpdate(key.name, msgspec.Raw(text))
-            await self._pages.publish(key, f"json_store_update:{key.name}", json_codec.encode(update))
-            return
-        if store.is_config:
-            target, data = "config", {"config": msgspec.Raw(text), "config_id": store.feed_id}
-        else:
-            target, data = store.feed_id, {"topic_id": store.feed_id, "state": msgspec.Raw(text)}
-        await self._publisher.try_publish(key, target, data)
-        if store.per_channel:
-            await self._pages.publish(key, f"{store.name}_update", text)
+async def publish_written(publisher: Publisher, pages: PageEvents, change: Change) -> None:
+    """Publish a written store to its subscribers (rulings X5, B5). The content of `change` is the store's text."""
+    key, text = change.key, cast("bytes", change.content)
+    store = _BY_NAME.get(key.kind)
+    if store is None:
+        update = JsonStoreUpdate(key.name, msgspec.Raw(text))
+        await pages.publish(key, f"json_store_update:{key.name}", json_codec.encode(update))
+        return
+    if store.is_config:
+        target, data = "config", {"config": msgspec.Raw(text), "config_id": store.feed_id}
+    else:
+        target, data = store.feed_id, {"topic_id": store.feed_id, "state": msgspec.Raw(text)}
+    await publisher.try_publish(key, target, data)
+    if store.per_channel:
+        await pages.publish(key, f"{store.name}_update", text)
 
 
 def _audit(what: str, store: Store, caller: Caller, records: int = 1) -> None:

@@ -1,4 +1,4 @@
-"""Trivia questions with their states, views and edits, and the records of voters. No I/O.
+"""Trivia questions with their states, views and edits, the records of voters, and the leaderboard. No I/O.
 
 An extension's questions are one record, so edits are atomic. A voter's record holds both the team and the votes, so
 that a first vote and its team are one write.
@@ -6,6 +6,7 @@ that a first vote and its team are one write.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from enum import StrEnum
 from typing import Final
@@ -92,6 +93,12 @@ CONTEST: Final = "trivia"
 """The kind of the record with an extension's questions."""
 MAX_BYTES: Final = 512 * 1024
 """The limit of an extension's questions as compact JSON. It is small because every vote reads them all."""
+
+
+MAX_TEAMS: Final = 1_000
+"""Teams on the leaderboard."""
+POINTS: Final = 50
+"""The points per question for the broadcaster's vote, and at most for the team's votes."""
 
 
 class State(StrEnum):
@@ -307,6 +314,84 @@ class Voter(Struct):
         serials = {each.serial for each in contest.values()}
         self.votes = {serial: option for serial, option in self.votes.items() if serial in serials}
         self.votes[question.serial] = option_id
+
+
+class QuestionScore(Struct):
+    """A team's score for one question. Shares are 0 to 1."""
+
+    question_id: str
+    broadcaster_correct: bool
+    team_participation: float
+    """The share of the team's members who voted."""
+    team_participants: int
+    """The number of members who voted."""
+    percent_correct: float
+    """The share of correct votes; 0 without votes."""
+    team_votes: int
+    """The number of votes, one per participant."""
+    score_values: list[int]
+    """The points for the broadcaster's vote and for the team's votes, in this order."""
+
+
+class TeamScore(Struct):
+    """A team's entry on the leaderboard."""
+
+    team_id: str
+    """The team's channel."""
+    combined_score: int
+    """The sum of all `score_values`."""
+    questions: dict[str, QuestionScore]
+    """The questions in `state-results` by id."""
+
+
+class Standings:
+    """Counts voters in batches, so that they need not all be in memory.
+
+    A team gets up to 100 points for a question in `state-results`: 50 if its broadcaster voted correctly, plus 50 times
+    the share of correct votes in the team, including the broadcaster's, rounded half up.
+    """
+
+    def __init__(self, contest: Contest) -> None:
+        self._questions = [each for each in contest.values() if each.state is State.RESULTS]
+        self._members: Counter[str] = Counter()
+        """By team. All others are by team and question."""
+        self._votes: Counter[tuple[str, str]] = Counter()
+        self._correct: Counter[tuple[str, str]] = Counter()
+        self._broadcasters: set[tuple[str, str]] = set()
+        """Where the broadcaster voted correctly."""
+
+    def add(self, voters: Iterable[Voter]) -> None:
+        for voter in voters:
+            self._members[voter.team] += 1
+            for question in self._questions:
+                vote, place = voter.vote(question), (voter.team, question.id)
+                is_correct = bool(vote) and vote == question.winner
+                self._votes[place] += bool(vote)
+                self._correct[place] += is_correct
+                if is_correct and voter.is_broadcaster:
+                    self._broadcasters.add(place)
+
+    def best(self) -> list[TeamScore]:
+        """Return the top 1,000 teams, highest score first; ties are in code point order of the team id."""
+        scores = map(self._score, self._members)
+        return sorted(scores, key=lambda each: (-each.combined_score, each.team_id))[:MAX_TEAMS]
+
+    def _score(self, team_id: str) -> TeamScore:
+        scores = {question.id: self._question_score(team_id, question.id) for question in self._questions}
+        return TeamScore(team_id, sum(sum(each.score_values) for each in scores.values()), scores)
+
+    def _question_score(self, team_id: str, question_id: str) -> QuestionScore:
+        place = team_id, question_id
+        votes, correct, is_broadcasters = self._votes[place], self._correct[place], place in self._broadcasters
+        return QuestionScore(
+            question_id,
+            is_broadcasters,
+            team_participation=votes / self._members[team_id],
+            team_participants=votes,
+            percent_correct=correct / votes if votes else 0.0,
+            team_votes=votes,
+            score_values=[POINTS * is_broadcasters, (2 * POINTS * correct + votes) // (2 * votes) if votes else 0],
+        )
 
 
 STORED: Final = (

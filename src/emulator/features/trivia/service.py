@@ -18,7 +18,6 @@ from emulator.core.observability.audit import audit
 from emulator.core.observability.facts import CHANGED, READ, READ_ALL, notice
 from emulator.core.wire import json_codec
 from emulator.features.trivia import rules
-from emulator.features.trivia.leaderboard import Standings, TeamScore
 from emulator.features.trivia.rules import CONTEST, STORED, Contest, Option, QuestionBody, QuestionView, State, Voter
 from emulator.http.endpoint import CHANNEL, Call, Nothing, Parameter, endpoint, id_of
 from emulator.storage.kinds import Kind, Measured, Shape, Subject
@@ -79,7 +78,7 @@ class StateAnswer(Struct):
 class Leaderboard(Struct):
     """Teams, highest score first."""
 
-    leaderboard: list[TeamScore]
+    leaderboard: list[rules.TeamScore]
 
 
 class Team(Struct):
@@ -151,9 +150,8 @@ class Trivia:
 
     async def measure(self, caller: Caller, channel: str | None, id: str, user: str) -> Measured:
         """Count the questions of an extension."""
-        key = Contest.key(caller.client_id)
-        found = await self._documents.read([key], now=self._clock.now())
-        return Measured({"": len(Contest.decoded(found.get(key)))})
+        contest, _ = await self._read(caller)
+        return Measured({"": len(contest)})
 
     @endpoint(
         "GET",
@@ -198,14 +196,14 @@ class Trivia:
         correct votes in the team.
         """
         now = self._clock.now()
-        standings = Standings((await self._read(call.caller))[0])
+        standings = rules.Standings((await self._read(call.caller))[0])
         key = Voter.key(call.caller)._replace(user="")
         notice(READ_ALL, key)
-        users = await self._documents.users(key, after="", limit=_PAGE, now=now)
-        while users:
+        after = ""
+        while users := await self._documents.users(key, after=after, limit=_PAGE, now=now):
             found = await self._documents.read([key._replace(user=user) for user in users], now=now)
             standings.add(map(Voter.decoded, found.values()))
-            users = await self._documents.users(key, after=users[-1], limit=_PAGE, now=now)
+            after = users[-1]
         return Leaderboard(standings.best())
 
     @endpoint("POST", "/v1/e/team_membership", roles=ANYONE, answer=Team, query=(CHANNEL,))

@@ -17,7 +17,7 @@ from msgspec import UNSET, Struct, UnsetType
 from emulator.contract.limits import HIGHEST, LOWEST
 from emulator.core.callers import is_global
 from emulator.core.changes import Change
-from emulator.core.clock import Clock
+from emulator.core.clock import SECOND, Clock
 from emulator.core.keys import Key
 from emulator.core.scheduler import Scheduler, Throttle
 from emulator.core.wire import json_codec
@@ -225,7 +225,8 @@ class PollUpdates:
         if definition is None:
             return
         now = self._clock.now()
-        at = definition.next_status_change(now)
+        changes = (definition.starts_at * SECOND, definition.ends_at * SECOND)
+        at = next((each for each in changes if each > now), None)
         if at is None:
             self._scheduler.cancel(poll)
             return

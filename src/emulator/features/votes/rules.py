@@ -12,17 +12,9 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
 
+from emulator.contract import limits
 from emulator.contract.json_values import are_equal
-from emulator.contract.limits import (
-    HIGHEST,
-    LOWEST,
-    MAX_DISTINCT_OPTIONS,
-    MAX_OPTION_BYTES,
-    MAX_OPTIONS,
-    MAX_PROMPT_BYTES,
-    MAX_USER_DATA_BYTES,
-    MAX_VOTES,
-)
+from emulator.contract.limits import HIGHEST, LOWEST, MAX_VOTES
 from emulator.contract.names import POLL_ID, POLL_ID_RULE
 from emulator.core.callers import GLOBAL, is_global
 from emulator.core.clock import END_OF_TIME, SECOND, WEEK
@@ -185,21 +177,15 @@ class Definition(Struct, rename="camel", kw_only=True):
             return "expired"
         return "pending" if now < self.starts_at * SECOND else "active"
 
-    def next_status_change(self, now: int) -> int | None:
-        """Return the Unix ms at which the status next changes by itself; `None` if it never does."""
-        changes = (self.starts_at * SECOND, self.ends_at * SECOND)
-        return next((at for at in changes if at > now), None)
-
     def reconfigured(self, config: dict[str, Any], *, now: int) -> Definition:
         """Return the definition with these members replaced. `endsAt: -1` ends the poll now, unless it has ended.
 
         An empty list of options removes them. Raises `BadRequest`.
         """
         members = msgspec.to_builtins(self) | config
-        if "endsIn" in config and "endsAt" not in config:
-            members["endsAt"] = 0
-        if "startsIn" in config and "startsAt" not in config:
-            members["startsAt"] = 0
+        for absolute, relative in (("startsAt", "startsIn"), ("endsAt", "endsIn")):
+            if relative in config and absolute not in config:
+                members[absolute] = 0
         if config.get("endsAt") == _NOW:
             if self.status_at(now) == "expired":
                 members["endsAt"] = self.ends_at
@@ -214,13 +200,13 @@ class Definition(Struct, rename="camel", kw_only=True):
 def checked_definition(poll_id: str, config: PollConfig, *, now: int) -> Definition:
     """Return the definition with absolute times (`now` in ms); raises `BadRequest` naming the field and its limit."""
     options = _checked_options(config.options)
-    _check_size("prompt", config.prompt, MAX_PROMPT_BYTES)
-    if (size := len(json_codec.encode(config.user_data))) > MAX_USER_DATA_BYTES:
-        raise too_long("userData", size=size, unit="bytes of JSON", limit=MAX_USER_DATA_BYTES)
+    _check_size("prompt", config.prompt, limits.MAX_PROMPT_BYTES)
+    if (size := len(json_codec.encode(config.user_data))) > limits.MAX_USER_DATA_BYTES:
+        raise too_long("userData", size=size, unit="bytes of JSON", limit=limits.MAX_USER_DATA_BYTES)
     if config.global_ and not is_global(poll_id):
         needed = f"an id that starts with {GLOBAL!r}"
         raise invalid_member("global", "true", needed, f"the id of a global poll must start with {GLOBAL!r}")
-    _check_within("distinctOptionsPerUser", config.distinct_options_per_user, MAX_DISTINCT_OPTIONS)
+    _check_within("distinctOptionsPerUser", config.distinct_options_per_user, limits.MAX_DISTINCT_OPTIONS)
     _check_within("totalVotesPerUser", config.total_votes_per_user, MAX_VOTES)
     _check_within("votesPerOption", config.votes_per_option, MAX_VOTES)
     starts_at = _unix_seconds("startsAt", config.starts_at, "startsIn", config.starts_in, now)
@@ -266,15 +252,15 @@ def _checked_options(options: list[str] | UnsetType) -> list[str]:
     """Return the options; none if the field is absent. An empty list is refused."""
     if options is UNSET:
         return []
-    if not 1 <= len(options) <= MAX_OPTIONS:
+    if not 1 <= len(options) <= limits.MAX_OPTIONS:
         raise invalid_member(
             "options",
             f"{len(options)} options",
-            f"1 to {MAX_OPTIONS} options; leave the field out for none",
-            f"{len(options)} given; a poll has 1 to {MAX_OPTIONS}, or leave the field out",
+            f"1 to {limits.MAX_OPTIONS} options; leave the field out for none",
+            f"{len(options)} given; a poll has 1 to {limits.MAX_OPTIONS}, or leave the field out",
         )
     for index, option in enumerate(options):
-        _check_size(f"options[{index}]", option, MAX_OPTION_BYTES)
+        _check_size(f"options[{index}]", option, limits.MAX_OPTION_BYTES)
     return options
 
 
@@ -317,10 +303,6 @@ def _check_poll(record: BallotRecord) -> None:
             raise wrong(name, f"{found} is not {needed}, as in the definition")
 
 
-def _check_choice(record: ChoiceRecord) -> None:
-    _check_value(record.choice)
-
-
 def _check_entry(record: EntryRecord) -> None:
     entry = record.entry
     _check_value(entry.choice)
@@ -337,6 +319,6 @@ def _check_value(choice: str) -> None:
 _VALUES: Final = frozenset(map(str, range(LOWEST, HIGHEST + 1)))
 STORED: Final = (
     Stored(BallotRecord, "poll", _check_poll),
-    Stored(ChoiceRecord, "poll", _check_choice),
+    Stored(ChoiceRecord, "poll", lambda record: _check_value(record.choice)),
     Stored(EntryRecord, "poll", _check_entry),
 )

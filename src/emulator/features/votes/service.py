@@ -10,15 +10,8 @@ from typing import Any, Final
 from msgspec import UNSET, Struct
 
 from emulator.contract.limits import HIGHEST, LOWEST
-from emulator.core.callers import (
-    ANYONE,
-    CHANNEL_WRITERS,
-    EXTENSION_WRITERS,
-    GLOBAL,
-    Caller,
-    check_extension_wide,
-    is_global,
-)
+from emulator.contract.names import GLOBAL
+from emulator.core.callers import ANYONE, CHANNEL_WRITERS, EXTENSION_WRITERS, Caller, check_extension_wide, is_global
 from emulator.core.changes import Change, Changes
 from emulator.core.clock import Clock, clamp_instant
 from emulator.core.keys import Key
