@@ -90,10 +90,6 @@ def no_set(*, position: int, index: int, indices: Iterable[int]) -> Facts:
     return Facts(detail, f"prize {index}", f"a prize with a set; {existing}")
 
 
-Allowances = tuple[tuple[str, int], ...]
-"""Set ids with the number of codes of that set that a user may have, including those already redeemed."""
-
-
 class GrantBody(Struct):
     """The codes that a `mark_*` call grants to each user."""
 
@@ -139,22 +135,9 @@ def prizes_by_set(body: GrantBody, sets: Mapping[int, CodeSet]) -> Granted:
     return {sets[prize].set_id: (body.prizes.count(prize), _limit(body, prize)) for prize in dict.fromkeys(body.prizes)}
 
 
-def live_grants(grants: Iterable[Granted], sets: Mapping[int, CodeSet]) -> list[Granted]:
-    """Return the grants that cover at least one of these sets."""
-    alive = {each.set_id for each in sets.values()}
-    return [grant for grant in grants if not alive.isdisjoint(grant)]
-
-
-def allowances(grants: Sequence[Granted]) -> Allowances:
-    """Return how many codes of each set a user with these grants may have."""
-    set_ids = dict.fromkeys(set_id for grant in grants for set_id in grant)
-    return tuple((set_id, max_codes(set_id, grants)) for set_id in set_ids)
-
-
-def gains(before: Allowances, grant: Granted) -> bool:
-    """Whether another grant raises how many codes a user may have, in any set."""
-    most = dict(before)
-    return any(limit > most.get(set_id, 0) for set_id, (_, limit) in grant.items())
+def gains(before: Mapping[str, int], grant: Granted) -> bool:
+    """Whether another grant raises how many codes of a set a user may have. `before` has that number by set id."""
+    return any(limit > before.get(set_id, 0) for set_id, (_, limit) in grant.items())
 
 
 def max_codes(set_id: str, grants: Iterable[Granted]) -> int:
@@ -234,8 +217,9 @@ class PendingGrant(Draft):
         self._rosters = grants.rosters
         self._clock = grants.clock
         self._roster = roster_key(caller.client_id, grants.new_id())
-        self._users: Counter[Allowances] = Counter()
-        """The number of distinct users, by what they were granted before."""
+        self._set_ids: list[str] = []
+        self._users = Counter[tuple[int, ...]]()
+        """The number of distinct users, by how many codes of each set they could have before."""
         self._batch = _FIRST_BATCH
         self._most_grants = 1
         """The most grants that a user had so far."""
@@ -243,8 +227,9 @@ class PendingGrant(Draft):
         """The first user on the roster; empty for none."""
 
     async def __aenter__(self) -> Self:
-        self._sets = await self._grants.sets(self._caller.client_id)
-        self._until = self._grants.expires_at(self._sets)
+        sets = await self._grants.sets(self._caller.client_id)
+        self._until = self._grants.expires_at(sets)
+        self._set_ids = [each.set_id for each in sets.values()]
         return self
 
     async def add(self, users: Sequence[str]) -> None:
@@ -269,7 +254,8 @@ class PendingGrant(Draft):
         self._first_user = self._first_user or users[0]
         for before, count in Counter(map(tuple, notes.values())).items():
             self._most_grants = max(self._most_grants, len(before))
-            self._users[allowances(live_grants(grants_of(before), self._sets))] += count
+            grants = grants_of(before)
+            self._users[tuple(max_codes(set_id, grants) for set_id in self._set_ids)] += count
         self._batch = max(1, min(_BATCH, _MAX_LOOKUPS // self._most_grants))
 
     def restart(self) -> None:
@@ -297,7 +283,10 @@ class PendingGrant(Draft):
             latest = max(each.until for each in (sets | await self._grants.sets(client_id)).values())
             if latest > until:  # a PUT meanwhile may have extended the other grants only
                 await self._rosters.add_members(self._roster, [], now=now, expires_at=latest)
-        gained = sum(count for before, count in self._users.items() if gains(before, granted))
+        gained = 0
+        for before, count in self._users.items():
+            if gains(dict(zip(self._set_ids, before, strict=True)), granted):
+                gained += count
         marked = Marked(self._users.total(), gained)
         audit("users marked for codes", self._caller, users=marked.users, sets=len(body.prizes))
         return marked
@@ -331,9 +320,10 @@ class Grants:
         """Delete the grants whose sets have all ended, and extend the others to the expiry of the last set."""
         async for page in self.rosters.all(roster_key(client_id, ""), now=self.clock.now()):
             sets, now = await self.sets(client_id), self.clock.now()  # after the page: it has no grants of newer sets
-            granted = {roster_key(client_id, name): grants_of([note]) for name, note in page.items()}
-            live = [key for key, grants in granted.items() if live_grants(grants, sets)]
-            await self.rosters.drop([key for key, grants in granted.items() if grants and key not in live], now=now)
+            alive = {each.set_id for each in sets.values()}
+            granted = {roster_key(client_id, name): grant for name, note in page.items() for grant in grants_of([note])}
+            live = [key for key, grant in granted.items() if not alive.isdisjoint(grant)]
+            await self.rosters.drop([key for key in granted if key not in live], now=now)
             until = self.expires_at(sets)
             await asyncio.gather(*(self.rosters.add_members(key, [], now=now, expires_at=until) for key in live))
 
