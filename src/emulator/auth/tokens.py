@@ -84,7 +84,7 @@ class Tokens:
         self._clock = clock
         self._service_key = service_key
         service_key.on_change(self.forget)
-        self._cache: BoundedCache[bytes, Caller] = BoundedCache(_MAX_CACHED)
+        self._cache = BoundedCache[bytes, Caller](_MAX_CACHED)
         self._cached_for = extensions.current
         self._keys_of: dict[str | None, _Keys] = {}
         """The keys of each extension that was needed so far, and the keys for unknown extensions."""

@@ -34,6 +34,7 @@ from emulator.features.pins.links import (
     cap_of,
     wrong_pin,
 )
+from emulator.features.pins.rules import Credentials
 from emulator.http.endpoint import CHANNEL, Audience, Call, Nothing, control_endpoint, endpoint, endpoints_in
 from emulator.realtime.action import Message, action, feed
 from emulator.realtime.publisher import Publisher
@@ -219,7 +220,7 @@ class Pins:
     @action("authenticate", is_open=True, secrets=frozenset({"pin", "refresh", "jwt"}))
     async def log_in(self, message: Message) -> rules.Authenticated:
         """Give the connection the rights of a PIN, a refresh token or an access token. A failure changes nothing."""
-        session, body = message.session, message.body(rules.Credentials)
+        session, body = message.session, message.body(Credentials)
         client_id = rules.checked_client_id(body.client_id or session.client_id, "data.client_id")
         if [body.pin, body.refresh, body.jwt].count(None) != 2:
             raise rules.not_one_credential()
