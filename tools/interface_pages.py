@@ -86,9 +86,9 @@ def declared() -> Mapping[str, Refusal]:
     return REFUSALS
 
 
-def groups() -> dict[str, list[Endpoint[Any]]]:
+def groups() -> dict[str, list[Endpoint]]:
     """Return the endpoints that are not pages, by the module or package of their feature: first those for clients."""
-    found: dict[str, list[Endpoint[Any]]] = {}
+    found: dict[str, list[Endpoint]] = {}
     for each in (each for feature in FEATURES for each in feature.endpoints if each.audience not in UNDOCUMENTED):
         module = inspect.unwrap(each.handler).__module__
         found.setdefault(feature_of(module) or module.rpartition(".")[0], []).append(each)
@@ -108,7 +108,7 @@ def _endpoints() -> Iterator[str]:
             yield from (f"Refusals of {folder}:", "", *rows, "")
 
 
-def _endpoint(endpoint: Endpoint[Any]) -> Iterator[str]:
+def _endpoint(endpoint: Endpoint) -> Iterator[str]:
     yield from (f"### {endpoint.title}", "", _line(endpoint.handler.__doc__ or ""), "")
     roles = "any" if endpoint.roles == ANYONE else ", ".join(each for each in Role if each in endpoint.roles)
     who = f"Role: {roles}" if endpoint.audience is Audience.CLIENTS else f"Credential: {CREDENTIALS[endpoint.audience]}"
@@ -135,7 +135,7 @@ _CONTENT: Final = {
 """Types of responses that are not JSON, in words."""
 
 
-def _response(endpoint: Endpoint[Any]) -> str:
+def _response(endpoint: Endpoint) -> str:
     return _CONTENT.get(endpoint.content_type) or f"`{shape(endpoint.answer, is_sent=True)}`"
 
 
@@ -232,7 +232,7 @@ def _role_row(title: str, roles: Iterable[str], scope: str) -> str:
     return f"| {title} | {' | '.join('yes' if each in set(roles) else 'no' for each in Role)} | {scope} |"
 
 
-def _scope(endpoint: Endpoint[Any]) -> str:
+def _scope(endpoint: Endpoint) -> str:
     """Return what the data of an endpoint belongs to."""
     name = endpoint.path.removeprefix(SERVICE)
     if store := next((each for each in STORES if each.name == name), None):

@@ -45,7 +45,7 @@ class Feature(NamedTuple):
 
     service: Callable[[Any], Any]
     """Takes an `app.Service` and returns the part of it that handles them."""
-    endpoints: tuple[Endpoint[Any], ...] = ()
+    endpoints: tuple[Endpoint, ...] = ()
     actions: tuple[Action, ...] = ()
     feeds: tuple[Feed, ...] = ()
     kinds: tuple[Kind, ...] = ()
@@ -53,7 +53,7 @@ class Feature(NamedTuple):
     is_offered: Callable[[Environment], bool] = lambda environment: True
 
 
-def _control(service: Callable[[Any], Any], endpoints: tuple[Endpoint[Any], ...]) -> Feature:
+def _control(service: Callable[[Any], Any], endpoints: tuple[Endpoint, ...]) -> Feature:
     """Return a feature of the control API."""
     return Feature(service, endpoints, is_offered=attrgetter("has_control"))
 

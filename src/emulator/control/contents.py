@@ -270,7 +270,7 @@ async def read_coming_expiries(contents: Contents, call: Call) -> ComingExpiries
     return await contents.upcoming(call.integer("limit", DEFAULT_ROWS))
 
 
-def endpoints_of(kinds: Sequence[Kind]) -> tuple[Endpoint[Contents], ...]:
+def endpoints_of(kinds: Sequence[Kind]) -> tuple[Endpoint, ...]:
     """Return the endpoints about these kinds."""
     counts = msgspec.defstruct("Counts", [(kind.name, int) for kind in kinds])
     counts.__doc__ = "How many things of each kind the service holds; 10,000 may mean more."
@@ -283,7 +283,7 @@ def endpoints_of(kinds: Sequence[Kind]) -> tuple[Endpoint[Contents], ...]:
     return (count_contents, read_coming_expiries, *map(_listing, kinds))
 
 
-def _listing(kind: Kind) -> Endpoint[Contents]:
+def _listing(kind: Kind) -> Endpoint:
     async def read(contents: Contents, call: Call) -> ContentPage:
         only = Filter(call.text("client_id"), call.text("channel_id"), call.text("search"))
         return await contents.page(

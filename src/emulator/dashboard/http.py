@@ -63,7 +63,7 @@ async def sign_in(service: Any, call: Call) -> Reply:
     return _lead_to(service, "", *([cookie] if token else []))
 
 
-def _redirect_to_screen(screen: str) -> Endpoint[Any]:
+def _redirect_to_screen(screen: str) -> Endpoint:
     """Return an endpoint that redirects from an address that people guess to a screen."""
 
     @endpoint("GET", f"/_emulator/{screen}", audience=Audience.PAGE)

@@ -96,7 +96,7 @@ class Access:
         self.rate_limits.check_address(peer)
         return None, client_id
 
-    def check_open(self, endpoint: Endpoint[Any], request: Request) -> None:
+    def check_open(self, endpoint: Endpoint, request: Request) -> None:
         """Check a request to an endpoint that needs no credential."""
         if endpoint.audience in (Audience.CONTROL, Audience.PAGE):
             assert request.scope is not None, "such an endpoint is not hot"

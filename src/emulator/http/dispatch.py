@@ -74,12 +74,12 @@ class Dispatcher:
     def __post_init__(self) -> None:
         self.held = HeldRequests()
 
-    def _started(self, endpoint: Endpoint[Any], call: Call) -> Awaitable[object]:
+    def _started(self, endpoint: Endpoint, call: Call) -> Awaitable[object]:
         """Start an endpoint of this service."""
         handler = partial(endpoint.handler, endpoint.part(self.service))
         return self.uploads.counted(handler, call) if endpoint.streamed else handler(call)
 
-    async def perform(self, endpoint: Endpoint[Any], request: Request, receive: Receive) -> Reply:
+    async def perform(self, endpoint: Endpoint, request: Request, receive: Receive) -> Reply:
         """Run one of this service's endpoints for an ASGI server; every error becomes a reply. Faults act here."""
         hit = await self._choose_fault(endpoint, request)
         if hit is None or hit.fault.effect == TRUNCATE or (hit.fault.effect == DELAY and await hit.delayed()):
@@ -93,7 +93,7 @@ class Dispatcher:
             reply.body = in_one_chunk(b"")
         return reply
 
-    async def _choose_fault(self, endpoint: Endpoint[Any], request: Request) -> Hit | None:
+    async def _choose_fault(self, endpoint: Endpoint, request: Request) -> Hit | None:
         """Return the fault that acts on a request of an extension, if one does."""
         if REQUESTS not in self.faults.kinds or not endpoint.allows_any_origin:
             return None
@@ -101,25 +101,25 @@ class Dispatcher:
         request.context.fault = hit.header if hit else ""
         return hit
 
-    async def _answer_by_fault(self, hit: Hit, endpoint: Endpoint[Any], request: Request, receive: Receive) -> Reply:
+    async def _answer_by_fault(self, hit: Hit, endpoint: Endpoint, request: Request, receive: Receive) -> Reply:
         """Respond with a fault's error, or close the connection if the fault sends none."""
         started = monotonic()
         with suppress(ServiceError):  # to close a connection with unread data would reset it
             await request.body(getattr(self.limits, endpoint.limit))
         error: FaultError = hit.error()
         request.context.route, request.context.production = endpoint.path, ""
-        reply = error_reply(error, cors=True, shows_code=True) if error.status else Reply(0, b"", cors=False)
-        if error.status:
-            self.recorder.endpoints[endpoint.method, endpoint.path].add(error.status, monotonic() - started)
-        self._record(endpoint, request, reply, monotonic() - started, error)
         if isinstance(error, NoResponse):
+            self._record(endpoint, request, Reply(0, b""), monotonic() - started, error)
             if hit.fault.effect == STALL:
                 await stall(hit, receive)
             hang_up(request, resets=hit.fault.effect == RESET)
-            return Reply(NO_ANSWER, b"", cors=False)
+            return Reply(NO_ANSWER, b"")
+        reply = error_reply(error, cors=True, shows_code=True)
+        self.recorder.endpoints[endpoint.method, endpoint.path].add(error.status, monotonic() - started)
+        self._record(endpoint, request, reply, monotonic() - started, error)
         return reply
 
-    async def _attempt(self, endpoint: Endpoint[Any], request: Request) -> Attempt:
+    async def _attempt(self, endpoint: Endpoint, request: Request) -> Attempt:
         """Return the facts that faults match. Authenticates only if a fault has a condition on the caller."""
         attempt = Attempt(REQUESTS, endpoint.method, endpoint.path)
         if not self.faults.needs_caller(attempt):
@@ -134,7 +134,7 @@ class Dispatcher:
             return attempt
         return attempt._replace(caller=caller, client_id=caller.client_id, channel=channel)
 
-    async def _wait(self, endpoint: Endpoint[Any], request: Request, receive: Receive) -> Reply:
+    async def _wait(self, endpoint: Endpoint, request: Request, receive: Receive) -> Reply:
         """Run an endpoint that waits for something; every error becomes a reply."""
         started = monotonic()
         try:
@@ -144,7 +144,7 @@ class Dispatcher:
             self._record(endpoint, request, reply, monotonic() - started, error)
             return reply
 
-    async def answer(self, endpoint: Endpoint[Any], request: Request) -> Reply:
+    async def answer(self, endpoint: Endpoint, request: Request) -> Reply:
         """Run an endpoint; every error becomes a reply."""
         started = monotonic()
         context, method, path = request.context, endpoint.method, endpoint.path
@@ -174,7 +174,7 @@ class Dispatcher:
         return reply
 
     def _record(
-        self, endpoint: Endpoint[Any], request: Request, reply: Reply, seconds: float, failure: ServiceError | None
+        self, endpoint: Endpoint, request: Request, reply: Reply, seconds: float, failure: ServiceError | None
     ) -> None:
         """Add the response to the journal, without secrets."""
         if not self.journal.is_on or not endpoint.is_in_journal:
@@ -222,7 +222,7 @@ class Dispatcher:
         with bound_to(context):
             return await self.answer(endpoint, request), context
 
-    async def _answer(self, endpoint: Endpoint[Any], request: Request) -> object:
+    async def _answer(self, endpoint: Endpoint, request: Request) -> object:
         access = self.access
         headers, peer, context = request.headers, request.peer, request.context
         caller, client_id, header = None, "", authorization_of(headers)
@@ -264,7 +264,7 @@ class Dispatcher:
 
         return await with_first_chunk(chunks, is_admitted)
 
-    async def _read_body(self, endpoint: Endpoint[Any], request: Request, limit: int, header: str | None) -> bytes:
+    async def _read_body(self, endpoint: Endpoint, request: Request, limit: int, header: str | None) -> bytes:
         """Read the body, unless the endpoint does. The token of this header must be valid until all of it has arrived.
 
         `header` is `None` for a request without a token.
@@ -281,7 +281,7 @@ class Dispatcher:
         return body
 
 
-def _error_reply(endpoint: Endpoint[Any], error: ServiceError, *, shows_code: bool) -> Reply:
+def _error_reply(endpoint: Endpoint, error: ServiceError, *, shows_code: bool) -> Reply:
     if endpoint.audience is Audience.PAGE:
         return error_page(error)
     return error_reply(error, cors=endpoint.allows_any_origin, shows_code=shows_code)

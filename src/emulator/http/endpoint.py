@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from enum import Enum
 from functools import cached_property, partial
-from typing import Any, Final, Generic, TypeVar, cast
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -102,9 +102,6 @@ def checked_id(text: str, name: str) -> str:
     return checked_text(text, MAX_ID_LENGTH, reason=f"Invalid {name}", name=name)
 
 
-S = TypeVar("S")
-
-
 class Audience(Enum):
     """Who may reach an endpoint, before its roles are checked. The first three allow any web origin."""
 
@@ -175,8 +172,8 @@ def _undeclared(*_: object) -> Any:
 
 
 @dataclass(frozen=True)
-class Endpoint(Generic[S]):
-    """A method and path with its handler; `S` is the feature's service. It is declared by decorating its handler.
+class Endpoint:
+    """A method and path with its handler. It is declared by decorating its handler.
 
     The handler returns a value to encode as JSON, bytes, an async generator of them, or a `Reply`, or raises a
     `ServiceError`. If the endpoint waits for events, a stream ends when the client leaves or the service stops.
@@ -187,8 +184,9 @@ class Endpoint(Generic[S]):
     path: str
     """A part in braces, as in `/ui/{screen}`, stands for any text; it is a parameter of the call."""
     _: KW_ONLY
-    handler: Callable[[S, Call], Awaitable[object]] = _undeclared
-    part: Callable[[Any], S] = _undeclared
+    handler: Callable[[Any, Call], Awaitable[object]] = _undeclared
+    """Takes the feature's service, and the call."""
+    part: Callable[[Any], Any] = _undeclared
     """Takes an `app.Service` and returns the part of it that handles the endpoint. The list of features sets it."""
     roles: frozenset[Role] = frozenset()
     audience: Audience = Audience.CLIENTS
@@ -215,9 +213,9 @@ class Endpoint(Generic[S]):
     is_recorded: bool = True
     """Whether the journal records its responses, unless it is for monitoring or for a browser."""
 
-    def __call__(self, handler: Callable[[T, Call], Awaitable[object]]) -> Endpoint[T]:
+    def __call__(self, handler: Callable[[Any, Call], Awaitable[object]]) -> Endpoint:
         """Declare the decorated function as the handler."""
-        return cast("Endpoint[T]", replace(cast("Any", self), handler=handler))
+        return replace(self, handler=handler)
 
     @property
     def name(self) -> str:
@@ -250,12 +248,12 @@ class Endpoint(Generic[S]):
         return self.audience in (Audience.CLIENTS, Audience.CLIENT_ID, Audience.PUBLIC)
 
 
-endpoint: Final[type[Endpoint[Any]]] = Endpoint
+endpoint: Final = Endpoint
 """Declares the decorated function as the handler of a method and path."""
 control_endpoint: Final = partial(endpoint, audience=Audience.CONTROL)
 """Declares it as the handler of a method and path of the control API."""
 
 
-def endpoints_in(service: type[T]) -> tuple[Endpoint[T], ...]:
+def endpoints_in(service: type) -> tuple[Endpoint, ...]:
     """Return the endpoints whose handlers are methods of a service, in the order of the class."""
     return tuple(each for each in vars(service).values() if isinstance(each, Endpoint))

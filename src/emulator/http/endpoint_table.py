@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from emulator.core.errors import ServiceError
 from emulator.core.wire.url import CONTROL, SERVICE, is_socket_path
@@ -23,7 +23,7 @@ Name = tuple[str, str]
 class EndpointTable:
     """The endpoints of one environment. All its services share it."""
 
-    def __init__(self, endpoints: Mapping[Name, Endpoint[Any]], absent: Collection[Name]) -> None:
+    def __init__(self, endpoints: Mapping[Name, Endpoint], absent: Collection[Name]) -> None:
         self.endpoints = endpoints
         self.open_endpoints = [name for name, each in endpoints.items() if each.allows_any_origin]
         """The endpoints for extensions."""
@@ -32,7 +32,7 @@ class EndpointTable:
         self._with_parts = _patterns(endpoints)
         self._absent_with_parts = _patterns(absent)
 
-    def find(self, method: str, path: str) -> tuple[Endpoint[Any], Mapping[str, str]] | None:
+    def find(self, method: str, path: str) -> tuple[Endpoint, Mapping[str, str]] | None:
         """Return the endpoint of a request, and the parts of the path that it declares in braces, by name."""
         if endpoint := self.endpoints.get((method, path)):
             return endpoint, {}

@@ -42,10 +42,10 @@ def hang_up(request: Request, *, resets: bool = False) -> None:
 
 def truncated(reply: Reply, size: int, request: Request) -> Reply:
     """Return a reply with unchanged headers and only the first bytes of its body, after which the connection closes."""
-    body, more = reply.body, reply.more
-    if isinstance(body, bytes):
-        more = (*more, (b"content-length", str(len(body)).encode()))
-    return Reply(reply.status, _beginning(body, size, request), reply.cors, reply.content_type, more)
+    if isinstance(reply.body, bytes):
+        reply.more = (*reply.more, (b"content-length", str(len(reply.body)).encode()))
+    reply.body = _beginning(reply.body, size, request)
+    return reply
 
 
 async def _beginning(body: bytes | AsyncIterator[bytes], size: int, request: Request) -> AsyncIterator[bytes]:

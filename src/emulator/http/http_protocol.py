@@ -304,7 +304,7 @@ class Protocol(HttpToolsProtocol):
     @property
     def _peer(self) -> str:
         """The address of the client that sends the request; empty if unknown."""
-        client: tuple[str, int] | None = self.scope["client"]
+        client = self.scope["client"]
         return client[0] if client else ""
 
     @property

@@ -23,11 +23,11 @@ class HeldRequests:
 
     def __init__(self, limit: int = MAX_HELD) -> None:
         self._limit = limit
-        self._running: set[asyncio.Task[Reply]] = set()
-        self._streams: set[asyncio.Future[None]] = set()
+        self._held: set[asyncio.Future[Any]] = set()
+        """The tasks of waiting requests. For one whose response is already streaming, a future that ends it."""
 
     def __len__(self) -> int:
-        return len(self._running) + len(self._streams)
+        return len(self._held)
 
     async def answer(self, answering: Callable[[], Coroutine[Any, Any, Reply]], receive: Receive) -> Reply:
         """Run `answering`; cancel it if the client leaves, or at `end`.
@@ -38,14 +38,14 @@ class HeldRequests:
             raise too_many_waits(limit=self._limit)
         task = asyncio.create_task(answering())
         leaving = asyncio.create_task(client_left(receive))
-        self._running.add(task)
+        self._held.add(task)
         try:
             await asyncio.wait((task, leaving), return_when=asyncio.FIRST_COMPLETED)
             if task.done() and not task.cancelled():
                 return task.result()
             raise left_early() if leaving.done() else ended_early()
         finally:
-            self._running.discard(task)
+            self._held.discard(task)
             for each in (task, leaving):
                 each.cancel()
             await asyncio.gather(task, leaving, return_exceptions=True)
@@ -53,7 +53,7 @@ class HeldRequests:
     async def stream(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         """Yield the chunks of a waiting request's response until `end`."""
         ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._streams.add(ended)
+        self._held.add(ended)
         try:
             while True:
                 step = asyncio.ensure_future(anext(chunks))
@@ -68,16 +68,13 @@ class HeldRequests:
                     step.cancel()
                     await asyncio.gather(step, return_exceptions=True)
         finally:
-            self._streams.discard(ended)
+            self._held.discard(ended)
             await close_chunks(chunks)
 
     def end(self) -> None:
         """End all waiting requests: with 503, or, if the response is already streaming, by ending it there."""
-        for task in self._running:
-            task.cancel()
-        for stream in self._streams:
-            if not stream.done():
-                stream.set_result(None)
+        for each in self._held:
+            each.cancel()
 
 
 async def client_left(receive: Receive) -> None:

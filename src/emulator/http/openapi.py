@@ -61,7 +61,7 @@ class ErrorAnswer(msgspec.Struct):
     info: str
 
 
-def _operation(endpoint: Endpoint[Any]) -> dict[str, Any]:
+def _operation(endpoint: Endpoint) -> dict[str, Any]:
     summary, _, description = (endpoint.handler.__doc__ or endpoint.name).partition("\n")
     limit = getattr(Limits(), endpoint.limit)
     notes = [" ".join(description.split())]
@@ -94,7 +94,7 @@ def _operation(endpoint: Endpoint[Any]) -> dict[str, Any]:
     return described
 
 
-def _responses(endpoint: Endpoint[Any]) -> dict[str, Any]:
+def _responses(endpoint: Endpoint) -> dict[str, Any]:
     if endpoint.content_type is JSON:
         content = _content(endpoint.answer)
     else:
@@ -119,7 +119,7 @@ def _content(kind: object) -> dict[str, Any]:
 
 
 @lru_cache
-def document(endpoints: tuple[Endpoint[Any], ...]) -> bytes:
+def document(endpoints: tuple[Endpoint, ...]) -> bytes:
     """Return the OpenAPI document of these endpoints as JSON. This takes 150 to 250 ms."""
     documented = [each for each in endpoints if each.audience not in UNDOCUMENTED]
     paths: dict[str, dict[str, Any]] = {}
@@ -189,7 +189,7 @@ async def _read_page(dispatcher: Dispatcher, call: Call) -> Reply:
     return Reply(200, _PAGE, content_type=HTML, more=HEADERS)
 
 
-def _viewer_file(name: str, content_type: bytes) -> Endpoint[Any]:
+def _viewer_file(name: str, content_type: bytes) -> Endpoint:
     """Declare the endpoint of a file of the viewer."""
 
     @endpoint("GET", f"/schema/{name}", audience=Audience.DOCUMENT)

@@ -250,7 +250,7 @@ _PARAMETERS = (
 )
 
 
-def endpoints_of(kinds: Iterable[Kind]) -> tuple[Endpoint[Waits], ...]:
+def endpoints_of(kinds: Iterable[Kind]) -> tuple[Endpoint, ...]:
     """Return the endpoint with the subjects of these kinds."""
     about = Parameter("for", f"What the condition is about: {', '.join(subjects_of(kinds))}.")
     declare = control_endpoint("GET", "/_emulator/wait", query=(about, *_PARAMETERS), answer=Outcome, held=True)

@@ -74,10 +74,10 @@ async def pusher_broadcast(broadcasts: Broadcasts, call: Call, body: MessageBody
     await broadcasts.send_as_page(call.caller, channel, event, body.data, body.target)
 
 
-def _endpoints_of(send: Send, roles: frozenset[Role], *methods: str) -> tuple[Endpoint[Broadcasts], ...]:
+def _endpoints_of(send: Send, roles: frozenset[Role], *methods: str) -> tuple[Endpoint, ...]:
     """Declare an endpoint for each method, named after the function."""
 
-    def declare(method: str) -> Endpoint[Broadcasts]:
+    def declare(method: str) -> Endpoint:
         async def handler(broadcasts: Broadcasts, call: Call) -> Nothing:
             body = _body(call)
             await send(broadcasts, call, body, _DEFAULT_EVENT if body.event is UNSET else body.event)

@@ -44,7 +44,7 @@ class AllConfig(msgspec.Struct):
     channel: JsonObject
 
 
-def _endpoints_of(store: Store) -> tuple[Endpoint[Stores], ...]:
+def _endpoints_of(store: Store) -> tuple[Endpoint, ...]:
     """Return the endpoints of a store: GET, POST and PATCH."""
 
     async def read(stores: Stores, call: Call) -> object:
