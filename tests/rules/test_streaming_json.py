@@ -36,10 +36,10 @@ def read(chunks: Iterable[bytes], *, levels: int = 2) -> tuple[Any, dict[str, An
             yield chunk
 
     async def work() -> None:
-        async for strings in reader.read(source(), arrays.clear):
-            found = arrays.setdefault(strings.array, [])
-            assert len(found) == strings.at
-            found += strings.items
+        async for array, at, strings in reader.read(source(), arrays.clear):
+            found = arrays.setdefault(array, [])
+            assert len(found) == at
+            found += strings
 
     asyncio.run(work())
     if levels == 1:

@@ -31,16 +31,13 @@ class SigningKey:
         self._documents = documents
         self._clock = clock
         self._is_stored = False
-        self._on_change: list[Callable[[], None]] = []
+        self.on_change: Callable[[], object] = _ignore
+        """Called when the key changes, which invalidates all issued tokens."""
         self.value = signing_key()
 
-    def on_change(self, callback: Callable[[], None]) -> None:
-        """Call `callback` when the key changes, which invalidates all issued tokens."""
-        self._on_change.append(callback)
-
     def close(self) -> None:
-        """Drop the callbacks, which refer to users of this key."""
-        self._on_change.clear()
+        """Drop the callback, which refers to the user of this key."""
+        self.on_change = _ignore
 
     async def sync(self) -> None:
         """Load the stored key; if there is none, store this one. Raises `EngineError`."""
@@ -59,8 +56,7 @@ class SigningKey:
         self._is_stored = True
         if written[_KEY] != own:
             self.value = written[_KEY].decode()
-            for callback in self._on_change:
-                callback()
+            self.on_change()
 
     def record(self) -> DocumentRecord:
         """Return the key as a record to load with other data, so that the key stays in use afterwards."""
@@ -70,6 +66,10 @@ class SigningKey:
         """Store the key again after the service has deleted the data itself."""
         self._is_stored = False
         await self.sync()
+
+
+def _ignore() -> None:
+    """Do nothing: no tokens are verified with this key."""
 
 
 def _check_key(record: DocumentRecord) -> None:

@@ -83,7 +83,7 @@ class Tokens:
         self._environment = settings.environment
         self._clock = clock
         self._service_key = service_key
-        service_key.on_change(self.forget)
+        service_key.on_change = self.forget
         self._cache = BoundedCache[bytes, Caller](_MAX_CACHED)
         self._cached_for = extensions.current
         self._keys_of: dict[str | None, _Keys] = {}

@@ -33,4 +33,5 @@ def static_page(name: str) -> Reply:
     """Return a file. Raises `NotFound`."""
     if name not in _files():
         raise no_file(name=name[:60])
-    return Reply(200, _files()[name], content_type=_TYPES[name[name.rindex(".") :]], more=_HEADERS)
+    content_type = _TYPES[name[name.rindex(".") :]]
+    return Reply(200, _files()[name], content_type=content_type, more=_HEADERS)

@@ -98,7 +98,8 @@ def _responses(endpoint: Endpoint) -> dict[str, Any]:
     if endpoint.content_type is JSON:
         content = _content(endpoint.answer)
     else:
-        content = {endpoint.content_type.partition(b";")[0].decode(): {"schema": {"type": "string"}}}
+        content_type = endpoint.content_type.partition(b";")[0].decode()
+        content = {content_type: {"schema": {"type": "string"}}}
     success: dict[str, Any] = {"description": "Done.", "content": content}
     if endpoint.headers:
         success["headers"] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator, Callable, Iterator
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 
@@ -29,15 +29,9 @@ _MORE_ITEMS: Final = re.compile(rb"(?:[ \t\r\n]*+,[ \t\r\n]*+%b)++" % _ITEM, re.
 """Items after the first of an array, each with its comma."""
 
 
-class Strings(NamedTuple):
-    """Consecutive strings of the member that is too large for memory."""
-
-    array: int
-    """The index of their array; 0 with one level."""
-    at: int
-    """The index of the first string in its array."""
-    items: list[Any]
-    """The strings; something else for an item that is not a string."""
+Strings = tuple[int, int, list[Any]]
+"""Consecutive strings of the member that is too large for memory: the index of their array, which is 0 with one level,
+the index of the first in its array, and the strings, or something else for an item that is not a string."""
 
 
 class StreamReader:
@@ -105,7 +99,7 @@ class StreamReader:
         """Return the items with these texts, between commas."""
         found, at = _decoded(b"[" + items + b"]"), self._at
         self._at += len(found)
-        return Strings(max(self.arrays - 1, 0), at, found)
+        return max(self.arrays - 1, 0), at, found
 
     def _take(self, token: bytes, restart: Callable[[], None]) -> None:
         """Follow the structure of the body. Raises `BadRequest` if the long member has another shape."""

@@ -321,7 +321,8 @@ class Grants:
         async for page in self.rosters.all(roster_key(client_id, ""), now=self.clock.now()):
             sets, now = await self.sets(client_id), self.clock.now()  # after the page: it has no grants of newer sets
             alive = {each.set_id for each in sets.values()}
-            granted = {roster_key(client_id, name): grant for name, note in page.items() for grant in grants_of([note])}
+            notes = {roster_key(client_id, name): note for name, note in page.items() if note}
+            granted = {key: msgspec.json.decode(note, type=Granted) for key, note in notes.items()}
             live = [key for key, grant in granted.items() if not alive.isdisjoint(grant)]
             await self.rosters.drop([key for key in granted if key not in live], now=now)
             until = self.expires_at(sets)

@@ -143,8 +143,8 @@ class CodeSets:
         """
         reader = StreamReader("codes", levels=2, longest=MAX_CODE_LENGTH)
         async with self.new_upload(call.caller) as upload:
-            async for codes in reader.read(call.chunks, upload.restart):
-                await upload.add(codes.array, codes.at, codes.items)
+            async for array, at, codes in reader.read(call.chunks, upload.restart):
+                await upload.add(array, at, codes)
             await self.define(upload, json_codec.convert(reader.small, NamesBody, inside="body"), reader.arrays)
         return Nothing()
 
@@ -250,8 +250,8 @@ class CodeSets:
         """
         reader = StreamReader("users", levels=1, longest=MAX_USER_LENGTH)
         async with self.new_grant(call.caller) as grant:
-            async for users in reader.read(call.chunks, grant.restart):
-                await grant.add(_checked_users(users.items, users.at))
+            async for _, at, users in reader.read(call.chunks, grant.restart):
+                await grant.add(_checked_users(users, at))
             body = json_codec.convert(reader.small, GrantBody, inside="body")
             return _answer(await grant.put_in_effect(body))
 
@@ -329,8 +329,9 @@ class CodeSets:
 
 
 def _answer(marked: Marked) -> Reply:
-    counts = {_USERS: marked.users, _MARKED: marked.gained}
-    return Reply(200, b"{}", more=tuple((each.name.lower().encode(), b"%d" % count) for each, count in counts.items()))
+    users = _USERS.name.lower().encode(), b"%d" % marked.users
+    gained = _MARKED.name.lower().encode(), b"%d" % marked.gained
+    return Reply(200, b"{}", more=(users, gained))
 
 
 def _checked_users(users: list[object], at: int) -> list[str]:
