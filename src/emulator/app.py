@@ -72,7 +72,7 @@ from emulator.realtime.faulty_messages import FaultyBroadcasts
 from emulator.realtime.gateway import Gateway
 from emulator.realtime.hub import Hub
 from emulator.realtime.publisher import Publisher
-from emulator.realtime.web_page_access import PusherAccess
+from emulator.realtime.web_page_connection import PusherAccess
 from emulator.storage.engine import Engine
 from emulator.storage.opening import open_engine
 

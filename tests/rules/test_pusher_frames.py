@@ -15,8 +15,7 @@ from emulator.core.errors import EngineError
 from emulator.core.observability.metrics import Metrics
 from emulator.core.scheduler import Scheduler
 from emulator.realtime.hub import Hub
-from emulator.realtime.web_page_access import PusherAccess
-from emulator.realtime.web_page_connection import PusherConnection
+from emulator.realtime.web_page_connection import PusherAccess, PusherConnection
 
 
 class Recorder:

@@ -47,7 +47,7 @@ FEATURE_IMPORTS = _imports(
 rules
 service    auth core http.endpoint http.streaming_json realtime.action realtime.admission realtime.closes
            realtime.faulty_messages realtime.hub realtime.publisher realtime.web_page_connection
-           realtime.web_page_access realtime.session storage.engine
+           realtime.session storage.engine
 endpoints  core http.endpoint http.streaming_json realtime.action realtime.session
 """,
     BASICS,

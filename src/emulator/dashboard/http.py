@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from emulator.dashboard.pages import RequestedPage
 
 _SEE_OTHER: Final = 303
-_prepared: Final = set[str]()
-"""The pages that have been prepared."""
 _LEADING: Final = (
     "ui", "overview", "polls", "rankings", "buffers", "stores", "codes", "pins", "links", "trivia", "purchases",
     "broadcasts", "requests", "namespaces",
@@ -124,8 +123,7 @@ def _prefix_of(service: Any) -> str:
 async def _page(service: Any, call: Call, name: str = "") -> RequestedPage:
     """Return the page of this name, or of the one in the path, when it can be shown."""
     name = name or call.text("screen")
-    if name not in _prepared:
-        await asyncio.to_thread(_prepare, name)
+    await asyncio.to_thread(_prepare, name)
     from emulator.dashboard.pages import RequestedPage
     from emulator.dashboard.screen import Query
 
@@ -133,14 +131,14 @@ async def _page(service: Any, call: Call, name: str = "") -> RequestedPage:
     return RequestedPage(service, _prefix_of(service), host, name, Query(call.query))
 
 
+@lru_cache(maxsize=100)
 def _prepare(name: str) -> None:
-    """Import all screens, and compile the template of a page. In a thread, because both take tens of milliseconds."""
+    """Import all screens, and compile the template of a page, once. In a thread: both take tens of milliseconds."""
     from emulator.dashboard import pages
 
     if name in pages.screens() or name in pages.PATHS:
         for template in ("layout.html", f"{name}.html"):
             pages.environment().get_template(template)
-        _prepared.add(name)
 
 
 endpoints: Final = (

@@ -23,7 +23,7 @@ from emulator.dashboard import commands, refusals, texts
 from emulator.dashboard import screens as screens_package
 from emulator.dashboard.commands import Command, command_of
 from emulator.dashboard.rig.page import frame_activity, rig_page
-from emulator.dashboard.screen import Query, Screen, Service
+from emulator.dashboard.screen import Query, Screen, Service, suggested
 from emulator.dashboard.screens.faults import effect_of, is_over
 from emulator.dashboard.static_files import version_of
 from emulator.dashboard.stream import GONE, digest_of, ending, events_of
@@ -177,6 +177,7 @@ class RequestedPage:
             "service": self.service,
             "now": self.service.clock.now(),
             "query": self.query,
+            "suggested": suggested(self.service, self.query),
             "prefix": self.prefix,
             "namespace": self._namespace,
             "base": self.base_url,

@@ -28,8 +28,7 @@ from emulator.realtime.faulty_messages import disturb_handshake
 from emulator.realtime.hub import SOCKET, Hub
 from emulator.realtime.refusals import malformed_client_id, no_socket_path
 from emulator.realtime.session import Session
-from emulator.realtime.web_page_access import PusherAccess
-from emulator.realtime.web_page_connection import PusherConnection
+from emulator.realtime.web_page_connection import PusherAccess, PusherConnection
 from emulator.realtime.websocket import WebSocket
 
 PING_EVERY: Final = 20.0

@@ -10,9 +10,9 @@ import msgspec
 from emulator.core.callers import EXTENSION_WRITERS
 from emulator.core.journal import DELIVERY, MAX_BODY, Entry
 from emulator.dashboard.json_text import compact, escaped
-from emulator.dashboard.screen import Query, Screen, Service, suggested
+from emulator.dashboard.screen import Query, Screen, Service
 from emulator.features.broadcast.service import Event
-from emulator.realtime.web_page_access import WEB_PAGE
+from emulator.realtime.web_page_connection import WEB_PAGE
 
 ROWS: Final = 50
 _LOOKED_AT: Final = 5_000
@@ -44,7 +44,6 @@ async def read(service: Service, query: Query) -> dict[str, Any]:
         "chosen": chosen,
         "most": ROWS,
         "scopes": _SCOPES,
-        "suggested": suggested(service, query),
     }
 
 

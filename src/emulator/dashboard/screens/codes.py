@@ -24,16 +24,14 @@ _SHOWN: Final = 20
 
 async def read(service: Service, query: Query) -> dict[str, Any]:
     """Return the code sets of all extensions, and one user's grants and codes."""
-    caller, user = suggested(service, query), query["user"]
-    client_id = query["client_id"]
+    client_id, user = query["client_id"], query["user"]
     found = await service.contents.page("codes", Filter(client_id), limit=ROWS)
     return {
         "rows": found.rows,
         "is_whole": found.next == FIRST,
         "redemptions": list(islice(_redemptions(service, client_id), _LATEST)),
-        "suggested": caller,
         "poll": query["poll"] or "default",
-        "shares": await _shares_of_user(service, caller, user) if user else [],
+        "shares": await _shares_of_user(service, suggested(service, query), user) if user else [],
     }
 
 

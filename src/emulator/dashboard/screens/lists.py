@@ -50,12 +50,7 @@ async def _pins(service: Service, query: Query) -> dict[str, Any]:
     """Return the digests of the live PINs."""
     only = Filter(query["client_id"], query["channel_id"])
     found = await service.contents.page("pins", only, limit=_ROWS, cursor=query["cursor"])
-    return {"found": found, "suggested": suggested(service, query)}
-
-
-async def _purchases(service: Service, query: Query) -> dict[str, Any]:
-    """Return the outstanding purchases. Raises `BadRequest`."""
-    return {"suggested": suggested(service, query), **await listed(service, "purchases", query)}
+    return {"found": found}
 
 
 async def _sockets(service: Service, query: Query) -> dict[str, Any]:
@@ -81,7 +76,6 @@ async def _trivia(service: Service, query: Query) -> dict[str, Any]:
     return {
         **shared,
         "questions": sorted(contest.values(), key=sort_order),
-        "fresh": f"A{service.journal.mark}",
         "is_missing": not contest,
     }
 
@@ -91,7 +85,7 @@ SCREENS = (
     Screen("links", "Links", lambda service, query: listed(service, "links", query)),
     Screen("namespaces", "Namespaces", _namespaces, every=1.0),
     Screen("pins", "PINs", _pins, every=1.0),
-    Screen("purchases", "Purchases", _purchases),
+    Screen("purchases", "Purchases", lambda service, query: listed(service, "purchases", query)),
     Screen("sockets", "Sockets", _sockets),
     Screen("trivia", "Trivia", _trivia),
 )

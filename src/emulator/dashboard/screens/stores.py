@@ -140,7 +140,6 @@ async def _lists(service: Service, query: Query) -> dict[str, Any]:
         "stores": stores,
         "objects": objects,
         "kinds": [*_KINDS, JSON_STORE],
-        "suggested": suggested(service, query),
     }
 
 

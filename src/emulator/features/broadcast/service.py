@@ -28,8 +28,7 @@ from emulator.core.wire.refusals import checked_text
 from emulator.features.directory import Directory
 from emulator.realtime.faulty_messages import FaultyBroadcasts
 from emulator.realtime.publisher import Publisher
-from emulator.realtime.web_page_access import WEB_PAGE, pusher_topic, whisper_topic
-from emulator.realtime.web_page_connection import broadcast_frame
+from emulator.realtime.web_page_connection import WEB_PAGE, broadcast_frame, pusher_topic, whisper_topic
 
 _SEND_LESS: Final = "Send less; `extcli broadcast size` measures a message."
 

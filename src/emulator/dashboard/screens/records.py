@@ -1,4 +1,4 @@
-"""Polls and rankings: a list of all, and one with its votes or answers as they come in."""
+"""Polls, rankings and buffers: a list of all, and one with its votes, answers or entries as they come in."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from emulator.core.clock import clamp_instant
 from emulator.core.keys import Key
 from emulator.core.wire import json_codec
 from emulator.core.wire.refusals import invalid_parameter
+from emulator.dashboard import texts
 from emulator.dashboard.commands import CALLER, field, record_command
-from emulator.dashboard.json_text import pretty
+from emulator.dashboard.json_text import escaped, pretty
 from emulator.dashboard.screen import ROWS, Query, Service, is_earlier, named, screen_of_records
+from emulator.features.accumulation import LIMIT, BufferEntry
 from emulator.features.ranking import TOP
 from emulator.features.votes.results import SPECIFIC_VALUES, stats_of
 from emulator.features.votes.rules import Definition, checked_poll_id
-from emulator.storage.shapes import BallotEntry
+from emulator.storage.shapes import BallotEntry, Item
 
 _NEW: Final = {"prompt": "", "options": ["Yes", "No"]}
 """What the editor shows for a poll without a definition."""
@@ -28,6 +30,9 @@ _STATED: Final = ("id", "status")
 _OUTSIDE: Final = 20
 """Values outside 0 to 63 that are shown."""
 _MAX_SKIPPED: Final = 20_000
+_MAX_DIGITS: Final = 15
+_SHORT: Final = 60
+"""Characters of compact JSON that the page of a buffer shows on one line."""
 
 
 async def results_of(service: Service, key: Key, *, show_all: bool = False) -> dict[str, Any]:
@@ -158,7 +163,49 @@ def _position(start: str) -> tuple[int, int]:
     return clamp_instant(int(at)), int(skipped)
 
 
+async def _buffer(service: Service, key: Key, query: Query) -> dict[str, Any]:
+    now, start = service.clock.now(), _start(query["start"])
+    latest, pages = await service.engine.logs.read(key, now=now, since=start)
+    found: list[Item] = []
+    async for page in pages:
+        found += page
+        if len(found) > ROWS:
+            break
+    since = ("--start", str(start)) if start else ()
+    return {
+        "exists": bool(latest),
+        "latest": latest,
+        "start": start,
+        "minute": (now - 60_000) // 10_000 * 10_000,
+        "lines": [_line_of(item) for item in found[:ROWS]],
+        "has_more": len(found) > ROWS,
+        "limit": LIMIT,
+        "adding": record_command("accumulate", "add", key.name, field("body:json", shown="JSON"), CALLER, key=key),
+        "reading": record_command("accumulate", "get", key.name, *since, key=key),
+    }
+
+
+def _line_of(item: Item) -> dict[str, Any]:
+    """Return an entry as a line of the page: its value is JSON on one line if it is short, otherwise indented."""
+    entry = msgspec.json.decode(item.value, type=BufferEntry)
+    text = bytes(entry.data).decode()
+    return {
+        "at": item.at,
+        "opaque_id": entry.opaque_user_id,
+        "user_id": entry.user_id,
+        "text": escaped(text) if len(text) <= _SHORT else texts.pretty(text),
+        "size": len(bytes(entry.data)),
+    }
+
+
+def _start(text: str) -> int:
+    if text and not (text.isdecimal() and len(text) <= _MAX_DIGITS):
+        raise invalid_parameter("start", text[:40], "a Unix time in ms")
+    return clamp_instant(int(text or 0))
+
+
 SCREENS = (
     screen_of_records("polls", "Polls", "poll", _poll)._replace(is_live=lambda query: not query["edit"]),
     screen_of_records("rankings", "Rankings", "rank", _ranking),
+    screen_of_records("buffers", "Buffers", "accumulate", _buffer),
 )
