@@ -97,10 +97,8 @@ class Frame:
     """`1` to `6`, `config` or `live`; the prefix of its parameters."""
     url: str
     """The page, without the parameters that the rig adds."""
-    channel_id: str
-    client_id: str
     settings: Mapping[str, str]
-    """The user id, the language, and the values of `CHOICES`, `SWITCHES` (`on` or `off`) and `NUMBERS`."""
+    """Ids of client, channel and user, the language, and values of `CHOICES`, `SWITCHES` (on or off) and `NUMBERS`."""
 
     @property
     def shown(self) -> View:
@@ -119,7 +117,7 @@ class Frame:
     @property
     def user_id(self) -> str:
         """The id of the simulated user: a broadcaster is always the owner of the channel."""
-        return self.channel_id if self.settings["role"] == "broadcaster" else self.settings["user_id"]
+        return self.settings["channel_id" if self.settings["role"] == "broadcaster" else "user_id"]
 
     @property
     def src(self) -> str:
@@ -135,8 +133,8 @@ class Frame:
             "language": settings["language"],
             "locale": f"{language}-{region or _REGIONS.get(language, language.upper())}",
             "extcli_role": settings["role"],
-            "extcli_channel": self.channel_id,
-            "extcli_client": self.client_id,
+            "extcli_channel": settings["channel_id"],
+            "extcli_client": settings["client_id"],
             "extcli_user": self.user_id,
             "extcli_identity": settings["identity"],
             "extcli_theme": settings["theme"],
@@ -174,18 +172,18 @@ def arrangement_of(query: Mapping[str, str], own_host: str, *, client_id: str = 
     if count not in _COUNTS:
         raise wrong_arrangement("viewers", f"must be 1 to {MAX_VIEWERS}")
     channel_id = _checked("channel_id", query.get("channel_id") or DEFAULT_CHANNEL)
-    client_id = _checked("client_id", query.get("client_id") or client_id)
+    place = {"channel_id": channel_id, "client_id": _checked("client_id", query.get("client_id") or client_id)}
     frames = []
     for name in _COUNTS[: int(count)]:
         settings = _settings(query, name, {**_DEFAULTS, "user_id": f"555{name}"})
-        frames.append(Frame(name, url, channel_id, client_id, settings))
+        frames.append(Frame(name, url, settings | place))
     for name in ("config", "live"):
         if text := query.get(name, "").strip():
             page = urljoin(url, text)
             if _checked_origin(name, page, own_host) != origin:
                 raise wrong_arrangement(name, f"must be a page of {origin}: all frames of a rig have one origin")
             settings = _settings(query, name, {**_DEFAULTS, "role": "broadcaster", "user_id": channel_id})
-            frames.append(Frame(name, page, channel_id, client_id, {**settings, "view": name}))
+            frames.append(Frame(name, page, settings | place | {"view": name}))
     return Arrangement(origin, int(count), frames)
 
 

@@ -81,12 +81,7 @@ async def _entries(service: Service, frame: rules.Frame) -> tuple[list[Any], boo
     """Return the latest entries of a frame's user, newest first, and whether the journal has earlier ones."""
     identity = frame.settings["identity"]
     is_anonymous = identity == "anonymous"
-    only = {
-        "client_id": frame.client_id,
-        "channel_id": frame.channel_id,
-        "role": frame.settings["role"],
-        "limit": _READ,
-    }
+    only = {name: frame.settings[name] for name in ("client_id", "channel_id", "role")} | {"limit": _READ}
     if not is_anonymous:
         only["user"] = opaque_id_of(frame.user_id) if identity == "unshared" else frame.user_id
     listing = await service.journals.page(only)
