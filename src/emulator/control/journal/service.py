@@ -21,8 +21,7 @@ from emulator.core.clock import monotonic
 from emulator.core.errors import Facts, NotFound, refusal
 from emulator.core.ids import token_id
 from emulator.core.journal import DELIVERY, HIDDEN, Entry, Journal, no_journal
-from emulator.http.endpoint import Call, Parameter, control_endpoint
-from emulator.http.response import Reply
+from emulator.http.endpoint import Call, Parameter, Reply, control_endpoint
 
 
 @refusal(NotFound, "No such entry", "docs: Journal", "The journal has no such entry",
