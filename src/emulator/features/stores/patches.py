@@ -137,7 +137,8 @@ class _Patching:
         if len(path) == 1:
             raise _Failed("the whole store cannot be removed")
         parent = self._find(path[:-1])
-        return parent.pop(_place(parent, path[-1]))
+        place = _place(parent, path[-1])
+        return parent.pop(place)
 
 
 def _path(operation: Document, member: str) -> list[str]:
