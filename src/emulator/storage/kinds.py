@@ -29,7 +29,7 @@ class Stored(NamedTuple):
     """The kind in its key. One that ends with `/` is the beginning of several kinds."""
     check: Callable[[Any], object]
     has_secret_name: bool = False
-    """Whether an error does not repeat the names of such records."""
+    """Whether an error does not repeat the names of such records, and a list shows only the start of them: digests."""
 
 
 OWN_KINDS: Final = frozenset({"ids", "id_counts", "user", "opaque"})
@@ -143,7 +143,5 @@ class Kind(NamedTuple):
     """The checks of its records in a snapshot."""
     facts: Callable[[Any, int], Mapping[str, Any]] | None = None
     """Returns further members of a row, of a ballot, the value of a document or the note of a pool, and `now` in ms."""
-    has_secret_names: bool = False
-    """Whether a row shows the start of the name, a digest, instead of all of it."""
     waits_for: Subject | None = None
     """If it is stored, the part of the service that handles the feature has the method `measure`, a `Measure`."""

@@ -307,7 +307,6 @@ PINS: Final = Kind(
     "pins",
     STORED,
     _pin_condition,
-    has_secret_names=True,
     waits_for=Subject(
         "pin",
         PIN,
