@@ -134,17 +134,20 @@ class SqliteEngine(Dump, Load, Purge):
 
     @writes
     def reset(self) -> None:
+        """Give the namespace a new id, so that it is empty. `tidy` deletes the rows of the old id."""
         self.group_commit.forget_read()
         self._namespace.renew(self._name)
 
     @writes
     def set_aside(self) -> None:
+        """Give the namespace a new id, so that it is empty, and keep the old one for `take_back`."""
         self.group_commit.forget_read()
         self._namespace.rename(self._name, self._aside)
         self._namespace.renew(self._name)
 
     @writes
     def take_back(self) -> None:
+        """Give the namespace the id that `set_aside` kept. Raises `EngineError` if nothing is set aside."""
         if not self._namespace.find(self._aside):
             raise EngineError("nothing is set aside")
         self.group_commit.forget_read()
@@ -152,6 +155,7 @@ class SqliteEngine(Dump, Load, Purge):
 
     @writes
     def drop_aside(self) -> None:
+        """Remove what `set_aside` kept. `tidy` deletes its rows."""
         self._namespace.remove(self._aside)
 
     async def size(self) -> int:
@@ -159,6 +163,7 @@ class SqliteEngine(Dump, Load, Purge):
 
     @writes
     def drop(self) -> None:
+        """Remove the namespace. `tidy` deletes its rows."""
         self.group_commit.forget_read()
         self._namespace.remove(self._name)
         self._namespace.remove(self._aside)

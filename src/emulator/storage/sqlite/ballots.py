@@ -92,7 +92,7 @@ class SqliteBallots(Listings):
             replaced = [row for row in rows if row[1] == choice]
             times = more + sum(row[2] for row in replaced)
         number, added = self.group_commit.next_number(), times
-        for earlier, of, fewer in replaced:
+        for earlier, of, fewer in replaced:  # several choices, if more votes were allowed before
             self._execute(_DROP_ENTRY, earlier)
             if of == choice:
                 added -= fewer  # one step, so that the count never drops to 0 in between
@@ -115,6 +115,7 @@ class SqliteBallots(Listings):
     async def entries(
         self, key: Key, *, now: int, since: int = 0, limit: int | None = None
     ) -> AsyncIterator[Sequence[BallotEntry]]:
+        """Voting goes on meanwhile, so they are read in a snapshot on a second connection."""
         where, params = self._namespace.where(key)
 
         def read(connection: sqlite3.Connection) -> Generator[BallotEntry, None, None]:

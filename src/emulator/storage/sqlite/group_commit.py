@@ -40,24 +40,33 @@ _AUTOCHECKPOINT: Final = 400_000
 _log = logging.getLogger("emulator.engines")
 
 
-class Group(asyncio.Event):
+class Group:
     """The operations that share a transaction.
 
     Await it until the commit; raises `EngineError` if it was rolled back.
     """
 
-    _failure = ""
-    """Why the transaction was rolled back."""
+    def __init__(self) -> None:
+        self.is_open = True
+        self._failure = ""
+        """Why the transaction was rolled back."""
+        self._waiters: list[asyncio.Future[None]] = []
+        """One for each operation that waits, so that cancelling one leaves the others alone."""
 
     def __await__(self) -> Generator[Any, None, None]:
-        yield from self.wait().__await__()
+        if self.is_open:
+            waiter = asyncio.get_running_loop().create_future()
+            self._waiters.append(waiter)
+            yield from waiter
         if self._failure:
             raise EngineError(self._failure)
 
     def end(self, failure: str = "") -> None:
         """Release those who wait: with an error, if the transaction was rolled back."""
-        self._failure = failure
-        self.set()
+        self.is_open, self._failure = False, failure
+        for waiter in self._waiters:
+            if not waiter.done():
+                waiter.set_result(None)
 
 
 class GroupCommit:
@@ -141,7 +150,7 @@ class GroupCommit:
         try:
             result = self._run(work, *args, **kwargs)
         except Exception:
-            if not group.is_set():
+            if group.is_open:
                 await group
             raise
         await group

@@ -18,7 +18,9 @@ CHUNK_SIZE = 128
 _READ_AT_ONCE = 16
 """Chunks."""
 
-_FIND = f"SELECT id, (SELECT id FROM pools WHERE list = lists.id), expires_at FROM lists WHERE {BY_KEY}"
+_FIND = f"""
+    SELECT id, (SELECT id FROM pools WHERE list = lists.id), expires_at FROM lists WHERE {BY_KEY} AND expires_at > ?
+"""
 _SIZE = "SELECT coalesce(max(end), 0) FROM chunks WHERE list = ?"
 _SET_EXPIRY = "UPDATE lists SET expires_at = ? WHERE id = ?"
 _CHUNKS = "SELECT end, items FROM chunks WHERE list = ? AND end > ? ORDER BY end LIMIT ?"
@@ -36,9 +38,9 @@ class ListRow(NamedTuple):
 class Lists(Tables):
     """Base of what uses lists."""
 
-    def _find_list(self, source: Key) -> ListRow | None:
-        """Return the list with this key, alive or expired; `None` if there is none."""
-        row = self._find(_FIND, source)
+    def _find_list(self, source: Key, now: int = -1) -> ListRow | None:
+        """Return the list with this key, unless it has expired at `now`; `None` if there is none."""
+        row = self._find(_FIND, source, now)
         return None if row is None else ListRow(*row)
 
     def _live_list(self, source: Key, now: int) -> ListRow | None:

@@ -21,9 +21,8 @@ from emulator.storage.sqlite.lists import Lists, chunks_of
 from emulator.storage.sqlite.namespace import reads, writes
 from emulator.storage.sqlite.tables import BY_KEY, LISTS, POOLS, SPENT, key_of
 
-_NOT_DROPPED = f"FROM pools WHERE {BY_KEY} AND list IS NOT NULL"
-_LIVE = f"{_NOT_DROPPED} AND expires_at > ?"
-_FIND = f"SELECT id, expires_at, list, note, family, position {_NOT_DROPPED}"
+_LIVE = f"FROM pools WHERE {BY_KEY} AND list IS NOT NULL AND expires_at > ?"
+_FIND = f"SELECT id, expires_at, list, note, family, position {_LIVE}"
 _STOCK = f"SELECT note, {key_of('lists')} FROM (SELECT * {_LIVE}) AS found CROSS JOIN lists ON lists.id = list"
 _HANDED = "(SELECT coalesce(max(ordinal), 0) FROM handed WHERE pool = pools.id)"
 _PROGRESS = f"""
@@ -62,8 +61,8 @@ class SqlitePools(Lists):
 
     @reads
     def items(self, source: Key, at: int, *, now: int) -> Sequence[str]:
-        found = self._find_list(source)
-        return [] if found is None or now >= found.expires_at else self._items_of_list(found.id, at)
+        found = self._find_list(source, now)
+        return [] if found is None else self._items_of_list(found.id, at)
 
     async def assign(
         self, keys: Sequence[Key], change: Assignment, *, now: int, expires_at: int, sizes: Mapping[Key, int] = NO_SIZES
@@ -140,18 +139,14 @@ class SqlitePools(Lists):
 
     def _check_unused(self, source: Key, now: int) -> None:
         """Raise `ValueError` if a live pool uses this list."""
-        found = self._find_list(source)
-        if found is not None and found.pool is not None and now < found.expires_at:
+        found = self._find_list(source, now)
+        if found is not None and found.pool is not None:
             raise ValueError(f"a pool uses this list: {source}")
 
-    def _pool(self, key: Key) -> _Pool | None:
-        """Return the pool, alive or expired, unless it was dropped."""
-        row = self._find(_FIND, key)
+    def _pool(self, key: Key, now: int = -1) -> _Pool | None:
+        """Return the pool, unless it was dropped or has expired at `now`."""
+        row = self._find(_FIND, key, now)
         return None if row is None else _Pool(*row)
-
-    def _live_pool(self, key: Key, now: int) -> _Pool | None:
-        pool = self._pool(key)
-        return pool if pool is not None and now < pool.expires_at else None
 
     def _remove_pool(self, pool: _Pool) -> None:
         self._remove(POOLS, pool.id)
@@ -173,7 +168,7 @@ class SqlitePools(Lists):
     def _draw(self, key: Key, user: str, limit: Limit, now: int, held: bool) -> Drawn | None:
         """Return `None` if more items have to be skipped first, after other operations have run."""
         user.encode()  # raises for text that cannot be stored, before anything is written
-        item, pool = None, self._live_pool(key, now)
+        item, pool = None, self._pool(key, now)
         if pool is not None and self._execute(_COUNT, pool.id, user).fetchone()[0] < limit(pool.note):
             item, has_more = self._next_item(pool)
             if has_more:
@@ -197,7 +192,7 @@ class SqlitePools(Lists):
     @writes
     def _skip_some(self, key: Key, now: int) -> bool:
         """Skip some spent items; return whether the next one may be spent too."""
-        pool = self._live_pool(key, now)
+        pool = self._pool(key, now)
         return pool is not None and self._next_item(pool)[1]
 
     def _holding_of_user(self, key: Key, user: str, now: int) -> Holding:

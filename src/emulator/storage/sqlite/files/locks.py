@@ -110,13 +110,10 @@ def _remove_abandoned() -> None:
     """Delete the files of killed processes, once for each process."""
     for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*.db"):
         with suppress(OSError):
-            descriptor = os.open(f"{path}-lock", os.O_RDWR)
-            try:
-                if not lock(descriptor):
+            with open(f"{path}-lock", "r+b") as file:
+                if not lock(file.fileno()):
                     continue
                 _remove(str(path))
-            finally:
-                os.close(descriptor)
             _unlink(f"{path}-lock")
 
 
