@@ -29,8 +29,6 @@ from emulator.realtime.websocket import PeerFactory, WebSocket
 _GRACE = 3
 """Seconds that running requests get at a stop, which must end within five."""
 _BACKLOG = 2048
-_TICKS = 10
-"""Ticks of the main loop in a second, as many as uvicorn expects."""
 _ATTEMPTS = 50
 """How many free ports are tried until one is free at all addresses."""
 _LACKING = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
@@ -62,12 +60,14 @@ class Server(uvicorn.Server):
             raise
 
     async def main_loop(self) -> None:
-        """Serve until `stop`. uvicorn itself would only sleep between ticks, and notice a stop at the next one."""
-        counter = 0
-        while not await self.on_tick(counter):
-            counter += 1
+        """Serve until `stop`, with a tick each second. uvicorn would notice a stop at its next tick only."""
+        while not await self.on_tick(0):
+            # Checking all connections once a second is cheaper than a timer for each request.
+            for connection in list(self.server_state.connections):
+                if isinstance(connection, HttpProtocol):
+                    connection.close_if_overdue(self._timeout)
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._stopped.wait(), 1 / _TICKS)
+                await asyncio.wait_for(self._stopped.wait(), 1)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop. Requests that outlast `_GRACE` are cancelled; one line of the log says how many."""
@@ -77,14 +77,6 @@ class Server(uvicorn.Server):
         else:  # uvicorn would wait a tenth of a second for no connection.
             for listener in (*self.servers, *(sockets or ())):
                 listener.close()
-
-    async def on_tick(self, counter: int) -> bool:
-        """Close overdue connections once a second. Checking all at times is cheaper than a timer for each request."""
-        if counter % _TICKS == 0:
-            for connection in list(self.server_state.connections):
-                if isinstance(connection, HttpProtocol):
-                    connection.close_if_overdue(self._timeout)
-        return await super().on_tick(counter)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -40,7 +40,10 @@ async def open_app(
             yield service, service
             return
         gate = ControlGate(settings.control_hosts, settings.control_token)
-        shared.namespaces = Registry(service, opened, settings, medium, _max_idle(settings, service))
+        max_idle = settings.namespace_idle
+        if max_idle is None and service.publisher.is_single_node:
+            max_idle = NAMESPACE_IDLE
+        shared.namespaces = Registry(service, opened, settings, medium, max_idle or None)
         try:
             yield NamespaceRouter(shared.namespaces, gate), service
         finally:
@@ -72,13 +75,6 @@ async def open_service(
             if service.is_dropped:
                 with suppress(EngineError):  # the data was deleted before; a few rows may stay
                     await engine.drop()
-
-
-def _max_idle(settings: Settings, service: Service) -> float | None:
-    """Return the seconds without use after which a namespace is dropped; `None` for never."""
-    if settings.namespace_idle is not None:
-        return settings.namespace_idle or None
-    return NAMESPACE_IDLE if service.publisher.is_single_node else None
 
 
 async def _sweep(service: Service, *, is_first: bool) -> None:

@@ -34,10 +34,9 @@ class SnapshotFiles:
 
     def check(self, settings: Settings) -> None:
         """Raise `ConfigurationError` if these options cannot work, before anything starts."""
-        options = {"--import": self.source, "--export-on-exit": self.target}
-        for option in (name for name, path in options.items() if path is not None):
-            if not settings.environment.has_control:
-                raise ConfigurationError(f"{option}: --production takes no snapshots")
+        if not settings.environment.has_control:
+            option = "--export-on-exit" if self.source is None else "--import"
+            raise ConfigurationError(f"{option}: --production takes no snapshots")
         if self.source is not None and not self._starts_empty and not self.source.is_file():
             raise ConfigurationError(f"--import {self.source}: there is no such file")
         if self.target is not None:

@@ -104,7 +104,7 @@ class RedisEngine:
         """
         while await self._namespace.run("sweep"):
             pass
-        if dead := [each.decode() for each in await self._namespace.run("dead")]:
+        if dead := await self._namespace.run("dead"):
             async for _ in self._namespace.scan("tidy", dead):
                 pass
 
@@ -173,11 +173,8 @@ class RedisMedium:
     async def namespaces(self) -> list[str]:
         """Looks at all keys of all nodes, some thousand at a time."""
         with engine_errors():
-            client = await connect(self._url)
-            try:
+            async with await connect(self._url) as client:
                 keys = [key async for key in client.scan_iter(b"{emulator|*}:*:ends", 5_000)]
-            finally:
-                await client.aclose()
         return sorted({name for key in keys if (name := parse_namespace(key)) is not None})
 
     async def size(self, namespace: str) -> int:

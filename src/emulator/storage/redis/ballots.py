@@ -16,7 +16,7 @@ from msgspec import UNSET
 from emulator.core.keys import Key
 from emulator.storage.counts import Counts
 from emulator.storage.merging import Row, merged_items, merged_pages
-from emulator.storage.redis.client import Client, Operation, Reply, blob
+from emulator.storage.redis.client import Client, Operation, Reply
 from emulator.storage.redis.keys import CHANNEL_LAST
 from emulator.storage.shapes import (
     EMPTY_TALLY,
@@ -32,7 +32,6 @@ from emulator.storage.shapes import (
 )
 
 _decode = msgspec.msgpack.decode
-_encode = msgspec.msgpack.encode
 _MAX_CASTS = 250
 """Casts in one operation, which blocks all other clients of Redis."""
 
@@ -52,7 +51,7 @@ class _Casts:
     async def add(self, request: CastRequest, now: int, expires_at: int, tally: bool) -> Cast:
         """Add a cast and return its outcome."""
         voter, choice, note, known, times = request
-        self._operation.add((voter, choice, blob(note), known, times, now, expires_at, tally))
+        self._operation.add((voter, choice, note, known, times, now, expires_at, tally))
         place = len(self._choices)
         self._choices.append((choice, tally))
         reply = await asyncio.shield(self._operation.result)  # to cancel one does not affect the others
@@ -95,26 +94,24 @@ def entry_of(row: Row) -> BallotEntry:
 
 class RedisBallots:
     def __init__(self, client: Client) -> None:
-        self._script = client.script("ballots")
-        self._casts: WeakValueDictionary[str, _Casts] = WeakValueDictionary()
+        self._script = client.script("ballots", CHANNEL_LAST)
+        self._casts: WeakValueDictionary[Key, _Casts] = WeakValueDictionary()
         """The latest of each ballot, while one of them waits."""
 
     async def define(
         self, key: Key, definition: bytes, terms: Terms, *, now: int, expires_at: int, only_if: Expected = UNSET
     ) -> bool:
-        condition = () if only_if is UNSET else (True, None if only_if is None else blob(only_if))
-        args = CHANNEL_LAST.text(key), blob(definition), blob(_encode(terms)), expires_at, now
-        return bool(await self._script.run("define", *args, *condition))
+        condition = () if only_if is UNSET else (True, only_if)
+        return bool(await self._script.run("define", key, definition, terms, expires_at, now, *condition))
 
     async def definition(self, key: Key, *, now: int) -> bytes | None:
-        found: bytes | None = await self._script.run("definition", CHANNEL_LAST.text(key), now)
+        found: bytes | None = await self._script.run("definition", key, now)
         return found
 
     async def cast(self, key: Key, request: CastRequest, *, now: int, expires_at: int, tally: bool = False) -> Cast:
-        name = CHANNEL_LAST.text(key)
-        casts = self._casts.get(name)
+        casts = self._casts.get(key)
         if casts is None or casts.is_full():
-            self._casts[name] = casts = _Casts(self._script.start("cast", name))
+            self._casts[key] = casts = _Casts(self._script.start("cast", key))
         cast = await casts.add(request, now, expires_at, tally)
         if cast.refused == "times":
             raise ValueError(f"times must be at least 1, not {request.times}")
@@ -126,7 +123,7 @@ class RedisBallots:
             rows.sort(key=lambda row: (-row[1], row[2]))
             counts = tuple((name.decode(), count) for name, count, _ in rows[:top])
         else:
-            rows, choice = await self._script.run("tally", CHANNEL_LAST.text(key), top, voter, now)
+            rows, choice = await self._script.run("tally", key, top, voter, now)
             counts = _counts_of(rows).top()
         return Tally(counts, None if choice is None else choice.decode())
 
@@ -134,9 +131,9 @@ class RedisBallots:
         self, key: Key, *, now: int, since: int = 0, limit: int | None = None
     ) -> AsyncIterator[Sequence[BallotEntry]]:
         is_group = key.channel is None
-        name = CHANNEL_LAST.group(key) if is_group else CHANNEL_LAST.text(key)
+        name = CHANNEL_LAST.group(key) if is_group else key
         bound, *ids = await self._script.run("begin", name, is_group, now)
-        fetches = [self._script.pages(b"[%016d" % since, id.decode(), bound.decode()) for id in ids]
+        fetches = [self._script.pages(b"[%016d" % since, id, bound) for id in ids]
         async for rows in merged_pages(fetches, limit):
             yield [entry_of(row) for row in rows]
 
@@ -144,7 +141,7 @@ class RedisBallots:
         if key.channel is None:
             found = await self._script.run("drop_all_channels", CHANNEL_LAST.group(key))
             return [CHANNEL_LAST.parse(text) for text in found]
-        await self._script.run("drop", CHANNEL_LAST.text(key))
+        await self._script.run("drop", key)
         return [key]
 
     async def listing(
@@ -156,16 +153,16 @@ class RedisBallots:
 
 class RedisLogs:
     def __init__(self, client: Client) -> None:
-        self._script = client.script("logs")
+        self._script = client.script("logs", CHANNEL_LAST)
 
     async def append(self, key: Key, value: bytes, *, now: int, expires_at: int) -> None:
-        await self._script.run("append", CHANNEL_LAST.text(key), now, expires_at, blob(value))
+        await self._script.run("append", key, now, expires_at, value)
 
     async def read(self, key: Key, *, now: int, since: int = 0) -> Span:
         is_group = key.channel is None
-        name = CHANNEL_LAST.group(key) if is_group else CHANNEL_LAST.text(key)
+        name = CHANNEL_LAST.group(key) if is_group else key
         bound, latest, *logs = await self._script.run("begin", name, is_group, now)
-        fetches = [self._script.pages(b"+", log.decode(), bound.decode(), since, now) for log in logs]
+        fetches = [self._script.pages(b"+", log, bound, since, now) for log in logs]
         return Span(latest, merged_items(fetches))
 
     async def listing(

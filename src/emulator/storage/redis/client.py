@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -25,7 +25,8 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 from emulator.core.errors import EngineError
 from emulator.core.keys import Key
 from emulator.storage.merging import Fetch, Row
-from emulator.storage.redis.keys import listed_range, namespace_key, parse_place
+from emulator.storage.redis.keys import USER_LAST, Order, listed_range, namespace_key, parse_place
+from emulator.storage.shapes import Terms
 
 TIMEOUT = 2.0
 """Seconds in which Redis must reply."""
@@ -76,24 +77,38 @@ def engine_errors() -> Iterator[None]:
         raise EngineError(f"Redis: {str(error) or type(error).__name__}") from error
 
 
-def blob(value: bytes) -> msgspec.Raw:
-    """Return bytes in a form in which an operation takes them. Lua's decoder of MessagePack knows text only."""
-    return msgspec.Raw(b"\xdb" + len(value).to_bytes(4, "big") + value)
+def _plain(value: object, order: Order) -> object:
+    """Return an argument as a script takes it: keys as texts of this order, and terms packed, as they are stored."""
+    match value:
+        case str() | int() | None:
+            return value
+        case Key():
+            return order.text(value)
+        case Terms():
+            return _plain(_encode(value), order)
+        case bytes():  # Lua's decoder of MessagePack knows text only
+            return msgspec.Raw(b"\xdb" + len(value).to_bytes(4, "big") + value)
+        case Iterable():
+            return [_plain(each, order) for each in value]
+    raise TypeError(f"scripts do not take {type(value)}")
 
 
 class Operation:
     """A queued operation."""
 
-    __slots__ = ("args", "is_sent", "result")
+    __slots__ = ("args", "is_sent", "order", "result")
 
-    def __init__(self, *args: object) -> None:
-        self.args = [_encode(each) for each in args]
+    def __init__(self, order: Order, *args: object) -> None:
+        self.order = order
+        self.args: list[bytes] = []
         self.is_sent = False
         self.result: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        for each in args:
+            self.add(each)
 
     def add(self, arg: object) -> None:
         """Add an argument, until it is sent."""
-        self.args.append(_encode(arg))
+        self.args.append(_encode(_plain(arg, self.order)))
 
     def pack(self) -> bytes:
         self.is_sent = True
@@ -110,10 +125,11 @@ class Operation:
 
 
 class Script:
-    """The operations of `lua/common.lua` and of one more file."""
+    """The operations of `lua/common.lua` and of one more file, whose keys have this order."""
 
-    def __init__(self, client: Client, name: str) -> None:
+    def __init__(self, client: Client, name: str, order: Order) -> None:
         self._client = client
+        self._order = order
         text = b"".join((_FOLDER / f"{each}.lua").read_bytes() for each in ("common", name, "calls"))
         self.registered = client.redis.register_script(text)
         self._queue: list[Operation] = []
@@ -127,11 +143,10 @@ class Script:
 
         As with `SCAN`, a row may be repeated.
         """
-        cursor = "0"
+        cursor = b"0"
         while True:
-            following, *rows = await self.run(operation, cursor, *args)
+            cursor, *rows = await self.run(operation, cursor, *args)
             yield rows
-            cursor = following.decode()
             if not int(cursor):
                 return
 
@@ -140,6 +155,7 @@ class Script:
     ) -> list[tuple[Key, list[Reply]]]:
         """Return up to `limit` ballots or logs after `after`, each with the result of the script's `describe`."""
         found: list[tuple[Key, list[Reply]]] = []
+        first: str | bytes
         index, first, last = listed_range(group, after)
         while len(found) < limit:
             most = STEP if matching else min(STEP, limit - len(found))
@@ -147,7 +163,7 @@ class Script:
             found += [(parse_place(group, row[0]), row[1:]) for row in rows]
             if not place:
                 break
-            first = f"({place.decode()}"
+            first = b"(" + place
         return found[:limit]
 
     def pages(self, start: bytes, *args: object) -> Fetch:
@@ -155,7 +171,7 @@ class Script:
 
         async def fetch(size: int) -> tuple[list[Row], bool]:
             nonlocal start
-            last, rows = await self.run("page", blob(start), size, *args)
+            last, rows = await self.run("page", start, size, *args)
             start = b"(" + last
             return [tuple(row) for row in rows], bool(last)
 
@@ -164,7 +180,7 @@ class Script:
     def start(self, operation: str, *args: object) -> Operation:
         if not self._client.is_open:
             raise EngineError("the engine is closed")
-        queued = Operation(operation, *args)
+        queued = Operation(self._order, operation, *args)
         self._queue.append(queued)
         if self.sending is None:
             self.sending = asyncio.create_task(self._send_queue())
@@ -198,8 +214,8 @@ class Client:
         self._scripts: list[Script] = []
         self._fails_until = 0.0
 
-    def script(self, name: str) -> Script:
-        self._scripts.append(Script(self, name))
+    def script(self, name: str, order: Order = USER_LAST) -> Script:
+        self._scripts.append(Script(self, name, order))
         return self._scripts[-1]
 
     async def open(self) -> None:
@@ -238,15 +254,11 @@ class Client:
 
 async def connect(url: str) -> Redis | RedisCluster:
     """Return a client for a checked URL. Query parameters of the URL, such as `?ssl_ca_certs=/path`, go to redis-py."""
-    client = Redis.from_url(url, **_OPTIONS)
-    try:
-        await client.execute_command(b"CLUSTER", b"SLOTS")  # type: ignore[no-untyped-call]
-    except ResponseError:  # it is no cluster, or the ACL forbids the command
-        return client
-    except BaseException:
-        await client.aclose()
-        raise
-    await client.aclose()
+    async with Redis.from_url(url, **_OPTIONS) as client:
+        try:
+            await client.execute_command(b"CLUSTER", b"SLOTS")  # type: ignore[no-untyped-call]
+        except ResponseError:  # it is no cluster, or the ACL forbids the command
+            return client  # which connects again at its next command
     return await RedisCluster.from_url(url, **_OPTIONS).initialize()
 
 

@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 
 from emulator.core.errors import EngineError
 from emulator.core.keys import Key
-from emulator.storage.redis.client import Client, blob
+from emulator.storage.redis.client import Client
 from emulator.storage.redis.keys import USER_LAST
 from emulator.storage.shapes import Edit, Kept, writes_of_change
 
@@ -31,14 +31,14 @@ async def attempts() -> AsyncIterator[int]:
 
 class KeyLocks:
     def __init__(self) -> None:
-        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._locks: WeakValueDictionary[Key, asyncio.Lock] = WeakValueDictionary()
         """The locks that are held or waited for."""
 
     @asynccontextmanager
-    async def hold(self, names: Iterable[str]) -> AsyncIterator[None]:
+    async def hold(self, keys: Iterable[Key]) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
-            for name in sorted(set(names)):  # in one order, to avoid deadlocks
-                await stack.enter_async_context(self._locks.setdefault(name, asyncio.Lock()))
+            for key in sorted(set(keys)):  # in one order, to avoid deadlocks
+                await stack.enter_async_context(self._locks.setdefault(key, asyncio.Lock()))
             yield
 
 
@@ -52,7 +52,7 @@ class RedisDocuments:
         self._key_locks = KeyLocks()
 
     async def read(self, keys: Sequence[Key], *, now: int) -> dict[Key, bytes]:
-        found = await self._script.run("read", [*map(USER_LAST.text, keys)], now)
+        found = await self._script.run("read", keys, now)
         return {key: one[1] for key, one in zip(keys, found, strict=True) if one is not None}
 
     async def peek(self, key: Key, *, now: int) -> bytes | None:
@@ -61,25 +61,22 @@ class RedisDocuments:
     async def update(
         self, keys: Sequence[Key], change: Edit, *, now: int, expires_at: int, may_end_earlier: bool = False
     ) -> dict[Key, bytes]:
-        names = {key: USER_LAST.text(key) for key in keys}
-        async with self._key_locks.hold(names.values()):
-            found = await self._script.run("read", [*names.values()], now)
+        async with self._key_locks.hold(keys):
+            found = await self._script.run("read", keys, now)
             async for _ in attempts():
-                live = {key: one for key, one in zip(names, found, strict=True) if one is not None}
+                live = {key: one for key, one in zip(keys, found, strict=True) if one is not None}
                 written = writes_of_change(change, {key: value for key, (_, value) in live.items()}, keys)
                 if not written:
                     break
-                versions = [blob(live[key][0] if key in live else _ABSENT) for key in names]
-                writes = [(names[key], blob(value)) for key, value in written.items()]
-                args = [*names.values()], versions, writes, expires_at, may_end_earlier, now
+                versions = [live[key][0] if key in live else _ABSENT for key in keys]
+                args = keys, versions, written.items(), expires_at, may_end_earlier, now
                 found = await self._script.run("write", *args)
                 if found is None:
                     break
         return written
 
     async def keep(self, documents: Mapping[Key, bytes], *, replace: bool, now: int, expires_at: int) -> Kept:
-        rows = [(USER_LAST.text(key), blob(value)) for key, value in documents.items()]
-        reply = self._script.start("keep", rows, replace, expires_at, now).result
+        reply = self._script.start("keep", documents.items(), replace, expires_at, now).result
         if replace:
             return Kept({}, reply)
         found = zip(documents, await reply, strict=True)
@@ -90,7 +87,7 @@ class RedisDocuments:
         return [user.decode() for user in found]
 
     async def drop(self, keys: Sequence[Key], *, now: int) -> int:
-        return int(await self._script.run("drop", [*map(USER_LAST.text, keys)], now))
+        return int(await self._script.run("drop", keys, now))
 
     async def drop_equal(self, key: Key, value: bytes, *, now: int) -> None:
-        await self._script.run("drop_equal", USER_LAST.text(key), blob(value), now)
+        await self._script.run("drop_equal", key, value, now)

@@ -22,9 +22,9 @@ from emulator.storage import records as types
 from emulator.storage.merging import PAGE
 from emulator.storage.records import RANK, TYPES, Record, position_of
 from emulator.storage.redis.ballots import entry_of
-from emulator.storage.redis.client import Client, Script, blob
+from emulator.storage.redis.client import Client, Script
 from emulator.storage.redis.keys import CHANNEL_LAST, NAME_LAST, USER_LAST
-from emulator.storage.shapes import BallotEntry, Terms
+from emulator.storage.shapes import Terms
 
 STEP: Final = 250
 """Records that one operation writes."""
@@ -53,21 +53,7 @@ _FORMS: Final[Mapping[type[Record], tuple[str, Callable[[Key], str]]]] = {
 def _row(record: Record) -> tuple[object, ...]:
     """Return a record as the scripts take it."""
     letter, text = _FORMS[type(record)]
-    return letter, text(record[0]), *map(_argument, record[1:])
-
-
-def _argument(value: object) -> object:
-    match value:
-        case bytes():
-            return blob(value)
-        case Terms():
-            return blob(msgspec.msgpack.encode(value))
-        case BallotEntry():
-            return *value[:-1], blob(value.note)
-        case Key():
-            return USER_LAST.text(value)
-        case _:
-            return value
+    return letter, text(record[0]), *record[1:]
 
 
 _Found = AsyncIterator[tuple[Record, int]]
@@ -103,7 +89,7 @@ class Dump:
         if not replace:
             await self._writing.run("write", None, [_row(record) async for page in pages for record in page])
             return
-        generation = (await self._writing.run("begin")).decode()
+        generation = await self._writing.run("begin")
         try:
             async for page in pages:
                 for start in range(0, len(page), STEP):
@@ -132,10 +118,10 @@ class Dump:
             if letter == b"q":
                 groups.add(name.rpartition(b"|")[0])
         for group in groups:
-            async for member, name in _rows(self._reading, "members", blob(group), now):
+            async for member, name in _rows(self._reading, "members", group, now):
                 yield types.MemberRecord(NAME_LAST.parse(group + b"|" + name), member.decode()), 0
         for family in await self._reading.run("families"):
-            async for digest in _rows(self._reading, "spent", blob(family)):
+            async for digest in _rows(self._reading, "spent", family):
                 yield types.SpentRecord(NAME_LAST.parse(family), digest.decode()), 0
 
     async def _document(self, name: bytes, ends: int, value: bytes) -> _Found:
@@ -147,22 +133,22 @@ class Dump:
         key = CHANNEL_LAST.parse(name)
         terms = Terms() if packed is None else msgspec.msgpack.decode(packed, type=Terms)
         yield types.BallotRecord(key, ends, definition, terms), 0
-        async for choice, number in _rows(self._reading, "choices", blob(id)):
+        async for choice, number in _rows(self._reading, "choices", id):
             yield types.ChoiceRecord(key, choice.decode()), number
-        fetch, has_more = self._ballots.pages(b"-", id.decode(), _NO_BOUND), True
+        fetch, has_more = self._ballots.pages(b"-", id, _NO_BOUND), True
         while has_more:
             rows, has_more = await fetch(STEP)
             for row in rows:
                 yield types.EntryRecord(key, entry_of(row)), row[1]
 
     async def _log(self, now: int, name: bytes, _: int) -> _Found:
-        async for number, at, ends, value in _rows(self._reading, "entries", blob(name), now):
+        async for number, at, ends, value in _rows(self._reading, "entries", name, now):
             yield types.ItemRecord(CHANNEL_LAST.parse(name), at, ends, value), number
 
     async def _list(self, name: bytes, ends: int) -> _Found:
         key = USER_LAST.parse(name)
         yield types.ListRecord(key, ends), 0
-        async for position, *items in _rows(self._reading, "list", blob(name)):
+        async for position, *items in _rows(self._reading, "list", name):
             yield types.ListItemsRecord(key, tuple(item.decode() for item in items)), position
 
     async def _pool(
@@ -175,7 +161,7 @@ class Dump:
             async for found in self._list(source, ends):
                 yield found
         yield types.PoolRecord(key, number, ends, list_key, note), 0
-        async for user, items in _rows(self._reading, "handed", blob(id)):
+        async for user, items in _rows(self._reading, "handed", id):
             for place, item in enumerate(items):
                 yield types.HandedRecord(key, number, user.decode(), item.decode()), place
 

@@ -19,7 +19,7 @@ from emulator.storage.pools import (
     Stock,
     writes_of_assignment,
 )
-from emulator.storage.redis.client import Client, blob
+from emulator.storage.redis.client import Client
 from emulator.storage.redis.documents import KeyLocks, attempts
 from emulator.storage.redis.keys import NAME_LAST, USER_LAST, unescape
 
@@ -39,26 +39,23 @@ class RedisPools:
     async def fill(self, source: Key, items: Sequence[str], *, now: int, expires_at: int) -> None:
         if any("\0" in item for item in items):
             raise ValueError("an item must not contain NUL")
-        if not await self._script.run("fill", USER_LAST.text(source), [*items], expires_at, now):
+        if not await self._script.run("fill", source, [*items], expires_at, now):
             raise ValueError(f"a pool uses this list: {source}")
 
     async def items(self, source: Key, at: int, *, now: int) -> Sequence[str]:
-        return [item.decode() for item in await self._script.run("items", USER_LAST.text(source), at, now)]
+        return [item.decode() for item in await self._script.run("items", source, at, now)]
 
     async def assign(
         self, keys: Sequence[Key], change: Assignment, *, now: int, expires_at: int, sizes: Mapping[Key, int] = NO_SIZES
     ) -> bool:
-        names = [USER_LAST.text(key) for key in keys]
-        least = [(USER_LAST.text(source), size) for source, size in sizes.items()]
-        async with self._key_locks.hold(names):
+        async with self._key_locks.hold(keys):
             async for _ in attempts():
                 stocks, versions = await self._stocks(keys, now)
                 written = writes_of_assignment(change, stocks, keys)
-                known = [blob(versions.get(key, b"0")) for key in keys]
-                assigned = [
-                    (USER_LAST.text(key), USER_LAST.text(source), blob(note)) for key, (source, note) in written.items()
-                ]
-                outcome, *taken = await self._script.run("assign", names, known, least, assigned, expires_at, now)
+                known = [versions.get(key, b"0") for key in keys]
+                assigned = [(key, source, note) for key, (source, note) in written.items()]
+                args = keys, known, sizes.items(), assigned, expires_at, now
+                outcome, *taken = await self._script.run("assign", *args)
                 if taken:
                     raise ValueError(f"another pool uses this list: {USER_LAST.parse(taken[0])}")
                 if outcome == b"short":
@@ -66,7 +63,7 @@ class RedisPools:
                 if outcome != b"again":
                     break
         for key in written:
-            while await self._script.run("skip", USER_LAST.text(key), NAME_LAST.group(key), MAX_SKIPPED, now):
+            while await self._script.run("skip", key, NAME_LAST.group(key), MAX_SKIPPED, now):
                 pass
         return True
 
@@ -75,17 +72,17 @@ class RedisPools:
         return stocks
 
     async def counts(self, keys: Sequence[Key], *, now: int) -> dict[Key, Count]:
-        found = await self._script.run("counts", [*map(USER_LAST.text, keys)], now)
+        found = await self._script.run("counts", keys, now)
         return {key: Count(*counts) for key, counts in zip(keys, found, strict=True) if counts is not None}
 
     async def discard(self, sources: Sequence[Key], *, now: int) -> None:
-        await self._script.run("discard", [*map(USER_LAST.text, sources)])
+        await self._script.run("discard", sources)
 
     async def draw(self, key: Key, user: str, *, limit: Limit, now: int, held: bool = False) -> Drawn:
-        args = USER_LAST.text(key), NAME_LAST.group(key), user, MAX_SKIPPED, held
+        args = key, NAME_LAST.group(key), user, MAX_SKIPPED, held
         while True:
             note = self._notes.get(key)
-            terms = (None, 0) if note is None else (blob(note), limit(note))
+            terms = (None, 0) if note is None else (note, limit(note))
             outcome, *found = await self._script.run("draw", *args, *terms, now)
             if outcome == b"note":
                 self._notes[key] = found[0]
@@ -94,7 +91,7 @@ class RedisPools:
                 return Drawn(item[0].decode() if item else None, tuple(each.decode() for each in items))
 
     async def held(self, keys: Sequence[Key], user: str, *, now: int) -> dict[Key, Holding]:
-        found = await self._script.run("held", [*map(USER_LAST.text, keys)], user, now)
+        found = await self._script.run("held", keys, user, now)
         return {
             key: Holding(tuple(item.decode() for item in items), current)
             for key, (current, items) in zip(keys, found, strict=True)
@@ -102,13 +99,13 @@ class RedisPools:
         }
 
     async def drop(self, keys: Sequence[Key], *, now: int) -> dict[Key, int]:
-        counts = await self._script.run("drop", [*map(USER_LAST.text, keys)], now)
+        counts = await self._script.run("drop", keys, now)
         # A repeated key counts once: the second finds nothing.
         return {key: count for key, count in zip(keys, counts, strict=True) if count is not None}
 
     async def _stocks(self, keys: Sequence[Key], now: int) -> tuple[dict[Key, Stock], dict[Key, bytes]]:
         """Return the live pools, and their versions."""
-        found = await self._script.run("stocks", [*map(USER_LAST.text, keys)], now)
+        found = await self._script.run("stocks", keys, now)
         live = [(key, pool) for key, pool in zip(keys, found, strict=True) if pool is not None]
         stocks = {key: Stock(USER_LAST.parse(source), note) for key, (_, source, note) in live}
         return stocks, {key: version for key, (version, _, _) in live}
@@ -118,13 +115,13 @@ class RedisRosters:
     """Rosters on Redis: for each group, one hash of its rosters, and one of the rosters of each member."""
 
     def __init__(self, client: Client) -> None:
-        self._script = client.script("rosters")
+        self._script = client.script("rosters", NAME_LAST)
 
     async def add_members(self, key: Key, members: Sequence[str], *, now: int, expires_at: int) -> None:
-        await self._script.run("add_members", NAME_LAST.text(key), [*members], expires_at, now)
+        await self._script.run("add_members", key, [*members], expires_at, now)
 
     async def annotate(self, key: Key, note: bytes, *, now: int, expires_at: int) -> bool:
-        return bool(await self._script.run("annotate", NAME_LAST.text(key), blob(note), expires_at, now))
+        return bool(await self._script.run("annotate", key, note, expires_at, now))
 
     async def listing(self, key: Key, members: Sequence[str], *, now: int) -> list[Listed]:
         found = await self._script.run("listing", NAME_LAST.group(key), [*members], now)
@@ -137,4 +134,4 @@ class RedisRosters:
             yield {unescape(name.decode()): note for name, note in rows}
 
     async def drop(self, keys: Sequence[Key], *, now: int) -> None:
-        await self._script.run("drop", [*map(NAME_LAST.text, keys)])
+        await self._script.run("drop", keys)

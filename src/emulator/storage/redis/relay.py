@@ -11,11 +11,10 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
-from redis.asyncio import Redis, RedisCluster
 from redis.asyncio.client import PubSub
 
 from emulator.core.keys import Key
-from emulator.storage.redis.client import TIMEOUT, Script, blob, connect, engine_errors
+from emulator.storage.redis.client import TIMEOUT, Script, connect, engine_errors
 from emulator.storage.redis.keys import USER_LAST
 
 RETRY_AFTER = 0.3
@@ -45,7 +44,7 @@ class RedisRelay:
     async def publish(self, topic: Key, message: bytes) -> None:
         name = USER_LAST.text(topic).encode()
         packet = b"".join((self._sender, len(name).to_bytes(4, "big"), name, message))
-        await self._namespace.run("publish", self._channel, blob(packet))
+        await self._namespace.run("publish", self._channel, packet)
         self._deliver(topic, message)
 
     async def open(self) -> None:
@@ -68,22 +67,21 @@ class RedisRelay:
         """Deliver messages until cancelled. Ends if the first subscription fails, with its error in `subscribed`."""
         is_failing = False
         while True:
-            redis: Redis | RedisCluster | None = None
             try:
-                async with asyncio.timeout(TIMEOUT):
-                    redis = await connect(self._url)
+                async with asyncio.timeout(TIMEOUT) as limit, await connect(self._url) as redis:
                     subscription = redis.pubsub()
                     await subscription.subscribe(self._channel)
                     await subscription.get_message(timeout=None)  # the confirmation
-                if not subscribed.done():
-                    subscribed.set_result(None)
-                if is_failing:
-                    _log.info("receiving messages from other processes again")
-                is_failing = False
-                while True:
-                    message = await _next_message(subscription)
-                    if message["type"] == "message":
-                        self._parse(message["data"])
+                    limit.reschedule(None)
+                    if not subscribed.done():
+                        subscribed.set_result(None)
+                    if is_failing:
+                        _log.info("receiving messages from other processes again")
+                    is_failing = False
+                    while True:
+                        message = await _next_message(subscription)
+                        if message["type"] == "message":
+                            self._parse(message["data"])
             except Exception as error:  # after any error it must try again, or messages would be lost from then on
                 if not subscribed.done():
                     subscribed.set_exception(error)
@@ -92,9 +90,6 @@ class RedisRelay:
                     reason = str(error) or "Redis does not answer"
                     _log.warning("cannot receive messages from other processes: %s", reason)
                 is_failing = True
-            finally:
-                if redis is not None:
-                    await redis.aclose()
             await asyncio.sleep(RETRY_AFTER)
 
     def _parse(self, packet: bytes) -> None:
