@@ -145,7 +145,11 @@ class Service(Front):
             is_on=has_control,
         )
         self.publisher = Publisher(self.engine.relay, self.hub, clock)
-        self.faults = FaultPlan(clock, partial(Service._faulty, me), is_alone=self.publisher.is_single_node)
+        self.faults = FaultPlan(
+            clock,
+            lambda: Known(me.dispatcher.table.open_endpoints, me.messages.action_names, normalize_path),
+            is_alone=self.publisher.is_single_node,
+        )
         self.late = FaultyBroadcasts(self.faults)
         self.tokens = Tokens(settings, self.extensions, clock, self.key)
         self._directory = Directory(self.engine.documents, clock)
@@ -332,10 +336,8 @@ class Service(Front):
         """Cancel scheduled work, and wait for running callbacks."""
         self.faults.clear()
         self.journal.clear()
-        await self.late.close()
-        await self.undo.close()
-        await self.poll_updates.close()
-        await self.scheduler.close()
+        for scheduled in (self.late, self.undo, self.poll_updates, self.scheduler):
+            await scheduled.close()
         for part in (self.publisher, self.key):
             part.close()
 
@@ -350,10 +352,6 @@ class Service(Front):
                 yield scratch
             finally:
                 await scratch.close()
-
-    def _faulty(self) -> Known:
-        """Return the endpoints, messages and events that faults can match."""
-        return Known(self.dispatcher.table.open_endpoints, self.messages.action_names, normalize_path)
 
     def _drop_cached_state(self) -> None:
         """Drop cached state, because all data may have been replaced: after a reset, for example, on any node."""

@@ -138,9 +138,8 @@ class NamespaceRouter:
                 front = await self._registry.front(name, creates=self._creates(scope["headers"], address))
         except (ServiceError, EngineError) as failure:
             refusal = failure if isinstance(failure, ServiceError) else storage_failed()
-            if failure is refusal:
-                self.refused(refusal)
-            else:
+            self.refused(refusal)
+            if failure is not refusal:
                 _log.error("storage failed in opening the namespace %s: %s", name[:64], failure)
             unserved = error_reply(refusal, cors=path.startswith("/v1/"), shows_code=True), refusal
         if unserved is not None:

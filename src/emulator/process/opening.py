@@ -58,11 +58,9 @@ async def open_service(
     async with medium.engine(stored_name(shared.settings, namespace)) as engine:
         service = Service(shared, engine, clock or Clock(), name=namespace)
         await service.key.sync()
-        background = [
-            asyncio.create_task(_sweep(service, is_first=namespace == DEFAULT_NAMESPACE)),
-            asyncio.create_task(service.gateway.keep_alive()),
-            asyncio.create_task(service.metrics.watch_storage(service.control.check)),
-        ]
+        sweeping = _sweep(service, is_first=namespace == DEFAULT_NAMESPACE)
+        watching = service.metrics.watch_storage(service.control.check)
+        background = [asyncio.create_task(each) for each in (sweeping, watching, service.gateway.keep_alive())]
         try:
             yield service
         finally:

@@ -80,7 +80,7 @@ def engine_errors() -> Iterator[None]:
 def _plain(value: object, order: Order) -> object:
     """Return an argument as a script takes it: keys as texts of this order, and terms packed, as they are stored."""
     match value:
-        case str() | int() | None:
+        case str() | int() | float() | None:
             return value
         case Key():
             return order.text(value)
@@ -155,7 +155,6 @@ class Script:
     ) -> list[tuple[Key, list[Reply]]]:
         """Return up to `limit` ballots or logs after `after`, each with the result of the script's `describe`."""
         found: list[tuple[Key, list[Reply]]] = []
-        first: str | bytes
         index, first, last = listed_range(group, after)
         while len(found) < limit:
             most = STEP if matching else min(STEP, limit - len(found))
@@ -163,7 +162,7 @@ class Script:
             found += [(parse_place(group, row[0]), row[1:]) for row in rows]
             if not place:
                 break
-            first = b"(" + place
+            first = f"({place.decode()}"
         return found[:limit]
 
     def pages(self, start: bytes, *args: object) -> Fetch:

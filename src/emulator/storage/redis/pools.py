@@ -50,9 +50,9 @@ class RedisPools:
     ) -> bool:
         async with self._key_locks.hold(keys):
             async for _ in attempts():
-                stocks, versions = await self._stocks(keys, now)
-                written = writes_of_assignment(change, stocks, keys)
-                known = [versions.get(key, b"0") for key in keys]
+                live = await self._stocks(keys, now)
+                written = writes_of_assignment(change, {key: stock for key, (_, stock) in live.items()}, keys)
+                known = [live[key][0] if key in live else b"0" for key in keys]
                 assigned = [(key, source, note) for key, (source, note) in written.items()]
                 args = keys, known, sizes.items(), assigned, expires_at, now
                 outcome, *taken = await self._script.run("assign", *args)
@@ -68,8 +68,7 @@ class RedisPools:
         return True
 
     async def stocks(self, keys: Sequence[Key], *, now: int) -> dict[Key, Stock]:
-        stocks, _ = await self._stocks(keys, now)
-        return stocks
+        return {key: stock for key, (_, stock) in (await self._stocks(keys, now)).items()}
 
     async def counts(self, keys: Sequence[Key], *, now: int) -> dict[Key, Count]:
         found = await self._script.run("counts", keys, now)
@@ -103,12 +102,11 @@ class RedisPools:
         # A repeated key counts once: the second finds nothing.
         return {key: count for key, count in zip(keys, counts, strict=True) if count is not None}
 
-    async def _stocks(self, keys: Sequence[Key], now: int) -> tuple[dict[Key, Stock], dict[Key, bytes]]:
-        """Return the live pools, and their versions."""
+    async def _stocks(self, keys: Sequence[Key], now: int) -> dict[Key, tuple[bytes, Stock]]:
+        """Return the live pools with their versions."""
         found = await self._script.run("stocks", keys, now)
-        live = [(key, pool) for key, pool in zip(keys, found, strict=True) if pool is not None]
-        stocks = {key: Stock(USER_LAST.parse(source), note) for key, (_, source, note) in live}
-        return stocks, {key: version for key, (version, _, _) in live}
+        live = [(key, *pool) for key, pool in zip(keys, found, strict=True) if pool is not None]
+        return {key: (version, Stock(USER_LAST.parse(source), note)) for key, version, source, note in live}
 
 
 class RedisRosters:
