@@ -29,8 +29,8 @@ from emulator.features.stores import json_stores
 from emulator.features.stores import service as stores_service
 from emulator.features.transactions import PURCHASES, Transactions
 from emulator.features.trivia.service import TRIVIA, Trivia
-from emulator.features.votes import endpoints as votes
-from emulator.features.votes import service as votes_service
+from emulator.features.votes.results import POLLS
+from emulator.features.votes.service import Polls
 from emulator.http import openapi
 from emulator.http.endpoint import Endpoint, endpoints_in
 from emulator.http.endpoint_table import EndpointTable
@@ -132,10 +132,10 @@ def _name_of(record: Record, stored: Stored) -> str:
 FEATURES: Final = Features(
     Feature(
         attrgetter("polls"),
-        endpoints_in(votes_service.Polls),
-        votes.actions,
-        votes.feeds,
-        kinds=(votes_service.POLLS,),
+        endpoints_in(Polls),
+        (Polls.create_poll, Polls.read_results, Polls.reconfigure_poll, Polls.delete_poll),
+        (Polls.poll_topic,),
+        kinds=(POLLS,),
     ),
     Feature(attrgetter("rankings"), endpoints_in(ranking.Rankings), kinds=(ranking.RANKINGS,)),
     Feature(attrgetter("buffers"), endpoints_in(accumulation.Buffers), kinds=(accumulation.BUFFERS,)),

@@ -15,15 +15,16 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from emulator.contract.limits import HIGHEST, LOWEST
-from emulator.core.callers import is_global
+from emulator.core.callers import GLOBAL, is_global
 from emulator.core.changes import Change
 from emulator.core.clock import SECOND, Clock
 from emulator.core.keys import Key
 from emulator.core.scheduler import Scheduler, Throttle
 from emulator.core.wire import json_codec
 from emulator.features.broadcast.service import PageEvents
-from emulator.features.votes.rules import LIFETIME, Definition
+from emulator.features.votes.rules import LIFETIME, STORED, Definition
 from emulator.realtime.publisher import Publisher
+from emulator.storage.kinds import Kind, Shape, Subject
 from emulator.storage.shapes import Ballots, ListedBallot
 
 SPECIFIC_VALUES: Final = 64
@@ -277,3 +278,21 @@ class PollUpdates:
         results = await self._reader.results(poll)
         if results is not None:
             self._publisher.publish_locally(poll, "poll", results)
+
+
+def _status(ballot: ListedBallot, now: int) -> dict[str, object]:
+    poll = listed_poll(ballot, now=now)
+    return {"status": poll.status, "disabled": poll.disabled}
+
+
+POLLS: Final = Kind(
+    "polls",
+    "the polls, with their votes",
+    ("poll",),
+    Shape.BALLOTS,
+    LIFETIME,
+    "polls",
+    STORED,
+    _status,
+    waits_for=Subject("poll", "poll", frozenset({"count", "value", "sum"}), "default", shared=GLOBAL),
+)

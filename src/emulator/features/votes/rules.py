@@ -236,6 +236,25 @@ def check_unchanged(poll_id: str, found: Definition | None, expected: Mapping[st
         raise poll_changed(poll=poll_id, members=", ".join(changed)[:200])
 
 
+_ANNOUNCED: Final = {"prompt", "options", "user_data"}
+"""The members of a poll's announcement in the channel state."""
+
+
+def announcement(definition: Definition) -> dict[str, object]:
+    """Return the member of the channel state by which pages know a poll."""
+    return {"prompt": definition.prompt, "options": definition.options, "user_data": definition.user_data}
+
+
+def aligned(definition: Definition | None, found: Any) -> Any:
+    """Return the announcement of a poll, which is the member `found` if there is one, or `UNSET` without a poll.
+
+    A member that is no announcement stays.
+    """
+    if definition is not None:
+        return announcement(definition) if found is UNSET else found
+    return UNSET if isinstance(found, dict) and found.keys() == _ANNOUNCED else found
+
+
 def _unix_seconds(name: str, absolute: int, relative_name: str, relative: int, now: int) -> int:
     """`startsAt` or `endsAt` in Unix seconds; 0 if unset. Relative times are rounded up, so no poll ends early."""
     seconds = now // SECOND

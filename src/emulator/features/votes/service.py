@@ -7,11 +7,18 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from msgspec import UNSET, Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from emulator.contract.limits import HIGHEST, LOWEST
-from emulator.contract.names import GLOBAL
-from emulator.core.callers import ANYONE, CHANNEL_WRITERS, EXTENSION_WRITERS, Caller, check_extension_wide, is_global
+from emulator.core.callers import (
+    ANYONE,
+    CHANNEL_WRITERS,
+    EXTENSION_WRITERS,
+    Caller,
+    check_extension_wide,
+    is_global,
+    required_channel,
+)
 from emulator.core.changes import Change, Changes
 from emulator.core.clock import Clock, clamp_instant
 from emulator.core.keys import Key
@@ -19,21 +26,21 @@ from emulator.core.observability.audit import audit
 from emulator.core.observability.facts import ABSENT, NAMED, NEW, notice
 from emulator.core.wire import json_codec
 from emulator.core.wire.json_codec import stream_array
-from emulator.core.wire.refusals import invalid_parameter
+from emulator.core.wire.refusals import invalid_parameter, missing_member
 from emulator.features.directory import Directory
 from emulator.features.id_quota import IdQuota
 from emulator.features.stores.service import Stores
 from emulator.features.votes import rules
 from emulator.features.votes.results import Poll, PollList, PollReader, PollResults, PollUpdates, listed_poll, poll_of
-from emulator.features.votes.rules import LIFETIME, STORED, Definition, PollConfig, checked_poll_id
+from emulator.features.votes.rules import LIFETIME, Definition, PollConfig, checked_poll_id
 from emulator.http.endpoint import CHANNEL, PAGE, Call, Nothing, Parameter, endpoint, id_of
+from emulator.realtime.action import Done, Message, action, feed
 from emulator.realtime.hub import ANY_NAME
-from emulator.storage.kinds import Kind, Measured, Shape, Subject
-from emulator.storage.shapes import BallotEntry, Ballots, CastRequest, Expected, ListedBallot
+from emulator.storage.kinds import Measured
+from emulator.storage.shapes import BallotEntry, Ballots, CastRequest, Expected
 
-_ANNOUNCED: Final = {"prompt", "options", "user_data"}
-"""The members of a poll's announcement in the channel state."""
 _POLL = id_of("poll")
+_POLL_ID: Final = "data.poll_id"
 _SINCE = Parameter("since", "Only votes received at or after this Unix time in ms.", "integer")
 _LIMIT = Parameter("limit", "At most this many entries.", "integer")
 
@@ -58,6 +65,36 @@ class PollConfigBody(Struct):
     id: str = ""
     expected: dict[str, Any] | None = None
     """The definition as the caller has read it, `{}` for none: 409 if the poll has changed since."""
+
+
+class CreateBody(Struct):
+    """A poll to create; `config` holds the other members of its definition. A member next to it replaces its own."""
+
+    poll_id: str
+    prompt: str | UnsetType = UNSET
+    options: list[str] | UnsetType = UNSET
+    user_data: Any | UnsetType = UNSET
+    config: dict[str, Any] | None = None
+
+
+class PollBody(Struct):
+    """The poll to read or delete."""
+
+    poll_id: str
+
+
+class ReconfigureBody(Struct):
+    """The members of a poll's definition to change."""
+
+    poll_id: str
+    config: dict[str, Any]
+
+
+class PollTopicBody(Struct):
+    """The poll to subscribe to; `*` for all polls of the channel."""
+
+    topic_id: str = ""
+    poll_id: str = ""
 
 
 @dataclass(eq=False, repr=False)
@@ -137,8 +174,7 @@ class Polls:
     async def clear(self, caller: Caller, channel: str | None, poll_id: str) -> None:
         """Delete the poll with its votes, log and definition. Does nothing if there is none.
 
-        Raises `Forbidden` if all channels share the poll and the caller is only a broadcaster; so do `create` and
-        `reconfigure`, and `POST vote_config`.
+        Raises `Forbidden` if all channels share the poll and the caller is only a broadcaster, as other edits do.
         """
         key = _managed_key(caller, channel, poll_id)
         if key.channel is not None and await self._reader.results(key) is None:
@@ -149,7 +185,7 @@ class Polls:
         await self._changes.committed(*(Change(dropped, "cleared", caller.opaque_id) for dropped in found))
         for dropped in found:
             await self._id_quota.release(dropped)
-            if dropped.channel and await self._edit_announcement(caller, dropped, partial(_aligned, None)):
+            if dropped.channel and await self._edit_announcement(caller, dropped, partial(rules.aligned, None)):
                 await self._align_announcement(caller, dropped)
 
     @endpoint("GET", "/v1/e/vote_logs", roles=EXTENSION_WRITERS, answer=VoteLog, query=(_POLL, CHANNEL, _SINCE, _LIMIT))
@@ -202,6 +238,17 @@ class Polls:
             is_written = await self._define(caller, key, definition, only_if=text)
         return Nothing()
 
+    @action("create", "poll", roles=CHANNEL_WRITERS)
+    async def create_poll(self, message: Message) -> Done:
+        """Create a poll, or replace the definition of an existing one and keep its votes."""
+        body = message.body(CreateBody)
+        beside = {"prompt": body.prompt, "options": body.options, "userData": body.user_data}
+        members = (body.config or {}) | {name: value for name, value in beside.items() if value is not UNSET}
+        config = json_codec.convert(members, PollConfig, inside="data.config")
+        poll_id = checked_poll_id(body.poll_id, _POLL_ID)
+        await self.create(message.caller, _channel(message, poll_id), poll_id, config)
+        return Done()
+
     async def create(self, caller: Caller, channel: str, poll_id: str, config: PollConfig) -> None:
         """Define the poll, and announce it in the channel state, where pages read its prompt (ruling X6)."""
         key = _managed_key(caller, channel, poll_id)
@@ -210,25 +257,29 @@ class Polls:
 
         async def announce_and_define() -> None:  # in this order, so that a poll over the limit is not announced
             if key.channel:
-                await self._edit_announcement(caller, key, lambda found: _announcement(definition))
+                await self._edit_announcement(caller, key, lambda found: rules.announcement(definition))
             await self._define(caller, key, definition)
 
         await self._id_quota.write(key, caller, LIFETIME, now, announce_and_define())
         if key.channel:
             await self._align_announcement(caller, key)
 
-    async def reconfigure(self, caller: Caller, channel: str, poll_id: str, config: dict[str, Any]) -> None:
-        """Change members of the definition; `endsAt: -1` ends the poll. Raises `NotFound` if there is no definition."""
-        key = _managed_key(caller, channel, poll_id)
+    @action("reconfigure", "poll", roles=CHANNEL_WRITERS)
+    async def reconfigure_poll(self, message: Message) -> Done:
+        """Change a poll's definition; `endsAt: -1` ends the poll."""
+        caller, body = message.caller, message.body(ReconfigureBody)
+        poll_id = checked_poll_id(body.poll_id, _POLL_ID)
+        key = _managed_key(caller, _channel(message, poll_id), poll_id)
         while True:  # until no other edit comes in between
             text, before = await self._reader.stored_definition(key)
             if before is None:
                 raise rules.no_definition(poll=poll_id)
-            definition = before.reconfigured(config, now=self._clock.now())
+            definition = before.reconfigured(body.config, now=self._clock.now())
             if await self._define(caller, key, definition, only_if=text):
                 break
         if definition.ends_at != before.ends_at and definition.status_at(self._clock.now()) == "expired":
             self._updates.changed(key)
+        return Done()
 
     @endpoint("GET", "/v1/e/vote_config", roles=ANYONE, answer=Definition, query=(_POLL, CHANNEL))
     async def read_poll_definition(self, call: Call) -> Definition:
@@ -251,25 +302,38 @@ class Polls:
         found, next = await call.page.read(self._ballots.listing, group, now=now)
         return PollList([listed_poll(each, now=now) for each in found], next)
 
-    async def results(self, caller: Caller, channel: str, poll_id: str) -> PollResults:
-        """Return the poll and its results; raises `NotFound` if it has neither a definition nor votes."""
-        key = _key(caller, channel, poll_id)
+    @action("get", "poll")
+    async def read_results(self, message: Message) -> PollResults:
+        """Read a poll and its results; 404 if it has neither a definition nor votes."""
+        poll_id = checked_poll_id(message.body(PollBody).poll_id, _POLL_ID)
+        key = _key(message.caller, _channel(message, poll_id), poll_id)
         results = await self._reader.results(key)
         if results is None:
             notice(ABSENT, key)
             raise rules.no_poll(poll=poll_id)
         return results
 
-    async def topic(self, caller: Caller, channel: str, poll_id: str, *, member: str) -> Key:
-        """Return the topic of a poll, which need not exist yet, or of all the channel's polls for `*`.
+    @action("delete", "poll", roles=CHANNEL_WRITERS)
+    async def delete_poll(self, message: Message) -> Done:
+        """Delete a poll with its votes, log and definition. Deleting an absent poll is not an error."""
+        poll_id = checked_poll_id(message.body(PollBody).poll_id, _POLL_ID)
+        await self.clear(message.caller, message.channel, poll_id)
+        return Done()
 
-        Raises `BadRequest` that names the `member` of the request with the poll id.
-        """
+    @feed("poll")
+    async def poll_topic(self, message: Message) -> tuple[Key, ...]:
+        """The topic of a poll, which need not exist yet; `*` covers all polls of the channel."""
+        body = message.body(PollTopicBody)
+        poll_id = body.topic_id or body.poll_id
+        if not poll_id:
+            raise missing_member("data.topic_id", "name a poll, or '*' for all polls of the channel")
+        channel = _channel(message, poll_id)
         if poll_id == ANY_NAME:
-            return Key("poll", caller.client_id, ANY_NAME, channel)
-        key = _key(caller, channel, checked_poll_id(poll_id, member))
+            return (Key("poll", message.caller.client_id, ANY_NAME, channel),)
+        poll_id = checked_poll_id(poll_id, "data.topic_id" if body.topic_id else _POLL_ID)
+        key = _key(message.caller, channel, poll_id)
         await self._updates.watch(key)
-        return key
+        return (key,)
 
     async def _define(self, caller: Caller, key: Key, definition: Definition, *, only_if: Expected = UNSET) -> bool:
         """Write a definition.
@@ -299,7 +363,7 @@ class Polls:
         is_agreed = False
         while not is_agreed:
             definition = await self._reader.definition(key)
-            await self._edit_announcement(caller, key, partial(_aligned, definition))
+            await self._edit_announcement(caller, key, partial(rules.aligned, definition))
             is_agreed = (await self._reader.definition(key) is None) is (definition is None)
 
     async def _has_additive_votes(self, key: Key) -> bool:
@@ -310,6 +374,11 @@ class Polls:
 def _key(caller: Caller, channel: str | None, poll_id: str) -> Key:
     """Return the key of a poll; a global poll belongs to no channel."""
     return Key("poll", caller.client_id, checked_poll_id(poll_id), "" if is_global(poll_id) else channel)
+
+
+def _channel(message: Message, poll_id: str) -> str:
+    """Return the connection's channel; raises `BadRequest` if there is none and the poll is not global."""
+    return message.channel or "" if is_global(poll_id) else required_channel(message.channel, "a poll")
 
 
 def _managed_key(caller: Caller, channel: str | None, poll_id: str) -> Key:
@@ -323,41 +392,8 @@ def _managed_key(caller: Caller, channel: str | None, poll_id: str) -> Key:
     return key
 
 
-def _announcement(definition: Definition) -> dict[str, object]:
-    """Return the member of the channel state by which pages know a poll."""
-    return {"prompt": definition.prompt, "options": definition.options, "user_data": definition.user_data}
-
-
-def _aligned(definition: Definition | None, found: Any) -> Any:
-    """Return the announcement of a poll, which is the member `found` if there is one, or `UNSET` without a poll.
-
-    A member that is no announcement stays.
-    """
-    if definition is not None:
-        return _announcement(definition) if found is UNSET else found
-    return UNSET if isinstance(found, dict) and found.keys() == _ANNOUNCED else found
-
-
 def _log_entry(entry: BallotEntry, shared: Mapping[str, str], counted: bool) -> bytes:
     """Return the JSON of one `Vote`. `shared` has the ids that voters shared after they voted, by opaque id."""
     identifier = entry.note.decode() or shared.get(entry.voter, entry.voter)
     count = entry.times if counted or entry.times > 1 else UNSET
     return json_codec.encode(rules.Vote(identifier, entry.voter, int(entry.choice), entry.cast_at, count))
-
-
-def _status(ballot: ListedBallot, now: int) -> dict[str, object]:
-    poll = listed_poll(ballot, now=now)
-    return {"status": poll.status, "disabled": poll.disabled}
-
-
-POLLS: Final = Kind(
-    "polls",
-    "the polls, with their votes",
-    ("poll",),
-    Shape.BALLOTS,
-    LIFETIME,
-    "polls",
-    STORED,
-    _status,
-    waits_for=Subject("poll", "poll", frozenset({"count", "value", "sum"}), "default", shared=GLOBAL),
-)
