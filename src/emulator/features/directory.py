@@ -28,8 +28,8 @@ _RECHECK_AFTER: Final = MINUTE
 _AT_ONCE: Final = 250
 """Users that one engine operation looks up."""
 
-_Recorded = BoundedCache[tuple[str, str], tuple[str, int]]
-"""Client id and shared id → the opaque id that this process found recorded, and when, in Unix ms."""
+_Recorded = BoundedCache[tuple[str, str], tuple[str, range]]
+"""Client id and shared id → the opaque id that this process has recorded, and when it need not again, in Unix ms."""
 
 
 class Directory:
@@ -117,12 +117,7 @@ class Directory:
         """Start to record a user's ids; return what to await, or `None` if this process has recorded them recently."""
         now = self._clock.now()
         known = self._recorded.get((client_id, shared_id))
-        if (
-            known is not None
-            and known[0] == opaque_id
-            and known[1] <= now < known[1] + _RECHECK_AFTER
-            and _end_of_life(known[1]) == _end_of_life(now)
-        ):
+        if known is not None and known[0] == opaque_id and now in known[1]:
             return None
         ids = {
             _shared_key(client_id, shared_id): opaque_id.encode(),
@@ -136,7 +131,8 @@ class Directory:
 
         async def finish() -> None:
             await self._finish(ids, kept, recorded, replace=True)
-            self._recorded[client_id, shared_id] = opaque_id, now
+            same_end_until = _end_of_life(now) - LIFETIME + 1
+            self._recorded[client_id, shared_id] = opaque_id, range(now, min(now + _RECHECK_AFTER, same_end_until))
 
         return finish()
 

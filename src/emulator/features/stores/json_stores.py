@@ -17,12 +17,12 @@ from emulator.core.keys import Key
 from emulator.core.observability.audit import audit
 from emulator.core.observability.facts import ABSENT, notice
 from emulator.features.id_quota import IdQuota
-from emulator.features.stores.rules import check_stored, check_unchanged, encode_document, too_large
+from emulator.features.stores.rules import check_stored, encode_document, replacing, too_large
 from emulator.features.stores.service import EXPECTED
 from emulator.http.endpoint import CHANNEL, Call, Nothing, checked_id, endpoint, id_of
 from emulator.storage.kinds import Kind, Measured, Shape, Stored, Subject
 from emulator.storage.records import DocumentRecord
-from emulator.storage.shapes import Documents, Texts
+from emulator.storage.shapes import Documents
 
 _LIFETIME: Final = 14 * DAY
 """In ms (ruling S5)."""
@@ -84,12 +84,7 @@ class JsonStores:
         key = json_store_key(caller, channel, store_id)
         text = encode_document(document, name="json_store", max_bytes=MAX_JSON_STORE_BYTES, refuse=json_store_too_large)
         now = self._clock.now()
-
-        def change(found: Texts) -> Texts:
-            check_unchanged(found.get(key), expected)
-            return {key: text}
-
-        work = self._documents.update([key], change, now=now, expires_at=now + _LIFETIME)
+        work = self._documents.update([key], replacing(key, text, expected), now=now, expires_at=now + _LIFETIME)
         await self._id_quota.write(key, caller, _LIFETIME, now, work)
         if not key.channel:
             audit("stores replaced", caller, records=1, json_store=store_id)

@@ -18,6 +18,7 @@ from emulator.core.wire import json_codec
 from emulator.core.wire.refusals import wrong_shape
 from emulator.storage.kinds import VALUE, Stored, decoded, wrong
 from emulator.storage.records import DocumentRecord
+from emulator.storage.shapes import Edit, Texts
 
 _PATCH: Final = "Invalid patch"
 _UNCHANGED: Final = "nothing was changed"
@@ -185,10 +186,18 @@ def digest_of(text: bytes | None) -> str:
     return sha256(text or b"").hexdigest()
 
 
-def check_unchanged(text: bytes | None, expected: str | None) -> None:
-    """Raise `Conflict` unless a store still has the digest `expected`; `None` matches any store."""
-    if expected is not None and (digest := digest_of(text)) != expected:
-        raise store_changed(digest=digest, expected=expected[:64] or "''")
+def replacing(key: Key, text: bytes, expected: str | None) -> Edit:
+    """Return the edit that writes a store.
+
+    It raises `Conflict` unless the store still has the digest `expected`; `None` matches any store.
+    """
+
+    def replace(found: Texts) -> Texts:
+        if expected is not None and (digest := digest_of(found.get(key))) != expected:
+            raise store_changed(digest=digest, expected=expected[:64] or "''")
+        return {key: text}
+
+    return replace
 
 
 def encode_document(

@@ -102,14 +102,9 @@ class Stores:
         """
         key = self.key(store, caller, channel)
         text = rules.encode_document(document, name=store.name)
-
-        def change(found: Texts) -> Texts:
-            rules.check_unchanged(found.get(key), expected)
-            return {key: text}
-
         if expected is not None:
             notice(READ, key)  # production would compare the digest of the lapsed record
-        await self._write(store, [key], change, whole=True)
+        await self._write(store, [key], rules.replacing(key, text, expected), whole=True)
         _audit("stores replaced", store, caller)
         return text
 
@@ -218,10 +213,10 @@ class Stores:
     async def _find(self, store: Store, caller: Caller, channel: str | None, user_id: str) -> bytes | None:
         """Return the stored record of the caller, or of `user_id`; `None` if there is none."""
         if user_id:
-            found = await self._records(store, caller, channel, [user_id])
-        else:
-            found = await self._read({user_id: self.key(store, caller, channel)})
-        return found.get(user_id)
+            return (await self._records(store, caller, channel, [user_id])).get(user_id)
+        key = self.key(store, caller, channel)
+        notice(READ, key)
+        return (await self._documents.read([key], now=self._clock.now())).get(key)
 
     async def _read(self, keys: Mapping[str, Key]) -> dict[str, bytes]:
         """Return the stored records with these keys, by their names in `keys`, all read at one instant."""
