@@ -82,10 +82,7 @@ def _check_id(record: DocumentRecord) -> None:
     text_of(record.value, VALUE)
 
 
-STORED: Final = (
-    Stored(DocumentRecord, "user", _check_id),
-    Stored(DocumentRecord, "opaque", _check_id),
-)
+STORED: Final = tuple(Stored(DocumentRecord, kind, _check_id) for kind in ("user", "opaque"))
 
 
 PAGE = 1_000

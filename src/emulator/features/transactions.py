@@ -179,14 +179,6 @@ def transaction_of(data: ReceiptData, body: TransactionBody, *, own_id: str, now
     )
 
 
-def outstanding_key(client_id: str, channel_id: str, at: int = 0, transaction_id: str = "") -> Key:
-    """Return the key of an outstanding purchase; without an id, the key prefix of all.
-
-    Keys sort by time (`at`, in ms).
-    """
-    return Key("outstanding", client_id, "", channel_id, f"{at:016d}/{transaction_id}" if transaction_id else "")
-
-
 STORED: Final = (
     Stored(DocumentRecord, "transaction", decode_check(Claim), has_secret_name=True),
     Stored(DocumentRecord, "outstanding", decode_check(Transaction)),
@@ -265,7 +257,8 @@ class Transactions:
         poster = "" if self._environment.is_strict else caller.opaque_id
         claim = Claim(channel_id, transaction.user_id, poster)
         key = Key("transaction", caller.client_id, transaction.id)  # all channels share it
-        outstanding = outstanding_key(caller.client_id, channel_id, now, transaction.id)
+        # The keys of outstanding purchases sort by time.
+        outstanding = Key("outstanding", caller.client_id, "", channel_id, f"{now:016d}/{transaction.id}")
         first: Claim | None  # the next function sets it
 
         def create(found: Texts) -> Texts:
@@ -339,7 +332,7 @@ class Transactions:
         return (_topic(message.caller, message.channel, _sku(message)),)
 
     async def _outstanding(self, caller: Caller, channel: str | None) -> AsyncIterator[tuple[Key, Transaction]]:
-        prefix, after = outstanding_key(caller.client_id, required_channel(channel, "a purchase")), ""
+        prefix, after = Key("outstanding", caller.client_id, "", required_channel(channel, "a purchase")), ""
         while suffixes := await self._documents.users(prefix, after=after, limit=_PAGE, now=self._clock.now()):
             keys, after = [prefix._replace(user=suffix) for suffix in suffixes], suffixes[-1]
             found = await self._documents.read(keys, now=self._clock.now())
