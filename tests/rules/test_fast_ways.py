@@ -1,4 +1,4 @@
-"""A fast way may only agree with the slow one or abstain: queries, codes, tokens (ruling A2).
+"""A fast way may only agree with the slow one or abstain: queries and tokens (ruling A2).
 
 Others: `test_hs256.py`, `test_streaming_json.py`, `tests/engines/contract_entries.py` and `tests/web/test_hot_path.py`.
 """
@@ -21,7 +21,6 @@ from emulator.core.config.settings import Settings
 from emulator.core.errors import ServiceError
 from emulator.core.observability.request_context import RequestContext, bound_to
 from emulator.core.wire.url import query_of
-from emulator.features.codes import uploads
 from support.examples import examples
 from support.service import CLIENT_ID, OTHER_ID, SECRET
 from support.signing import NOW, signed
@@ -86,13 +85,6 @@ def test_a_query_reads_as_each_of_its_parameters_by_itself(raw: bytes):
         expected.setdefault(unquote_plus(name), unquote_plus(value))
 
     assert [expected, expected] == [query_of(raw), query_of(raw)]
-
-
-@settings(max_examples=examples(300), deadline=None)
-@given(st.text() | st.text("a ~\x1f\x7f\n\xa0"))
-def test_the_fast_check_for_printable_characters_agrees_with_the_slow_one(text: str):
-    assert text.isprintable() == uploads._is_printable(text)
-    assert [chr(code).isprintable() for code in range(128)] == [uploads._is_printable(chr(code)) for code in range(128)]
 
 
 @settings(max_examples=examples(200), deadline=None)

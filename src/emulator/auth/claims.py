@@ -141,8 +141,8 @@ def role_of(value: Any) -> Role:
 
 def id_of(claims: Mapping[str, Any], name: str) -> str | None:
     value = claims.get(name)
-    if value is None or (type(value) is str and value.isascii() and "\0" not in value):  # the usual cases
-        return value or None
+    if value is None:
+        return None
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
     if not isinstance(value, str):

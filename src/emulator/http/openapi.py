@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from functools import cache, lru_cache
+from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
@@ -195,14 +195,9 @@ def _viewer_file(name: str, content_type: bytes) -> Endpoint:
 
     @endpoint("GET", f"/schema/{name}", audience=Audience.DOCUMENT)
     async def read_file(dispatcher: Dispatcher, call: Call) -> Reply:
-        return Reply(200, _content_of(name), content_type=content_type, more=_FILE_HEADERS)
+        return Reply(200, (_FOLDER / name).read_bytes(), content_type=content_type, more=_FILE_HEADERS)
 
     return read_file
-
-
-@cache
-def _content_of(name: str) -> bytes:
-    return (_FOLDER / name).read_bytes()
 
 
 endpoints: Final = (
