@@ -70,7 +70,7 @@ class _Keys(NamedTuple):
     all: Mapping[str, bytes]
     """The secrets in their order, then the service's own key, whose name is empty. The others are named by their
     fingerprints, which are keyed, so they do not help to guess."""
-    fast: Mapping[str, bytes]
+    fast: Mapping[str, hmac.HMAC]
     """The keys for `hs256`: all, or none if pyjwt refuses one of them, which `hs256` would not notice."""
 
 
@@ -282,13 +282,14 @@ class Tokens:
                 for secret in (extension.secrets if extension else ())
             }
             every[""] = own
-            keys = _Keys(every, every if all(map(jwts.accepts, every.values())) else {})
-            self._keys_of[client_id] = keys
+            fast = hs256.prepared(every) if all(map(jwts.accepts, every.values())) else {}
+            keys = self._keys_of[client_id] = _Keys(every, fast)
         return keys
 
     def check_registered(self, client_id: str) -> None:
         """Raise `Unauthorized` for a client id that this service does not accept."""
-        notice(NAMED, Key(CLIENT, client_id, client_id))
+        if self._environment.has_control:  # production gives no hints
+            notice(NAMED, Key(CLIENT, client_id, client_id))
         if not self._extensions.admits(client_id):
             raise refusals.not_registered(client_id=client_id)
         if not self._environment.is_strict and self._extensions.find(client_id) is None:
