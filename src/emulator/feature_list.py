@@ -35,7 +35,7 @@ from emulator.http import openapi
 from emulator.http.endpoint import Endpoint, endpoints_in
 from emulator.http.endpoint_table import EndpointTable
 from emulator.namespaces import routing as namespaces
-from emulator.realtime.action import Action, Feed
+from emulator.realtime.action import Declared
 from emulator.storage.kinds import Kind, Measure, Stored
 from emulator.storage.records import Record
 
@@ -46,8 +46,8 @@ class Feature(NamedTuple):
     service: Callable[[Any], Any]
     """Takes an `app.Service` and returns the part of it that handles them."""
     endpoints: tuple[Endpoint, ...] = ()
-    actions: tuple[Action, ...] = ()
-    feeds: tuple[Feed, ...] = ()
+    actions: tuple[Declared, ...] = ()
+    feeds: tuple[Declared, ...] = ()
     kinds: tuple[Kind, ...] = ()
     """The kinds of records that it keeps."""
     is_offered: Callable[[Environment], bool] = lambda environment: True

@@ -68,11 +68,6 @@ def size(count: int) -> str:
     return f"{amount:.1f} GiB"
 
 
-def number(count: int) -> str:
-    """Return an integer with separators."""
-    return f"{count:,}"
-
-
 def text(value: Any, most: int = _LONGEST) -> Markup:
     """Return a text of a client, isolated from the direction of the text around it, and cut at `most` characters."""
     shown = str(value)
@@ -141,7 +136,6 @@ def select_options(values: Iterable[str], empty: str = "") -> list[tuple[str, st
 FILTERS: Final = {
     each.__name__: each
     for each in (
-        offset, verdict, select_options, prose, pretty, duration, ago, when, coloured, until, instant, size, number,
-        text,
+        offset, verdict, select_options, prose, pretty, duration, ago, when, coloured, until, instant, size, text,
     )
-}  # fmt: skip
+} | {"number": "{:,}".format}  # fmt: skip

@@ -76,10 +76,6 @@ class Declared:
         return replace(self, handler=partial(self.handler, service))
 
 
-Action = Declared
-Feed = Declared
-
-
 def action(
     name: str,
     target: str = "",
@@ -88,13 +84,13 @@ def action(
     aliases: tuple[tuple[str, str], ...] = (),
     is_open: bool = False,
     secrets: frozenset[str] = frozenset(),
-) -> Callable[[Callable[[Any, Message], Awaitable[object]]], Action]:
+) -> Callable[[Callable[[Any, Message], Awaitable[object]]], Declared]:
     """Declare the decorated function as the handler of an action. It returns the reply's `data`, an object."""
     return partial(Declared, ((name, target), *aliases), roles=roles, is_open=is_open, secrets=secrets)
 
 
 def feed(
     *targets: str, roles: frozenset[Role] = ANYONE, is_open: bool = False
-) -> Callable[[Callable[[Any, Message], Awaitable[tuple[Key, ...]]]], Feed]:
+) -> Callable[[Callable[[Any, Message], Awaitable[tuple[Key, ...]]]], Declared]:
     """Declare the decorated function as the one that returns the topics of a subscription to these targets."""
     return partial(Declared, targets, roles=roles, is_open=is_open)

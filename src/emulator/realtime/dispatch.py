@@ -20,7 +20,7 @@ from emulator.core.observability.metrics import Metrics, answerable
 from emulator.core.observability.request_context import RequestContext, current_request, label_of
 from emulator.core.parity import Parity
 from emulator.realtime import envelope, refusals
-from emulator.realtime.action import Action, Declared, Done, Feed, Message
+from emulator.realtime.action import Declared, Done, Message
 from emulator.realtime.envelope import Request
 from emulator.realtime.faulty_messages import disturb_message
 from emulator.realtime.hub import Hub
@@ -40,9 +40,9 @@ UNSUPPORTED_TARGETS: Final = frozenset(
 class MessageDispatcher:
     """The actions and feeds of one service by name. Handles messages with them."""
 
-    actions: InitVar[Iterable[Action]]
-    feeds: InitVar[Iterable[Feed]]
-    _other_feed: Feed
+    actions: InitVar[Iterable[Declared]]
+    feeds: InitVar[Iterable[Declared]]
+    _other_feed: Declared
     """The feed of all other targets: the extension's own events (ruling X8)."""
     _: KW_ONLY
     identify: Identify
@@ -58,7 +58,7 @@ class MessageDispatcher:
     name: str
     """The name of the namespace, for log records."""
 
-    def __post_init__(self, actions: Iterable[Action], feeds: Iterable[Feed]) -> None:
+    def __post_init__(self, actions: Iterable[Declared], feeds: Iterable[Declared]) -> None:
         self._actions = {name: each for each in actions for name in each.names}
         self._feeds = {target: each for each in feeds for target in each.names}
         self._namespace = label_of(self.name)
