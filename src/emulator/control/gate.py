@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hmac
-import ipaddress
 import re
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
@@ -14,6 +13,7 @@ from litestar.types import HTTPScope
 
 from emulator.contract.names import TOKEN
 from emulator.core.errors import Facts, Forbidden, refusal
+from emulator.core.limits import address_of
 from emulator.core.wire.url import query_of
 
 _GATE: Final = (Forbidden, "Forbidden", "W5")
@@ -175,12 +175,3 @@ def is_loopback(host: str) -> bool:
     """Whether a host is an address of this machine, or `localhost`."""
     address = address_of(host)
     return host == "localhost" or (address is not None and address.is_loopback)
-
-
-def address_of(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """Return the address that a host is; `None` for a name."""
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        return None
-    return getattr(address, "ipv4_mapped", None) or address

@@ -82,15 +82,20 @@ def network_of(address: str, ipv4_bits: int = 32, ipv6_bits: int = 48) -> str:
 
     A single IPv6 customer may have a whole /48. Other text, such as a Unix socket's, is returned unchanged.
     """
-    try:
-        found = ipaddress.ip_address(address)
-    except ValueError:
+    found = address_of(address)
+    if found is None:
         return address
-    if isinstance(found, ipaddress.IPv6Address):
-        if found.ipv4_mapped is None:
-            return str(ipaddress.IPv6Network((int(found), ipv6_bits), strict=False))
-        found = found.ipv4_mapped
-    return str(ipaddress.IPv4Network((int(found), ipv4_bits), strict=False))
+    bits = ipv4_bits if found.version == 4 else ipv6_bits
+    return str(ipaddress.ip_network((found.packed, bits), strict=False))
+
+
+def address_of(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """Return the address that a host is, of IPv4 also if it is written as IPv6; `None` for a name."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return None
+    return getattr(address, "ipv4_mapped", None) or address
 
 
 T = TypeVar("T")

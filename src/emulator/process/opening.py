@@ -31,7 +31,8 @@ async def open_app(
     settings: Settings, clock: Clock | None = None, *, features: Features = FEATURES
 ) -> AsyncIterator[tuple[Front | NamespaceRouter, Service]]:
     """Open the application for a port, and the service of its plain paths. `clock` is that service's clock."""
-    extensions = Extensions(settings.extensions, admits_any=settings.admits_any_client)
+    is_closed = settings.registered_only or settings.environment.is_strict
+    extensions = Extensions(settings.extensions, admits_any=not is_closed)
     shared = Shared(settings, extensions, features)
     medium = open_medium(settings.data)
     opened = partial(open_service, shared, medium)

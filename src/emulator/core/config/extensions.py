@@ -7,12 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from emulator.contract.extensions_file import ExtensionsFile, InvalidExtensions, parsed, read_text
 from emulator.core.errors import ConfigurationError
-
-if TYPE_CHECKING:
-    from emulator.contract.extensions_file import ExtensionsFile
 
 
 @dataclass(frozen=True)
@@ -48,8 +45,6 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 def read_extensions(path: Path, environ: Mapping[str, str] = os.environ) -> dict[str, Extension]:
     """Read the file; return extensions by client id. Raises `ConfigurationError`, one line without secrets."""
-    from emulator.contract.extensions_file import InvalidExtensions, parsed, read_text
-
     try:
         file = parsed(path, read_text(path))
         file.check_not_empty()

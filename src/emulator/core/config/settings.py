@@ -13,6 +13,7 @@ from emulator.contract.names import CONTROL_TOKEN
 from emulator.core.config.environment import PRODUCTION, SANDBOX, STRICT, AnonymousLimits, Environment
 from emulator.core.config.extensions import Extension, read_extensions
 from emulator.core.errors import ConfigurationError
+from emulator.core.limits import address_of
 from emulator.core.observability.logs import LogSettings
 
 KIB = 1024
@@ -132,28 +133,18 @@ class Settings:
         chosen = asdict(self.anonymous).items() - asdict(self.environment.anonymous).items()
         return replace(self.production.anonymous, **dict(chosen))
 
-    @property
-    def admits_any_client(self) -> bool:
-        """Whether unregistered client ids are served (ruling A1)."""
-        return not (self.registered_only or self.environment.is_strict)
-
 
 def read_settings(
     *,
     production: bool,
-    data: str,
     check_data: Callable[[str], object],
     extensions: Path | None,
-    registered_only: bool = False,
     strict: bool = False,
     channel_stores: str = "shared",
     page_events: str = "all",
     leeway: int = 0,
-    control_hosts: tuple[str, ...] = (),
-    control_token: str = "",
     limits: Limits | None = None,
     anonymous: Mapping[str, int | None] | None = None,
-    proxies: tuple[str, ...] = (),
     journal: str = "16MiB",
     **unchanged: Any,
 ) -> Settings:
@@ -163,46 +154,44 @@ def read_settings(
     `AnonymousLimits`; those that are `None` keep the environment's default.
     Other options are fields of `Settings`.
     """
+    environment = PRODUCTION if production else STRICT if strict else SANDBOX
+    chosen = {name: value for name, value in (anonymous or {}).items() if value is not None}
+    settings = Settings(
+        environment=environment,
+        extensions_file=extensions,
+        leeway=leeway * 1_000,
+        limits=replace(limits or Limits(), anonymous=replace(environment.anonymous, **chosen)),
+        **unchanged,
+    )
     if production and extensions is None:
         raise ConfigurationError("--production needs --extensions FILE: it serves only registered client ids")
     if strict and production:
         raise ConfigurationError("--strict: --production is strict already; use one of the two")
     if strict and extensions is None:
         raise ConfigurationError("--strict needs --extensions FILE: it serves only registered client ids")
-    if registered_only and extensions is None:
+    if settings.registered_only and extensions is None:
         raise ConfigurationError("--registered-only needs --extensions FILE: no client id is registered")
-    if production and control_hosts:
+    if production and settings.control_hosts:
         raise ConfigurationError("--control-host: --production has no control API")
-    if production and control_token:
+    if production and settings.control_token:
         raise ConfigurationError(f"{CONTROL_TOKEN}: --production has no control API")
-    if control_token and not _TOKEN.fullmatch(control_token):
+    if settings.control_token and not _TOKEN.fullmatch(settings.control_token):
         # Never the value: it is a secret.
         raise ConfigurationError(f"{CONTROL_TOKEN}: must have 16 to 512 letters, digits and -._~+/=")
-    for host in control_hosts:
+    for host in settings.control_hosts:
         _check_host(host)
-    for proxy in proxies:
+    for proxy in settings.proxies:
         _check_proxy(proxy)
     try:
-        check_data(data)
+        check_data(settings.data)
     except ValueError as error:
         raise ConfigurationError(f"--data: {error}") from None
-    environment = PRODUCTION if production else STRICT if strict else SANDBOX
-    chosen = {name: value for name, value in (anonymous or {}).items() if value is not None}
-    return Settings(
-        environment=environment,
+    return replace(
+        settings,
         journal=_journal_size(journal),
-        data=data,
         extensions=read_extensions(extensions) if extensions else {},
-        extensions_file=extensions,
-        leeway=leeway * 1_000,
-        registered_only=registered_only,
         channel_stores_per_extension=not _is_first("--channel-stores", channel_stores, "shared", "extension"),
         page_events=_is_first("--page-events", page_events, "all", "none"),
-        control_hosts=control_hosts,
-        control_token=control_token,
-        limits=replace(limits or Limits(), anonymous=replace(environment.anonymous, **chosen)),
-        proxies=proxies,
-        **unchanged,
     )
 
 
@@ -224,11 +213,8 @@ def _is_first(option: str, value: str, first: str, second: str) -> bool:
 
 
 def _check_host(text: str) -> None:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        if not _HOST_NAME.fullmatch(text):
-            raise ConfigurationError(f"--control-host: {text!r} must be a host name, without scheme and port") from None
+    if address_of(text) is None and not _HOST_NAME.fullmatch(text):
+        raise ConfigurationError(f"--control-host: {text!r} must be a host name, without scheme and port")
 
 
 def _check_proxy(text: str) -> None:

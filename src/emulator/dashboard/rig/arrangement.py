@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from urllib.parse import SplitResult, parse_qsl, urlencode, urljoin, urlsplit
 
 from emulator.control import gate
+from emulator.core.limits import address_of
 from emulator.dashboard.refusals import wrong_arrangement
 
 MAX_VIEWERS: Final = 6
@@ -231,7 +232,7 @@ def _checked_origin(name: str, url: str, own_host: str) -> str:
             name, "a Content-Security-Policy can name no IPv6 address; use localhost or a host name"
         )
     # Browsers also read 2130706433 and 0x7f.1 as addresses.
-    if not _HOST.fullmatch(host) or (_NUMBER.fullmatch(host.rpartition(".")[2]) and gate.address_of(host) is None):
+    if not _HOST.fullmatch(host) or (_NUMBER.fullmatch(host.rpartition(".")[2]) and address_of(host) is None):
         raise wrong_arrangement(name, f"{url[:80]!r} has no valid host name")
     if _is_service(parts, own_host):
         raise wrong_arrangement(
