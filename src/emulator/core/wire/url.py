@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
-from urllib.parse import unquote_plus
+from urllib.parse import parse_qsl
 
 from emulator.contract.names import ALIASES
 from emulator.core.wire.refusals import too_many_parameters
@@ -46,10 +46,7 @@ def query_of(raw: bytes) -> Mapping[str, str]:
 def parameters_of(query: str) -> dict[str, str]:
     """Return the parameters of a query string. The first of a repeated name wins; invalid UTF-8 is replaced."""
     found: dict[str, str] = {}
-    for part in filter(None, query.split("&")):
-        name, _, value = part.partition("=")
-        if "%" in part or "+" in part:
-            name, value = unquote_plus(name), unquote_plus(value)
+    for name, value in parse_qsl(query, keep_blank_values=True):
         found.setdefault(name, value)
     return found
 
