@@ -12,6 +12,7 @@ from functools import partial
 import httpx
 import pytest
 
+from emulator.core.clock import ClockState
 from emulator.core.config.environment import PRODUCTION
 from emulator.core.config.extensions import Extension
 from emulator.core.config.settings import Settings
@@ -164,7 +165,7 @@ def running_production() -> Iterator[LiveServer]:
 @pytest.fixture
 def production(running_production: LiveServer) -> LiveServer:
     """The production service, with the machine's time and the data of earlier tests."""
-    running_production.service.clock.reset()
+    running_production.service.clock.restore(ClockState())
     return running_production
 
 

@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 from websockets.sync.client import connect
 
-from emulator.core.clock import Clock
+from emulator.core.clock import Clock, ClockState
 from emulator.core.config.environment import PRODUCTION
 from emulator.core.config.extensions import Extension
 from emulator.core.config.settings import Limits, Settings
@@ -46,7 +46,7 @@ def service_clock() -> Clock:
 def clock(service_clock: Clock) -> Iterator[Clock]:
     """The service's clock, which the test may move."""
     yield service_clock
-    service_clock.reset()
+    service_clock.restore(ClockState())
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import pytest
 from emulator.auth.claims import split_header
 from emulator.contract.extensions_file import InvalidExtensions, parsed
 from emulator.control.calls import CallBody, checked_call
-from emulator.control.seeds.plan import plan_of
+from emulator.control.seeds.plan import read_seed
 from emulator.core.errors import ServiceError
 from emulator.features.pins.rules import checked_client_id
 from emulator.http.access import bare_client_id
@@ -65,8 +65,7 @@ def in_extensions_file(client_id: str) -> bool:
 
 def in_seed(client_id: str) -> bool:
     document = {"extcli": 1, "client_id": client_id, "channel": "777", "links": [{}]}
-    (link,) = plan_of(json.dumps(document).encode()).links
-    return link.client_id == client_id
+    return read_seed(json.dumps(document).encode()).client_id == client_id
 
 
 def in_file_of_a_seed(client_id: str) -> bool:

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from emulator.control.snapshots.codec import (
     END,
-    ClockState,
     Header,
     decode_record,
     encode_header,
@@ -20,6 +19,7 @@ from emulator.control.snapshots.codec import (
     read_records,
     type_name,
 )
+from emulator.core.clock import ClockState
 from emulator.core.errors import BadRequest
 from emulator.core.keys import NEVER, Key
 from emulator.storage.records import (

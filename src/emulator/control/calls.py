@@ -129,6 +129,3 @@ async def call_as(calls: Calls, call: Call) -> Called:
     its own `status`. The journal has the call itself, under the id of this request.
     """
     return await calls.call(call.body(CallBody), call.peer)
-
-
-endpoints: Final = (call_as,)

@@ -105,11 +105,7 @@ _SUBJECTS: Final = (
     (r"user_ids|user_info|authtoken", "gaps: Clock and directory", "gaps: Clock and directory"),
     (r"state|config|channel|extension", "S2", "S1"),
 )
-
-
-def rules_about(name: str) -> tuple[str, str]:
-    """Return the rule about the input of an endpoint or action, and the one about its roles."""
-    return next(((rule, roles) for subject, rule, roles in _SUBJECTS if re.search(subject, name)), ("W2", "A4"))
+"""The rule about the input of an endpoint or action that a pattern matches, and the one about its roles."""
 
 
 _SHORT: Final = 60
@@ -192,7 +188,8 @@ def explanation_of(entry: Entry) -> Explanation | None:
     refused = entry.refused
     if refused is None or (entry.status < 400 and not entry.reason):
         return None
-    of_input, of_roles = rules_about(entry.name or entry.path)
+    rules_about = (row[1:] for row in _SUBJECTS if re.search(row[0], entry.name or entry.path))
+    of_input, of_roles = next(rules_about, ("W2", "A4"))
     if refused.rule == OF_ROLES:
         refused = refused._replace(rule=of_roles)
     elif refused.rule == OF_INPUT:
@@ -292,6 +289,3 @@ async def explain(journal: Journal, call: Call) -> Explained:
         return _explain_request(journal, id)
     latest = next((entry for entry in journal.newest() if _is_refused(entry) and not entry.is_probe), None)
     return _explained(latest) if latest else Explained()
-
-
-endpoints: Final = (explain,)

@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from itertools import chain, starmap
+from operator import attrgetter
 from typing import Final
 
 from msgspec import Struct
 
 from emulator.auth.signing_key import SigningKey
-from emulator.core.clock import END_OF_TIME, SECOND, Clock, clamp_instant, monotonic, system_now
+from emulator.core.clock import END_OF_TIME, SECOND, Clock, ClockState, clamp_instant, monotonic, system_now
 from emulator.core.config.settings import Settings
 from emulator.core.errors import (
     Conflict,
@@ -230,33 +231,25 @@ class Control:
         self._recorder.storage(ok=True)
         return Readiness("ready", self._settings.environment.name, self._version, self._engine.name)
 
-    async def reset(self, empty: Callable[[], Awaitable[None]] | None = None) -> ClockRecord:
+    async def reset(self, empty: Callable[[], Awaitable[None]] | None = None) -> ClockState:
         """Delete all data and reset the clock; send the notice `RESET` to all processes on the same data.
 
         `empty` is the engine's method that deletes them, by default for good. Returns the earlier state of the clock.
         """
-        return await self._change(empty or self._engine.reset, self._clock.reset, self.on_wipe, self.on_reset)
+        return await self._change(empty or self._engine.reset, ClockState(), self.on_wipe, self.on_reset)
 
     async def load(
-        self,
-        pages: AsyncIterator[Sequence[Record]],
-        *,
-        replace: bool,
-        offset: int | None = None,
-        frozen_at: int | None = None,
+        self, pages: AsyncIterator[Sequence[Record]], *, replace: bool, clock: ClockState | None = None
     ) -> None:
-        """Write records as `Engine.load` does, then set the clock; send the notice `RESET` as `reset` does.
+        """Write records as `Engine.load` does, then set the clock, unless it is so already; send the notice `RESET` as
+        `reset` does.
 
-        The clock freezes at `frozen_at` (Unix ms), or runs `offset` ms ahead of the system time; with neither, it stays
-        as it is. Without a signing key among the records, the service keeps its own. Raises `ValueError` for impossible
-        records, and `EngineError`. Then nothing has changed.
+        Without a signing key among the records, the service keeps its own. Raises `ValueError` for impossible records,
+        and `EngineError`. Then nothing has changed.
         """
-        is_moved = frozen_at is not None or (
-            offset is not None and (offset != self._clock.offset or self._clock.frozen)
-        )
+        is_moved = clock is not None and (clock.frozen_at is not None or clock != self._clock.state)
         load = partial(self._engine.load, pages, replace=replace)
-        set_clock = partial(self._clock.restore, offset or 0, frozen_at) if is_moved else None
-        await self._change(load, set_clock, self.on_wipe if replace else (), self.on_load)
+        await self._change(load, clock if is_moved else None, self.on_wipe if replace else (), self.on_load)
 
     async def size(self) -> int:
         """Return the number of records in the namespace, without the signing key. Raises `EngineError`."""
@@ -266,34 +259,32 @@ class Control:
         """Replace all data and the clock with another namespace's. Raises `Forbidden` if storage cannot copy."""
         if not self._engine.can_copy:
             raise no_fork(engine=self._engine.name)
-        clock = source.read_clock()
-        records = source._engine.dump(now=clock.now)
-        await self.replace(partial(self._engine.load, records, replace=True), clock)
+        records = source._engine.dump(now=source._clock.now())
+        await self.replace(partial(self._engine.load, records, replace=True), source._clock.state)
 
-    async def replace(self, replace: Callable[[], Awaitable[None]], clock: ClockRecord) -> None:
-        """Replace all data by this method of the engine, and set the clock as in `clock`. Raises `EngineError`."""
-        set_clock = partial(self._clock.restore, clock.offset, clock.now if clock.frozen else None)
-        await self._change(replace, set_clock, self.on_wipe, self.on_load)
+    async def replace(self, replace: Callable[[], Awaitable[None]], clock: ClockState) -> None:
+        """Replace all data by this method of the engine, and set the clock. Raises `EngineError`."""
+        await self._change(replace, clock, self.on_wipe, self.on_load)
 
     async def _change(
         self,
         change: Callable[[], Awaitable[None]],
-        set_clock: Callable[[], None] | None,
+        clock: ClockState | None,
         *callbacks: Iterable[Callable[[], None]],
-    ) -> ClockRecord:
-        """Change the data and the clock, call `on_change` and these callbacks, and send the notice `RESET`.
+    ) -> ClockState:
+        """Change the data, and the clock if it is given, call `on_change` and these callbacks, and send `RESET`.
 
         Returns the earlier state of the clock.
         """
         async with self._moving:
-            state = self.read_clock()
+            state = self._clock.state
             await change()
-            if set_clock:
-                set_clock()
+            if clock is not None:
+                self._clock.restore(clock)
             await self._key.restore()
             for callback in chain(self.on_change, *callbacks):
                 callback()
-            for moved in self.on_move if set_clock else ():
+            for moved in self.on_move if clock is not None else ():
                 await moved()
         with suppress(EngineError):
             await self._engine.relay.publish(Key(RESET, "", ""), b"")
@@ -326,7 +317,7 @@ class Control:
             self._clock.advance(move.advance or 0)
             record = self.read_clock()
             removed |= await self._purge(record.now)
-            expired = sorted(starmap(Expired, removed.items()), key=lambda each: (each.at, each.key))
+            expired = sorted(starmap(Expired, removed.items()), key=attrgetter("at", "key"))
             for moved in self.on_move:
                 await moved()
         audit("clock moved", now=str(record.now), expired_items=len(expired))

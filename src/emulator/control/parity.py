@@ -35,6 +35,3 @@ async def read_parity(parity: Parity, call: Call) -> Verdicts:
     if of not in (NAMESPACE, SERVICE):
         raise invalid_word("of", of, f"{NAMESPACE} or {SERVICE}")
     return Verdicts((parity.total if of == SERVICE else parity.tally).seen)
-
-
-endpoints: Final = (read_parity,)

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from msgspec import UNSET, Struct, UnsetType
 
 from emulator.contract.limits import MAX_UNDO_SECONDS
-from emulator.control.operation import ClockRecord, Control, earlier_reset, no_undo, nothing_to_undo
+from emulator.control.operation import Control, earlier_reset, no_undo, nothing_to_undo
 from emulator.core.changes import Changes
-from emulator.core.clock import SECOND, Clock
+from emulator.core.clock import SECOND, Clock, ClockState
 from emulator.core.errors import EngineError
 from emulator.core.ids import token_id
 from emulator.core.observability.audit import audit
@@ -27,7 +27,7 @@ class Kept:
     token: str
     expires_at: int
     """The instant until which it can be undone, in Unix ms by the service's clock after it."""
-    clock: ClockRecord
+    clock: ClockState
     """The clock before it."""
     expiry: asyncio.Task[None]
 
@@ -97,14 +97,13 @@ class Undo:
         return Nothing()
 
     async def close(self) -> None:
-        """Delete the kept data, when the service stops."""
+        """Delete the kept data: the time is over, or the service stops."""
         async with self._changing:
             await self._forget()
 
     async def _expire(self, seconds: int) -> None:
         await asyncio.sleep(seconds)
-        async with self._changing:
-            await self._forget()
+        await self.close()
 
     def _end(self) -> bool:
         """Make the latest reset final, and return whether it could still be undone. Its data stays in storage."""

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import perf_counter, perf_counter_ns, thread_time, time_ns
 
+from msgspec import Struct
+
 SECOND = 1_000
 MINUTE = 60 * SECOND
 HOUR = 60 * MINUTE
@@ -38,6 +40,15 @@ def in_words(seconds: int) -> str:
 def clamp_instant(instant: int) -> int:
     """Limit an instant to the range that a clock can show."""
     return max(0, min(instant, END_OF_TIME - 1))
+
+
+class ClockState(Struct, omit_defaults=True, forbid_unknown_fields=True):
+    """The state of a clock, as snapshots have it: the offset of a running clock, or the instant of a frozen one."""
+
+    offset: int = 0
+    """In ms, ahead of the system time; ignored if frozen."""
+    frozen_at: int | None = None
+    """In Unix ms."""
 
 
 class Clock:
@@ -109,10 +120,11 @@ class Clock:
             if not self.frozen:
                 self._paused_at = None
 
-    def restore(self, offset: int, frozen_at: int | None) -> None:
-        """Freeze at `frozen_at`; if that is absent, run `offset` ms ahead of the system time."""
-        self._offset, self._paused_at, self.frozen = offset, frozen_at, frozen_at is not None
+    @property
+    def state(self) -> ClockState:
+        """The present state, for `restore`."""
+        return ClockState(frozen_at=self.now()) if self.frozen else ClockState(self._offset)
 
-    def reset(self) -> None:
-        """Return to the system time, running."""
-        self.restore(0, None)
+    def restore(self, state: ClockState) -> None:
+        """Freeze or run as in this state."""
+        self._offset, self._paused_at, self.frozen = state.offset, state.frozen_at, state.frozen_at is not None

@@ -254,6 +254,6 @@ control_endpoint: Final = partial(endpoint, audience=Audience.CONTROL)
 """Declares it as the handler of a method and path of the control API."""
 
 
-def endpoints_in(service: type) -> tuple[Endpoint, ...]:
-    """Return the endpoints whose handlers are methods of a service, in the order of the class."""
-    return tuple(each for each in vars(service).values() if isinstance(each, Endpoint))
+def endpoints_in(place: object) -> tuple[Endpoint, ...]:
+    """Return the endpoints that are declared in a class or module, in their order there."""
+    return tuple(each for each in vars(place).values() if isinstance(each, Endpoint))

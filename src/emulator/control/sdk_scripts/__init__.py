@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import Final
 
 from emulator.core.parity import UNJUDGED, overrule
 from emulator.http.endpoint import Audience, Call, endpoint
@@ -31,6 +30,3 @@ def _read(name: str) -> bytes:
     """Return the content of a script, after the parts that both scripts share."""
     parts = ("network.js", "files.js", "console.js", "identity.js", name)
     return b"".join((Path(__file__).parent / part).read_bytes() for part in parts)
-
-
-endpoints: Final = (read_sdk_script, read_platform_helper)

@@ -154,6 +154,11 @@ class Seed(_Strict, kw_only=True):
     faults: list[dict[str, Any]] = []
     """As `POST /_emulator/faults` takes them."""
 
+    @property
+    def at(self) -> int | None:
+        """The time that the clock is set to, in Unix ms; `None` if it stays."""
+        return _unix_ms(self.clock.at) if self.clock and self.clock.at else None
+
 
 VERSION: Final = 1
 _OTHERS: Final = {*Placed.__struct_fields__, "id", "votes"}
@@ -191,47 +196,19 @@ class SeedCall(NamedTuple):
         return f"{self.at}: {detail}"
 
 
-class Plan(NamedTuple):
-    """The effects of a seed."""
-
-    calls: Iterator[list[SeedCall]]
-    """The calls of each thing in the document. After one that fails, the rest of its list is left out."""
-    links: list[Caller]
-    """The broadcasters whose channels get a link, in the order of the document."""
-    at: int | None
-    """The time that the clock is set to, in Unix ms; `None` if it stays."""
-    frozen: bool | None
-    """Whether the clock stands still then; `None` if that stays."""
-    counts: dict[str, int]
-    """How many things of each kind the document has."""
-    faults: list[dict[str, Any]]
-    """The faults, each with an id: `seed-1` and so on, if it has none of its own."""
-    new_id: Callable[[], str]
-    """Makes the ids of stored things. They depend on the seed only, so that it can replace its own data."""
-
-
-def plan_of(document: bytes) -> Plan:
-    """Read a seed; raises `BadRequest` for another format or version."""
+def read_seed(document: bytes) -> Seed:
+    """Read a seed, whose faults then all have an id. Raises `BadRequest` for another format or version."""
     seed = json_codec.decode(document, Seed)
     if seed.extcli != VERSION:
         raise other_version(version=seed.extcli, known=VERSION)
     if problems := list(islice(_invalid_names(seed), MAX_PROBLEMS)):
         raise invalid_seed(problems=problems)
-    links = []
-    for link in seed.links:
-        channel = link.channel or seed.channel
-        owner = (link.client_id or seed.client_id, Role.BROADCASTER, channel, channel, opaque_id_of(channel))
-        links.append(Caller(*owner))
-    clock = seed.clock
-    at = _unix_ms(clock.at) if clock and clock.at else None
-    if at is not None and at != clamp_instant(at):
+    if seed.at is not None and seed.at != clamp_instant(seed.at):
         raise invalid_seed(problems=["clock.at: must be in the years 1970 to 9999, in UTC"])
-    faults = [
-        {**fault, "id": f"seed-{number}"} if fault.get("id", "") == "" else fault
-        for number, fault in enumerate(seed.faults, 1)
-    ]
-    frozen = clock.frozen if clock else None
-    return Plan(_calls_of(seed), links, at, frozen, _counts_of(seed), faults, _ids_of(document))
+    for number, fault in enumerate(seed.faults, 1):
+        if fault.get("id", "") == "":
+            fault["id"] = f"seed-{number}"
+    return seed
 
 
 def _invalid_names(seed: Seed) -> Iterator[str]:
@@ -285,7 +262,8 @@ class _Thing(NamedTuple):
         return SeedCall(f"{self.place}{at}", caller, "POST", SERVICE + path, query, json_codec.encode(body), fields)
 
 
-def _calls_of(seed: Seed) -> Iterator[list[SeedCall]]:
+def calls_of(seed: Seed) -> Iterator[list[SeedCall]]:
+    """Yield the calls of each thing in a seed. After one that fails, the rest of its list is left out."""
 
     def thing(place: str, item: Placed) -> _Thing:
         return _Thing(place, item.client_id or seed.client_id, item.channel or seed.channel)
@@ -357,7 +335,8 @@ _CODES: Final = {"codes": "codes", "names": "name", "indices": "index"}
 """The members of a `PUT codes`, and the fields of the sets that they list."""
 
 
-def _counts_of(seed: Seed) -> dict[str, int]:
+def counts_of(seed: Seed) -> dict[str, int]:
+    """Return how many things of each kind a seed has."""
     counts = {name: len(getattr(seed, name)) for name in ("polls", "rankings", "buffers", "stores", "json_stores")}
     votes = [votes for poll in seed.polls for votes in poll.votes.values()]
     return {
@@ -376,7 +355,8 @@ def _unix_ms(instant: datetime) -> int:
     return (instant - _EPOCH) // timedelta(milliseconds=1)
 
 
-def _ids_of(document: bytes) -> Callable[[], str]:
+def ids_of(document: bytes) -> Callable[[], str]:
+    """Return what makes the ids of stored things. They depend on the seed only, so that it can replace its own data."""
     digest, numbers = sha256(document).digest(), count()
     return lambda: sha256(digest + b"%d" % next(numbers)).hexdigest()[:_ID_LENGTH]
 

@@ -17,8 +17,9 @@ from msgspec import Struct
 
 from emulator.control.faults import FaultPlan
 from emulator.control.operation import Control
-from emulator.control.seeds.plan import MAX_PROBLEMS, Plan, Seed, invalid_seed, plan_of
-from emulator.core.clock import Clock
+from emulator.control.seeds.plan import MAX_PROBLEMS, Seed, calls_of, counts_of, ids_of, invalid_seed, read_seed
+from emulator.core.callers import Caller, Role, opaque_id_of
+from emulator.core.clock import Clock, ClockState
 from emulator.core.errors import ServiceError
 from emulator.core.ids import NewId
 from emulator.core.observability.audit import audit, without_audit
@@ -77,23 +78,24 @@ class Seeds:
         `polls[0].votes.U1`, and lists up to 20 problems. `extcli seed apply` sends files in TOML and reads the codes
         that they name.
         """
-        plan = plan_of(b"".join([chunk async for chunk in call.chunks]))
-        put_faults = self._faults.prepare(plan.faults) if plan.faults else None
+        document = b"".join([chunk async for chunk in call.chunks])
+        seed = read_seed(document)
+        put_faults = self._faults.prepare(seed.faults) if seed.faults else None
         async with self._applying:
             # It stands still, so that all data have the same time, and equal seeds equal data.
             clock = Clock()
-            clock.restore(0, self._clock.now() if plan.at is None else plan.at)
-            async with self._open_scratch(clock, plan.new_id) as scratch:
+            clock.restore(ClockState(frozen_at=self._clock.now() if seed.at is None else seed.at))
+            async with self._open_scratch(clock, ids_of(document)) as scratch:
                 with without_audit():
-                    links = await _fill(scratch, plan)
+                    links = await _fill(scratch, seed)
                 records = self._without_quotas(scratch.engine.dump(now=clock.now()))
-                offset, frozen_at = self._new_clock(plan)
-                await self._control.load(records, replace=False, offset=offset, frozen_at=frozen_at)
+                await self._control.load(records, replace=False, clock=self._new_clock(seed))
                 if put_faults:
                     put_faults()
-        facts: dict[str, Any] = {name: count for name, count in plan.counts.items() if count}
+        counts = counts_of(seed)
+        facts: dict[str, Any] = {name: count for name, count in counts.items() if count}
         audit("seed applied", **facts)
-        return Seeded(self._clock.now(), plan.counts, links)
+        return Seeded(self._clock.now(), counts, links)
 
     async def _without_quotas(self, pages: AsyncIterator[Sequence[Record]]) -> AsyncIterator[Sequence[Record]]:
         """Leave out the records that count ids per extension.
@@ -104,19 +106,19 @@ class Seeds:
             notice(REPLACED, *(each.key for each in page if isinstance(each, DocumentRecord)))
             yield [each for each in page if not (isinstance(each, DocumentRecord) and is_quota_record(each.key))]
 
-    def _new_clock(self, plan: Plan) -> tuple[int | None, int | None]:
-        """Return the clock's new offset in ms, or the instant at which it is frozen. Two `None` keep the clock."""
-        if plan.frozen is None:
-            return None, None
+    def _new_clock(self, seed: Seed) -> ClockState | None:
+        """Return the new state of the clock; `None` keeps it."""
+        if seed.clock is None:
+            return None
         now = self._clock.now()
-        at = now if plan.at is None else plan.at
-        return (None, at) if plan.frozen else (self._clock.offset + at - now, None)
+        at = now if seed.at is None else seed.at
+        return ClockState(frozen_at=at) if seed.clock.frozen else ClockState(self._clock.offset + at - now)
 
 
-async def _fill(scratch: Any, plan: Plan) -> list[SeededLink]:
+async def _fill(scratch: Any, seed: Seed) -> list[SeededLink]:
     """Run all calls of a seed, and link its games. Raises `BadRequest` with the problems of all entries."""
     problems: dict[str, None] = {}
-    for calls in plan.calls:
+    for calls in calls_of(seed):
         await asyncio.sleep(0)
         for call in calls:
             try:
@@ -129,11 +131,12 @@ async def _fill(scratch: Any, plan: Plan) -> list[SeededLink]:
     if problems:
         raise invalid_seed(problems=list(problems)[:MAX_PROBLEMS])
     links = []
-    for number, owner in enumerate(plan.links):
-        channel_id = owner.channel_id or ""
+    for number, link in enumerate(seed.links):
+        client_id, channel_id = link.client_id or seed.client_id, link.channel or seed.channel
+        owner = Caller(client_id, Role.BROADCASTER, channel_id, channel_id, opaque_id_of(channel_id))
         try:
-            scratch.tokens.check_registered(owner.client_id)
-            links.append(SeededLink(owner.client_id, channel_id, await scratch.pins.link(owner, channel_id)))
+            scratch.tokens.check_registered(client_id)
+            links.append(SeededLink(client_id, channel_id, await scratch.pins.link(owner, channel_id)))
         except ServiceError as error:
             raise invalid_seed(problems=[f"links[{number}]: {error.detail}"]) from None
     return links

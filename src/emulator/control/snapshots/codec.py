@@ -21,7 +21,7 @@ from typing import IO, Annotated, Any, ClassVar, Final, Union, cast, get_type_hi
 import msgspec
 from msgspec import UNSET, Meta, Raw, UnsetType
 
-from emulator.core.clock import clamp_instant
+from emulator.core.clock import ClockState, clamp_instant
 from emulator.core.errors import BadRequest, Facts, refusal
 from emulator.core.keys import NEVER, Key
 from emulator.core.wire import json_codec
@@ -52,15 +52,6 @@ PAGE: Final = 8 * 1024
 def is_secret(record: Record) -> bool:
     """Whether the record is only saved with the keys."""
     return type(record) is DocumentRecord and record.key.kind in SECRET_KINDS
-
-
-class ClockState(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True):
-    """The state of the clock in a snapshot: the offset of a running clock, or the instant of a frozen one."""
-
-    offset: int = 0
-    """In ms, ahead of the system time; ignored if frozen."""
-    frozen_at: int | None = None
-    """In Unix ms."""
 
 
 class Header(msgspec.Struct):
@@ -117,15 +108,6 @@ def check_header(header: Header, environment: str, now: int) -> None:
     instant = now + clock.offset if clock.frozen_at is None else clock.frozen_at
     if instant != clamp_instant(instant):
         raise invalid(1, "clock: must show a time from 1970 to 9999")
-
-
-def check_counts(header: Header, counts: Mapping[str, int]) -> None:
-    """Raise `BadRequest` unless the numbers of records equal the header's."""
-    last = sum(counts.values()) + 2  # the first line is the header
-    for name in sorted({*header.counts, *counts}):
-        declared, found = header.counts.get(name, 0), counts.get(name, 0)
-        if declared != found:
-            raise invalid(last, f"{name}: the first line counts {declared:,} of them, but there are {found:,}")
 
 
 def read_records(file: IO[bytes]) -> Iterator[list[tuple[int, Record]]]:

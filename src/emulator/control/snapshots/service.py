@@ -17,9 +17,7 @@ from emulator.control.operation import Control
 from emulator.control.snapshots.codec import (
     END,
     FORMAT,
-    ClockState,
     Header,
-    check_counts,
     check_header,
     encode_header,
     encode_record,
@@ -72,7 +70,7 @@ class Snapshots:
         Yields nothing before all data was read. Raises `EngineError`.
         """
         counts: Counter[str] = Counter()
-        state = ClockState(frozen_at=self._clock.now()) if self._clock.frozen else ClockState(self._clock.offset)
+        state = self._clock.state
         with _temporary_file() as file:
             before = b""
             async for page in self._engine.dump(now=self._clock.now()):
@@ -103,9 +101,7 @@ class Snapshots:
             header = await self._check(file)
             file.seek(0)
             own = [] if header.keys else [self._key.record()]
-            await self._control.load(
-                _records_in(file, own), replace=True, offset=header.clock.offset, frozen_at=header.clock.frozen_at
-            )
+            await self._control.load(_records_in(file, own), replace=True, clock=header.clock)
         audit("snapshot loaded", records=sum(header.counts.values()))
         counts: Counter[str] = Counter()
         async for page in self._engine.dump(now=self._clock.now()):
@@ -128,7 +124,11 @@ class Snapshots:
                     raise invalid(line, str(error)) from None
                 counts[type_name(type(record))] += 1
             await asyncio.sleep(0)
-        check_counts(header, counts)
+        for name in sorted({*header.counts, *counts}):
+            declared, found = header.counts.get(name, 0), counts[name]
+            if declared != found:
+                last = counts.total() + 2  # the first line is the header
+                raise invalid(last, f"{name}: the first line counts {declared:,} of them, but there are {found:,}")
         return header
 
 
@@ -178,6 +178,3 @@ async def load_snapshot(snapshots: Snapshots, call: Call) -> Loaded:
     signing key, and ends all links, PINs and refresh tokens.
     """
     return await snapshots.load(call.chunks)
-
-
-endpoints: Final = (save_snapshot, load_snapshot)
