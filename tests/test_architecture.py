@@ -85,7 +85,7 @@ def test_only_logs_the_journal_and_verdicts_read_the_current_request():
     readers = {
         ".".join(name.split(".")[:3])
         for name, node in nodes()[ast.Call]
-        if ast.unparse(node.func) == "current_request.get"
+        if ast.unparse(node.func) in ("current", "current_request.get")
     }
     assert {"emulator.core.observability", "emulator.core.parity"} == readers
 

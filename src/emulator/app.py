@@ -41,7 +41,6 @@ from emulator.core.observability.metrics import Metrics
 from emulator.core.observability.request_context import DEFAULT_NAMESPACE
 from emulator.core.parity import ComparedRates, Lapses, Parity, Tally
 from emulator.core.scheduler import Scheduler
-from emulator.core.wire.url import normalize_path
 from emulator.feature_list import Features
 from emulator.features.accumulation import Buffers
 from emulator.features.broadcast import endpoints as broadcast_actions
@@ -147,7 +146,7 @@ class Service(Front):
         self.publisher = Publisher(self.engine.relay, self.hub, clock)
         self.faults = FaultPlan(
             clock,
-            lambda: Known(me.dispatcher.table.open_endpoints, me.messages.action_names, normalize_path),
+            lambda: Known(me.dispatcher.table.open_endpoints, me.messages.action_names),
             is_alone=self.publisher.is_single_node,
         )
         self.late = FaultyBroadcasts(self.faults)

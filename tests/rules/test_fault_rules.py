@@ -14,7 +14,6 @@ from emulator.core.faults import BROADCAST, CONNECT, MESSAGE, REQUEST, Attempt, 
 KNOWN = Known(
     [("GET", "/v1/e/vote"), ("POST", "/v1/e/vote"), ("GET", "/v1/e/all_config")],
     [("set", "state"), ("get", "state"), ("get", "poll"), ("broadcast", ""), ("authenticate", "")],
-    lambda path: "/v1/e/all_config" if path == "/v1/e/config" else path,
 )
 CALLER = Caller("ext", Role.VIEWER, "777", "5551", "U5551")
 

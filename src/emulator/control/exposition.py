@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import Any
 
 from prometheus_client import CollectorRegistry, Info, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
@@ -32,8 +33,7 @@ class _Families(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Build the metric families; called by the registry."""
-        endpoints = [([method, path], responses) for (method, path), responses in self._metrics.endpoints.items()]
-        actions = [([action], responses) for action, responses in self._metrics.actions.items()]
+        endpoints, actions = self._metrics.endpoints, self._metrics.actions
         yield _counter("emulator_requests", "Handled requests", ["method", "path"], endpoints)
         yield _histogram("emulator_request_duration_seconds", "Duration of requests", ["method", "path"], endpoints)
         yield _counter("emulator_socket_requests", "Handled requests over WebSockets", ["action"], actions)
@@ -58,21 +58,18 @@ class _Families(Collector):
             yield GaugeMetricFamily(name, meaning, value=value)
 
 
-_Labeled = list[tuple[list[str], Responses]]
-
-
-def _counter(name: str, help_text: str, labels: list[str], series: _Labeled) -> Metric:
+def _counter(name: str, help_text: str, labels: list[str], series: Mapping[Any, Responses]) -> Metric:
     family = CounterMetricFamily(name, help_text, labels=[*labels, "status"])
-    for values, responses in series:
+    for values, responses in series.items():
         for status, number in responses.statuses.items():
             family.add_metric([*values, str(status)], number)
     return family
 
 
-def _histogram(name: str, help_text: str, labels: list[str], series: _Labeled) -> Metric:
+def _histogram(name: str, help_text: str, labels: list[str], series: Mapping[Any, Responses]) -> Metric:
     family = HistogramMetricFamily(name, help_text, labels=labels)
-    for values, responses in series:
+    for values, responses in series.items():
         bounds = [*map(str, BOUNDS), "+Inf"]
         buckets = list(zip(bounds, accumulate(responses.buckets), strict=True))
-        family.add_metric(values, buckets, responses.seconds)
+        family.add_metric([*values], buckets, responses.seconds)
     return family

@@ -10,7 +10,6 @@ from random import Random
 from typing import Any, Final, NamedTuple
 
 from msgspec import UNSET, Struct, UnsetType
-from msgspec.structs import replace
 
 from emulator.contract.faults import CLOSE_CODES, LONGEST_TEXT, MATCHES, MAX_FAULTS, RANGES
 from emulator.contract.names import NAME, NAME_RULE
@@ -36,6 +35,7 @@ from emulator.core.faults import (
 from emulator.core.observability.audit import audit
 from emulator.core.wire import json_codec
 from emulator.core.wire.refusals import invalid_member, missing_member, too_long
+from emulator.core.wire.url import normalize_path
 from emulator.http.endpoint import Call, Parameter, control_endpoint
 
 _RULE: Final = "docs: Faults"
@@ -82,8 +82,6 @@ class Known(NamedTuple):
     """The methods and declared paths for extensions."""
     actions: Collection[tuple[str, str]]
     """The actions and targets of games' messages."""
-    normalize: Callable[[str], str]
-    """Returns the declared path of an alias."""
 
 
 def checked_pattern(fault: Fault, known: Known) -> Pattern:
@@ -129,7 +127,7 @@ def _request_pattern(match: str, words: list[str], known: Known) -> Pattern:
     if len(words) != 2:
         raise invalid_member("match", match, "a method and a path, SOCKET … or BROADCAST …")
     method, path = words[0].upper(), words[1]
-    pattern = Pattern(REQUEST, method, path if path.endswith(ANY) else known.normalize(path))
+    pattern = Pattern(REQUEST, method, path if path.endswith(ANY) else normalize_path(path))
     if not any(pattern.matches(Attempt(REQUEST, *each)) for each in known.endpoints):
         if path.startswith("/_emulator"):
             needed = (
@@ -242,7 +240,7 @@ class FaultPlan(Faults):
     def read(self) -> FaultList:
         """Return all faults, including ended ones. Raises `Conflict` if the service has several processes."""
         self._check_alone()
-        return FaultList([each.record() for each in self.armed.values()])
+        return FaultList([each.fault for each in self.armed.values()])
 
     @control_endpoint("POST", "/_emulator/faults", body=Fault, answer=Fault)
     async def add_fault(self, call: Call) -> Fault:
@@ -256,9 +254,9 @@ class FaultPlan(Faults):
         self._check_alone()
         pattern = checked_pattern(fault, self._known())
         _check_number(len(self.armed) + (fault.id not in self.armed))
-        (added,) = self._put([fault], [pattern])
-        audit("faults added", faults=1, fault=added.id)
-        return added
+        self._put([fault], [pattern])
+        audit("faults added", faults=1, fault=fault.id)
+        return fault
 
     @control_endpoint("GET", "/_emulator/faults", answer=FaultList)
     async def list_faults(self, call: Call) -> FaultList:
@@ -316,20 +314,19 @@ class FaultPlan(Faults):
             ids |= {fault.id} if fault.id else set()
         return patterns
 
-    def _put(self, faults: Sequence[Fault], patterns: Iterable[Pattern]) -> list[Fault]:
-        """Add faults, or replace those with their ids, and return them. New ids are none of those."""
-        taken, added = {each.id for each in faults}, list[Fault]()
+    def _put(self, faults: Sequence[Fault], patterns: Iterable[Pattern]) -> None:
+        """Add faults, or replace those with their ids. New ids are none of those."""
+        taken = {each.id for each in faults}
         for fault, pattern in zip(faults, patterns, strict=True):
             free = (id for number in count(1) if (id := f"f{number}") not in self.armed and id not in taken)
-            id = fault.id or next(free)
-            ends_at = None if fault.lasts is None else clamp_instant(self._clock.now() + fault.lasts)
-            former = self.armed.get(id)
-            armed = self.armed[id] = Armed(replace(fault, id=id), pattern, Random(fault.seed), ends_at)
+            fault.id = fault.id or next(free)
+            fault.hits, fault.left = 0, fault.times
+            fault.ends_at = None if fault.lasts is None else clamp_instant(self._clock.now() + fault.lasts)
+            former = self.armed.get(fault.id)
+            self.armed[fault.id] = Armed(fault, pattern, Random(fault.seed))
             if former is not None:
                 former.release(is_void=False)
-            added.append(armed.record())
         self.set_kinds()
-        return added
 
     def _check_alone(self) -> None:
         if not self._is_alone:

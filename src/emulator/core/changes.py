@@ -11,6 +11,7 @@ from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from itertools import takewhile
 from typing import Final
 
 from msgspec import Struct
@@ -112,13 +113,8 @@ class Changes(Watched):
         """Return the recorded changes of a kind after the one numbered `mark`, newest first, whose key `concerns`
         accepts.
         """
-        found = []
-        for each in reversed(self._kept.get(kind, ())):
-            if each.mark <= mark:
-                break
-            if concerns(each.key):
-                found.append(each)
-        return found
+        later = takewhile(lambda each: each.mark > mark, reversed(self._kept.get(kind, ())))
+        return [each for each in later if concerns(each.key)]
 
     def keeps_since(self, mark: int, kind: str) -> bool:
         """Whether the record still has every change of a kind after the one numbered `mark`."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from random import Random
 from typing import Final, NamedTuple, Protocol
 from weakref import WeakSet
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from emulator.core.callers import Caller
 from emulator.core.clock import Clock
@@ -240,10 +239,9 @@ class Armed:
     """A fault of a running service, and the requests and deliveries that it holds back, by weak references."""
 
     fault: Fault
+    """With its present state."""
     pattern: Pattern
     random: Random
-    ends_at: int | None
-    hits: int = 0
     is_over: bool = False
     """Once over, a fault stays so, also if the clock is set back."""
     is_void: bool = False
@@ -264,15 +262,11 @@ class Armed:
         for each in list(self._things):
             each.release()
 
-    def record(self) -> Fault:
-        """Return the fault with its present state."""
-        times = self.fault.times
-        left = None if times is None else times - self.hits
-        return replace(self.fault, hits=self.hits, left=left, ends_at=self.ends_at)
-
     def hit(self) -> Hit:
         fault = self.fault
-        self.hits += 1
+        fault.hits += 1
+        if fault.times is not None:
+            fault.left = fault.times - fault.hits
         delay = fault.delay or 0
         if fault.effect == DELAY and fault.delay_max is not None:
             delay = self.random.randint(delay, fault.delay_max)
@@ -292,12 +286,7 @@ class Faults:
     def find(self, id: str) -> Fault | None:
         """Return a fault with its present state, if it is still there."""
         armed = self.armed.get(id)
-        return armed.record() if armed else None
-
-    def needs_caller(self, attempt: Attempt) -> bool:
-        """Whether a fault that could match has conditions on the caller."""
-        faults = (each.fault for each in self._matching(attempt))
-        return any(fault.role or fault.channel or fault.user or fault.client_id for fault in faults)
+        return armed.fault if armed else None
 
     def choose(self, attempt: Attempt, without: str = "") -> Hit | None:
         """Return the oldest fault that matches and acts now, and count the hit.
@@ -305,21 +294,19 @@ class Faults:
         Faults with the effect `without` are skipped.
         """
         self._end_due()
-        for each in self._matching(attempt):
+        for each in self.armed.values():
             fault = each.fault
-            if fault.effect == without or not meets(fault, attempt):
+            if each.is_over or fault.effect == without:
+                continue
+            if not each.pattern.matches(attempt) or not meets(fault, attempt):
                 continue
             if fault.share is None or each.random.random() < fault.share:
                 hit = each.hit()
-                if each.hits == fault.times:
+                if fault.left == 0:
                     each.is_over = True
                     self.set_kinds()
                 return hit
         return None
-
-    def _matching(self, attempt: Attempt) -> Iterator[Armed]:
-        """Iterate over the faults that may act on an attempt, apart from their conditions on the caller."""
-        return (each for each in self.armed.values() if not each.is_over and each.pattern.matches(attempt))
 
     async def clock_moved(self) -> None:
         """End the faults whose time is over."""
@@ -333,19 +320,12 @@ class Faults:
         self.set_kinds()
 
     def _end_due(self) -> None:
-        now = 0
+        now = self._clock.now()
         for each in self.armed.values():
-            if each.ends_at is not None and not each.is_over:
-                now = now or self._clock.now()
-                if now >= each.ends_at:
-                    each.is_over = True
-                    self.set_kinds()
+            if each.fault.ends_at is not None and each.fault.ends_at <= now and not each.is_over:
+                each.is_over = True
+                self.set_kinds()
 
     def set_kinds(self) -> None:
         """Set `kinds`, after a change of the faults."""
         self.kinds = frozenset(each.pattern.kind for each in self.armed.values() if not each.is_over)
-
-
-def fault_id(header: str) -> str:
-    """Return the id of the first fault in a header `X-Emulator-Fault`; empty without one."""
-    return header.partition(";")[0]

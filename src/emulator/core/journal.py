@@ -211,11 +211,9 @@ class Journal(Watched):
 
 
 def _size_of(entry: Entry) -> int:
-    size = _OVERHEAD + len(entry.request) + len(entry.response) + getsizeof(entry.path)
-    for text in (entry.detail, entry.hint, entry.recipients, *(entry.refused or ())):
-        if text:
-            size += getsizeof(text)
-    return size
+    bodies = len(entry.request) + len(entry.response)
+    texts = filter(None, (entry.detail, entry.hint, entry.recipients, *(entry.refused or ())))
+    return _OVERHEAD + bodies + getsizeof(entry.path) + sum(map(getsizeof, texts))
 
 
 NO_JOURNAL: Final = Journal(JournalBudget(0))

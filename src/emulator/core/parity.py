@@ -21,7 +21,7 @@ from emulator.core.journal import is_probe
 from emulator.core.keys import Expired, Key
 from emulator.core.limits import OF_CALLER, RateLimits
 from emulator.core.observability.facts import CHANGED, READ, READ_ALL, REPLACED
-from emulator.core.observability.request_context import RequestContext, current_request
+from emulator.core.observability.request_context import RequestContext, current
 
 ENDPOINT: Final = verdict_of(REFUSE, "endpoint")
 """Production does not have this endpoint."""
@@ -135,8 +135,8 @@ class Tally:
 
 def note(verdict: str) -> None:
     """Set production's verdict on the current request, unless an earlier check has already decided it."""
-    if (context := current_request.get()) is not None and verdict:
-        _set_verdict(context, verdict)
+    if verdict:
+        _set_verdict(current(), verdict)
 
 
 def _set_verdict(context: RequestContext, verdict: str) -> None:
@@ -165,8 +165,7 @@ def overrule(verdict: str) -> None:
 
     It is `UNJUDGED` if the emulator's helper script sent the request, not an extension.
     """
-    if (context := current_request.get()) is not None:
-        context.production = verdict
+    current().production = verdict
 
 
 def is_reached() -> bool:
@@ -176,8 +175,7 @@ def is_reached() -> bool:
 
 def current_verdict() -> str:
     """Return the verdict that checks of the current request have set so far."""
-    context = current_request.get()
-    return context.production if context is not None else ""
+    return current().production
 
 
 _MAX_LAPSES: Final = 10_000
@@ -246,8 +244,8 @@ class Parity:
 
     def judge_unsupported_method(self, method: str, path: str) -> None:
         """Set the verdict on a response with 405 if production does not have the path at all."""
-        context = current_request.get()
-        if context is not None and any(path == absent for _, absent in self._absent):
+        context = current()
+        if any(path == absent for _, absent in self._absent):
             context.production = ENDPOINT
             is_counted = not path.startswith("/_emulator")
             self.settle(context, f"{method} {path}", MethodNotAllowed.status, is_counted=is_counted)
@@ -283,7 +281,6 @@ class ComparedRates(RateLimits):
         """`production` is a caller's rate in production; 0 means no limit."""
         super().__init__(clock, per_caller=per_caller, per_client=per_client)
         self._there = RateLimits(clock, per_caller=production, per_client=per_client)
-        self._is_limited = bool(per_caller or per_client)
 
     def clear(self) -> None:
         super().clear()
@@ -298,12 +295,11 @@ class ComparedRates(RateLimits):
                 note(CALLER_RATE if whose == OF_CALLER else CLIENT_RATE)
         elif address and verdict != UNJUDGED:  # production counts a refused token, at its address
             self._count_failure(address)
-        if self._is_limited:
-            try:
-                super().check(caller)
-            except TooManyRequests:
-                note(FREER_RATE)
-                raise
+        try:
+            super().check(caller)
+        except TooManyRequests:
+            note(FREER_RATE)
+            raise
 
     def check_address(self, address: str) -> None:
         if current_verdict() == REGISTRATION:

@@ -91,7 +91,7 @@ class MessageDispatcher:
         if error is not None:
             reply = self._refusal(session, request, error)
         label, status, seconds = self._label(request), error.status if error else 200, monotonic() - started
-        self.recorder.actions[label].add(status, seconds)
+        self.recorder.actions[(label,)].add(status, seconds)
         context.caller = session.caller
         if self.hints.is_on:
             await self.hints.judge(context)

@@ -15,7 +15,6 @@ DEFAULT_LIMIT: Final = 100
 MAX_LIMIT: Final = 1_000
 KINDS: Final = (REQUEST, FRAME, DELIVERY)
 ORDERS: Final = ("newest", "oldest")
-PAGING: Final = ("since", "before", "limit", "order")
 ANY: Final = "any"
 """As `production`: any difference."""
 _MAX_LENGTH: Final = 1_024
@@ -88,14 +87,11 @@ def _status(text: str) -> Matches:
     for each in wanted:
         if not _STATUS.fullmatch(each):
             raise invalid_parameter("status", each, "a status such as 403, 4xx or none; join several with commas")
-    classes = {int(each[0]) for each in wanted if each.endswith("xx")}
-    single = {int(each) for each in wanted if each.isdigit()}
-    selects_unanswered = "none" in wanted
 
     def matches(entry: Entry) -> bool:
         if entry.status == 0:
-            return selects_unanswered and entry.kind != DELIVERY
-        return entry.status in single or (entry.status < 1_000 and entry.status // 100 in classes)
+            return "none" in wanted and entry.kind != DELIVERY
+        return str(entry.status) in wanted or f"{entry.status // 100}xx" in wanted
 
     return matches
 

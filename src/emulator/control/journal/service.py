@@ -125,26 +125,6 @@ _SAME: Final = {*JournalEntry.__struct_fields__} & {*Entry.__struct_fields__}
 """Members that readers get as the journal has them, but for some that `shown` replaces."""
 
 
-def shown(entry: Entry, namespace: str) -> JournalEntry:
-    """Return an entry for readers, with the explanation of its refusal."""
-    explanation = explanation_of(entry)
-    members: dict[str, Any] = {name: getattr(entry, name) for name in _SAME}
-    members |= {
-        "caller": entry.caller and msgspec.convert(entry.caller, JournalCaller, from_attributes=True),
-        "system_at": entry.at - entry.offset,
-        "namespace": namespace,
-        "endpoint": entry.name,
-        "duration_ms": round(entry.seconds * 1_000, 3),
-        "request": _content(entry.request, entry.request_size),
-        "response": _content(entry.response, entry.response_size),
-        "code": entry.refused.code if entry.refused else "",
-        "rule": explanation.rule if explanation else "",
-        "next_step": explanation.next_step if explanation else "",
-        "recipients": entry.recipients.split("\n") if entry.recipients else [],
-    }
-    return JournalEntry(**members)
-
-
 def _content(body: bytes, size: int) -> RecordedBody:
     """Return a body as text if it is UTF-8, apart from a character that its end cuts; else as base64."""
     cut = is_cut(body, size)
@@ -241,7 +221,7 @@ class Journals:
     async def page(self, query: Mapping[str, str]) -> Listing:
         """Return the entries that a query selects. Raises `BadRequest`, and `Forbidden` if there is no journal."""
         self._check()
-        rules.check_names(query, *rules.FILTERS, *rules.PAGING)
+        rules.check_names(query, *rules.FILTERS, "since", "before", "limit", "order")
         journal, since, before = self._journal, rules.number_of(query, "since"), rules.number_of(query, "before")
         limit, is_newest_first, matches = rules.limit_of(query), rules.is_newest_first(query), rules.matches_of(query)
         mark, lost = journal.mark, 0 if since is None else journal.lost_since(since)
@@ -274,25 +254,24 @@ class Journals:
         raise no_entry(id=id[:64])
 
     async def _lines(self, mark: int, matches: Matches, deadline: float) -> AsyncIterator[bytes]:
-        journal, encode = self._journal, msgspec.json.encode
+        journal, encode_lines = self._journal, msgspec.json.Encoder().encode_lines
         if mark > journal.mark:  # of an earlier run of the service
             mark = 0
-        yield encode({"mark": mark, "run": self._run}) + b"\n"
+        yield encode_lines([{"mark": mark, "run": self._run}])
         with journal.watching() as changed:
             while True:
                 changed.clear()
                 while mark < journal.mark:
-                    lines = []
+                    lines = list[Any]()
                     if lost := journal.lost_since(mark):
                         mark += lost
-                        lines.append(encode({"lost": lost, "mark": mark}))
+                        lines.append({"lost": lost, "mark": mark})
                     for entry in journal.since(mark, _CHUNK):
                         mark = entry.number
                         if matches(entry):
-                            lines.append(encode(self.shown(entry)))
+                            lines.append(self.shown(entry))
                     if lines:
-                        lines.append(b"")
-                        yield b"\n".join(lines)
+                        yield encode_lines(lines)
                     await asyncio.sleep(0)
                 left = deadline - monotonic()
                 if left <= 0:
@@ -302,10 +281,26 @@ class Journals:
                         await changed.wait()
                     await asyncio.sleep(_INTERVAL)
                 except TimeoutError:
-                    yield encode({"mark": mark, "run": self._run}) + b"\n"
+                    yield encode_lines([{"mark": mark, "run": self._run}])
 
     def shown(self, entry: Entry) -> JournalEntry:
-        return shown(entry, self._namespace)
+        """Return an entry for readers, with the explanation of its refusal."""
+        explanation = explanation_of(entry)
+        members: dict[str, Any] = {name: getattr(entry, name) for name in _SAME}
+        members |= {
+            "caller": entry.caller and msgspec.convert(entry.caller, JournalCaller, from_attributes=True),
+            "system_at": entry.at - entry.offset,
+            "namespace": self._namespace,
+            "endpoint": entry.name,
+            "duration_ms": round(entry.seconds * 1_000, 3),
+            "request": _content(entry.request, entry.request_size),
+            "response": _content(entry.response, entry.response_size),
+            "code": entry.refused.code if entry.refused else "",
+            "rule": explanation.rule if explanation else "",
+            "next_step": explanation.next_step if explanation else "",
+            "recipients": entry.recipients.split("\n") if entry.recipients else [],
+        }
+        return JournalEntry(**members)
 
     def _check(self) -> None:
         if not self._journal.is_on:

@@ -114,7 +114,7 @@ def _pytest(entry: Entry, url: str) -> str:
         raise invalid_word(
             "as", "pytest", f"a form of this entry; a test is of a request below {SERVICE} with a caller"
         )
-    name, query = entry.name.partition(" ")[2].removeprefix(SERVICE), _query(entry)
+    name, query = entry.name.partition(" ")[2].removeprefix(SERVICE), parameters_of(entry.path.partition("?")[2])
     arguments = [repr(_method(entry)), repr(name)]
     if entry.request:
         arguments.append(repr(_json(entry.request)))
@@ -148,10 +148,6 @@ def _printed(text: str) -> str:
 
 def _method(entry: Entry) -> str:
     return entry.name.partition(" ")[0]
-
-
-def _query(entry: Entry) -> dict[str, str]:
-    return parameters_of(entry.path.partition("?")[2])
 
 
 def _text(body: bytes) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from itertools import islice
 from typing import Any, Final
@@ -164,11 +166,9 @@ class Waits:
                 left = deadline - monotonic()
                 if condition.is_met(found) or left <= 0:
                     return self._build_outcome(condition, found, entries)
-                try:
+                with suppress(TimeoutError):
                     async with asyncio.timeout(left if self.is_alone else min(left, _LOOK_EVERY)):
                         await changed.wait()
-                except TimeoutError:
-                    pass
 
     def _entries(self, condition: Condition, query: Mapping[str, str]) -> EntryCount | None:
         """Return the counter of a condition about the journal; `None` for any other condition."""
@@ -192,11 +192,10 @@ class Waits:
 
     def _counts_of_additions(self, condition: Condition) -> dict[str, int]:
         """Count the votes or entries added after the change numbered by the condition's mark, by value."""
-        counts: dict[str, int] = {}
+        counts: Counter[str] = Counter()
         for change in self._changes.since(condition.since or 0, condition.kind, condition.concerns):
             if change.did == condition.id if condition.subject.events else change.did not in _NOT_COUNTED:
-                value = "" if change.value is None else str(change.value)
-                counts[value] = counts.get(value, 0) + change.times
+                counts["" if change.value is None else str(change.value)] += change.times
         return counts
 
     def _build_outcome(self, condition: Condition, found: dict[str, Any], entries: EntryCount | None) -> Outcome:

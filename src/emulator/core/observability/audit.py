@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Final
 
 from emulator.core.callers import Caller
-from emulator.core.observability.request_context import RequestContext, bound_to, current_request
+from emulator.core.observability.request_context import bound_to, current
 
 _log: Final = logging.getLogger("emulator.audit")
 _PLAIN: Final = re.compile(r"[\w.:@-]+", re.ASCII)
@@ -26,10 +25,10 @@ def audit(what: str, caller: Caller | None = None, *, channel: str | None = None
     Without a caller, the operator did it. `channel` is the channel acted on; without it, the caller's is logged. An
     integer is a count, named in the plural. A text is an id or a name; an empty one is left out.
     """
-    context = current_request.get()
-    if not _log.isEnabledFor(logging.INFO) or (context is not None and not context.is_audited):
+    context = current()
+    if not _log.isEnabledFor(logging.INFO) or not context.is_audited:
         return
-    is_operator = caller is None or (context is not None and context.is_inner)
+    is_operator = caller is None or context.is_inner
     who: dict[str, str] = {"by": "operator"} if is_operator else {}
     if caller is not None:
         who |= {"client_id": caller.client_id, "role": str(caller.role)}
@@ -44,11 +43,9 @@ def audit(what: str, caller: Caller | None = None, *, channel: str | None = None
     )
 
 
-@contextmanager
-def without_audit() -> Iterator[None]:
+def without_audit() -> AbstractContextManager[None]:
     """Log no audit lines in this block, and note no facts, because its changes are made to a scratch service."""
-    with bound_to(replace(current_request.get() or RequestContext(""), is_audited=False, facts={})):
-        yield
+    return bound_to(replace(current(), is_audited=False, facts={}))
 
 
 def _who_text(who: dict[str, str]) -> str:

@@ -7,7 +7,6 @@ from typing import Final, NamedTuple
 
 from emulator.core.callers import Caller
 from emulator.core.errors import Refused, ServiceError
-from emulator.core.faults import fault_id
 from emulator.core.journal import CLOSE, DELIVERY, FRAME, HIDDEN, REQUEST, Entry
 from emulator.core.keys import Key
 from emulator.core.observability.masking import (
@@ -18,7 +17,7 @@ from emulator.core.observability.masking import (
     masked_text,
     without_path,
 )
-from emulator.core.observability.request_context import RequestContext, current_request
+from emulator.core.observability.request_context import RequestContext, current
 
 _OWN_ID: Final = 20
 """Characters that an id may have which the service made itself."""
@@ -34,7 +33,7 @@ def entry_of(kind: str, context: RequestContext, name: str, path: str, status: i
     """Return an entry of a request without bodies. Its `name` and `path` must have no secrets."""
     id = context.id if len(context.id) <= _OWN_ID else masked_text(context.id)
     entry = Entry(kind, 0, 0, id, masked_caller(context.caller), name, path, status, seconds)
-    entry.socket, entry.fault = context.socket, fault_id(context.fault)
+    entry.socket, entry.fault = context.socket, context.fault.partition(";")[0]
     entry.production, entry.hint = context.production, masked_text(context.hint)
     return entry
 
@@ -95,7 +94,7 @@ def frame_entry(
 
 def close_entry(socket: int, id: str, caller: Caller | None, error: ServiceError) -> Entry:
     """Return the entry of a connection that the service closed because of an error or a limit."""
-    fault = (current_request.get() or RequestContext("")).fault
+    fault = current().fault
     context = RequestContext(f"{id}/close", caller=caller, socket=socket, fault=fault)
     entry = fill(entry_of(FRAME, context, CLOSE, "", error.close_code), b"", b"", error)
     entry.reason = ""
@@ -104,7 +103,7 @@ def close_entry(socket: int, id: str, caller: Caller | None, error: ServiceError
 
 def delivery_entry(topic: Key, message: bytes) -> Entry:
     """Return the entry of a message to the subscribers of a topic, without recipients."""
-    cause = current_request.get() or RequestContext("")
+    cause = current()
     context = RequestContext(cause.id, caller=cause.caller, fault=cause.delivery_fault)
     name = masked_text(f"{topic.kind}:{topic.name}") if topic.name else topic.kind
     return fill(

@@ -17,7 +17,7 @@ from emulator.core.callers import Caller
 from emulator.core.clock import monotonic
 from emulator.core.errors import ConfigurationError
 from emulator.core.observability.masking import exception_name, redact, safe_traceback
-from emulator.core.observability.request_context import RequestContext, current_request
+from emulator.core.observability.request_context import current
 
 LONGEST_PATH: Final = 200
 _request_log: Final = logging.getLogger("emulator.requests")
@@ -48,7 +48,7 @@ class OncePerSecond(logging.Filter):
         if record.levelno < logging.WARNING:
             return True
         kind = record.exc_info[0] if record.exc_info else None
-        context = current_request.get() or RequestContext("")
+        context = current()
         text = str(record.msg) if context.id else record.getMessage()
         key = (context.namespace, record.name, text, kind)
         with self._lock:
@@ -150,7 +150,7 @@ def log_request(request: dict[str, str], status: int, seconds: float, size: int,
 
 def _origin() -> dict[str, str]:
     """Return the current namespace and request id, if known, without tokens: clients choose both texts."""
-    context = current_request.get() or RequestContext("")
+    context = current()
     named = {"namespace": context.namespace, "request_id": context.id}
     return {name: _clean_text(value) for name, value in named.items() if value}
 

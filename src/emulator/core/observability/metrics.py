@@ -62,7 +62,7 @@ class Metrics:
     """Counts the requests that wait for a condition."""
     endpoints: defaultdict[tuple[str, str], Responses] = field(default_factory=lambda: defaultdict(Responses))
     """By method and declared path. A response takes from the complete headers of its request."""
-    actions: defaultdict[str, Responses] = field(default_factory=lambda: defaultdict(Responses))
+    actions: defaultdict[tuple[str], Responses] = field(default_factory=lambda: defaultdict(Responses))
     """The replies over sockets, by action; empty if it is unknown."""
     limited: dict[str, int] = field(default_factory=dict)
     """The number of refusals, by reason."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -91,37 +91,35 @@ Only this folder and `parity.py` read it.
 """
 
 
-@contextmanager
-def in_namespace(name: str) -> Iterator[None]:
+def current() -> RequestContext:
+    """Return the context of the current task; outside requests, perhaps a new one, which nothing else sees."""
+    return current_request.get() or RequestContext("")
+
+
+def in_namespace(name: str) -> AbstractContextManager[None]:
     """Add the namespace's name to log records in this block; `default` is not named."""
-    with bound_to(replace(current_request.get() or RequestContext(""), namespace=label_of(name))):
-        yield
+    return bound_to(replace(current(), namespace=label_of(name)))
 
 
 def enter_namespace(name: str) -> None:
     """Add the namespace's name to log records for the rest of the current request."""
-    if (context := current_request.get()) is not None:
-        context.namespace = label_of(name)
+    current().namespace = label_of(name)
 
 
 def give_hint(text: str) -> None:
     """Give the current request a hint, unless it has one."""
-    if (context := current_request.get()) is not None:
-        context.give_hint(text)
+    current().give_hint(text)
 
 
 def add_fault(header: str) -> None:
     """Add a fault to the header `X-Emulator-Fault` of the current request."""
-    if (context := current_request.get()) is not None:
-        context.fault = f"{context.fault}, {header}" if context.fault else header
+    context = current()
+    context.fault = f"{context.fault}, {header}" if context.fault else header
 
 
-@contextmanager
-def with_delivery_fault(fault: str) -> Iterator[None]:
+def with_delivery_fault(fault: str) -> AbstractContextManager[None]:
     """Add a fault's id to the journal entries of deliveries in this block and in tasks that start in it."""
-    context = current_request.get() or RequestContext("")
-    with bound_to(replace(context, delivery_fault=fault)):
-        yield
+    return bound_to(replace(current(), delivery_fault=fault))
 
 
 def inner_context(production: str) -> RequestContext:
@@ -129,7 +127,7 @@ def inner_context(production: str) -> RequestContext:
 
     It has its own verdict.
     """
-    outer = current_request.get() or RequestContext("")
+    outer = current()
     return RequestContext(
         outer.id, production=production, is_inner=True, namespace=outer.namespace, is_audited=outer.is_audited
     )
