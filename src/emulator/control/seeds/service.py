@@ -78,7 +78,10 @@ class Seeds:
         `polls[0].votes.U1`, and lists up to 20 problems. `extcli seed apply` sends files in TOML and reads the codes
         that they name.
         """
-        document = b"".join([chunk async for chunk in call.chunks])
+        return await self.apply(b"".join([chunk async for chunk in call.chunks]))
+
+    async def apply(self, document: bytes) -> Seeded:
+        """Put the data of a seed, a JSON document, into the service. Raises `BadRequest`, and `Conflict`."""
         seed = read_seed(document)
         put_faults = self._faults.prepare(seed.faults) if seed.faults else None
         async with self._applying:
