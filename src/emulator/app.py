@@ -337,7 +337,7 @@ class Service(Front):
         self.journal.clear()
         for scheduled in (self.late, self.undo, self.poll_updates, self.scheduler):
             await scheduled.close()
-        for part in (self.publisher, self.key):
+        for part in (self.publisher, self.key, self.changes):
             part.close()
 
     @asynccontextmanager

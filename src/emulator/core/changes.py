@@ -126,6 +126,10 @@ class Changes(Watched):
         """Call `listener` with each change of these kinds. It must not fail, because the change is saved."""
         self._listeners.update(dict.fromkeys(kinds, listener))
 
+    def close(self) -> None:
+        """Forget the listeners: they refer to parts of the service that refer to this."""
+        self._listeners.clear()
+
     async def committed(self, *changes: Change) -> None:
         """Report the changes of one commit. Call this right after the commit, without `await` in between."""
         for change in changes:
