@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from functools import lru_cache
-from hashlib import blake2b
 from typing import Any
 
 from emulator.auth import refusals
@@ -20,15 +19,6 @@ SANDBOX_STAGE = "sandbox"
 _SHOWN = 40
 """Characters of an unknown role that a refusal shows."""
 _ROLES = {role.value: role for role in Role}
-
-
-def digest_of(header: str) -> bytes:
-    """Return 128 bits that stand for a header in the cache, in place of its some 300 characters.
-
-    BLAKE2b is a cryptographic hash function. To be taken for another caller, a client would need a header with the
-    digest of that caller's, of the 2**128 that there are; two of its own with one digest would gain it nothing.
-    """
-    return blake2b(header.encode("utf-8", "surrogatepass")).digest()[:16]  # `digest_size=16` takes longer
 
 
 def split_header(header: str | None) -> tuple[str, str]:

@@ -11,7 +11,6 @@ import hmac
 from binascii import Error, a2b_base64, b2a_base64
 from collections.abc import Mapping
 from functools import lru_cache
-from hashlib import sha256
 from typing import Any, Literal
 
 import msgspec
@@ -38,12 +37,7 @@ _header_of = msgspec.json.Decoder(_Header).decode
 _claims_of = msgspec.json.Decoder(dict[str, _Claim]).decode
 
 
-def prepared(keys: Mapping[str, bytes]) -> dict[str, hmac.HMAC]:
-    """Return the keys as `verified` takes them: a copied HMAC takes half the time of a new one."""
-    return {name: hmac.new(key, digestmod=sha256) for name, key in keys.items()}
-
-
-def verified(token: str, keys: Mapping[str, hmac.HMAC]) -> tuple[dict[str, Any], str | None] | None:
+def verified(token: str, keys: Mapping[str, bytes]) -> tuple[dict[str, Any], str | None] | None:
     """Return the claims and the name of the key that signed the token, or `None` for the name if no key did.
 
     Returns `None` alone if pyjwt has to decide. Claims that no key signed are empty if pyjwt has to read them.
@@ -67,12 +61,11 @@ def verified(token: str, keys: Mapping[str, hmac.HMAC]) -> tuple[dict[str, Any],
         return None if signer is not None else ({}, None)
 
 
-def _signer(message: bytes, signature: bytes, keys: Mapping[str, hmac.HMAC]) -> str | None:
+def _signer(message: bytes, signature: bytes, keys: Mapping[str, bytes]) -> str | None:
     """Return the name of the first key with this signature. Compared as text, as each signature has one spelling."""
     for name, key in keys.items():
-        made = key.copy()
-        made.update(message)
-        expected = b2a_base64(made.digest(), newline=False).translate(_TO_URL, b"=")
+        made = hmac.digest(key, message, "sha256")
+        expected = b2a_base64(made, newline=False).translate(_TO_URL, b"=")
         if hmac.compare_digest(expected, signature):
             return name
     return None

@@ -21,7 +21,6 @@ from emulator.auth.claims import (
     check_exp,
     check_lifetime,
     check_stage,
-    digest_of,
     grant_of,
     id_of,
     role_of,
@@ -50,10 +49,10 @@ Twitch renews its tokens: so this one stays valid when the clock moves. Producti
 the sandbox.
 """
 _log = logging.getLogger("emulator")
-_MAX_CACHED = 40_000
-"""Cached tokens. With ids of usual length, each takes at most 400 bytes: 16 MB together (`benchmarks/memory.py`)."""
+_MAX_CACHED = 25_000
+"""Cached tokens. With ids of usual length, each takes some 630 bytes: 16 MB together (`benchmarks/memory.py`)."""
 _MAX_CACHED_LENGTH = 1_024
-"""The tokens of longer headers are not cached, so none takes over 1,200 bytes."""
+"""The tokens of longer headers are not cached, so none takes over 1,400 bytes."""
 
 
 class Credential(Struct, frozen=True, gc=False):  # one per new token: a tuple takes longer
@@ -70,7 +69,7 @@ class _Keys(NamedTuple):
     all: Mapping[str, bytes]
     """The secrets in their order, then the service's own key, whose name is empty. The others are named by their
     fingerprints, which are keyed, so they do not help to guess."""
-    fast: Mapping[str, hmac.HMAC]
+    fast: Mapping[str, bytes]
     """The keys for `hs256`: all, or none if pyjwt refuses one of them, which `hs256` would not notice."""
 
 
@@ -84,7 +83,7 @@ class Tokens:
         self._clock = clock
         self._service_key = service_key
         service_key.on_change = self.forget
-        self._cache = BoundedCache[bytes, Caller](_MAX_CACHED)
+        self._cache = BoundedCache[str, Caller](_MAX_CACHED)
         self._cached_for = extensions.current
         self._keys_of: dict[str | None, _Keys] = {}
         """The keys of each extension that was needed so far, and the keys for unknown extensions."""
@@ -101,7 +100,7 @@ class Tokens:
         """The caller of a cached header, or `None`. Raises `Unauthorized` if its token has expired."""
         if self._cached_for is not self._extensions.current:
             self.forget()
-        caller = self._cache.get(digest_of(header)) if header else None
+        caller = self._cache.get(header or "")
         if caller is not None:
             self._check_lifetime(caller)
         return caller
@@ -132,7 +131,7 @@ class Tokens:
             caller = replace(caller, hint=self._hint_about_key(client_id, token))
         self._check_lifetime(caller)
         if header and len(header) <= _MAX_CACHED_LENGTH and not pin_token_id:
-            self._cache[digest_of(header)] = caller
+            self._cache[header] = caller
         return Credential(caller, pin_token_id)
 
     def own_claims(self, token: str, *, use: str) -> Mapping[str, Any] | None:
@@ -282,7 +281,7 @@ class Tokens:
                 for secret in (extension.secrets if extension else ())
             }
             every[""] = own
-            fast = hs256.prepared(every) if all(map(jwts.accepts, every.values())) else {}
+            fast = every if all(map(jwts.accepts, every.values())) else {}
             keys = self._keys_of[client_id] = _Keys(every, fast)
         return keys
 
