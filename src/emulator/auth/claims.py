@@ -19,6 +19,8 @@ SANDBOX_STAGE = "sandbox"
 _SHOWN = 40
 """Characters of an unknown role that a refusal shows."""
 _ROLES = {role.value: role for role in Role}
+_NUMBER = (int, float)
+"""Made once: a token has several times, and `int | float` is made anew for each."""
 
 
 def split_header(header: str | None) -> tuple[str, str]:
@@ -149,6 +151,6 @@ def milliseconds(claims: Mapping[str, Any], name: str) -> int | None:
     value = claims.get(name)
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e15:
+    if isinstance(value, bool) or not isinstance(value, _NUMBER) or not abs(value) < 1e15:
         raise refusals.claim_is_no_time(claim=name)
     return int(value * 1000)

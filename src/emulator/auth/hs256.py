@@ -11,12 +11,16 @@ import hmac
 from binascii import Error, a2b_base64, b2a_base64
 from collections.abc import Mapping
 from functools import lru_cache
+from hashlib import sha256
 from typing import Any, Literal
 
 import msgspec
 
 _SIGNATURE_LENGTH = 43
 """Characters of base64url, without padding, for 32 bytes."""
+_BLOCK = 64
+"""Bytes of a block of SHA-256."""
+_INNER, _OUTER = (bytes(each ^ pad for each in range(256)) for pad in (0x36, 0x5C))
 _TO_URL = bytes.maketrans(b"+/", b"-_")
 _FROM_URL = bytes.maketrans(b"-_+/=", b"+/!!!")
 """Turns what is not base64url into `!`, which is not base64 either."""
@@ -37,7 +41,21 @@ _header_of = msgspec.json.Decoder(_Header).decode
 _claims_of = msgspec.json.Decoder(dict[str, _Claim]).decode
 
 
-def verified(token: str, keys: Mapping[str, bytes]) -> tuple[dict[str, Any], str | None] | None:
+class PreparedKey:
+    """HMAC-SHA256 with one key (RFC 2104). A signature takes half of the time of `hmac.digest`."""
+
+    def __init__(self, key: bytes) -> None:
+        padded = (sha256(key).digest() if len(key) > _BLOCK else key).ljust(_BLOCK, b"\0")
+        self._inner, self._outer = sha256(padded.translate(_INNER)), sha256(padded.translate(_OUTER))
+
+    def signature(self, message: bytes) -> bytes:
+        inner, outer = self._inner.copy(), self._outer.copy()
+        inner.update(message)
+        outer.update(inner.digest())
+        return outer.digest()
+
+
+def verified(token: str, keys: Mapping[str, PreparedKey]) -> tuple[dict[str, Any], str | None] | None:
     """Return the claims and the name of the key that signed the token, or `None` for the name if no key did.
 
     Returns `None` alone if pyjwt has to decide. Claims that no key signed are empty if pyjwt has to read them.
@@ -61,11 +79,10 @@ def verified(token: str, keys: Mapping[str, bytes]) -> tuple[dict[str, Any], str
         return None if signer is not None else ({}, None)
 
 
-def _signer(message: bytes, signature: bytes, keys: Mapping[str, bytes]) -> str | None:
+def _signer(message: bytes, signature: bytes, keys: Mapping[str, PreparedKey]) -> str | None:
     """Return the name of the first key with this signature. Compared as text, as each signature has one spelling."""
     for name, key in keys.items():
-        made = hmac.digest(key, message, "sha256")
-        expected = b2a_base64(made, newline=False).translate(_TO_URL, b"=")
+        expected = b2a_base64(key.signature(message), newline=False).translate(_TO_URL, b"=")
         if hmac.compare_digest(expected, signature):
             return name
     return None

@@ -69,7 +69,7 @@ class _Keys(NamedTuple):
     all: Mapping[str, bytes]
     """The secrets in their order, then the service's own key, whose name is empty. The others are named by their
     fingerprints, which are keyed, so they do not help to guess."""
-    fast: Mapping[str, bytes]
+    fast: Mapping[str, hs256.PreparedKey]
     """The keys for `hs256`: all, or none if pyjwt refuses one of them, which `hs256` would not notice."""
 
 
@@ -281,7 +281,8 @@ class Tokens:
                 for secret in (extension.secrets if extension else ())
             }
             every[""] = own
-            fast = every if all(map(jwts.accepts, every.values())) else {}
+            is_fast = all(map(jwts.accepts, every.values()))
+            fast = {name: hs256.PreparedKey(key) for name, key in every.items()} if is_fast else {}
             keys = self._keys_of[client_id] = _Keys(every, fast)
         return keys
 

@@ -21,7 +21,7 @@ from emulator.core.callers import (
 )
 from emulator.core.changes import Change, Changes
 from emulator.core.clock import Clock, clamp_instant
-from emulator.core.keys import Key
+from emulator.core.keys import NEVER, Key
 from emulator.core.observability.audit import audit
 from emulator.core.observability.facts import ABSENT, NAMED, NEW, notice
 from emulator.core.wire import json_codec
@@ -196,7 +196,7 @@ class Polls:
             raise invalid_parameter("limit", limit, "0 or more")
         key, now = _key(call.caller, call.channel, call.id), self._clock.now()
         counted = key.channel is not None and await self._has_additive_votes(key)
-        since, most = clamp_instant(since), None if limit < 0 else limit
+        since, most = clamp_instant(since), None if limit < 0 else min(limit, NEVER)
         pages = self._ballots.entries(key, now=now, since=since, limit=most)
         return stream_array(b'{"result":[', self._log_pages(key.owner, pages, counted), b"]}")
 

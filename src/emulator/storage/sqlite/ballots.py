@@ -40,6 +40,7 @@ _LATEST_ALL_CHANNELS = f"""
 
 _OF_VOTER = "SELECT number, choice, times FROM entries WHERE ballot = ? AND voter = ?"
 _DROP_ENTRY = "DELETE FROM entries WHERE number = ?"
+_REPLACE = "UPDATE entries SET number = ?, choice = ?, times = ?, cast_at = ?, note = ? WHERE number = ?"
 _CASTS = "(SELECT coalesce(sum(count), 0) FROM tallies WHERE ballot = ballots.id)"
 _DESCRIPTION = f"SELECT {_CASTS}, expires_at, definition FROM ballots WHERE id = :id"
 _ENTRIES = """
@@ -92,13 +93,17 @@ class SqliteBallots(Listings):
             replaced = [row for row in rows if row[1] == choice]
             times = more + sum(row[2] for row in replaced)
         number, added = self.group_commit.next_number(), times
-        for earlier, of, fewer in replaced:  # several choices, if more votes were allowed before
-            self._execute(_DROP_ENTRY, earlier)
+        for _, of, fewer in replaced:  # several choices, if more votes were allowed before
             if of == choice:
                 added -= fewer  # one step, so that the count never drops to 0 in between
             else:
                 self._cache.add_count(ballot, of, -fewer, number)
-        self._execute(ENTRIES.insert, number, ballot.id, voter, choice, times, now, note)
+        for earlier, _, _ in replaced[1:]:
+            self._execute(_DROP_ENTRY, earlier)
+        if replaced:
+            self._execute(_REPLACE, number, choice, times, now, note, replaced[0][0])
+        else:
+            self._execute(ENTRIES.insert, number, ballot.id, voter, choice, times, now, note)
         if added:
             self._cache.add_count(ballot, choice, added, number)
         self._cache.extend(ballot, expires_at)
