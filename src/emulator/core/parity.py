@@ -281,6 +281,7 @@ class ComparedRates(RateLimits):
         """`production` is a caller's rate in production; 0 means no limit."""
         super().__init__(clock, per_caller=per_caller, per_client=per_client)
         self._there = RateLimits(clock, per_caller=production, per_client=per_client)
+        self._is_limited = bool(per_caller or per_client)
 
     def clear(self) -> None:
         super().clear()
@@ -295,6 +296,8 @@ class ComparedRates(RateLimits):
                 note(CALLER_RATE if whose == OF_CALLER else CLIENT_RATE)
         elif address and verdict != UNJUDGED:  # production counts a refused token, at its address
             self._count_failure(address)
+        if not self._is_limited:
+            return
         try:
             super().check(caller)
         except TooManyRequests:

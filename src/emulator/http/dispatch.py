@@ -76,8 +76,10 @@ class Dispatcher:
 
     def _started(self, endpoint: Endpoint, call: Call) -> Awaitable[object]:
         """Start an endpoint of this service."""
-        handler = partial(endpoint.handler, endpoint.part(self.service))
-        return self.uploads.counted(handler, call) if endpoint.streamed else handler(call)
+        part = endpoint.part(self.service)
+        if endpoint.streamed:
+            return self.uploads.counted(partial(endpoint.handler, part), call)
+        return endpoint.handler(part, call)
 
     async def perform(self, endpoint: Endpoint, request: Request, receive: Receive) -> Reply:
         """Run one of this service's endpoints for an ASGI server; every error becomes a reply. Faults act here."""
@@ -225,7 +227,9 @@ class Dispatcher:
         headers, peer, context = request.headers, request.peer, request.context
         caller, client_id, header = None, "", authorization_of(headers)
         if endpoint.audience is Audience.CLIENTS:
-            context.caller = caller = await access.verified_caller(header, peer)
+            # Most tokens were verified before: that takes no coroutine.
+            caller = access.cached_caller(header) or await access.verified_caller(header, peer)
+            context.caller = caller
             access.rate_limits.check(caller, peer)
             if caller.role not in endpoint.roles:
                 raise role_error(caller, endpoint.roles)
