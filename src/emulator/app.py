@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from importlib.metadata import version
-from typing import Final, cast
+from typing import cast
 from weakref import proxy
 
 from emulator.auth.signing_key import SigningKey
@@ -76,7 +76,7 @@ from emulator.storage.engine import Engine
 from emulator.storage.opening import open_engine
 
 _log = logging.getLogger("emulator")
-_VERSION: Final = version("extcli")
+_VERSION = version("extcli")
 
 
 class Shared:

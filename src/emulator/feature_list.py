@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from operator import attrgetter
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from emulator.auth import signing_key
 from emulator.control import calls, contents, explanations, faults, operation, parity, sdk_scripts, sockets, undo
@@ -129,7 +129,7 @@ def _name_of(record: Record, stored: Stored) -> str:
     return " ".join(each for each in (kind, shown, f"in channel {channel}" if channel else "") if each)
 
 
-FEATURES: Final = Features(
+FEATURES = Features(
     Feature(
         attrgetter("polls"),
         endpoints_in(Polls),

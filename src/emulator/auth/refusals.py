@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Final
 
 from emulator.contract.names import CLIENT_ID_RULE
 from emulator.core.clock import in_words
 from emulator.core.errors import UNAUTHORIZED, BadRequest, Facts, Forbidden, Unauthorized, refusal
 
-_HEADER: Final = (Unauthorized, UNAUTHORIZED, "spec: Authentication")
-_TOKEN: Final = (Unauthorized, UNAUTHORIZED, "A1")
-_RECEIPT: Final = (BadRequest, "Invalid receipt", "gaps: Purchases")
-_CLAIM: Final = (Unauthorized, UNAUTHORIZED, "A2")
-_FORM: Final = "Authorization: <client id> <JWT>"
-_NEW: Final = "`extcli token sandbox` gets one, `extcli token mint` signs one with your secret"
-_BY_THIS_CLOCK: Final = (
+_HEADER = (Unauthorized, UNAUTHORIZED, "spec: Authentication")
+_TOKEN = (Unauthorized, UNAUTHORIZED, "A1")
+_RECEIPT = (BadRequest, "Invalid receipt", "gaps: Purchases")
+_CLAIM = (Unauthorized, UNAUTHORIZED, "A2")
+_FORM = "Authorization: <client id> <JWT>"
+_NEW = "`extcli token sandbox` gets one, `extcli token mint` signs one with your secret"
+_BY_THIS_CLOCK = (
     "Sign by this service's clock, as `extcli token mint` does: `extcli clock now` prints its time. Or set the "
     "clock back: `extcli clock set system`."
 )
-_SIGN: Final = "Sign it with a secret of this extension: set EXTCLI_SECRET, then `extcli token mint`."
-_REGISTER: Final = (
+_SIGN = "Sign it with a secret of this extension: set EXTCLI_SECRET, then `extcli token mint`."
+_REGISTER = (
     "The client id is not registered",
     "Register the extension: `extcli extension init`, and start the service with --extensions FILE.",
 )
-_MALFORMED: Final = "malformed token: "
+_MALFORMED = "malformed token: "
 
 
 @refusal(*_HEADER, "The request has no token", f"Send the header `{_FORM}` with a token: {_NEW}.")
@@ -84,7 +83,7 @@ def not_valid_yet_by_moved_clock(*, nbf: int, lead: str) -> Facts:
     return Facts(detail, held, "nbf before the time of this service's clock")
 
 
-_NO_EXP: Final = ("The token has no exp", "Sign the token with exp in Unix seconds; `extcli token mint` adds it.")
+_NO_EXP = ("The token has no exp", "Sign the token with exp in Unix seconds; `extcli token mint` adds it.")
 
 
 @refusal(*_TOKEN, *_NO_EXP)
@@ -149,7 +148,7 @@ def key_in_header(*, names: str) -> Facts:
     return Facts(detail, f"{names} in the header", "a header with alg HS256, without keys")
 
 
-_NOT_A_JWT: Final = (
+_NOT_A_JWT = (
     "The token is not a JWT",
     f"Send a JWT: {_NEW}; `extcli token inspect` shows what is wrong with a token.",
 )

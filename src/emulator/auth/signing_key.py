@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable
-from typing import Final
 
 from emulator.core.clock import Clock
 from emulator.core.ids import signing_key
@@ -17,7 +16,7 @@ from emulator.storage.shapes import Documents
 KIND = "signing_key"
 """The kind of the document with the key."""
 _KEY = Key(KIND, "", "")
-_FORM: Final = re.compile(rb"[0-9a-f]{64}")
+_FORM = re.compile(rb"[0-9a-f]{64}")
 _log = logging.getLogger("emulator")
 
 
@@ -79,4 +78,4 @@ def _check_key(record: DocumentRecord) -> None:
         raise wrong(VALUE, "must be 64 hexadecimal digits")  # not what it is: it is a secret
 
 
-STORED: Final = (Stored(DocumentRecord, KIND, _check_key),)
+STORED = (Stored(DocumentRecord, KIND, _check_key),)

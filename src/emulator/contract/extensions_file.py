@@ -11,17 +11,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from emulator.contract import positions, user_files
 from emulator.contract.kinds import Field, ListOf, Simple, Table, Text
 from emulator.contract.names import CLIENT_ID_RULE, is_client_id
 from emulator.contract.positions import nearest, path_text, positions_of
 
-LISTS: Final = ("secrets", "secret_files")
-SECRETS: Final = (*LISTS, "secret_env")
+LISTS = ("secrets", "secret_files")
+SECRETS = (*LISTS, "secret_env")
 """The keys for secrets, in the order in which the service tries them."""
-NOT_BEFORE: Final = "tokens_not_before"
+NOT_BEFORE = "tokens_not_before"
 """The key for the time before which all links and issued tokens have ended."""
 
 
@@ -44,9 +44,9 @@ def _has_offset(value: object) -> bool:
     return isinstance(value, datetime) and value.tzinfo is not None
 
 
-_TIME: Final = Simple("a time with an offset, such as 2026-11-22T10:00:00Z", _has_offset)
-_SECRETS: Final = ListOf(Text(), "texts", 1_000)
-EXTENSION: Final = Table(
+_TIME = Simple("a time with an offset, such as 2026-11-22T10:00:00Z", _has_offset)
+_SECRETS = ListOf(Text(), "texts", 1_000)
+EXTENSION = Table(
     {
         "secrets": Field(_SECRETS, "secrets in base64, newest first"),
         "secret_files": Field(_SECRETS, "files with a secret in base64, relative to this one"),

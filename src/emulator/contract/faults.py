@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-MAX_FAULTS: Final = 100
-LONGEST_TEXT: Final = 256
+MAX_FAULTS = 100
+LONGEST_TEXT = 256
 """Characters in a match or a condition."""
-RANGES: Final[Mapping[str, tuple[int, int]]] = {
+RANGES: Mapping[str, tuple[int, int]] = {
     "status": (400, 599),
     "retry_after": (0, 86_400),
     "delay": (0, 600_000),
@@ -19,7 +19,7 @@ RANGES: Final[Mapping[str, tuple[int, int]]] = {
     "seed": (-(1 << 63), (1 << 63) - 1),
 }
 """The least and the largest value of each member. Times are in ms, but `retry_after` in seconds."""
-CLOSE_CODES: Final = ((1000, 1003), (1007, 1014), (3000, 4999))
+CLOSE_CODES = ((1000, 1003), (1007, 1014), (3000, 4999))
 """The codes that a close frame may have (RFC 6455)."""
 
 
@@ -32,8 +32,8 @@ class Match(NamedTuple):
     conditions: Sequence[str]
 
 
-_CALLER: Final = ("role", "channel", "user", "client_id")
-MATCHES: Final[Mapping[str, Match]] = {
+_CALLER = ("role", "channel", "user", "client_id")
+MATCHES: Mapping[str, Match] = {
     "request": Match("requests", ("status", "delay", "drop", "reset", "truncate", "stall"), _CALLER),
     "message": Match("messages of games", ("status", "delay", "drop", "reset", "stall", "close"), _CALLER),
     "connect": Match("handshakes", ("status", "delay", "drop", "reset", "stall"), ("client_id",)),

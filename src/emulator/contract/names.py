@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
-from typing import Final
 
 from emulator.contract.limits import MAX_CLIENT_ID_LENGTH
 
@@ -18,37 +17,37 @@ class Role(StrEnum):
     BACKEND = "backend"
 
 
-MARK: Final = "x-emulator-mark"
+MARK = "x-emulator-mark"
 """The header by which an emulator in sandbox is known. Its value counts the changes so far."""
-PRODUCTION: Final = "x-emulator-production"
+PRODUCTION = "x-emulator-production"
 """The header with the verdict of production."""
-FAULT: Final = "x-emulator-fault"
+FAULT = "x-emulator-fault"
 """The header with the id of the fault that acted."""
-HINT: Final = "x-emulator-hint"
+HINT = "x-emulator-hint"
 """The header in which an emulator says what the caller probably meant."""
-CODE: Final = "x-emulator-code"
+CODE = "x-emulator-code"
 """The header in which an emulator in sandbox names a refusal, such as `votes.poll_closed`."""
-TOKEN: Final = "x-emulator-token"
+TOKEN = "x-emulator-token"
 """The header of a request to the control API that has the control token."""
-CONTROL_TOKEN: Final = "EXTCLI_SERVE_CONTROL_TOKEN"
+CONTROL_TOKEN = "EXTCLI_SERVE_CONTROL_TOKEN"
 """The service's variable with the control token. There is no option: other users of the machine can read those."""
 
-NAME: Final = "[A-Za-z0-9_-]{1,64}"
+NAME = "[A-Za-z0-9_-]{1,64}"
 """The pattern of the name of a namespace and of the id of a fault."""
-NAME_RULE: Final = "1 to 64 letters, digits, '-' and '_'"
-GLOBAL: Final = "global-"
+NAME_RULE = "1 to 64 letters, digits, '-' and '_'"
+GLOBAL = "global-"
 """The start of the ids of records that all channels of an extension share."""
-POLL_ID: Final = f"(?!{GLOBAL}$)[A-Za-z0-9$_-]{{1,64}}"
-POLL_ID_RULE: Final = f"1 to 64 letters, digits, '$', '-' and '_', and not just '{GLOBAL}'"
-CLIENT_ID: Final = rf"(?!(?i:bearer)$|eyJ)[!#-~\xa1-\xac\xae-\xff]{{1,{MAX_CLIENT_ID_LENGTH}}}"
+POLL_ID = f"(?!{GLOBAL}$)[A-Za-z0-9$_-]{{1,64}}"
+POLL_ID_RULE = f"1 to 64 letters, digits, '$', '-' and '_', and not just '{GLOBAL}'"
+CLIENT_ID = rf"(?!(?i:bearer)$|eyJ)[!#-~\xa1-\xac\xae-\xff]{{1,{MAX_CLIENT_ID_LENGTH}}}"
 """What `Authorization: <client id> <JWT>` can carry: headers are Latin-1, and a scheme or a JWT mean something else."""
-_IS_CLIENT_ID: Final = re.compile(CLIENT_ID).fullmatch
+_IS_CLIENT_ID = re.compile(CLIENT_ID).fullmatch
 """Compiled once: each new token is checked."""
-CLIENT_ID_RULE: Final = (
+CLIENT_ID_RULE = (
     f"1 to {MAX_CLIENT_ID_LENGTH} printable characters of Latin-1, without spaces and double quotes, "
     "not 'Bearer', and not beginning with 'eyJ'"
 )
-ALIASES: Final = {
+ALIASES = {
     "config": "all_config",
     "config/extension": "extension_config",
     "config/channel": "channel_config",
@@ -62,20 +61,20 @@ ALIASES: Final = {
     "trivia": "curated_poll",
 }
 """Other paths below `/v1/e/` of the service API, and the specified ones."""
-SECRET_NAMES: Final = ("pin", "auth", "authorization")
-SECRET_ENDS: Final = (
+SECRET_NAMES = ("pin", "auth", "authorization")
+SECRET_ENDS = (
     *("token", "secret", "password", "passwd", "pwd", "passphrase", "credential"),
     *("apikey", "privatekey"),
 )
 """Ends of the names of other secret members, in lower case, without `_` and `-`, and in the singular."""
-SECRET_TOKEN: Final = r"eyJ[\w-]{8,}(?:\.[\w-]*)*|ZXlK[\w+/-]{8,}"
+SECRET_TOKEN = r"eyJ[\w-]{8,}(?:\.[\w-]*)*|ZXlK[\w+/-]{8,}"
 """A JWT, or a truncated one: base64 that starts with `{"`. Or the base64 of that."""
-SECRET_TEXT: Final = re.compile(
+SECRET_TEXT = re.compile(
     SECRET_TOKEN
     + r"|(?i:\bbasic +(?=(?-i:[a-z]*[0-9A-Z+/=]))[a-z0-9+/_-]{8,}={0,2}|(?<=://)[^\s/:@\"']*:[^\s/@\"']+(?=@))"
 )
 """A token, `Basic …`, or user and password in a URL."""
-VIEWER_STORES: Final = ("viewer_state", "extension_viewer_state")
+VIEWER_STORES = ("viewer_state", "extension_viewer_state")
 """The stores that belong to a user."""
 
 

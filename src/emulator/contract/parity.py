@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-REFUSE: Final = "refuse"
+REFUSE = "refuse"
 """Production responds with an error."""
-UNKNOWN: Final = "unknown"
+UNKNOWN = "unknown"
 """Production may respond with an error. The service cannot know this here."""
-DIFFER: Final = "differ"
+DIFFER = "differ"
 """Production responds differently, or stores something else."""
 
 
@@ -21,7 +21,7 @@ class Rule(NamedTuple):
     meaning: str
 
 
-RULES: Final[Mapping[str, Rule]] = {
+RULES: Mapping[str, Rule] = {
     "endpoint": Rule(404, "production does not have this endpoint"),
     "registration": Rule(401, "the client id is not in the extensions file"),
     "signature": Rule(401, "no secret of the extension signed the token"),
@@ -38,7 +38,7 @@ RULES: Final[Mapping[str, Rule]] = {
     "lifetime": Rule(200, "a store expired that production would still have"),
 }
 """The rules in the order in which production applies them."""
-_SEPARATOR: Final = "; rule="
+_SEPARATOR = "; rule="
 
 
 def verdict_of(outcome: str, rule: str) -> str:

@@ -7,7 +7,7 @@ import re
 import tomllib
 from bisect import bisect_right
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 Path = tuple[str | int, ...]
 """Where a field is: names of members, and positions in arrays from 0."""
@@ -28,7 +28,7 @@ class Position(NamedTuple):
     column: int
 
 
-START: Final = Position(1, 1)
+START = Position(1, 1)
 
 
 def nearest(places: Mapping[Path, Position], path: Path) -> Position:

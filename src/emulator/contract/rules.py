@@ -6,11 +6,10 @@ import tomllib
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Final
 
-RULINGS: Final = Path(__file__).with_name("rulings.toml")
+RULINGS = Path(__file__).with_name("rulings.toml")
 """The rulings, which `make docs` writes from docs/gaps.md."""
-_TOPICS: Final = RULINGS.with_name("topics.toml")
+_TOPICS = RULINGS.with_name("topics.toml")
 """All other rules."""
 
 

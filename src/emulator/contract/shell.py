@@ -10,13 +10,12 @@ import os
 import re
 import shlex
 from collections.abc import Callable, Iterable
-from typing import Final
 
-_PLAIN: Final = re.compile(r"[\w+=:./\\-]+", re.ASCII)
+_PLAIN = re.compile(r"[\w+=:./\\-]+", re.ASCII)
 """Words that mean themselves in cmd and in PowerShell."""
-_REPLACED: Final = frozenset('"$`%\u201c\u201d\u201e')
+_REPLACED = frozenset('"$`%\u201c\u201d\u201e')
 """What ends double quotes, or is replaced within them, in cmd or in PowerShell."""
-_LIVE_IN_CMD: Final = frozenset("&|<>^%")
+_LIVE_IN_CMD = frozenset("&|<>^%")
 """What cmd acts on within single quotes, which mean nothing to it."""
 
 
@@ -32,7 +31,7 @@ def posix(word: str) -> str:
     return f"$'{''.join(each if each.isprintable() and each not in _OF_ANSI_C else _bytes(each) for each in text)}'"
 
 
-_OF_ANSI_C: Final = "'\\!"
+_OF_ANSI_C = "'\\!"
 """What could end the quotes `$'…'` in some shell, or stands for an earlier line in old ones."""
 
 
@@ -66,7 +65,7 @@ def powershell(text: str) -> str:
     return "'" + re.sub("['\u2018-\u201b]", r"\g<0>\g<0>", text) + "'"
 
 
-quoted: Final[Callable[[str], str]] = windows if os.name == "nt" else posix
+quoted: Callable[[str], str] = windows if os.name == "nt" else posix
 """The rule for the shells of this system."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import string
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 from urllib.parse import quote
 
 import msgspec
@@ -22,9 +22,9 @@ from emulator.core.wire.url import SERVICE
 from emulator.http.dispatch import Dispatcher
 from emulator.http.endpoint import Call, control_endpoint
 
-MAX_RESPONSE: Final = 1024 * 1024
+MAX_RESPONSE = 1024 * 1024
 """Bytes of a response that are returned."""
-CUT: Final = f"the response is longer than {MAX_RESPONSE:,} bytes; this is its beginning, as text"
+CUT = f"the response is longer than {MAX_RESPONSE:,} bytes; this is its beginning, as text"
 
 
 class CallBody(Struct):
@@ -58,8 +58,8 @@ def checked_call(body: CallBody) -> CallBody:
     return body
 
 
-_LIFETIME: Final = 10 * MINUTE
-_OWN_HEADERS: Final = b"extcli-"
+_LIFETIME = 10 * MINUTE
+_OWN_HEADERS = b"extcli-"
 """The start of the names of the headers that endpoints declare."""
 
 

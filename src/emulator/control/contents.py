@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
@@ -24,14 +24,14 @@ from emulator.storage.engine import Engine
 from emulator.storage.kinds import Kind, Shape
 from emulator.storage.shapes import Thing
 
-MAX_ROWS: Final = 200
-DEFAULT_ROWS: Final = 100
-MAX_COUNT: Final = 10_000
+MAX_ROWS = 200
+DEFAULT_ROWS = 100
+MAX_COUNT = 10_000
 """The highest count. There may be more."""
-_DIGEST_LENGTH: Final = 16
+_DIGEST_LENGTH = 16
 """Characters of a PIN's digest that are shown."""
-_decode: Final = msgspec.json.Decoder(tuple[str, str, str, str, str]).decode
-_PAST_ALL: Final = "\U0010ffff"
+_decode = msgspec.json.Decoder(tuple[str, str, str, str, str]).decode
+_PAST_ALL = "\U0010ffff"
 """Sorts after every channel."""
 
 
@@ -103,7 +103,7 @@ T = TypeVar("T")
 Found = tuple[list[tuple[Key, Content]], str]
 """Rows with their keys, and a cursor if the search stopped before the end."""
 
-_MAX_OWNERS: Final = 200
+_MAX_OWNERS = 200
 """Extensions whose polls, rankings or buffers one call looks at."""
 
 

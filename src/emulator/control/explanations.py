@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
@@ -16,7 +16,7 @@ from emulator.core.journal import CLOSE, DELIVERY, Entry, Journal
 from emulator.core.wire.url import parameters_of
 from emulator.http.endpoint import Call, Parameter, control_endpoint
 
-_RULE: Final = "docs: Journal"
+_RULE = "docs: Journal"
 
 
 @refusal(NotFound, "Not Found", _RULE, "The journal has no such entry", "List what it has: `extcli logs`.")
@@ -30,7 +30,7 @@ def no_rule(*, rule: str, hint: str) -> Facts:
     return Facts(f"there is no rule {rule!r}{hint}", f"rule {rule!r}", "a ruling such as A1, or a section")
 
 
-LONGEST: Final = 200
+LONGEST = 200
 """Characters that an explanation shows of a text."""
 
 
@@ -79,7 +79,7 @@ def nearest(name: str) -> list[str]:
     return list(dict.fromkeys(rules.ids()[each] for each in found))
 
 
-_SUBJECTS: Final = (
+_SUBJECTS = (
     (r"/_ns\b", "docs: Namespaces", "W5"),
     (r"_emulator/clock", "docs: Clock", "W5"),
     (r"_emulator/seed", "docs: Seeds", "W5"),
@@ -108,7 +108,7 @@ _SUBJECTS: Final = (
 """The rule about the input of an endpoint or action that a pattern matches, and the one about its roles."""
 
 
-_SHORT: Final = 60
+_SHORT = 60
 """Characters of a body that is shown as it is."""
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import count
 from random import Random
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec import UNSET, Struct, UnsetType
 
@@ -38,7 +38,7 @@ from emulator.core.wire.refusals import invalid_member, missing_member, too_long
 from emulator.core.wire.url import normalize_path
 from emulator.http.endpoint import Call, Parameter, control_endpoint
 
-_RULE: Final = "docs: Faults"
+_RULE = "docs: Faults"
 
 
 @refusal(NotFound, "No such fault", _RULE, "There is no fault with this id", "List the faults: `extcli fault list`.")
@@ -60,7 +60,7 @@ def too_many_faults(*, count: int, limit: int) -> Facts:
     return Facts(detail, f"{count} faults", f"at most {limit} faults")
 
 
-_EFFECTS: Final[Mapping[str, str]] = {
+_EFFECTS: Mapping[str, str] = {
     "status": STATUS,
     "retry_after": STATUS,
     "delay": DELAY,
@@ -69,9 +69,9 @@ _EFFECTS: Final[Mapping[str, str]] = {
     "code": CLOSE,
 }
 """The members that belong to one effect."""
-_SOCKET: Final = "SOCKET"
-_BROADCAST: Final = "BROADCAST"
-_EVERY_TARGET: Final = ("subscribe", "unsubscribe")
+_SOCKET = "SOCKET"
+_BROADCAST = "BROADCAST"
+_EVERY_TARGET = ("subscribe", "unsubscribe")
 """Actions that take the name of any event as their target."""
 
 
@@ -189,7 +189,7 @@ def _check_members(fault: Fault, kind: str) -> None:
         raise invalid_member("code", fault.code, f"within {ranges}")
 
 
-ALL_EFFECTS: Final = tuple(dict.fromkeys(effect for kind in MATCHES.values() for effect in kind.effects))
+ALL_EFFECTS = tuple(dict.fromkeys(effect for kind in MATCHES.values() for effect in kind.effects))
 
 
 class FaultList(Struct, forbid_unknown_fields=True):

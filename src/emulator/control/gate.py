@@ -6,7 +6,6 @@ import hmac
 import re
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
-from typing import Final
 from urllib.parse import urlsplit
 
 from litestar.types import HTTPScope
@@ -16,8 +15,8 @@ from emulator.core.errors import Facts, Forbidden, refusal
 from emulator.core.limits import address_of
 from emulator.core.wire.url import query_of
 
-_GATE: Final = (Forbidden, "Forbidden", "W5")
-_ELSEWHERE: Final = "A client on another machine called the control API"
+_GATE = (Forbidden, "Forbidden", "W5")
+_ELSEWHERE = "A client on another machine called the control API"
 
 
 @refusal(*_GATE, "The control API does not know this host",
@@ -51,11 +50,11 @@ def foreign_page() -> Facts:
     return Facts(detail, held, "a request without them, or of the same origin")
 
 
-TOKEN_COOKIE: Final = "emulator_token"
+TOKEN_COOKIE = "emulator_token"
 """The cookie with the control token, for the pages of the dashboard."""
-ENTER: Final = "/_emulator/enter"
+ENTER = "/_emulator/enter"
 """The page that takes the control token from its URL, and sets the cookie."""
-_TOKEN_HEADER: Final = TOKEN.encode()
+_TOKEN_HEADER = TOKEN.encode()
 _SITE = b"sec-fetch-site"
 _FORWARDED = re.compile(r"\b(?:for|host)=\"?([^\";,]*)", re.IGNORECASE)
 

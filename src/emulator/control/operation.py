@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 from functools import partial
 from itertools import chain, starmap
 from operator import attrgetter
-from typing import Final
 
 from msgspec import Struct
 
@@ -333,7 +332,7 @@ class Control:
         return removed
 
 
-_METRICS_TYPE: Final = b"text/plain; version=0.0.4"
+_METRICS_TYPE = b"text/plain; version=0.0.4"
 
 
 @endpoint("GET", "/_emulator/live", audience=Audience.HEALTH, answer=Liveness)
@@ -365,6 +364,6 @@ async def read_clock(control: Control, call: Call) -> ClockRecord:
     return control.read_clock()
 
 
-monitoring: Final = (read_liveness, read_readiness)
-metrics: Final = (read_metrics,)
-endpoints: Final = (read_clock, *endpoints_in(Control))
+monitoring = (read_liveness, read_readiness)
+metrics = (read_metrics,)
+endpoints = (read_clock, *endpoints_in(Control))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from msgspec import Struct
 
 from emulator.core.parity import Parity, Seen
@@ -11,7 +9,7 @@ from emulator.core.wire.refusals import invalid_word
 from emulator.http.endpoint import Call, Parameter, control_endpoint
 
 NAMESPACE, SERVICE = "namespace", "service"
-_OF: Final = Parameter(
+_OF = Parameter(
     "of",
     f"`{NAMESPACE}`: of this namespace since its latest reset, which is the default. "
     f"`{SERVICE}`: of all namespaces since the process started.",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Final
 
 from msgspec import Struct
 
@@ -28,11 +27,11 @@ def no_socket(*, socket: int | None) -> Facts:
     return Facts(detail, f"socket {socket}", "the number of an open socket of this process")
 
 
-WEB_PAGE: Final = "page"
+WEB_PAGE = "page"
 """The target that counts pages; the kind of a page's connection."""
-GAME: Final = "game"
+GAME = "game"
 """The kind of a game's connection."""
-KINDS: Final[Mapping[str, str]] = {
+KINDS: Mapping[str, str] = {
     "poll": "poll",
     "event": "event",
     WEB_PAGE: WEB_PAGE,
@@ -45,12 +44,12 @@ KINDS: Final[Mapping[str, str]] = {
     "datastream": "datastream",
 }
 """The kinds of topics by target, as a game subscribes to it. A page subscribes to its channel."""
-_TARGETS: Final = {kind: target for target, kind in KINDS.items()}
-MAX_REASON: Final = 123
+_TARGETS = {kind: target for target, kind in KINDS.items()}
+MAX_REASON = 123
 """Bytes of the reason in a close frame, by RFC 6455."""
-_STANDARD_CODES: Final = frozenset({1000, 1001, 1002, 1003, *range(1007, 1015)})
+_STANDARD_CODES = frozenset({1000, 1001, 1002, 1003, *range(1007, 1015)})
 """The codes below 3000 that an endpoint may send."""
-DEFAULT_CODE: Final = 1012
+DEFAULT_CODE = 1012
 """Service restart: games and pages come back. In the Pusher protocol, 4000 to 4099 forbid that."""
 
 
@@ -128,9 +127,9 @@ class Selected(Struct):
     """Their numbers."""
 
 
-CONNECTED: Final = "connected"
-_NAMED: Final = ("poll", "event")
-_IN_CHANNEL: Final = ("event", WEB_PAGE)
+CONNECTED = "connected"
+_NAMED = ("poll", "event")
+_IN_CHANNEL = ("event", WEB_PAGE)
 """Kinds whose subscribers in a channel also follow the topic of all channels. That topic counts for no channel."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Sequence, Set
-from typing import Final, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from msgspec import Struct
 
@@ -28,8 +28,8 @@ def opaque_id_of(user_id: str) -> str:
     return user_id if user_id.startswith("U") else f"U{user_id}"
 
 
-_REFUSED: Final = (Forbidden, "role is not authorized")
-_INSTEAD: Final = "Send a token of the role {instead} (with extcli: `--as {instead}`)"
+_REFUSED = (Forbidden, "role is not authorized")
+_INSTEAD = "Send a token of the role {instead} (with extcli: `--as {instead}`)"
 
 
 @refusal(*_REFUSED, OF_ROLES, "The role may not do this", f"{_INSTEAD}.")

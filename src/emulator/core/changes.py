@@ -12,14 +12,13 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from itertools import takewhile
-from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from emulator.core.keys import Key
 
-KEPT: Final = 2_000
+KEPT = 2_000
 """Changes of each kind that the record keeps."""
 
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from http import HTTPStatus
-from typing import Final, NamedTuple, ParamSpec
+from typing import NamedTuple, ParamSpec
 
 from emulator.contract.shell import posix as quote
 
-UNAUTHORIZED: Final = "User was unauthorized to access this resource"
+UNAUTHORIZED = "User was unauthorized to access this resource"
 """The reason of every refused credential."""
-POLICY_VIOLATION: Final = 1008
+POLICY_VIOLATION = 1008
 """The close code of most refusals that close a connection (RFC 6455)."""
 
 
@@ -34,7 +34,7 @@ class Refused(NamedTuple):
     next_step: str
 
 
-TITLES: Final[Mapping[int, str]] = {
+TITLES: Mapping[int, str] = {
     **{each.value: each.phrase for each in HTTPStatus},
     413: "Content Too Large",
     500: "Internal Service Error",
@@ -145,9 +145,9 @@ class ExportFailed(Exception):
 
 P = ParamSpec("P")
 
-OF_INPUT: Final = "of input"
+OF_INPUT = "of input"
 """Stands for the rule about the input of the endpoint or action that refuses."""
-OF_ROLES: Final = "of roles"
+OF_ROLES = "of roles"
 """Stands for the rule about its roles."""
 
 
@@ -181,7 +181,7 @@ class Declared(NamedTuple):
     facts: Callable[..., Facts]
 
 
-REFUSALS: Final[dict[str, Declared]] = {}
+REFUSALS: dict[str, Declared] = {}
 """All declared refusals by code. A module declares its own when it is imported."""
 
 

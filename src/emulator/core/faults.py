@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from random import Random
-from typing import Final, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 from weakref import WeakSet
 
 from msgspec import Struct
@@ -16,34 +16,34 @@ from emulator.core.clock import Clock
 from emulator.core.errors import TITLES, Facts, ServiceError, refusal
 from emulator.core.wire.json_codec import Milliseconds
 
-REQUEST: Final = "request"
+REQUEST = "request"
 """The kind of a request of the service API."""
-MESSAGE: Final = "message"
+MESSAGE = "message"
 """The kind of a message of a game."""
-CONNECT: Final = "connect"
+CONNECT = "connect"
 """The kind of a handshake, of a game or a page."""
-BROADCAST: Final = "broadcast"
+BROADCAST = "broadcast"
 """The kind of a broadcast, to games and pages alike."""
-ANY: Final = "*"
+ANY = "*"
 """In a match, at the end of a name: any text."""
 
-STATUS: Final = "status"
-DELAY: Final = "delay"
-DROP: Final = "drop"
-RESET: Final = "reset"
-TRUNCATE: Final = "truncate"
-STALL: Final = "stall"
-CLOSE: Final = "close"
-LOSE: Final = "lose"
-DOUBLE: Final = "double"
-REORDER: Final = "reorder"
+STATUS = "status"
+DELAY = "delay"
+DROP = "drop"
+RESET = "reset"
+TRUNCATE = "truncate"
+STALL = "stall"
+CLOSE = "close"
+LOSE = "lose"
+DOUBLE = "double"
+REORDER = "reorder"
 
-REASON: Final = "Fault"
+REASON = "Fault"
 """The reason of every response that a fault makes."""
 
 
-DEFAULT_STATUS: Final = 503
-DEFAULT_CODE: Final = 1012
+DEFAULT_STATUS = 503
+DEFAULT_CODE = 1012
 """The close code for a service that restarts."""
 
 
@@ -169,7 +169,7 @@ class Hit:
         return NoResponse(self, _DEEDS[self.fault.effect])
 
 
-_DEEDS: Final = {
+_DEEDS = {
     DROP: "gave no response",
     RESET: "reset the connection",
     STALL: "keeps the connection open and silent",

@@ -13,7 +13,6 @@ from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
-from typing import Final
 
 from emulator.core.bounded_cache import BoundedCache
 from emulator.core.callers import EXTENSION_WRITERS, Caller, Role
@@ -22,14 +21,14 @@ from emulator.core.keys import Key
 from emulator.core.observability.facts import ABSENT, CLIENT, DEFAULT_EVENT, NAMED, NEW, UNHEARD, UNSENT
 from emulator.core.observability.request_context import RequestContext
 
-_SIMILAR: Final = 0.8
+_SIMILAR = 0.8
 """The share of characters that two words have in common, in order, if one may be a misspelling of the other."""
-_SHORTEST: Final = 4
+_SHORTEST = 4
 """Characters of a word that may be misspelt: `rock` and `rack` differ on purpose."""
-_LONGEST: Final = 64
-_LONGEST_ID: Final = 300
+_LONGEST = 64
+_LONGEST_ID = 300
 """Characters of an id that are searched for a placeholder."""
-_PLACEHOLDER: Final = re.compile(
+_PLACEHOLDER = re.compile(
     r"(?:^|.*[-_.:/ (])U?(?:undefined|null|NULL|NaN|None|nil)(?:[-_.:/ )].*|$)"  # an empty variable, in text
     r"|.*(?:\[object \w+\]|\{.*\}|<.+>|\$\(.+\)|%\w+%|%\(\w+\)s)"  # anywhere
     r"|(?:\[[A-Za-z_ -]+\]|%[a-z]|:[A-Za-z_]+|\$[A-Z][A-Z0-9_]+|\$\w*[iI][dD]"
@@ -37,18 +36,18 @@ _PLACEHOLDER: Final = re.compile(
     r"|your[-_ ]?(?:\w+[-_ ])?(?:id|here)|x{3,32}|change[-_]?me|placeholder))$",
     re.DOTALL,
 )
-_CLIENTS: Final = 200
+_CLIENTS = 200
 
-_WORDS: Final = {"rank": "ranking", "accumulate": "buffer", "json_store": "JSON store"}
+_WORDS = {"rank": "ranking", "accumulate": "buffer", "json_store": "JSON store"}
 """The words for kinds of keys, where they are not the kinds themselves."""
 
-_TEXTS: Final = {
+_TEXTS = {
     ABSENT: "there is no {what} {name}; did you mean {near}?",
     NEW: "{name} is a new {what}; did you mean {near}?",
     UNHEARD: "nothing listens to {name}; did you mean {near}?",
     UNSENT: "nothing has been sent here as {name}; did you mean {near}?",
 }
-_HINTED: Final = frozenset({NAMED, DEFAULT_EVENT, *_TEXTS})
+_HINTED = frozenset({NAMED, DEFAULT_EVENT, *_TEXTS})
 
 NamesOf = Callable[[Key], Awaitable[Iterable[str]]]
 """Returns names that are in use where the name of this key is."""

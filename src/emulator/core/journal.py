@@ -11,7 +11,7 @@ from collections.abc import Callable
 from itertools import islice
 from operator import attrgetter
 from sys import getsizeof
-from typing import Final, ParamSpec
+from typing import ParamSpec
 
 from msgspec import Struct
 
@@ -21,23 +21,23 @@ from emulator.core.clock import Clock
 from emulator.core.errors import Facts, Forbidden, Refused, refusal
 
 P = ParamSpec("P")
-HIDDEN: Final = "[hidden]"
+HIDDEN = "[hidden]"
 """Stands for a secret."""
-MAX_BODY: Final = 4 * 1024
+MAX_BODY = 4 * 1024
 """Bytes of a body that an entry keeps."""
-_OVERHEAD: Final = 900
+_OVERHEAD = 900
 """Bytes that an entry takes besides its texts, with a caller of its own: measured."""
 
-_SPARE: Final = 64
+_SPARE = 64
 """The share of a full budget that is freed at once."""
 
-REQUEST: Final = "request"
+REQUEST = "request"
 """The kind of a response to an HTTP request."""
-FRAME: Final = "frame"
+FRAME = "frame"
 """The kind of a reply to a message that came over a socket."""
-CLOSE: Final = "close"
+CLOSE = "close"
 """The name of the last frame of a socket that the service closes because of an error or a limit."""
-DELIVERY: Final = "delivery"
+DELIVERY = "delivery"
 """The kind of a message to the subscribers of a topic."""
 
 
@@ -216,4 +216,4 @@ def _size_of(entry: Entry) -> int:
     return _OVERHEAD + bodies + getsizeof(entry.path) + sum(map(getsizeof, texts))
 
 
-NO_JOURNAL: Final = Journal(JournalBudget(0))
+NO_JOURNAL = Journal(JournalBudget(0))

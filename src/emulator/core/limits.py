@@ -13,16 +13,16 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import Final, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from emulator.core.callers import EXTENSION_WRITERS, Caller
 from emulator.core.clock import SECOND, Clock
 from emulator.core.errors import BadRequest, Facts, TooManyRequests, refusal
 
-_RETRY_AFTER: Final = 10
+_RETRY_AFTER = 10
 """Seconds, a guess: a connection may close at any time."""
-_TOO_OFTEN: Final = (TooManyRequests, "Too many requests", "gaps: Limits")
-_FREE_FILES: Final = 64
+_TOO_OFTEN = (TooManyRequests, "Too many requests", "gaps: Limits")
+_FREE_FILES = 64
 """Descriptors that connections leave free, for the database, temporary files and refusals."""
 _WINDOW = 5 * SECOND
 """Ms over which the rate is averaged. An idle caller may send the requests of this whole window at once."""

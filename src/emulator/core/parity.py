@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Final
 
 from msgspec import Struct
 
@@ -23,48 +22,48 @@ from emulator.core.limits import OF_CALLER, RateLimits
 from emulator.core.observability.facts import CHANGED, READ, READ_ALL, REPLACED
 from emulator.core.observability.request_context import RequestContext, current
 
-ENDPOINT: Final = verdict_of(REFUSE, "endpoint")
+ENDPOINT = verdict_of(REFUSE, "endpoint")
 """Production does not have this endpoint."""
-REGISTRATION: Final = verdict_of(REFUSE, "registration")
+REGISTRATION = verdict_of(REFUSE, "registration")
 """The client id is not in the extensions file."""
-UNREGISTERED: Final = verdict_of(UNKNOWN, "registration")
+UNREGISTERED = verdict_of(UNKNOWN, "registration")
 """There is no extensions file, and no token."""
-SIGNATURE: Final = verdict_of(REFUSE, "signature")
+SIGNATURE = verdict_of(REFUSE, "signature")
 """No secret of the extension signed the token."""
-UNDECODED: Final = verdict_of(REFUSE, "secret")
+UNDECODED = verdict_of(REFUSE, "secret")
 """The base64 text of a secret signed the token, not the secret."""
-UNVERIFIED: Final = verdict_of(UNKNOWN, "signature")
+UNVERIFIED = verdict_of(UNKNOWN, "signature")
 """No secret of the extension is known here."""
-STAGE: Final = verdict_of(REFUSE, "stage")
+STAGE = verdict_of(REFUSE, "stage")
 """The token is for the sandbox."""
-FOR_SANDBOX: Final = verdict_of(UNKNOWN, "stage")
+FOR_SANDBOX = verdict_of(UNKNOWN, "stage")
 """The token is for the sandbox, and there is no extensions file with a secret for another.
 
 Counted once, and not shown with each request.
 """
-EXP: Final = verdict_of(REFUSE, "exp")
+EXP = verdict_of(REFUSE, "exp")
 """The token never expires, or says so in milliseconds."""
-CLAIMS: Final = verdict_of(REFUSE, "claims")
+CLAIMS = verdict_of(REFUSE, "claims")
 """The token is for another extension, or a claim is malformed."""
-CALLER_RATE: Final = verdict_of(REFUSE, "caller-rate")
+CALLER_RATE = verdict_of(REFUSE, "caller-rate")
 """The caller, or the address, sends more requests than production's default rate."""
-CLIENT_RATE: Final = verdict_of(REFUSE, "client-rate")
+CLIENT_RATE = verdict_of(REFUSE, "client-rate")
 """The callers of the client id send too many requests together."""
-FREER_RATE: Final = verdict_of(DIFFER, "client-rate")
+FREER_RATE = verdict_of(DIFFER, "client-rate")
 """The sandbox refuses, but production had counted fewer requests, because it had refused some."""
-ROLE: Final = verdict_of(REFUSE, "role")
+ROLE = verdict_of(REFUSE, "role")
 """The role may do this in the sandbox only."""
-RECEIPT: Final = verdict_of(REFUSE, "receipt")
+RECEIPT = verdict_of(REFUSE, "receipt")
 """The receipt of a purchase is not signed, has expired or is another user's."""
-OTHER_POSTER: Final = verdict_of(DIFFER, "receipt")
+OTHER_POSTER = verdict_of(DIFFER, "receipt")
 """The sandbox refuses a purchase that another caller has posted; production knows who may post it from the receipt."""
-PIN_GUESSES: Final = verdict_of(REFUSE, "pin-guesses")
+PIN_GUESSES = verdict_of(REFUSE, "pin-guesses")
 """Too many PINs were requested, or typed wrong."""
-PIN_CHANNEL: Final = verdict_of(REFUSE, "pin-channel")
+PIN_CHANNEL = verdict_of(REFUSE, "pin-channel")
 """The PIN is bound to no channel."""
-LIFETIME: Final = verdict_of(DIFFER, "lifetime")
+LIFETIME = verdict_of(DIFFER, "lifetime")
 """A store expired that production would still have."""
-UNJUDGED: Final = "-"
+UNJUDGED = "-"
 """A request that gets no verdict."""
 
 
@@ -73,7 +72,7 @@ def is_final(verdict: str) -> bool:
     return verdict not in _OPEN
 
 
-_OPEN: Final = frozenset({"", UNREGISTERED, UNVERIFIED, FOR_SANDBOX})
+_OPEN = frozenset({"", UNREGISTERED, UNVERIFIED, FOR_SANDBOX})
 
 
 def final_verdict(verdict: str, status: int, answered: int | None = None) -> str:
@@ -178,7 +177,7 @@ def current_verdict() -> str:
     return current().production
 
 
-_MAX_LAPSES: Final = 10_000
+_MAX_LAPSES = 10_000
 
 
 class Lapses:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -17,13 +17,13 @@ from emulator.http.response import HTML, PAGE_HEADERS, Reply
 if TYPE_CHECKING:
     from emulator.dashboard.pages import RequestedPage
 
-_SEE_OTHER: Final = 303
-_LEADING: Final = (
+_SEE_OTHER = 303
+_LEADING = (
     "ui", "overview", "polls", "rankings", "buffers", "stores", "codes", "pins", "links", "trivia", "purchases",
     "broadcasts", "requests", "namespaces",
 )  # fmt: skip
 """The screens whose name is not also a path of the control API, and the path above all."""
-_TOKEN: Final = Parameter("token", "The control token.")
+_TOKEN = Parameter("token", "The control token.")
 
 
 class Links(Struct):
@@ -141,7 +141,7 @@ def _prepare(name: str) -> None:
             pages.environment().get_template(template)
 
 
-endpoints: Final = (
+endpoints = (
     read_root,
     read_overview,
     sign_in,

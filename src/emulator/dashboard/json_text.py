@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from itertools import takewhile, zip_longest
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from emulator.core.wire import json_codec
 
-_REORDERING: Final = re.compile("[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+_REORDERING = re.compile("[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 """Characters that change the order or the lines of the text around them."""
 
 
@@ -30,7 +30,7 @@ def escaped(text: str) -> str:
     return _REORDERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
-_ABSENT: Final = object()
+_ABSENT = object()
 
 
 class Difference(NamedTuple):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 from urllib.parse import urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -29,20 +29,20 @@ from emulator.dashboard.static_files import version_of
 from emulator.dashboard.stream import GONE, digest_of, ending, events_of
 from emulator.http.response import HTML, PAGE_HEADERS, Reply
 
-PATHS: Final = {"overview": "", "rig": "rig"}
+PATHS = {"overview": "", "rig": "rig"}
 """The pages that are not under `ui/`."""
-_SCRIPTS: Final = {"rig": ("rig.js",), "demo": ("demo.js",), "requests": ("trace.js",)}
+_SCRIPTS = {"rig": ("rig.js",), "demo": ("demo.js",), "requests": ("trace.js",)}
 """Scripts of single pages; they follow the scripts of all pages."""
-_HEADING: Final = re.compile("<h1>(.*?)</h1>", re.DOTALL)
-_DEFAULT_URL: Final = "http://127.0.0.1:8282"
+_HEADING = re.compile("<h1>(.*?)</h1>", re.DOTALL)
+_DEFAULT_URL = "http://127.0.0.1:8282"
 """Where commands find the service without `--url`."""
-_SLOW: Final = 5.0
+_SLOW = 5.0
 """Seconds after which a frame is rendered again although nothing changed."""
-_LOOKED_AT: Final = 2_000
+_LOOKED_AT = 2_000
 """Entries of the journal in which the latest refusal is looked for."""
-_NAMESPACES: Final = 30
+_NAMESPACES = 30
 """Namespaces that the switcher offers."""
-_EVENT_HEADERS: Final = (*PAGE_HEADERS, (b"x-accel-buffering", b"no"))
+_EVENT_HEADERS = (*PAGE_HEADERS, (b"x-accel-buffering", b"no"))
 
 
 @cache

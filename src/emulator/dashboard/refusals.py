@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from emulator.core.errors import BadRequest, Facts, MethodNotAllowed, NotFound, refusal
 
-_RULE: Final = "docs: Control"
+_RULE = "docs: Control"
 
 
 @refusal(

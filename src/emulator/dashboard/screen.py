@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from emulator.control.contents import Content, Filter
 from emulator.core.callers import Caller, Role, opaque_id_of
@@ -39,7 +39,7 @@ class Screen(NamedTuple):
     """Whether an open page follows changes: not while a text is edited that a change must not replace."""
 
 
-_LOOKED_AT: Final = 100
+_LOOKED_AT = 100
 """Entries of the journal in which a caller is looked for."""
 
 
@@ -73,9 +73,9 @@ async def viewer_of(service: Service, client_id: str, channel_id: str, user: str
     return known
 
 
-ROWS: Final = 100
+ROWS = 100
 """Rows of a list. With the other rows of a page, they stay below 200."""
-_SORTED: Final = 1000
+_SORTED = 1000
 """Records to read; those with the highest counts are shown."""
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Final
 
 from emulator.dashboard.refusals import no_file
 from emulator.http.response import PAGE_HEADERS, Reply
 
-FOLDER: Final = Path(__file__).parent / "static"
-_TYPES: Final = {".js": b"text/javascript", ".css": b"text/css", ".svg": b"image/svg+xml"}
-_HEADERS: Final = (
+FOLDER = Path(__file__).parent / "static"
+_TYPES = {".js": b"text/javascript", ".css": b"text/css", ".svg": b"image/svg+xml"}
+_HEADERS = (
     *(each for each in PAGE_HEADERS if each[0] != b"cache-control"),
     (b"cache-control", b"public, max-age=31536000, immutable"),
 )

@@ -6,23 +6,22 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from hashlib import sha256
-from typing import Final
 
 from emulator.core.clock import monotonic, processor_time
 from emulator.core.errors import EngineError, ServiceError
 from emulator.dashboard.screen import Service
 from emulator.http.response import close_chunks
 
-INTERVAL: Final = 0.25
+INTERVAL = 0.25
 """Seconds between two messages at least."""
-_SHARE: Final = 20
+_SHARE = 20
 """A page takes about a twentieth of the processor: after reading and rendering, it rests this many times as long."""
-_LONGEST_REST: Final = 1.0
-_MANY: Final = 10
+_LONGEST_REST = 1.0
+_MANY = 10
 """With more open pages than this, each rests longer, so that all together leave the processor to requests."""
-GONE: Final = b"event: gone\ndata: \n\n"
+GONE = b"event: gone\ndata: \n\n"
 """Says that the namespace was dropped. A page that connected again would create it again."""
-_KEEP_ALIVE: Final = 15.0
+_KEEP_ALIVE = 15.0
 """Seconds without a message after which a comment is sent, so that a lost connection is noticed."""
 _open_pages = 0
 """The open pages of all namespaces: they share the processor."""

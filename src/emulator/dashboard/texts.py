@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from itertools import accumulate, pairwise
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 from markupsafe import Markup, escape
@@ -16,14 +16,14 @@ from emulator.core.clock import DAY, END_OF_TIME, HOUR, MINUTE, SECOND
 from emulator.core.keys import NEVER
 from emulator.dashboard.json_text import escaped
 
-_UNITS: Final = ((DAY, "d"), (HOUR, "h"), (MINUTE, "min"), (SECOND, "s"))
-_LONGEST: Final = 200
-_BRACKET: Final = re.compile(r"[\[\]{}]")
-_NUMBERS: Final = re.compile(r"\[\n\s*-?[\d.eE+-]+(?:,\n\s*-?[\d.eE+-]+)*\n\s*\]")
+_UNITS = ((DAY, "d"), (HOUR, "h"), (MINUTE, "min"), (SECOND, "s"))
+_LONGEST = 200
+_BRACKET = re.compile(r"[\[\]{}]")
+_NUMBERS = re.compile(r"\[\n\s*-?[\d.eE+-]+(?:,\n\s*-?[\d.eE+-]+)*\n\s*\]")
 """An array of numbers with a line for each; JSON has no line breaks in texts."""
-_TOKENS: Final = re.compile(r'("(?:[^"\\]|\\.)*")(\s*:)?|-?\d[\d.eE+-]*|true|false|null')
-_LONGEST_COLOURED: Final = 20_000
-_MAX_DEPTH: Final = 40
+_TOKENS = re.compile(r'("(?:[^"\\]|\\.)*")(\s*:)?|-?\d[\d.eE+-]*|true|false|null')
+_LONGEST_COLOURED = 20_000
+_MAX_DEPTH = 40
 """Levels of JSON that are indented: the space before a line grows with each."""
 
 
@@ -133,7 +133,7 @@ def select_options(values: Iterable[str], empty: str = "") -> list[tuple[str, st
     return [(value, value or empty) for value in values]
 
 
-FILTERS: Final = {
+FILTERS = {
     each.__name__: each
     for each in (
         offset, verdict, select_options, prose, pretty, duration, ago, when, coloured, until, instant, size, text,

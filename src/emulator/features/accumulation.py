@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct
@@ -40,9 +40,9 @@ def too_many_entries(*, role: str, limit: int, seconds: int) -> Facts:
     return Facts(detail, f"more than {limit} entries", f"a wait of {seconds} s before the next entry", (), seconds)
 
 
-LIMIT: Final = 256
+LIMIT = 256
 """A blob must be under this many bytes (ruling R3)."""
-ENTRIES_PER_DAY: Final = {Role.VIEWER: 5_000, Role.BROADCASTER: 50_000}
+ENTRIES_PER_DAY = {Role.VIEWER: 5_000, Role.BROADCASTER: 50_000}
 """Entries that one user adds to all buffers of an extension in a day of UTC. As they live for a day, at most twice as
 many are alive. Servers (admin and backend) have no limit."""
 
@@ -69,12 +69,12 @@ def _check_entry(record: ItemRecord) -> None:
         raise wrong(VALUE, f"observed: {entry.observed} is not {record.at}, the time of the entry")
 
 
-STORED: Final = (Stored(ItemRecord, "accumulate", _check_entry),)
+STORED = (Stored(ItemRecord, "accumulate", _check_entry),)
 
 
 LIFETIME = DAY
 """An entry expires after this many ms (ruling R2)."""
-_MAX_COUNTED: Final = 100_000
+_MAX_COUNTED = 100_000
 """Users whose entries are counted: those who added one last."""
 
 
@@ -194,7 +194,7 @@ class Buffers:
         return BufferList([ListedBuffer(key.name, key.channel or "", *counts) for key, *counts in found], next)
 
 
-BUFFERS: Final = Kind(
+BUFFERS = Kind(
     "buffers",
     "the buffers, with their entries",
     ("accumulate",),

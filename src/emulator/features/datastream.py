@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 from msgspec import Struct
 
@@ -35,8 +35,8 @@ def too_many_bytes(*, limit: int, seconds: int) -> Facts:
     return Facts(f"{held}; retry in {seconds} s", held, f"at most {limit} bytes a second", (), seconds)
 
 
-TARGET: Final = "datastream"
-BYTES_PER_REQUEST: Final = 256
+TARGET = "datastream"
+BYTES_PER_REQUEST = 256
 """Bytes of events that a caller may send for each request that its rate allows."""
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, Final
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -20,12 +20,12 @@ from emulator.core.errors import EngineError
 from emulator.core.keys import Key
 from emulator.storage.shapes import Documents, Kept, Texts
 
-LIFETIME: Final = 90 * DAY
+LIFETIME = 90 * DAY
 """How long documents live after the user's last write, in ms. They expire at the end of a day, so that a user's
 documents are written once a day at most."""
-_MAX_RECORDED: Final = 24_576
-_RECHECK_AFTER: Final = MINUTE
-_AT_ONCE: Final = 250
+_MAX_RECORDED = 24_576
+_RECHECK_AFTER = MINUTE
+_AT_ONCE = 250
 """Users that one engine operation looks up."""
 
 _Recorded = BoundedCache[tuple[str, str], tuple[str, range]]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Coroutine, Mapping
 from contextlib import suppress
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -29,17 +29,17 @@ from emulator.storage.shapes import Cast, Documents, Texts
 Result = TypeVar("Result")
 Work = Coroutine[Any, Any, Result]
 
-_ID: Final = "ids/"
+_ID = "ids/"
 """The kind of an id's document begins with this. It holds the Unix ms until which the id counts, and the viewer who
 began it, or an empty text if an owner did."""
-_COUNTS: Final = "id_counts"
-_RELEASED: Final = b'[0,""]'
+_COUNTS = "id_counts"
+_RELEASED = b'[0,""]'
 """The document of an id that no longer counts, until it is deleted."""
-_SHARES: Final = 4
+_SHARES = 4
 """One viewer may begin this fraction of the ids that viewers may begin."""
-_VIEWER: Final = Role.VIEWER
-_REFRESH_AFTER: Final = HOUR
-_MAX_CACHED: Final = 100_000
+_VIEWER = Role.VIEWER
+_REFRESH_AFTER = HOUR
+_MAX_CACHED = 100_000
 
 _id = msgspec.json.Decoder(tuple[int, str])
 _counts = msgspec.json.Decoder(dict[int, int])
@@ -175,7 +175,7 @@ def _moved(counts: Mapping[int, int], before: int, after: int) -> bytes:
     return json_codec.encode(+moved)
 
 
-STORED: Final = (
+STORED = (
     Stored(DocumentRecord, _ID, decode_check(tuple[int, str])),
     Stored(DocumentRecord, _COUNTS, decode_check(dict[int, int])),
 )

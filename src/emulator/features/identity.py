@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 from msgspec import UNSET, Struct, UnsetType
 
@@ -27,9 +26,7 @@ from emulator.storage.records import DocumentRecord
 
 TOKEN_LIFETIME = 30 * MINUTE
 """Lifetime of a sandbox token in ms; the published SDK refreshes it every 25 minutes."""
-_HELPER: Final = Parameter(
-    "helper", "Any text: for a helper of the emulator, in place of a token that Twitch would issue."
-)
+_HELPER = Parameter("helper", "Any text: for a helper of the emulator, in place of a token that Twitch would issue.")
 """The parameter with which the pages' scripts and the test fixtures of the emulator request tokens."""
 
 
@@ -82,7 +79,7 @@ def _check_id(record: DocumentRecord) -> None:
     text_of(record.value, VALUE)
 
 
-STORED: Final = tuple(Stored(DocumentRecord, kind, _check_id) for kind in ("user", "opaque"))
+STORED = tuple(Stored(DocumentRecord, kind, _check_id) for kind in ("user", "opaque"))
 
 
 PAGE = 1_000
@@ -196,5 +193,5 @@ class Identities:
         return UserIds(next_cursor, [SharedId(user_id) for user_id in page])
 
 
-issuing: Final = (Identities.issue_sandbox_token,)
-endpoints: Final = (Identities.read_user_info, Identities.list_user_ids)
+issuing = (Identities.issue_sandbox_token,)
+endpoints = (Identities.read_user_info, Identities.list_user_ids)

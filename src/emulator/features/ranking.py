@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 from msgspec import UNSET, Struct, UnsetType
 
@@ -43,7 +42,7 @@ def _check_entry(record: EntryRecord) -> None:
     text_of(record.entry.note, "note")
 
 
-STORED: Final = (
+STORED = (
     Stored(BallotRecord, "rank", _check_ranking),
     Stored(ChoiceRecord, "rank", anything),
     Stored(EntryRecord, "rank", _check_entry),
@@ -176,7 +175,7 @@ def _key(caller: Caller, channel: str | None, ranking_id: str) -> Key:
     return Key("rank", caller.client_id, ranking_id, "" if is_global(ranking_id) else channel)
 
 
-RANKINGS: Final = Kind(
+RANKINGS = Kind(
     "rankings",
     "the rankings, with their answers",
     ("rank",),

@@ -10,7 +10,7 @@ import binascii
 import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
@@ -35,8 +35,8 @@ from emulator.storage.kinds import Kind, Measured, Shape, Stored, Subject, decod
 from emulator.storage.records import DocumentRecord
 from emulator.storage.shapes import Documents, Texts
 
-_RULE: Final = "gaps: Purchases"
-_RECEIPT: Final = (BadRequest, "Invalid receipt", _RULE)
+_RULE = "gaps: Purchases"
+_RECEIPT = (BadRequest, "Invalid receipt", _RULE)
 
 
 @refusal(*_RECEIPT, "The receipt is malformed",
@@ -64,13 +64,13 @@ def no_purchase() -> Facts:
     return Facts("no outstanding transaction matches", "no outstanding purchase", needed)
 
 
-LIFETIME: Final = 30 * DAY
+LIFETIME = 30 * DAY
 """How long a purchase stays outstanding, and a second receipt for it is ignored, in ms."""
-MAX_LISTED: Final = 10
-UNKNOWN: Final = "unknown"
+MAX_LISTED = 10
+UNKNOWN = "unknown"
 """The product of a purchase that names none."""
-_MAX_LENGTH: Final = 256
-_AMOUNT: Final = re.compile("[0-9]{1,16}")
+_MAX_LENGTH = 256
+_AMOUNT = re.compile("[0-9]{1,16}")
 
 
 class Cost(Struct):
@@ -179,15 +179,15 @@ def transaction_of(data: ReceiptData, body: TransactionBody, *, own_id: str, now
     )
 
 
-STORED: Final = (
+STORED = (
     Stored(DocumentRecord, "transaction", decode_check(Claim), has_secret_name=True),
     Stored(DocumentRecord, "outstanding", decode_check(Transaction)),
 )
 
 
-ANY: Final = "*"
-TARGET: Final = "twitchPurchaseBits"
-_PAGE: Final = 100
+ANY = "*"
+TARGET = "twitchPurchaseBits"
+_PAGE = 100
 
 
 class SkuBody(Struct):
@@ -351,7 +351,7 @@ def _purchase_condition(value: bytes, now: int) -> dict[str, object]:
     return {"id": bought.id, "user": bought.user_id, "name": bought.sku, "size": UNSET}
 
 
-PURCHASES: Final = Kind(
+PURCHASES = Kind(
     "purchases",
     "the outstanding purchases, with buyer and product",
     ("outstanding",),

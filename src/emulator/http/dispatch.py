@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from types import AsyncGeneratorType
-from typing import Any, Final
+from typing import Any
 
 from litestar.types import Receive
 
@@ -44,10 +44,10 @@ from emulator.http.response import (
     with_first_chunk,
 )
 
-_UNREADABLE: Final = "wire.malformed_json"
-_LONGEST_NAME: Final = 64
+_UNREADABLE = "wire.malformed_json"
+_LONGEST_NAME = 64
 """Characters of a content encoding that an error shows."""
-_HIDDEN: Final = HIDDEN.encode()
+_HIDDEN = HIDDEN.encode()
 """The body of a request that is hidden, or that was read in pieces."""
 
 

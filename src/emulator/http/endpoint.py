@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from enum import Enum
 from functools import cached_property, partial
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -123,9 +123,9 @@ class Audience(Enum):
     """The OpenAPI document and the files of its viewer: as metrics. Not in the document itself."""
 
 
-UNDOCUMENTED: Final = (Audience.PAGE, Audience.DOCUMENT)
+UNDOCUMENTED = (Audience.PAGE, Audience.DOCUMENT)
 """The audiences whose endpoints the OpenAPI document leaves out."""
-_UNRECORDED: Final = (Audience.HEALTH, Audience.MONITORING, *UNDOCUMENTED)
+_UNRECORDED = (Audience.HEALTH, Audience.MONITORING, *UNDOCUMENTED)
 
 
 @dataclass(frozen=True)
@@ -248,9 +248,9 @@ class Endpoint:
         return self.audience in (Audience.CLIENTS, Audience.CLIENT_ID, Audience.PUBLIC)
 
 
-endpoint: Final = Endpoint
+endpoint = Endpoint
 """Declares the decorated function as the handler of a method and path."""
-control_endpoint: Final = partial(endpoint, audience=Audience.CONTROL)
+control_endpoint = partial(endpoint, audience=Audience.CONTROL)
 """Declares it as the handler of a method and path of the control API."""
 
 

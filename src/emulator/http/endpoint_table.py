@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from typing import Final
 
 from emulator.core.errors import ServiceError
 from emulator.core.wire.url import CONTROL, SERVICE, is_socket_path
 from emulator.http.endpoint import Endpoint
 from emulator.http.refusals import no_path, not_in_production, upgrade_missing, wrong_method
 
-_LONGEST_GUESS: Final = 64
+_LONGEST_GUESS = 64
 """Characters of an unknown path for which a similar one is looked for."""
-_PREFIXES: Final = (SERVICE, CONTROL, "/_ns/", "/schema/")
+_PREFIXES = (SERVICE, CONTROL, "/_ns/", "/schema/")
 """What a path begins with that needs no hint about where endpoints are."""
 
 Name = tuple[str, str]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any, Final
+from typing import Any
 
 from litestar.types import Receive
 
@@ -14,9 +14,9 @@ from emulator.http.long_requests import client_left
 from emulator.http.request import Request
 from emulator.http.response import Reply, close_chunks, in_one_chunk
 
-CYCLE: Final = "emulator.cycle"
+CYCLE = "emulator.cycle"
 """The key of a weak reference to the server's request-response cycle in an ASGI scope's state."""
-NO_ANSWER: Final = 444
+NO_ANSWER = 444
 """The status in the access log of a request without a response, as web servers write it."""
 
 

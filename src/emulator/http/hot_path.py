@@ -24,10 +24,10 @@ from emulator.http.request import Request
 from emulator.http.response import Reply
 
 _log = logging.getLogger("emulator")
-_PLAIN_QUERY: Final = re.compile(rb"[!-\"$-~]*")
+_PLAIN_QUERY = re.compile(rb"[!-\"$-~]*")
 """Visible ASCII characters except `#`: all URL parsers agree about them."""
 
-HOT: Final = frozenset(
+HOT = frozenset(
     {
         ("GET", f"{SERVICE}vote"),
         ("POST", f"{SERVICE}vote"),
@@ -144,7 +144,7 @@ class _Heads:
         return head
 
 
-_heads: Final = _Heads()
+_heads = _Heads()
 
 
 def _lines(headers: Sequence[tuple[bytes, bytes]]) -> bytes:

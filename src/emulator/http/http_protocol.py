@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import Any, Final, cast
+from typing import Any, cast
 from weakref import ref
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
@@ -32,20 +32,20 @@ from emulator.http.request import Request
 
 MAX_HEAD = 64 * 1024
 """Bytes of a request line with its headers. uvicorn has no limit, and copies a header again for each piece of it."""
-MAX_HEADERS: Final = 100
+MAX_HEADERS = 100
 """Headers of a request."""
-SECURITY_HEADERS: Final = (("X-Content-Type-Options", "nosniff"),)
+SECURITY_HEADERS = (("X-Content-Type-Options", "nosniff"),)
 """Headers of every response. A browser would otherwise guess that a text is a page or a script."""
-MIN_BYTE_RATE: Final = 1024
+MIN_BYTE_RATE = 1024
 """Bytes per second. A request has one more second to arrive per this many bytes."""
-_SINGLE: Final = (b"authorization", b"host")
+_SINGLE = (b"authorization", b"host")
 """Headers that may occur once: a proxy may have checked one of two, and the service would use the other."""
-_LAST_READS: Final = 2.0
+_LAST_READS = 2.0
 """Seconds that a client has to end its request after a refusal."""
-_MAPPED: Final = "::ffff:"
-_MAX_PIPELINED: Final = 16
+_MAPPED = "::ffff:"
+_MAX_PIPELINED = 16
 """Pipelined requests of a connection that wait while it reads on."""
-_SECURITY_LINES: Final = "".join(f"{name.lower()}: {value}\r\n" for name, value in SECURITY_HEADERS)
+_SECURITY_LINES = "".join(f"{name.lower()}: {value}\r\n" for name, value in SECURITY_HEADERS)
 
 _log = logging.getLogger("emulator")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from typing import Any, Final
+from typing import Any
 
 from litestar.types import Receive
 
@@ -14,7 +14,7 @@ from emulator.http.endpoint import Call
 from emulator.http.refusals import ended_early, left_early, too_many_uploads, too_many_waits
 from emulator.http.response import Reply, close_chunks
 
-MAX_HELD: Final = 1_000
+MAX_HELD = 1_000
 Handler = Callable[[Call], Awaitable[object]]
 
 

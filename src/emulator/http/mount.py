@@ -6,7 +6,7 @@ Litestar's own routes bind and check what published clients do not send: they se
 from __future__ import annotations
 
 import logging
-from typing import Any, Final
+from typing import Any
 from urllib.parse import unquote
 
 from litestar import Litestar, Request, Response, asgi
@@ -20,7 +20,7 @@ from emulator.http.middleware import Application
 from emulator.http.refusals import invalid_request
 from emulator.http.response import error_reply
 
-_log: Final = logging.getLogger("emulator")
+_log = logging.getLogger("emulator")
 
 
 def mount(app: Application, outermost: ASGIApp) -> Litestar:

@@ -8,7 +8,7 @@ import re
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
@@ -20,11 +20,11 @@ from emulator.http.endpoint import UNDOCUMENTED, Audience, Call, Endpoint, endpo
 from emulator.http.response import HTML, JSON, Reply
 
 _REFERENCE = "#/components/schemas/{name}"
-_SECURITY: Final[dict[Audience, list[Any]]] = {
+_SECURITY: dict[Audience, list[Any]] = {
     Audience.CLIENTS: [{"credential": []}],
     Audience.CLIENT_ID: [{"credential": []}, {}],
 }
-_SECURITY_SCHEMES: Final = {
+_SECURITY_SCHEMES = {
     "credential": {
         "type": "apiKey",
         "in": "header",
@@ -32,7 +32,7 @@ _SECURITY_SCHEMES: Final = {
         "description": "`<client id> <JWT>`, separated by a space",
     }
 }
-_ERRORS: Final = {
+_ERRORS = {
     400: "The input is unreadable or breaks a rule.",
     401: "The credential is missing, malformed, expired or not yet valid.",
     403: "The role or stage is not allowed here.",
@@ -42,7 +42,7 @@ _ERRORS: Final = {
 }
 
 
-_PARTS: Final = re.compile(r"\{(\w+)\}")
+_PARTS = re.compile(r"\{(\w+)\}")
 
 
 class ErrorEntry(msgspec.Struct):
@@ -139,7 +139,7 @@ def document(endpoints: tuple[Endpoint, ...]) -> bytes:
     )
 
 
-HEADERS: Final = (
+HEADERS = (
     (
         b"content-security-policy",
         b"default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
@@ -151,15 +151,15 @@ HEADERS: Final = (
     (b"cross-origin-resource-policy", b"same-origin"),
 )
 """Headers of all responses under `/schema`. Inline styles are allowed because the viewer uses them."""
-_FILE_HEADERS: Final = (*HEADERS, (b"cache-control", b"max-age=3600"))
-_FOLDER: Final = Path(__file__).with_name("viewer")
-VIEWER_FILES: Final = {
+_FILE_HEADERS = (*HEADERS, (b"cache-control", b"max-age=3600"))
+_FOLDER = Path(__file__).with_name("viewer")
+VIEWER_FILES = {
     "swagger-ui-bundle.js": b"text/javascript",
     "swagger-ui.css": b"text/css",
     "viewer.js": b"text/javascript",
 }
 """The files of the viewer, by name, with their content types."""
-_PAGE: Final = b"""<!DOCTYPE html>
+_PAGE = b"""<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -200,7 +200,7 @@ def _viewer_file(name: str, content_type: bytes) -> Endpoint:
     return read_file
 
 
-endpoints: Final = (
+endpoints = (
     read_document,
     *(endpoint("GET", path, audience=Audience.DOCUMENT)(_read_page) for path in ("/schema", "/schema/docs")),
     *(_viewer_file(name, content_type) for name, content_type in VIEWER_FILES.items()),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from emulator.core.errors import (
     BadRequest,
     Facts,
@@ -130,8 +128,8 @@ def ended_early() -> Facts:
     return Facts(detail, "a service that stops, or a dropped namespace", "a service that goes on")
 
 
-_RULE: Final = "gaps: Limits"
-_TOO_LARGE: Final = "Headers too large"
+_RULE = "gaps: Limits"
+_TOO_LARGE = "Headers too large"
 
 
 @refusal(BadRequest, "Duplicate header", rule=_RULE, title="A header occurs twice", next_step="Send {header} once.")

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 from litestar.types import HTTPScope, Receive
@@ -17,10 +17,10 @@ from emulator.core.wire.refusals import invalid_member
 from emulator.core.wire.url import query_of
 from emulator.http.refusals import ambiguous_form, body_cut_off, body_too_large
 
-_SOON: Final = 0.2
+_SOON = 0.2
 """Seconds that a refusal may be late in the sandbox, so that the journal has the body."""
-_FORM: Final = b"application/x-www-form-urlencoded"
-_JSON_STARTS: Final = (b"{", b"[", b'"')
+_FORM = b"application/x-www-form-urlencoded"
+_JSON_STARTS = (b"{", b"[", b'"')
 
 
 @dataclass(slots=True, eq=False, repr=False)

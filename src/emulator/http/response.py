@@ -7,7 +7,6 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from dataclasses import dataclass
 from html import escape
 from types import AsyncGeneratorType
-from typing import Final
 
 from litestar.response.streaming import ASGIStreamingResponse
 from litestar.types import Receive, Scope, Send
@@ -37,7 +36,7 @@ CORS = (
     (b"access-control-expose-headers", b"X-Request-Id, Retry-After"),
     (b"cross-origin-resource-policy", b"cross-origin"),  # for pages with Cross-Origin-Embedder-Policy
 )
-_PART: Final = 16 * 1024
+_PART = 16 * 1024
 """Bytes of a body that are sent at once."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator, Callable, Iterator
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
@@ -13,19 +13,19 @@ from emulator.core.errors import ServiceError
 from emulator.core.wire import json_codec
 from emulator.core.wire.refusals import malformed_json, missing_member, too_long, wrong_shape
 
-PIECE: Final = 32 * 1024
+PIECE = 32 * 1024
 """Bytes parsed before other requests run."""
-_MAX_SMALL: Final = 64 * 1024
+_MAX_SMALL = 64 * 1024
 """Bytes of all other members together, and of one token."""
-_MAX_WRAPPED: Final = 4 * 1024 * 1024
+_MAX_WRAPPED = 4 * 1024 * 1024
 """Bytes of a body wrapped in a JSON string (ruling W2)."""
-_SPACE: Final = b" \t\r\n"
+_SPACE = b" \t\r\n"
 _STARTS = b'{["-0123456789tfn'
 """How JSON begins; so does an empty text."""
-_ITEM: Final = rb'(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"|[^ \t\r\n"\[\]{}:,]++(?=.))'
+_ITEM = rb'(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"|[^ \t\r\n"\[\]{}:,]++(?=.))'
 """A text, number or word. The next piece may continue a number or word at the end."""
-_TOKEN: Final = re.compile(rb"[ \t\r\n]*+(%b|[\[\]{}:,])" % _ITEM, re.DOTALL)
-_MORE_ITEMS: Final = re.compile(rb"(?:[ \t\r\n]*+,[ \t\r\n]*+%b)++" % _ITEM, re.DOTALL)
+_TOKEN = re.compile(rb"[ \t\r\n]*+(%b|[\[\]{}:,])" % _ITEM, re.DOTALL)
+_MORE_ITEMS = re.compile(rb"(?:[ \t\r\n]*+,[ \t\r\n]*+%b)++" % _ITEM, re.DOTALL)
 """Items after the first of an array, each with its comma."""
 
 

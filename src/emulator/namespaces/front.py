@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any
 
 from litestar.types import HTTPScope, Receive, Scope, Send
 
@@ -20,11 +20,11 @@ from emulator.realtime.connection import Peer
 from emulator.realtime.gateway import Gateway
 from emulator.realtime.websocket import WebSocket
 
-_OF_BROWSERS: Final = ("/favicon.ico", "/apple-touch-icon", "/robots.txt", "/.well-known/")
+_OF_BROWSERS = ("/favicon.ico", "/apple-touch-icon", "/robots.txt", "/.well-known/")
 """What browsers request by themselves: its refusal would hide one that matters."""
-_PREFLIGHT: Final = ((b"access-control-max-age", b"7200"),)
+_PREFLIGHT = ((b"access-control-max-age", b"7200"),)
 """Browsers cache a preflight for two hours at most. Uncached, each vote from a page would cost two requests."""
-_PRIVATE_NETWORK: Final = ((b"access-control-allow-private-network", b"true"),)
+_PRIVATE_NETWORK = ((b"access-control-allow-private-network", b"true"),)
 """For browsers that ask before a page of a public site calls this machine."""
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from emulator.contract.names import NAME_RULE
 from emulator.core.errors import BadRequest, Conflict, Facts, NotFound, TooManyRequests, refusal
 
-_RULE: Final = "docs: Namespaces"
-_ABSENT: Final = (NotFound, "No such namespace", _RULE)
-_USED: Final = (Conflict, "Namespace in use", _RULE)
+_RULE = "docs: Namespaces"
+_ABSENT = (NotFound, "No such namespace", _RULE)
+_USED = (Conflict, "Namespace in use", _RULE)
 
 
 @refusal(*_ABSENT, "The namespace does not exist, and neither a page nor a call by an unknown host name creates one",

@@ -12,7 +12,6 @@ import re
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Final
 
 from msgspec import Struct
 
@@ -33,9 +32,9 @@ from emulator.storage.engine import Medium
 
 OpenFront = Callable[[str], AbstractAsyncContextManager[Front]]
 """Opens the service of a namespace."""
-_STEP: Final = 25
+_STEP = 25
 """Namespaces that a listing counts before other requests run."""
-_LOOKED_AT: Final = 200
+_LOOKED_AT = 200
 """Namespaces, those used last, among which a similar name is looked for."""
 _CREATED, _DROPPED = "created", "dropped"
 """What changes a namespace."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import re
-from typing import Any, Final
+from typing import Any
 
 from litestar.types import HTTPScope, Receive, Scope, Send
 from msgspec import Struct
@@ -25,7 +25,7 @@ from emulator.namespaces.registry import NamespaceList, Registry, checked_name
 from emulator.realtime.connection import Peer
 from emulator.realtime.websocket import WebSocket
 
-_SOURCE: Final = Parameter("from", "The namespace to copy; empty data when absent.")
+_SOURCE = Parameter("from", "The namespace to copy; empty data when absent.")
 
 
 class NewNamespace(Struct):
@@ -92,15 +92,15 @@ def _agreed_value(member: str, given: str, other: str, other_name: str) -> str:
     return given or other
 
 
-endpoints: Final = (list_namespaces, change_namespaces, create_namespace, drop_namespace)
+endpoints = (list_namespaces, change_namespaces, create_namespace, drop_namespace)
 
 
-_PREFIX: Final = "/_ns"
-_NAMED: Final = "/_ns/{name}"
-_ABOUT: Final = frozenset((each.method, each.path) for each in endpoints)
+_PREFIX = "/_ns"
+_NAMED = "/_ns/{name}"
+_ABOUT = frozenset((each.method, each.path) for each in endpoints)
 """The methods and paths of the calls about namespaces, which the default namespace answers."""
-_ADDRESS: Final = re.compile(r"/+_ns/+(?P<name>[^/]*)(?P<path>(?:/.*)?)", re.DOTALL)
-_NESTED: Final = re.compile(r"/+_ns(?:/|$)")
+_ADDRESS = re.compile(r"/+_ns/+(?P<name>[^/]*)(?P<path>(?:/.*)?)", re.DOTALL)
+_NESTED = re.compile(r"/+_ns(?:/|$)")
 """Below a namespace, there are none."""
 _log = logging.getLogger("emulator")
 

@@ -9,13 +9,13 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import BinaryIO
 
 from emulator.app import Service
 from emulator.core.config.settings import Settings
 from emulator.core.errors import BadRequest, ConfigurationError, EngineError, ExportFailed
 
-_PIECE: Final = 256 * 1024
+_PIECE = 256 * 1024
 _log = logging.getLogger("emulator")
 
 Open = Callable[[Path], AbstractContextManager[BinaryIO]]

@@ -10,7 +10,7 @@ import os
 import threading
 from collections.abc import Mapping
 from importlib.metadata import version
-from typing import Any, Final
+from typing import Any
 from urllib.parse import urlsplit
 
 from litestar.types import ASGIApp, Receive, Scope, Send
@@ -25,15 +25,15 @@ from emulator.core.errors import ConfigurationError
 from emulator.core.observability.masking import redact
 from emulator.core.observability.request_context import bind_context
 
-_FLUSH_TIMEOUT: Final = 1.0
+_FLUSH_TIMEOUT = 1.0
 """Seconds to send the last spans at a stop. Later ones are lost."""
-_METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE"})
-_PROTOCOL: Final = "http/protobuf"
-_SAMPLERS: Final = (
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE"})
+_PROTOCOL = "http/protobuf"
+_SAMPLERS = (
     "always_on", "always_off", "traceidratio",
     "parentbased_always_on", "parentbased_always_off", "parentbased_traceidratio",
 )  # fmt: skip
-_propagator: Final = TraceContextTextMapPropagator()
+_propagator = TraceContextTextMapPropagator()
 
 
 class Tracing:

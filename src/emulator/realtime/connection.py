@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from struct import Struct
-from typing import Final, Protocol
+from typing import Protocol
 
 from emulator.core.errors import ServiceError
 
-_TEXT: Final = 0x81
+_TEXT = 0x81
 """The first byte of an unfragmented text frame."""
 _SHORT, _MEDIUM, _LONG = Struct("!BB"), Struct("!BBH"), Struct("!BBQ")
 
-PING: Final = b"\x89\x00"
+PING = b"\x89\x00"
 """The ping frame sent to every connection."""
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import KW_ONLY, InitVar, dataclass
-from typing import Final
 
 from emulator.core.callers import Identify, finish_recording, role_error
 from emulator.core.clock import Clock, monotonic
@@ -26,11 +25,11 @@ from emulator.realtime.faulty_messages import disturb_message
 from emulator.realtime.hub import Hub
 from emulator.realtime.session import Session
 
-AUTHENTICATE: Final = "authenticate"
-SUBSCRIBE: Final = "subscribe"
-SUBSCRIPTIONS: Final = (SUBSCRIBE, "unsubscribe")
-READ: Final = "get"
-UNSUPPORTED_TARGETS: Final = frozenset(
+AUTHENTICATE = "authenticate"
+SUBSCRIBE = "subscribe"
+SUBSCRIPTIONS = (SUBSCRIBE, "unsubscribe")
+READ = "get"
+UNSUPPORTED_TARGETS = frozenset(
     {"drops", "matchmaking", "match", "match_poll", "gameMetadata", "gatewayActions", "gatewayActionState"}
 )
 """Targets that published clients know but the service does not have (ruling X9)."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Final
 
 from emulator.core.callers import Caller
 from emulator.core.errors import EngineError
@@ -32,7 +31,7 @@ from emulator.realtime.closes import closed_by_fault
 from emulator.realtime.envelope import Request
 from emulator.realtime.session import Session
 
-HELD_FOR: Final = 1.0
+HELD_FOR = 1.0
 """Seconds of real time after which a held broadcast is sent without another."""
 _log = logging.getLogger("emulator")
 

@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable
 from dataclasses import InitVar, dataclass
 from itertools import islice
-from typing import Final
 
 from emulator.contract.names import is_client_id
 from emulator.core.callers import Caller
@@ -31,14 +30,14 @@ from emulator.realtime.session import Session
 from emulator.realtime.web_page_connection import PusherAccess, PusherConnection
 from emulator.realtime.websocket import WebSocket
 
-PING_EVERY: Final = 20.0
+PING_EVERY = 20.0
 """Seconds between pings; a connection that is silent from one to the next is dead."""
 
-_SLASHES: Final = re.compile("//+")
-_PUSHER_PATH: Final = re.compile(r"/+app/+[^/]+/?")
-_MAX_PARTS: Final = 5
+_SLASHES = re.compile("//+")
+_PUSHER_PATH = re.compile(r"/+app/+[^/]+/?")
+_MAX_PARTS = 5
 """Parts of the path of a game."""
-_PING_BATCH: Final = 250
+_PING_BATCH = 250
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -7,7 +7,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
-from typing import Final, Protocol
+from typing import Protocol
 
 from emulator.core.changes import Change, Changes
 from emulator.core.clock import processor_time
@@ -17,22 +17,22 @@ from emulator.core.observability.entries import delivery_entry
 from emulator.core.observability.masking import masked_text
 from emulator.realtime.connection import text_frame
 
-SOCKET: Final = "socket"
+SOCKET = "socket"
 """The kind of the changes of connections and subscriptions."""
 ANY_NAME = "*"
 """As a topic's name: matches every name."""
-_STEP: Final = 8 * 1024 * 1024
+_STEP = 8 * 1024 * 1024
 """Bytes written between two returns to the event loop, at most."""
-_SHORT_STEP: Final = 1024 * 1024
+_SHORT_STEP = 1024 * 1024
 """The same while the loop has little else to do. In short steps, more messages arrive in time to be joined."""
-_SECONDS_PER_BYTE: Final = 3e-9
+_SECONDS_PER_BYTE = 3e-9
 """If the loop uses more processor time between two steps, they become longer: deliveries get a fifth of a busy loop."""
-_WRITE: Final = 16 * 1024
+_WRITE = 16 * 1024
 """Bytes that one write counts for, besides its frame."""
-_MAX_JOINED: Final = 64 * 1024
+_MAX_JOINED = 64 * 1024
 """Bytes of the frames that one write may deliver. A reader that keeps up must never have its outbox filled at once."""
-_MAX_WAITING: Final = 100
-_MAX_NAMED: Final = 10
+_MAX_WAITING = 100
+_MAX_NAMED = 10
 """Recipients that the journal names of a delivery."""
 _log = logging.getLogger("emulator")
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from emulator.contract.names import CLIENT_ID_RULE
 from emulator.core.errors import BadRequest, Facts, Forbidden, NotFound, TooLarge, Unauthorized, refusal
 
-_WRONG_REQUEST: Final = (BadRequest, "Malformed request")
-_WRONG_FRAME: Final = (BadRequest, "Bad frame")
-_SMALLER: Final = "Send less data, or raise --max-body of `extcli serve`."
-_AGAIN: Final = "Subscribe again with a new token as `auth` of pusher:subscribe."
-_OWN_TOPICS: Final = (
-    "Subscribe to twitch.pubsub.<client id>.<channel> of the token, or to twitch.pubsub.<client id>.all."
-)
+_WRONG_REQUEST = (BadRequest, "Malformed request")
+_WRONG_FRAME = (BadRequest, "Bad frame")
+_SMALLER = "Send less data, or raise --max-body of `extcli serve`."
+_AGAIN = "Subscribe again with a new token as `auth` of pusher:subscribe."
+_OWN_TOPICS = "Subscribe to twitch.pubsub.<client id>.<channel> of the token, or to twitch.pubsub.<client id>.all."
 
 
 @refusal(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -23,18 +23,18 @@ from emulator.core.scheduler import Callback, Scheduler
 from emulator.realtime import closes, refusals
 from emulator.realtime.peer import QueuedPeer
 
-WEB_PAGE: Final = "page"
+WEB_PAGE = "page"
 """The kind of the topics of pages."""
-_SUBSCRIBE: Final = "pusher:subscribe"
-ANY_USER: Final = "\t"
+_SUBSCRIBE = "pusher:subscribe"
+ANY_USER = "\t"
 """The user of the topics with the whispers to every user. No user has this id: targets of whispers are printable."""
-PREFIX: Final = "twitch.pubsub."
-EVERYWHERE: Final = "all"
-ACTIVITY_TIMEOUT: Final = 120
+PREFIX = "twitch.pubsub."
+EVERYWHERE = "all"
+ACTIVITY_TIMEOUT = 120
 """Seconds of silence before a page pings the service."""
-PROTOCOLS: Final = (5, 6, 7)
-_MAX_CHANNEL_LENGTH: Final = 200
-_SECRETS: Final = frozenset({"auth"})
+PROTOCOLS = (5, 6, 7)
+_MAX_CHANNEL_LENGTH = 200
+_SECRETS = frozenset({"auth"})
 """Members of a message that the journal hides."""
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from enum import Enum
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -32,7 +32,7 @@ class Stored(NamedTuple):
     """Whether an error does not repeat the names of such records, and a list shows only the start of them: digests."""
 
 
-OWN_KINDS: Final = frozenset({"ids", "id_counts", "user", "opaque"})
+OWN_KINDS = frozenset({"ids", "id_counts", "user", "opaque"})
 """The kinds, up to a `/`, of the service's own records: the limits on ids, and the directory of users."""
 
 
@@ -75,7 +75,7 @@ def text_of(value: bytes, name: str) -> str:
         raise wrong(name, "must be text in UTF-8") from None
 
 
-VALUE: Final = "value"
+VALUE = "value"
 """The name of the content of a document and of an entry of a log, in a snapshot."""
 
 

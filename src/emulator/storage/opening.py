@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Final
 
 from emulator.storage.engine import Engine, Medium
 
-_DRIVE: Final = re.compile(r"[A-Za-z]:[/\\]")
-_SHARE: Final = re.compile(r"(//|\\\\)[^/\\]+[/\\][^/\\]+[/\\]")
+_DRIVE = re.compile(r"[A-Za-z]:[/\\]")
+_SHARE = re.compile(r"(//|\\\\)[^/\\]+[/\\][^/\\]+[/\\]")
 """The beginning of a path on another machine: `//server/share/`."""
 ACCEPTED = (
     "accepted are sqlite:// (in memory), sqlite:///absolute/path/to/file.db, sqlite:///./relative/to/here.db, "

@@ -17,12 +17,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 
 from emulator.core.keys import Key
 from emulator.storage.shapes import BallotEntry, Terms
 
-ITEMS_PER_RECORD: Final = 100
+ITEMS_PER_RECORD = 100
 """Items of a list in one record.
 
 The last record of a list may have fewer, as may others if items are drawn during a dump.
@@ -142,9 +142,9 @@ Record = (
     | MemberRecord
 )
 
-TYPES: Final[tuple[type[Record], ...]] = get_args(Record)
+TYPES: tuple[type[Record], ...] = get_args(Record)
 """In the order of a dump."""
-RANK: Final[Mapping[type[Record], int]] = {each: rank for rank, each in enumerate(TYPES)}
+RANK: Mapping[type[Record], int] = {each: rank for rank, each in enumerate(TYPES)}
 """The place of each type in a dump."""
 
 
@@ -153,15 +153,15 @@ def digest_of(item: str) -> bytes:
     return hashlib.sha1(item.encode(), usedforsecurity=False).digest()[:16]
 
 
-_PARTS: Final[Mapping[type[Record], str]] = {
+_PARTS: Mapping[type[Record], str] = {
     ChoiceRecord: "ballot",
     EntryRecord: "ballot",
     ListItemsRecord: "list",
     MemberRecord: "roster",
 }
 """What the records of a type belong to. It has the same key."""
-_WHOLES: Final[Mapping[type[Record], str]] = {BallotRecord: "ballot", ListRecord: "list", RosterRecord: "roster"}
-_COUNT_END: Final = 1 << 53
+_WHOLES: Mapping[type[Record], str] = {BallotRecord: "ballot", ListRecord: "list", RosterRecord: "roster"}
+_COUNT_END = 1 << 53
 
 
 class RecordChecks:
@@ -213,7 +213,7 @@ class RecordChecks:
                     raise ValueError("HandedRecord: there is no pool with this key and number")
 
 
-_UNIQUE: Final = frozenset(TYPES) - {EntryRecord, ItemRecord, ListItemsRecord, HandedRecord, ChoiceRecord, RosterRecord}
+_UNIQUE = frozenset(TYPES) - {EntryRecord, ItemRecord, ListItemsRecord, HandedRecord, ChoiceRecord, RosterRecord}
 """The types whose records must have different positions."""
 
 

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from emulator.contract.parity import outcome_of, rule_of
 from emulator.core.callers import Role
 from emulator.core.journal import DELIVERY, FRAME, REQUEST, Entry
 from emulator.core.wire.refusals import invalid_parameter
 
-DEFAULT_LIMIT: Final = 100
-MAX_LIMIT: Final = 1_000
-KINDS: Final = (REQUEST, FRAME, DELIVERY)
-ORDERS: Final = ("newest", "oldest")
-ANY: Final = "any"
+DEFAULT_LIMIT = 100
+MAX_LIMIT = 1_000
+KINDS = (REQUEST, FRAME, DELIVERY)
+ORDERS = ("newest", "oldest")
+ANY = "any"
 """As `production`: any difference."""
-_MAX_LENGTH: Final = 1_024
+_MAX_LENGTH = 1_024
 """Characters in a value."""
-_NUMBER: Final = re.compile("[0-9]{1,15}")
-_STATUS: Final = re.compile("[1-5]xx|[1-9][0-9]{2,3}|none")
+_NUMBER = re.compile("[0-9]{1,15}")
+_STATUS = re.compile("[1-5]xx|[1-9][0-9]{2,3}|none")
 
 Matches = Callable[[Entry], bool]
 
@@ -177,11 +177,9 @@ class Filter(NamedTuple):
     """Whether it takes several values, joined with commas: an entry has one of them."""
 
 
-_STATUSES: Final = (
-    "A status such as 403 or 4xx, `none` for no response because of a fault, or several, joined with commas."
-)
-_PRODUCTION: Final = "`refuse`, `unknown`, `differ`, `any` or a rule such as `stage`, or several."
-FILTERS: Final[Mapping[str, Filter]] = {
+_STATUSES = "A status such as 403 or 4xx, `none` for no response because of a fault, or several, joined with commas."
+_PRODUCTION = "`refuse`, `unknown`, `differ`, `any` or a rule such as `stage`, or several."
+FILTERS: Mapping[str, Filter] = {
     "status": Filter(_STATUSES, _status, has_alternatives=True),
     "path": Filter("A part of the path, or of the action or topic.", _path),
     "method": Filter("A method.", _method, has_alternatives=True),

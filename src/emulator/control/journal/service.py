@@ -8,7 +8,7 @@ import math
 from codecs import getincrementaldecoder
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -31,15 +31,15 @@ def no_entry(*, id: str) -> Facts:
     return Facts(detail, f"id {id!r}", "an entry that the journal still keeps")
 
 
-LATEST: Final = "latest"
+LATEST = "latest"
 """As an id: the latest entry."""
-HEARTBEAT: Final = 15.0
+HEARTBEAT = 15.0
 """Seconds without an entry after which the stream sends its mark."""
-_INTERVAL: Final = 0.02
+_INTERVAL = 0.02
 """Seconds in which entries are collected for one chunk of the stream."""
-_CHUNK: Final = 200
+_CHUNK = 200
 """Entries looked at for one chunk of the stream, before other requests run."""
-_STEP: Final = 500
+_STEP = 500
 """Entries looked at before other requests run."""
 
 
@@ -121,7 +121,7 @@ class JournalEntry(Struct):
     """The number of the socket of a frame or of a handshake; 0 for all others."""
 
 
-_SAME: Final = {*JournalEntry.__struct_fields__} & {*Entry.__struct_fields__}
+_SAME = {*JournalEntry.__struct_fields__} & {*Entry.__struct_fields__}
 """Members that readers get as the journal has them, but for some that `shown` replaces."""
 
 

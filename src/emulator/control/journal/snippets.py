@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from keyword import iskeyword
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
@@ -19,7 +19,7 @@ from emulator.core.journal import FRAME, HIDDEN, MAX_BODY, REQUEST, Entry
 from emulator.core.wire.refusals import invalid_word
 from emulator.core.wire.url import SERVICE, parameters_of
 
-_NAME: Final = re.compile(r"\w[\w.-]*")
+_NAME = re.compile(r"\w[\w.-]*")
 """Names of members that an option can have."""
 
 
@@ -31,7 +31,7 @@ def is_cut(body: bytes, size: int) -> bool:
     return size > len(body) and (len(body) >= MAX_BODY or not body)
 
 
-DEFAULT_URL: Final = "http://127.0.0.1:8282"
+DEFAULT_URL = "http://127.0.0.1:8282"
 
 
 def snippet_of(entry: Entry, form: str, url: str) -> str:
@@ -135,7 +135,7 @@ def _pytest(entry: Entry, url: str) -> str:
     return "\n".join([*lines, f"    assert {call} == {answer!r}"])
 
 
-FORMS: Final[Mapping[str, Callable[[Entry, str], str]]] = {"curl": _curl, "extcli": _extcli, "pytest": _pytest}
+FORMS: Mapping[str, Callable[[Entry, str], str]] = {"curl": _curl, "extcli": _extcli, "pytest": _pytest}
 
 
 def _printed(text: str) -> str:

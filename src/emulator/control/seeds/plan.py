@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from itertools import count, islice
-from typing import Annotated, Any, Final, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -21,7 +21,7 @@ from emulator.core.errors import BadRequest, Facts, refusal
 from emulator.core.wire import json_codec
 from emulator.core.wire.url import SERVICE
 
-_SEED: Final = (BadRequest, "Invalid seed", "docs: Seeds")
+_SEED = (BadRequest, "Invalid seed", "docs: Seeds")
 
 
 @refusal(*_SEED, "The seed has another version",
@@ -160,17 +160,17 @@ class Seed(_Strict, kw_only=True):
         return _unix_ms(self.clock.at) if self.clock and self.clock.at else None
 
 
-VERSION: Final = 1
-_OTHERS: Final = {*Placed.__struct_fields__, "id", "votes"}
-_DEFINITION: Final = tuple(name for name in SeedPoll.__struct_fields__ if name not in _OTHERS)
+VERSION = 1
+_OTHERS = {*Placed.__struct_fields__, "id", "votes"}
+_DEFINITION = tuple(name for name in SeedPoll.__struct_fields__ if name not in _OTHERS)
 """The fields of a definition."""
-_LATER: Final = ("ends_at", "disabled")
+_LATER = ("ends_at", "disabled")
 """Fields that are set after the votes are cast, because they may refuse votes."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_ID_LENGTH: Final = 22
-MAX_PROBLEMS: Final = 20
+_ID_LENGTH = 22
+MAX_PROBLEMS = 20
 """Problems that a response lists."""
-_LONGEST: Final = {"channel": MAX_ID_LENGTH, "user": MAX_USER_LENGTH}
+_LONGEST = {"channel": MAX_ID_LENGTH, "user": MAX_USER_LENGTH}
 """Characters in a name."""
 
 
@@ -331,7 +331,7 @@ def _code_calls(client_id: str, sets: Mapping[int, SeedCodes]) -> Iterator[SeedC
             yield of.call("codes/mark_from_list", grant)._replace(at=f"codes[{at}].marked")
 
 
-_CODES: Final = {"codes": "codes", "names": "name", "indices": "index"}
+_CODES = {"codes": "codes", "names": "name", "indices": "index"}
 """The members of a `PUT codes`, and the fields of the sets that they list."""
 
 

@@ -16,7 +16,7 @@ import binascii
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import IO, Annotated, Any, ClassVar, Final, Union, cast, get_type_hints
+from typing import IO, Annotated, Any, ClassVar, Union, cast, get_type_hints
 
 import msgspec
 from msgspec import UNSET, Meta, Raw, UnsetType
@@ -37,15 +37,15 @@ def invalid(line: int, problem: str) -> Facts:
     return Facts(detail, detail, "a snapshot as it was saved")
 
 
-FORMAT: Final = 1
+FORMAT = 1
 """The format that this version writes, and the only one that it reads."""
-END: Final = b"]}\n"
-SECRET_KINDS: Final = frozenset({"signing_key", "pin", "pin_token", "link"})
+END = b"]}\n"
+SECRET_KINDS = frozenset({"signing_key", "pin", "pin_token", "link"})
 """Kinds of documents that are only saved with the keys: the key that signs tokens, and the records behind tokens."""
-_RECORDS: Final = b',"records":['
-_MAX_LINE: Final = 64 * 1024 * 1024
+_RECORDS = b',"records":['
+_MAX_LINE = 64 * 1024 * 1024
 """Bytes in one line."""
-PAGE: Final = 8 * 1024
+PAGE = 8 * 1024
 """Bytes that are decoded, and written to storage, before other requests run: about 1 ms."""
 
 
@@ -141,21 +141,21 @@ def read_records(file: IO[bytes]) -> Iterator[list[tuple[int, Record]]]:
     yield page
 
 
-_MAX_BRACKETS: Final = 200
+_MAX_BRACKETS = 200
 """Values with more brackets may be nested so deeply that the line around them could not be decoded."""
-_KEY_PARTS: Final = len(Key._fields)
-_INTEGER: Final = Annotated[int, Meta(ge=0, le=NEVER)]
-_KEY: Final = Annotated[list[str], Meta(min_length=1, max_length=_KEY_PARTS)]
-_COUNT: Final = Annotated[int, Meta(ge=1, le=NEVER)]
-_OF_TYPES: Final[dict[Any, Any]] = {int: _INTEGER, Key: _KEY, Key | None: _KEY | None}
-_OF_FIELDS: Final[dict[str, Any]] = {
+_KEY_PARTS = len(Key._fields)
+_INTEGER = Annotated[int, Meta(ge=0, le=NEVER)]
+_KEY = Annotated[list[str], Meta(min_length=1, max_length=_KEY_PARTS)]
+_COUNT = Annotated[int, Meta(ge=1, le=NEVER)]
+_OF_TYPES: dict[Any, Any] = {int: _INTEGER, Key: _KEY, Key | None: _KEY | None}
+_OF_FIELDS: dict[str, Any] = {
     "times": _COUNT,
     "number": _COUNT,
     "digest": Annotated[str, Meta(pattern=r"^[0-9a-f]{32}\Z")],
     "items": Annotated[tuple[str, ...], Meta(min_length=1)],
 }
 """The types of fields of a line that allow less than the fields of records."""
-_USUAL: Final[dict[str, Any]] = {
+_USUAL: dict[str, Any] = {
     "expires_at": NEVER,
     "times": 1,
     "source": None,
@@ -164,9 +164,9 @@ _USUAL: Final[dict[str, Any]] = {
     **Terms._field_defaults,
 }
 """The values of fields that are left out."""
-_REQUIRED: Final = object()
+_REQUIRED = object()
 """The usual value of a field that is always present."""
-_MAY_HAVE_NUL: Final = {"choice"}
+_MAY_HAVE_NUL = {"choice"}
 """Texts that may contain NUL: an answer in a ranking is any text."""
 
 

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from tempfile import TemporaryFile
-from typing import IO, Any, Final
+from typing import IO, Any
 
 from msgspec import Struct
 
@@ -36,9 +36,9 @@ from emulator.http.endpoint import Call, Parameter, control_endpoint
 from emulator.storage.engine import Engine
 from emulator.storage.records import Record, RecordChecks
 
-_STEP: Final = 25
+_STEP = 25
 """Records that are encoded before other requests run."""
-_CHUNK: Final = 256 * 1024
+_CHUNK = 256 * 1024
 """Bytes of a response that are read from the file at once."""
 
 
@@ -150,7 +150,7 @@ def _temporary_file() -> Iterator[IO[bytes]]:
         raise EngineError(f"cannot use a temporary file: {error.strerror or type(error).__name__}") from error
 
 
-_KEYS: Final = Parameter("keys", "`true` includes the signing key, links, PINs and PIN tokens.")
+_KEYS = Parameter("keys", "`true` includes the signing key, links, PINs and PIN tokens.")
 
 
 @control_endpoint("GET", "/_emulator/snapshot", query=(_KEYS,), answer=dict[str, Any], secrets=frozenset({"*"}))

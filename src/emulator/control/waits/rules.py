@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -18,14 +18,14 @@ from emulator.core.keys import Key
 from emulator.core.wire.refusals import checked_text, invalid_parameter, invalid_word, missing_parameter
 from emulator.storage.kinds import Kind, Measured, Subject
 
-MAX_TIMEOUT: Final = MINUTE
-DEFAULT_TIMEOUT: Final = 5_000
+MAX_TIMEOUT = MINUTE
+DEFAULT_TIMEOUT = 5_000
 """In ms."""
-_MAX_LENGTH: Final = 4 * 1024
+_MAX_LENGTH = 4 * 1024
 """Characters in an id or a path."""
-MISSING: Final = object()
+MISSING = object()
 """Stands for a value that is not there."""
-_NUMBER: Final = re.compile(r"(?P<exactly>=?)(?P<number>-?[0-9]{1,15})")
+_NUMBER = re.compile(r"(?P<exactly>=?)(?P<number>-?[0-9]{1,15})")
 
 
 class Comparison(NamedTuple):
@@ -53,7 +53,7 @@ def equal(value: Any) -> Comparison:
     )
 
 
-PRESENT: Final = Comparison("any value", lambda found: found is not MISSING)
+PRESENT = Comparison("any value", lambda found: found is not MISSING)
 """Accepts any value that exists."""
 
 
@@ -77,10 +77,10 @@ def comparison(name: str, text: str, *, lowest: int | None = 0) -> Comparison:
     return at_least(number)
 
 
-_COMMON: Final = frozenset({"for", "id", "client_id", "channel_id", "timeout", "since"})
-FILTERS: Final = frozenset(journal.FILTERS) - _COMMON
+_COMMON = frozenset({"for", "id", "client_id", "channel_id", "timeout", "since"})
+FILTERS = frozenset(journal.FILTERS) - _COMMON
 """Parameters that select entries of the journal, besides the client id and the channel."""
-_OTHERS: Final = (
+_OTHERS = (
     Subject("broadcast", "event", frozenset({"count"}), is_stored=False),
     Subject("sockets", "socket", frozenset({"count"}), "connected", needs_client=False),
     Subject("journal", "", frozenset({"count", *FILTERS}), "*", needs_client=False),

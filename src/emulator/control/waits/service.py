@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from itertools import islice
-from typing import Any, Final
+from typing import Any
 
 from msgspec import Struct
 
@@ -43,9 +43,9 @@ def mark_unusable(*, since: int, problem: str) -> Facts:
     return Facts(f"since: {since} {problem}", f"since {since}", "a mark of this run of the service")
 
 
-ANY: Final = "*"
+ANY = "*"
 """The id of a condition about all endpoints."""
-_CHUNK: Final = 500
+_CHUNK = 500
 """Entries looked at before other requests run."""
 
 
@@ -96,10 +96,10 @@ def _check_mark(since: int | None, latest: int, what: str, *, is_kept: bool) -> 
         raise mark_unusable(since=since, problem="is too old; take a mark shortly before")
 
 
-_LISTED: Final = 3
+_LISTED = 3
 """Changes in a response."""
-_NOT_COUNTED: Final = ("cleared", "defined")
-_LOOK_EVERY: Final = 0.05
+_NOT_COUNTED = ("cleared", "defined")
+_LOOK_EVERY = 0.05
 """Seconds between two looks at data that other processes change too."""
 
 
@@ -224,7 +224,7 @@ def _listed_change(change: Change) -> ListedChange:
     )
 
 
-_OWN: Final = {"user", "path"}
+_OWN = {"user", "path"}
 """Filters that other conditions also have."""
 _PARAMETERS = (
     Parameter(

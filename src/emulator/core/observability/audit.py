@@ -10,13 +10,12 @@ import logging
 import re
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import Final
 
 from emulator.core.callers import Caller
 from emulator.core.observability.request_context import bound_to, current
 
-_log: Final = logging.getLogger("emulator.audit")
-_PLAIN: Final = re.compile(r"[\w.:@-]+", re.ASCII)
+_log = logging.getLogger("emulator.audit")
+_PLAIN = re.compile(r"[\w.:@-]+", re.ASCII)
 
 
 def audit(what: str, caller: Caller | None = None, *, channel: str | None = None, **facts: str | int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from http import HTTPMethod
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from emulator.core.callers import Caller
 from emulator.core.errors import Refused, ServiceError
@@ -19,11 +19,11 @@ from emulator.core.observability.masking import (
 )
 from emulator.core.observability.request_context import RequestContext, current
 
-_OWN_ID: Final = 20
+_OWN_ID = 20
 """Characters that an id may have which the service made itself."""
-_LONGEST_NAME: Final = 100
-_METHODS: Final = frozenset({*HTTPMethod, "QUERY"})
-_SHOWN: Final = frozenset({"protocol", "version", "client", "flash"})
+_LONGEST_NAME = 100
+_METHODS = frozenset({*HTTPMethod, "QUERY"})
+_SHOWN = frozenset({"protocol", "version", "client", "flash"})
 """The parameters that clients of the Pusher protocol send."""
 
 Secrets = frozenset[str]

@@ -5,37 +5,35 @@ Those judge a request once it has its response, so a service needs neither.
 
 from __future__ import annotations
 
-from typing import Final
-
 from emulator.core.keys import Key
 from emulator.core.observability.request_context import current_request
 
-NAMED: Final = "named"
+NAMED = "named"
 """The request names this id, outside its query."""
-ABSENT: Final = "absent"
+ABSENT = "absent"
 """Nothing is stored under this key."""
-NEW: Final = "new"
+NEW = "new"
 """Something is stored under this key for the first time."""
-UNHEARD: Final = "unheard"
+UNHEARD = "unheard"
 """Nothing listens to this event."""
-UNSENT: Final = "unsent"
+UNSENT = "unsent"
 """A socket listens to this event, which need not have been sent before."""
-DEFAULT_EVENT: Final = "default event"
+DEFAULT_EVENT = "default event"
 """The request names no event, so it sends this one."""
 
-READ: Final = "read"
+READ = "read"
 """A record that the request reads, if it has not expired."""
-READ_ALL: Final = "read all"
+READ_ALL = "read all"
 """The request reads all records of the kind and owner of this key."""
-CHANGED: Final = "changed"
+CHANGED = "changed"
 """A record of which the request has changed a part."""
-REPLACED: Final = "replaced"
+REPLACED = "replaced"
 """A record that the request has replaced as a whole."""
 
-CLIENT: Final = "client id"
+CLIENT = "client id"
 """The kind of the key of a client id."""
 
-_MOST: Final = 10_000
+_MOST = 10_000
 """Facts of one request, about. A stream may go on for days."""
 
 

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
@@ -19,12 +19,12 @@ from emulator.core.errors import ConfigurationError
 from emulator.core.observability.masking import exception_name, redact, safe_traceback
 from emulator.core.observability.request_context import current
 
-LONGEST_PATH: Final = 200
-_request_log: Final = logging.getLogger("emulator.requests")
-_audit_log: Final = logging.getLogger("emulator.audit")
-_OWN: Final = "emulator"
-_OFF: Final = logging.CRITICAL + 1
-_STANDARD: Final = frozenset({*logging.makeLogRecord({}).__dict__, "message", "asctime", "taskName"})
+LONGEST_PATH = 200
+_request_log = logging.getLogger("emulator.requests")
+_audit_log = logging.getLogger("emulator.audit")
+_OWN = "emulator"
+_OFF = logging.CRITICAL + 1
+_STANDARD = frozenset({*logging.makeLogRecord({}).__dict__, "message", "asctime", "taskName"})
 _REPEAT_INTERVAL = 1.0
 """Seconds in which a record is not repeated."""
 _MAX_KEYS = 1_000
@@ -101,8 +101,8 @@ class JsonFormatter(logging.Formatter):
         return _printable(msgspec.json.encode(line, enc_hook=str).decode(), lambda found: json.dumps(found)[1:-1])
 
 
-LEVELS: Final = ("debug", "info", "warning", "error", "critical")
-FORMATS: Final[dict[str, type[logging.Formatter]]] = {"text": TextFormatter, "json": JsonFormatter}
+LEVELS = ("debug", "info", "warning", "error", "critical")
+FORMATS: dict[str, type[logging.Formatter]] = {"text": TextFormatter, "json": JsonFormatter}
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import re
 import traceback
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any
 from urllib.parse import unquote_plus
 
 import msgspec
@@ -22,30 +22,30 @@ from emulator.contract.names import SECRET_ENDS, SECRET_NAMES, SECRET_TEXT, SECR
 from emulator.core.callers import Caller
 from emulator.core.journal import HIDDEN, MAX_BODY
 
-TOKEN: Final = re.compile(SECRET_TOKEN)
-EVERYTHING: Final = "*"
+TOKEN = re.compile(SECRET_TOKEN)
+EVERYTHING = "*"
 """As the name of a secret member: the whole body is secret."""
-_LEAST_PIN: Final = 100_000
+_LEAST_PIN = 100_000
 """A PIN has six characters, which may all be digits."""
-_NAMES: Final = tuple(f'{name}"'.encode() for name in (*SECRET_NAMES, *SECRET_ENDS))
-_SIGNS: Final = (b"eyj", b"zxlk", b"://", b"asic ")
+_NAMES = tuple(f'{name}"'.encode() for name in (*SECRET_NAMES, *SECRET_ENDS))
+_SIGNS = (b"eyj", b"zxlk", b"://", b"asic ")
 """Every token has one of these, if its case is ignored."""
-_PLAIN: Final = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ'\\", b'abcdefghijklmnopqrstuvwxyz""')
-_IGNORED: Final = b"_-0123456789"
-_ESCAPE: Final = re.compile(rb"\\u00[2-7]")
+_PLAIN = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ'\\", b'abcdefghijklmnopqrstuvwxyz""')
+_IGNORED = b"_-0123456789"
+_ESCAPE = re.compile(rb"\\u00[2-7]")
 """An ASCII character that JSON need not escape: the plain text may be a name or a token."""
-_TOKEN: Final = re.compile(SECRET_TEXT.pattern.encode())
-_LARGEST_READ: Final = 65 * 1024
+_TOKEN = re.compile(SECRET_TEXT.pattern.encode())
+_LARGEST_READ = 65 * 1024
 """Bytes of a body that is decoded to hide its members."""
-_LONGEST_START: Final = 64
+_LONGEST_START = 64
 """Bytes by which a token is recognized, if the rest is cut off."""
-_HIDDEN: Final = HIDDEN.encode()
-_WORD: Final = re.compile(r"[a-z]+(?:[_.-][a-z]+|[A-Z][a-z]+)*|[0-9]{1,2}(?:\.[0-9]{1,2}){1,2}|_ns|_emulator|v1|")
+_HIDDEN = HIDDEN.encode()
+_WORD = re.compile(r"[a-z]+(?:[_.-][a-z]+|[A-Z][a-z]+)*|[0-9]{1,2}(?:\.[0-9]{1,2}){1,2}|_ns|_emulator|v1|")
 """A part of a path that is not secret: a word, or a version."""
-_LONGEST_WORD: Final = 40
-_LONGEST_CACHED: Final = 256
-_IDS: Final = ("client_id", "channel_id", "user_id", "opaque_id")
-_SHORTEST_TOKEN: Final = 40
+_LONGEST_WORD = 40
+_LONGEST_CACHED = 256
+_IDS = ("client_id", "channel_id", "user_id", "opaque_id")
+_SHORTEST_TOKEN = 40
 """Characters of an id that may have more than the header of a JWT."""
 
 
@@ -74,7 +74,7 @@ def _find_suspicions(plain: bytes) -> tuple[bool, bool]:
     return any(map(singular.__contains__, _NAMES)), any(map(plain.__contains__, _SIGNS))
 
 
-_cached_suspicions: Final = lru_cache(maxsize=1024)(_find_suspicions)
+_cached_suspicions = lru_cache(maxsize=1024)(_find_suspicions)
 """Games and crowds send the same few messages, which differ in numbers only."""
 
 
@@ -115,7 +115,7 @@ def _target(path: str, query: bytes, shown: frozenset[str]) -> str:
     return f"{path}?{'&'.join(_parameter(part, shown) for part in query.decode('latin-1').split('&'))}"
 
 
-_cached_target: Final = lru_cache(maxsize=1024)(_target)
+_cached_target = lru_cache(maxsize=1024)(_target)
 """A crowd sends the same few queries."""
 
 
@@ -186,9 +186,9 @@ def _without_values(value: Any, *, is_pin: bool) -> Any:
     return HIDDEN if is_number or (isinstance(value, str) and value) else value
 
 
-_USER_INFO: Final = re.compile(r"""(?<=://)[^/\s'"]*@""")
+_USER_INFO = re.compile(r"""(?<=://)[^/\s'"]*@""")
 
-_ARGUMENTS: Final = re.compile(r"(?<=with args beginning with: ).*", re.DOTALL)
+_ARGUMENTS = re.compile(r"(?<=with args beginning with: ).*", re.DOTALL)
 """The keys and values that Redis, or a proxy in front of it, quotes from an unknown command."""
 
 

@@ -9,7 +9,6 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Final
 
 from emulator.core.clock import monotonic
 from emulator.core.errors import (
@@ -24,11 +23,11 @@ from emulator.core.errors import (
 )
 from emulator.core.wire.refusals import too_deep
 
-BOUNDS: Final = (0.001, 0.005, 0.025, 0.1, 0.5, 2.5)
+BOUNDS = (0.001, 0.005, 0.025, 0.1, 0.5, 2.5)
 """Upper bounds of the histogram buckets, in seconds; `+Inf` follows."""
-_LIMITS: Final = (TooLarge, TooManyRequests, HeadTooLarge, RequestTimeout)
+_LIMITS = (TooLarge, TooManyRequests, HeadTooLarge, RequestTimeout)
 
-_CHECK_INTERVAL: Final = 1.0
+_CHECK_INTERVAL = 1.0
 """Seconds between two checks during an outage."""
 _log = logging.getLogger("emulator")
 

@@ -9,25 +9,25 @@ from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import Any, Final
+from typing import Any
 
 from emulator.contract import names
 from emulator.core.callers import Caller
 from emulator.core.errors import ServiceError
 from emulator.core.keys import Key
 
-REQUEST_ID: Final = b"x-request-id"
+REQUEST_ID = b"x-request-id"
 MARK, PRODUCTION, FAULT = names.MARK.encode(), names.PRODUCTION.encode(), names.FAULT.encode()
 HINT, CODE = names.HINT.encode(), names.CODE.encode()
-DEFAULT_NAMESPACE: Final = "default"
+DEFAULT_NAMESPACE = "default"
 """The namespace of the plain paths."""
-_VALID_ID: Final = re.compile(rb"[A-Za-z0-9._:+/=@-]{1,64}")
-_LONGEST_HINT: Final = 300
+_VALID_ID = re.compile(rb"[A-Za-z0-9._:+/=@-]{1,64}")
+_LONGEST_HINT = 300
 """In characters."""
-CONTEXT: Final = "emulator.context"
+CONTEXT = "emulator.context"
 """The key of a request's context in an ASGI scope's state."""
-_process: Final = secrets.token_hex(4)
-_numbers: Final = count(1)
+_process = secrets.token_hex(4)
+_numbers = count(1)
 
 
 @dataclass(slots=True)
@@ -84,7 +84,7 @@ class RequestContext:
         return found
 
 
-current_request: Final[ContextVar[RequestContext | None]] = ContextVar("request_context", default=None)
+current_request: ContextVar[RequestContext | None] = ContextVar("request_context", default=None)
 """The context of the current task. Outside requests, `None`, or one without id that names the task's namespace.
 
 Only this folder and `parity.py` read it.

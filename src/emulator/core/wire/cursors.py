@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -15,11 +15,11 @@ T = TypeVar("T")
 R = TypeVar("R", bound=tuple[Any, ...])
 Listing = Callable[..., Awaitable[list[R]]]
 
-FIRST: Final = "0"
+FIRST = "0"
 """The cursor of the first page. As the cursor of the next page it says that there is none."""
-MAX_PAGE: Final = 1_000
-DEFAULT_PAGE: Final = 100
-_decode: Final = msgspec.json.Decoder(tuple[str, str]).decode
+MAX_PAGE = 1_000
+DEFAULT_PAGE = 100
+_decode = msgspec.json.Decoder(tuple[str, str]).decode
 
 
 def cursor_of(place: bytes) -> str:

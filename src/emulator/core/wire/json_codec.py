@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator
-from typing import Annotated, Any, Final, TypeVar, get_args
+from typing import Annotated, Any, TypeVar, get_args
 
 import msgspec
 from msgspec import structs
@@ -16,7 +16,7 @@ T = TypeVar("T")
 Milliseconds = Annotated[int, msgspec.Meta(description="ms")]
 """A duration. Errors and the OpenAPI document have its unit."""
 
-encode: Final = msgspec.json.Encoder().encode
+encode = msgspec.json.Encoder().encode
 """Encodes a value as compact UTF-8 JSON."""
 _any = msgspec.json.Decoder()
 _decoders: dict[type[Any], msgspec.json.Decoder[Any]] = {}
@@ -105,8 +105,8 @@ def convert(value: object, shape: type[T], *, inside: str) -> T:
         raise misshapen(error, inside) from None
 
 
-_PLACE: Final = " - at `$"
-_KINDS: Final = {
+_PLACE = " - at `$"
+_KINDS = {
     "str": "a string",
     "int": "an integer",
     "float": "a number",
@@ -116,9 +116,9 @@ _KINDS: Final = {
     "datetime": "a date and time",
 }
 """The decoder's names of kinds of values, in words of JSON; it has others for no shape of this service."""
-_KIND: Final = re.compile(r"`([^`]*)`")
-_IS_MISSING: Final = "is missing"
-_MISSING: Final = re.compile(r"Object missing required field `([^`]*)`")
+_KIND = re.compile(r"`([^`]*)`")
+_IS_MISSING = "is missing"
+_MISSING = re.compile(r"Object missing required field `([^`]*)`")
 
 
 def error_text(error: Exception) -> str:
@@ -151,12 +151,12 @@ def _unit_of(shape: Any, name: str) -> str:
     return next((meta.description for kind in kinds for meta in getattr(kind, "__metadata__", ())), "")
 
 
-_ENCODING: Final = re.compile(
+_ENCODING = re.compile(
     rb"(?:(?P<gzip>\x1f\x8b)|(?P<deflate>x[\x01^\x9c\xda])|(?P<zstd>\(\xb5/\xfd)|(?P<zip>PK\x03\x04)|(?P<mark>\xef\xbb\xbf)"
     rb"|(?P<utf_32>\xff\xfe\0\0|\0\0(?:\xfe\xff|\0.)|.\0\0\0)|(?P<utf_16>\xff\xfe|\xfe\xff|\0.|.\0))",
     re.DOTALL,
 )
-_SURROGATE: Final = re.compile(rb"\\u[dD][89abAB]\w\w\\u[dD][c-fC-F]\w\w|(\\u[dD][89a-fA-F]\w\w)|\\.")
+_SURROGATE = re.compile(rb"\\u[dD][89abAB]\w\w\\u[dD][c-fC-F]\w\w|(\\u[dD][89a-fA-F]\w\w)|\\.")
 """A pair; a lone one in group 1; any other escape, so that its end begins none."""
 
 

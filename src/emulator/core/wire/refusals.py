@@ -7,13 +7,12 @@ sent value.
 from __future__ import annotations
 
 import json
-from typing import Final
 
 from emulator.core.errors import OF_INPUT, BadRequest, Facts, refusal
 
-_PARAMETER: Final = "Malformed {field} parameter"
-_BODY: Final = "Invalid body"
-_LONGEST_SHOWN: Final = 80
+_PARAMETER = "Malformed {field} parameter"
+_BODY = "Invalid body"
+_LONGEST_SHOWN = 80
 
 
 def _shown_value(value: object) -> str:

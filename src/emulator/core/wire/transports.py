@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import socket
 import struct
-from typing import Final
 
-_LONGEST_READ: Final = 8 * 1024
+_LONGEST_READ = 8 * 1024
 """Bytes: up to 1,400 messages, or 450 requests."""
 
 

@@ -5,20 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Final
 from urllib.parse import parse_qsl
 
 from emulator.contract.names import ALIASES
 from emulator.core.wire.refusals import too_many_parameters
 
-SERVICE: Final = "/v1/e/"
+SERVICE = "/v1/e/"
 """The start of the paths of the service API."""
-CONTROL: Final = "/_emulator/"
+CONTROL = "/_emulator/"
 """The start of the paths of the control API."""
-MAX_PARAMETERS: Final = 1_000
-_MAX_CACHED_LENGTH: Final = 256
-_SOCKET: Final = re.compile(r"/+(ws|app/+[^/]+|[0-9]+(\.[0-9]+)+(/+[^/]+){1,4})/?")
-_SLASHES: Final = re.compile("//+")
+MAX_PARAMETERS = 1_000
+_MAX_CACHED_LENGTH = 256
+_SOCKET = re.compile(r"/+(ws|app/+[^/]+|[0-9]+(\.[0-9]+)+(/+[^/]+){1,4})/?")
+_SLASHES = re.compile("//+")
 
 
 def normalize_path(path: str) -> str:
@@ -58,5 +57,5 @@ def _parsed(raw: bytes) -> Mapping[str, str]:
     return parameters_of(raw.decode("latin-1"))
 
 
-_cached: Final = lru_cache(maxsize=1024)(_parsed)
+_cached = lru_cache(maxsize=1024)(_parsed)
 """A crowd sends the same few queries."""

@@ -5,25 +5,25 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import NamedTuple
 from urllib.parse import SplitResult, parse_qsl, urlencode, urljoin, urlsplit
 
 from emulator.control import gate
 from emulator.core.limits import address_of
 from emulator.dashboard.refusals import wrong_arrangement
 
-MAX_VIEWERS: Final = 6
-DEFAULT_VIEWERS: Final = 2
-DEFAULT_CHANNEL: Final = "1001"
+MAX_VIEWERS = 6
+DEFAULT_VIEWERS = 2
+DEFAULT_CHANNEL = "1001"
 """Also the default of the command line and of the scripts for pages."""
-DEFAULT_CLIENT: Final = "my-extension"
-_COUNTS: Final = [str(count) for count in range(1, MAX_VIEWERS + 1)]
-_MAX_URL: Final = 2_048
-_MAX_ID: Final = 64
-_HOST: Final = re.compile(r"[a-z0-9_]([a-z0-9_.-]{0,252}[a-z0-9_])?")
-_NUMBER: Final = re.compile(r"[0-9]+|0x[0-9a-f]*")
-_LANGUAGE: Final = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,3}")
-_REGIONS: Final = dict(cs="CZ", da="DK", el="GR", en="US", ja="JP", ko="KR", sv="SE", vi="VN", zh="CN")
+DEFAULT_CLIENT = "my-extension"
+_COUNTS = [str(count) for count in range(1, MAX_VIEWERS + 1)]
+_MAX_URL = 2_048
+_MAX_ID = 64
+_HOST = re.compile(r"[a-z0-9_]([a-z0-9_.-]{0,252}[a-z0-9_])?")
+_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
+_LANGUAGE = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,3}")
+_REGIONS = dict(cs="CZ", da="DK", el="GR", en="US", ja="JP", ko="KR", sv="SE", vi="VN", zh="CN")
 """Twitch's region of languages whose own code, in capitals, is another region or none."""
 
 
@@ -39,7 +39,7 @@ class View(NamedTuple):
     mode: str
 
 
-VIEWS: Final = {
+VIEWS = {
     "panel": View("Panel", 318, 496, "panel", "web", "viewer"),
     "component": View("Component", 480, 540, "component", "web", "viewer"),
     "overlay": View("Overlay", 1920, 1080, "video_overlay", "web", "viewer"),
@@ -47,7 +47,7 @@ VIEWS: Final = {
     "config": View("Config page", 1000, 700, "", "web", "config"),
     "live": View("Live page", 640, 496, "", "web", "dashboard"),
 }
-SWITCHES: Final = {
+SWITCHES = {
     "controls": "Player controls visible",
     "paused": "Video paused",
     "fullscreen": "Full screen",
@@ -67,13 +67,13 @@ class Number(NamedTuple):
     default: int
 
 
-NUMBERS: Final = {
+NUMBERS = {
     "delay": Number("Broadcasts later by, seconds", 0, 15, 0),
     "height": Number("Height", 100, 500, VIEWS["panel"].height),
     "x": Number("From the left, %", 0, 75, 0),
     "y": Number("From the top, %", 0, 50, 0),
 }
-CHOICES: Final = {
+CHOICES = {
     "role": {"viewer": "viewer", "moderator": "moderator", "broadcaster": "broadcaster"},
     "identity": {"shared": "id shared", "unshared": "id not shared", "anonymous": "not logged in"},
     "view": {name: view.label for name, view in VIEWS.items() if view.mode == "viewer"},
@@ -82,7 +82,7 @@ CHOICES: Final = {
 }
 """The values of other settings of a frame, with their labels; the first is the default. Broadcasters have their own id,
 whatever their identity."""
-_DEFAULTS: Final = {
+_DEFAULTS = {
     **{name: next(iter(values)) for name, values in CHOICES.items()},
     "language": "en",
     **dict.fromkeys(SWITCHES, "off"),

@@ -7,24 +7,23 @@ import re
 import socket
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Final
 from urllib.parse import urljoin, urlsplit
 
 import httpx
 
 from emulator.dashboard.rig.arrangement import default_port, is_loopback, port_of
 
-TIMEOUT: Final = 2.0
+TIMEOUT = 2.0
 """Seconds for one page, with its redirects."""
-MAX_RESPONSE: Final = 65_536
+MAX_RESPONSE = 65_536
 """Bytes that are read of a response."""
-_MAX_REDIRECTS: Final = 3
-_SCRIPT: Final = re.compile(rb"/_emulator/(?:platform-helper|sdk)\.js")
-_BEFORE_URL: Final = re.compile(rb"""["'\s=<>]""")
-_HELPER: Final = "platform-helper.js"
-_SDK: Final = "sdk.js"
-_REAL: Final = "If it uses the published SDK, its calls go to Muxy itself."
-_LACKING: Final = {
+_MAX_REDIRECTS = 3
+_SCRIPT = re.compile(rb"/_emulator/(?:platform-helper|sdk)\.js")
+_BEFORE_URL = re.compile(rb"""["'\s=<>]""")
+_HELPER = "platform-helper.js"
+_SDK = "sdk.js"
+_REAL = "If it uses the published SDK, its calls go to Muxy itself."
+_LACKING = {
     (_HELPER, _SDK): "This page loads neither platform-helper.js nor sdk.js: it does not know its viewer, nor this "
     f"service. {_REAL}",
     (_HELPER,): "This page does not load platform-helper.js, so identity, theme and language have no effect.",

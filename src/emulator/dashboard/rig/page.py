@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any
 
 from markupsafe import Markup
 
@@ -15,10 +15,10 @@ from emulator.dashboard.rig import arrangement as rules
 from emulator.dashboard.rig.framing import Finding, check_page
 from emulator.dashboard.screen import Query, Service
 
-SANDBOX: Final = "allow-scripts allow-same-origin allow-forms"
+SANDBOX = "allow-scripts allow-same-origin allow-forms"
 """With these, a page of the service could remove its own sandbox; `arrangement` refuses such pages."""
-_ROWS: Final = 20
-_READ: Final = "200"
+_ROWS = 20
+_READ = "200"
 """Entries to read; the refused are counted, and calls of anonymous viewers are looked for."""
 
 Render = Callable[[str, Mapping[str, Any]], str]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
@@ -14,13 +14,13 @@ from emulator.dashboard.screen import Query, Screen, Service
 from emulator.features.broadcast.service import Event
 from emulator.realtime.web_page_connection import WEB_PAGE
 
-ROWS: Final = 50
-_LOOKED_AT: Final = 5_000
+ROWS = 50
+_LOOKED_AT = 5_000
 """Entries of the journal that one view looks at."""
-_EVENT: Final = "event:"
+_EVENT = "event:"
 """The beginning of the name of each delivery of an event to games."""
-_LONGEST_ARGUMENT: Final = 200
-_SCOPES: Final = {"channel": "channel", "extension": "all channels", "whisper": "one user"}
+_LONGEST_ARGUMENT = 200
+_SCOPES = {"channel": "channel", "extension": "all channels", "whisper": "one user"}
 
 
 class _Update(msgspec.Struct):

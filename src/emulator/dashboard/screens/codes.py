@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice, zip_longest
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
@@ -12,13 +12,13 @@ from emulator.control.contents import Filter
 from emulator.core.wire.cursors import FIRST
 from emulator.dashboard.screen import Query, Screen, Service, Suggested, suggested, viewer_of
 
-ROWS: Final = 200
-_LATEST: Final = 50
+ROWS = 200
+_LATEST = 50
 """Requests for a code that are shown."""
-_LOOKED_AT: Final = 5_000
+_LOOKED_AT = 5_000
 """Entries of the journal that one view looks at."""
-_REDEEM: Final = "POST /v1/e/codes/redeem"
-_SHOWN: Final = 20
+_REDEEM = "POST /v1/e/codes/redeem"
+_SHOWN = 20
 """Redeemed codes of one set that are shown, masked."""
 
 

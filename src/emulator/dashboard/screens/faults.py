@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from emulator.control.faults import ALL_EFFECTS
 from emulator.core.callers import Role
@@ -12,9 +12,9 @@ from emulator.dashboard.commands import Part, field
 from emulator.dashboard.screen import Query, Screen, Service
 from emulator.dashboard.texts import instant
 
-_CONDITIONS: Final = ("role", "channel", "user", "client_id", "event")
-_VOTES: Final = {"match": "POST /v1/e/vote", "effect": "status", "status": "503", "retry_after": "1", "times": "3"}
-_TEMPLATES: Final[tuple[tuple[str, str, dict[str, str], tuple[str, ...]], ...]] = (
+_CONDITIONS = ("role", "channel", "user", "client_id", "event")
+_VOTES = {"match": "POST /v1/e/vote", "effect": "status", "status": "503", "retry_after": "1", "times": "3"}
+_TEMPLATES: tuple[tuple[str, str, dict[str, str], tuple[str, ...]], ...] = (
     (
         "refuse-votes",
         "Fail the next three votes with 503",
@@ -47,7 +47,7 @@ _TEMPLATES: Final[tuple[tuple[str, str, dict[str, str], tuple[str, ...]], ...]] 
     ),
 )
 """Usual faults, which one click adds: an id, a label, members, and options of `extcli fault add` after `--match`."""
-_OPTIONS: Final = (
+_OPTIONS = (
     field("match", "--match"),
     Part("", (("--", "effect", ""),), "--EFFECT"),
     Part("", (("", "status", ""),), "503", when=("effect", "status")),

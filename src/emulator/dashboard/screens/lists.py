@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from emulator.control.contents import Filter
 from emulator.core.clock import DAY, HOUR, MINUTE
@@ -10,16 +10,16 @@ from emulator.core.wire.cursors import Page
 from emulator.dashboard.screen import Query, Screen, Service, listed, suggested
 from emulator.features.trivia.rules import Contest, State, sort_order
 
-_ROWS: Final = 200
+_ROWS = 200
 """Namespaces, PINs or sockets of one page."""
-_STEPS: Final = (("1 min", MINUTE), ("5 min", 5 * MINUTE), ("1 h", HOUR))
+_STEPS = (("1 min", MINUTE), ("5 min", 5 * MINUTE), ("1 h", HOUR))
 """Moves of the clock that its screen offers."""
-_LONG_STEPS: Final = (
+_LONG_STEPS = (
     ("1 d", DAY, "This deletes stores, rankings and buffers that are not written until then."),
     ("8 d", 8 * DAY, "This deletes nearly all data, polls too: only codes and links live longer."),
 )
 """Moves that ask first, with what they delete."""
-_COMING: Final = 50
+_COMING = 50
 """Expiries that it lists."""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, Final
+from typing import Any
 
 from emulator.contract.parity import UNKNOWN, rule_of
 from emulator.control.contents import Filter
@@ -15,19 +15,19 @@ from emulator.dashboard.rig.arrangement import DEFAULT_CHANNEL
 from emulator.dashboard.screen import Query, Screen, Service, suggested
 from emulator.dashboard.screens.records import results_of
 
-_DEMO_WORDS: Final = Key("rank", "demo-extension", "words", "1001")
+_DEMO_WORDS = Key("rank", "demo-extension", "words", "1001")
 """The ranking to which the crowd of the demo adds."""
-_MOST: Final = 50
+_MOST = 50
 """Extensions that the screen names."""
-_SECONDS: Final = 60
+_SECONDS = 60
 """Seconds of the journal that the curve and the counts cover."""
-_LOOKED_AT: Final = 12_000
+_LOOKED_AT = 12_000
 """Entries of the journal that are read for them, at most."""
-_TICKER: Final = 12
-_RECENT_VOTES: Final = 200
+_TICKER = 12
+_RECENT_VOTES = 200
 """Votes among which the busiest poll has the most."""
-_SCRIPTS: Final = ("GET /_emulator/sdk.js", "GET /_emulator/platform-helper.js")
-_OF_TESTS: Final = ("POST /_ns", "PUT /_emulator/seed", "GET /_emulator/wait", "POST /_emulator/reset")
+_SCRIPTS = ("GET /_emulator/sdk.js", "GET /_emulator/platform-helper.js")
+_OF_TESTS = ("POST /_ns", "PUT /_emulator/seed", "GET /_emulator/wait", "POST /_emulator/reset")
 """Requests that a test makes first: a namespace, a seed, a wait."""
 
 

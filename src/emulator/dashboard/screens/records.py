@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
@@ -23,15 +23,15 @@ from emulator.features.votes.results import SPECIFIC_VALUES, stats_of
 from emulator.features.votes.rules import Definition, checked_poll_id
 from emulator.storage.shapes import BallotEntry, Item
 
-_NEW: Final = {"prompt": "", "options": ["Yes", "No"]}
+_NEW = {"prompt": "", "options": ["Yes", "No"]}
 """What the editor shows for a poll without a definition."""
-_STATED: Final = ("id", "status")
+_STATED = ("id", "status")
 """The members of a definition that the poll states, and no client defines."""
-_OUTSIDE: Final = 20
+_OUTSIDE = 20
 """Values outside 0 to 63 that are shown."""
-_MAX_SKIPPED: Final = 20_000
-_MAX_DIGITS: Final = 15
-_SHORT: Final = 60
+_MAX_SKIPPED = 20_000
+_MAX_DIGITS = 15
+_SHORT = 60
 """Characters of compact JSON that the page of a buffer shows on one line."""
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import partial
 from itertools import accumulate, takewhile
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from emulator.contract.parity import DIFFER, REFUSE, UNKNOWN
 from emulator.control.explanations import explained_verdict, explanation_of
@@ -22,10 +22,10 @@ from emulator.dashboard.screen import Query, Screen, Service
 from emulator.dashboard.screens.faults import effect_of
 from emulator.dashboard.texts import instant
 
-BAR: Final = 10 * SECOND
+BAR = 10 * SECOND
 """What one bar shows, in ms."""
-BARS: Final = 30
-_HEIGHT: Final = 40.0
+BARS = 30
+_HEIGHT = 40.0
 
 
 class Bar(NamedTuple):
@@ -83,16 +83,16 @@ def _bar_of(entries: list[Entry], at: int) -> Bar:
     return Bar(instant(at)[11:19], len(requests), refused, len(entries) - len(requests), first, last)
 
 
-_ROWS: Final = "100"
-_BESIDE: Final = "40"
+_ROWS = "100"
+_BESIDE = "40"
 """Rows of the list next to one entry."""
-_SORTED: Final = "1000"
+_SORTED = "1000"
 """Entries to read; the slowest are shown."""
-SLOWEST: Final = "slowest"
+SLOWEST = "slowest"
 """The value of `sort` for the entries that took longest."""
-_COUNTED: Final = 12_000
+_COUNTED = 12_000
 """Entries of the journal that the strip counts, at most."""
-_WORDS: Final = (
+_WORDS = (
     *(f"status:{each}" for each in ("2xx", "4xx", "5xx", "401", "403", "429")),
     *(f"kind:{each}" for each in KINDS),
     *(f"method:{each}" for each in ("GET", "POST", "PUT", "PATCH", "DELETE")),
@@ -101,7 +101,7 @@ _WORDS: Final = (
     "probes:true",
 )
 """What the search suggests."""
-_SHORT: Final = {"client": "client_id", "channel": "channel_id"}
+_SHORT = {"client": "client_id", "channel": "channel_id"}
 """Short names of filters in the search."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Final
+from typing import Any
 from urllib.parse import urlencode
 
 import msgspec
@@ -22,12 +22,12 @@ from emulator.dashboard.screen import Query, Screen, Service, suggested, viewer_
 from emulator.features.stores.json_stores import SHARED_PREFIX, json_store_key
 from emulator.features.stores.rules import STORES, digest_of, store_key
 
-ROWS: Final = 100
-JSON_STORE: Final = "json_store"
-_KINDS: Final = {each.name: each for each in STORES}
-_DIFFERENCES: Final = 200
+ROWS = 100
+JSON_STORE = "json_store"
+_KINDS = {each.name: each for each in STORES}
+_DIFFERENCES = 200
 """Differences that are shown."""
-_NOUNS: Final = {"state": "state", "config": "store-config"}
+_NOUNS = {"state": "state", "config": "store-config"}
 """The nouns of the command line, by the last word of a store's name. The others are the scope."""
 
 

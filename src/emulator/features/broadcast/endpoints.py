@@ -4,7 +4,7 @@ and subscriptions to events (rulings X5, X8)."""
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -19,7 +19,7 @@ from emulator.features.broadcast.service import BROADCAST, WHISPER_PREFIX, Broad
 from emulator.http.endpoint import Call, Endpoint, Nothing, Parameter, endpoint
 from emulator.realtime.action import Done, Message, action, feed
 
-_QUERY: Final = (
+_QUERY = (
     Parameter("event", "If the GET has no body: the event."),
     Parameter("data", "If the GET has no body: the message as JSON."),
     Parameter("target", "If the GET has no body: `broadcast` or `whisper-<user id>`."),
@@ -27,8 +27,8 @@ _QUERY: Final = (
 )
 
 
-_DEFAULT_EVENT: Final = "default"
-_WHAT: Final = "a broadcast"
+_DEFAULT_EVENT = "default"
+_WHAT = "a broadcast"
 
 
 class MessageBody(Struct):
@@ -127,7 +127,7 @@ def _channel(caller: Caller, channel: str | None, body: MessageBody) -> str | No
     return checked_text(channel_id, MAX_ID_LENGTH, reason="Invalid body", name="user_id")
 
 
-endpoints: Final = (
+endpoints = (
     *_endpoints_of(broadcast, CHANNEL_WRITERS, "GET", "POST"),
     *_endpoints_of(extension_broadcast, EXTENSION_WRITERS, "GET", "POST"),
     *_endpoints_of(whisper_self, ANYONE, "GET", "POST"),
@@ -178,5 +178,5 @@ async def event_topics(broadcasts: Broadcasts, message: Message) -> tuple[Key, .
     return broadcasts.topics(message.caller, message.channel, checked_event(message.target, "params.target"))
 
 
-actions: Final = (send_broadcast,)
-feeds: Final = (broadcast_topics,)
+actions = (send_broadcast,)
+feeds = (broadcast_topics,)

@@ -8,7 +8,7 @@ import asyncio
 import logging
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 from msgspec import UNSET, Struct
@@ -30,7 +30,7 @@ from emulator.realtime.faulty_messages import FaultyBroadcasts
 from emulator.realtime.publisher import Publisher
 from emulator.realtime.web_page_connection import WEB_PAGE, broadcast_frame, pusher_topic, whisper_topic
 
-_SEND_LESS: Final = "Send less; `extcli broadcast size` measures a message."
+_SEND_LESS = "Send less; `extcli broadcast size` measures a message."
 
 
 @refusal(BadRequest, "Invalid target", "B3", "The broadcast has no such target",
@@ -55,12 +55,12 @@ def too_many_recipients(*, count: int, limit: int) -> Facts:
 
 BEST, FAST = 9, 6
 """Levels of compression. 64 KiB may take 0.2 s at the best level, and a twentieth of that at the fast one."""
-MAX_WHISPERS: Final = 1_000
+MAX_WHISPERS = 1_000
 """Users in one request to whisper to."""
-MAX_EVENT_LENGTH: Final = 256
-BROADCAST: Final = "broadcast"
+MAX_EVENT_LENGTH = 256
+BROADCAST = "broadcast"
 """The target for all subscribers."""
-WHISPER_PREFIX: Final = "whisper-"
+WHISPER_PREFIX = "whisper-"
 
 
 class Event(Struct):
@@ -126,9 +126,9 @@ def full_name(environment: str, client_id: str, event: str) -> str:
     return f"{environment}:{client_id}:{event}"
 
 
-_MESSAGE: Final = "page_event"
+_MESSAGE = "page_event"
 """The kind of the messages between nodes."""
-_MAX_WARNINGS: Final = 1_000
+_MAX_WARNINGS = 1_000
 _log = logging.getLogger("emulator")
 
 

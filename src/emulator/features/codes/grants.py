@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import msgspec
 from msgspec import Struct
@@ -36,17 +36,17 @@ from emulator.storage.records import (
     SpentRecord,
 )
 
-_BATCH: Final = 1_000
+_BATCH = 1_000
 """Users that one engine operation adds."""
-_FIRST_BATCH: Final = 10
+_FIRST_BATCH = 10
 """As many at first, while it is unknown how many grants they have."""
-_MAX_LOOKUPS: Final = 20_000
+_MAX_LOOKUPS = 20_000
 """Pairs of a user and a grant that one engine operation should look up at most."""
-_FIRST_CUTOFF_IN_MS: Final = 100_000_000_000
+_FIRST_CUTOFF_IN_MS = 100_000_000_000
 """A cutoff from here up is in milliseconds; a smaller one is in seconds (ruling C4)."""
-_MAX_LIMIT: Final = 1_000_000
-_MAX_PRIZES: Final = 1_000
-LIFETIME: Final = 90 * DAY
+_MAX_LIMIT = 1_000_000
+_MAX_PRIZES = 1_000
+LIFETIME = 90 * DAY
 """A set expires this long after its last PUT, in ms (Limits, ruling C2)."""
 
 
@@ -363,8 +363,8 @@ def _check_code(name: str, code: str) -> None:
         raise wrong(name, "has characters that cannot be printed")
 
 
-_INDICES: Final = frozenset(map(str, range(MAX_SETS)))
-STORED: Final = (
+_INDICES = frozenset(map(str, range(MAX_SETS)))
+STORED = (
     Stored(ListRecord, "code_list", anything),
     Stored(ListItemsRecord, "code_list", _check_items),
     Stored(PoolRecord, "codes", _check_pool),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import cast
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
@@ -42,14 +42,12 @@ from emulator.http.streaming_json import StreamReader
 from emulator.storage.kinds import Kind, Shape
 from emulator.storage.pools import Drawn, Holding, Pools, Rosters, Stock
 
-_NOTHING: Final = Holding((), 0)
-_USER_RULE: Final = f"a string of 1 to {MAX_USER_LENGTH} printable characters"
-_POLL: Final = id_of("poll")
-_MARKED: Final = Header(
-    "Extcli-Marked", "The number of users who may redeem more codes than before the call.", "integer"
-)
-_USERS: Final = Header("Extcli-Users", "The number of distinct users that the call names.", "integer")
-_CHANNEL: Final = Parameter("channel_id", "The poll's channel, for roles admin and backend.")
+_NOTHING = Holding((), 0)
+_USER_RULE = f"a string of 1 to {MAX_USER_LENGTH} printable characters"
+_POLL = id_of("poll")
+_MARKED = Header("Extcli-Marked", "The number of users who may redeem more codes than before the call.", "integer")
+_USERS = Header("Extcli-Users", "The number of distinct users that the call names.", "integer")
+_CHANNEL = Parameter("channel_id", "The poll's channel, for roles admin and backend.")
 
 
 class CodesBody(Struct):
@@ -350,7 +348,7 @@ def _name(note: bytes, now: int) -> dict[str, object]:
     return {"name": found.name, "earlier": found.earlier}
 
 
-CODES: Final = Kind(
+CODES = Kind(
     "codes",
     "the code sets, with the codes handed out. Never a code",
     ("codes",),

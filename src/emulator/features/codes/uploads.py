@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager
 from itertools import accumulate, islice
 from tempfile import SpooledTemporaryFile
-from typing import Any, Final
+from typing import Any
 
 from msgspec import Struct
 
@@ -27,22 +27,22 @@ from emulator.core.keys import Key
 from emulator.features.codes.grants import LIFETIME, Draft
 from emulator.storage.pools import Pools
 
-MAX_ERRORS: Final = 20
+MAX_ERRORS = 20
 """Errors reported for one body."""
-_LENGTHS: Final = frozenset(range(1, MAX_CODE_LENGTH + 1))
-_MIN_WRITTEN: Final = 5_000
+_LENGTHS = frozenset(range(1, MAX_CODE_LENGTH + 1))
+_MIN_WRITTEN = 5_000
 """Codes of an array that are written at once; fewer at its end. Each write takes a commit."""
-_MAX_REPEATED: Final = 1_000
+_MAX_REPEATED = 1_000
 """Repeated hashes to look at. Two different codes hardly ever have the same hash."""
 
 
-_BUCKETS: Final = 256
+_BUCKETS = 256
 """The remainder of a hash chooses its bucket. Fewer buckets need more memory, more buckets more time."""
-_WIDTH: Final = 8
+_WIDTH = 8
 """Bytes of a hash."""
-_MAX_BUFFERED: Final = 128 * 1024
+_MAX_BUFFERED = 128 * 1024
 """Hashes in memory."""
-_MAX_IN_MEMORY: Final = 1024 * 1024
+_MAX_IN_MEMORY = 1024 * 1024
 """Bytes after which the file is written to disk."""
 
 Place = tuple[int, int]

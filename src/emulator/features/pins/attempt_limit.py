@@ -23,7 +23,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Final
 
 from emulator.core.callers import Caller
 from emulator.core.clock import HOUR, MINUTE, Clock
@@ -32,7 +31,7 @@ from emulator.core.errors import BadRequest, Facts, TooManyRequests, refusal
 from emulator.core.limits import RateLimit, network_of, seconds_of
 from emulator.core.parity import PIN_CHANNEL, PIN_GUESSES, ProductionCheck, current_verdict, is_reached
 
-_TOO_MANY: Final = (TooManyRequests, "Too many requests", "T4")
+_TOO_MANY = (TooManyRequests, "Too many requests", "T4")
 
 
 @refusal(*_TOO_MANY, "Too many PINs were requested", "Wait {seconds} s, then request the PIN again.")
@@ -48,7 +47,7 @@ def too_many_wrong_pins(*, what: str, seconds: int) -> Facts:
     return Facts(detail, f"{what} above the limit", f"the next attempt in {seconds} s", (), seconds)
 
 
-_UNDER_ATTACK: Final = (5, 20, 1_000, 1)
+_UNDER_ATTACK = (5, 20, 1_000, 1)
 """Wrong PINs an hour, once a client id has had too many: of a network, of a wide network, of all, and of a wide network
 beyond that.
 """

@@ -9,7 +9,7 @@ import hashlib
 import hmac
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import TypeVar
 
 import msgspec
 from msgspec import UNSET, Struct
@@ -32,17 +32,17 @@ from emulator.storage.records import DocumentRecord
 from emulator.storage.shapes import Catalog, Documents
 
 T = TypeVar("T")
-_MAX_TRIES: Final = 20
-PIN: Final = "pin"
+_MAX_TRIES = 20
+PIN = "pin"
 """The kind of the keys of PINs."""
-_MIN_DIGEST: Final = 16
+_MIN_DIGEST = 16
 """Characters of a digest that name a PIN."""
-PIN_LIFETIME: Final = limits.PIN_LIFETIME
+PIN_LIFETIME = limits.PIN_LIFETIME
 """An expired PIN is gone: the engine no longer returns its record, so it is refused like a wrong one.
 
 A PIN also ends with the link that it was bound to, or when the control API makes it expire; a use does not end it.
 """
-_LINK_LIFETIME: Final = REFRESH_LIFETIME
+_LINK_LIFETIME = REFRESH_LIFETIME
 """A link expires with its newest refresh token."""
 
 
@@ -293,12 +293,12 @@ def _pin_condition(value: bytes, now: int) -> dict[str, object]:
     return {"channel_id": channel_id, "status": "bound" if channel_id else "unbound", "size": UNSET}
 
 
-STORED: Final = (
+STORED = (
     Stored(DocumentRecord, PIN, decode_check(PinRecord), has_secret_name=True),
     Stored(DocumentRecord, "link", decode_check(LinksRecord)),
     Stored(DocumentRecord, "pin_token", decode_check(PinTokenRecord), has_secret_name=True),
 )
-PINS: Final = Kind(
+PINS = Kind(
     "pins",
     "the live PINs, by a digest. Never a PIN",
     (PIN,),
@@ -317,7 +317,7 @@ PINS: Final = Kind(
         is_stored=False,
     ),
 )
-LINKS: Final = Kind(
+LINKS = Kind(
     "links",
     "the channels that games are linked to",
     ("link",),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from msgspec import UNSET, Struct, UnsetType
 
 from emulator.contract.names import CLIENT_ID_RULE, is_client_id
@@ -54,11 +52,11 @@ def not_one_credential() -> Facts:
     return Facts(detail, "none or several of them", "exactly one of pin, refresh and jwt")
 
 
-LINKS_ENDED: Final = "links_ended"
+LINKS_ENDED = "links_ended"
 """The kind of the notices that the links of a channel were revoked."""
-ACCESS_LIFETIME: Final = 7 * DAY
-REFRESH_LIFETIME: Final = 365 * DAY
-TEST_CHANNEL: Final = "sandbox"
+ACCESS_LIFETIME = 7 * DAY
+REFRESH_LIFETIME = 365 * DAY
+TEST_CHANNEL = "sandbox"
 """The channel of an unbound PIN in sandbox, for an extension without `owner_user_id` (ruling T3)."""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -53,10 +53,10 @@ class AuthResult(NamedTuple):
     """The event for subscribers of `authentication`."""
 
 
-_COUNTED: Final = 200
+_COUNTED = 200
 """Linked channels that a wait counts."""
-_BROADCASTER: Final = frozenset({Role.BROADCASTER})
-_SECRETS: Final = frozenset({"pin", "token", "jwt"})
+_BROADCASTER = frozenset({Role.BROADCASTER})
+_SECRETS = frozenset({"pin", "token", "jwt"})
 
 
 @dataclass(eq=False, repr=False)
@@ -357,5 +357,5 @@ def _topic(session: Session) -> Key:
     return rules.authentication_topic(caller.client_id, caller.channel_id or "")
 
 
-endpoints: Final = tuple(each for each in endpoints_in(Pins) if each.audience is not Audience.CONTROL)
-control: Final = (Pins.expire_pin,)
+endpoints = tuple(each for each in endpoints_in(Pins) if each.audience is not Audience.CONTROL)
+control = (Pins.expire_pin,)

@@ -4,7 +4,7 @@ over the socket, under their current and older names (ruling X5).
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 from msgspec import UNSET, Struct
@@ -94,7 +94,7 @@ async def read_all_config(stores: Stores, call: Call) -> object:
     return await stores.read_all(rules.ALL_CONFIG, call.caller, call.channel)
 
 
-endpoints: Final = (*(each for store in rules.STORES for each in _endpoints_of(store)), read_all_state, read_all_config)
+endpoints = (*(each for store in rules.STORES for each in _endpoints_of(store)), read_all_state, read_all_config)
 
 
 _STATES = {"channel": rules.CHANNEL_STATE, "extension": rules.EXTENSION_STATE}
@@ -238,5 +238,5 @@ def _writable(message: Message, store: Store, content: Any, member: str) -> tupl
     return store, content
 
 
-actions: Final = (read_state, replace_state, patch_state, read_config, replace_config, patch_config)
-feeds: Final = (state_topic, config_topic)
+actions = (read_state, replace_state, patch_state, read_config, replace_config, patch_config)
+feeds = (state_topic, config_topic)

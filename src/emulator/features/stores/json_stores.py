@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
@@ -24,11 +24,11 @@ from emulator.storage.kinds import Kind, Measured, Shape, Stored, Subject
 from emulator.storage.records import DocumentRecord
 from emulator.storage.shapes import Documents
 
-_LIFETIME: Final = 14 * DAY
+_LIFETIME = 14 * DAY
 """In ms (ruling S5)."""
-SHARED_PREFIX: Final = "global"
+SHARED_PREFIX = "global"
 """The prefix of JSON stores that all channels of an extension share."""
-_STORE_ID: Final = id_of("store")
+_STORE_ID = id_of("store")
 
 
 @refusal(BadRequest, "Store too large", "S5", "The JSON store would be too large",
@@ -98,7 +98,7 @@ def json_store_key(caller: Caller, channel: str | None, store_id: str) -> Key:
     return Key("json_store", caller.client_id, store_id, of)
 
 
-OBJECTS: Final = Kind(
+OBJECTS = Kind(
     "json_stores",
     "the JSON stores, with their sizes",
     ("json_store",),

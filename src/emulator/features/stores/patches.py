@@ -7,7 +7,7 @@ A patch is applied without a pause, so its operations and copies are limited: a 
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
@@ -16,18 +16,18 @@ from emulator.contract.limits import MAX_STORE_BYTES
 from emulator.core.wire import json_codec
 from emulator.features.stores.rules import operation_fails, patch_replaces_store, too_many_operations
 
-MAX_OPERATIONS: Final = 1_000
+MAX_OPERATIONS = 1_000
 """Operations in one patch."""
-MAX_COPIED_BYTES: Final = MAX_STORE_BYTES
+MAX_COPIED_BYTES = MAX_STORE_BYTES
 """The limit for the JSON that all `copy` operations of one patch copy."""
-_MAX_SEGMENTS: Final = 500
+_MAX_SEGMENTS = 500
 """Segments of a path. A document cannot be nested more deeply than Python's stack."""
-_MAX_SHOWN: Final = 60
+_MAX_SHOWN = 60
 """Characters of a path in an error message."""
-_OPERATIONS: Final = "add, remove, replace, move, copy, test, add_intermediates"
-_INDEX: Final = re.compile(r"0|[1-9][0-9]{0,8}")
-_NUMBER: Final = re.compile(r"[0-9]+")
-_BAD_ESCAPE: Final = re.compile(r"~(?![01])")
+_OPERATIONS = "add, remove, replace, move, copy, test, add_intermediates"
+_INDEX = re.compile(r"0|[1-9][0-9]{0,8}")
+_NUMBER = re.compile(r"[0-9]+")
+_BAD_ESCAPE = re.compile(r"~(?![01])")
 
 Document = dict[str, Any]
 

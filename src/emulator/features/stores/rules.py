@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
@@ -20,8 +20,8 @@ from emulator.storage.kinds import VALUE, Stored, decoded, wrong
 from emulator.storage.records import DocumentRecord
 from emulator.storage.shapes import Edit, Texts
 
-_PATCH: Final = "Invalid patch"
-_UNCHANGED: Final = "nothing was changed"
+_PATCH = "Invalid patch"
+_UNCHANGED = "nothing was changed"
 
 
 @refusal(BadRequest, "Invalid store", "S1", "There is no such store", "Name one of the stores that the error lists.")
@@ -134,18 +134,18 @@ class Store:
         return self.per_viewer or (self.per_channel and self.is_config)
 
 
-EXTENSION_STATE: Final = Store("extension_state", writers=EXTENSION_WRITERS, feed_id="extension")
-CHANNEL_STATE: Final = Store(
+EXTENSION_STATE = Store("extension_state", writers=EXTENSION_WRITERS, feed_id="extension")
+CHANNEL_STATE = Store(
     "channel_state", per_extension=False, per_channel=True, writers=CHANNEL_WRITERS, feed_id="channel"
 )
-VIEWER_STATE: Final = Store("viewer_state", per_channel=True, per_viewer=True)
-EXTENSION_VIEWER_STATE: Final = Store("extension_viewer_state", per_viewer=True)
-HIDDEN_STATE: Final = Store("extension_hidden_state", readers=EXTENSION_WRITERS, writers=EXTENSION_WRITERS)
-EXTENSION_CONFIG: Final = Store("extension_config", is_config=True, writers=EXTENSION_WRITERS, feed_id="extension")
-CHANNEL_CONFIG: Final = Store(
+VIEWER_STATE = Store("viewer_state", per_channel=True, per_viewer=True)
+EXTENSION_VIEWER_STATE = Store("extension_viewer_state", per_viewer=True)
+HIDDEN_STATE = Store("extension_hidden_state", readers=EXTENSION_WRITERS, writers=EXTENSION_WRITERS)
+EXTENSION_CONFIG = Store("extension_config", is_config=True, writers=EXTENSION_WRITERS, feed_id="extension")
+CHANNEL_CONFIG = Store(
     "channel_config", per_extension=False, per_channel=True, is_config=True, writers=CHANNEL_WRITERS, feed_id="channel"
 )
-STORES: Final = (
+STORES = (
     EXTENSION_STATE,
     CHANNEL_STATE,
     VIEWER_STATE,
@@ -154,14 +154,14 @@ STORES: Final = (
     EXTENSION_CONFIG,
     CHANNEL_CONFIG,
 )
-ALL_STATE: Final = {
+ALL_STATE = {
     "extension": EXTENSION_STATE,
     "channel": CHANNEL_STATE,
     "viewer": VIEWER_STATE,
     "extension_viewer": EXTENSION_VIEWER_STATE,
 }
 """The stores of `all_state` (ruling S3)."""
-ALL_CONFIG: Final = {"extension": EXTENSION_CONFIG, "channel": CHANNEL_CONFIG}
+ALL_CONFIG = {"extension": EXTENSION_CONFIG, "channel": CHANNEL_CONFIG}
 """The stores of `all_config` (ruling S3)."""
 
 
@@ -252,4 +252,4 @@ def check_stored(record: DocumentRecord, max_bytes: int = MAX_STORE_BYTES) -> No
     encode_document(document, max_bytes=max_bytes, name=VALUE)
 
 
-STORED: Final = tuple(Stored(DocumentRecord, store.name, check_stored) for store in STORES)
+STORED = tuple(Stored(DocumentRecord, store.name, check_stored) for store in STORES)

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Final, cast
+from typing import Any, cast
 
 import msgspec
 from msgspec import UNSET
@@ -34,13 +34,11 @@ Patch = dict[str, Any] | list[Any] | msgspec.Raw
 """Undecoded if it comes from a large map."""
 _EMPTY = b"{}"
 _PATCH = "an array of operations or an object to merge"
-EXPECTED: Final = Parameter(
-    "expected", "The SHA-256 of the text that was read, in hex: 409 if the store has changed since."
-)
+EXPECTED = Parameter("expected", "The SHA-256 of the text that was read, in hex: 409 if the store has changed since.")
 _AT_ONCE = 16
 """Records read between two returns to the event loop."""
-_BY_NAME: Final = {store.name: store for store in STORES}
-PUBLISHED: Final = (*(store.name for store in STORES if store.feed_id), "json_store")
+_BY_NAME = {store.name: store for store in STORES}
+PUBLISHED = (*(store.name for store in STORES if store.feed_id), "json_store")
 """The kinds of stores whose writes are published."""
 
 
@@ -284,7 +282,7 @@ def _apply_to_text(store: Store, text: bytes, patch: Patch) -> bytes:
     return rules.encode_document(apply_patch(msgspec.json.decode(text), decoded), name=store.name)
 
 
-STORES_WRITTEN: Final = Kind(
+STORES_WRITTEN = Kind(
     "stores",
     "the config and state stores, with their sizes",
     tuple(store.name for store in STORES),

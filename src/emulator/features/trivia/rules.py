@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import Final
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
@@ -23,8 +22,8 @@ from emulator.core.wire.refusals import checked_text, invalid_member, too_long
 from emulator.storage.kinds import VALUE, Stored, decode_check, decoded, wrong
 from emulator.storage.records import DocumentRecord
 
-RULE: Final = "gaps: Trivia"
-_SMALLER: Final = "Remove some: `extcli trivia rm` or `extcli trivia rm-option`."
+RULE = "gaps: Trivia"
+_SMALLER = "Remove some: `extcli trivia rm` or `extcli trivia rm-option`."
 
 
 @refusal(NotFound, "Not Found", RULE, "There is no such question",
@@ -84,20 +83,20 @@ def no_winner(*, question: str, state: str) -> Facts:
     return Facts(detail, "no winner", f"the winning option of {question}")
 
 
-MAX_QUESTIONS: Final = 64
-MAX_OPTIONS: Final = 64
-_MAX_LENGTHS: Final = {"name": 256, "short_name": 64, "description": 1024, "image": 1024}
+MAX_QUESTIONS = 64
+MAX_OPTIONS = 64
+_MAX_LENGTHS = {"name": 256, "short_name": 64, "description": 1024, "image": 1024}
 """The limit of each text, in characters."""
-_MAX_ORDER: Final = 1_000_000_000
-CONTEST: Final = "trivia"
+_MAX_ORDER = 1_000_000_000
+CONTEST = "trivia"
 """The kind of the record with an extension's questions."""
-MAX_BYTES: Final = 512 * 1024
+MAX_BYTES = 512 * 1024
 """The limit of an extension's questions as compact JSON. It is small because every vote reads them all."""
 
 
-MAX_TEAMS: Final = 1_000
+MAX_TEAMS = 1_000
 """Teams on the leaderboard."""
-POINTS: Final = 50
+POINTS = 50
 """The points per question for the broadcaster's vote, and at most for the team's votes."""
 
 
@@ -270,7 +269,7 @@ def _check(body: Option, where: str) -> None:
         raise invalid_member(f"{where}order", sort_order(body), f"within -{_MAX_ORDER} to {_MAX_ORDER}")
 
 
-VOTER: Final = "trivia_voter"
+VOTER = "trivia_voter"
 """The kind of a voter's record."""
 
 
@@ -394,7 +393,7 @@ class Standings:
         )
 
 
-STORED: Final = (
+STORED = (
     Stored(DocumentRecord, CONTEST, _check_contest),
     Stored(DocumentRecord, VOTER, decode_check(Voter)),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from msgspec import Struct
 
@@ -23,7 +23,7 @@ from emulator.http.endpoint import CHANNEL, Call, Nothing, Parameter, endpoint, 
 from emulator.storage.kinds import Kind, Measured, Shape, Subject
 from emulator.storage.shapes import Documents, Edit, Texts
 
-_PAGE: Final = 500
+_PAGE = 500
 
 JsonObject = dict[str, Any]
 """Stands in the OpenAPI document for a response of several possible shapes."""
@@ -259,7 +259,7 @@ class Trivia:
         return written
 
 
-TRIVIA: Final = Kind(
+TRIVIA = Kind(
     "trivia",
     "the extensions with trivia questions, with the sizes of these",
     (CONTEST,),

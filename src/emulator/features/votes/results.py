@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
@@ -27,9 +27,9 @@ from emulator.realtime.publisher import Publisher
 from emulator.storage.kinds import Kind, Shape, Subject
 from emulator.storage.shapes import Ballots, ListedBallot
 
-SPECIFIC_VALUES: Final = 64
+SPECIFIC_VALUES = 64
 """`specific` counts the values 0 to 63."""
-_VALUES: Final = {str(value): value for value in range(LOWEST, HIGHEST + 1)}
+_VALUES = {str(value): value for value in range(LOWEST, HIGHEST + 1)}
 """The values by their text, which an engine stores; a lookup costs a third of `int`."""
 
 
@@ -170,11 +170,11 @@ def listed_poll(ballot: ListedBallot, *, now: int) -> ListedPoll:
     return ListedPoll(ballot.key.name, ballot.key.channel or "", ballot.casts, status, latest, disabled or UNSET)
 
 
-INTERVAL: Final = 1.0
+INTERVAL = 1.0
 """Seconds of real time between two updates of one poll. A move of the clock sends a waiting update at once."""
-PAGE_INTERVAL: Final = 5.0
+PAGE_INTERVAL = 5.0
 """The same for pages."""
-_DEFINED: Final = "poll_definition"
+_DEFINED = "poll_definition"
 
 
 class PageUpdate(Struct):
@@ -285,7 +285,7 @@ def _status(ballot: ListedBallot, now: int) -> dict[str, object]:
     return {"status": poll.status, "disabled": poll.disabled}
 
 
-POLLS: Final = Kind(
+POLLS = Kind(
     "polls",
     "the polls, with their votes",
     ("poll",),

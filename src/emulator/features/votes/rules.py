@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
@@ -26,8 +26,8 @@ from emulator.storage.kinds import Stored, decoded, text_of, wrong
 from emulator.storage.records import BallotRecord, ChoiceRecord, EntryRecord
 from emulator.storage.shapes import CLOSED, OVER_ALLOWANCE, UNKNOWN_VOTER, Terms
 
-_UNACCEPTABLE: Final = "unacceptable vote"
-_DEFINE: Final = "Define the poll first: `extcli vote define {poll}`."
+_UNACCEPTABLE = "unacceptable vote"
+_DEFINE = "Define the poll first: `extcli vote define {poll}`."
 
 
 @refusal(BadRequest, "Invalid poll id", "W8", "The poll id has the wrong form",
@@ -97,7 +97,7 @@ LIFETIME = WEEK
 MAX_COUNT = 30
 """Votes in one request."""
 _POLL_ID = re.compile(POLL_ID)
-REFUSED_VOTES: Final[Mapping[str, Callable[..., ServiceError]]] = {
+REFUSED_VOTES: Mapping[str, Callable[..., ServiceError]] = {
     CLOSED: poll_closed,
     OVER_ALLOWANCE: over_allowance,
     UNKNOWN_VOTER: unknown_voter,
@@ -236,7 +236,7 @@ def check_unchanged(poll_id: str, found: Definition | None, expected: Mapping[st
         raise poll_changed(poll=poll_id, members=", ".join(changed)[:200])
 
 
-_ANNOUNCED: Final = {"prompt", "options", "user_data"}
+_ANNOUNCED = {"prompt", "options", "user_data"}
 """The members of a poll's announcement in the channel state."""
 
 
@@ -335,8 +335,8 @@ def _check_value(choice: str) -> None:
         raise wrong("choice", f"{choice[:40]!r} is not within {LOWEST} to {HIGHEST}")
 
 
-_VALUES: Final = frozenset(map(str, range(LOWEST, HIGHEST + 1)))
-STORED: Final = (
+_VALUES = frozenset(map(str, range(LOWEST, HIGHEST + 1)))
+STORED = (
     Stored(BallotRecord, "poll", _check_poll),
     Stored(ChoiceRecord, "poll", lambda record: _check_value(record.choice)),
     Stored(EntryRecord, "poll", _check_entry),

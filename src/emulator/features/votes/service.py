@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 from msgspec import UNSET, Struct, UnsetType
 
@@ -40,7 +40,7 @@ from emulator.storage.kinds import Measured
 from emulator.storage.shapes import BallotEntry, Ballots, CastRequest, Expected
 
 _POLL = id_of("poll")
-_POLL_ID: Final = "data.poll_id"
+_POLL_ID = "data.poll_id"
 _SINCE = Parameter("since", "Only votes received at or after this Unix time in ms.", "integer")
 _LIMIT = Parameter("limit", "At most this many entries.", "integer")
 

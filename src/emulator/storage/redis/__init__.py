@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from importlib.metadata import version
-from typing import Final, Self
+from typing import Self
 from urllib.parse import urlsplit
 
 from redis.asyncio import ConnectionPool
@@ -27,9 +27,9 @@ from emulator.storage.redis.pools import RedisPools, RedisRosters
 from emulator.storage.redis.relay import RedisRelay
 from emulator.storage.shapes import Ballots, Catalog, Documents, Logs, Relay
 
-_STEP: Final = 250
+_STEP = 250
 """Things that one operation purges."""
-_FORMAT: Final = 1
+_FORMAT = 1
 """The format in which this version keeps data, and the only one that it reads."""
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Final
 
 from emulator.core.keys import NEVER, Expired, Key
 from emulator.storage.redis.client import Script
@@ -16,7 +15,7 @@ from emulator.storage.shapes import Thing
 
 STEP = 500
 """Things that one operation looks at."""
-_LISTED: Final = (b"b", b"l")
+_LISTED = (b"b", b"l")
 """The letters of ballots and logs, which have listings of their own."""
 
 

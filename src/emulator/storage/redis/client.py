@@ -11,7 +11,7 @@ import re
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
@@ -36,7 +36,7 @@ FAILURES = (RedisError, RedisClusterException, OSError, RuntimeError)
 
 # Nothing is sent again on its own, because a write whose reply was lost may have been done. Messages of a subscription
 # are plain replies in RESP2.
-_OPTIONS: Final[dict[str, Any]] = {
+_OPTIONS: dict[str, Any] = {
     "protocol": 2,
     "retry": Retry(NoBackoff(), 0),
     "socket_timeout": None,  # callers limit the time of all that they wait for

@@ -12,7 +12,7 @@ import sqlite3
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
@@ -26,14 +26,14 @@ from emulator.storage.redis.client import Client, Script
 from emulator.storage.redis.keys import CHANNEL_LAST, NAME_LAST, USER_LAST
 from emulator.storage.shapes import Terms
 
-STEP: Final = 250
+STEP = 250
 """Records that one operation writes."""
-_NO_BOUND: Final = ":"
+_NO_BOUND = ":"
 """After all numbers."""
-_COLUMNS: Final = 9
-_PLACE: Final = ", ".join(f"p{number}" for number in range(_COLUMNS))
+_COLUMNS = 9
+_PLACE = ", ".join(f"p{number}" for number in range(_COLUMNS))
 """The columns that sort records: texts and numbers."""
-_FORMS: Final[Mapping[type[Record], tuple[str, Callable[[Key], str]]]] = {
+_FORMS: Mapping[type[Record], tuple[str, Callable[[Key], str]]] = {
     types.DocumentRecord: ("d", USER_LAST.text),
     types.BallotRecord: ("b", CHANNEL_LAST.text),
     types.ChoiceRecord: ("c", CHANNEL_LAST.text),

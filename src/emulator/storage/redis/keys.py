@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import re
 from operator import itemgetter
-from typing import Final
 
 from emulator.core.keys import Key
 
-_NAMESPACE: Final = re.compile(rb"\{emulator\|([^{}]*)\}:\d+:ends")
+_NAMESPACE = re.compile(rb"\{emulator\|([^{}]*)\}:\d+:ends")
 
 
 def namespace_key(namespace: str) -> bytes:
@@ -50,9 +49,9 @@ class Order:
         return Key(**{"name": "", **dict(zip(self._names, parts, strict=False))})
 
 
-USER_LAST: Final = Order("kind", "owner", "name", "channel", "user")
-CHANNEL_LAST: Final = Order("kind", "owner", "name", "user", "channel")
-NAME_LAST: Final = Order("kind", "owner", "user", "channel", "name")
+USER_LAST = Order("kind", "owner", "name", "channel", "user")
+CHANNEL_LAST = Order("kind", "owner", "name", "user", "channel")
+NAME_LAST = Order("kind", "owner", "user", "channel", "name")
 
 
 def listed_range(group: Key, after: Key | None) -> tuple[str, str, str]:
@@ -75,7 +74,7 @@ def _place(*parts: str) -> str:
     return "\0".join(escape(part).replace("\0", "%00") for part in parts)
 
 
-_ORDERS: Final = {b"d": USER_LAST, b"b": CHANNEL_LAST, b"l": CHANNEL_LAST, b"p": USER_LAST}
+_ORDERS = {b"d": USER_LAST, b"b": CHANNEL_LAST, b"l": CHANNEL_LAST, b"p": USER_LAST}
 
 
 def parse_thing(name: bytes) -> Key:

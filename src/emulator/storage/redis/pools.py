@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Final
 
 from emulator.core.bounded_cache import BoundedCache
 from emulator.core.keys import Key
@@ -23,7 +22,7 @@ from emulator.storage.redis.client import Client
 from emulator.storage.redis.documents import KeyLocks, attempts
 from emulator.storage.redis.keys import NAME_LAST, USER_LAST, unescape
 
-_MAX_NOTES: Final = 1_024
+_MAX_NOTES = 1_024
 """Pools whose notes are cached."""
 
 

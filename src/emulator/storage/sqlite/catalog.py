@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
-from typing import Final
 
 from emulator.core.keys import NEVER, Expired, Key
 from emulator.storage.shapes import Thing
@@ -13,23 +12,23 @@ from emulator.storage.sqlite.namespace import reads
 from emulator.storage.sqlite.reading import CONDITIONS, Listings
 from emulator.storage.sqlite.tables import BALLOTS, DOCUMENTS, KEY, LISTED, LOGS, POOLS
 
-_MAX_COMING: Final = 20_000
+_MAX_COMING = 20_000
 """Rows of a table that a search for expiries looks at."""
-_COUNTS: Final = " UNION ALL ".join(
+_COUNTS = " UNION ALL ".join(
     f"SELECT count(*) FROM (SELECT 1 FROM {table.name} WHERE space = :space AND kind = :kind AND {alive} LIMIT :most)"
     for table, alive in CONDITIONS.items()
 )
-_NEXT_OWNER: Final = [
+_NEXT_OWNER = [
     f"SELECT owner FROM {table.name} WHERE space = :space AND kind = :kind AND owner > :after AND {CONDITIONS[table]}"
     " ORDER BY owner LIMIT 1"
     for table in (BALLOTS, LOGS)
 ]
-_SOONEST: Final = f"""
+_SOONEST = f"""
     space = :space AND expires_at > :now AND expires_at < {NEVER} ORDER BY expires_at LIMIT {_MAX_COMING}
 """
-_OF_KINDS: Final = "kind IN (SELECT value FROM json_each(:kinds))"
+_OF_KINDS = "kind IN (SELECT value FROM json_each(:kinds))"
 # Without another order, SQLite takes the rows of the inner query one by one, up to the limit.
-_UPCOMING: Final = [
+_UPCOMING = [
     *(
         f"SELECT {KEY}, expires_at FROM (SELECT * FROM {table.name} WHERE {table.is_listed} AND {_SOONEST})"
         f" WHERE {_OF_KINDS} LIMIT :limit"
@@ -38,8 +37,8 @@ _UPCOMING: Final = [
     f"SELECT {KEY}, min(expires_at) FROM (SELECT log, expires_at FROM items WHERE {_SOONEST})"
     f" CROSS JOIN logs ON logs.id = log WHERE {_OF_KINDS} GROUP BY log",
 ]
-_BY_OWNER: Final = "owner, name, channel, user"
-_SIZES: Final = {DOCUMENTS: "length(value)", POOLS: "0"}
+_BY_OWNER = "owner, name, channel, user"
+_SIZES = {DOCUMENTS: "length(value)", POOLS: "0"}
 """The tables of `Thing`, with its size."""
 
 

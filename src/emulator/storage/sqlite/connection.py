@@ -10,7 +10,7 @@ import stat
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Any, Final, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from emulator.core.errors import EngineError
 from emulator.storage.sqlite.schema import UnusableDatabase, create_tables
@@ -217,4 +217,4 @@ class _Closed:
         raise EngineError("the engine is closed")
 
 
-CLOSED: Final[Any] = _Closed()
+CLOSED: Any = _Closed()

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import AsyncIterator, Generator, Iterator, Sequence
 from functools import partial
 from itertools import islice
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
@@ -17,13 +17,13 @@ from emulator.storage.shapes import BallotEntry, Terms
 from emulator.storage.sqlite.namespace import Tables, id_of
 from emulator.storage.sqlite.tables import KEY, TERMS, key_of
 
-_ALIVE: Final = "space = :space AND +expires_at > :now"
+_ALIVE = "space = :space AND +expires_at > :now"
 # An index has this order, so SQLite sorts the contents of one group at a time: to sort all at once would copy them.
-_GROUP: Final = "kind, owner, name, user"
-_NUMBERED_POOLS: Final = f"""
+_GROUP = "kind, owner, name, user"
+_NUMBERED_POOLS = f"""
     (SELECT *, row_number() OVER (PARTITION BY {KEY} ORDER BY id) AS number FROM pools WHERE {_ALIVE})
 """
-_STATEMENTS: Final[dict[type[Record], str]] = {
+_STATEMENTS: dict[type[Record], str] = {
     types.DocumentRecord: f"SELECT {KEY}, expires_at, value FROM documents WHERE {_ALIVE} ORDER BY {KEY}",
     types.BallotRecord: f"SELECT {KEY}, expires_at, definition, {TERMS} FROM ballots WHERE {_ALIVE} ORDER BY {KEY}",
     types.ChoiceRecord: f"""
@@ -65,7 +65,7 @@ _STATEMENTS: Final[dict[type[Record], str]] = {
     """,
 }
 """The rows of each type of record, in the order of a dump: the columns of the key, then the fields of the record."""
-_CHUNKS: Final = "SELECT end, items FROM chunks WHERE list = ? AND end > ? ORDER BY end"
+_CHUNKS = "SELECT end, items FROM chunks WHERE list = ? AND end > ? ORDER BY end"
 
 
 class Dump(Tables):

@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import AsyncIterator, Callable, Generator, Mapping
 from contextlib import asynccontextmanager, closing, suppress
 from itertools import islice
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from emulator.core.errors import EngineError
 from emulator.storage.sqlite.connection import (
@@ -29,13 +29,13 @@ from emulator.storage.sqlite.connection import (
 Params = ParamSpec("Params")
 Result = TypeVar("Result")
 Item = TypeVar("Item")
-PAGE: Final = 100
+PAGE = 100
 """Items between two returns to the event loop."""
-_CACHE: Final = "PRAGMA cache_size = -4096"
+_CACHE = "PRAGMA cache_size = -4096"
 """4 MiB: each page of the file is read once, so a larger cache would only be memory."""
-INTERVAL: Final = 0.25
+INTERVAL = 0.25
 """Seconds between two looks for new commits, and whether the file is in place."""
-_AUTOCHECKPOINT: Final = 400_000
+_AUTOCHECKPOINT = 400_000
 """Pages in the log at which SQLite copies the rest of it during a commit, so that it starts over."""
 _log = logging.getLogger("emulator.engines")
 

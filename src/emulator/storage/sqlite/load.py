@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
-from typing import Final
 
 from emulator.core.errors import EngineError
 from emulator.core.keys import Key
@@ -22,7 +21,7 @@ from emulator.storage.sqlite.namespace import HIDDEN, Namespace, Tables, writes
 from emulator.storage.sqlite.pools import HAND_OUT
 from emulator.storage.sqlite.tables import BY_KEY, THINGS, Table
 
-_GOES_WITH: Final = {
+_GOES_WITH = {
     tables.LISTS: ("(SELECT id FROM pools WHERE list = lists.id)", tables.POOLS),
     tables.POOLS: ("list", tables.LISTS),
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from typing import Any, Final
+from typing import Any
 
 from emulator.core.keys import Expired, Key
 from emulator.storage.sqlite.namespace import Tables, writes
@@ -14,14 +14,14 @@ STEP = 250
 _CHUNK_STEP = 40
 """Fewer for chunks of lists, which are large."""
 
-_ITEMS: Final = f"""
+_ITEMS = f"""
     SELECT number, log, items.expires_at, {KEY} FROM items CROSS JOIN logs ON logs.id = log
     WHERE items.space = ? AND items.expires_at <= ? ORDER BY items.expires_at LIMIT {STEP}
 """
-_EXPIRED: Final = f"WHERE space = ? AND expires_at <= ? LIMIT {STEP}"
-_IS_EMPTY: Final = "SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM items WHERE log = ?)"
-_DEAD: Final = "SELECT id FROM dead WHERE owner = ? LIMIT 1"
-_BURY: Final = "DELETE FROM dead WHERE owner = ? AND id = ?"
+_EXPIRED = f"WHERE space = ? AND expires_at <= ? LIMIT {STEP}"
+_IS_EMPTY = "SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM items WHERE log = ?)"
+_DEAD = "SELECT id FROM dead WHERE owner = ? LIMIT 1"
+_BURY = "DELETE FROM dead WHERE owner = ? AND id = ?"
 
 
 class Purge(Tables):

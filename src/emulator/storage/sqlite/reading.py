@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from emulator.core.keys import Key
 from emulator.storage.sqlite.namespace import Tables
 from emulator.storage.sqlite.tables import KEY, LISTED, LOGS, Table
 
 # The plus sign keeps SQLite from using the index by expiry.
-_ALIVE: Final = "+expires_at > :now"
-CONDITIONS: Final[Mapping[Table, str]] = {
+_ALIVE = "+expires_at > :now"
+CONDITIONS: Mapping[Table, str] = {
     **{table: f"{_ALIVE} AND {table.is_listed}" for table in LISTED},
     LOGS: f"EXISTS (SELECT 1 FROM items WHERE log = logs.id AND {_ALIVE})",
 }
 """By table: whether a row is a live thing."""
-_MATCHES: Final = "instr(name || char(10) || channel || char(10) || user, :matching)"
-_BY_CHANNEL: Final = "channel, name, user"
+_MATCHES = "instr(name || char(10) || channel || char(10) || user, :matching)"
+_BY_CHANNEL = "channel, name, user"
 
 
 class Listings(Tables):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Final
 
 from emulator.core.keys import Key
 from emulator.storage.pools import Listed
@@ -21,7 +20,7 @@ _LISTING = f"""
     SELECT number, id, name, note FROM members CROSS JOIN rosters ON id = roster
     WHERE member = ? AND {_GROUP} AND expires_at > ?
 """
-_PAGE: Final = 100
+_PAGE = 100
 _ALL = f"SELECT name, note, expires_at FROM rosters WHERE {_GROUP} AND (name, 1) > (?, ?) ORDER BY name LIMIT {_PAGE}"
 
 

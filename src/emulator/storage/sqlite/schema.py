@@ -6,11 +6,10 @@ import re
 import sqlite3
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
-from typing import Final
 
 from emulator.storage.sqlite.tables import NUMBERS, TABLES
 
-VERSION: Final = 1
+VERSION = 1
 """The format that this version writes."""
 
 PRAGMAS = (
@@ -22,7 +21,7 @@ PRAGMAS = (
     "cache_size = -32768",
     "cell_size_check = ON",  # detects pages that are corrupt in part
 )
-UPGRADES: Final[Mapping[int, Sequence[str]]] = {}
+UPGRADES: Mapping[int, Sequence[str]] = {}
 """The statements that raise a database to each format after the first from the one before."""
 _STAMP = 0x45
 """The first byte of the `application_id`; the others are the version of extcli: major, minor, patch."""

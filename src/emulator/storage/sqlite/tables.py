@@ -9,21 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final
 
 from emulator.core.keys import Key
 from emulator.storage import records
 from emulator.storage.records import Record
 from emulator.storage.shapes import Terms
 
-KEY: Final = ", ".join(Key._fields)
+KEY = ", ".join(Key._fields)
 """The columns of a key, in the order of `Key`."""
-KEYED: Final = f"space, {KEY}"
-BY_KEY: Final = "space = ? AND kind = ? AND owner = ? AND name = ? AND channel = ? AND user = ?"
-BY_KEY_ALL_CHANNELS: Final = "space = ? AND kind = ? AND owner = ? AND name = ? AND user = ?"
-TERMS: Final = ", ".join(Terms._fields)
+KEYED = f"space, {KEY}"
+BY_KEY = "space = ? AND kind = ? AND owner = ? AND name = ? AND channel = ? AND user = ?"
+BY_KEY_ALL_CHANNELS = "space = ? AND kind = ? AND owner = ? AND name = ? AND user = ?"
+TERMS = ", ".join(Terms._fields)
 """The columns of a ballot's terms."""
-_OF_KEY: Final = "space INTEGER, kind TEXT, owner TEXT, name TEXT, channel TEXT, user TEXT"
+_OF_KEY = "space INTEGER, kind TEXT, owner TEXT, name TEXT, channel TEXT, user TEXT"
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,29 +70,29 @@ class Table:
         return [table for table in TABLES if table.owner == self.name]
 
 
-_THING: Final = f"id INTEGER, {_OF_KEY}"
-_EXPIRING: Final = f"{_THING}, expires_at INTEGER"
-_CHANNEL_LAST: Final = "space, kind, owner, name, user, channel"
+_THING = f"id INTEGER, {_OF_KEY}"
+_EXPIRING = f"{_THING}, expires_at INTEGER"
+_CHANNEL_LAST = "space, kind, owner, name, user, channel"
 """For queries on all channels."""
-_BY_CHANNEL: Final = "space, kind, owner, channel, name, user"
+_BY_CHANNEL = "space, kind, owner, channel, name, user"
 
-NUMBERS: Final = Table("numbers", "next INTEGER", "", owner="")
-SPACES: Final = Table("spaces", "namespace TEXT, space INTEGER", "namespace", owner="")
-DEAD: Final = Table("dead", "owner TEXT, id INTEGER", "owner, id", owner="")
+NUMBERS = Table("numbers", "next INTEGER", "", owner="")
+SPACES = Table("spaces", "namespace TEXT, space INTEGER", "namespace", owner="")
+DEAD = Table("dead", "owner TEXT, id INTEGER", "owner, id", owner="")
 """Removed rows, by table and id, whose contents have yet to be deleted (`purge.py`)."""
-DOCUMENTS: Final = Table(
+DOCUMENTS = Table(
     "documents", f"{_EXPIRING}, value BLOB", record=records.DocumentRecord, is_listed="1",
     unique={"documents_by_key": "space, kind, owner, name, channel, user"},
     indexes={"documents_by_end": "space, expires_at"},
 )  # fmt: skip
-BALLOTS: Final = Table(
+BALLOTS = Table(
     "ballots", f"{_EXPIRING}, definition BLOB NULL, {', '.join(f'{term} INTEGER' for term in Terms._fields)}",
     record=records.BallotRecord, is_listed="1",
     unique={"ballots_by_key": _CHANNEL_LAST},
     indexes={"ballots_by_channel": _BY_CHANNEL, "ballots_by_end": "space, expires_at"},
 )  # fmt: skip
 # A voter's casts for one choice. The number ascends with time, so that a million entries are read in storage order.
-ENTRIES: Final = Table(
+ENTRIES = Table(
     "entries",
     "number INTEGER, ballot INTEGER, voter TEXT, choice TEXT, times INTEGER, cast_at INTEGER, note BLOB",
     key="number", owner="ballots", owner_id="ballot",
@@ -101,68 +100,68 @@ ENTRIES: Final = Table(
     indexes={"entries_by_age": "ballot, cast_at"},  # then by number, the primary key
 )  # fmt: skip
 # `since` is the number of the cast from which on the choice has had casts without a gap.
-TALLIES: Final = Table(
+TALLIES = Table(
     "tallies", "ballot INTEGER, choice TEXT, count INTEGER, since INTEGER",
     key="ballot, choice", owner="ballots", owner_id="ballot",
     indexes={"tallies_by_count": "ballot, count DESC, since"},
 )  # fmt: skip
-LOGS: Final = Table(
+LOGS = Table(
     "logs", _THING, record=records.ItemRecord,
     unique={"logs_by_key": _CHANNEL_LAST}, indexes={"logs_by_channel": _BY_CHANNEL},
 )  # fmt: skip
-ITEMS: Final = Table(
+ITEMS = Table(
     "items", "number INTEGER, log INTEGER, space INTEGER, at INTEGER, expires_at INTEGER, value BLOB",
     key="number", owner="logs", owner_id="log",
     indexes={"items_by_age": "log, at, number, expires_at", "items_by_end": "space, expires_at"},
 )  # fmt: skip
 # The next item is at `position` of the list; they expire together. A dropped pool that has a history stays, without a
 # list, until its expiry.
-POOLS: Final = Table(
+POOLS = Table(
     "pools", f"{_EXPIRING}, list INTEGER NULL, note BLOB, family INTEGER, position INTEGER DEFAULT 0",
     record=records.PoolRecord, is_listed="list IS NOT NULL",
     indexes={"pools_by_key": _CHANNEL_LAST, "pools_by_end": "space, expires_at", "pools_by_list": "list"},
 )  # fmt: skip
 # A list is used by a pool or not yet.
-LISTS: Final = Table(
+LISTS = Table(
     "lists", _EXPIRING, record=records.ListRecord,
     unique={"lists_by_key": _CHANNEL_LAST}, indexes={"lists_by_end": "space, expires_at"},
 )  # fmt: skip
 # Consecutive items of a list, up to position `end`.
-CHUNKS: Final = Table(
+CHUNKS = Table(
     "chunks", "list INTEGER, end INTEGER, items BLOB", key="", owner="lists", owner_id="list",
     unique={"chunks_by_list": "list, end"},
 )  # fmt: skip
 # `ordinal` counts the pool's handed-out items.
-HANDED: Final = Table(
+HANDED = Table(
     "handed", "pool INTEGER, ordinal INTEGER, user TEXT, item TEXT",
     key="pool, ordinal", owner="pools", owner_id="pool",
     indexes={"handed_by_user": "pool, user, ordinal"},
 )  # fmt: skip
 # Pools whose keys differ only in the name are a family.
-FAMILIES: Final = Table(
+FAMILIES = Table(
     "families", "id INTEGER, space INTEGER, kind TEXT, owner TEXT, channel TEXT, user TEXT",
     unique={"families_by_key": "space, kind, owner, channel, user"},
 )  # fmt: skip
 # A digest (`digest_of`) of each item that a family has handed out, however long ago.
-SPENT: Final = Table("spent", "family INTEGER, digest BLOB", key="family, digest", owner="families", owner_id="family")
+SPENT = Table("spent", "family INTEGER, digest BLOB", key="family, digest", owner="families", owner_id="family")
 # `number` is the order of the rosters whose keys differ only in the name.
-ROSTERS: Final = Table(
+ROSTERS = Table(
     "rosters", f"{_EXPIRING}, note BLOB, number INTEGER", record=records.RosterRecord,
     unique={"rosters_by_key": "space, kind, owner, channel, user, name"},
     indexes={"rosters_by_end": "space, expires_at"},
 )  # fmt: skip
-MEMBERS: Final = Table(
+MEMBERS = Table(
     "members", "roster INTEGER, member TEXT", key="roster, member", owner="rosters", owner_id="roster",
     indexes={"members_by_member": "member"},
 )  # fmt: skip
-TABLES: Final = (
+TABLES = (
     NUMBERS, SPACES, DEAD, DOCUMENTS, BALLOTS, ENTRIES, TALLIES, LOGS, ITEMS, POOLS, LISTS, CHUNKS, HANDED, FAMILIES,
     SPENT, ROSTERS, MEMBERS,
 )  # fmt: skip
-THINGS: Final = tuple(table for table in TABLES if table.record)
+THINGS = tuple(table for table in TABLES if table.record)
 """The tables with a row for each thing that has a key."""
-EXPIRING: Final = tuple(table for table in THINGS if "expires_at" in table.columns)
-LISTED: Final = tuple(table for table in TABLES if table.is_listed != "0")
+EXPIRING = tuple(table for table in THINGS if "expires_at" in table.columns)
+LISTED = tuple(table for table in TABLES if table.is_listed != "0")
 """Those of things that expire and are listed."""
 
 

@@ -12,7 +12,7 @@ from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import mkstemp
-from typing import Final, NamedTuple, TypedDict
+from typing import NamedTuple, TypedDict
 
 import msgspec
 
@@ -28,14 +28,14 @@ from emulator.storage.sqlite.files.verification import (
     verify_file,
 )
 
-_LOGS: Final = ("-wal", "-journal")
+_LOGS = ("-wal", "-journal")
 """The endings of the names of the files that a database has next to it until it is closed.
 
 They belong to its content, unlike `-shm`, which is only an index of `-wal`.
 """
-_PART: Final = ".part"
+_PART = ".part"
 """How the name of an unfinished copy ends."""
-_ABANDONED: Final = 3_600_000
+_ABANDONED = 3_600_000
 """In ms. A copy that was not written to for so long is of a command that was killed."""
 
 

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from emulator.core.errors import EngineError
 from emulator.storage.sqlite.connection import FAILURES, describe, file_errors, is_corruption
@@ -105,7 +105,7 @@ def _environments(connection: sqlite3.Connection, names: Sequence[str]) -> dict[
     return {name: dict(sorted(each.items())) for name, each in counts.items()}
 
 
-MAX_LISTED: Final = 100
+MAX_LISTED = 100
 """Findings of one verification."""
 
 
