@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emulator.auth import jwts
+from emulator.auth import hs256, jwts
 from emulator.core.errors import ServiceError
 from rules.token_verdicts import KEYS, fast_reading, fast_verdict, pyjwt_reading, pyjwt_verdict
 from support.examples import examples
@@ -194,3 +194,12 @@ def test_an_extension_with_a_secret_that_pyjwt_refuses_is_left_to_pyjwt(key: byt
 
     with pytest.raises(jwt.InvalidKeyError):
         production_tokens(secrets).verify(f"{CLIENT_ID} {signed(HEADER, CLAIMS, key=secrets[signer])}")
+
+
+@pytest.mark.parametrize("size", [0, 1, 32, 63, 64, 65, 200])
+@pytest.mark.parametrize("message", [b"", b"a" * 300])
+def test_a_prepared_key_signs_as_hmac_does_each_time(size: int, message: bytes):
+    secret = bytes(range(200, 256)) * 4
+    key = hs256.PreparedKey(secret[:size])
+
+    assert [hmac.digest(secret[:size], message, "sha256")] * 2 == [key.signature(message) for _ in range(2)]
