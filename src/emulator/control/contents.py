@@ -121,7 +121,10 @@ class Contents:
         self.started_at = self._clock.now()
         """When this service started, in Unix ms by its clock."""
         self._kinds = {kind.name: kind for kind in self.kinds}
-        self._secret = {each.kind for kind in self.kinds for each in kind.records if each.has_secret_name}
+        listed = {name for kind in self.kinds for name in kind.stored_as}
+        self._secret = {
+            each.kind for kind in self.kinds for each in kind.records if each.has_secret_name and each.kind in listed
+        }
 
     async def counts(self) -> dict[str, int]:
         """Return the number of records of each kind, up to 10,000 each."""

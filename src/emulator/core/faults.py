@@ -288,6 +288,11 @@ class Faults:
         armed = self.armed.get(id)
         return armed.fault if armed else None
 
+    def needs_caller(self, attempt: Attempt) -> bool:
+        """Whether a fault that could match has conditions on the caller."""
+        faults = [each.fault for each in self.armed.values() if each.pattern.matches(attempt)]
+        return any(fault.role or fault.channel or fault.user or fault.client_id for fault in faults)
+
     def choose(self, attempt: Attempt, without: str = "") -> Hit | None:
         """Return the oldest fault that matches and acts now, and count the hit.
 
