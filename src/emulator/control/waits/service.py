@@ -52,17 +52,18 @@ _CHUNK = 500
 class EntryCount:
     """Counts entries after a mark that have an endpoint and meet the filters of a query."""
 
-    def __init__(self, journal: Journal, query: Mapping[str, str], id: str, since: int | None) -> None:
-        """`id` is `POST /v1/e/vote`, its path alone, an action, a topic or `*`.
+    def __init__(self, journal: Journal, condition: Condition, query: Mapping[str, str]) -> None:
+        """The id of the condition is `POST /v1/e/vote`, its path alone, an action, a topic or `*`.
 
-        Raises `BadRequest` for an unknown one.
+        Raises `BadRequest`, and `Forbidden` if there is no journal.
         """
         if not journal.is_on:
             raise no_journal()
+        since = condition.since
         _check_mark(since, journal.mark, "entry", is_kept=not since or not journal.lost_since(since))
         self._journal = journal
-        self._matches = matches_of(query)
-        self._id = id
+        self._matches = matches_of({**query, "id": ""})  # in a query for entries, it would be a request id
+        self._id = condition.id
         self._seen = since or 0
         self._count = 0
 
@@ -154,8 +155,12 @@ class Waits:
         query = call.query
         condition = condition_of(query, self._subjects)
         deadline = monotonic() + timeout_of(query.get("timeout", "")) / SECOND
-        entries = self._entries(condition, query)
-        with (self._journal if entries else self._changes).watching() as changed:
+        source: Journal | Changes = self._changes
+        entries = None
+        if condition.subject.name == "journal":
+            source = self._journal
+            entries = EntryCount(self._journal, condition, query)
+        with source.watching() as changed:
             while True:
                 changed.clear()
                 if entries is None:
@@ -163,19 +168,12 @@ class Waits:
                     _check_mark(condition.since, self._changes.mark, "mark", is_kept=is_kept)
                 measured = Measured({"": await entries.count()}) if entries else await self._measure(condition)
                 found = condition.values(measured)
-                left = deadline - monotonic()
-                if condition.is_met(found) or left <= 0:
-                    return self._build_outcome(condition, found, entries)
+                left, is_met = deadline - monotonic(), condition.is_met(found)
+                if is_met or left <= 0:
+                    return Outcome(is_met, condition.wanted(), found, self._latest(condition, entries), source.mark)
                 with suppress(TimeoutError):
                     async with asyncio.timeout(left if self.is_alone else min(left, _LOOK_EVERY)):
                         await changed.wait()
-
-    def _entries(self, condition: Condition, query: Mapping[str, str]) -> EntryCount | None:
-        """Return the counter of a condition about the journal; `None` for any other condition."""
-        if condition.subject.name != "journal":
-            return None
-        filters = {name: value for name, value in query.items() if name in (*FILTERS, "client_id", "channel_id")}
-        return EntryCount(self._journal, filters, condition.id, condition.since)
 
     async def _measure(self, condition: Condition) -> Measured:
         """Return what the checks of a condition compare; of stored things, with a mark, the counts of additions."""
@@ -198,16 +196,10 @@ class Waits:
                 counts["" if change.value is None else str(change.value)] += change.times
         return counts
 
-    def _build_outcome(self, condition: Condition, found: dict[str, Any], entries: EntryCount | None) -> Outcome:
-        return Outcome(
-            condition.is_met(found),
-            condition.wanted(),
-            found,
-            [_listed_entry(entry) for entry in entries.latest(_LISTED)]
-            if entries
-            else [_listed_change(change) for change in self._changes.latest(condition.kind, _LISTED)],
-            self._journal.mark if entries else self._changes.mark,
-        )
+    def _latest(self, condition: Condition, entries: EntryCount | None) -> list[ListedChange]:
+        if entries:
+            return [_listed_entry(entry) for entry in entries.latest(_LISTED)]
+        return [_listed_change(change) for change in self._changes.latest(condition.kind, _LISTED)]
 
 
 def _listed_entry(entry: Entry) -> ListedChange:
