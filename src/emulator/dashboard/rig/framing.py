@@ -69,7 +69,7 @@ async def check_page(url: str, service: str) -> Finding:
         return Finding(url, "failed", f"This page redirects to {final[:200]}, which the frame does not load.")
     if status >= 400:
         return Finding(url, "failed", f"The server returns {status} for this page.")
-    if header := forbidding_header(headers, _origin_of_url(service)):
+    if header := forbidding_header(headers, service):
         return Finding(url, "forbidden", f"This page forbids frames by its header {header}")
     script = _SCRIPT.search(body)
     other = _BEFORE_URL.split(body[: script.start()])[-1].decode("latin-1") if script else ""
@@ -81,19 +81,18 @@ async def check_page(url: str, service: str) -> Finding:
     return Finding(url, "fine")
 
 
-def forbidding_header(headers: httpx.Headers, own_origin: str) -> str:
-    """Return the header by which a page forbids `own_origin` to frame it, as it was sent; empty if none does.
+def forbidding_header(headers: httpx.Headers, service: str) -> str:
+    """Return the header by which a page forbids `service` to frame it, as it was sent; empty if none does.
 
     As in browsers, `frame-ancestors` overrides `X-Frame-Options`.
     """
-    policies = [policy for value in headers.get_list("Content-Security-Policy") for policy in value.split(",")]
     is_decided = False
-    for policy in policies:
+    for policy in headers.get_list("Content-Security-Policy", split_commas=True):
         for directive in policy.split(";"):
             name, *sources = directive.split() or [""]
             if name.lower() == "frame-ancestors":
                 is_decided = True
-                if not any(_matches(source.lower(), own_origin) for source in sources):
+                if not any(_matches(source.lower(), service) for source in sources):
                     return f"Content-Security-Policy: {directive.strip()}"
                 break
     options = headers.get("X-Frame-Options", "")
@@ -102,9 +101,9 @@ def forbidding_header(headers: httpx.Headers, own_origin: str) -> str:
     return ""
 
 
-def _matches(source: str, origin: str) -> bool:
-    """Whether a source of `frame-ancestors` includes an origin, which is never the page's own."""
-    own = urlsplit(origin)
+def _matches(source: str, service: str) -> bool:
+    """Whether a source of `frame-ancestors` includes the origin of a base URL, which is never the page's own."""
+    own = urlsplit(service)
     if source == "*" or source == f"{own.scheme}:":
         return True
     scheme, _, rest = source.rpartition("://")
@@ -159,11 +158,6 @@ async def _loopback_addresses(url: httpx.URL) -> list[str]:
     if not addresses:
         raise _NotLocal
     return addresses
-
-
-def _origin_of_url(base: str) -> str:
-    parts = urlsplit(base)
-    return f"{parts.scheme}://{parts.netloc}"
 
 
 def _same_host(base: str) -> str:
