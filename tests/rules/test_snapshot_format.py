@@ -80,7 +80,7 @@ def test_a_record_is_one_line_that_leaves_out_default_values(record: Record, key
     line = encode_record(record).decode()
 
     name, _, fields = line.removeprefix('{"type":"').partition('","key":')
-    assert type_name(type(record)) == name
+    assert type_name(record) == name
     assert (key or '["poll","my-extension","rps","777"]') + rest + "}" == fields
     assert record == decode_record(line.encode(), 1)
 

@@ -48,11 +48,11 @@ StoreName = Literal[
 ]
 
 
-class _Strict(Struct, forbid_unknown_fields=True, kw_only=True):
+class _Strict(Struct, forbid_unknown_fields=True):
     """A table of a seed. Unknown fields are refused."""
 
 
-class Placed(_Strict, kw_only=True):
+class Placed(_Strict):
     """An entry with a client id and a channel. By default it has the client id and channel at the top of the seed."""
 
     client_id: str = ""
@@ -85,7 +85,7 @@ class SeedRanking(Placed, kw_only=True):
     """By user, in the order of answering."""
 
 
-class SeedEntry(_Strict, kw_only=True):
+class SeedEntry(_Strict):
     """One entry of a buffer."""
 
     user: str
@@ -115,7 +115,7 @@ class SeedJsonStore(Placed, kw_only=True):
     data: msgspec.Raw
 
 
-class SeedCodes(_Strict, kw_only=True):
+class SeedCodes(_Strict):
     """A set of codes."""
 
     index: Annotated[int, Meta(ge=0, le=9)]
@@ -126,18 +126,18 @@ class SeedCodes(_Strict, kw_only=True):
     client_id: str = ""
 
 
-class SeedLink(Placed, kw_only=True):
+class SeedLink(Placed):
     """A channel that a game is linked to."""
 
 
-class SeedClock(_Strict, kw_only=True):
+class SeedClock(_Strict):
     """The service's clock."""
 
     at: Instant | None = None
     frozen: bool = False
 
 
-class Seed(_Strict, kw_only=True):
+class Seed(_Strict):
     """The data with which a test begins. `extcli` is the version of the format."""
 
     extcli: int

@@ -214,9 +214,9 @@ def _line_of(record: type[Record]) -> type[_Line]:
     return cast("type[_Line]", made)
 
 
-def type_name(record: type[Record]) -> str:
-    """Return the name of a type of records in a snapshot, such as `list_items`."""
-    return _lines()[record].__name__
+def type_name(record: Record) -> str:
+    """Return the name of the type of a record in a snapshot, such as `list_items`."""
+    return _lines()[type(record)].__name__
 
 
 def encode_record(record: Record) -> bytes:
@@ -224,7 +224,7 @@ def encode_record(record: Record) -> bytes:
     fields: dict[str, Any] = {"key": record[0]}
     for name, value in zip(record._fields[1:], record[1:], strict=True):
         fields |= value._asdict() if isinstance(value, Terms | BallotEntry) else {name: value}
-    line: dict[str, Any] = {"type": type_name(type(record))}
+    line: dict[str, Any] = {"type": type_name(record)}
     for name, value in fields.items():
         if value == _USUAL.get(name, _REQUIRED):
             continue

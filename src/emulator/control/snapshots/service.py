@@ -77,7 +77,7 @@ class Snapshots:
                 chosen = [record for record in page if keys or not is_secret(record)]
                 for start in range(0, len(chosen), _STEP):
                     some = chosen[start : start + _STEP]
-                    counts.update(type_name(type(record)) for record in some)
+                    counts.update(type_name(record) for record in some)
                     file.write(before + b",\n".join(map(encode_record, some)))
                     before = b",\n"
                     await asyncio.sleep(0)
@@ -105,7 +105,7 @@ class Snapshots:
         audit("snapshot loaded", records=sum(header.counts.values()))
         counts: Counter[str] = Counter()
         async for page in self._engine.dump(now=self._clock.now()):
-            counts.update(type_name(type(record)) for record in page if header.keys or not is_secret(record))
+            counts.update(type_name(record) for record in page if header.keys or not is_secret(record))
         return Loaded(dict(counts), header.keys)
 
     async def _check(self, file: IO[bytes]) -> Header:
@@ -122,7 +122,7 @@ class Snapshots:
                     self._check_content(record)
                 except ValueError as error:
                     raise invalid(line, str(error)) from None
-                counts[type_name(type(record))] += 1
+                counts[type_name(record)] += 1
             await asyncio.sleep(0)
         for name in sorted({*header.counts, *counts}):
             declared, found = header.counts.get(name, 0), counts[name]
