@@ -10,7 +10,7 @@ import pytest
 
 from emulator.auth.claims import split_header
 from emulator.contract.extensions_file import InvalidExtensions, parsed
-from emulator.control.calls import CallBody, checked_call
+from emulator.control.calls import CallBody, check_call
 from emulator.control.seeds.plan import read_seed
 from emulator.core.errors import ServiceError
 from emulator.features.pins.rules import checked_client_id
@@ -80,7 +80,7 @@ PLACES: dict[str, Callable[[str], bool]] = {
     "body": lambda client_id: checked_client_id(client_id, "identifier") == client_id,
     "path": lambda client_id: client_id_of(f"/0.2.0/{client_id}") == client_id != "",
     "extensions file": in_extensions_file,
-    "call": lambda client_id: checked_call(CallBody("/v1/e/vote", client_id)).client_id == client_id,
+    "call": lambda client_id: check_call(CallBody("/v1/e/vote", client_id)) is None,
     "seed": in_seed,
     "file of a seed": in_file_of_a_seed,
 }

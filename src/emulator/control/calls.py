@@ -43,8 +43,8 @@ class CallBody(Struct):
     opaque_user_id: str = ""
 
 
-def checked_call(body: CallBody) -> CallBody:
-    """Return a valid call. Raises `BadRequest` naming the field."""
+def check_call(body: CallBody) -> None:
+    """Raise `BadRequest` naming the field unless the call is valid."""
     if not body.path.startswith(SERVICE):
         raise invalid_member("path", body.path, f"a path of the service API, which starts with {SERVICE}")
     if not body.client_id:
@@ -55,7 +55,6 @@ def checked_call(body: CallBody) -> CallBody:
         text: str = getattr(body, name)
         if len(text) > MAX_USER_LENGTH or not text.isprintable():
             raise wrong_shape(name, needed=f"at most {MAX_USER_LENGTH} printable characters")
-    return body
 
 
 _LIFETIME = 10 * MINUTE
@@ -88,7 +87,7 @@ class Calls:
 
     async def call(self, body: CallBody, peer: str) -> Called:
         """Make a call, and return its response. Raises `BadRequest` or `NotFound` for an invalid call."""
-        checked_call(body)
+        check_call(body)
         path, _, query = body.path.partition("?")
         sent = body.body.encode() if isinstance(body.body, str) else json_codec.encode(body.body)
         token = self._tokens.issue(
