@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -65,18 +66,15 @@ def _delivery(entry: Entry, pages: list[Entry]) -> dict[str, Any]:
     If the payload is too long for the journal, it has only the beginning of it, and no scope.
     """
     client_id, _, channel_id = entry.path.partition("/")
-    scope, payload, is_cut = "", "", entry.response_size > MAX_BODY
-    if not is_cut:
-        try:
+    scope, payload, is_cut = "", _beginning(entry.response), True
+    if entry.response_size <= MAX_BODY:
+        with suppress(msgspec.MsgspecError):
             event = msgspec.json.decode(entry.response, type=_Update).data
-            scope, payload = event.scope, compact(event.data)
-        except msgspec.MsgspecError:
-            is_cut = True
+            scope, payload, is_cut = event.scope, compact(event.data), False
     deliveries = (entry, *pages)
     role = "broadcaster"
     if scope == "extension":
         role = entry.caller.role if entry.caller and entry.caller.role in EXTENSION_WRITERS else "admin"
-    payload = _beginning(entry.response) if is_cut else payload
     return {
         "entry": entry,
         "event": entry.name.removeprefix(_EVENT),
@@ -89,13 +87,16 @@ def _delivery(entry: Entry, pages: list[Entry]) -> dict[str, Any]:
         "can_be_resent": not is_cut and scope in ("channel", "extension"),
         "role": role,
         "pages": pages,
-        "compressed": any(
-            b'\\"message\\"' in each.response and b'\\"message\\":\\"{' not in each.response for each in pages
-        ),
+        "compressed": any(_is_compressed(each.response) for each in pages),
         "delivered": sum(each.delivered for each in deliveries),
         "dropped": sum(each.dropped for each in deliveries),
         "recipients": [line for each in deliveries for line in each.recipients.split("\n") if line],
     }
+
+
+def _is_compressed(frame: bytes) -> bool:
+    """Whether a message to a page has a text in place of the JSON object."""
+    return b'\\"message\\"' in frame and b'\\"message\\":\\"{' not in frame
 
 
 def _beginning(update: bytes) -> str:

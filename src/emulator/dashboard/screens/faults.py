@@ -13,12 +13,11 @@ from emulator.dashboard.screen import Query, Screen, Service
 from emulator.dashboard.texts import instant
 
 _CONDITIONS = ("role", "channel", "user", "client_id", "event")
-_VOTES = {"match": "POST /v1/e/vote", "effect": "status", "status": "503", "retry_after": "1", "times": "3"}
-_TEMPLATES: tuple[tuple[str, str, dict[str, str], tuple[str, ...]], ...] = (
+_TEMPLATES = (
     (
         "refuse-votes",
         "Fail the next three votes with 503",
-        _VOTES,
+        {"match": "POST /v1/e/vote", "effect": "status", "status": "503", "retry_after": "1", "times": "3"},
         ("--status", "503", "--retry-after", "1", "--times", "3"),
     ),
     (
