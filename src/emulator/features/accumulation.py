@@ -126,7 +126,7 @@ class Buffers:
     @endpoint("POST", "/v1/e/accumulate", roles=ANYONE, body=Any, query=(_BUFFER, CHANNEL))
     async def add_to_buffer(self, call: Call) -> Nothing:
         """Add a JSON value to a buffer; the limit is 255 bytes of compact JSON."""
-        caller, channel, buffer_id = call.caller, call.channel or "", checked_id(call.id, "id")
+        caller, channel, buffer_id = call.caller, call.channel or "", checked_id(call.id)
         blob, now = json_codec.encode(call.any_body()), self._clock.now()
         if len(blob) >= LIMIT:
             raise document_too_large(size=len(blob), limit=LIMIT)
@@ -162,7 +162,7 @@ class Buffers:
     async def read_buffer(self, call: Call) -> AsyncIterator[bytes]:
         """Read a buffer, newest first: the caller's channel, or all channels with an extension-level token."""
         start = call.integer("start", 0)
-        latest, pages = await self._read(call.caller, call.channel, checked_id(call.id, "id"), start)
+        latest, pages = await self._read(call.caller, call.channel, checked_id(call.id), start)
         entries = ([item.value for item in page] async for page in pages)
         return stream_array(b'{"data":[', entries, b'],"latest":%d}' % latest)
 

@@ -117,7 +117,7 @@ class Rankings:
     async def submit_answer(self, call: Call) -> Accepted:
         """Submit an answer, or replace an earlier one."""
         caller, answer, now = call.caller, call.body(AnswerBody).key, self._clock.now()
-        key = _key(caller, call.channel or "", checked_id(call.id, "id"))
+        key = _key(caller, call.channel or "", checked_id(call.id))
         request = CastRequest(caller.opaque_id, checked_answer(answer), (caller.user_id or "").encode())
         work = self._ballots.cast(key, request, now=now, expires_at=now + LIFETIME)
         cast = await self._id_quota.write(key, caller, LIFETIME, now, work)
@@ -132,7 +132,7 @@ class Rankings:
     @endpoint("GET", "/v1/e/rank", roles=CHANNEL_WRITERS, answer=Ranking, query=_QUERY)
     async def read_ranking(self, call: Call) -> Ranking:
         """Read the 100 most frequent answers."""
-        key = _key(call.caller, call.channel, checked_id(call.id, "id"))
+        key = _key(call.caller, call.channel, checked_id(call.id))
         tally = await self._ballots.tally(key, now=self._clock.now(), top=TOP)
         if not tally.counts:
             notice(ABSENT, key)
@@ -141,7 +141,7 @@ class Rankings:
     @endpoint("DELETE", "/v1/e/rank", roles=CHANNEL_WRITERS, query=_QUERY)
     async def clear_ranking(self, call: Call) -> Nothing:
         """Delete a ranking and its answers. Deleting an absent ranking is not an error."""
-        caller, channel, ranking_id = call.caller, call.channel, checked_id(call.id, "id")
+        caller, channel, ranking_id = call.caller, call.channel, checked_id(call.id)
         if is_global(ranking_id):
             check_extension_wide(caller, ranking_id)
         key = _key(caller, channel, ranking_id)

@@ -97,9 +97,9 @@ class Call:
         return json_codec.decode_any(self.raw)
 
 
-def checked_id(text: str, name: str) -> str:
-    """Return a valid id of a buffer or JSON store; raises `BadRequest` naming the parameter `name`."""
-    return checked_text(text, MAX_ID_LENGTH, reason=f"Invalid {name}", name=name)
+def checked_id(text: str) -> str:
+    """Return a valid id of a ranking, buffer or JSON store; raises `BadRequest` naming the parameter `id`."""
+    return checked_text(text, MAX_ID_LENGTH, reason="Invalid id", name="id")
 
 
 class Audience(Enum):

@@ -15,14 +15,12 @@ from emulator.http.refusals import ended_early, left_early, too_many_uploads, to
 from emulator.http.response import Reply, close_chunks
 
 MAX_HELD = 1_000
-Handler = Callable[[Call], Awaitable[object]]
 
 
 class HeldRequests:
     """The requests of one service that wait for an event. Their number is limited."""
 
-    def __init__(self, limit: int = MAX_HELD) -> None:
-        self._limit = limit
+    def __init__(self) -> None:
         self._held: set[asyncio.Future[Any]] = set()
         """The tasks of waiting requests. For one whose response is already streaming, a future that ends it."""
 
@@ -34,8 +32,8 @@ class HeldRequests:
 
         Raises `TooManyRequests` beyond the limit, `BadRequest` if the client leaves, and `Ended`.
         """
-        if len(self) >= self._limit:
-            raise too_many_waits(limit=self._limit)
+        if len(self) >= MAX_HELD:
+            raise too_many_waits(limit=MAX_HELD)
         task = asyncio.create_task(answering())
         leaving = asyncio.create_task(client_left(receive))
         self._held.add(task)
@@ -97,7 +95,7 @@ class Uploads:
         """Return the number of uploads that run."""
         return self._running.total()
 
-    async def counted(self, handler: Handler, call: Call) -> object:
+    async def counted(self, handler: Callable[[Call], Awaitable[object]], call: Call) -> object:
         """Run a handler, which counts as an upload meanwhile. Raises `Unavailable` beyond the limit."""
         client_id = call.caller.client_id if call.has_caller else call.client_id
         if len(self) >= self._limit:

@@ -56,7 +56,7 @@ class JsonStores:
     @endpoint("GET", "/v1/e/json_store", roles=ANYONE, answer=dict[str, Any], query=(_STORE_ID, CHANNEL))
     async def read_json_store(self, call: Call) -> object:
         """Read a JSON store; 404 if it does not exist."""
-        channel, store_id = call.channel, checked_id(call.id, "id")
+        channel, store_id = call.channel, checked_id(call.id)
         found = (await self.measure(call.caller, channel, store_id, "")).document
         if found is None:
             raise nothing_stored(id=store_id)
@@ -77,7 +77,7 @@ class JsonStores:
 
         Ids that start with `global` are extension-wide.
         """
-        caller, store_id, channel = call.caller, checked_id(call.id, "id"), call.channel
+        caller, store_id, channel = call.caller, checked_id(call.id), call.channel
         document, expected = call.any_body(), call.query.get("expected")
         if store_id.startswith(SHARED_PREFIX):
             check_extension_wide(caller, store_id)
