@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 from contextlib import suppress
 from typing import Any, Protocol
 
@@ -11,6 +10,7 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from emulator.core.clock import monotonic
 from emulator.core.errors import ServiceError
+from emulator.core.limits import address_of
 from emulator.core.observability.entries import Unrouted
 from emulator.core.observability.logs import LONGEST_PATH, log_request
 from emulator.core.observability.request_context import bind_context
@@ -65,17 +65,10 @@ class Forwarding:
         connected = scope["client"]
         with suppress(StopIteration):  # at its first step: it waits for nothing
             self._apply_headers(scope, _ignore, _ignore).send(None)
-        if scope["client"] and not _is_address(scope["client"][0]):
+        client = scope["client"]
+        if client and (address_of(client[0]) is None or "%" in client[0]):  # an IPv6 zone may be any text
             scope["client"] = connected
 
 
 async def _ignore(*_: object) -> Any:
     """Do nothing: uvicorn's middleware is only used to edit the scope."""
-
-
-def _is_address(host: str) -> bool:
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return "%" not in host  # an IPv6 zone may be any text
