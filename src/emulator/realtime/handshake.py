@@ -38,18 +38,11 @@ class Handshake:
             headers["Retry-After"] = str(error.retry_after)
         return Response(error.status, error.title, headers, body)
 
-    def answered(
-        self, response: Response, error: ServiceError | None = None, *, socket: int = 0, fault: str = ""
-    ) -> Unrouted:
-        """Log a refusal, and return what the journal records.
-
-        (An accepted connection logs its requests instead.) `socket` is the peer's number, or 0 without a peer. `fault`
-        is the header that names the faults which acted.
-        """
+    def answered(self, response: Response, context: RequestContext, error: ServiceError | None = None) -> Unrouted:
+        """Log a refusal, and return what the journal records. (An accepted connection logs its requests instead.)"""
         status, body, seconds = response.status_code, bytes(response.body or b""), monotonic() - self._started
         if status != HTTPStatus.SWITCHING_PROTOCOLS:
             log_request({"action": "socket handshake"}, status, seconds, len(body), None)
-        context = RequestContext(self.id, socket=socket, fault=fault)
         return Unrouted(context, "GET", self.path, status, body, error, self.query.encode(), seconds)
 
 

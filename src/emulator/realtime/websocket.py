@@ -250,8 +250,9 @@ class WebSocket(asyncio.Protocol):
         if response.status_code == HTTPStatus.SWITCHING_PROTOCOLS:
             self._opening = asyncio.get_running_loop().create_task(self._open(handshake, response))
         else:
-            with bound_to(RequestContext(self.request_id)):
-                self._factory.record(handshake.answered(response))
+            context = RequestContext(self.request_id)
+            with bound_to(context):
+                self._factory.record(handshake.answered(response, context))
             self._protocol.send_response(response)
 
     async def _open(self, handshake: Handshake, response: Response) -> None:
@@ -275,8 +276,8 @@ class WebSocket(asyncio.Protocol):
         self._opening, self.headers = None, []
         if context.fault:
             response.headers["X-Emulator-Fault"] = context.fault
-        number = self._peer.number if self._peer else 0
-        self._factory.record(handshake.answered(response, refusal, socket=number, fault=context.fault))
+        context.socket = self._peer.number if self._peer else 0
+        self._factory.record(handshake.answered(response, context, refusal))
         if isinstance(refusal, NoResponse):
             await self._stay_silent(refusal.hit)
             return
