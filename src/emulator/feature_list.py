@@ -182,7 +182,7 @@ FEATURES = Features(
     _control(attrgetter("journal"), endpoints_in(explanations)),
     _control(attrgetter("snapshots"), endpoints_in(snapshots)),
     _control(attrgetter("namespaces"), namespaces.endpoints),
-    _control(lambda service: service, dashboard_http.endpoints),
+    _control(lambda service: service, (*endpoints_in(dashboard_http), *dashboard_http.redirects)),
     _control(lambda service: None, endpoints_in(sdk_scripts)),
 )
 """All features. OpenAPI document, dispatcher and gateway are built from this list."""

@@ -141,14 +141,4 @@ def _prepare(name: str) -> None:
             pages.environment().get_template(template)
 
 
-endpoints = (
-    read_root,
-    read_overview,
-    sign_in,
-    *map(_redirect_to_screen, _LEADING),
-    read_screen,
-    submit_form,
-    follow_screen,
-    read_rig,
-    read_static_file,
-)
+redirects = tuple(map(_redirect_to_screen, _LEADING))
