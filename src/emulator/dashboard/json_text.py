@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from itertools import takewhile, zip_longest
+from collections.abc import Iterable, Iterator
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import msgspec
@@ -53,10 +53,10 @@ def differences(before: Any, after: Any) -> Iterator[Difference]:
         pointer, one, other = places.pop()
         if isinstance(one, dict) and isinstance(other, dict):
             names = dict.fromkeys([*one, *other])
-            inner = [
-                (name.replace("~", "~0").replace("/", "~1"), one.get(name, _ABSENT), other.get(name, _ABSENT))
-                for name in names
-            ]
+            inner = []
+            for name in names:
+                escaped_name = name.replace("~", "~0").replace("/", "~1")
+                inner.append((escaped_name, one.get(name, _ABSENT), other.get(name, _ABSENT)))
         elif isinstance(one, list) and isinstance(other, list):
             inner = _entries(one, other)
         else:
@@ -68,15 +68,21 @@ def differences(before: Any, after: Any) -> Iterator[Difference]:
 
 def _entries(one: list[Any], other: list[Any]) -> list[tuple[str, Any, Any]]:
     """Return the entries of two arrays that are compared, each with its index."""
-    start = sum(1 for _ in takewhile(_are_equal, zip(one, other, strict=False)))
-    rest = zip(reversed(one[start:]), reversed(other[start:]), strict=False)
-    end = sum(1 for _ in takewhile(_are_equal, rest))
-    pairs = zip_longest(one[start : len(one) - end], other[start : len(other) - end], fillvalue=_ABSENT)
-    return [(str(start + index), *pair) for index, pair in enumerate(pairs)]
+    start = _equal_entries(one, other)
+    one, other = one[start:], other[start:]
+    end = _equal_entries(reversed(one), reversed(other))
+    pairs = zip_longest(one[: len(one) - end], other[: len(other) - end], fillvalue=_ABSENT)
+    return [(str(index), *pair) for index, pair in enumerate(pairs, start)]
 
 
-def _are_equal(pair: tuple[Any, Any]) -> bool:
-    return json_codec.encode(pair[0]) == json_codec.encode(pair[1])
+def _equal_entries(one: Iterable[Any], other: Iterable[Any]) -> int:
+    """Return how many entries at the beginning of two arrays are equal."""
+    count = 0
+    for entry, counterpart in zip(one, other, strict=False):
+        if json_codec.encode(entry) != json_codec.encode(counterpart):
+            break
+        count += 1
+    return count
 
 
 def _text(value: Any) -> str | None:
