@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from itertools import count, islice
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -57,6 +57,9 @@ class Placed(_Strict):
 
     client_id: str = ""
     channel: str = ""
+
+
+P = TypeVar("P", bound=Placed)
 
 
 class SeedPoll(Placed, kw_only=True):
@@ -265,26 +268,23 @@ class _Thing(NamedTuple):
 def calls_of(seed: Seed) -> Iterator[list[SeedCall]]:
     """Yield the calls of each thing in a seed. After one that fails, the rest of its list is left out."""
 
-    def thing(place: str, item: Placed) -> _Thing:
-        return _Thing(place, item.client_id or seed.client_id, item.channel or seed.channel)
+    def placed(kind: str, items: Sequence[P]) -> Iterator[tuple[_Thing, P]]:
+        for at, item in enumerate(items):
+            yield _Thing(f"{kind}[{at}]", item.client_id or seed.client_id, item.channel or seed.channel), item
 
-    for at, poll in enumerate(seed.polls):
-        yield list(_poll_calls(thing(f"polls[{at}]", poll), poll))
-    for at, ranking in enumerate(seed.rankings):
-        of = thing(f"rankings[{at}]", ranking)
+    for of, poll in placed("polls", seed.polls):
+        yield list(_poll_calls(of, poll))
+    for of, ranking in placed("rankings", seed.rankings):
         for user, answer in ranking.answers.items():
             at_user = f".{path_text(('answers', user))}"
             yield [of.call("rank", {"key": answer}, at=at_user, user=user, id=ranking.id)]
-    for at, buffer in enumerate(seed.buffers):
-        of = thing(f"buffers[{at}]", buffer)
+    for of, buffer in placed("buffers", seed.buffers):
         for number, entry in enumerate(buffer.entries):
             place = f".entries[{number}].data"
             yield [of.call("accumulate", entry.data, at=place, user=entry.user, id=buffer.id)]
-    for at, store in enumerate(seed.stores):
-        of = thing(f"stores[{at}]", store)
+    for of, store in placed("stores", seed.stores):
         yield [of.call(store.store, store.data, at=".data", user=store.user)]
-    for at, json_store in enumerate(seed.json_stores):
-        of = thing(f"json_stores[{at}]", json_store)
+    for of, json_store in placed("json_stores", seed.json_stores):
         yield [of.call("json_store", json_store.data, at=".data", id=json_store.id)]
     for client_id in dict.fromkeys(each.client_id or seed.client_id for each in seed.codes):
         sets = {at: each for at, each in enumerate(seed.codes) if (each.client_id or seed.client_id) == client_id}

@@ -165,7 +165,7 @@ def condition_of(query: Mapping[str, str], subjects: Mapping[str, Subject]) -> C
     subject = subjects.get(name)
     if subject is None:
         raise invalid_word("for", name, f"one of {', '.join(subjects)}")
-    _check_names(query, name, subject.parameters)
+    _check_names(query, subject)
     id = query.get("id") or subject.id
     if not id:
         raise missing_parameter("id", f"one of {', '.join(subject.events)}" if subject.events else "the name")
@@ -187,18 +187,17 @@ def condition_of(query: Mapping[str, str], subjects: Mapping[str, Subject]) -> C
 def _check_countable(checks: Iterable[Check]) -> None:
     """Refuse a count that the record of changes cannot reach."""
     for check in checks:
-        if check.name != "sum" and check.wanted.number > KEPT:
+        number = check.wanted.number
+        if check.name != "sum" and number > KEPT:
             parameter = check.name.partition(" ")[0]
-            raise invalid_parameter(
-                parameter, check.wanted.number, f"at most {KEPT}, the changes that the service keeps"
-            )
+            raise invalid_parameter(parameter, number, f"at most {KEPT}, the changes that the service keeps")
 
 
-def _check_names(query: Mapping[str, str], subject: str, parameters: frozenset[str]) -> None:
+def _check_names(query: Mapping[str, str], subject: Subject) -> None:
     """Refuse a parameter with no meaning: a misspelled one would change the condition."""
-    if unknown := sorted(query.keys() - parameters - _COMMON):
-        known = ", ".join(sorted(parameters))
-        problem = f"{subject} has no such parameter; it has {known}"
+    if unknown := sorted(query.keys() - subject.parameters - _COMMON):
+        known = ", ".join(sorted(subject.parameters))
+        problem = f"{subject.name} has no such parameter; it has {known}"
         raise invalid_parameter(unknown[0], query[unknown[0]], f"one of {known}", problem)
 
 
