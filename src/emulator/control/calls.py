@@ -109,12 +109,15 @@ class Calls:
         )
         content = await reply.beginning(MAX_RESPONSE)
         is_cut = len(content) > MAX_RESPONSE
-        is_json = reply.content_type == b"application/json" and content and not is_cut
+        answer: Any = content[:MAX_RESPONSE].decode(errors="replace")
+        if content and reply.content_type == b"application/json" and not is_cut:
+            answer = msgspec.Raw(content)
+        own_headers = [header for header in reply.more if header[0].startswith(_OWN_HEADERS)]
         return Called(
             reply.status,
-            msgspec.Raw(content) if is_json else content[:MAX_RESPONSE].decode(errors="replace"),
+            answer,
             context.id,
-            {name.decode(): text.decode() for name, text in reply.more if name.startswith(_OWN_HEADERS)} or UNSET,
+            {name.decode(): text.decode() for name, text in own_headers} or UNSET,
             CUT if is_cut else UNSET,
             context.hint or UNSET,
         )

@@ -130,7 +130,11 @@ class Contents:
         """Return the number of records of each kind, up to 10,000 each."""
         stored = [name for kind in self.kinds for name in kind.stored_as]
         found = await self._engine.catalog.count(stored, now=self._clock.now(), most=MAX_COUNT)
-        return {kind.name: min(MAX_COUNT, sum(found[each] for each in kind.stored_as)) for kind in self.kinds}
+        counts = {}
+        for kind in self.kinds:
+            total = sum(found[each] for each in kind.stored_as)
+            counts[kind.name] = min(MAX_COUNT, total)
+        return counts
 
     async def page(self, name: str, only: Filter, *, limit: int, cursor: str = FIRST) -> ContentPage:
         """Return up to 200 records of a kind. Raises `BadRequest`.
@@ -180,14 +184,19 @@ class Contents:
     async def _logs(self, kind: Kind, only: Filter, limit: int, start: Key | None) -> Found:
         logs, rest = await self._list_by_owner(self._engine.logs.listing, kind.stored_as[0], only, limit, start)
         lifetime = self._lifetime_of(kind)
-        return [(key, self._row(kind, key, latest + lifetime, count=entries)) for key, entries, latest in logs], rest
+        found = []
+        for key, entries, latest in logs:
+            found.append((key, self._row(kind, key, latest + lifetime, count=entries)))
+        return found, rest
 
     async def _list_by_owner(
         self, listing: Callable[..., Awaitable[list[T]]], kind: str, only: Filter, limit: int, start: Key | None
     ) -> tuple[list[T], str]:
         """Return ballots or logs of all owners, or of one owner, and the cursor after the last owner that was read."""
         now, found, more = self._clock.now(), list[T](), list[str]()
-        owners = [start.owner] if start else [only.client_id] if only.client_id else []
+        owners = [start.owner] if start else []
+        if only.client_id and not start:
+            owners = [only.client_id]
         if not only.client_id:
             more = await self._engine.catalog.owners(
                 kind, now=now, limit=_MAX_OWNERS, after=owners[0] if owners else ""
@@ -202,27 +211,31 @@ class Contents:
 
     async def _documents(self, kind: Kind, only: Filter, limit: int, start: Key | None) -> Found:
         things, now = await self._find(kind, only, limit, start), self._clock.now()
-        values = await self._engine.documents.read([key for key, _, _ in things], now=now) if kind.facts else {}
+        values: Mapping[Key, bytes] = {}
+        if kind.facts:
+            values = await self._engine.documents.read([key for key, _, _ in things], now=now)
+            things = [thing for thing in things if thing[0] in values]
         found = []
         for key, expires_at, size in things:
-            if kind.facts and key not in values:
-                continue
-            members: dict[str, Any] = {"user": key.user or UNSET, "size": size}
-            if kind.facts:
-                members |= kind.facts(values[key], now)
+            facts = kind.facts(values[key], now) if kind.facts else {}
+            members = {"user": key.user or UNSET, "size": size, **facts}
             found.append((key, self._row(kind, key, expires_at, **members)))
         return found, FIRST
 
     async def _pools(self, kind: Kind, only: Filter, limit: int, start: Key | None) -> Found:
         things = await self._find(kind, only, limit, start)
         keys, now = [key for key, _, _ in things], self._clock.now()
-        stocks, counts = await self._engine.pools.stocks(keys, now=now), await self._engine.pools.counts(keys, now=now)
+        stocks = await self._engine.pools.stocks(keys, now=now)
+        counts = await self._engine.pools.counts(keys, now=now)
         found = []
         for key, expires_at, _ in things:
             if key in stocks and key in counts:
-                facts: dict[str, Any] = dict(kind.facts(stocks[key].note, now)) if kind.facts else {}
-                handed, left = counts[key].handed - facts.pop("earlier", 0), counts[key].left
-                found.append((key, self._row(kind, key, expires_at, count=handed, left=left, **facts)))
+                facts: dict[str, Any] = {}
+                if kind.facts:
+                    facts |= kind.facts(stocks[key].note, now)
+                handed = counts[key].handed - facts.pop("earlier", 0)
+                row = self._row(kind, key, expires_at, count=handed, left=counts[key].left, **facts)
+                found.append((key, row))
         return found, FIRST
 
     def _row(self, kind: Kind, key: Key, expires_at: int, **members: Any) -> Content:

@@ -188,8 +188,11 @@ def explanation_of(entry: Entry) -> Explanation | None:
     refused = entry.refused
     if refused is None or (entry.status < 400 and not entry.reason):
         return None
-    rules_about = (row[1:] for row in _SUBJECTS if re.search(row[0], entry.name or entry.path))
-    of_input, of_roles = next(rules_about, ("W2", "A4"))
+    of_input, of_roles = "W2", "A4"
+    for pattern, *rules_about in _SUBJECTS:
+        if re.search(pattern, entry.name or entry.path):
+            of_input, of_roles = rules_about
+            break
     if refused.rule == OF_ROLES:
         refused = refused._replace(rule=of_roles)
     elif refused.rule == OF_INPUT:
@@ -220,7 +223,9 @@ def _is_refused(entry: Entry) -> bool:
 
 def _explained(entry: Entry) -> Explained:
     explanation, caller = explanation_of(entry), entry.caller
-    who = (str(caller.role), caller.client_id, caller.channel_id or "") if caller else ("", "", "")
+    who = ("", "", "")
+    if caller:
+        who = (str(caller.role), caller.client_id, caller.channel_id or "")
     of_entry = (entry.id, entry.kind, entry.at, entry.name, entry.path, entry.status)
     return Explained(
         (explanation and find(explanation.rule)) or UNSET,

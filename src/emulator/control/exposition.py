@@ -33,7 +33,8 @@ class _Families(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Build the metric families; called by the registry."""
-        endpoints, actions = self._metrics.endpoints, self._metrics.actions
+        metrics = self._metrics
+        endpoints, actions = metrics.endpoints, metrics.actions
         yield _counter("emulator_requests", "Handled requests", ["method", "path"], endpoints)
         yield _histogram("emulator_request_duration_seconds", "Duration of requests", ["method", "path"], endpoints)
         yield _counter("emulator_socket_requests", "Handled requests over WebSockets", ["action"], actions)
@@ -41,12 +42,12 @@ class _Families(Collector):
             "emulator_socket_request_duration_seconds", "Duration of requests over WebSockets", ["action"], actions
         )
         refused = CounterMetricFamily("emulator_limited", "Requests refused by a limit", labels=["reason"])
-        for reason, number in self._metrics.limited.items():
+        for reason, number in metrics.limited.items():
             refused.add_metric([reason], number)
         yield refused
-        failures = self._metrics.storage_failures
+        failures = metrics.storage_failures
         yield CounterMetricFamily("emulator_storage_failures", "Operations that failed in storage", value=failures)
-        metrics, is_reachable = self._metrics, self._metrics.outage_since is None
+        is_reachable = metrics.outage_since is None
         for name, meaning, value in (
             ("emulator_storage_reachable", "1 if the last use of storage succeeded, otherwise 0", is_reachable),
             ("emulator_sockets", "Open WebSocket connections", metrics.sockets()),
@@ -68,8 +69,8 @@ def _counter(name: str, help_text: str, labels: list[str], series: Mapping[Any, 
 
 def _histogram(name: str, help_text: str, labels: list[str], series: Mapping[Any, Responses]) -> Metric:
     family = HistogramMetricFamily(name, help_text, labels=labels)
+    bounds = [*map(str, BOUNDS), "+Inf"]
     for values, responses in series.items():
-        bounds = [*map(str, BOUNDS), "+Inf"]
         buckets = list(zip(bounds, accumulate(responses.buckets), strict=True))
         family.add_metric([*values], buckets, responses.seconds)
     return family

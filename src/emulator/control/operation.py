@@ -129,7 +129,8 @@ def target_of(move: ClockMove, now: int) -> int | None:
 def item_of(expired: Expired, name: str) -> ExpiredItem:
     """Return an expiry for the response. If the record has no name, `id` is its user, channel or extension."""
     key = expired.key
-    return ExpiredItem(key.kind, name or key.user or key.channel or key.owner, expired.at, key.owner, key.channel or "")
+    id = name or key.user or key.channel or key.owner
+    return ExpiredItem(key.kind, id, expired.at, key.owner, key.channel or "")
 
 
 def instant_of(given: int | str) -> int:
@@ -306,7 +307,10 @@ class Control:
         # revives it.
         move = call.body(ClockMove)
         async with self._moving:
-            target = target_of(move, self._clock.now() - (self._clock.offset if move.set == SYSTEM else 0))
+            now = self._clock.now()
+            if move.set == SYSTEM:
+                now -= self._clock.offset
+            target = target_of(move, now)
             with self._clock.paused() as before:
                 removed = await self._purge(before)
             if move.freeze is not None:  # first, so that a frozen clock stops at exactly the instant set
@@ -320,7 +324,8 @@ class Control:
             for moved in self.on_move:
                 await moved()
         audit("clock moved", now=str(record.now), expired_items=len(expired))
-        return MovedClock(record.now, record.offset, record.frozen, [item_of(each, each.key.name) for each in expired])
+        items = [item_of(each, each.key.name) for each in expired]
+        return MovedClock(record.now, record.offset, record.frozen, items)
 
     async def _purge(self, now: int) -> dict[Key, int]:
         """Remove the records that have expired at `now`; return those to report, and when each last expired."""

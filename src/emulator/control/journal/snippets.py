@@ -55,7 +55,8 @@ def _notes(entry: Entry, form: str) -> list[str]:
         notes.append(f"the body is incomplete: the journal keeps the first 4 KiB of {entry.request_size:,} bytes")
     if HIDDEN.encode() in entry.request or HIDDEN in entry.path:
         notes.append(f"replace {HIDDEN} by the secret")
-    if entry.caller is None and entry.status in (401, 403) and entry.name.partition(" ")[2].startswith(SERVICE):
+    path = entry.name.partition(" ")[2]
+    if entry.caller is None and entry.status in (401, 403) and path.startswith(SERVICE):
         notes.append("the request had no valid token, and neither has this")
     if form == "pytest" and entry.request and _json(entry.request) is None:
         notes.append("the body is left out: a test can send JSON only, and not null")
@@ -103,9 +104,9 @@ def _fields(entry: Entry) -> dict[str, str]:
         members = msgspec.json.decode(entry.request, type=dict[str, msgspec.Raw])
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return {}
-    return (
-        {name: bytes(value).decode() for name, value in members.items()} if all(map(_NAME.fullmatch, members)) else {}
-    )
+    if not all(map(_NAME.fullmatch, members)):
+        return {}
+    return {name: bytes(value).decode() for name, value in members.items()}
 
 
 def _pytest(entry: Entry, url: str) -> str:
@@ -114,14 +115,19 @@ def _pytest(entry: Entry, url: str) -> str:
         raise invalid_word(
             "as", "pytest", f"a form of this entry; a test is of a request below {SERVICE} with a caller"
         )
-    name, query = entry.name.partition(" ")[2].removeprefix(SERVICE), parameters_of(entry.path.partition("?")[2])
+    name = entry.name.partition(" ")[2].removeprefix(SERVICE)
+    query = parameters_of(entry.path.partition("?")[2])
     arguments = [repr(_method(entry)), repr(name)]
     if entry.request:
         arguments.append(repr(_json(entry.request)))
-    named = {key: value for key, value in query.items() if key.isidentifier() and not iskeyword(key)}
-    arguments += [f"{key}={value!r}" for key, value in named.items()]
-    odd = {key: value for key, value in query.items() if key not in named}
-    arguments += [f"**{odd!r}"] if odd else []
+    odd = {}
+    for key, value in query.items():
+        if key.isidentifier() and not iskeyword(key):
+            arguments.append(f"{key}={value!r}")
+        else:
+            odd[key] = value
+    if odd:
+        arguments.append(f"**{odd!r}")
     call = f"caller.request({', '.join(arguments)})"
     lines = [f"def test_{_identifier(entry)}(extcli):", f"    caller = {_actor(caller)}"]
     if entry.status >= 400:
@@ -194,8 +200,8 @@ def _actor(caller: Caller) -> str:
 
 
 def _identifier(entry: Entry) -> str:
-    words = entry.name.lower().replace(SERVICE, "")
-    return "_".join("".join(each if each.isascii() and each.isalnum() else " " for each in words).split())
+    name = entry.name.lower().replace(SERVICE, "")
+    return "_".join(re.findall("[0-9a-z]+", name))
 
 
 def _frame_words(entry: Entry) -> list[str]:
