@@ -318,8 +318,9 @@ class FaultPlan(Faults):
         """Add faults, or replace those with their ids. New ids are none of those."""
         taken = {each.id for each in faults}
         for fault, pattern in zip(faults, patterns, strict=True):
-            free = (id for number in count(1) if (id := f"f{number}") not in self.armed and id not in taken)
-            fault.id = fault.id or next(free)
+            if not fault.id:
+                free = (f"f{number}" for number in count(1))
+                fault.id = next(id for id in free if id not in self.armed and id not in taken)
             fault.hits, fault.left = 0, fault.times
             fault.ends_at = None if fault.lasts is None else clamp_instant(self._clock.now() + fault.lasts)
             former = self.armed.get(fault.id)

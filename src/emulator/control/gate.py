@@ -98,7 +98,8 @@ class ControlGate:
             self._check_host(given, address)
         origin = headers.get(b"origin", b"").decode("latin-1")
         # Browsers send simple cross-site requests without a preflight, so closed CORS alone would not stop them.
-        is_foreign = bool(origin) and origin.partition("://")[2].lower() != _authority(headers).lower()
+        host = origin.partition("://")[2].lower()
+        is_foreign = bool(origin) and host != _authority(headers).lower()
         site = headers.get(_SITE, b"none")
         # Browsers send the origin `null` with a form of a page whose referrer policy is `no-referrer`.
         is_own_form = origin == "null" and site == b"same-origin"

@@ -160,8 +160,8 @@ class Sockets:
             peers = [each for each in peers if _is_in(_where(each), client_id, channel_id)]
         later = [each for each in peers if each.number > after]
         found = later[: page.limit]  # there may be thousands, so only these are described
-        more = len(later) > page.limit
-        return SocketList([*map(_record, found)], len(peers), str(found[-1].number) if more else FIRST)
+        cursor = str(found[-1].number) if len(later) > page.limit else FIRST
+        return SocketList([*map(_record, found)], len(peers), cursor)
 
     def find(self, number: int) -> SocketRecord | None:
         """Return an open connection by its number."""

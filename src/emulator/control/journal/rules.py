@@ -153,11 +153,11 @@ def _search(text: str) -> Matches:
     text = text.lower()
 
     def matches(entry: Entry) -> bool:
-        caller = entry.caller
-        ids = (caller.client_id, caller.user_id or "", caller.opaque_id) if caller else ()
-        bodies = (body.decode(errors="replace") for body in (entry.request, entry.response))
-        texts = (entry.id, entry.name, entry.path, entry.reason, entry.detail, entry.hint, entry.recipients)
-        return any(text in each.lower() for each in (*texts, *ids, *bodies))
+        texts = [entry.id, entry.name, entry.path, entry.reason, entry.detail, entry.hint, entry.recipients]
+        if caller := entry.caller:
+            texts += [caller.client_id, caller.user_id or "", caller.opaque_id]
+        texts += [body.decode(errors="replace") for body in (entry.request, entry.response)]
+        return any(text in each.lower() for each in texts)
 
     return matches
 

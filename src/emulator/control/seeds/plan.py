@@ -193,7 +193,8 @@ class SeedCall(NamedTuple):
     def with_field(self, detail: str) -> str:
         """Return the detail of an error response, with the field of the seed in front."""
         field, colon, problem = detail.partition(": ")
-        known = re.compile("|".join(map(re.escape, sorted(self.fields, key=len, reverse=True))) or r"(?!)")
+        longest_first = sorted(self.fields, key=len, reverse=True)
+        known = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
         if colon and known.match(field):
             return f"{known.sub(lambda found: self.fields[found[0]], field)}: {problem}"
         return f"{self.at}: {detail}"
@@ -235,7 +236,8 @@ def _names_in(seed: Seed) -> Iterator[tuple[str, str, str]]:
                 if text := getattr(each, name, ""):
                     yield f"{place}.{name}", name, text
             for name in ("votes", "answers"):
-                yield from ((f"{place}.{path_text((name, user))}", "user", user) for user in getattr(each, name, ()))
+                for user in getattr(each, name, ()):
+                    yield f"{place}.{path_text((name, user))}", "user", user
             for number, entry in enumerate(getattr(each, "entries", ())):
                 yield f"{place}.entries[{number}].user", "user", entry.user
             if getattr(each, "store", "") in VIEWER_STORES and not each.user:
@@ -286,9 +288,11 @@ def calls_of(seed: Seed) -> Iterator[list[SeedCall]]:
         yield [of.call(store.store, store.data, at=".data", user=store.user)]
     for of, json_store in placed("json_stores", seed.json_stores):
         yield [of.call("json_store", json_store.data, at=".data", id=json_store.id)]
-    for client_id in dict.fromkeys(each.client_id or seed.client_id for each in seed.codes):
-        sets = {at: each for at, each in enumerate(seed.codes) if (each.client_id or seed.client_id) == client_id}
-        yield list(_code_calls(client_id, sets))
+    sets: dict[str, dict[int, SeedCodes]] = {}
+    for at, code_set in enumerate(seed.codes):
+        sets.setdefault(code_set.client_id or seed.client_id, {})[at] = code_set
+    for client_id, its_sets in sets.items():
+        yield list(_code_calls(client_id, its_sets))
 
 
 def _poll_calls(of: _Thing, poll: SeedPoll) -> Iterator[SeedCall]:
@@ -322,12 +326,15 @@ def _code_calls(client_id: str, sets: Mapping[int, SeedCodes]) -> Iterator[SeedC
     for number, at in enumerate(sets):
         for theirs, ours in _CODES.items():
             fields[f"{theirs}[{number}]"] = f"codes[{at}].{ours}"
-    document = {name: [getattr(each, field) for each in sets.values()] for name, field in _CODES.items()}
+    document = {}
+    for name, field in _CODES.items():
+        document[name] = [getattr(each, field) for each in sets.values()]
     yield of.call("codes", document)._replace(method="PUT", fields=fields)
     for at, each in sets.items():
         for number in dict.fromkeys(each.marked.values()):
             users = [user for user, codes in each.marked.items() if codes == number]
-            grant = {"users": users, "prizes": [each.index] * number, "prize_limits": [0] * each.index + [number]}
+            limits = [0] * each.index + [number]
+            grant = {"users": users, "prizes": [each.index] * number, "prize_limits": limits}
             yield of.call("codes/mark_from_list", grant)._replace(at=f"codes[{at}].marked")
 
 
@@ -337,7 +344,8 @@ _CODES = {"codes": "codes", "names": "name", "indices": "index"}
 
 def counts_of(seed: Seed) -> dict[str, int]:
     """Return how many things of each kind a seed has."""
-    counts = {name: len(getattr(seed, name)) for name in ("polls", "rankings", "buffers", "stores", "json_stores")}
+    kinds = ("polls", "rankings", "buffers", "stores", "json_stores")
+    counts = {name: len(getattr(seed, name)) for name in kinds}
     votes = [votes for poll in seed.polls for votes in poll.votes.values()]
     return {
         **counts,

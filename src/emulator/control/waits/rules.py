@@ -90,7 +90,8 @@ _OTHERS = (
 
 def subjects_of(kinds: Iterable[Kind]) -> Mapping[str, Subject]:
     """Return the subjects of conditions by name."""
-    return {each.name: each for each in (*(kind.waits_for for kind in kinds if kind.waits_for), *_OTHERS)}
+    stored = [kind.waits_for for kind in kinds if kind.waits_for]
+    return {each.name: each for each in (*stored, *_OTHERS)}
 
 
 class Check(NamedTuple):

@@ -75,13 +75,14 @@ class EntryCount:
         matches = self._matches
         while entries := self._journal.since(self._seen, _CHUNK):
             self._seen = entries[-1].number
-            self._count += sum(1 for entry in entries if self._is_about(entry) and matches(entry))
+            self._count += sum(matches(entry) for entry in entries if self._is_about(entry))
             await asyncio.sleep(0)
         return self._count
 
     def latest(self, limit: int) -> list[Entry]:
         """Return the latest entries of the endpoint, whether they meet the filters or not, oldest first."""
-        return list(islice(filter(self._is_about, self._journal.newest()), limit))[::-1]
+        newest = filter(self._is_about, self._journal.newest())
+        return list(islice(newest, limit))[::-1]
 
     def _is_about(self, entry: Entry) -> bool:
         return self._id in (ANY, entry.name, entry.name.partition(" ")[2])
@@ -192,7 +193,10 @@ class Waits:
         """Count the votes or entries added after the change numbered by the condition's mark, by value."""
         counts: Counter[str] = Counter()
         for change in self._changes.since(condition.since or 0, condition.kind, condition.concerns):
-            if change.did == condition.id if condition.subject.events else change.did not in _NOT_COUNTED:
+            is_counted = change.did not in _NOT_COUNTED
+            if condition.subject.events:
+                is_counted = change.did == condition.id
+            if is_counted:
                 counts["" if change.value is None else str(change.value)] += change.times
         return counts
 
