@@ -103,6 +103,12 @@ def command_of(words: list[Any]) -> str | Command:
             return _NO_COMMAND
     if not any(isinstance(word, Part) for word in words):
         return joined(given)
-    plain = [text for word in words for text in (word.words if isinstance(word, Part) else [str(word)])]
-    template = [word.as_json() if isinstance(word, Part) else str(word) for word in words]
+    plain, template = list[str](), list[Any]()
+    for word in words:
+        if isinstance(word, Part):
+            plain += word.words
+            template.append(word.as_json())
+        else:
+            plain.append(str(word))
+            template.append(str(word))
     return Command(joined(plain), json.dumps(template, ensure_ascii=False, separators=(",", ":")))

@@ -208,7 +208,9 @@ class RequestedPage:
 
     async def _frame(self, *, has_reload: bool) -> str:
         """Return the header and the navigation. Both link to the page itself if it updates itself, or failed."""
-        shown = {name: value for name, value in self.query.items() if name not in ("screen", "shown", "follow")}
+        shown = dict(self.query)
+        for name in ("screen", "shown", "follow"):
+            shown.pop(name, None)
         values = {
             "current": self.name,
             "path": PATHS.get(self.name, f"ui/{self.name}"),
@@ -229,7 +231,8 @@ async def _state_of(service: Service) -> dict[str, Any]:
         names = await service.namespaces.latest() if service.namespaces is not None else []
     faults, now = [], service.clock.now()
     with suppress(Conflict):  # several processes have none
-        faults = [effect_of(each) for each in service.faults.read().faults if not is_over(each, now)]
+        acting = [each for each in service.faults.read().faults if not is_over(each, now)]
+        faults = [effect_of(each) for each in acting]
     recent = service.journal.newest(_LOOKED_AT)
     live = {"requests": len(service.journal), "sockets": service.sockets, "faults": len(faults)}
     return {

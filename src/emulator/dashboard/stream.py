@@ -37,7 +37,7 @@ async def events_of(
     """
     yield b": connected\n\n"
     sent_at = monotonic()
-    with _count_stream(), service.changes.watching() as changed, service.journal.watching() as recorded:
+    with _counted(), service.changes.watching() as changed, service.journal.watching() as recorded:
         while True:
             changed.clear()
             recorded.clear()
@@ -48,10 +48,8 @@ async def events_of(
             identifier, shown = ".".join(digests.values()), known.split(".")
             if regions and identifier != known:
                 known, sent_at = identifier, monotonic()
-                yield message(
-                    identifier,
-                    "".join(_part(each, regions[each]) for each, digest in digests.items() if digest not in shown),
-                )
+                changes = [_part(each, regions[each]) for each, digest in digests.items() if digest not in shown]
+                yield message(identifier, "".join(changes))
             elif monotonic() - sent_at >= _KEEP_ALIVE:
                 sent_at = monotonic()
                 yield b": still here\n\n"
@@ -74,7 +72,7 @@ def digest_of(name: str, content: str) -> str:
 
 
 @contextmanager
-def _count_stream() -> Iterator[None]:
+def _counted() -> Iterator[None]:
     global _open_pages
     _open_pages += 1
     try:
@@ -101,7 +99,8 @@ async def ending(chunks: AsyncIterator[bytes], last: bytes) -> AsyncIterator[byt
 
 def message(identifier: str, text: str) -> bytes:
     """Return a server-sent event without a name."""
-    lines = "".join(f"data: {line}\n" for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n"))
+    plain = text.replace("\r\n", "\n").replace("\r", "\n")
+    lines = "".join(f"data: {line}\n" for line in plain.split("\n"))
     return f"id: {identifier}\n{lines}\n".encode("utf-8", "replace")
 
 

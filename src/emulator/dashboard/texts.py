@@ -96,12 +96,14 @@ def pretty(content: str) -> str:
     if not content.startswith(("{", "[")) or max(depths, default=0) > _MAX_DEPTH:
         return content
     try:
-        return _NUMBERS.sub(
-            lambda found: " ".join(found[0].split()).replace("[ ", "[").replace(" ]", "]"),
-            msgspec.json.format(content, indent=2),
-        )
+        return _NUMBERS.sub(_on_one_line, msgspec.json.format(content, indent=2))
     except (msgspec.DecodeError, RecursionError):
         return content
+
+
+def _on_one_line(numbers: re.Match[str]) -> str:
+    line = " ".join(numbers[0].split())
+    return line.replace("[ ", "[").replace(" ]", "]")
 
 
 def coloured(content: str) -> Markup:
@@ -111,7 +113,8 @@ def coloured(content: str) -> Markup:
     shown, end = Markup(), 0
     for found in _TOKENS.finditer(content):
         kind = "n" if found[1] is None else "k" if found[2] else "s"
-        shown += escape(content[end : found.start()]) + Markup('<span class="{}">{}</span>').format(kind, found[0])
+        shown += escape(content[end : found.start()])
+        shown += Markup('<span class="{}">{}</span>').format(kind, found[0])
         end = found.end()
     return shown + escape(content[end:])
 

@@ -144,7 +144,8 @@ class Frame:
             if settings[name] != _DEFAULTS[name]:
                 added[f"extcli_{name}"] = settings[name]
         parts = urlsplit(self.url)
-        own = [(name, value) for name, value in parse_qsl(parts.query, keep_blank_values=True) if name not in added]
+        given = parse_qsl(parts.query, keep_blank_values=True)
+        own = [(name, value) for name, value in given if name not in added]
         return parts._replace(query=urlencode([*own, *added.items()])).geturl()
 
 
@@ -218,7 +219,9 @@ def _checked_origin(name: str, url: str, own_host: str) -> str:
     """Return the origin of a page, in the form that a Content-Security-Policy can name. Raises `BadRequest`."""
     try:
         parts = urlsplit(url)
-        port, host = parts.port, (parts.hostname or "").encode("idna").decode() if parts.hostname else ""
+        port, host = parts.port, parts.hostname or ""
+        if host:
+            host = host.encode("idna").decode()
     except ValueError:
         raise wrong_arrangement(name, f"{url[:80]!r} is not a URL") from None
     if len(url) > _MAX_URL or not url.isprintable() or " " in url:
@@ -232,7 +235,8 @@ def _checked_origin(name: str, url: str, own_host: str) -> str:
             name, "a Content-Security-Policy can name no IPv6 address; use localhost or a host name"
         )
     # Browsers also read 2130706433 and 0x7f.1 as addresses.
-    if not _HOST.fullmatch(host) or (_NUMBER.fullmatch(host.rpartition(".")[2]) and address_of(host) is None):
+    is_like_number = _NUMBER.fullmatch(host.rpartition(".")[2])
+    if not _HOST.fullmatch(host) or (is_like_number and address_of(host) is None):
         raise wrong_arrangement(name, f"{url[:80]!r} has no valid host name")
     if _is_service(parts, own_host):
         raise wrong_arrangement(

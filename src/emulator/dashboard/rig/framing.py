@@ -71,8 +71,9 @@ async def check_page(url: str, service: str) -> Finding:
         return Finding(url, "failed", f"The server returns {status} for this page.")
     if header := forbidding_header(headers, service):
         return Finding(url, "forbidden", f"This page forbids frames by its header {header}")
-    script = _SCRIPT.search(body)
-    other = _BEFORE_URL.split(body[: script.start()])[-1].decode("latin-1") if script else ""
+    other = ""
+    if script := _SCRIPT.search(body):
+        other = _BEFORE_URL.split(body[: script.start()])[-1].decode("latin-1")
     if "://" in other and _same_host(other) != _same_host(service):
         return Finding(url, "elsewhere", f"This page uses the service {other[:200]}, and this rig is of {service}.")
     missing = tuple(script for script in (_HELPER, _SDK) if f"/_emulator/{script}".encode() not in body)
@@ -96,7 +97,8 @@ def forbidding_header(headers: httpx.Headers, service: str) -> str:
                     return f"Content-Security-Policy: {directive.strip()}"
                 break
     options = headers.get("X-Frame-Options", "")
-    if not is_decided and {each.strip().lower() for each in options.split(",")} & {"deny", "sameorigin"}:
+    names = {each.strip().lower() for each in options.split(",")}
+    if not is_decided and names & {"deny", "sameorigin"}:
         return f"X-Frame-Options: {options}"
     return ""
 
@@ -154,10 +156,11 @@ async def _loopback_addresses(url: httpx.URL) -> list[str]:
     if url.host == "localhost" or url.host.endswith(".localhost"):
         return ["127.0.0.1", "::1"]
     found = await asyncio.get_running_loop().getaddrinfo(url.host, url.port, type=socket.SOCK_STREAM)
-    addresses = [str(address[0]) for *_, address in found if is_loopback(str(address[0]))]
-    if not addresses:
+    addresses = [str(address[0]) for *_, address in found]
+    local = [address for address in addresses if is_loopback(address)]
+    if not local:
         raise _NotLocal
-    return addresses
+    return local
 
 
 def _same_host(base: str) -> str:

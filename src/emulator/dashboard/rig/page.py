@@ -9,6 +9,7 @@ from typing import Any
 from markupsafe import Markup
 
 from emulator.control.explanations import explanation_of
+from emulator.control.journal.service import JournalCaller
 from emulator.core.callers import opaque_id_of
 from emulator.core.errors import BadRequest
 from emulator.dashboard.rig import arrangement as rules
@@ -67,12 +68,13 @@ async def frame_activity(service: Service, query: Query, host: str, render: Rend
     regions = dict[str, str]()
     for frame in frames:
         found, has_more = await _entries(service, frame)
-        count = {"refused": sum(bool(each.reason) for each in found), "most": len(found) if has_more else 0}
+        refused = sum(bool(each.reason) for each in found)
+        count = {"refused": refused, "most": len(found) if has_more else 0}
         regions[f"refused-{frame.name}"] = render("refused.html", count)
-        calls = [
-            (each, explanation_of(service.journals.find(str(each.number))) if each.reason else None)
-            for each in found[:_ROWS]
-        ]
+        calls = []
+        for each in found[:_ROWS]:
+            entry = service.journals.find(str(each.number)) if each.reason else None
+            calls.append((each, entry and explanation_of(entry)))
         regions[f"did-{frame.name}"] = render("happened.html", {"frame": frame.name, "calls": calls})
     return regions
 
@@ -85,9 +87,11 @@ async def _entries(service: Service, frame: rules.Frame) -> tuple[list[Any], boo
     if not is_anonymous:
         only["user"] = opaque_id_of(frame.user_id) if identity == "unshared" else frame.user_id
     listing = await service.journals.page(only)
-    found = [
-        each
-        for each in listing.entries
-        if not is_anonymous or (each.caller and not each.caller.user_id and each.caller.opaque_id.startswith("A"))
-    ]
+    found = listing.entries
+    if is_anonymous:
+        found = [each for each in found if _is_of_anonymous(each.caller)]
     return found, listing.next is not None
+
+
+def _is_of_anonymous(caller: JournalCaller | None) -> bool:
+    return caller is not None and not caller.user_id and caller.opaque_id.startswith("A")

@@ -69,7 +69,9 @@ async def read(service: Service, query: Query) -> dict[str, Any]:
     except Conflict as error:
         return common | {"faults": [], "why_not": error.detail}
     now = service.clock.now()
-    rows = [(each, effect_of(each), conditions_of(each), remaining_limits(each), is_over(each, now)) for each in faults]
+    rows = []
+    for each in faults:
+        rows.append((each, effect_of(each), conditions_of(each), remaining_limits(each), is_over(each, now)))
     return common | {"faults": rows}
 
 

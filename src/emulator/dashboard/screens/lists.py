@@ -55,10 +55,11 @@ async def _pins(service: Service, query: Query) -> dict[str, Any]:
 
 async def _sockets(service: Service, query: Query) -> dict[str, Any]:
     """Return the open sockets, and the one that the query names."""
-    number = query["socket"]
+    number, page = query["socket"], Page(_ROWS, query["cursor"])
+    is_number = number.isdecimal() and len(number) < 16
     return {
-        "listed": service.connections.read(Page(_ROWS, query["cursor"]), query["client_id"], query["channel_id"]),
-        "chosen": service.connections.find(int(number)) if number.isdecimal() and len(number) < 16 else None,
+        "listed": service.connections.read(page, query["client_id"], query["channel_id"]),
+        "chosen": service.connections.find(int(number)) if is_number else None,
     }
 
 
@@ -72,7 +73,8 @@ async def _trivia(service: Service, query: Query) -> dict[str, Any]:
     if not id:
         return {**shared, **await listed(service, "trivia", query)}
     key, now = Contest.key(id), service.clock.now()
-    contest = Contest.decoded((await service.engine.documents.read([key], now=now)).get(key))
+    documents = await service.engine.documents.read([key], now=now)
+    contest = Contest.decoded(documents.get(key))
     return {
         **shared,
         "questions": sorted(contest.values(), key=sort_order),

@@ -35,18 +35,20 @@ async def read(service: Service, query: Query) -> dict[str, Any]:
     """Return the values of the overview."""
     registered = sorted(service.extensions.current)
     seen = service.parity.tally.seen
+    unknown = [each for each in seen if each.verdict == UNKNOWN]
+    words, _ = await service.engine.ballots.tally(_DEMO_WORDS, now=service.clock.now(), top=3)
     return {
         "readiness": await service.control.readiness(),
         "verdicts": [each for each in seen if each.verdict != UNKNOWN],
-        "unknown": sum(each.count for each in seen if each.verdict == UNKNOWN and each.rule != rule_of(FOR_SANDBOX)),
-        "has_sandbox_tokens": any(each.verdict == UNKNOWN and each.rule == rule_of(FOR_SANDBOX) for each in seen),
+        "unknown": sum(each.count for each in unknown if each.rule != rule_of(FOR_SANDBOX)),
+        "has_sandbox_tokens": any(each.rule == rule_of(FOR_SANDBOX) for each in unknown),
         "client_id": registered[0] if registered else suggested(service, Query()).client_id,
         "channel_id": DEFAULT_CHANNEL,
         "registered": registered[:_MOST],
         "unlisted": max(0, len(registered) - _MOST),
         "next": next(iter((await service.contents.upcoming(1)).next), None),
         "poll": await _busiest(service),
-        "words": (await service.engine.ballots.tally(_DEMO_WORDS, now=service.clock.now(), top=3))[0],
+        "words": words,
         **_latest_activity(service),
     }
 

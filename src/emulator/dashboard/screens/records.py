@@ -61,11 +61,12 @@ async def results_of(service: Service, key: Key, *, show_all: bool = False) -> d
 
 def _bars(votes: dict[int, int], options: Sequence[str], *, show_all: bool) -> list[tuple[int, str, int]]:
     """Return value, option and votes of the values 0 to 63; without `all`, only of values with votes or an option."""
-    return [
-        (value, options[value] if value < len(options) else "", votes.get(value, 0))
-        for value in range(SPECIFIC_VALUES)
-        if show_all or value in votes or value < len(options)
-    ]
+    bars = []
+    for value in range(SPECIFIC_VALUES):
+        option = options[value] if value < len(options) else ""
+        if show_all or value in votes or value < len(options):
+            bars.append((value, option, votes.get(value, 0)))
+    return bars
 
 
 async def _poll(service: Service, key: Key, query: Query) -> dict[str, Any]:
@@ -94,7 +95,10 @@ def _edited(definition: Definition | None) -> dict[str, str]:
     before it writes.
     """
     found = {} if definition is None else msgspec.to_builtins(definition)
-    config = {name: value for name, value in (found or _NEW).items() if name not in _STATED and value != []}
+    config = {}
+    for name, value in (found or _NEW).items():
+        if name not in _STATED and value != []:
+            config[name] = value
     return {"expected": json_codec.encode(found).decode(), "config": pretty(config)}
 
 
@@ -103,9 +107,9 @@ async def _searched_voter(service: Service, key: Key, user: str) -> tuple[str, s
     if not user:
         return None
     for opaque_id in dict.fromkeys((user, opaque_id_of(user))):
-        choice = (await service.engine.ballots.tally(key, now=service.clock.now(), voter=opaque_id, top=1)).choice
-        if choice is not None:
-            return opaque_id, choice
+        tally = await service.engine.ballots.tally(key, now=service.clock.now(), voter=opaque_id, top=1)
+        if tally.choice is not None:
+            return opaque_id, tally.choice
     return user, None
 
 

@@ -80,7 +80,8 @@ def _bar_of(entries: list[Entry], at: int) -> Bar:
     requests = [entry for entry in entries if entry.kind != DELIVERY]
     refused = sum(bool(entry.reason) for entry in requests)
     first, last = (entries[-1].number, entries[0].number) if entries else (0, 0)
-    return Bar(instant(at)[11:19], len(requests), refused, len(entries) - len(requests), first, last)
+    time = instant(at)[11:19]
+    return Bar(time, len(requests), refused, len(entries) - len(requests), first, last)
 
 
 _ROWS = "100"
@@ -119,25 +120,27 @@ async def read(service: Service, query: Query) -> dict[str, Any]:
     if not service.journal.is_on:
         return common
     if not query["entry"]:
-        recent = service.journal.newest(_COUNTED)
-        return common | await _page_of(service, query, filters) | {"strip": strip_of(recent, service.clock.now())}
+        strip = strip_of(service.journal.newest(_COUNTED), service.clock.now())
+        return common | await _page_of(service, query, filters) | {"strip": strip}
     beside = await service.journals.page({**filters, **_part_of(query), "order": ORDERS[0], "limit": _BESIDE})
     found = service.journals.find(query["entry"])
-    chain = await service.journals.page({"id": found.id, "order": ORDERS[1], "limit": _BESIDE}) if found.id else None
-    # The journal has a delivery before the request that caused it: that is complete only with its response.
-    ordered = sorted(chain.entries, key=lambda each: each.kind == DELIVERY) if chain else []
-    return common | _values_of(service, found) | {"rows": beside.entries, "chain": ordered}
+    chain = []
+    if found.id:
+        page = await service.journals.page({"id": found.id, "order": ORDERS[1], "limit": _BESIDE})
+        # The journal has a delivery before the request that caused it: that is complete only with its response.
+        chain = sorted(page.entries, key=lambda each: each.kind == DELIVERY)
+    return common | _values_of(service, found) | {"rows": beside.entries, "chain": chain}
 
 
 async def _page_of(service: Service, query: Query, filters: Mapping[str, str]) -> dict[str, Any]:
     """Return rows, newest or slowest first, and whether there are newer and earlier ones."""
     is_slowest = query["sort"] == SLOWEST
-    limit = _SORTED if is_slowest else _ROWS
+    wanted = {**filters, "limit": _SORTED if is_slowest else _ROWS}
     if query["after"]:
-        page = await service.journals.page({**filters, "since": query["after"], "order": ORDERS[1], "limit": limit})
+        page = await service.journals.page({**wanted, "since": query["after"], "order": ORDERS[1]})
         rows, has_newer, has_earlier = page.entries[::-1], page.next is not None, True
     else:
-        page = await service.journals.page({**filters, **_part_of(query), "order": ORDERS[0], "limit": limit})
+        page = await service.journals.page({**wanted, **_part_of(query), "order": ORDERS[0]})
         rows, has_newer, has_earlier = page.entries, bool(query["before"]), page.next is not None
     if is_slowest:
         rows = sorted(rows, key=lambda each: each.duration_ms, reverse=True)[: int(_ROWS)]
