@@ -40,7 +40,8 @@ def mount(app: Application, outermost: ASGIApp) -> Litestar:
             _log.error("unexpected failure in %s %s", request.method, path[:100], exc_info=error)
             failure = internal_error()
         reply = error_reply(failure, cors=path.startswith("/v1/"))
-        app.record(Unrouted(context_of(request.scope), request.method, path, reply.status, reply.content, failure))
+        context = context_of(request.scope)
+        app.record(Unrouted(context, request.method, path, reply.status, reply.content, failure))
         return Response(reply.content, status_code=reply.status, headers=reply.headers_by_name)
 
     return Litestar([serve], exception_handlers={Exception: respond}, openapi_config=None, logging_config=None)
