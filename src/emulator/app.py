@@ -309,7 +309,7 @@ class Service(Front):
             self.scheduler.clock_moved,
             updates.clock_moved,
             self.faults.clock_moved,
-            self.gateway.clock_moved,
+            self.gateway.admission.close_late,
             self.changes.clock_moved,
         ]
         self.publisher.on_message(RESET, lambda *_: self._drop_cached_state())

@@ -228,8 +228,8 @@ class Sockets:
             each.connection.release()
 
     def _peers(self) -> list[AnyPeer]:
-        admission = self._admission()
-        return [*admission.games, *admission.pages]
+        """Return the open connections: first of games, then of pages, each from the oldest to the newest."""
+        return sorted(self._admission().peers, key=lambda peer: not isinstance(peer, Session))
 
     def _select(self, selection: Selection) -> list[AnyPeer]:
         if (selection.socket is None) == (not selection.all):

@@ -68,11 +68,6 @@ class Admission:
         return self._peers
 
     @property
-    def games(self) -> Iterable[Session]:
-        """The open connections of games, oldest first."""
-        return [peer for peer in self._peers if isinstance(peer, Session)]
-
-    @property
     def pages(self) -> Iterable[PusherConnection]:
         """The open connections of pages, oldest first."""
         return [peer for peer in self._peers if isinstance(peer, PusherConnection)]
@@ -119,7 +114,7 @@ class Admission:
         self._leave(peer)
         self._peers.pop(peer, None)
 
-    def close_late(self) -> None:
+    async def close_late(self) -> None:
         """Close the connections of games that have not authenticated in time, with code 1008."""
         if self._login_timeout:
             latest = self._clock.now() - self._login_timeout

@@ -119,16 +119,12 @@ class Gateway:
         """Ping all connections every `PING_EVERY` seconds, in batches so that requests are not delayed."""
         while True:
             await asyncio.sleep(PING_EVERY)
-            self.admission.close_late()
+            await self.admission.close_late()
             peers = iter(list(self.admission.peers))
             while batch := list(islice(peers, _PING_BATCH)):
                 for peer in batch:
                     peer.connection.ping()
                 await asyncio.sleep(0)
-
-    async def clock_moved(self) -> None:
-        """Close the connections that have not authenticated in time."""
-        self.admission.close_late()
 
 
 def client_id_of(path: str) -> str:
