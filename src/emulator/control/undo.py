@@ -105,18 +105,17 @@ class Undo:
         await asyncio.sleep(seconds)
         await self.close()
 
-    def _end(self) -> bool:
-        """Make the latest reset final, and return whether it could still be undone. Its data stays in storage."""
+    def _end(self) -> None:
+        """Make the latest reset final, if it can still be undone. Its data stays in storage."""
         kept, self.latest = self.latest, None
-        if kept is None:
-            return False
-        if kept.expiry is not asyncio.current_task():
-            kept.expiry.cancel()
-        self._changes.wake()
-        return True
+        if kept is not None:
+            if kept.expiry is not asyncio.current_task():
+                kept.expiry.cancel()
+            self._changes.wake()
 
     async def _forget(self) -> None:
         """Make the latest reset final, and delete its data."""
-        if self._end():
+        if self.latest is not None:
+            self._end()
             with suppress(EngineError):  # the next reset or start deletes the rest
                 await self._engine.drop_aside()

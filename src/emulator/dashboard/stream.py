@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import suppress
 from hashlib import sha256
 
 from emulator.core.clock import monotonic, processor_time
@@ -37,25 +37,30 @@ async def events_of(
     """
     yield b": connected\n\n"
     sent_at = monotonic()
-    with _counted(), service.changes.watching() as changed, service.journal.watching() as recorded:
-        while True:
-            changed.clear()
-            recorded.clear()
-            began, used, regions = monotonic(), processor_time(), dict[str, str]()
-            with suppress(ServiceError, EngineError):  # the page stays as it is
-                regions = dict(await read())
-            digests = {name: digest_of(name, text) for name, text in regions.items()}
-            identifier, shown = ".".join(digests.values()), known.split(".")
-            if regions and identifier != known:
-                known, sent_at = identifier, monotonic()
-                changes = [_part(each, regions[each]) for each, digest in digests.items() if digest not in shown]
-                yield message(identifier, "".join(changes))
-            elif monotonic() - sent_at >= _KEEP_ALIVE:
-                sent_at = monotonic()
-                yield b": still here\n\n"
-            rest = seconds_until_next_rendering(processor_time() - used, _open_pages)
-            await asyncio.sleep(max(0.0, began + rest - monotonic()))
-            await _wait_for_either(changed, recorded, every)
+    global _open_pages
+    _open_pages += 1
+    try:
+        with service.changes.watching() as changed, service.journal.watching() as recorded:
+            while True:
+                changed.clear()
+                recorded.clear()
+                began, used, regions = monotonic(), processor_time(), dict[str, str]()
+                with suppress(ServiceError, EngineError):  # the page stays as it is
+                    regions = dict(await read())
+                digests = {name: digest_of(name, text) for name, text in regions.items()}
+                identifier, shown = ".".join(digests.values()), known.split(".")
+                if regions and identifier != known:
+                    known, sent_at = identifier, monotonic()
+                    changes = [_part(each, regions[each]) for each, digest in digests.items() if digest not in shown]
+                    yield message(identifier, "".join(changes))
+                elif monotonic() - sent_at >= _KEEP_ALIVE:
+                    sent_at = monotonic()
+                    yield b": still here\n\n"
+                rest = seconds_until_next_rendering(processor_time() - used, _open_pages)
+                await asyncio.sleep(max(0.0, began + rest - monotonic()))
+                await _wait_for_either(changed, recorded, every)
+    finally:
+        _open_pages -= 1
 
 
 def _part(name: str, text: str) -> str:
@@ -69,16 +74,6 @@ def _part(name: str, text: str) -> str:
 def digest_of(name: str, content: str) -> str:
     """Return a short hash of a region of a page. Regions with equal content have different ones."""
     return sha256(f"{name}\n{content}".encode("utf-8", "replace")).hexdigest()[:16]
-
-
-@contextmanager
-def _counted() -> Iterator[None]:
-    global _open_pages
-    _open_pages += 1
-    try:
-        yield
-    finally:
-        _open_pages -= 1
 
 
 def seconds_until_next_rendering(used: float, pages: int) -> float:

@@ -128,7 +128,8 @@ def verdict(production: str) -> str:
     """Return production's verdict in words; the argument is the header `X-Emulator-Production`."""
     outcome, rule = outcome_of(production), rule_of(production)
     words = {"refuse": "production refuses this", "unknown": "production: unknown", "differ": "production differs"}
-    return f"{words.get(outcome, outcome)}: {rule}" if rule else words.get(outcome, outcome)
+    said = words.get(outcome, outcome)
+    return f"{said}: {rule}" if rule else said
 
 
 def select_options(values: Iterable[str], empty: str = "") -> list[tuple[str, str]]:
