@@ -130,16 +130,12 @@ _UNRECORDED = (Audience.HEALTH, Audience.MONITORING, *UNDOCUMENTED)
 
 @dataclass(frozen=True)
 class Parameter:
-    """A query parameter."""
+    """A query parameter, or a header of a response."""
 
     name: str
     meaning: str
     kind: str = "string"
     """Its JSON Schema type."""
-
-
-class Header(Parameter):
-    """A header of a response."""
 
 
 CHANNEL = Parameter("channel_id", "The channel, for roles admin and backend.")
@@ -196,7 +192,7 @@ class Endpoint:
     content_type: bytes = JSON
     """The type of a response that the handler returns as bytes or as a stream; `answer` is for JSON only."""
     query: tuple[Parameter, ...] = ()
-    headers: tuple[Header, ...] = ()
+    headers: tuple[Parameter, ...] = ()
     """The headers of its response."""
     limit: str = "body"
     """The field of `Limits` with the largest body in bytes."""

@@ -37,7 +37,7 @@ from emulator.features.codes.grants import (
 from emulator.features.codes.uploads import NamesBody, Upload, codes_removed, name_in_use
 from emulator.features.directory import Directory
 from emulator.features.votes.service import Polls
-from emulator.http.endpoint import Call, Header, Nothing, Parameter, Reply, endpoint, id_of
+from emulator.http.endpoint import Call, Nothing, Parameter, Reply, endpoint, id_of
 from emulator.http.streaming_json import StreamReader
 from emulator.storage.kinds import Kind, Shape
 from emulator.storage.pools import Drawn, Holding, Pools, Rosters, Stock
@@ -45,8 +45,8 @@ from emulator.storage.pools import Drawn, Holding, Pools, Rosters, Stock
 _NOTHING = Holding((), 0)
 _USER_RULE = f"a string of 1 to {MAX_USER_LENGTH} printable characters"
 _POLL = id_of("poll")
-_MARKED = Header("Extcli-Marked", "The number of users who may redeem more codes than before the call.", "integer")
-_USERS = Header("Extcli-Users", "The number of distinct users that the call names.", "integer")
+_MARKED = Parameter("Extcli-Marked", "The number of users who may redeem more codes than before the call.", "integer")
+_USERS = Parameter("Extcli-Users", "The number of distinct users that the call names.", "integer")
 _CHANNEL = Parameter("channel_id", "The poll's channel, for roles admin and backend.")
 
 
