@@ -100,6 +100,16 @@ def checked_rows(limit: int) -> int:
 
 T = TypeVar("T")
 
+
+class _Wanted(NamedTuple):
+    """The rows to read: of one kind, that a filter selects, at most so many, and only those after a key."""
+
+    kind: Kind
+    only: Filter
+    limit: int
+    start: Key | None
+
+
 Found = tuple[list[tuple[Key, Content]], str]
 """Rows with their keys, and a cursor if the search stopped before the end."""
 
@@ -149,7 +159,7 @@ class Contents:
             Shape.DOCUMENTS: self._documents,
             Shape.POOLS: self._pools,
         }[kind.shape]
-        found, rest = await read(kind, only, limit + 1, start)
+        found, rest = await read(_Wanted(kind, only, limit + 1, start))
         if len(found) > limit:
             rest = _cursor_after(found[limit - 1][0])
         return ContentPage([content for _, content in found[:limit]], rest)
@@ -171,9 +181,9 @@ class Contents:
         """Return the name of a record as readers see it."""
         return key.name[:_DIGEST_LENGTH] if key.kind in self._secret else key.name
 
-    async def _ballots(self, kind: Kind, only: Filter, limit: int, start: Key | None) -> Found:
-        ballots, rest = await self._list_by_owner(self._engine.ballots.listing, kind.stored_as[0], only, limit, start)
-        found = []
+    async def _ballots(self, wanted: _Wanted) -> Found:
+        ballots, rest = await self._list_by_owner(self._engine.ballots.listing, wanted)
+        kind, found = wanted.kind, []
         for each in ballots:
             facts = kind.facts(each, self._clock.now()) if kind.facts else {}
             row = self._row(kind, each.key, each.expires_at, count=each.casts, **facts)
@@ -181,18 +191,16 @@ class Contents:
             found.append((each.key, row))
         return found, rest
 
-    async def _logs(self, kind: Kind, only: Filter, limit: int, start: Key | None) -> Found:
-        logs, rest = await self._list_by_owner(self._engine.logs.listing, kind.stored_as[0], only, limit, start)
-        lifetime = self._lifetime_of(kind)
-        found = []
+    async def _logs(self, wanted: _Wanted) -> Found:
+        logs, rest = await self._list_by_owner(self._engine.logs.listing, wanted)
+        lifetime, found = self._lifetime_of(wanted.kind), []
         for key, entries, latest in logs:
-            found.append((key, self._row(kind, key, latest + lifetime, count=entries)))
+            found.append((key, self._row(wanted.kind, key, latest + lifetime, count=entries)))
         return found, rest
 
-    async def _list_by_owner(
-        self, listing: Callable[..., Awaitable[list[T]]], kind: str, only: Filter, limit: int, start: Key | None
-    ) -> tuple[list[T], str]:
+    async def _list_by_owner(self, listing: Callable[..., Awaitable[list[T]]], wanted: _Wanted) -> tuple[list[T], str]:
         """Return ballots or logs of all owners, or of one owner, and the cursor after the last owner that was read."""
+        kind, (_, only, limit, start) = wanted.kind.stored_as[0], wanted
         now, found, more = self._clock.now(), list[T](), list[str]()
         owners = [start.owner] if start else []
         if only.client_id and not start:
@@ -209,8 +217,8 @@ class Contents:
         is_end = len(more) < _MAX_OWNERS
         return found, FIRST if is_end else _cursor_after(Key(kind, more[-1], "", _PAST_ALL))
 
-    async def _documents(self, kind: Kind, only: Filter, limit: int, start: Key | None) -> Found:
-        things, now = await self._find(kind, only, limit, start), self._clock.now()
+    async def _documents(self, wanted: _Wanted) -> Found:
+        kind, things, now = wanted.kind, await self._find(wanted), self._clock.now()
         values: Mapping[Key, bytes] = {}
         if kind.facts:
             values = await self._engine.documents.read([key for key, _, _ in things], now=now)
@@ -222,8 +230,8 @@ class Contents:
             found.append((key, self._row(kind, key, expires_at, **members)))
         return found, FIRST
 
-    async def _pools(self, kind: Kind, only: Filter, limit: int, start: Key | None) -> Found:
-        things = await self._find(kind, only, limit, start)
+    async def _pools(self, wanted: _Wanted) -> Found:
+        kind, things = wanted.kind, await self._find(wanted)
         keys, now = [key for key, _, _ in things], self._clock.now()
         stocks = await self._engine.pools.stocks(keys, now=now)
         counts = await self._engine.pools.counts(keys, now=now)
@@ -253,7 +261,8 @@ class Contents:
     def _lifetime_of(self, kind: Kind) -> int:
         return self._state_lifetime if kind.lifetime is None else kind.lifetime
 
-    async def _find(self, kind: Kind, only: Filter, limit: int, start: Key | None) -> list[Thing]:
+    async def _find(self, wanted: _Wanted) -> list[Thing]:
+        kind, only, limit, start = wanted
         return await self._engine.catalog.things(
             kind.stored_as,
             now=self._clock.now(),
