@@ -22,9 +22,8 @@ used up theirs: guesses from elsewhere do not keep it out.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 
-from emulator.core.callers import Caller
 from emulator.core.clock import HOUR, MINUTE, Clock
 from emulator.core.config.environment import AnonymousLimits
 from emulator.core.errors import BadRequest, Facts, TooManyRequests, refusal
@@ -78,20 +77,6 @@ class AttemptLimit:
         if wait := self._requests.delay(("", network_of(address))):
             raise too_many_pins(seconds=seconds_of(wait))
 
-    def attempt(self, client_id: str, address: str) -> AbstractContextManager[None]:
-        """Count an attempt with a PIN by an unauthenticated caller, by network.
-
-        Raises `TooManyRequests` at the limit.
-        """
-        return self._attempt(client_id, address, "")
-
-    def attempt_of_caller(self, caller: Caller) -> AbstractContextManager[None]:
-        """Count an attempt with a PIN by a broadcaster.
-
-        It counts by channel and user, so that others of the channel keep their attempts.
-        """
-        return self._attempt(caller.client_id, "", f"{caller.channel_id}\0{caller.opaque_id}")
-
     def clear(self) -> None:
         """Forget all counts, after a reset."""
         for limit in (self._requests, self._attempts, self._clients, *self._under_attack):
@@ -114,17 +99,19 @@ class AttemptLimit:
         return [of_address, (of_network, network, whose), (of_wide, wide, whose), (together, client, whose)]
 
     @contextmanager
-    def _attempt(self, *whose: str) -> Iterator[None]:
-        """Count an attempt, and take it back unless the block raises `BadRequest`, or the PIN is wrong in production.
+    def attempt(self, client_id: str, address: str = "", user: str = "") -> Iterator[None]:
+        """Count an attempt with a PIN: of an unauthenticated caller by network, of a broadcaster by channel and user.
 
-        It is counted before the PIN is looked up, so that simultaneous attempts cannot exceed the limit.
+        So others of the channel keep their attempts. Raises `TooManyRequests` at the limit. The attempt is taken back
+        unless the block raises `BadRequest`, or the PIN is wrong in production. It is counted before the PIN is looked
+        up, so that simultaneous attempts cannot exceed the limit.
         """
         here, there, is_wrong = list[Count](), list[Count](), False
         if self._there is not None and is_reached():
             with ProductionCheck(PIN_GUESSES):
-                there = _counted(self._there._counts_of(*whose))
+                there = _counted(self._there._counts_of(client_id, address, user))
         try:
-            here = _counted(self._counts_of(*whose))
+            here = _counted(self._counts_of(client_id, address, user))
             yield
         except BadRequest:
             is_wrong = True

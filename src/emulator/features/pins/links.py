@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -29,7 +29,7 @@ from emulator.core.wire import json_codec
 from emulator.features.pins.rules import REFRESH_LIFETIME
 from emulator.storage.kinds import Kind, Shape, Stored, Subject, decode_check
 from emulator.storage.records import DocumentRecord
-from emulator.storage.shapes import Catalog, Documents
+from emulator.storage.shapes import Catalog, Documents, Texts
 
 T = TypeVar("T")
 _MAX_TRIES = 20
@@ -162,7 +162,7 @@ class Links:
         key, now = Key("link", client_id, "", channel_id), self._clock.now()
         new = Link(self._new_id(), grant.secret, now, now + _LINK_LIFETIME)
 
-        def change(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
+        def change(found: Texts) -> Texts:
             links = _unexpired(found.get(key), now)
             link = self._find(client_id, links, grant)
             if link is None:
@@ -223,7 +223,7 @@ class LivePins:
             record.until = now + PIN_LIFETIME
             text = json_codec.encode(record)
 
-            def create(found: Mapping[Key, bytes], key: Key = key, text: bytes = text) -> Mapping[Key, bytes]:
+            def create(found: Texts, key: Key = key, text: bytes = text) -> Texts:
                 return {} if found else {key: text}
 
             if await self._documents.update([key], create, now=now, expires_at=record.until, may_end_earlier=True):
@@ -242,7 +242,7 @@ class LivePins:
         """
         key, channel_id = self._key_of(caller.client_id, pin), caller.channel_id or ""
 
-        def bind(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
+        def bind(found: Texts) -> Texts:
             current = msgspec.json.decode(found[key], type=PinRecord) if key in found else None
             if current is None or not current.may_be_bound_to(channel_id):
                 raise wrong_pin()

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from msgspec import UNSET
 from msgspec.structs import replace
 
 from emulator.auth.refusals import ended_link
 from emulator.auth.signing_key import SigningKey
-from emulator.auth.tokens import PIN_USE, REFRESH_USE, Tokens
+from emulator.auth.tokens import PIN_USE, REFRESH_USE, Credential, Tokens
 from emulator.core.callers import CHANNEL_WRITERS, Caller, Grant, Role, required_channel
 from emulator.core.changes import Change, Changes
 from emulator.core.clock import SECOND, Clock
@@ -42,17 +41,8 @@ from emulator.realtime.session import Session
 from emulator.storage.kinds import Measured
 from emulator.storage.shapes import Catalog, Documents
 
-
-class AuthResult(NamedTuple):
-    """A successful `authenticate`."""
-
-    caller: Caller
-    """The connection's new caller."""
-    reply: rules.Authenticated
-    event: str
-    """The event for subscribers of `authentication`."""
-
-
+LoggedIn = tuple[Caller, rules.Authenticated]
+"""A successful `authenticate`: the connection's new caller, and the reply."""
 _COUNTED = 200
 """Linked channels that a wait counts."""
 _BROADCASTER = frozenset({Role.BROADCASTER})
@@ -130,7 +120,7 @@ class Pins:
         """Bind a PIN and its token to the broadcaster's channel."""
         caller, pin = call.caller, call.body(rules.PinBody).pin
         client_id, channel_id = caller.client_id, required_channel(caller.channel_id, "a link")
-        with self.attempt_limit.attempt_of_caller(caller):
+        with self.attempt_limit.attempt(client_id, user=f"{channel_id}\0{caller.opaque_id}"):
             record = await self._live.find(client_id, pin)
             if record is None or not record.may_be_bound_to(channel_id):
                 raise wrong_pin()
@@ -139,19 +129,23 @@ class Pins:
             link = await self._links.of(caller, channel_id, use=bool(record.token_id))
             await self._live.bind(caller, pin, record, link)
             await self._report_change("used", client_id, channel_id)
-            await self._publish(client_id, channel_id, "authenticated", also_unauthenticated=True)
+            await self._publish(client_id, channel_id, "authenticated")
+            shown = UNSET if self._settings.environment.is_strict else channel_id
+            event = rules.AuthenticationEvent("authenticated", shown)  # for connections without a channel
+            await self._publisher.try_publish(rules.authentication_topic(client_id), "authentication", event)
         return Nothing()
 
     async def authenticate(self, header: str | None) -> Caller:
         """Verify an `Authorization` header. Raises `Unauthorized` or `Forbidden`."""
         credential = self._tokens.verify(header)
         if credential.pin_token_id:
-            return await self._linked_caller(credential.caller, credential.pin_token_id)
+            return await self._linked_caller(credential)
         return credential.caller
 
-    async def _linked_caller(self, caller: Caller, token_id: str) -> Caller:
+    async def _linked_caller(self, credential: Credential) -> Caller:
         """Return the caller behind a token of `POST pin`. Raises `Unauthorized` until its PIN is validated."""
-        record = await self._live.validated_token(caller.client_id, token_id)
+        caller = credential.caller
+        record = await self._live.validated_token(caller.client_id, credential.pin_token_id)
         if record is None:
             raise rules.not_validated()
         link = await self._links.find(caller.client_id, record.channel_id, record.link)
@@ -171,7 +165,7 @@ class Pins:
         credential = self._tokens.verify(f"{client_id} {token}")
         if not credential.pin_token_id:
             raise rules.not_a_pin_token()
-        await self._linked_caller(credential.caller, credential.pin_token_id)
+        await self._linked_caller(credential)
         return Nothing()
 
     @endpoint("GET", "/v1/e/pin_token_exists", roles=_BROADCASTER, answer=rules.Existence)
@@ -215,7 +209,8 @@ class Pins:
     async def link(self, caller: Caller, channel_id: str) -> str:
         """Link a game to the channel without a PIN, and return the game's refresh token."""
         link = await self._links.of(caller, channel_id, use=True)
-        return str(self._auth_result(caller.client_id, channel_id, link, "authenticated", None).reply.refresh)
+        _, reply = self._logged_in(caller.client_id, channel_id, link, None)
+        return str(reply.refresh)
 
     @action("authenticate", is_open=True, secrets=frozenset({"pin", "refresh", "jwt"}))
     async def log_in(self, message: Message) -> rules.Authenticated:
@@ -226,12 +221,11 @@ class Pins:
             raise rules.not_one_credential()
         topic = _topic(session)
         if body.pin is not None:
-            result = await self._authenticate_by_pin(client_id, body.pin, session.connection.address)
+            caller, reply = await self._authenticate_by_pin(client_id, body.pin, session.connection.address)
         elif body.refresh is not None:
-            result = await self._authenticate_by_refresh_token(client_id, body.refresh)
+            caller, reply = await self._authenticate_by_refresh_token(client_id, body.refresh)
         else:
-            result = await self._authenticate_by_jwt(client_id, body.jwt or "")
-        caller = result.caller
+            caller, reply = await self._authenticate_by_jwt(client_id, body.jwt or "")
         if not self._tokens.is_admitted(caller.client_id, caller.grant):  # the secret or link ended while it waited
             raise ended_link()
         was_subscribed = topic in session.topics
@@ -241,15 +235,16 @@ class Pins:
         if was_subscribed:
             session.subscribe(_topic(session))
         if caller.channel_id:  # now that the connection has subscribed to its channel
-            await self._publish(caller.client_id, caller.channel_id, result.event)
-        return result.reply
+            event = "authenticated" if body.refresh is None else "refreshed"
+            await self._publish(caller.client_id, caller.channel_id, event)
+        return reply
 
     @feed("authentication", is_open=True)
     async def authentication_feed(self, message: Message) -> tuple[Key, ...]:
         """Follow authentications and revocations of the connection's client id and channel."""
         return (_topic(message.session),)
 
-    async def _authenticate_by_pin(self, client_id: str, pin: str, address: str) -> AuthResult:
+    async def _authenticate_by_pin(self, client_id: str, pin: str, address: str) -> LoggedIn:
         """Exchange a PIN for an access and a refresh token. Raises `BadRequest` and `TooManyRequests`."""
         with self.attempt_limit.attempt(client_id, address):
             record = await self._live.find(client_id, pin)
@@ -264,9 +259,9 @@ class Pins:
             channel_id = (extension and extension.owner_user_id) or rules.TEST_CHANNEL
         link = await self._links.renew(client_id, channel_id, Grant(link=record.link), wrong_pin)
         await self._report_change("used", client_id, channel_id)
-        return self._auth_result(client_id, channel_id, link, "authenticated", record.cap)
+        return self._logged_in(client_id, channel_id, link, record.cap)
 
-    async def _authenticate_by_refresh_token(self, client_id: str, token: str) -> AuthResult:
+    async def _authenticate_by_refresh_token(self, client_id: str, token: str) -> LoggedIn:
         """Exchange a refresh token for new tokens; the old one stays usable until it expires. Raises `BadRequest`."""
         claims = self._tokens.own_claims(token, use=REFRESH_USE)
         if claims is None or claims.get("extension_id") != client_id:
@@ -274,9 +269,9 @@ class Pins:
         channel_id, grant = str(claims.get("channel_id")), Grant(link=str(claims.get("link")))
         link = await self._links.renew(client_id, channel_id, grant, rules.wrong_refresh_token)
         cap = claims["exp"] * SECOND if claims.get("capped") else None
-        return self._auth_result(client_id, channel_id, link, "refreshed", cap)
+        return self._logged_in(client_id, channel_id, link, cap)
 
-    async def _authenticate_by_jwt(self, client_id: str, token: str) -> AuthResult:
+    async def _authenticate_by_jwt(self, client_id: str, token: str) -> LoggedIn:
         """Accept an access token, and issue new tokens if it is a broadcaster's. Raises `Unauthorized`.
 
         New tokens for an issued token belong to that token's link, and do not outlive it.
@@ -287,11 +282,11 @@ class Pins:
         channel_id = caller.channel_id
         if caller.role is Role.BROADCASTER and channel_id:
             link = await self._links.of(caller, channel_id)
-            return self._auth_result(client_id, channel_id, link, "authenticated", cap_of(caller))
+            return self._logged_in(client_id, channel_id, link, cap_of(caller))
         reply = rules.Authenticated(token)
         if channel_id:
             reply.twitch_id = reply.twitch_name = channel_id
-        return AuthResult(caller, reply, "authenticated")
+        return caller, reply
 
     def _client_id(self, call: Call) -> str:
         """Return the client id in the Authorization header, or by default in the body."""
@@ -308,7 +303,7 @@ class Pins:
         await self._report_change("issued", client_id, record.channel_id)
         return pin
 
-    def _auth_result(self, client_id: str, channel_id: str, link: Link, event: str, cap: int | None) -> AuthResult:
+    def _logged_in(self, client_id: str, channel_id: str, link: Link, cap: int | None) -> LoggedIn:
         """Issue an access and a refresh token of a link; neither outlives `cap`, in Unix ms."""
         caller = broadcaster_of(client_id, channel_id, link)
         left = rules.REFRESH_LIFETIME if cap is None else cap - self._clock.now()
@@ -331,20 +326,12 @@ class Pins:
             link=link.id,
             capped=None if cap is None else True,
         )
-        return AuthResult(caller, rules.Authenticated(access, refresh, channel_id, channel_id), event)
+        return caller, rules.Authenticated(access, refresh, channel_id, channel_id)
 
-    async def _publish(
-        self, client_id: str, channel_id: str, event: str, *, also_unauthenticated: bool = False
-    ) -> None:
-        """Publish an authentication event to the channel and, if asked for, to the client id's unauthenticated
-        connections.
-        """
+    async def _publish(self, client_id: str, channel_id: str, event: str) -> None:
+        """Publish an authentication event to the channel."""
         data = rules.AuthenticationEvent(event, channel_id)
         await self._publisher.try_publish(rules.authentication_topic(client_id, channel_id), "authentication", data)
-        if also_unauthenticated:
-            if self._settings.environment.is_strict:
-                data.twitch_id = UNSET
-            await self._publisher.try_publish(rules.authentication_topic(client_id), "authentication", data)
 
     async def _report_change(self, did: str, client_id: str, channel_id: str) -> None:
         await self._changes.committed(Change(Key(PIN, client_id, "", channel_id), did))
