@@ -84,8 +84,8 @@ NOTES: Final = Kind(
     ("note",),
     Shape.DOCUMENTS,
     LIFETIME,
-    "stores",
     records=(Stored(DocumentRecord, "note", decode_check(Note)),),
+    screen="stores",
     waits_for=Subject("note", "note", frozenset({"path", "equals"}), "default"),
 )
 NOTE_FEATURE: Final = Feature(Notes, (write_note, read_note), (get_note,), kinds=(NOTES,))

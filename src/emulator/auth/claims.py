@@ -74,8 +74,10 @@ def grant_of(claims: Mapping[str, Any]) -> Grant:
     """Return the grant in the claims of an access token that the service issued; an empty grant for any other token."""
     if "link" not in claims and "admitted_by" not in claims:
         return NO_GRANT  # one for all, to save memory
-    secret, link, linked_at = claims.get("admitted_by", ""), claims.get("link", ""), claims.get("linked_at", 0)
-    if isinstance(secret, str) and isinstance(link, str) and isinstance(linked_at, int) and "use" not in claims:
+    secret, link = claims.get("admitted_by", ""), claims.get("link", "")
+    linked_at = claims.get("linked_at", 0)
+    are_texts = isinstance(secret, str) and isinstance(link, str)
+    if are_texts and isinstance(linked_at, int) and "use" not in claims:
         return Grant(secret, link, linked_at)
     return NO_GRANT
 

@@ -134,8 +134,8 @@ class Tokens:
             self._cache[header] = caller
         return Credential(caller, pin_token_id)
 
-    def own_claims(self, token: str, *, use: str) -> Mapping[str, Any] | None:
-        """The claims of an unexpired token that this service signed for `use`; otherwise `None`."""
+    def refresh_claims(self, token: str) -> Mapping[str, Any] | None:
+        """The claims of an unexpired refresh token that this service signed; otherwise `None`."""
         signer = None
         with suppress(Unauthorized):
             claims, signer = self._verified("", token)
@@ -143,7 +143,7 @@ class Tokens:
             return None
         exp = claims.get("exp")
         alive = isinstance(exp, int) and self._clock.now() < exp * 1000
-        return claims if alive and claims.get("use") == use else None
+        return claims if alive and claims.get("use") == REFRESH_USE else None
 
     def check_receipt(self, client_id: str, receipt: str) -> None:
         """Raise `BadRequest` if a receipt has expired or has a bad signature. The sandbox accepts any receipt."""

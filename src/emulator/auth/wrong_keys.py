@@ -33,7 +33,8 @@ def wrong_key_of(token: str, secrets: Iterable[bytes]) -> str:
 def _wrong_keys(secret: bytes) -> Iterator[tuple[bytes, str]]:
     texts = {base64.urlsafe_b64encode(secret): "base64url", base64.b64encode(secret): "base64"}
     texts |= {text.rstrip(b"="): kind for text, kind in texts.items()}
-    texts |= {secret.hex().encode(): "hex", secret.hex().upper().encode(): "hex"}
+    for digits in secret.hex(), secret.hex().upper():
+        texts[digits.encode()] = "hex"
     for text, kind in texts.items():
         for (before, after), around in _AROUND.items():
             yield before + text + after, f"the {kind} text of the secret{around}; decode the secret before you sign"

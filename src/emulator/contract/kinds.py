@@ -124,7 +124,8 @@ class Json:
         if self.is_object and not isinstance(value, dict):
             report(path, f"must be {self.allowed}")
         elif _check_json(value, path, report):
-            size = len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(errors="replace"))
+            text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+            size = len(text.encode(errors="replace"))
             if size > self.bytes:
                 report(path, f"has {size} bytes of compact JSON; the limit is {self.bytes}")
 

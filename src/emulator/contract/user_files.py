@@ -52,8 +52,9 @@ def opened(path: str | Path, *, pipes: bool = False) -> BinaryIO:
     A pipe that nothing writes to is opened when something does, as in every other program.
     """
     is_pipe = pipes and stat.S_ISFIFO(os.stat(path).st_mode)
-    # Without O_NONBLOCK, opening a pipe or a device may block forever.
-    flags = os.O_RDONLY | (0 if is_pipe else getattr(os, "O_NONBLOCK", 0)) | getattr(os, "O_BINARY", 0)
+    flags = os.O_RDONLY | getattr(os, "O_BINARY", 0)
+    if not is_pipe:  # else opening a pipe or a device may block forever
+        flags |= getattr(os, "O_NONBLOCK", 0)
     file = os.fdopen(os.open(path, flags), "rb")
     mode = os.fstat(file.fileno()).st_mode
     if stat.S_ISREG(mode) or (is_pipe and stat.S_ISFIFO(mode)):

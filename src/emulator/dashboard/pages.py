@@ -224,10 +224,11 @@ async def _state_of(service: Service) -> dict[str, Any]:
     """Return the values that the header and navigation show. Values from storage are left out if storage fails."""
     counts: dict[str, int] = {}
     names: list[str] = []
+    shown_on = {kind.name: kind.screen or kind.name for kind in service.contents.kinds}
     with suppress(EngineError):
         held = await service.contents.counts()
-        for kind in service.contents.kinds:
-            counts[kind.screen] = counts.get(kind.screen, 0) + held[kind.name]
+        for name, screen in shown_on.items():
+            counts[screen] = counts.get(screen, 0) + held[name]
         names = await service.namespaces.latest() if service.namespaces is not None else []
     faults, now = [], service.clock.now()
     with suppress(Conflict):  # several processes have none
@@ -238,7 +239,7 @@ async def _state_of(service: Service) -> dict[str, Any]:
     return {
         "groups": {
             "": ("overview",),
-            "Data": tuple(dict.fromkeys(kind.screen for kind in service.contents.kinds if kind.screen)),
+            "Data": tuple(dict.fromkeys(shown_on.values())),
             "Live": ("requests", "broadcasts", "sockets", "rig"),
             "Control": ("clock", "faults", "namespaces"),
         },

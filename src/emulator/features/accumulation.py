@@ -28,9 +28,9 @@ from emulator.storage.shapes import Logs, Span
 
 @refusal(BadRequest, "Body too large", "R3", "The document is too large for a buffer",
          "Send less, or keep the data in a store: `extcli state set`.")  # fmt: skip
-def document_too_large(*, size: int, limit: int) -> Facts:
-    detail = f"the body is {size} bytes as compact JSON; it must be under {limit}"
-    return Facts(detail, f"{size} bytes of compact JSON", f"under {limit} bytes")
+def document_too_large(*, size: int) -> Facts:
+    detail = f"the body is {size} bytes as compact JSON; it must be under {LIMIT}"
+    return Facts(detail, f"{size} bytes of compact JSON", f"under {LIMIT} bytes")
 
 
 @refusal(TooManyRequests, "Too many entries", "R2", "The user adds too many entries to buffers",
@@ -67,9 +67,6 @@ def _check_entry(record: ItemRecord) -> None:
         raise wrong(VALUE, f"data: {len(entry.data)} bytes; the limit is {LIMIT - 1}")
     if entry.observed != record.at:
         raise wrong(VALUE, f"observed: {entry.observed} is not {record.at}, the time of the entry")
-
-
-STORED = (Stored(ItemRecord, "accumulate", _check_entry),)
 
 
 LIFETIME = DAY
@@ -129,7 +126,7 @@ class Buffers:
         caller, channel, buffer_id = call.caller, call.channel or "", checked_id(call.id)
         blob, now = json_codec.encode(call.any_body()), self._clock.now()
         if len(blob) >= LIMIT:
-            raise document_too_large(size=len(blob), limit=LIMIT)
+            raise document_too_large(size=len(blob))
         entry = BufferEntry(
             observed=now,
             channel_id=channel,
@@ -191,7 +188,8 @@ class Buffers:
         """
         group, now = Key("accumulate", call.caller.client_id, "", call.channel), self._clock.now()
         found, next = await call.page.read(self._logs.listing, group, now=now)
-        return BufferList([ListedBuffer(key.name, key.channel or "", *counts) for key, *counts in found], next)
+        buffers = [ListedBuffer(key.name, key.channel or "", *counts) for key, *counts in found]
+        return BufferList(buffers, next)
 
 
 BUFFERS = Kind(
@@ -200,7 +198,6 @@ BUFFERS = Kind(
     ("accumulate",),
     Shape.LOGS,
     LIFETIME,
-    "buffers",
-    STORED,
+    (Stored(ItemRecord, "accumulate", _check_entry),),
     waits_for=Subject("accumulate", "accumulate", frozenset({"count", "latest"}), "default"),
 )

@@ -23,9 +23,9 @@ from emulator.realtime.publisher import Publisher
 
 @refusal(BadRequest, "Message too large", "gaps: Limits", "The event is too large for the datastream",
          "Send less, or keep the data in a store: `extcli state set`.")  # fmt: skip
-def event_too_large(*, size: int, limit: int) -> Facts:
-    detail = f"event: {size} bytes of compact JSON; the limit is {limit}"
-    return Facts(detail, f"{size} bytes of compact JSON", f"at most {limit} bytes")
+def event_too_large(*, size: int) -> Facts:
+    detail = f"event: {size} bytes of compact JSON; the limit is {MAX_MESSAGE_BYTES}"
+    return Facts(detail, f"{size} bytes of compact JSON", f"at most {MAX_MESSAGE_BYTES} bytes")
 
 
 @refusal(TooManyRequests, "Too many requests", "gaps: Limits", "The caller sends too many bytes of events",
@@ -74,7 +74,7 @@ class Datastream:
         caller, channel, event = call.caller, call.channel, call.any_body()
         topic, size = _topic(caller, channel), len(json_codec.encode(event))
         if size > MAX_MESSAGE_BYTES:
-            raise event_too_large(size=size, limit=MAX_MESSAGE_BYTES)
+            raise event_too_large(size=size)
         with ProductionCheck(CALLER_RATE, raises=self._is_limited):
             is_counted = caller.role not in EXTENSION_WRITERS
             if is_counted and (wait := self._rate.delay((caller.client_id, caller.opaque_id), size)):

@@ -94,8 +94,10 @@ class Directory:
         """Return all ids under which a list of users may contain the caller."""
         shared = caller.user_id
         if shared is None:
-            shared = (await self.shared_ids(caller.client_id, [caller.opaque_id])).get(caller.opaque_id, "")
-        return {name for each in (caller.opaque_id, shared) if each for name in (each, opaque_id_of(each))}
+            found = await self.shared_ids(caller.client_id, [caller.opaque_id])
+            shared = found.get(caller.opaque_id, "")
+        names = {caller.opaque_id, opaque_id_of(caller.opaque_id)}
+        return names | {shared, opaque_id_of(shared)} if shared else names
 
     async def aliases(self, client_id: str, users: Sequence[str]) -> list[tuple[str, ...]]:
         """Return all ids (shared and opaque) of each distinct user, the spelling from `users` first."""
@@ -103,7 +105,9 @@ class Directory:
         shared_ids = await self.shared_ids(client_id, list(opaque_ids.values()))
         aliases: dict[str, tuple[str, ...]] = {}
         for user, opaque_id in opaque_ids.items():
-            ids = (user, opaque_id, *filter(None, [shared_ids.get(opaque_id)]))
+            ids = [user, opaque_id]
+            if shared := shared_ids.get(opaque_id):
+                ids.append(shared)
             spelled = (name for each in ids for name in (each, each.removeprefix("U"), opaque_id_of(each)) if name)
             aliases.setdefault(opaque_id, tuple(dict.fromkeys(spelled)))
         return list(aliases.values())

@@ -85,7 +85,8 @@ class IdQuota:
             until, holder = _id.decode(found.get(id, _RELEASED))
             if not until or holder != who:
                 return {}
-            return {id: _RELEASED} | {each: _moved(_live_counts(found, each, now), until, 0) for each in limits}
+            counts = {each: _live_counts(found, each, now) for each in limits}
+            return {id: _RELEASED} | {each: _moved(counts[each], until, 0) for each in limits}
 
         await self._documents.update([id, *limits], remove, now=now, expires_at=now)
         await self._documents.drop_equal(id, _RELEASED, now=now)
@@ -125,7 +126,9 @@ class IdQuota:
 
         def add(found: Texts) -> Texts:
             nonlocal holder, is_new
-            before, holder = _id.decode(found[id]) if found.get(id, _RELEASED) != _RELEASED else (0, who)
+            before, holder = 0, who
+            if found.get(id, _RELEASED) != _RELEASED:
+                before, holder = _id.decode(found[id])
             if holder != who:
                 return {}
             counts = {each: _live_counts(found, each, now) for each in limits}
@@ -164,7 +167,8 @@ def _id_of(key: Key) -> Key:
 
 def _live_counts(found: Texts, counts: Key, now: int) -> dict[int, int]:
     """Return the counts of ids for the hours that have not ended."""
-    return {end: count for end, count in _counts.decode(found.get(counts, b"{}")).items() if end > now}
+    by_hour = _counts.decode(found.get(counts, b"{}"))
+    return {end: count for end, count in by_hour.items() if end > now}
 
 
 def _moved(counts: Mapping[int, int], before: int, after: int) -> bytes:

@@ -68,10 +68,8 @@ def id_text(value: str | int | None) -> str:
     """Return an id as text, empty for `None`. Raises `BadRequest` unless it is at most 256 printable characters."""
     text = "" if value is None else str(value)
     if len(text) > MAX_USER_LENGTH or not text.isprintable():
-        raise wrong_shape(
-            problem=f"an id has at most {MAX_USER_LENGTH} printable characters",
-            needed=f"ids of at most {MAX_USER_LENGTH} printable characters",
-        )
+        rule = f"at most {MAX_USER_LENGTH} printable characters"
+        raise wrong_shape(problem=f"an id has {rule}", needed=f"ids of {rule}")
     return text
 
 
@@ -141,7 +139,8 @@ class Identities:
     )
     async def issue_sandbox_token(self, call: Call) -> Issued:
         """Issue tokens for simulated users; sandbox only."""
-        body, for_helper, lifetime = call.body(AuthtokenBody), bool(call.text(_HELPER.name)), TOKEN_LIFETIME
+        body, lifetime = call.body(AuthtokenBody), TOKEN_LIFETIME
+        for_helper = bool(call.text(_HELPER.name))
         if for_helper:  # the tokens replace ones that Twitch would issue, so the request gets no verdict
             overrule(UNJUDGED)
             lifetime += max(0, -self._clock.offset)  # a page reads `exp` by its own clock

@@ -181,7 +181,6 @@ RANKINGS = Kind(
     ("rank",),
     Shape.BALLOTS,
     LIFETIME,
-    "rankings",
     STORED,
     waits_for=Subject("rank", "rank", frozenset({"count", "key", "score"}), "default", shared=GLOBAL),
 )

@@ -150,15 +150,18 @@ def receipt_of(token: str) -> ReceiptData:
     if len(parts) != 3:
         raise malformed_receipt(problem="a receipt must be a JWT with three parts")
     payload = parts[1].rstrip("=").translate(str.maketrans("+/", "-_"))
+    padding = "=" * (-len(payload) % 4)
     try:
-        return msgspec.json.decode(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)), type=Receipt).data
+        text = base64.urlsafe_b64decode(payload + padding)
+        return msgspec.json.decode(text, type=Receipt).data
     except (msgspec.MsgspecError, binascii.Error, ValueError, RecursionError):
         raise malformed_receipt(problem="the payload does not belong to a receipt") from None
 
 
 def transaction_of(data: ReceiptData, body: TransactionBody, *, own_id: str, now: int) -> Transaction:
     """Return the purchase in a receipt. Raises `BadRequest` naming a malformed field."""
-    for name, text in (("transactionId", data.transaction_id), ("sku", data.product.sku), ("userId", data.user_id)):
+    texts = {"transactionId": data.transaction_id, "sku": data.product.sku, "userId": data.user_id}
+    for name, text in texts.items():
         if not 1 <= len(text) <= _MAX_LENGTH or not text.isprintable():
             raise malformed_receipt(problem=f"{name}: must be 1 to {_MAX_LENGTH} printable characters")
     amount = data.product.cost.amount
@@ -317,7 +320,9 @@ class Transactions:
         named = body.transaction_id or body.muxy_id or body.id
         if not (named or (body.sku and body.user_id)):
             raise wrong_shape("data", needed="an object with transaction_id or muxy_id, or with sku and user_id")
-        buyer = () if named else (await self._directory.aliases(caller.client_id, [body.user_id]))[0]
+        buyer: tuple[str, ...] = ()
+        if not named:
+            (buyer,) = await self._directory.aliases(caller.client_id, [body.user_id])
         async for key, each in self._outstanding(caller, message.channel):
             is_buyers = each.sku == body.sku and each.user_id in buyer
             is_meant = named in (each.id, each.own_id) if named else is_buyers
@@ -357,7 +362,6 @@ PURCHASES = Kind(
     ("outstanding",),
     Shape.DOCUMENTS,
     LIFETIME,
-    "purchases",
     STORED,
     _purchase_condition,
     waits_for=Subject("purchase", "outstanding", frozenset({"count"}), ANY, is_named=False),

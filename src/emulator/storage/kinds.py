@@ -137,11 +137,11 @@ class Kind(NamedTuple):
     shape: Shape
     lifetime: int | None
     """A thing expires this long after its latest change, in ms; `None` for as long as a state store."""
-    screen: str
-    """The screen of the dashboard that shows it; empty if none does."""
     records: tuple[Stored, ...] = ()
     """The checks of its records in a snapshot."""
     facts: Callable[[Any, int], Mapping[str, Any]] | None = None
     """Returns further members of a row, of a ballot, the value of a document or the note of a pool, and `now` in ms."""
+    screen: str = ""
+    """The screen of the dashboard that shows it, if that has another name."""
     waits_for: Subject | None = None
     """If it is stored, the part of the service that handles the feature has the method `measure`, a `Measure`."""

@@ -20,7 +20,7 @@ from emulator.core.wire.url import SERVICE
 from emulator.dashboard.json_text import Difference, differences, pretty
 from emulator.dashboard.screen import Query, Screen, Service, suggested, viewer_of
 from emulator.features.stores.json_stores import SHARED_PREFIX, json_store_key
-from emulator.features.stores.rules import STORES, digest_of, store_key
+from emulator.features.stores.rules import STORES, digest_of
 
 ROWS = 100
 JSON_STORE = "json_store"
@@ -157,8 +157,7 @@ async def _open(service: Service, query: Query) -> Opened:
             opaque_id = (await viewer_of(service, *place, user)).opaque_id
         elif kind.per_viewer:
             raise missing_parameter("user", f"{store} has one store per user; name one")
-        per_extension = service.settings.channel_stores_per_extension
-        key = store_key(kind, admin, place.channel_id, user_id=opaque_id, per_extension=per_extension)
+        key = service.stores.key(kind, admin, place.channel_id, opaque_id)
     else:
         raise invalid_parameter("store", store[:40], f"one of {', '.join(_KINDS)}, json_store")
     found = await service.engine.documents.read([key], now=service.clock.now())

@@ -8,6 +8,7 @@ import asyncio
 import logging
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from typing import Any
 
 import msgspec
@@ -35,9 +36,10 @@ _SEND_LESS = "Send less; `extcli broadcast size` measures a message."
 
 @refusal(BadRequest, "Invalid target", "B3", "The broadcast has no such target",
          "Send to all, or to one user: `extcli broadcast send EVENT DATA --to USER`.")  # fmt: skip
-def no_target(*, target: str, all: str, whisper: str) -> Facts:
-    needed = f"{all}, or {whisper}<user id>"
-    return Facts(f"target: {target!r} is neither {all!r} nor '{whisper}<user id>'", f"target {target!r}", needed)
+def no_target(*, target: str) -> Facts:
+    whisper = f"{WHISPER_PREFIX}<user id>"
+    detail = f"target: {target!r} is neither {BROADCAST!r} nor '{whisper}'"
+    return Facts(detail, f"target {target!r}", f"{BROADCAST}, or {whisper}")
 
 
 @refusal(BadRequest, "Message too large", rule="B2", title="The message is too large", next_step=_SEND_LESS)
@@ -49,8 +51,9 @@ def message_too_large(*, size: int, compressed: int, limit: int, is_compressed: 
 
 @refusal(BadRequest, "Too many ids specified", "B3", "The message goes to too many users",
          "Split the users over several messages.")  # fmt: skip
-def too_many_recipients(*, count: int, limit: int) -> Facts:
-    return Facts(f"data.ids: {count} ids; the limit is {limit}", f"{count} ids", f"at most {limit} ids")
+def too_many_recipients(*, count: int) -> Facts:
+    detail = f"data.ids: {count} ids; the limit is {MAX_WHISPERS}"
+    return Facts(detail, f"{count} ids", f"at most {MAX_WHISPERS} ids")
 
 
 BEST, FAST = 9, 6
@@ -82,7 +85,7 @@ def checked_event(event: str, name: str = "event") -> str:
 def targets_of(user_ids: list[str]) -> list[str]:
     """Return a target for each user, without duplicates. Raises `BadRequest` for over 1,000."""
     if len(user_ids) > MAX_WHISPERS:
-        raise too_many_recipients(count=len(user_ids), limit=MAX_WHISPERS)
+        raise too_many_recipients(count=len(user_ids))
     return [f"{WHISPER_PREFIX}{user_id}" for user_id in dict.fromkeys(user_ids)]
 
 
@@ -92,7 +95,7 @@ def user_of_target(target: str) -> str:
         return ""
     user_id = target.removeprefix(WHISPER_PREFIX)
     if user_id == target or not user_id or len(user_id) > MAX_USER_LENGTH or not user_id.isprintable():
-        raise no_target(target=target[:40], all=BROADCAST, whisper=WHISPER_PREFIX)
+        raise no_target(target=target[:40])
     return user_id
 
 
@@ -209,7 +212,8 @@ class Broadcasts:
         key = Key("event", caller.client_id, checked_event(event))
         notice(UNSENT, key._replace(channel=channel))
         users = ["", *sorted(caller.ids)]
-        return tuple(key._replace(channel=where, user=user) for user in users for where in (channel or "", ""))
+        places = product(users, (channel or "", ""))
+        return tuple(key._replace(channel=where, user=user) for user, where in places)
 
 
 @dataclass(eq=False, repr=False)
@@ -263,6 +267,5 @@ class PageEvents:
             topic = pusher_topic(of.owner, of.channel or "")
             return [topic] if self._publisher.hub.has_subscribers(topic) else []
         # A page may subscribe under any client id, so only real ones count.
-        return [
-            topic for topic in self._publisher.hub.topics(WEB_PAGE, of.channel) if self._extensions.admits(topic.owner)
-        ]
+        topics = self._publisher.hub.topics(WEB_PAGE, of.channel)
+        return [topic for topic in topics if self._extensions.admits(topic.owner)]

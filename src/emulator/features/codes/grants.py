@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import Self
 
 import msgspec
 from msgspec import Struct
@@ -98,6 +98,31 @@ class GrantBody(Struct):
     prizes: list[int]
     """Set indices, repeated once per code granted."""
 
+    def granted(self, sets: Mapping[int, CodeSet]) -> Granted:
+        """Return the number of granted codes and the limit per user, by set id.
+
+        Raises `BadRequest` for a wrong limit or prize.
+        """
+        if not 1 <= len(self.prizes) <= _MAX_PRIZES:
+            raise invalid_member("prizes", len(self.prizes), f"1 to {_MAX_PRIZES} set indices")
+        for position, limit in enumerate(self.prize_limits):
+            if not 0 <= limit <= _MAX_LIMIT:
+                raise invalid_member(f"prize_limits[{position}]", limit, f"within 0 to {_MAX_LIMIT}")
+        for position, prize in enumerate(self.prizes):
+            if prize not in sets:
+                raise no_set(position=position, index=prize, indices=sets)
+        granted: Granted = {}
+        for prize, times in Counter(self.prizes).items():
+            granted[sets[prize].set_id] = (times, self._limit(prize))
+        return granted
+
+    def _limit(self, prize: int) -> int:
+        """Return how many codes of a set a user may have: the entry at its index, or at its position in `prizes`."""
+        for place in (prize, self.prizes.index(prize)):
+            if place < len(self.prize_limits):
+                return self.prize_limits[place]
+        return 1
+
 
 def pool_key(client_id: str, index: int) -> Key:
     """Return the key of the pool of the set at an index."""
@@ -119,27 +144,6 @@ def grants_of(notes: Iterable[bytes]) -> list[Granted]:
     return [msgspec.json.decode(note, type=Granted) for note in notes if note]
 
 
-def prizes_by_set(body: GrantBody, sets: Mapping[int, CodeSet]) -> Granted:
-    """Return the number of granted codes and the limit per user, by set id.
-
-    Raises `BadRequest` for a wrong limit or prize.
-    """
-    if not body.prizes or len(body.prizes) > _MAX_PRIZES:
-        raise invalid_member("prizes", len(body.prizes), f"1 to {_MAX_PRIZES} set indices")
-    for position, limit in enumerate(body.prize_limits):
-        if not 0 <= limit <= _MAX_LIMIT:
-            raise invalid_member(f"prize_limits[{position}]", limit, f"within 0 to {_MAX_LIMIT}")
-    for position, prize in enumerate(body.prizes):
-        if prize not in sets:
-            raise no_set(position=position, index=prize, indices=sets)
-    return {sets[prize].set_id: (body.prizes.count(prize), _limit(body, prize)) for prize in dict.fromkeys(body.prizes)}
-
-
-def gains(before: Mapping[str, int], grant: Granted) -> bool:
-    """Whether another grant raises how many codes of a set a user may have. `before` has that number by set id."""
-    return any(limit > before.get(set_id, 0) for set_id, (_, limit) in grant.items())
-
-
 def max_codes(set_id: str, grants: Iterable[Granted]) -> int:
     """How many codes of a set a user with these grants may have, including those already redeemed (ruling C3)."""
     most = 0
@@ -149,15 +153,6 @@ def max_codes(set_id: str, grants: Iterable[Granted]) -> int:
     return most
 
 
-def _limit(body: GrantBody, prize: int) -> int:
-    """Return how many codes of a set a user may have: the entry at its index, or at its position in `prizes`, or 1."""
-    limits = body.prize_limits
-    if prize < len(limits):
-        return limits[prize]
-    position = body.prizes.index(prize)
-    return limits[position] if position < len(limits) else 1
-
-
 class PollGrantBody(GrantBody):
     """A grant to the users who voted for `correct` by the cutoff."""
 
@@ -165,22 +160,10 @@ class PollGrantBody(GrantBody):
     cutoff_timestamp: int
     """Unix seconds, or milliseconds from 1e11 up; votes at the cutoff count."""
 
-
-def is_in_time(cast_at: int, cutoff: int) -> bool:
-    """Whether a vote cast at `cast_at` (ms) is not after the cutoff.
-
-    Compared in the cutoff's unit, seconds or ms (ruling C4).
-    """
-    return (cast_at if cutoff >= _FIRST_CUTOFF_IN_MS else cast_at // 1000) <= cutoff
-
-
-class Marked(NamedTuple):
-    """The outcome of a `mark_*` call."""
-
-    users: int
-    """The distinct users that the call names."""
-    gained: int
-    """How many of them may redeem more codes than before."""
+    def is_in_time(self, cast_at: int) -> bool:
+        """Whether a vote cast at `cast_at` (ms) is not after the cutoff, in the unit of the cutoff (ruling C4)."""
+        is_in_ms = self.cutoff_timestamp >= _FIRST_CUTOFF_IN_MS
+        return (cast_at if is_in_ms else cast_at // 1000) <= self.cutoff_timestamp
 
 
 class Draft(ABC):
@@ -239,7 +222,8 @@ class PendingGrant(Draft):
             some = users[start : start + self._batch]
             start += self._batch
             # One spelling of `5` and `U5`, so that a user in both counts once.
-            await self._add(list(dict.fromkeys(opaque_id_of(user) if user.isdigit() else user for user in some)))
+            opaque = [opaque_id_of(user) if user.isdigit() else user for user in some]
+            await self._add(list(dict.fromkeys(opaque)))
 
     async def _add(self, users: list[str]) -> None:
         now = self._clock.now()
@@ -264,14 +248,15 @@ class PendingGrant(Draft):
         self._first_user = ""
         self._users.clear()
 
-    async def put_in_effect(self, body: GrantBody) -> Marked:
+    async def put_in_effect(self, body: GrantBody) -> tuple[int, int]:
         """Grant the codes to all users of the call at once.
 
+        Return the number of distinct users that the call names, and how many of them may redeem more codes than before.
         Raises `BadRequest` for an unknown prize, and `Unavailable` if a reset or a load removed users of the call.
         """
         client_id, now = self._caller.client_id, self._clock.now()
         sets = await self._grants.sets(client_id)
-        granted = prizes_by_set(body, sets)
+        granted = body.granted(sets)
         if self._users:
             until = self._grants.expires_at(sets)
             # A reset or a load removes the whole roster, so one user stands for all.
@@ -280,16 +265,18 @@ class PendingGrant(Draft):
             note = json_codec.encode(granted)
             if not is_whole or not await self._rosters.annotate(self._roster, note, now=now, expires_at=until):
                 raise users_removed()
-            latest = max(each.until for each in (sets | await self._grants.sets(client_id)).values())
+            sets |= await self._grants.sets(client_id)
+            latest = max(each.until for each in sets.values())
             if latest > until:  # a PUT meanwhile may have extended the other grants only
                 await self._rosters.add_members(self._roster, [], now=now, expires_at=latest)
         gained = 0
         for before, count in self._users.items():
-            if gains(dict(zip(self._set_ids, before, strict=True)), granted):
+            had = dict(zip(self._set_ids, before, strict=True))
+            if any(limit > had.get(set_id, 0) for set_id, (_, limit) in granted.items()):
                 gained += count
-        marked = Marked(self._users.total(), gained)
-        audit("users marked for codes", self._caller, users=marked.users, sets=len(body.prizes))
-        return marked
+        users = self._users.total()
+        audit("users marked for codes", self._caller, users=users, sets=len(body.prizes))
+        return users, gained
 
     async def close(self) -> None:
         if self.abandoned:
@@ -326,17 +313,21 @@ class Grants:
             live = [key for key, grant in granted.items() if not alive.isdisjoint(grant)]
             await self.rosters.drop([key for key in granted if key not in live], now=now)
             until = self.expires_at(sets)
-            await asyncio.gather(*(self.rosters.add_members(key, [], now=now, expires_at=until) for key in live))
+            renewals = [self.rosters.add_members(key, [], now=now, expires_at=until) for key in live]
+            await asyncio.gather(*renewals)
 
     def expires_at(self, sets: Mapping[int, CodeSet]) -> int:
         """Return when grants expire, in Unix ms: with the last set, even if the clock was set back since its PUT."""
-        return max([self.clock.now() + LIFETIME, *(each.until for each in sets.values())])
+        ends = [each.until for each in sets.values()]
+        return max([self.clock.now() + LIFETIME, *ends])
 
 
 def sets_of(stocks: Mapping[Key, Stock]) -> dict[int, CodeSet]:
     """Return the stored sets by their index, in ascending order."""
-    sets = {int(key.name): msgspec.json.decode(stock.note, type=CodeSet) for key, stock in stocks.items()}
-    return dict(sorted(sets.items()))
+    sets: dict[int, CodeSet] = {}
+    for index, stock in sorted((int(key.name), stock) for key, stock in stocks.items()):
+        sets[index] = msgspec.json.decode(stock.note, type=CodeSet)
+    return sets
 
 
 def _check_pool(record: PoolRecord) -> None:

@@ -23,15 +23,12 @@ from emulator.features.codes.grants import (
     CodeSet,
     GrantBody,
     Grants,
-    Marked,
     PendingGrant,
     PollGrantBody,
-    is_in_time,
     max_codes,
     no_such_prize,
     pool_key,
     pool_keys,
-    prizes_by_set,
     sets_of,
 )
 from emulator.features.codes.uploads import NamesBody, Upload, codes_removed, name_in_use
@@ -159,7 +156,8 @@ class CodeSets:
         client_id, now = upload.caller.client_id, self._clock.now()
         until = now + LIFETIME
         counts = await self._pools.counts(pool_keys(client_id), now=now)
-        new = {index: CodeSet(name, self._new_id(), until) for index, name in zip(lists, body.names, strict=True)}
+        named = zip(lists, body.names, strict=True)
+        new = {index: CodeSet(name, self._new_id(), until) for index, name in named}
 
         def change(live: Mapping[Key, Stock]) -> Mapping[Key, Stock]:
             current = sets_of(live)
@@ -169,9 +167,12 @@ class CodeSets:
                     raise name_in_use(position=position, index=others[name])
             stocks = {}
             for index, each in new.items():
-                key, set_id = pool_key(client_id, index), current[index].set_id if index in current else each.set_id
-                earlier = counts[key].handed if index in current and key in counts else 0
-                stocks[key] = Stock(lists[index], json_codec.encode(CodeSet(each.name, set_id, until, earlier)))
+                key = pool_key(client_id, index)
+                stored = each
+                if index in current:
+                    earlier = counts[key].handed if key in counts else 0
+                    stored = msgspec.structs.replace(each, set_id=current[index].set_id, earlier=earlier)
+                stocks[key] = Stock(lists[index], json_codec.encode(stored))
             return stocks
 
         sizes = upload.sizes
@@ -206,8 +207,11 @@ class CodeSets:
         if handed_out:
             audit("codes removed", caller, sets=len(handed_out))
         await self._grants.renew(caller.client_id)
-        earlier = {pool_key(caller.client_id, index): each.earlier for index, each in sets.items()}
-        return [handed_out[pool] - earlier.get(pool, 0) for pool in pool_keys(caller.client_id) if pool in handed_out]
+        for index, each in sets.items():
+            pool = pool_key(caller.client_id, index)
+            if pool in handed_out:
+                handed_out[pool] -= each.earlier
+        return [handed_out[pool] for pool in pool_keys(caller.client_id) if pool in handed_out]
 
     @endpoint(
         "POST",
@@ -224,11 +228,11 @@ class CodeSets:
         count. `prizes` and `prize_limits` are as in `mark_from_list`.
         """
         caller, channel, poll_id, body = call.caller, call.channel, call.id, call.body(PollGrantBody)
-        prizes_by_set(body, await self._grants.sets(caller.client_id))
+        body.granted(await self._grants.sets(caller.client_id))  # refuses before the votes are read
         async with self.new_grant(caller) as grant:
             async for page in self._polls.voters(caller, channel, poll_id, body.correct):
-                await grant.add([user for user, cast_at in page if is_in_time(cast_at, body.cutoff_timestamp)])
-            return _answer(await grant.put_in_effect(body))
+                await grant.add([user for user, cast_at in page if body.is_in_time(cast_at)])
+            return _answer(*await grant.put_in_effect(body))
 
     @endpoint(
         "POST",
@@ -251,7 +255,7 @@ class CodeSets:
             async for _, at, users in reader.read(call.chunks, grant.restart):
                 await grant.add(_checked_users(users, at))
             body = json_codec.convert(reader.small, GrantBody, inside="body")
-            return _answer(await grant.put_in_effect(body))
+            return _answer(*await grant.put_in_effect(body))
 
     def new_grant(self, caller: Caller) -> PendingGrant:
         """Begin a `mark_*` call, as a context. If the block raises, the users that it has recorded are deleted."""
@@ -294,16 +298,18 @@ class CodeSets:
         sets = await self._grants.sets(caller.client_id)
         grants = await self._grants.of_caller(caller)
         held = await self._holdings_of_caller(caller)
-        return [
-            max(0, max_codes(sets[index].set_id, grants) - held.get(index, _NOTHING).current) if index in sets else 0
-            for index in range(max(sets, default=-1) + 1)
-        ]
+        eligible = [0] * (max(sets, default=-1) + 1)
+        for index, each in sets.items():
+            most = max_codes(each.set_id, grants)
+            eligible[index] = max(0, most - held.get(index, _NOTHING).current)
+        return eligible
 
     async def redeemed_codes(self, caller: Caller) -> list[list[str]]:
         """Return the caller's codes of each set, up to the highest index in use or redeemed from."""
         sets = await self._grants.sets(caller.client_id)
         held = await self._holdings_of_caller(caller)
-        return [list(held.get(index, _NOTHING).items) for index in range(max([*sets, *held], default=-1) + 1)]
+        highest = max([*sets, *held], default=-1)
+        return [list(held.get(index, _NOTHING).items) for index in range(highest + 1)]
 
     async def redeem(self, caller: Caller, index: int) -> Drawn:
         """Redeem one code of the set at `index`; return it, and all codes that the caller has redeemed from the set.
@@ -326,10 +332,10 @@ class CodeSets:
         return {int(key.name): holding for key, holding in held.items()}
 
 
-def _answer(marked: Marked) -> Reply:
-    users = _USERS.name.lower().encode(), b"%d" % marked.users
-    gained = _MARKED.name.lower().encode(), b"%d" % marked.gained
-    return Reply(200, b"{}", more=(users, gained))
+def _answer(users: int, gained: int) -> Reply:
+    of_users = _USERS.name.lower().encode(), b"%d" % users
+    of_gained = _MARKED.name.lower().encode(), b"%d" % gained
+    return Reply(200, b"{}", more=(of_users, of_gained))
 
 
 def _checked_users(users: list[object], at: int) -> list[str]:
@@ -354,7 +360,6 @@ CODES = Kind(
     ("codes",),
     Shape.POOLS,
     LIFETIME,
-    "codes",
     STORED,
     _name,
 )

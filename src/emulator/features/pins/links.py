@@ -133,7 +133,8 @@ class Links:
     async def current(self, client_id: str, channel_id: str) -> list[Link]:
         """Return the channel's links that have not ended."""
         key, now = Key("link", client_id, "", channel_id), self._clock.now()
-        links = _unexpired((await self._documents.read([key], now=now)).get(key), now)
+        found = await self._documents.read([key], now=now)
+        links = _unexpired(found.get(key), now)
         return [link for link in links if self._tokens.is_admitted(client_id, link.grant)]
 
     async def find(self, client_id: str, channel_id: str, link_id: str) -> Link | None:
@@ -284,8 +285,8 @@ class LivePins:
         return Key(PIN, client_id, digest.hexdigest())
 
     async def _read(self, key: Key, shape: type[T]) -> T | None:
-        text = (await self._documents.read([key], now=self._clock.now())).get(key)
-        return None if text is None else msgspec.json.decode(text, type=shape)
+        found = await self._documents.read([key], now=self._clock.now())
+        return msgspec.json.decode(found[key], type=shape) if key in found else None
 
 
 def _pin_condition(value: bytes, now: int) -> dict[str, object]:
@@ -304,7 +305,6 @@ PINS = Kind(
     (PIN,),
     Shape.DOCUMENTS,
     PIN_LIFETIME,
-    "pins",
     STORED,
     _pin_condition,
     waits_for=Subject(
@@ -323,6 +323,5 @@ LINKS = Kind(
     ("link",),
     Shape.DOCUMENTS,
     _LINK_LIFETIME,
-    "links",
     waits_for=Subject("link", "link", frozenset({"count"}), "*", is_named=False),
 )

@@ -22,17 +22,7 @@ from emulator.core.parity import PIN_CHANNEL, ProductionCheck, current_verdict, 
 from emulator.core.wire.refusals import wrong_shape
 from emulator.features.pins import rules
 from emulator.features.pins.attempt_limit import AttemptLimit
-from emulator.features.pins.links import (
-    LINKS,
-    PIN,
-    Link,
-    Links,
-    LivePins,
-    PinRecord,
-    broadcaster_of,
-    cap_of,
-    wrong_pin,
-)
+from emulator.features.pins.links import LINKS, PIN, Link, Links, LivePins, PinRecord, broadcaster_of, cap_of, wrong_pin
 from emulator.features.pins.rules import Credentials
 from emulator.http.endpoint import CHANNEL, Audience, Call, Nothing, control_endpoint, endpoint, endpoints_in
 from emulator.realtime.action import Message, action, feed
@@ -263,7 +253,7 @@ class Pins:
 
     async def _authenticate_by_refresh_token(self, client_id: str, token: str) -> LoggedIn:
         """Exchange a refresh token for new tokens; the old one stays usable until it expires. Raises `BadRequest`."""
-        claims = self._tokens.own_claims(token, use=REFRESH_USE)
+        claims = self._tokens.refresh_claims(token)
         if claims is None or claims.get("extension_id") != client_id:
             raise rules.wrong_refresh_token()
         channel_id, grant = str(claims.get("channel_id")), Grant(link=str(claims.get("link")))

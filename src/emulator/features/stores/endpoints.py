@@ -56,7 +56,8 @@ def _endpoints_of(store: Store) -> tuple[Endpoint, ...]:
         return msgspec.Raw(await stores.read(store, call.caller, call.channel, user_id=user_id))
 
     async def replace(stores: Stores, call: Call) -> object:
-        await stores.replace(store, call.caller, call.channel, call.any_body(), expected=call.query.get("expected"))
+        expected = call.query.get("expected")
+        await stores.replace(store, call.caller, call.channel, call.any_body(), expected=expected)
         return Nothing()
 
     async def patch(stores: Stores, call: Call) -> object:
@@ -154,11 +155,10 @@ async def replace_state(stores: Stores, message: Message) -> StateReply:
     return StateReply(msgspec.Raw(await stores.replace(store, message.caller, message.channel, document)))
 
 
-@action(
-    "patch",
-    "state",
-    aliases=(("update", "state"), *((verb, store_id) for store_id in _STATES for verb in ("patch", "update"))),
-)
+_OLDER = tuple((verb, store_id) for store_id in _STATES for verb in ("patch", "update"))
+
+
+@action("patch", "state", aliases=(("update", "state"), *_OLDER))
 async def patch_state(stores: Stores, message: Message) -> StateReply:
     """Apply a JSON Patch or a merge patch to a state store."""
     body = message.body(StateBody)

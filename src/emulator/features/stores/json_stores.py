@@ -104,7 +104,7 @@ OBJECTS = Kind(
     ("json_store",),
     Shape.DOCUMENTS,
     _LIFETIME,
-    "stores",
     (Stored(DocumentRecord, "json_store", partial(check_stored, max_bytes=MAX_JSON_STORE_BYTES)),),
+    screen="stores",
     waits_for=Subject("json_store", "json_store", frozenset({"path", "equals"}), "default", shared=SHARED_PREFIX),
 )

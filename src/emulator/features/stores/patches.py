@@ -49,8 +49,10 @@ def _merge_patch(target: Any, patch: Document) -> Document:
     for name, value in patch.items():
         if value is None:
             result.pop(name, None)
+        elif isinstance(value, dict):
+            result[name] = _merge_patch(result.get(name), value)
         else:
-            result[name] = _merge_patch(result.get(name), value) if isinstance(value, dict) else _copy_value(value)
+            result[name] = _copy_value(value)
     return result
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from emulator.contract.limits import MAX_STORE_BYTES
-from emulator.core.callers import ANYONE, CHANNEL_WRITERS, EXTENSION_WRITERS, Caller, Role, required_channel
+from emulator.core.callers import ANYONE, CHANNEL_WRITERS, EXTENSION_WRITERS, Caller, Role
 from emulator.core.errors import BadRequest, Conflict, Facts, ServiceError, TooLarge, refusal
 from emulator.core.keys import Key
 from emulator.core.wire import json_codec
@@ -165,22 +165,6 @@ ALL_CONFIG = {"extension": EXTENSION_CONFIG, "channel": CHANNEL_CONFIG}
 """The stores of `all_config` (ruling S3)."""
 
 
-def store_key(
-    store: Store, caller: Caller, channel: str | None, *, user_id: str = "", per_extension: bool = False
-) -> Key:
-    """Return the key of a store; raise `BadRequest` if the store needs a channel and there is none (ruling A4).
-
-    `user_id` names a user other than the caller. `per_extension` separates channel stores by client id.
-    """
-    return Key(
-        store.name,
-        caller.client_id if store.per_extension or per_extension else "",
-        "",
-        required_channel(channel, store.name) if store.per_channel else "",
-        (user_id or caller.opaque_id) if store.per_viewer else "",
-    )
-
-
 def digest_of(text: bytes | None) -> str:
     """Return the SHA-256 of a store's text in hex. If nothing is stored, use the empty text."""
     return sha256(text or b"").hexdigest()
@@ -242,7 +226,9 @@ def is_map_of_patches(store: Store, caller: Caller, body: dict[str, Any]) -> boo
 
 
 def _looks_like_a_patch(value: Any) -> bool:
-    return bytes(value)[:1] in (b"{", b"[") if isinstance(value, msgspec.Raw) else isinstance(value, dict | list)
+    if isinstance(value, msgspec.Raw):
+        return bytes(value)[:1] in (b"{", b"[")
+    return isinstance(value, dict | list)
 
 
 def check_stored(record: DocumentRecord, max_bytes: int = MAX_STORE_BYTES) -> None:

@@ -11,7 +11,7 @@ from typing import Any, cast
 import msgspec
 from msgspec import UNSET
 
-from emulator.core.callers import Caller, Role, role_error
+from emulator.core.callers import Caller, Role, required_channel, role_error
 from emulator.core.changes import Change, Changes
 from emulator.core.clock import Clock
 from emulator.core.config.settings import Settings
@@ -86,9 +86,8 @@ class Stores:
         self, stores: Mapping[str, Store], caller: Caller, channel: str | None
     ) -> dict[str, msgspec.Raw]:
         """Return several stores by name, all read at one instant. Without a channel, stores that need one are `{}`."""
-        found = await self._read(
-            {name: self.key(each, caller, channel) for name, each in stores.items() if channel or not each.per_channel}
-        )
+        readable = {name: each for name, each in stores.items() if channel or not each.per_channel}
+        found = await self._read({name: self.key(each, caller, channel) for name, each in readable.items()})
         return {name: msgspec.Raw(found.get(name, _EMPTY)) for name in stores}
 
     async def replace(
@@ -180,8 +179,10 @@ class Stores:
             body = json_codec.decode_any(raw)
             if not isinstance(body, dict | list):
                 raise wrong_shape(needed=_PATCH, problem=f"the body must be {_PATCH}")
+        elif raw.lstrip().startswith(b"["):
+            body = []
         else:
-            body = [] if raw.lstrip().startswith(b"[") else json_codec.decode(raw, dict[str, msgspec.Raw])
+            body = json_codec.decode(raw, dict[str, msgspec.Raw])
         if isinstance(body, list) or not rules.is_map_of_patches(store, caller, body):
             if len(raw) > most:
                 raise rules.patch_too_large(size=len(raw), limit=most)
@@ -241,9 +242,17 @@ class Stores:
         return written
 
     def key(self, store: Store, caller: Caller, channel: str | None, user_id: str = "") -> Key:
-        """Return the key of a record, which is also the topic of its updates."""
-        return rules.store_key(
-            store, caller, channel, user_id=user_id, per_extension=self._settings.channel_stores_per_extension
+        """Return the key of a record, which is also the topic of its updates. `user_id` names another user.
+
+        Raises `BadRequest` if the store needs a channel and there is none (ruling A4).
+        """
+        is_own = store.per_extension or self._settings.channel_stores_per_extension
+        return Key(
+            store.name,
+            caller.client_id if is_own else "",
+            "",
+            required_channel(channel, store.name) if store.per_channel else "",
+            (user_id or caller.opaque_id) if store.per_viewer else "",
         )
 
 
@@ -288,7 +297,6 @@ STORES_WRITTEN = Kind(
     tuple(store.name for store in STORES),
     Shape.DOCUMENTS,
     None,  # the sandbox, which alone offers lists, gives config the lifetime of state
-    "stores",
     STORED,
     waits_for=Subject("store", "", frozenset({"path", "equals", "user"}), shared="", is_named=False),
 )

@@ -46,8 +46,9 @@ def no_option(*, question: str, option: str) -> Facts:
 
 @refusal(BadRequest, "question is not unlocked", RULE, "The question takes no votes now",
          "Unlock it: `extcli trivia move {question} unlocked`.")  # fmt: skip
-def not_unlocked(*, question: str, state: str, takes_votes: str) -> Facts:
-    return Facts(f"{question} is in {state}; it takes votes in {takes_votes}", f"state {state}", f"state {takes_votes}")
+def not_unlocked(*, question: str, state: str) -> Facts:
+    detail = f"{question} is in {state}; it takes votes in {State.UNLOCKED}"
+    return Facts(detail, f"state {state}", f"state {State.UNLOCKED}")
 
 
 @refusal(BadRequest, "Too many {what}", rule=RULE, title="The contest is too large", next_step=_SMALLER)
@@ -57,9 +58,9 @@ def too_many(*, what: str, limit: int, per: str = "") -> Facts:
 
 
 @refusal(BadRequest, "Contest too large", rule=RULE, title="The contest is too large", next_step=_SMALLER)
-def contest_too_large(*, size: int, limit: int) -> Facts:
-    detail = f"the questions have {size} bytes of JSON; the limit is {limit}"
-    return Facts(detail, f"{size} bytes of JSON", f"at most {limit} bytes")
+def contest_too_large(*, size: int) -> Facts:
+    detail = f"the questions have {size} bytes of JSON; the limit is {MAX_BYTES}"
+    return Facts(detail, f"{size} bytes of JSON", f"at most {MAX_BYTES} bytes")
 
 
 @refusal(BadRequest, "Option is the winner", RULE, "The option is the winner",
@@ -71,8 +72,8 @@ def option_is_winner(*, question: str, option: str) -> Facts:
 
 @refusal(BadRequest, "Invalid transition", RULE, "There is no such state",
          "Move the question to one of the states: `extcli trivia move`.")  # fmt: skip
-def no_state(*, state: str, states: Iterable[str]) -> Facts:
-    known = ", ".join(states)
+def no_state(*, state: str) -> Facts:
+    known = ", ".join(State)
     return Facts(f"transition: {state!r} is not one of {known}", f"state {state!r}", f"one of {known}")
 
 
@@ -92,7 +93,6 @@ CONTEST = "trivia"
 """The kind of the record with an extension's questions."""
 MAX_BYTES = 512 * 1024
 """The limit of an extension's questions as compact JSON. It is small because every vote reads them all."""
-
 
 MAX_TEAMS = 1_000
 """Teams on the leaderboard."""
@@ -185,13 +185,13 @@ class Contest(dict[str, Question]):
     @classmethod
     def decoded(cls, text: bytes | None) -> Contest:
         """Decode the stored questions; `None` means no questions."""
-        return cls() if text is None else cls(msgspec.json.decode(text, type=dict[str, Question]))
+        return cls(msgspec.json.decode(text, type=dict[str, Question])) if text else cls()
 
     def encoded(self) -> bytes:
         """Encode the questions; raises `BadRequest` if they are over 512 KiB."""
         text = json_codec.encode(self)
         if len(text) > MAX_BYTES:
-            raise contest_too_large(size=len(text), limit=MAX_BYTES)
+            raise contest_too_large(size=len(text))
         return text
 
     def question(self, question_id: str, *, sees_inactive: bool = True) -> Question:
@@ -238,7 +238,7 @@ class Contest(dict[str, Question]):
     def move(self, question_id: str, transition: str, winner: str) -> None:
         """Move a question to any state; only `state-results` has a `winner`. Raises `BadRequest` and `NotFound`."""
         if transition not in list(State):
-            raise no_state(state=transition[:40], states=State)
+            raise no_state(state=transition[:40])
         state, question = State(transition), self.question(question_id)
         if state is not State.RESULTS:
             winner = ""
@@ -308,7 +308,7 @@ class Voter(Struct):
         """Vote, and drop votes for removed questions. Raises `NotFound` and `BadRequest`."""
         question = contest.question(question_id, sees_inactive=caller.role in EXTENSION_WRITERS)
         if question.state is not State.UNLOCKED:
-            raise not_unlocked(question=question_id, state=question.state, takes_votes=State.UNLOCKED)
+            raise not_unlocked(question=question_id, state=question.state)
         question.check_option(option_id)
         serials = {each.serial for each in contest.values()}
         self.votes = {serial: option for serial, option in self.votes.items() if serial in serials}
@@ -382,6 +382,7 @@ class Standings:
     def _question_score(self, team_id: str, question_id: str) -> QuestionScore:
         place = team_id, question_id
         votes, correct, is_broadcasters = self._votes[place], self._correct[place], place in self._broadcasters
+        of_team = (2 * POINTS * correct + votes) // (2 * votes) if votes else 0
         return QuestionScore(
             question_id,
             is_broadcasters,
@@ -389,7 +390,7 @@ class Standings:
             team_participants=votes,
             percent_correct=correct / votes if votes else 0.0,
             team_votes=votes,
-            score_values=[POINTS * is_broadcasters, (2 * POINTS * correct + votes) // (2 * votes) if votes else 0],
+            score_values=[POINTS * is_broadcasters, of_team],
         )
 
 

@@ -265,7 +265,6 @@ TRIVIA = Kind(
     (CONTEST,),
     Shape.DOCUMENTS,
     None,
-    "trivia",
     STORED,
     waits_for=Subject("trivia", CONTEST, frozenset({"count"}), "*", shared="", is_named=False),
 )

@@ -133,7 +133,8 @@ class PollReader:
         return PollResults(key.name, view, results, stats.mean, stats.sum, stats.count, stats.stddev)
 
     async def stats(self, key: Key) -> Stats:
-        return stats_of((await self._ballots.tally(key, now=self._clock.now())).counts)
+        tally = await self._ballots.tally(key, now=self._clock.now())
+        return stats_of(tally.counts)
 
 
 class ListedPoll(Struct):
@@ -291,7 +292,6 @@ POLLS = Kind(
     ("poll",),
     Shape.BALLOTS,
     LIFETIME,
-    "polls",
     STORED,
     _status,
     waits_for=Subject("poll", "poll", frozenset({"count", "value", "sum"}), "default", shared=GLOBAL),

@@ -243,7 +243,8 @@ class Polls:
         """Create a poll, or replace the definition of an existing one and keep its votes."""
         body = message.body(CreateBody)
         beside = {"prompt": body.prompt, "options": body.options, "userData": body.user_data}
-        members = (body.config or {}) | {name: value for name, value in beside.items() if value is not UNSET}
+        given = {name: value for name, value in beside.items() if value is not UNSET}
+        members = (body.config or {}) | given
         config = json_codec.convert(members, PollConfig, inside="data.config")
         poll_id = checked_poll_id(body.poll_id, _POLL_ID)
         await self.create(message.caller, _channel(message, poll_id), poll_id, config)
