@@ -14,7 +14,7 @@ from emulator.core.wire import json_codec
 from emulator.feature_list import Feature
 from emulator.http.endpoint import CHANNEL, Audience, Call, Nothing, endpoint, id_of
 from emulator.realtime.action import Message, action
-from emulator.storage.kinds import Kind, Measured, Shape, Stored, Subject, decode_check
+from emulator.storage.kinds import Kind, Measured, Stored, Subject, decode_check
 from emulator.storage.records import DocumentRecord
 
 LIFETIME: Final = 86_400_000
@@ -82,7 +82,6 @@ NOTES: Final = Kind(
     "notes",
     "the notes, with their sizes",
     ("note",),
-    Shape.DOCUMENTS,
     LIFETIME,
     records=(Stored(DocumentRecord, "note", decode_check(Note)),),
     screen="stores",

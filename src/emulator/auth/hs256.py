@@ -20,7 +20,8 @@ _SIGNATURE_LENGTH = 43
 """Characters of base64url, without padding, for 32 bytes."""
 _BLOCK = 64
 """Bytes of a block of SHA-256."""
-_INNER, _OUTER = (bytes(each ^ pad for each in range(256)) for pad in (0x36, 0x5C))
+_INNER = bytes(each ^ 0x36 for each in range(256))
+_OUTER = bytes(each ^ 0x5C for each in range(256))
 _TO_URL = bytes.maketrans(b"+/", b"-_")
 _FROM_URL = bytes.maketrans(b"-_+/=", b"+/!!!")
 """Turns what is not base64url into `!`, which is not base64 either."""

@@ -16,7 +16,8 @@ always add it."""
 
 # Lifetimes are checked against the service's clock, not pyjwt's.
 _UNVERIFIED: Any = {"verify_signature": False}
-_SIGNATURE_ONLY: Any = {f"verify_{claim}": False for claim in ("exp", "nbf", "iat", "aud", "iss", "sub", "jti")}
+_CLAIMS = ("exp", "nbf", "iat", "aud", "iss", "sub", "jti")
+_SIGNATURE_ONLY: Any = {f"verify_{claim}": False for claim in _CLAIMS}
 _MALFORMED = (jwt.InvalidTokenError, RecursionError, ValueError)
 
 

@@ -16,7 +16,8 @@ from typing import Any, Protocol
 
 from emulator.contract.positions import Path
 
-_FIRST, _LAST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)
+_FIRST = datetime(1970, 1, 1, tzinfo=UTC)
+_LAST = datetime.max.replace(tzinfo=UTC)
 
 Report = Callable[[Path, str], None]
 """Takes the path of an invalid field, and what is wrong with it."""
@@ -136,10 +137,14 @@ def _check_json(value: object, path: Path, report: Report) -> bool:
         return all([_check_json(member, (*path, name), report) for name, member in value.items()])
     if isinstance(value, list):
         return all([_check_json(element, (*path, at), report) for at, element in enumerate(value)])
-    if value is None or isinstance(value, str | int) or (isinstance(value, float) and isfinite(value)):
+    if value is None or isinstance(value, str | int):
         return True
-    report(path, "must be a JSON value; write a date as a text" if not isinstance(value, float) else "must be finite")
-    return False
+    if not isinstance(value, float):
+        report(path, "must be a JSON value; write a date as a text")
+        return False
+    if not isfinite(value):
+        report(path, "must be finite")
+    return isfinite(value)
 
 
 def one_of(words: Sequence[str]) -> Simple:

@@ -21,7 +21,8 @@ from emulator.core.wire.refusals import invalid_parameter
 from emulator.http.endpoint import CURSOR, Call, Endpoint, Parameter, control_endpoint
 from emulator.realtime.hub import Hub
 from emulator.storage.engine import Engine
-from emulator.storage.kinds import Kind, Shape
+from emulator.storage.kinds import Kind
+from emulator.storage.records import BallotRecord, DocumentRecord, ItemRecord, PoolRecord
 from emulator.storage.shapes import Thing
 
 MAX_ROWS = 200
@@ -154,11 +155,11 @@ class Contents:
         members = place_of(cursor, _decode)
         kind, start, limit = self._kinds[name], Key(*members) if members else None, checked_rows(limit)
         read = {
-            Shape.BALLOTS: self._ballots,
-            Shape.LOGS: self._logs,
-            Shape.DOCUMENTS: self._documents,
-            Shape.POOLS: self._pools,
-        }[kind.shape]
+            BallotRecord: self._ballots,
+            ItemRecord: self._logs,
+            DocumentRecord: self._documents,
+            PoolRecord: self._pools,
+        }[kind.records[0].type]
         found, rest = await read(_Wanted(kind, only, limit + 1, start))
         if len(found) > limit:
             rest = _cursor_after(found[limit - 1][0])

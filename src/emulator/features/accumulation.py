@@ -20,8 +20,8 @@ from emulator.core.observability.facts import ABSENT, notice
 from emulator.core.wire import json_codec
 from emulator.core.wire.json_codec import stream_array
 from emulator.features.id_quota import IdQuota
-from emulator.http.endpoint import CHANNEL, PAGE, Call, Nothing, Parameter, checked_id, endpoint, id_of
-from emulator.storage.kinds import VALUE, Kind, Measured, Shape, Stored, Subject, decoded, wrong
+from emulator.http.endpoint import CHANNEL, PAGE, Call, Nothing, Parameter, endpoint, id_of
+from emulator.storage.kinds import VALUE, Kind, Measured, Stored, Subject, decoded, wrong
 from emulator.storage.records import ItemRecord
 from emulator.storage.shapes import Logs, Span
 
@@ -123,7 +123,7 @@ class Buffers:
     @endpoint("POST", "/v1/e/accumulate", roles=ANYONE, body=Any, query=(_BUFFER, CHANNEL))
     async def add_to_buffer(self, call: Call) -> Nothing:
         """Add a JSON value to a buffer; the limit is 255 bytes of compact JSON."""
-        caller, channel, buffer_id = call.caller, call.channel or "", checked_id(call.id)
+        caller, channel, buffer_id = call.caller, call.channel or "", call.checked_id
         blob, now = json_codec.encode(call.any_body()), self._clock.now()
         if len(blob) >= LIMIT:
             raise document_too_large(size=len(blob))
@@ -159,7 +159,7 @@ class Buffers:
     async def read_buffer(self, call: Call) -> AsyncIterator[bytes]:
         """Read a buffer, newest first: the caller's channel, or all channels with an extension-level token."""
         start = call.integer("start", 0)
-        latest, pages = await self._read(call.caller, call.channel, checked_id(call.id), start)
+        latest, pages = await self._read(call.caller, call.channel, call.checked_id, start)
         entries = ([item.value for item in page] async for page in pages)
         return stream_array(b'{"data":[', entries, b'],"latest":%d}' % latest)
 
@@ -196,7 +196,6 @@ BUFFERS = Kind(
     "buffers",
     "the buffers, with their entries",
     ("accumulate",),
-    Shape.LOGS,
     LIFETIME,
     (Stored(ItemRecord, "accumulate", _check_entry),),
     waits_for=Subject("accumulate", "accumulate", frozenset({"count", "latest"}), "default"),

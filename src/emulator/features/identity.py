@@ -55,7 +55,7 @@ def identities_of(body: AuthtokenBody) -> list[tuple[str | None, str]]:
         channel_id = id_text(body.channel_id)
         return [(channel_id, opaque_id_of(channel_id))]
     user_ids = body.user_ids if isinstance(body.user_ids, list) else [body.user_ids]
-    named = [user_id for user_id in map(id_text, [body.user_id, *user_ids]) if user_id]
+    named = list(filter(None, map(id_text, [body.user_id, *user_ids])))
     opaque_id = id_text(body.opaque_user_id)
     if opaque_id:
         if not opaque_id.startswith(("U", "A")) or len(named) > 1:

@@ -15,8 +15,8 @@ from emulator.core.observability.audit import audit
 from emulator.core.observability.facts import ABSENT, notice
 from emulator.core.wire.refusals import too_long
 from emulator.features.id_quota import IdQuota
-from emulator.http.endpoint import CHANNEL, PAGE, Call, Nothing, checked_id, endpoint, id_of
-from emulator.storage.kinds import Kind, Measured, Shape, Stored, Subject, anything, text_of, wrong
+from emulator.http.endpoint import CHANNEL, PAGE, Call, Nothing, endpoint, id_of
+from emulator.storage.kinds import Kind, Measured, Stored, Subject, anything, text_of, wrong
 from emulator.storage.records import BallotRecord, ChoiceRecord, EntryRecord
 from emulator.storage.shapes import Ballots, CastRequest, Terms
 
@@ -117,7 +117,7 @@ class Rankings:
     async def submit_answer(self, call: Call) -> Accepted:
         """Submit an answer, or replace an earlier one."""
         caller, answer, now = call.caller, call.body(AnswerBody).key, self._clock.now()
-        key = _key(caller, call.channel or "", checked_id(call.id))
+        key = _key(caller, call.channel or "", call.checked_id)
         request = CastRequest(caller.opaque_id, checked_answer(answer), (caller.user_id or "").encode())
         work = self._ballots.cast(key, request, now=now, expires_at=now + LIFETIME)
         cast = await self._id_quota.write(key, caller, LIFETIME, now, work)
@@ -132,7 +132,7 @@ class Rankings:
     @endpoint("GET", "/v1/e/rank", roles=CHANNEL_WRITERS, answer=Ranking, query=_QUERY)
     async def read_ranking(self, call: Call) -> Ranking:
         """Read the 100 most frequent answers."""
-        key = _key(call.caller, call.channel, checked_id(call.id))
+        key = _key(call.caller, call.channel, call.checked_id)
         tally = await self._ballots.tally(key, now=self._clock.now(), top=TOP)
         if not tally.counts:
             notice(ABSENT, key)
@@ -141,7 +141,7 @@ class Rankings:
     @endpoint("DELETE", "/v1/e/rank", roles=CHANNEL_WRITERS, query=_QUERY)
     async def clear_ranking(self, call: Call) -> Nothing:
         """Delete a ranking and its answers. Deleting an absent ranking is not an error."""
-        caller, channel, ranking_id = call.caller, call.channel, checked_id(call.id)
+        caller, channel, ranking_id = call.caller, call.channel, call.checked_id
         if is_global(ranking_id):
             check_extension_wide(caller, ranking_id)
         key = _key(caller, channel, ranking_id)
@@ -179,7 +179,6 @@ RANKINGS = Kind(
     "rankings",
     "the rankings, with their answers",
     ("rank",),
-    Shape.BALLOTS,
     LIFETIME,
     STORED,
     waits_for=Subject("rank", "rank", frozenset({"count", "key", "score"}), "default", shared=GLOBAL),

@@ -31,7 +31,7 @@ from emulator.features.directory import Directory
 from emulator.http.endpoint import CHANNEL, Call, Nothing, endpoint
 from emulator.realtime.action import Done, Message, action, feed
 from emulator.realtime.publisher import Publisher
-from emulator.storage.kinds import Kind, Measured, Shape, Stored, Subject, decode_check
+from emulator.storage.kinds import Kind, Measured, Stored, Subject, decode_check
 from emulator.storage.records import DocumentRecord
 from emulator.storage.shapes import Documents, Texts
 
@@ -360,7 +360,6 @@ PURCHASES = Kind(
     "purchases",
     "the outstanding purchases, with buyer and product",
     ("outstanding",),
-    Shape.DOCUMENTS,
     LIFETIME,
     STORED,
     _purchase_condition,

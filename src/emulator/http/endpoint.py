@@ -63,6 +63,11 @@ class Call:
         return self.query.get("id") or "default"
 
     @property
+    def checked_id(self) -> str:
+        """As `id`, of a buffer, a ranking or a JSON store. Raises `BadRequest` if it is malformed."""
+        return checked_text(self.id, MAX_ID_LENGTH, reason="Invalid id", name="id")
+
+    @property
     def channel(self) -> str | None:
         """The channel that the call acts on; `None` for all channels together (ruling A4)."""
         caller, requested = self.caller, self.query.get("channel_id", "")
@@ -95,11 +100,6 @@ class Call:
     def any_body(self) -> Any:
         """The body decoded as any JSON; raises `BadRequest` if it is not JSON."""
         return json_codec.decode_any(self.raw)
-
-
-def checked_id(text: str) -> str:
-    """Return a valid id of a ranking, buffer or JSON store; raises `BadRequest` naming the parameter `id`."""
-    return checked_text(text, MAX_ID_LENGTH, reason="Invalid id", name="id")
 
 
 class Audience(Enum):

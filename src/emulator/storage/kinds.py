@@ -8,7 +8,6 @@ field, the value and the limit.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from enum import Enum
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -79,15 +78,6 @@ VALUE = "value"
 """The name of the content of a document and of an entry of a log, in a snapshot."""
 
 
-class Shape(Enum):
-    """The data type in which a kind is stored."""
-
-    BALLOTS = "ballots"
-    LOGS = "logs"
-    DOCUMENTS = "documents"
-    POOLS = "pools"
-
-
 class Measured(NamedTuple):
     """The value that a wait compares: a property of one record, or of all records of a kind in a channel."""
 
@@ -134,11 +124,10 @@ class Kind(NamedTuple):
     """The contents of the list, in words: `the polls, with their votes`."""
     stored_as: tuple[str, ...]
     """The kinds of the keys."""
-    shape: Shape
     lifetime: int | None
     """A thing expires this long after its latest change, in ms; `None` for as long as a state store."""
-    records: tuple[Stored, ...] = ()
-    """The checks of its records in a snapshot."""
+    records: tuple[Stored, ...]
+    """The checks of its records in a snapshot. The type of the first is the data type of a thing of this kind."""
     facts: Callable[[Any, int], Mapping[str, Any]] | None = None
     """Returns further members of a row, of a ballot, the value of a document or the note of a pool, and `now` in ms."""
     screen: str = ""

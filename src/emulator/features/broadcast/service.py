@@ -158,12 +158,15 @@ class Broadcasts:
         named = [user_of_target(target) for target in targets]
         notice(NAMED, *(Key("user", caller.client_id, user) for user in named))
         notice(NAMED, Key("channel", caller.client_id, channel_id))
-        users = [("",)] if named == [""] else await self._directory.aliases(caller.client_id, named)
+        is_whisper = named != [""]
+        users = await self._directory.aliases(caller.client_id, named) if is_whisper else [("",)]
         text = b"" if data is UNSET else json_codec.encode(data)
         is_long = len(text) > MAX_MESSAGE_BYTES and await asyncio.to_thread(needs_compression, text)
         full = full or full_name(self._environment.name, caller.client_id, event)
         of = Key("event", caller.client_id, event, channel_id)
-        scope = "whisper" if named != [""] else "channel" if channel_id else "extension"
+        scope = "channel" if channel_id else "extension"
+        if is_whisper:
+            scope = "whisper"
         update = Event(event, {} if data is UNSET else data, channel_id, scope)
 
         async def send() -> None:
@@ -175,7 +178,7 @@ class Broadcasts:
                     self._publisher.record_undelivered(to, event, update)
                 await self._publisher.publish(to, event, update)
                 topic = pusher_topic(caller.client_id, channel_id)
-                if scope == "whisper":
+                if is_whisper:
                     topic = whisper_topic(caller.client_id, channel_id, *spelled)
                 if self._publisher.may_have_subscribers(topic):
                     if not message:

@@ -308,10 +308,13 @@ class Grants:
         async for page in self.rosters.all(roster_key(client_id, ""), now=self.clock.now()):
             sets, now = await self.sets(client_id), self.clock.now()  # after the page: it has no grants of newer sets
             alive = {each.set_id for each in sets.values()}
-            notes = {roster_key(client_id, name): note for name, note in page.items() if note}
-            granted = {key: msgspec.json.decode(note, type=Granted) for key, note in notes.items()}
-            live = [key for key, grant in granted.items() if not alive.isdisjoint(grant)]
-            await self.rosters.drop([key for key in granted if key not in live], now=now)
+            live: list[Key] = []
+            ended: list[Key] = []
+            for name, note in page.items():
+                if note:
+                    has_ended = alive.isdisjoint(msgspec.json.decode(note, type=Granted))
+                    (ended if has_ended else live).append(roster_key(client_id, name))
+            await self.rosters.drop(ended, now=now)
             until = self.expires_at(sets)
             renewals = [self.rosters.add_members(key, [], now=now, expires_at=until) for key in live]
             await asyncio.gather(*renewals)
@@ -356,9 +359,9 @@ def _check_code(name: str, code: str) -> None:
 
 _INDICES = frozenset(map(str, range(MAX_SETS)))
 STORED = (
+    Stored(PoolRecord, "codes", _check_pool),
     Stored(ListRecord, "code_list", anything),
     Stored(ListItemsRecord, "code_list", _check_items),
-    Stored(PoolRecord, "codes", _check_pool),
     Stored(HandedRecord, "codes", lambda record: _check_code("item", record.item)),
     Stored(SpentRecord, "codes", anything),
     Stored(RosterRecord, "marked", _check_roster),

@@ -36,7 +36,7 @@ from emulator.features.directory import Directory
 from emulator.features.votes.service import Polls
 from emulator.http.endpoint import Call, Nothing, Parameter, Reply, endpoint, id_of
 from emulator.http.streaming_json import StreamReader
-from emulator.storage.kinds import Kind, Shape
+from emulator.storage.kinds import Kind
 from emulator.storage.pools import Drawn, Holding, Pools, Rosters, Stock
 
 _NOTHING = Holding((), 0)
@@ -358,7 +358,6 @@ CODES = Kind(
     "codes",
     "the code sets, with the codes handed out. Never a code",
     ("codes",),
-    Shape.POOLS,
     LIFETIME,
     STORED,
     _name,

@@ -27,7 +27,7 @@ from emulator.core.ids import pin as new_pin
 from emulator.core.keys import Key
 from emulator.core.wire import json_codec
 from emulator.features.pins.rules import REFRESH_LIFETIME
-from emulator.storage.kinds import Kind, Shape, Stored, Subject, decode_check
+from emulator.storage.kinds import Kind, Stored, Subject, decode_check
 from emulator.storage.records import DocumentRecord
 from emulator.storage.shapes import Catalog, Documents, Texts
 
@@ -294,18 +294,15 @@ def _pin_condition(value: bytes, now: int) -> dict[str, object]:
     return {"channel_id": channel_id, "status": "bound" if channel_id else "unbound", "size": UNSET}
 
 
-STORED = (
-    Stored(DocumentRecord, PIN, decode_check(PinRecord), has_secret_name=True),
-    Stored(DocumentRecord, "link", decode_check(LinksRecord)),
-    Stored(DocumentRecord, "pin_token", decode_check(PinTokenRecord), has_secret_name=True),
-)
 PINS = Kind(
     "pins",
     "the live PINs, by a digest. Never a PIN",
     (PIN,),
-    Shape.DOCUMENTS,
     PIN_LIFETIME,
-    STORED,
+    (
+        Stored(DocumentRecord, PIN, decode_check(PinRecord), has_secret_name=True),
+        Stored(DocumentRecord, "pin_token", decode_check(PinTokenRecord), has_secret_name=True),
+    ),
     _pin_condition,
     waits_for=Subject(
         "pin",
@@ -321,7 +318,7 @@ LINKS = Kind(
     "links",
     "the channels that games are linked to",
     ("link",),
-    Shape.DOCUMENTS,
     _LINK_LIFETIME,
+    (Stored(DocumentRecord, "link", decode_check(LinksRecord)),),
     waits_for=Subject("link", "link", frozenset({"count"}), "*", is_named=False),
 )

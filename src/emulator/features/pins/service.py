@@ -103,7 +103,8 @@ class Pins:
         token = self._tokens.issue(
             rules.ACCESS_LIFETIME, use=PIN_USE, role=Role.BROADCASTER, extension_id=client_id, jti=jti
         )
-        return rules.PinAndToken(token, await self._create_pin(client_id, PinRecord(token_id=jti, token_until=until)))
+        pin = await self._create_pin(client_id, PinRecord(token_id=jti, token_until=until))
+        return rules.PinAndToken(token, pin)
 
     @endpoint("POST", "/v1/e/validate_pin", roles=_BROADCASTER, body=rules.PinBody, secrets=_SECRETS)
     async def validate_pin(self, call: Call) -> Nothing:
@@ -256,7 +257,8 @@ class Pins:
         claims = self._tokens.refresh_claims(token)
         if claims is None or claims.get("extension_id") != client_id:
             raise rules.wrong_refresh_token()
-        channel_id, grant = str(claims.get("channel_id")), Grant(link=str(claims.get("link")))
+        channel_id = str(claims.get("channel_id"))
+        grant = Grant(link=str(claims.get("link")))
         link = await self._links.renew(client_id, channel_id, grant, rules.wrong_refresh_token)
         cap = claims["exp"] * SECOND if claims.get("capped") else None
         return self._logged_in(client_id, channel_id, link, cap)
@@ -282,9 +284,8 @@ class Pins:
         """Return the client id in the Authorization header, or by default in the body."""
         if call.client_id:
             return call.client_id
-        client_id = rules.checked_client_id(
-            call.body(rules.ClientBody).identifier if call.raw.strip() else "", "identifier"
-        )
+        body = call.body(rules.ClientBody) if call.raw.strip() else rules.ClientBody()
+        client_id = rules.checked_client_id(body.identifier, "identifier")
         self._tokens.check_registered(client_id)
         return client_id
 

@@ -19,8 +19,8 @@ from emulator.core.observability.facts import ABSENT, notice
 from emulator.features.id_quota import IdQuota
 from emulator.features.stores.rules import check_stored, encode_document, replacing, too_large
 from emulator.features.stores.service import EXPECTED
-from emulator.http.endpoint import CHANNEL, Call, Nothing, checked_id, endpoint, id_of
-from emulator.storage.kinds import Kind, Measured, Shape, Stored, Subject
+from emulator.http.endpoint import CHANNEL, Call, Nothing, endpoint, id_of
+from emulator.storage.kinds import Kind, Measured, Stored, Subject
 from emulator.storage.records import DocumentRecord
 from emulator.storage.shapes import Documents
 
@@ -56,7 +56,7 @@ class JsonStores:
     @endpoint("GET", "/v1/e/json_store", roles=ANYONE, answer=dict[str, Any], query=(_STORE_ID, CHANNEL))
     async def read_json_store(self, call: Call) -> object:
         """Read a JSON store; 404 if it does not exist."""
-        channel, store_id = call.channel, checked_id(call.id)
+        channel, store_id = call.channel, call.checked_id
         found = (await self.measure(call.caller, channel, store_id, "")).document
         if found is None:
             raise nothing_stored(id=store_id)
@@ -77,7 +77,7 @@ class JsonStores:
 
         Ids that start with `global` are extension-wide.
         """
-        caller, store_id, channel = call.caller, checked_id(call.id), call.channel
+        caller, store_id, channel = call.caller, call.checked_id, call.channel
         document, expected = call.any_body(), call.query.get("expected")
         if store_id.startswith(SHARED_PREFIX):
             check_extension_wide(caller, store_id)
@@ -102,7 +102,6 @@ OBJECTS = Kind(
     "json_stores",
     "the JSON stores, with their sizes",
     ("json_store",),
-    Shape.DOCUMENTS,
     _LIFETIME,
     (Stored(DocumentRecord, "json_store", partial(check_stored, max_bytes=MAX_JSON_STORE_BYTES)),),
     screen="stores",

@@ -27,7 +27,7 @@ from emulator.features.stores.patches import apply_patch
 from emulator.features.stores.rules import CHANNEL_STATE, STORED, STORES, Store
 from emulator.http.endpoint import Parameter
 from emulator.realtime.publisher import Publisher
-from emulator.storage.kinds import Kind, Measured, Shape, Subject
+from emulator.storage.kinds import Kind, Measured, Subject
 from emulator.storage.shapes import Documents, Edit, Texts
 
 Patch = dict[str, Any] | list[Any] | msgspec.Raw
@@ -207,7 +207,8 @@ class Stores:
         Users without a record are left out.
         """
         opaque_ids = await self._directory.opaque_ids(caller.client_id, user_ids)
-        return await self._read({each: self.key(store, caller, channel, opaque_ids[each]) for each in user_ids})
+        keys = {each: self.key(store, caller, channel, opaque_ids[each]) for each in user_ids}
+        return await self._read(keys)
 
     async def _find(self, store: Store, caller: Caller, channel: str | None, user_id: str) -> bytes | None:
         """Return the stored record of the caller, or of `user_id`; `None` if there is none."""
@@ -295,7 +296,6 @@ STORES_WRITTEN = Kind(
     "stores",
     "the config and state stores, with their sizes",
     tuple(store.name for store in STORES),
-    Shape.DOCUMENTS,
     None,  # the sandbox, which alone offers lists, gives config the lifetime of state
     STORED,
     waits_for=Subject("store", "", frozenset({"path", "equals", "user"}), shared="", is_named=False),

@@ -20,7 +20,7 @@ from emulator.core.wire import json_codec
 from emulator.features.trivia import rules
 from emulator.features.trivia.rules import CONTEST, STORED, Contest, Option, QuestionBody, QuestionView, State, Voter
 from emulator.http.endpoint import CHANNEL, Call, Nothing, Parameter, endpoint, id_of
-from emulator.storage.kinds import Kind, Measured, Shape, Subject
+from emulator.storage.kinds import Kind, Measured, Subject
 from emulator.storage.shapes import Documents, Edit, Texts
 
 _PAGE = 500
@@ -263,7 +263,6 @@ TRIVIA = Kind(
     "trivia",
     "the extensions with trivia questions, with the sizes of these",
     (CONTEST,),
-    Shape.DOCUMENTS,
     None,
     STORED,
     waits_for=Subject("trivia", CONTEST, frozenset({"count"}), "*", shared="", is_named=False),

@@ -24,7 +24,7 @@ from emulator.core.wire import json_codec
 from emulator.features.broadcast.service import PageEvents
 from emulator.features.votes.rules import LIFETIME, STORED, Definition
 from emulator.realtime.publisher import Publisher
-from emulator.storage.kinds import Kind, Shape, Subject
+from emulator.storage.kinds import Kind, Subject
 from emulator.storage.shapes import Ballots, ListedBallot
 
 SPECIFIC_VALUES = 64
@@ -290,7 +290,6 @@ POLLS = Kind(
     "polls",
     "the polls, with their votes",
     ("poll",),
-    Shape.BALLOTS,
     LIFETIME,
     STORED,
     _status,

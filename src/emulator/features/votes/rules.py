@@ -225,11 +225,11 @@ def check_unchanged(poll_id: str, found: Definition | None, expected: Mapping[st
     The status is not compared.
     """
     current = {} if found is None else msgspec.to_builtins(found)
-    changed = [
-        name
-        for name in dict.fromkeys((*current, *expected))
-        if name != "status" and not are_equal(current.get(name, UNSET), expected.get(name, UNSET))
-    ]
+    changed = []
+    for name in dict.fromkeys((*current, *expected)):
+        is_same = are_equal(current.get(name, UNSET), expected.get(name, UNSET))
+        if name != "status" and not is_same:
+            changed.append(name)
     if changed and not expected:
         raise already_defined(poll=poll_id)
     if changed:
