@@ -327,10 +327,8 @@ class Grants:
 
 def sets_of(stocks: Mapping[Key, Stock]) -> dict[int, CodeSet]:
     """Return the stored sets by their index, in ascending order."""
-    sets: dict[int, CodeSet] = {}
-    for index, stock in sorted((int(key.name), stock) for key, stock in stocks.items()):
-        sets[index] = msgspec.json.decode(stock.note, type=CodeSet)
-    return sets
+    notes = {int(key.name): stock.note for key, stock in stocks.items()}
+    return {index: msgspec.json.decode(notes[index], type=CodeSet) for index in sorted(notes)}
 
 
 def _check_pool(record: PoolRecord) -> None:

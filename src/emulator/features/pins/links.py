@@ -17,7 +17,7 @@ from msgspec import UNSET, Struct
 from emulator.auth.refusals import ended_link, expired
 from emulator.auth.signing_key import SigningKey
 from emulator.auth.tokens import Tokens
-from emulator.contract import limits
+from emulator.contract.limits import PIN_LIFETIME
 from emulator.core.callers import Caller, Grant, Role, opaque_id_of
 from emulator.core.changes import Change, Changes
 from emulator.core.clock import SECOND, Clock
@@ -37,13 +37,6 @@ PIN = "pin"
 """The kind of the keys of PINs."""
 _MIN_DIGEST = 16
 """Characters of a digest that name a PIN."""
-PIN_LIFETIME = limits.PIN_LIFETIME
-"""An expired PIN is gone: the engine no longer returns its record, so it is refused like a wrong one.
-
-A PIN also ends with the link that it was bound to, or when the control API makes it expire; a use does not end it.
-"""
-_LINK_LIFETIME = REFRESH_LIFETIME
-"""A link expires with its newest refresh token."""
 
 
 @refusal(BadRequest, "Invalid PIN", "T3", "The PIN is wrong or has expired",
@@ -55,7 +48,11 @@ def wrong_pin() -> Facts:
 
 
 class PinRecord(Struct):
-    """A live PIN. Only its digest is stored, in the key."""
+    """A live PIN. Only its digest is stored, in the key.
+
+    An expired PIN is gone: the engine no longer returns its record, so it is refused like a wrong one. A PIN also ends
+    with the link that it was bound to, or when the control API makes it expire; a use does not end it.
+    """
 
     until: int = 0
     """When the PIN expires, in Unix ms."""
@@ -161,7 +158,7 @@ class Links:
         Raises `error` if the named link has ended. `use` records that a token was issued for it.
         """
         key, now = Key("link", client_id, "", channel_id), self._clock.now()
-        new = Link(self._new_id(), grant.secret, now, now + _LINK_LIFETIME)
+        new = Link(self._new_id(), grant.secret, now, now + REFRESH_LIFETIME)
 
         def change(found: Texts) -> Texts:
             links = _unexpired(found.get(key), now)
@@ -172,10 +169,10 @@ class Links:
                 link = new
                 # Other secrets' links stay: a process that has not reloaded yet may not know those secrets.
                 links = [*(each for each in links if each.secret != new.secret), new]
-            link.until, link.is_used = now + _LINK_LIFETIME, link.is_used or use
+            link.until, link.is_used = now + REFRESH_LIFETIME, link.is_used or use
             return {key: json_codec.encode(LinksRecord(links))}
 
-        written = await self._documents.update([key], change, now=now, expires_at=now + _LINK_LIFETIME)
+        written = await self._documents.update([key], change, now=now, expires_at=now + REFRESH_LIFETIME)
         link = self._find(client_id, _unexpired(written[key], now), grant)
         if link is None:  # the secret was retired during the write
             raise error()
@@ -318,7 +315,7 @@ LINKS = Kind(
     "links",
     "the channels that games are linked to",
     ("link",),
-    _LINK_LIFETIME,
+    REFRESH_LIFETIME,
     (Stored(DocumentRecord, "link", decode_check(LinksRecord)),),
     waits_for=Subject("link", "link", frozenset({"count"}), "*", is_named=False),
 )

@@ -53,7 +53,7 @@ def _endpoints_of(store: Store) -> tuple[Endpoint, ...]:
             pages = stores.read_users(store, call.caller, call.channel, user_ids)
             return stream_array(b"{", pages, b"}")
         user_id = call.text("userID") if store.per_viewer and call.caller.role is Role.BACKEND else ""
-        return msgspec.Raw(await stores.read(store, call.caller, call.channel, user_id=user_id))
+        return await stores.read(store, call.caller, call.channel, user_id=user_id)
 
     async def replace(stores: Stores, call: Call) -> object:
         expected = call.query.get("expected")
@@ -144,7 +144,7 @@ class ConfigReply(Struct):
 async def read_state(stores: Stores, message: Message) -> StateReply:
     """Read the state store that `state_id` names: `channel` or `extension`."""
     store = _state(message, message.body(StateBody))
-    return StateReply(msgspec.Raw(await stores.read(store, message.caller, message.channel)))
+    return StateReply(await stores.read(store, message.caller, message.channel))
 
 
 @action("set", "state", aliases=(("set", "channel"), ("set", "extension")))
@@ -152,7 +152,7 @@ async def replace_state(stores: Stores, message: Message) -> StateReply:
     """Replace a state store."""
     body = message.body(StateBody)
     store, document = _writable(message, _state(message, body), body.state, "state")
-    return StateReply(msgspec.Raw(await stores.replace(store, message.caller, message.channel, document)))
+    return StateReply(await stores.replace(store, message.caller, message.channel, document))
 
 
 _OLDER = tuple((verb, store_id) for store_id in _STATES for verb in ("patch", "update"))
@@ -163,7 +163,7 @@ async def patch_state(stores: Stores, message: Message) -> StateReply:
     """Apply a JSON Patch or a merge patch to a state store."""
     body = message.body(StateBody)
     store, patch = _writable(message, _state(message, body), body.state, "state")
-    return StateReply(msgspec.Raw(await stores.patch_record(store, message.caller, message.channel, patch)))
+    return StateReply(await stores.patch_record(store, message.caller, message.channel, patch))
 
 
 @action("get", "config")
@@ -174,7 +174,7 @@ async def read_config(stores: Stores, message: Message) -> ConfigReply:
         both = await stores.read_all(rules.ALL_CONFIG, message.caller, message.channel)
         return ConfigReply({name: both[name] for name in _CONFIGS}, _COMBINED)
     store = _store(_CONFIGS, config_id, "config_id", _COMBINED)
-    return ConfigReply(msgspec.Raw(await stores.read(store, message.caller, message.channel)), config_id)
+    return ConfigReply(await stores.read(store, message.caller, message.channel), config_id)
 
 
 @action("set", "config")
@@ -182,8 +182,8 @@ async def replace_config(stores: Stores, message: Message) -> ConfigReply:
     """Replace a config store. Without `config_id` it is the channel's config, as published clients expect."""
     body = message.body(ConfigBody)
     store, document = _writable(message, _config(body), body.config, "config")
-    text = await stores.replace(store, message.caller, message.channel, document)
-    return ConfigReply(msgspec.Raw(text), store.feed_id)
+    config = await stores.replace(store, message.caller, message.channel, document)
+    return ConfigReply(config, store.feed_id)
 
 
 @action("patch", "config", aliases=(("update", "config"),))
@@ -191,8 +191,8 @@ async def patch_config(stores: Stores, message: Message) -> ConfigReply:
     """Apply a JSON Patch or a merge patch to a config store. Without `config_id` it is the channel's config."""
     body = message.body(ConfigBody)
     store, patch = _writable(message, _config(body), body.config, "config")
-    text = await stores.patch_record(store, message.caller, message.channel, patch)
-    return ConfigReply(msgspec.Raw(text), store.feed_id)
+    config = await stores.patch_record(store, message.caller, message.channel, patch)
+    return ConfigReply(config, store.feed_id)
 
 
 @feed("state", "channel", "extension")

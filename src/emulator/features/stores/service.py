@@ -52,12 +52,12 @@ class Stores:
     _directory: Directory
     _changes: Changes
 
-    async def read(self, store: Store, caller: Caller, channel: str | None, *, user_id: str = "") -> bytes:
+    async def read(self, store: Store, caller: Caller, channel: str | None, *, user_id: str = "") -> msgspec.Raw:
         """Return the store of the caller, or of `user_id`.
 
         It may be a shared id, `U` plus a shared id, or an opaque id.
         """
-        return await self._find(store, caller, channel, user_id) or _EMPTY
+        return msgspec.Raw(await self._find(store, caller, channel, user_id) or _EMPTY)
 
     async def measure(self, caller: Caller, channel: str | None, id: str, user: str) -> Measured:
         """Return the store of this name. Raises `BadRequest`."""
@@ -87,12 +87,13 @@ class Stores:
     ) -> dict[str, msgspec.Raw]:
         """Return several stores by name, all read at one instant. Without a channel, stores that need one are `{}`."""
         readable = {name: each for name, each in stores.items() if channel or not each.per_channel}
-        found = await self._read({name: self.key(each, caller, channel) for name, each in readable.items()})
+        keys = {name: self.key(each, caller, channel) for name, each in readable.items()}
+        found = await self._read(keys)
         return {name: msgspec.Raw(found.get(name, _EMPTY)) for name in stores}
 
     async def replace(
         self, store: Store, caller: Caller, channel: str | None, document: Any, *, expected: str | None = None
-    ) -> bytes:
+    ) -> msgspec.Raw:
         """Write the whole store and return it. Raises `BadRequest` unless it is an object of at most 64 KiB.
 
         Raises `Conflict` if the digest of the store is not `expected`.
@@ -103,14 +104,15 @@ class Stores:
             notice(READ, key)  # production would compare the digest of the lapsed record
         await self._write(store, [key], rules.replacing(key, text, expected), whole=True)
         _audit("stores replaced", store, caller)
-        return text
+        return msgspec.Raw(text)
 
-    async def patch_record(self, store: Store, caller: Caller, channel: str | None, patch: Any) -> bytes:
+    async def patch_record(self, store: Store, caller: Caller, channel: str | None, patch: Any) -> msgspec.Raw:
         """Apply a JSON Patch or a merge patch to the caller's record, and return the new record."""
         key = self.key(store, caller, channel)
         if not isinstance(patch, dict | list):
             raise wrong_shape(needed=_PATCH, problem=f"a patch must be {_PATCH}")
-        return (await self._apply(store, caller, {key: patch}))[key]
+        written = await self._apply(store, caller, {key: patch})
+        return msgspec.Raw(written[key])
 
     async def edit_member(self, caller: Caller, channel: str, name: str, edit: Callable[[Any], Any]) -> bool:
         """Change one member of the channel state. `edit` takes and returns its value, or `UNSET` for none.
