@@ -281,8 +281,9 @@ class Tokens:
                 for secret in (extension.secrets if extension else ())
             }
             every[""] = own
-            is_fast = all(map(jwts.accepts, every.values()))
-            fast = {name: hs256.PreparedKey(key) for name, key in every.items()} if is_fast else {}
+            fast: dict[str, hs256.PreparedKey] = {}
+            if all(map(jwts.accepts, every.values())):
+                fast = {name: hs256.PreparedKey(key) for name, key in every.items()}
             keys = self._keys_of[client_id] = _Keys(every, fast)
         return keys
 

@@ -42,13 +42,6 @@ def _check_entry(record: EntryRecord) -> None:
     text_of(record.entry.note, "note")
 
 
-STORED = (
-    Stored(BallotRecord, "rank", _check_ranking),
-    Stored(ChoiceRecord, "rank", anything),
-    Stored(EntryRecord, "rank", _check_entry),
-)
-
-
 LIFETIME = DAY
 """A ranking expires this long after its last answer, in ms (Limits)."""
 TOP = 100
@@ -180,6 +173,10 @@ RANKINGS = Kind(
     "the rankings, with their answers",
     ("rank",),
     LIFETIME,
-    STORED,
+    (
+        Stored(BallotRecord, "rank", _check_ranking),
+        Stored(ChoiceRecord, "rank", anything),
+        Stored(EntryRecord, "rank", _check_entry),
+    ),
     waits_for=Subject("rank", "rank", frozenset({"count", "key", "score"}), "default", shared=GLOBAL),
 )

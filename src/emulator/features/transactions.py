@@ -182,12 +182,6 @@ def transaction_of(data: ReceiptData, body: TransactionBody, *, own_id: str, now
     )
 
 
-STORED = (
-    Stored(DocumentRecord, "transaction", decode_check(Claim), has_secret_name=True),
-    Stored(DocumentRecord, "outstanding", decode_check(Transaction)),
-)
-
-
 ANY = "*"
 TARGET = "twitchPurchaseBits"
 _PAGE = 100
@@ -361,7 +355,10 @@ PURCHASES = Kind(
     "the outstanding purchases, with buyer and product",
     ("outstanding",),
     LIFETIME,
-    STORED,
+    (
+        Stored(DocumentRecord, "outstanding", decode_check(Transaction)),
+        Stored(DocumentRecord, "transaction", decode_check(Claim), has_secret_name=True),
+    ),
     _purchase_condition,
     waits_for=Subject("purchase", "outstanding", frozenset({"count"}), ANY, is_named=False),
 )

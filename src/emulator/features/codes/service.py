@@ -187,7 +187,8 @@ class CodeSets:
         client_id = call.caller.client_id
         sets = await self._grants.sets(client_id)
         counts = await self._pools.counts(pool_keys(client_id), now=self._clock.now())
-        found = {index: counts[key] for index in sets if (key := pool_key(client_id, index)) in counts}
+        pools = {index: pool_key(client_id, index) for index in sets}
+        found = {index: counts[key] for index, key in pools.items() if key in counts}
         return SetNames(
             [sets[index].name for index in found],
             list(found),

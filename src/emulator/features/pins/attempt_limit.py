@@ -96,7 +96,8 @@ class AttemptLimit:
         of_network, of_wide, together, last = self._under_attack
         if together.delay(client, count=False):
             return [of_address, (last, wide, whose)]
-        return [of_address, (of_network, network, whose), (of_wide, wide, whose), (together, client, whose)]
+        slower = [(of_network, network, whose), (of_wide, wide, whose), (together, client, whose)]
+        return [of_address, *slower]
 
     @contextmanager
     def attempt(self, client_id: str, address: str = "", user: str = "") -> Iterator[None]:

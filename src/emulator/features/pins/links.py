@@ -136,7 +136,8 @@ class Links:
 
     async def find(self, client_id: str, channel_id: str, link_id: str) -> Link | None:
         """Return a link that has not ended, by its id."""
-        return next((link for link in await self.current(client_id, channel_id) if link.id == link_id), None)
+        links = await self.current(client_id, channel_id)
+        return next((link for link in links if link.id == link_id), None)
 
     async def of(self, caller: Caller, channel_id: str, *, use: bool = False) -> Link:
         """Return the link that the caller's token names.

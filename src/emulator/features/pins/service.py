@@ -239,8 +239,10 @@ class Pins:
         """Exchange a PIN for an access and a refresh token. Raises `BadRequest` and `TooManyRequests`."""
         with self.attempt_limit.attempt(client_id, address):
             record = await self._live.find(client_id, pin)
-            if record is None or (record.cap is not None and record.cap <= self._clock.now()):
-                raise wrong_pin()  # also if the token that made it has expired
+            if record is None:
+                raise wrong_pin()
+            if record.cap is not None and record.cap <= self._clock.now():  # the token that made it has expired
+                raise wrong_pin()
             with ProductionCheck(PIN_CHANNEL, raises=self._settings.environment.is_strict):
                 if not record.channel_id:
                     raise wrong_pin()

@@ -201,7 +201,8 @@ class Trivia:
         notice(READ_ALL, key)
         after = ""
         while users := await self._documents.users(key, after=after, limit=_PAGE, now=now):
-            found = await self._documents.read([key._replace(user=user) for user in users], now=now)
+            keys = [key._replace(user=user) for user in users]
+            found = await self._documents.read(keys, now=now)
             standings.add(map(Voter.decoded, found.values()))
             after = users[-1]
         return Leaderboard(standings.best())
