@@ -37,7 +37,7 @@ from emulator.http.endpoint_table import EndpointTable
 from emulator.namespaces import routing as namespaces
 from emulator.realtime.action import Declared
 from emulator.storage.kinds import Kind, Measure, Stored
-from emulator.storage.records import Record
+from emulator.storage.records import Record, name_of
 
 
 class Feature(NamedTuple):
@@ -108,12 +108,11 @@ class Features:
         The message names the record, the field, the value and the limit.
         """
         kind = record[0].kind
-        found = self._checks.get((type(record), kind)) or self._checks.get((type(record), f"{kind.partition('/')[0]}/"))
+        shape, family = type(record), f"{kind.partition('/')[0]}/"
+        found = self._checks.get((shape, kind)) or self._checks.get((shape, family))
         if found is None:
-            shape = type(record)
             known = ", ".join(sorted(each for of, each in self._checks if of is shape))
-            name = shape.__name__.removesuffix("Record").lower()
-            raise ValueError(f"{kind[:64]}: no {name} is of this kind; known are {known}")
+            raise ValueError(f"{kind[:64]}: no {name_of(shape)} is of this kind; known are {known}")
         try:
             found.check(record)
         except BadRequest as error:

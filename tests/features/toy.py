@@ -16,6 +16,7 @@ from emulator.http.endpoint import CHANNEL, Audience, Call, Nothing, endpoint, i
 from emulator.realtime.action import Message, action
 from emulator.storage.kinds import Kind, Measured, Stored, Subject, decode_check
 from emulator.storage.records import DocumentRecord
+from emulator.storage.shapes import Search
 
 LIFETIME: Final = 86_400_000
 
@@ -74,7 +75,7 @@ async def get_note(notes: Notes, message: Message) -> Note:
 @endpoint("GET", "/_emulator/first-note", audience=Audience.CONTROL, answer=Note)
 async def read_first_note(service: Any, call: Call) -> Note:
     """Read the first note of all channels."""
-    (first,) = await service.engine.catalog.things(("note",), now=service.clock.now(), limit=1)
+    (first,) = await service.engine.catalog.things(Search(("note",)), now=service.clock.now(), limit=1)
     return Note(first.key.name)
 
 

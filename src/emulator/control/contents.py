@@ -23,7 +23,7 @@ from emulator.realtime.hub import Hub
 from emulator.storage.engine import Engine
 from emulator.storage.kinds import Kind
 from emulator.storage.records import BallotRecord, DocumentRecord, ItemRecord, PoolRecord
-from emulator.storage.shapes import Thing
+from emulator.storage.shapes import Search, Thing
 
 MAX_ROWS = 200
 DEFAULT_ROWS = 100
@@ -264,15 +264,8 @@ class Contents:
 
     async def _find(self, wanted: _Wanted) -> list[Thing]:
         kind, only, limit, start = wanted
-        return await self._engine.catalog.things(
-            kind.stored_as,
-            now=self._clock.now(),
-            limit=limit,
-            owner=only.client_id or None,
-            channel=only.channel_id or None,
-            matching=only.search,
-            after=start,
-        )
+        search = Search(kind.stored_as, only.client_id or None, only.channel_id or None, only.search, start)
+        return await self._engine.catalog.things(search, now=self._clock.now(), limit=limit)
 
 
 def _cursor_after(last: Key) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 from emulator.core.keys import Key
@@ -23,7 +22,6 @@ Assignment = Callable[[Mapping[Key, Stock]], Mapping[Key, Stock]]
 """Takes the live pools and returns those to write. Like `Edit`, it may raise, may run again and must be pure."""
 
 
-NO_SIZES: Mapping[Key, int] = MappingProxyType({})
 MAX_SKIPPED = 500
 """Spent items that one operation skips before others run."""
 
@@ -92,7 +90,7 @@ class Pools(Protocol):
         """
 
     async def assign(
-        self, keys: Sequence[Key], change: Assignment, *, now: int, expires_at: int, sizes: Mapping[Key, int] = NO_SIZES
+        self, keys: Sequence[Key], change: Assignment, *, now: int, expires_at: int, sizes: Mapping[Key, int] = {}
     ) -> bool:
         """Read the live pools among `keys`, apply `change`, and assign the lists it returns, in one atomic step.
 

@@ -144,8 +144,11 @@ Record = (
 
 TYPES: tuple[type[Record], ...] = get_args(Record)
 """In the order of a dump."""
-RANK: Mapping[type[Record], int] = {each: rank for rank, each in enumerate(TYPES)}
-"""The place of each type in a dump."""
+
+
+def name_of(shape: type[Record]) -> str:
+    """Return what the records of a type are, in one word."""
+    return shape.__name__.removesuffix("Record").lower()
 
 
 def digest_of(item: str) -> bytes:
@@ -153,14 +156,13 @@ def digest_of(item: str) -> bytes:
     return hashlib.sha1(item.encode(), usedforsecurity=False).digest()[:16]
 
 
-_PARTS: Mapping[type[Record], str] = {
-    ChoiceRecord: "ballot",
-    EntryRecord: "ballot",
-    ListItemsRecord: "list",
-    MemberRecord: "roster",
+_WHOLES: Mapping[type[Record], type[Record]] = {
+    ChoiceRecord: BallotRecord,
+    EntryRecord: BallotRecord,
+    ListItemsRecord: ListRecord,
+    MemberRecord: RosterRecord,
 }
 """What the records of a type belong to. It has the same key."""
-_WHOLES: Mapping[type[Record], str] = {BallotRecord: "ballot", ListRecord: "list", RosterRecord: "roster"}
 _COUNT_END = 1 << 53
 
 
@@ -170,7 +172,7 @@ class RecordChecks:
     def __init__(self) -> None:
         self._rank = 0
         self._position: tuple[Any, ...] = ()
-        self._wholes: set[tuple[str, Any]] = set()
+        self._wholes: set[tuple[type[Record], Any]] = set()
         """What later records may name, by key, and for a pool also by its number. A list that a pool uses is absent."""
         self._times = 0
         """The casts so far. No choice can have more, and no engine counts beyond `_COUNT_END`."""
@@ -178,7 +180,7 @@ class RecordChecks:
     def check(self, record: Record) -> None:
         """Raise `ValueError` if this record cannot follow the ones before it."""
         kind, position = type(record), position_of(record)
-        rank = RANK[kind]
+        rank = TYPES.index(kind)
         if rank < self._rank:
             raise ValueError(f"a {kind.__name__} must come before every {TYPES[self._rank].__name__}")
         if rank == self._rank and position < self._position:
@@ -186,13 +188,14 @@ class RecordChecks:
         if rank == self._rank and position == self._position and kind in _UNIQUE:
             raise ValueError(f"{kind.__name__}: repeats the previous record")
         self._rank, self._position = rank, position
-        if kind in _PARTS and (_PARTS[kind], record[0]) not in self._wholes:
-            raise ValueError(f"{kind.__name__}: there is no {_PARTS[kind]} with this key")
-        if kind in _WHOLES:
-            whole = _WHOLES[kind], record[0]
-            if whole in self._wholes:
-                raise ValueError(f"{kind.__name__}: repeats a previous record")
-            self._wholes.add(whole)
+        whole = _WHOLES.get(kind, kind)
+        is_known = (whole, record[0]) in self._wholes
+        if whole is not kind and not is_known:
+            raise ValueError(f"{kind.__name__}: there is no {name_of(whole)} with this key")
+        if whole is kind and is_known:
+            raise ValueError(f"{kind.__name__}: repeats a previous record")
+        if kind in _WHOLES.values():
+            self._wholes.add((kind, record[0]))
         self._check_numbers(record)
 
     def _check_numbers(self, record: Record) -> None:
@@ -202,14 +205,14 @@ class RecordChecks:
                 if self._times >= _COUNT_END:
                     raise ValueError(f"EntryRecord: times: all together must be below {_COUNT_END}")
             case PoolRecord(key, number, _, source):
-                if number != 1 and ("pool", (key, number - 1)) not in self._wholes:
+                if number != 1 and (PoolRecord, (key, number - 1)) not in self._wholes:
                     raise ValueError("PoolRecord: number: the pools of a key are numbered 1, 2, 3…")
-                self._wholes.add(("pool", (key, number)))
-                if source is not None and ("list", source) not in self._wholes:
+                self._wholes.add((PoolRecord, (key, number)))
+                if source is not None and (ListRecord, source) not in self._wholes:
                     raise ValueError("PoolRecord: source: there is no such list, or another pool uses it")
-                self._wholes.discard(("list", source))
+                self._wholes.discard((ListRecord, source))
             case HandedRecord(key, number):
-                if ("pool", (key, number)) not in self._wholes:
+                if (PoolRecord, (key, number)) not in self._wholes:
                     raise ValueError("HandedRecord: there is no pool with this key and number")
 
 

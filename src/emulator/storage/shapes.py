@@ -274,21 +274,27 @@ class Logs(Protocol):
         """Return up to `limit` logs that have live entries, with the arguments and the order of `Ballots.listing`."""
 
 
-class Relay(Protocol):
+Deliver = Callable[[Key, bytes], None]
+"""Takes the topic and the message. It must neither raise nor block."""
+
+
+class Relay:
     """Carries messages to every process that uses one namespace of the data, including this process."""
 
-    @property
-    def is_local(self) -> bool:
-        """Whether messages never leave this process."""
+    is_local: bool
+    """Whether messages never leave this process."""
+    _listeners: tuple[Deliver, ...] = ()
 
-    def listen(self, deliver: Callable[[Key, bytes], None]) -> None:
+    def listen(self, deliver: Deliver) -> None:
         """Call `deliver` for every message published from now on, while the engine is open.
 
-        `deliver` must neither raise nor block. Messages of one publisher arrive in the order of publishing.
+        Messages of one publisher arrive in the order of publishing.
         """
+        self._listeners += (deliver,)
 
-    def ignore(self, deliver: Callable[[Key, bytes], None]) -> None:
+    def ignore(self, deliver: Deliver) -> None:
         """Stop calling this listener."""
+        self._listeners = tuple(each for each in self._listeners if each != deliver)
 
     async def publish(self, topic: Key, message: bytes) -> None:
         """Send a message to all listeners. Those in this process have it when this returns, others soon after.
@@ -306,6 +312,20 @@ class Thing(NamedTuple):
     """The bytes of a document; 0 for a pool."""
 
 
+class Search(NamedTuple):
+    """The documents and pools that a listing is about."""
+
+    kinds: Sequence[str]
+    owner: str | None = None
+    """Only of this owner."""
+    channel: str | None = None
+    """Only in this channel."""
+    matching: str = ""
+    """Only those whose name, channel or user contains this text."""
+    after: Key | None = None
+    """Only after this key."""
+
+
 class Catalog(Protocol):
     """Finds live documents, ballots, logs and pools over all owners and channels, without reading their content.
 
@@ -319,22 +339,8 @@ class Catalog(Protocol):
     async def owners(self, kind: str, *, now: int, limit: int, after: str = "") -> list[str]:
         """Return up to `limit` owners that have a ballot or a log of this kind, in order, after `after`."""
 
-    async def things(
-        self,
-        kinds: Sequence[str],
-        *,
-        now: int,
-        limit: int,
-        owner: str | None = None,
-        channel: str | None = None,
-        matching: str = "",
-        after: Key | None = None,
-    ) -> list[Thing]:
-        """Return up to `limit` documents and pools of these kinds, in the order of their keys, after `after`.
-
-        The order is kind, owner, name, channel, user. `owner` and `channel` limit the result to one owner or channel.
-        `matching` limits it to those whose name, channel or user contains that text.
-        """
+    async def things(self, search: Search, *, now: int, limit: int) -> list[Thing]:
+        """Return up to `limit` documents and pools, in the order of their keys: kind, owner, name, channel, user."""
 
     async def upcoming(self, kinds: Sequence[str], *, now: int, limit: int) -> list[Expired]:
         """Return the next expiries of these kinds, soonest first, at most `limit`. A log counts by its next entry.

@@ -29,7 +29,7 @@ from emulator.core.wire import json_codec
 from emulator.features.pins.rules import REFRESH_LIFETIME
 from emulator.storage.kinds import Kind, Stored, Subject, decode_check
 from emulator.storage.records import DocumentRecord
-from emulator.storage.shapes import Catalog, Documents, Texts
+from emulator.storage.shapes import Catalog, Documents, Search, Texts
 
 T = TypeVar("T")
 _MAX_TRIES = 20
@@ -273,7 +273,8 @@ class LivePins:
         if pin:
             keys = [self._key_of(client_id, pin)]
         elif len(digest) >= _MIN_DIGEST:
-            things = await self._catalog.things([PIN], now=now, limit=2, owner=client_id, matching=digest)
+            search = Search([PIN], client_id, matching=digest)
+            things = await self._catalog.things(search, now=now, limit=2)
             keys = [thing.key for thing in things if thing.key.name.startswith(digest)]
         return await self._documents.drop(keys, now=now) if keys else 0
 

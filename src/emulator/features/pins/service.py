@@ -29,7 +29,7 @@ from emulator.realtime.action import Message, action, feed
 from emulator.realtime.publisher import Publisher
 from emulator.realtime.session import Session
 from emulator.storage.kinds import Measured
-from emulator.storage.shapes import Catalog, Documents
+from emulator.storage.shapes import Catalog, Documents, Search
 
 LoggedIn = tuple[Caller, rules.Authenticated]
 """A successful `authenticate`: the connection's new caller, and the reply."""
@@ -167,10 +167,8 @@ class Pins:
 
     async def measure(self, caller: Caller, channel: str | None, id: str, user: str) -> Measured:
         """Count the linked channels, up to 200."""
-        now = self._clock.now()
-        found = await self._catalog.things(
-            LINKS.stored_as, now=now, limit=_COUNTED, owner=caller.client_id, channel=channel
-        )
+        search = Search(LINKS.stored_as, caller.client_id, channel)
+        found = await self._catalog.things(search, now=self._clock.now(), limit=_COUNTED)
         return Measured({"": len(found)})
 
     @endpoint("DELETE", "/v1/e/pin", roles=_BROADCASTER)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from typing import Any
 from weakref import WeakValueDictionary
 
 import msgspec
@@ -16,8 +17,8 @@ from msgspec import UNSET
 from emulator.core.keys import Key
 from emulator.storage.counts import Counts
 from emulator.storage.merging import Row, merged_items, merged_pages
-from emulator.storage.redis.client import Client, Operation, Reply
-from emulator.storage.redis.keys import CHANNEL_LAST
+from emulator.storage.redis.client import Client, Operation, Reply, Script
+from emulator.storage.redis.keys import CHANNEL_LAST, listed_range, parse_place
 from emulator.storage.shapes import (
     EMPTY_TALLY,
     BallotEntry,
@@ -31,6 +32,8 @@ from emulator.storage.shapes import (
     Terms,
 )
 
+STEP = 50
+"""Things that one operation of a listing looks at."""
 _decode = msgspec.msgpack.decode
 _MAX_CASTS = 250
 """Casts in one operation, which blocks all other clients of Redis."""
@@ -92,7 +95,36 @@ def entry_of(row: Row) -> BallotEntry:
     return BallotEntry(voter.decode(), choice.decode(), times, at, note)
 
 
-class RedisBallots:
+class _Groups:
+    """Base of ballots and of logs, of which some operations cover all channels."""
+
+    _script: Script
+    _listed: type[ListedBallot | ListedLog]
+    """Takes the key of a thing, and what the script's `describe` returns."""
+
+    async def listing(
+        self, group: Key, *, now: int, limit: int, after: Key | None = None, matching: str = ""
+    ) -> list[Any]:
+        found: list[Any] = []
+        index, first, last = listed_range(group, after)
+        while len(found) < limit:
+            most = STEP if matching else min(STEP, limit - len(found))
+            place, *rows = await self._script.run("listing", index, first, last, now, most, matching)
+            found += [self._listed(parse_place(group, name), *row) for name, *row in rows]
+            if not place:
+                break
+            first = f"({place.decode()}"
+        return found[:limit]
+
+    async def _begin(self, key: Key, now: int) -> Reply:
+        """Return a bound after all present rows, and what else the script needs to read the things of a key."""
+        is_group = key.channel is None
+        return await self._script.run("begin", CHANNEL_LAST.group(key) if is_group else key, is_group, now)
+
+
+class RedisBallots(_Groups):
+    _listed = ListedBallot
+
     def __init__(self, client: Client) -> None:
         self._script = client.script("ballots", CHANNEL_LAST)
         self._casts: WeakValueDictionary[Key, _Casts] = WeakValueDictionary()
@@ -130,9 +162,7 @@ class RedisBallots:
     async def entries(
         self, key: Key, *, now: int, since: int = 0, limit: int | None = None
     ) -> AsyncIterator[Sequence[BallotEntry]]:
-        is_group = key.channel is None
-        name = CHANNEL_LAST.group(key) if is_group else key
-        bound, *ids = await self._script.run("begin", name, is_group, now)
+        bound, *ids = await self._begin(key, now)
         fetches = [self._script.pages(b"[%016d" % since, id, bound) for id in ids]
         async for rows in merged_pages(fetches, limit):
             yield [entry_of(row) for row in rows]
@@ -144,14 +174,10 @@ class RedisBallots:
         await self._script.run("drop", key)
         return [key]
 
-    async def listing(
-        self, group: Key, *, now: int, limit: int, after: Key | None = None, matching: str = ""
-    ) -> list[ListedBallot]:
-        found = await self._script.listing(group, now=now, limit=limit, after=after, matching=matching)
-        return [ListedBallot(key, count, ends, definition) for key, (count, ends, definition) in found]
 
+class RedisLogs(_Groups):
+    _listed = ListedLog
 
-class RedisLogs:
     def __init__(self, client: Client) -> None:
         self._script = client.script("logs", CHANNEL_LAST)
 
@@ -159,14 +185,6 @@ class RedisLogs:
         await self._script.run("append", key, now, expires_at, value)
 
     async def read(self, key: Key, *, now: int, since: int = 0) -> Span:
-        is_group = key.channel is None
-        name = CHANNEL_LAST.group(key) if is_group else key
-        bound, latest, *logs = await self._script.run("begin", name, is_group, now)
+        bound, latest, *logs = await self._begin(key, now)
         fetches = [self._script.pages(b"+", log, bound, since, now) for log in logs]
         return Span(latest, merged_items(fetches))
-
-    async def listing(
-        self, group: Key, *, now: int, limit: int, after: Key | None = None, matching: str = ""
-    ) -> list[ListedLog]:
-        found = await self._script.listing(group, now=now, limit=limit, after=after, matching=matching)
-        return [ListedLog(key, count, latest) for key, (count, latest) in found]

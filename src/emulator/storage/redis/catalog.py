@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from emulator.core.keys import NEVER, Expired, Key
+from emulator.core.keys import NEVER, Expired
 from emulator.storage.redis.client import Script
 from emulator.storage.redis.keys import escape, parse_thing
-from emulator.storage.shapes import Thing
+from emulator.storage.shapes import Search, Thing
 
 STEP = 500
 """Things that one operation looks at."""
@@ -28,20 +28,12 @@ class RedisCatalog:
         return {kind: min(most, counted[kind]) for kind in kinds}
 
     async def owners(self, kind: str, *, now: int, limit: int, after: str = "") -> list[str]:
-        found = {thing.key.owner for letter, thing in await self._walk([kind], now) if letter in _LISTED}
+        things = await self._walk([kind], now)
+        found = {thing.key.owner for letter, thing in things if letter in _LISTED}
         return sorted(owner for owner in found if owner > after)[:limit]
 
-    async def things(
-        self,
-        kinds: Sequence[str],
-        *,
-        now: int,
-        limit: int,
-        owner: str | None = None,
-        channel: str | None = None,
-        matching: str = "",
-        after: Key | None = None,
-    ) -> list[Thing]:
+    async def things(self, search: Search, *, now: int, limit: int) -> list[Thing]:
+        kinds, owner, channel, matching, after = search
         chosen = [
             thing
             for letter, thing in await self._walk(kinds, now)

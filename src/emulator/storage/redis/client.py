@@ -25,7 +25,7 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 from emulator.core.errors import EngineError
 from emulator.core.keys import Key
 from emulator.storage.merging import Fetch, Row
-from emulator.storage.redis.keys import USER_LAST, Order, listed_range, namespace_key, parse_place
+from emulator.storage.redis.keys import USER_LAST, Order, namespace_key
 from emulator.storage.shapes import Terms
 
 TIMEOUT = 2.0
@@ -47,9 +47,6 @@ _OPTIONS: dict[str, Any] = {
 _FOLDER = Path(__file__).with_name("lua")
 MAX_OPERATIONS = 100
 """Operations in one call, which blocks all other clients of Redis."""
-
-STEP = 50
-"""Things that one operation of a listing looks at."""
 
 COOLDOWN = 0.2
 """Seconds after a timeout in which operations fail at once, or those behind a lock would wait for one each."""
@@ -149,21 +146,6 @@ class Script:
             yield rows
             if not int(cursor):
                 return
-
-    async def listing(
-        self, group: Key, *, now: int, limit: int, after: Key | None, matching: str
-    ) -> list[tuple[Key, list[Reply]]]:
-        """Return up to `limit` ballots or logs after `after`, each with the result of the script's `describe`."""
-        found: list[tuple[Key, list[Reply]]] = []
-        index, first, last = listed_range(group, after)
-        while len(found) < limit:
-            most = STEP if matching else min(STEP, limit - len(found))
-            place, *rows = await self.run("listing", index, first, last, now, most, matching)
-            found += [(parse_place(group, row[0]), row[1:]) for row in rows]
-            if not place:
-                break
-            first = f"({place.decode()}"
-        return found[:limit]
 
     def pages(self, start: bytes, *args: object) -> Fetch:
         """Return what reads the pages of a ballot or log, from a bound of their sorted set on."""

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from weakref import WeakValueDictionary
 
 from emulator.core.errors import EngineError
 from emulator.core.keys import Key
 from emulator.storage.redis.client import Client
-from emulator.storage.redis.keys import USER_LAST
-from emulator.storage.shapes import Edit, Kept, writes_of_change
+from emulator.storage.redis.keys import USER_LAST, found_of
+from emulator.storage.shapes import Edit, Kept, Texts, writes_of_change
 
 _ATTEMPTS = 200
 _MAX_PAUSE = 0.02
@@ -53,7 +53,7 @@ class RedisDocuments:
 
     async def read(self, keys: Sequence[Key], *, now: int) -> dict[Key, bytes]:
         found = await self._script.run("read", keys, now)
-        return {key: one[1] for key, one in zip(keys, found, strict=True) if one is not None}
+        return {key: value for key, (_, value) in found_of(keys, found).items()}
 
     async def peek(self, key: Key, *, now: int) -> bytes | None:
         return (await self.read([key], now=now)).get(key)
@@ -64,7 +64,7 @@ class RedisDocuments:
         async with self._key_locks.hold(keys):
             found = await self._script.run("read", keys, now)
             async for _ in attempts():
-                live = {key: one for key, one in zip(keys, found, strict=True) if one is not None}
+                live = found_of(keys, found)
                 written = writes_of_change(change, {key: value for key, (_, value) in live.items()}, keys)
                 if not written:
                     break
@@ -75,12 +75,11 @@ class RedisDocuments:
                     break
         return written
 
-    async def keep(self, documents: Mapping[Key, bytes], *, replace: bool, now: int, expires_at: int) -> Kept:
+    async def keep(self, documents: Texts, *, replace: bool, now: int, expires_at: int) -> Kept:
         reply = self._script.start("keep", documents.items(), replace, expires_at, now).result
         if replace:
             return Kept({}, reply)
-        found = zip(documents, await reply, strict=True)
-        return Kept({key: value for key, value in found if value is not None})
+        return Kept(found_of(documents, await reply))
 
     async def users(self, key: Key, *, after: str, limit: int, now: int) -> list[str]:
         found = await self._script.run("users", USER_LAST.group(key), after, limit, now)

@@ -20,9 +20,9 @@ from emulator.core.errors import EngineError
 from emulator.core.keys import Key
 from emulator.storage import records as types
 from emulator.storage.merging import PAGE
-from emulator.storage.records import RANK, TYPES, Record, position_of
+from emulator.storage.records import TYPES, Record, position_of
 from emulator.storage.redis.ballots import entry_of
-from emulator.storage.redis.client import Client, Script
+from emulator.storage.redis.client import Client
 from emulator.storage.redis.keys import CHANNEL_LAST, NAME_LAST, USER_LAST
 from emulator.storage.shapes import Terms
 
@@ -73,7 +73,7 @@ class Dump:
                 database.execute(f"CREATE TABLE rows ({_PLACE}, record, PRIMARY KEY ({_PLACE})) WITHOUT ROWID")
                 database.execute("BEGIN")
                 async for record, number in self._records(now):
-                    rank = RANK[type(record)]
+                    rank = TYPES.index(type(record))
                     place = (rank, *position_of(record), number)
                     row = *place, *[""] * (_COLUMNS - len(place)), msgspec.msgpack.encode(record)
                     # It replaces the row in this place, because Redis may return one twice.
@@ -87,13 +87,15 @@ class Dump:
 
     async def load(self, pages: AsyncIterator[Sequence[Record]], *, replace: bool) -> None:
         if not replace:
-            await self._writing.run("write", None, [_row(record) async for page in pages for record in page])
+            rows = [_row(record) async for page in pages for record in page]
+            await self._writing.run("write", None, rows)
             return
         generation = await self._writing.run("begin")
         try:
             async for page in pages:
                 for start in range(0, len(page), STEP):
-                    await self._writing.run("write", generation, [_row(one) for one in page[start : start + STEP]])
+                    rows = [_row(record) for record in page[start : start + STEP]]
+                    await self._writing.run("write", generation, rows)
             if not await self._writing.run("show", generation):
                 raise EngineError("the load took too long; nothing was replaced")
         except BaseException:
@@ -112,16 +114,16 @@ class Dump:
             b"q": self._roster,
         }
         groups = set()
-        async for letter, name, ends, *values in _rows(self._reading, "things", now):
+        async for letter, name, ends, *values in self._rows("things", now):
             async for found in readers[letter](name, ends, *values):
                 yield found
             if letter == b"q":
                 groups.add(name.rpartition(b"|")[0])
         for group in groups:
-            async for member, name in _rows(self._reading, "members", group, now):
+            async for member, name in self._rows("members", group, now):
                 yield types.MemberRecord(NAME_LAST.parse(group + b"|" + name), member.decode()), 0
         for family in await self._reading.run("families"):
-            async for digest in _rows(self._reading, "spent", family):
+            async for digest in self._rows("spent", family):
                 yield types.SpentRecord(NAME_LAST.parse(family), digest.decode()), 0
 
     async def _document(self, name: bytes, ends: int, value: bytes) -> _Found:
@@ -133,7 +135,7 @@ class Dump:
         key = CHANNEL_LAST.parse(name)
         terms = Terms() if packed is None else msgspec.msgpack.decode(packed, type=Terms)
         yield types.BallotRecord(key, ends, definition, terms), 0
-        async for choice, number in _rows(self._reading, "choices", id):
+        async for choice, number in self._rows("choices", id):
             yield types.ChoiceRecord(key, choice.decode()), number
         fetch, has_more = self._ballots.pages(b"-", id, _NO_BOUND), True
         while has_more:
@@ -142,13 +144,13 @@ class Dump:
                 yield types.EntryRecord(key, entry_of(row)), row[1]
 
     async def _log(self, now: int, name: bytes, _: int) -> _Found:
-        async for number, at, ends, value in _rows(self._reading, "entries", name, now):
+        async for number, at, ends, value in self._rows("entries", name, now):
             yield types.ItemRecord(CHANNEL_LAST.parse(name), at, ends, value), number
 
     async def _list(self, name: bytes, ends: int) -> _Found:
         key = USER_LAST.parse(name)
         yield types.ListRecord(key, ends), 0
-        async for position, *items in _rows(self._reading, "list", name):
+        async for position, *items in self._rows("list", name):
             yield types.ListItemsRecord(key, tuple(item.decode() for item in items)), position
 
     async def _pool(
@@ -161,15 +163,14 @@ class Dump:
             async for found in self._list(source, ends):
                 yield found
         yield types.PoolRecord(key, number, ends, list_key, note), 0
-        async for user, items in _rows(self._reading, "handed", id):
+        async for user, items in self._rows("handed", id):
             for place, item in enumerate(items):
                 yield types.HandedRecord(key, number, user.decode(), item.decode()), place
 
     async def _roster(self, name: bytes, ends: int, number: int, note: bytes) -> _Found:
         yield types.RosterRecord(NAME_LAST.parse(name), ends, note), number
 
-
-async def _rows(script: Script, operation: str, *args: object) -> AsyncIterator[Any]:
-    async for rows in script.scan(operation, *args):
-        for row in rows:
-            yield row
+    async def _rows(self, operation: str, *args: object) -> AsyncIterator[Any]:
+        async for rows in self._reading.scan(operation, *args):
+            for row in rows:
+                yield row

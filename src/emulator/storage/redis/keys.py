@@ -9,7 +9,9 @@ A `Key` is written with a different part last, depending on the data type: the p
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from operator import itemgetter
+from typing import Any
 
 from emulator.core.keys import Key
 
@@ -46,7 +48,13 @@ class Order:
     def parse(self, text: bytes) -> Key:
         """Return the key of a text. For a text of a group, its last part is empty."""
         parts = map(unescape, text.decode().split("|"))
-        return Key(**{"name": "", **dict(zip(self._names, parts, strict=False))})
+        named = dict(zip(self._names, parts, strict=False))
+        return Key(**{"name": "", **named})
+
+
+def found_of(keys: Iterable[Key], replies: Iterable[Any]) -> dict[Key, Any]:
+    """Return a script's reply to each of these keys that it has found."""
+    return {key: reply for key, reply in zip(keys, replies, strict=True) if reply is not None}
 
 
 USER_LAST = Order("kind", "owner", "name", "channel", "user")
@@ -66,7 +74,8 @@ def listed_range(group: Key, after: Key | None) -> tuple[str, str, str]:
 
 
 def parse_place(group: Key, place: bytes) -> Key:
-    channel, name, user = (unescape(part.replace("%00", "\0")) for part in place.decode().split("\0"))
+    parts = place.decode().split("\0")
+    channel, name, user = (unescape(part.replace("%00", "\0")) for part in parts)
     return Key(group.kind, group.owner, name, channel, user)
 
 

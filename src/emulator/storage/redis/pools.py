@@ -8,7 +8,6 @@ from emulator.core.bounded_cache import BoundedCache
 from emulator.core.keys import Key
 from emulator.storage.pools import (
     MAX_SKIPPED,
-    NO_SIZES,
     Assignment,
     Count,
     Drawn,
@@ -20,7 +19,7 @@ from emulator.storage.pools import (
 )
 from emulator.storage.redis.client import Client
 from emulator.storage.redis.documents import KeyLocks, attempts
-from emulator.storage.redis.keys import NAME_LAST, USER_LAST, unescape
+from emulator.storage.redis.keys import NAME_LAST, USER_LAST, found_of, unescape
 
 _MAX_NOTES = 1_024
 """Pools whose notes are cached."""
@@ -45,7 +44,7 @@ class RedisPools:
         return [item.decode() for item in await self._script.run("items", source, at, now)]
 
     async def assign(
-        self, keys: Sequence[Key], change: Assignment, *, now: int, expires_at: int, sizes: Mapping[Key, int] = NO_SIZES
+        self, keys: Sequence[Key], change: Assignment, *, now: int, expires_at: int, sizes: Mapping[Key, int] = {}
     ) -> bool:
         async with self._key_locks.hold(keys):
             async for _ in attempts():
@@ -67,11 +66,12 @@ class RedisPools:
         return True
 
     async def stocks(self, keys: Sequence[Key], *, now: int) -> dict[Key, Stock]:
-        return {key: stock for key, (_, stock) in (await self._stocks(keys, now)).items()}
+        live = await self._stocks(keys, now)
+        return {key: stock for key, (_, stock) in live.items()}
 
     async def counts(self, keys: Sequence[Key], *, now: int) -> dict[Key, Count]:
         found = await self._script.run("counts", keys, now)
-        return {key: Count(*counts) for key, counts in zip(keys, found, strict=True) if counts is not None}
+        return {key: Count(*counts) for key, counts in found_of(keys, found).items()}
 
     async def discard(self, sources: Sequence[Key], *, now: int) -> None:
         await self._script.run("discard", sources)
@@ -90,22 +90,24 @@ class RedisPools:
 
     async def held(self, keys: Sequence[Key], user: str, *, now: int) -> dict[Key, Holding]:
         found = await self._script.run("held", keys, user, now)
-        return {
-            key: Holding(tuple(item.decode() for item in items), current)
-            for key, (current, items) in zip(keys, found, strict=True)
-            if items
-        }
+        held = {}
+        for key, (current, items) in zip(keys, found, strict=True):
+            if items:
+                held[key] = Holding(tuple(item.decode() for item in items), current)
+        return held
 
     async def drop(self, keys: Sequence[Key], *, now: int) -> dict[Key, int]:
         counts = await self._script.run("drop", keys, now)
         # A repeated key counts once: the second finds nothing.
-        return {key: count for key, count in zip(keys, counts, strict=True) if count is not None}
+        return found_of(keys, counts)
 
     async def _stocks(self, keys: Sequence[Key], now: int) -> dict[Key, tuple[bytes, Stock]]:
         """Return the live pools with their versions."""
         found = await self._script.run("stocks", keys, now)
-        live = [(key, *pool) for key, pool in zip(keys, found, strict=True) if pool is not None]
-        return {key: (version, Stock(USER_LAST.parse(source), note)) for key, version, source, note in live}
+        live = {}
+        for key, (version, source, note) in found_of(keys, found).items():
+            live[key] = version, Stock(USER_LAST.parse(source), note)
+        return live
 
 
 class RedisRosters:
@@ -122,9 +124,10 @@ class RedisRosters:
 
     async def listing(self, key: Key, members: Sequence[str], *, now: int) -> list[Listed]:
         found = await self._script.run("listing", NAME_LAST.group(key), [*members], now)
-        return [
-            Listed(unescape(name.decode()), note, [members[at] for at in places]) for _, _, name, note, *places in found
-        ]
+        rosters = []
+        for _, _, name, note, *places in found:
+            rosters.append(Listed(unescape(name.decode()), note, [members[at] for at in places]))
+        return rosters
 
     async def all(self, key: Key, *, now: int) -> AsyncIterator[Mapping[str, bytes]]:
         async for rows in self._script.scan("all", NAME_LAST.group(key), now):

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
-from collections.abc import Callable
 from typing import Any
 
 from redis.asyncio.client import PubSub
@@ -16,6 +15,7 @@ from redis.asyncio.client import PubSub
 from emulator.core.keys import Key
 from emulator.storage.redis.client import TIMEOUT, Script, connect, engine_errors
 from emulator.storage.redis.keys import USER_LAST
+from emulator.storage.shapes import Relay
 
 RETRY_AFTER = 0.3
 """Seconds between two attempts to subscribe."""
@@ -24,7 +24,7 @@ PING_AFTER = 5.0
 _log = logging.getLogger("emulator.engines")
 
 
-class RedisRelay:
+class RedisRelay(Relay):
     is_local = False
 
     def __init__(self, namespace: Script, url: str, channel: str) -> None:
@@ -32,14 +32,7 @@ class RedisRelay:
         self._url = url
         self._channel = channel
         self._sender = uuid.uuid4().bytes
-        self._listeners: list[Callable[[Key, bytes], None]] = []
         self._task: asyncio.Task[None] | None = None
-
-    def listen(self, deliver: Callable[[Key, bytes], None]) -> None:
-        self._listeners.append(deliver)
-
-    def ignore(self, deliver: Callable[[Key, bytes], None]) -> None:
-        self._listeners.remove(deliver)
 
     async def publish(self, topic: Key, message: bytes) -> None:
         name = USER_LAST.text(topic).encode()

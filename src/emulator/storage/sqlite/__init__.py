@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, nullcontext
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
 from typing import Self
 
 from emulator.core.errors import EngineError
@@ -27,20 +27,11 @@ from emulator.storage.sqlite.rosters import SqliteRosters
 from emulator.storage.sqlite.schema import VERSION
 from emulator.storage.sqlite.tables import THINGS
 
-_Deliver = Callable[[Key, bytes], None]
 
-
-class SqliteRelay(Tables):
+class SqliteRelay(Tables, Relay):
     """Passes each message to the listeners of its namespace: no other process has any."""
 
     is_local = True
-    _listeners: tuple[_Deliver, ...] = ()
-
-    def listen(self, deliver: _Deliver) -> None:
-        self._listeners += (deliver,)
-
-    def ignore(self, deliver: _Deliver) -> None:
-        self._listeners = tuple(each for each in self._listeners if each != deliver)
 
     async def publish(self, topic: Key, message: bytes) -> None:
         self._namespace.check_open()
@@ -205,7 +196,10 @@ class SqliteMedium:
     async def __aenter__(self) -> Self:
         async with self._changing:
             if not self._users:
-                await self._stack.enter_async_context(self._opened())
+                async with AsyncExitStack() as stack:
+                    path = self.path or stack.enter_context(temporary_file())
+                    await stack.enter_async_context(self.group_commit.opened(path, self._synchronous))
+                    self._stack = stack.pop_all()
             self._users += 1
         return self
 
@@ -214,9 +208,3 @@ class SqliteMedium:
             self._users -= 1
             if not self._users:
                 await self._stack.aclose()
-
-    @asynccontextmanager
-    async def _opened(self) -> AsyncIterator[None]:
-        with nullcontext(self.path) if self.path else temporary_file() as path:
-            async with self.group_commit.opened(path, self._synchronous):
-                yield

@@ -25,7 +25,7 @@ from emulator.storage.shapes import (
 )
 from emulator.storage.sqlite.ballot_cache import BallotCache, CachedBallot
 from emulator.storage.sqlite.namespace import Namespace, reads, writes
-from emulator.storage.sqlite.reading import Listings
+from emulator.storage.sqlite.reading import GroupListings
 from emulator.storage.sqlite.tables import BALLOTS, BY_KEY_ALL_CHANNELS, ENTRIES
 
 _TOP = "SELECT choice, count FROM tallies WHERE ballot = ? ORDER BY count DESC, since LIMIT ?"
@@ -53,7 +53,9 @@ _Row = tuple[int, str, int]
 """number, choice, times: a voter's casts for one choice."""
 
 
-class SqliteBallots(Listings):
+class SqliteBallots(GroupListings):
+    _table, _description, _listed = BALLOTS, _DESCRIPTION, ListedBallot
+
     def __init__(self, namespace: Namespace) -> None:
         super().__init__(namespace)
         self._cache = BallotCache(namespace)
@@ -144,12 +146,6 @@ class SqliteBallots(Listings):
         for each in keys:
             self._cache.drop(each)
         return keys
-
-    async def listing(
-        self, group: Key, *, now: int, limit: int, after: Key | None = None, matching: str = ""
-    ) -> list[ListedBallot]:
-        found = await self._listing(BALLOTS, _DESCRIPTION, group, now=now, limit=limit, after=after, matching=matching)
-        return [ListedBallot(key, *row) for key, row in found]
 
     def _counts(self, ballot: CachedBallot | None, choice: str | None, top: int | None = None) -> Tally:
         if ballot is None:

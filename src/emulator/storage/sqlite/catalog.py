@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 
 from emulator.core.keys import NEVER, Expired, Key
-from emulator.storage.shapes import Thing
+from emulator.storage.shapes import Search, Thing
 from emulator.storage.sqlite.namespace import reads
 from emulator.storage.sqlite.reading import CONDITIONS, Listings
 from emulator.storage.sqlite.tables import BALLOTS, DOCUMENTS, KEY, LISTED, LOGS, POOLS
@@ -44,8 +44,11 @@ _SIZES = {DOCUMENTS: "length(value)", POOLS: "0"}
 
 class SqliteCatalog(Listings):
     async def count(self, kinds: Sequence[str], *, now: int, most: int) -> dict[str, int]:
-        counts = {kind: await self._select(_COUNTS, kind=kind, now=now, most=most) for kind in kinds}
-        return {kind: min(most, sum(count for (count,) in rows)) for kind, rows in counts.items()}
+        counts = {}
+        for kind in kinds:
+            rows = await self._select(_COUNTS, kind=kind, now=now, most=most)
+            counts[kind] = min(most, sum(count for (count,) in rows))
+        return counts
 
     @reads
     def owners(self, kind: str, *, now: int, limit: int, after: str = "") -> list[str]:
@@ -61,17 +64,8 @@ class SqliteCatalog(Listings):
                 found.add(row[0])
         return sorted(found)[:limit]
 
-    async def things(
-        self,
-        kinds: Sequence[str],
-        *,
-        now: int,
-        limit: int,
-        owner: str | None = None,
-        channel: str | None = None,
-        matching: str = "",
-        after: Key | None = None,
-    ) -> list[Thing]:
+    async def things(self, search: Search, *, now: int, limit: int) -> list[Thing]:
+        kinds, owner, channel, matching, after = search
         found: list[Thing] = []
         for kind in sorted(kinds):
             if len(found) < limit and (after is None or after.kind <= kind):

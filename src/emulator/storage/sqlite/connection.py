@@ -109,12 +109,15 @@ def lost_file(opened: Mapping[str, os.stat_result]) -> str:
 
 def permission_warnings(path: str) -> list[str]:
     """Return a warning for each file of an open database that every user can open: it contains the signing key."""
-    return [
-        f"{file}: holds the key that signs tokens, but every user of this machine can open it: chmod 600"
-        for file in (path, f"{path}-wal")
+    if sys.platform == "win32":
+        return []
+    found = []
+    for file in (path, f"{path}-wal"):
         # A `-wal` comes with the first write.
-        if sys.platform != "win32" and os.path.exists(file) and os.stat(file).st_mode & (stat.S_IROTH | stat.S_IWOTH)
-    ]
+        if os.path.exists(file) and os.stat(file).st_mode & (stat.S_IROTH | stat.S_IWOTH):
+            found.append(file)
+    problem = "holds the key that signs tokens, but every user of this machine can open it: chmod 600"
+    return [f"{file}: {problem}" for file in found]
 
 
 def check_space(path: str) -> None:
@@ -188,7 +191,8 @@ def describe(error: BaseException) -> str:
         return "it contains text that is not UTF-8"
     if not isinstance(error, sqlite3.Error):
         return type(error).__name__
-    if _code(error) in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL) and (limit := size_limit()) is not None:
+    limit = size_limit()
+    if limit is not None and _code(error) in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL):
         return f"{error}; this process may write {limit} bytes to a file (ulimit -f)"
     return str(error)
 

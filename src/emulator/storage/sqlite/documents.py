@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from emulator.core.bounded_cache import BoundedCache
 from emulator.core.keys import Key
-from emulator.storage.shapes import Edit, Kept, writes_of_change
+from emulator.storage.shapes import Edit, Kept, Texts, writes_of_change
 from emulator.storage.sqlite.connection import engine_errors
 from emulator.storage.sqlite.namespace import Namespace, Tables, reads, writes
 from emulator.storage.sqlite.tables import BY_KEY, DOCUMENTS, KEYED
@@ -53,7 +53,7 @@ class SqliteDocuments(Tables):
             self._write(_SET if may_end_earlier else _WRITE, key, value, expires_at)
         return written
 
-    async def keep(self, documents: Mapping[Key, bytes], *, replace: bool, now: int, expires_at: int) -> Kept:
+    async def keep(self, documents: Texts, *, replace: bool, now: int, expires_at: int) -> Kept:
         if not replace:
             rows = {key: self._committed_or_not(key) for key in documents}
             if all(expires_at <= row[1] for row in rows.values()):
@@ -88,7 +88,7 @@ class SqliteDocuments(Tables):
         rows = {key: self._row(key) for key in keys}
         return {key: value for key, (value, expires_at) in rows.items() if now < expires_at}
 
-    def _keep(self, documents: Mapping[Key, bytes], replace: bool, now: int, expires_at: int) -> dict[Key, bytes]:
+    def _keep(self, documents: Texts, replace: bool, now: int, expires_at: int) -> dict[Key, bytes]:
         """Write documents; return those that are alive and not replaced."""
         found: dict[Key, bytes] = {} if replace else self._read(list(documents), now=now)
         for key, value in documents.items():

@@ -12,6 +12,7 @@ import msgspec
 
 from emulator.core.keys import Key
 from emulator.storage import records as types
+from emulator.storage.merging import Row
 from emulator.storage.records import ITEMS_PER_RECORD, Record
 from emulator.storage.shapes import BallotEntry, Terms
 from emulator.storage.sqlite.namespace import Tables, id_of
@@ -84,9 +85,7 @@ def _records(namespace: str, now: int, connection: sqlite3.Connection) -> Genera
             yield from _records_of_row(connection, kind, Key(*row[:5]), row[5:])
 
 
-def _records_of_row(
-    connection: sqlite3.Connection, kind: type[Any], key: Key, row: tuple[Any, ...]
-) -> Iterator[Record]:
+def _records_of_row(connection: sqlite3.Connection, kind: type[Any], key: Key, row: Row) -> Iterator[Record]:
     if kind is types.BallotRecord:
         expires_at, definition, *terms = row
         yield types.BallotRecord(key, expires_at, definition, msgspec.convert(terms, Terms, strict=False))

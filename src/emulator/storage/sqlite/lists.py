@@ -22,7 +22,7 @@ _FIND = f"""
     SELECT id, (SELECT id FROM pools WHERE list = lists.id), expires_at FROM lists WHERE {BY_KEY} AND expires_at > ?
 """
 _SIZE = "SELECT coalesce(max(end), 0) FROM chunks WHERE list = ?"
-_SET_EXPIRY = "UPDATE lists SET expires_at = ? WHERE id = ?"
+SET_EXPIRY = "UPDATE lists SET expires_at = ? WHERE id = ?"
 _CHUNKS = "SELECT end, items FROM chunks WHERE list = ? AND end > ? ORDER BY end LIMIT ?"
 _FAMILY = "SELECT id FROM families WHERE space = ? AND kind = ? AND owner = ? AND channel = ? AND user = ?"
 _IS_SPENT = "SELECT 1 FROM spent WHERE family = ? AND digest = ?"
@@ -66,9 +66,6 @@ class Lists(Tables):
         for count, items in chunks:
             end += count
             self._execute(CHUNKS.insert, id, end, items)
-
-    def _set_list_expiry(self, id: int, expires_at: int) -> None:
-        self._execute(_SET_EXPIRY, expires_at, id)
 
     def _items_of_list(self, id: int, at: int, chunks: int = _READ_AT_ONCE) -> list[str]:
         """Return the items of some chunks, from position `at` of the list on; none from its end on."""

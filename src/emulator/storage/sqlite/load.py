@@ -16,7 +16,7 @@ from emulator.storage import records as types
 from emulator.storage.records import Record
 from emulator.storage.sqlite import tables
 from emulator.storage.sqlite.ballot_cache import ADD_COUNT
-from emulator.storage.sqlite.lists import Lists, chunks_of
+from emulator.storage.sqlite.lists import SET_EXPIRY, Lists, chunks_of
 from emulator.storage.sqlite.namespace import HIDDEN, Namespace, Tables, writes
 from emulator.storage.sqlite.pools import HAND_OUT
 from emulator.storage.sqlite.tables import BY_KEY, THINGS, Table
@@ -29,7 +29,6 @@ _GOES_WITH = {
 
 
 _ENTRY = f"{tables.ENTRIES.insert} ON CONFLICT (ballot, voter, choice) DO UPDATE SET times = times + excluded.times"
-_SET_EXPIRY = "UPDATE lists SET expires_at = ? WHERE id = ?"
 _SPENT = f"{tables.SPENT.insert} ON CONFLICT DO NOTHING"
 _MEMBER = f"{tables.MEMBERS.insert} ON CONFLICT DO NOTHING"
 
@@ -45,7 +44,11 @@ class RecordRows(Lists):
         self._since: dict[tuple[int, str], int] = {}
         """By ballot and choice: a number, in the order in which ties are broken."""
 
-    def write(self, record: Record) -> None:
+    def write(self, records: Sequence[Record]) -> None:
+        for record in records:
+            self._write_one(record)
+
+    def _write_one(self, record: Record) -> None:
         match record:
             case types.DocumentRecord(key, expires_at, value):
                 self._execute(tables.DOCUMENTS.insert, None, self._space, *key, expires_at, value)
@@ -55,7 +58,7 @@ class RecordRows(Lists):
                 self._insert(tables.LISTS, key, expires_at)
             case types.PoolRecord(key, number, expires_at, source, note):
                 list_id = None if source is None else self._ids[tables.LISTS, source, 0]
-                self._execute(_SET_EXPIRY, expires_at, list_id)
+                self._execute(SET_EXPIRY, expires_at, list_id)
                 family = self._family_of(self._space, key)
                 self._insert(tables.POOLS, key, expires_at, list_id, note, family, number=number)
             case types.RosterRecord(key, expires_at, note):
@@ -114,7 +117,7 @@ class Load(Tables):
         rows, written = RecordRows(self._namespace, space), 0
         try:
             async for page in pages:
-                await self._write(rows, page)
+                await self.group_commit.write(rows.write, page)
                 written += 1
                 if written % _COPIED == 0:
                     await self.group_commit.copy_log_now()
@@ -123,11 +126,6 @@ class Load(Tables):
             with suppress(EngineError):  # the next opening removes it too
                 await self._give_up(space)
             raise
-
-    @writes
-    def _write(self, rows: RecordRows, records: Sequence[Record]) -> None:
-        for record in records:
-            rows.write(record)
 
     @writes
     def _show(self, space: int) -> None:
@@ -149,15 +147,15 @@ class Load(Tables):
     def _merge(self, records: Sequence[Record]) -> None:
         self.group_commit.forget_read()
         self._clear(records)
-        rows = RecordRows(self._namespace, self._namespace.id)
-        for record in records:
-            rows.write(record)
+        RecordRows(self._namespace, self._namespace.id).write(records)
 
     def _clear(self, records: Sequence[Record]) -> None:
         """Remove everything under the keys of these records. A pool goes with its list. `tidy` deletes the contents."""
-        things = {table.record: table for table in THINGS}
-        for kind, key in dict.fromkeys((type(record), record[0]) for record in records if type(record) in things):
-            table = things[kind]
+        tables_by_record = {table.record: table for table in THINGS}
+        things = dict.fromkeys((tables_by_record.get(type(record)), record[0]) for record in records)
+        for table, key in things:
+            if table is None:
+                continue
             id_of_other, other = _GOES_WITH.get(table, ("NULL", table))
             rows = self._execute(f"SELECT id, {id_of_other} FROM {table.name} WHERE {BY_KEY}", self._namespace.id, *key)
             for id, goes_with in rows.fetchall():

@@ -10,7 +10,7 @@ from emulator.storage.merging import Fetch, Row, merged_items
 from emulator.storage.shapes import ListedLog, Span
 from emulator.storage.sqlite.connection import engine_errors
 from emulator.storage.sqlite.namespace import reads, writes
-from emulator.storage.sqlite.reading import Listings
+from emulator.storage.sqlite.reading import GroupListings
 from emulator.storage.sqlite.tables import BY_KEY, ITEMS, LOGS
 
 _LOG = f"SELECT id FROM logs WHERE {BY_KEY}"
@@ -22,7 +22,9 @@ _SAME_TIME = f"{_ROW} AND at = -:at AND at >= :since AND number < -:number ORDER
 _EARLIER = f"{_ROW} AND at < -:at AND at >= :since ORDER BY at DESC, number DESC LIMIT :size"
 
 
-class SqliteLogs(Listings):
+class SqliteLogs(GroupListings):
+    _table, _description, _listed = LOGS, _DESCRIPTION, ListedLog
+
     @writes
     def append(self, key: Key, value: bytes, *, now: int, expires_at: int) -> None:
         row = self._find(_LOG, key)
@@ -33,16 +35,13 @@ class SqliteLogs(Listings):
     def read(self, key: Key, *, now: int, since: int = 0) -> Span:
         where, of_key = self._namespace.where(key)
         logs = self._execute(f"SELECT id FROM logs WHERE {where}", *of_key).fetchall()
-        latest = max((at for log in logs for (at,) in self._execute(_LATEST, *log, now)), default=0)
         params = {"bound": self.group_commit.upper_bound, "now": now, "since": since}
-        connection = self.group_commit.connection
-        return Span(latest, merged_items([_fetch_from(connection, {"log": log, **params}) for (log,) in logs]))
-
-    async def listing(
-        self, group: Key, *, now: int, limit: int, after: Key | None = None, matching: str = ""
-    ) -> list[ListedLog]:
-        found = await self._listing(LOGS, _DESCRIPTION, group, now=now, limit=limit, after=after, matching=matching)
-        return [ListedLog(key, *row) for key, row in found]
+        latest, fetches = 0, []
+        for (log,) in logs:
+            for (at,) in self._execute(_LATEST, log, now):
+                latest = max(latest, at)
+            fetches.append(_fetch_from(self.group_commit.connection, {"log": log, **params}))
+        return Span(latest, merged_items(fetches))
 
 
 def _fetch_from(connection: sqlite3.Connection, params: Mapping[str, int]) -> Fetch:

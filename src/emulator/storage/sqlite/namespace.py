@@ -9,6 +9,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from emulator.core.errors import EngineError
 from emulator.core.keys import Key
+from emulator.storage.merging import Row
 from emulator.storage.sqlite.group_commit import GroupCommit
 from emulator.storage.sqlite.tables import BY_KEY, BY_KEY_ALL_CHANNELS, SPACES, Table
 
@@ -141,7 +142,7 @@ class Tables:
             self._execute("INSERT OR IGNORE INTO dead VALUES (?, ?)", table.name, id)
 
     @reads
-    def _select(self, statement: str, /, **params: object) -> list[tuple[Any, ...]]:
+    def _select(self, statement: str, /, **params: object) -> list[Row]:
         """Return the rows that a statement selects, in which `:space` is the id of the namespace."""
         self.group_commit.flush()
         return self.group_commit.connection.execute(statement, {"space": self._namespace.id, **params}).fetchall()

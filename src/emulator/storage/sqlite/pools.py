@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from emulator.core.keys import Key
+from emulator.storage.merging import Row
 from emulator.storage.pools import (
-    NO_SIZES,
     Assignment,
     Count,
     Drawn,
@@ -17,7 +17,7 @@ from emulator.storage.pools import (
     writes_of_assignment,
 )
 from emulator.storage.records import digest_of
-from emulator.storage.sqlite.lists import Lists, chunks_of
+from emulator.storage.sqlite.lists import SET_EXPIRY, Lists, chunks_of
 from emulator.storage.sqlite.namespace import reads, writes
 from emulator.storage.sqlite.tables import BY_KEY, LISTS, POOLS, SPENT, key_of
 
@@ -57,7 +57,7 @@ class SqlitePools(Lists):
         self._check_unused(source, now)
         to = self._live_or_new_list(source, now, expires_at)
         self._append_chunks(to.id, chunks)
-        self._set_list_expiry(to.id, max(expires_at, to.expires_at))
+        self._execute(SET_EXPIRY, max(expires_at, to.expires_at), to.id)
 
     @reads
     def items(self, source: Key, at: int, *, now: int) -> Sequence[str]:
@@ -65,7 +65,7 @@ class SqlitePools(Lists):
         return [] if found is None else self._items_of_list(found.id, at)
 
     async def assign(
-        self, keys: Sequence[Key], change: Assignment, *, now: int, expires_at: int, sizes: Mapping[Key, int] = NO_SIZES
+        self, keys: Sequence[Key], change: Assignment, *, now: int, expires_at: int, sizes: Mapping[Key, int] = {}
     ) -> bool:
         written = await self._assign(keys, change, now, expires_at, sizes)
         for key in written or ():
@@ -134,7 +134,7 @@ class SqlitePools(Lists):
             else:
                 self._remove(LISTS, pool.list_id)
                 self._execute(_ASSIGN, found.id, 0, note, end, pool.id)
-            self._set_list_expiry(found.id, end)
+            self._execute(SET_EXPIRY, end, found.id)
         return list(written)
 
     def _check_unused(self, source: Key, now: int) -> None:
@@ -153,11 +153,14 @@ class SqlitePools(Lists):
         self._remove(LISTS, pool.list_id)
 
     def _stocks(self, keys: Sequence[Key], *, now: int) -> dict[Key, Stock]:
-        return {key: Stock(Key(*source), note) for key, (note, *source) in self._live_rows(_STOCK, keys, now)}
+        live = {}
+        for key, (note, *source) in self._live_rows(_STOCK, keys, now):
+            live[key] = Stock(Key(*source), note)
+        return live
 
     stocks = reads(_stocks)
 
-    def _live_rows(self, statement: str, keys: Sequence[Key], now: int) -> Iterator[tuple[Key, tuple[Any, ...]]]:
+    def _live_rows(self, statement: str, keys: Sequence[Key], now: int) -> Iterator[tuple[Key, Row]]:
         """Yield the keys of live pools, each with the columns that `statement` selects."""
         for key in keys:
             row = self._find(statement, key, now)

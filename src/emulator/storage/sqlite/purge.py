@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from typing import Any
 
 from emulator.core.keys import Expired, Key
+from emulator.storage.merging import Row
 from emulator.storage.sqlite.namespace import Tables, writes
 from emulator.storage.sqlite.tables import CHUNKS, EXPIRING, KEY, LOGS, TABLES, Table
 
@@ -41,7 +41,7 @@ class Purge(Tables):
             pass
 
     @writes
-    def _purge_rows(self, table: Table, now: int) -> list[tuple[Any, ...]]:
+    def _purge_rows(self, table: Table, now: int) -> list[Row]:
         """Remove some expired rows of a table, and return them."""
         self.group_commit.flush()
         statement = f"SELECT id, expires_at, {table.is_listed}, {KEY} FROM {table.name} {_EXPIRED}"

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from emulator.core.keys import Key
+from emulator.storage.merging import Row
+from emulator.storage.shapes import ListedBallot, ListedLog
 from emulator.storage.sqlite.namespace import Tables
 from emulator.storage.sqlite.tables import KEY, LISTED, LOGS, Table
 
@@ -26,7 +28,7 @@ class Listings(Tables):
 
     async def _page(
         self, table: Table, columns: str, equal: Mapping[str, object], order: str, after: Key | None, **params: object
-    ) -> list[tuple[Any, ...]]:
+    ) -> list[Row]:
         """Return these columns of live things, in an order and after `after`.
 
         `equal` has the values of columns, `None` for any. The other parameters are `now`, `limit`, and `matching`: a
@@ -41,16 +43,27 @@ class Listings(Tables):
         statement = f"SELECT {columns} FROM {table.name} WHERE {' AND '.join(conditions)} ORDER BY {order} LIMIT :limit"
         return await self._select(statement, **equal, **params)
 
-    async def _listing(
-        self, table: Table, description: str, group: Key, *, now: int, **params: Any
-    ) -> list[tuple[Key, tuple[Any, ...]]]:
-        """Return the keys of things of `group`, with the other parameters of `_page`, each with its description.
 
-        That is a statement about one thing, `:id`, which runs in a step of its own.
-        """
+class GroupListings(Listings):
+    """Base of what lists ballots or logs."""
+
+    _table: Table
+    _description: str
+    """A statement about one thing, `:id`, which runs in a step of its own."""
+    _listed: type[ListedBallot | ListedLog]
+    """Takes the key of a thing, and the columns of its description."""
+
+    async def listing(
+        self, group: Key, *, now: int, limit: int, after: Key | None = None, matching: str = ""
+    ) -> list[Any]:
         equal = {"kind": group.kind, "owner": group.owner, "channel": group.channel}
+        columns = f"id, {KEY}"
+        rows = await self._page(
+            self._table, columns, equal, _BY_CHANNEL, after, now=now, limit=limit, matching=matching
+        )
         found = []
-        for id, *key in await self._page(table, f"id, {KEY}", equal, _BY_CHANNEL, now=now, **params):
-            found += [(Key(*key), row) for row in await self._select(description, id=id, now=now)]
+        for id, *key in rows:
+            for row in await self._select(self._description, id=id, now=now):
+                found.append(self._listed(Key(*key), *row))
             await asyncio.sleep(0)
         return found

@@ -50,7 +50,8 @@ def format_of(connection: sqlite3.Connection) -> int:
 def writer_of(connection: sqlite3.Connection) -> str | None:
     """Return the version of extcli that created the database or raised it to its format; `None` if unknown."""
     (stamp,) = connection.execute("PRAGMA application_id").fetchone()
-    return ".".join(str(stamp >> shift & 0xFF) for shift in (16, 8, 0)) if stamp >> 24 == _STAMP else None
+    first, *numbers = stamp.to_bytes(4, signed=True)
+    return ".".join(map(str, numbers)) if first == _STAMP else None
 
 
 def create_tables(connection: sqlite3.Connection, synchronous: str) -> None:
@@ -72,8 +73,8 @@ def create_tables(connection: sqlite3.Connection, synchronous: str) -> None:
     for number in range(max(found, 1), VERSION):
         for statement in UPGRADES[number + 1]:
             connection.execute(statement)
-    numbers = [min(int(each), 0xFF) for each in re.findall(r"\d+", version("extcli"))[:3]]
-    stamp = _STAMP << 24 | sum(number << shift for number, shift in zip(numbers, (16, 8, 0), strict=False))
-    connection.execute(f"PRAGMA application_id = {stamp}")
+    numbers = [min(int(each), 0xFF) for each in re.findall(r"\d+", version("extcli"))]
+    stamp = bytes((_STAMP, *numbers, 0, 0, 0))[:4]
+    connection.execute(f"PRAGMA application_id = {int.from_bytes(stamp)}")
     connection.execute(f"PRAGMA user_version = {VERSION}")
     connection.execute("COMMIT")

@@ -61,8 +61,10 @@ class Table:
     @cached_property
     def insert(self) -> str:
         """The statement that adds a row."""
-        columns = [column.partition(" ")[0] for column in self.columns.split(", ") if "DEFAULT" not in column]
-        return f"INSERT INTO {self.name} ({', '.join(columns)}) VALUES ({', '.join('?' for _ in columns)})"
+        given = [column for column in self.columns.split(", ") if "DEFAULT" not in column]
+        names = ", ".join(column.partition(" ")[0] for column in given)
+        values = ", ".join("?" * len(given))
+        return f"INSERT INTO {self.name} ({names}) VALUES ({values})"
 
     @cached_property
     def contents(self) -> list[Table]:

@@ -56,12 +56,15 @@ def open_read_only(path: str) -> sqlite3.Connection:
     """Open a database without changing it, even while a service uses it. Raises `sqlite3.Error`, `EngineError`."""
     check_links(path)
     file = os.path.abspath(path)
-    may_create = os.access(file, os.W_OK) and os.access(os.path.dirname(file), os.W_OK)
+    has_log = os.path.exists(f"{file}-wal")
+    may_create = os.access(os.path.dirname(file), os.W_OK)
     # A connection that may not write leaves an empty `-wal` and `-shm` behind, one that may removes them. But it would
     # also apply a log that a crash has left.
-    mode = "rw" if may_create and not os.path.exists(f"{file}-wal") else "ro"
-    if mode == "ro" and not os.path.exists(f"{file}-wal") and not os.access(os.path.dirname(file), os.W_OK):
+    mode = "ro"
+    if not has_log and not may_create:
         mode = "ro&immutable=1"  # the index of the log cannot be created, and there is no log
+    elif not has_log and os.access(file, os.W_OK):
+        mode = "rw"
     connection = sqlite3.connect(f"{Path(file).as_uri()}?mode={mode}", uri=True, isolation_level=None, timeout=5)
     connection.execute("PRAGMA query_only = ON")
     connection.execute("PRAGMA cell_size_check = ON")
@@ -97,7 +100,9 @@ def facts_of_file(path: str) -> Facts:
 
 
 def _environments(connection: sqlite3.Connection, names: Sequence[str]) -> dict[str, dict[str, int]]:
-    counts: dict[str, Counter[str]] = {name.partition("/")[0]: Counter() for name in names}
+    counts: dict[str, Counter[str]] = {}
+    for name in names:
+        counts[name.partition("/")[0]] = Counter()
     for table in THINGS:
         of_table = f"SELECT namespace, kind, count(*) FROM {table.name} JOIN spaces USING (space)"
         for name, kind, count in connection.execute(f"{of_table} WHERE {_VISIBLE} GROUP BY 1, 2"):
