@@ -65,7 +65,8 @@ def role_error(caller: Caller, allowed: Set[Role], doing: str = "do this") -> Se
 
 
 def _alternatives(roles: Sequence[str]) -> str:
-    return " or ".join(filter(None, (", ".join(roles[:-1]), roles[-1])))
+    *others, last = roles
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def is_global(id: str) -> bool:

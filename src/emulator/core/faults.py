@@ -225,12 +225,13 @@ def _matches_text(pattern: str, text: str) -> bool:
 def meets(fault: Fault, attempt: Attempt) -> bool:
     """Whether an attempt meets the conditions of a fault."""
     caller = attempt.caller
+    role, *users = (caller.role, caller.user_id, caller.opaque_id) if caller else (None,)
     return (
-        (not fault.client_id or fault.client_id == attempt.client_id)
-        and (not fault.channel or fault.channel == attempt.channel)
-        and (not fault.role or (caller is not None and fault.role == caller.role))
-        and (not fault.user or (caller is not None and fault.user in (caller.user_id, caller.opaque_id)))
-        and (not fault.event or fault.event == attempt.name)
+        fault.client_id in ("", attempt.client_id)
+        and fault.channel in ("", attempt.channel)
+        and fault.role in ("", role)
+        and fault.user in ("", *users)
+        and fault.event in ("", attempt.name)
     )
 
 

@@ -71,18 +71,25 @@ def is_misspelling(name: str, other: str) -> bool:
         return False
     if "".join(words) == "".join(others):
         return True
-    pairs = [pair for pair in zip(words, others, strict=False) if pair[0] != pair[1]]
-    return len(words) == len(others) and all(
-        min(map(len, pair)) >= _SHORTEST and SequenceMatcher(None, *pair).ratio() >= _SIMILAR for pair in pairs
-    )
+    if len(words) != len(others):
+        return False
+    for word, second in zip(words, others, strict=True):
+        if word == second:
+            continue
+        if min(len(word), len(second)) < _SHORTEST or SequenceMatcher(None, word, second).ratio() < _SIMILAR:
+            return False
+    return True
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return the first name of which this one may be a misspelling; empty if there is none."""
-    length, first, last, letters = len(name), name[:1].casefold(), name[-1:].casefold(), set(name.casefold())
-    for other in known:
-        if abs(len(other) - length) > 2 or (other[:1].casefold() != first and other[-1:].casefold() != last):
-            continue  # most names end here: comparing texts takes microseconds
+    length, letters = len(name), set(name.casefold())
+    first, last = name[:1].casefold(), name[-1:].casefold()
+    for other in known:  # most names end at one of the first checks: comparing texts takes microseconds
+        if abs(len(other) - length) > 2:
+            continue
+        if other[:1].casefold() != first and other[-1:].casefold() != last:
+            continue
         if len(letters ^ set(other.casefold())) > 2 * 2:  # two other characters on each side
             continue
         if is_misspelling(name, other):
@@ -176,6 +183,8 @@ class Hints:
         If extensions are registered, any other client id is unknown. Otherwise the client id that has sent fewer tokens
         is.
         """
-        known = self._registered() or [each for each, (other, _) in self.clients.items() if other > count]
+        known = self._registered()
+        if not known:
+            known = [each for each, (other, _) in self.clients.items() if other > count]
         near = "" if client_id in known else nearest(client_id, known)
         return f"the client id {client_id} is not known; did you mean {near}?" if near else ""

@@ -14,19 +14,23 @@ NewId = Callable[[], str]
 """Makes ids of things that the service stores."""
 
 
+def _chosen(alphabet: str, length: int) -> str:
+    return "".join(secrets.choice(alphabet) for _ in range(length))
+
+
 def token_id() -> str:
     """Return a `jti`: 22 letters and digits, about 130 bits."""
-    return "".join(secrets.choice(_ALPHANUMERIC) for _ in range(22))
+    return _chosen(_ALPHANUMERIC, 22)
 
 
 def pin() -> str:
     """Return six characters without look-alikes (ruling T1): one of 729 million."""
-    return "".join(secrets.choice(_PIN_ALPHABET) for _ in range(6))
+    return _chosen(_PIN_ALPHABET, 6)
 
 
 def anonymous_id() -> str:
     """Return the opaque id of an anonymous viewer: `A` and 20 digits, which `stores.rules` recognizes as an id."""
-    return "A" + "".join(secrets.choice(string.digits) for _ in range(20))
+    return "A" + _chosen(string.digits, 20)
 
 
 def signing_key() -> str:

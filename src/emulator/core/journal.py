@@ -180,14 +180,16 @@ class Journal(Watched):
         """Return up to `limit` kept entries after the one numbered `mark`, oldest first."""
         first = self.mark - len(self._entries) + 1
         start = max(mark + 1, first)
+        end = min(self.mark + 1, start + limit)
         # An index costs a deque little at its ends, and a step per 64 entries elsewhere.
-        return [self._entries[number - first] for number in range(start, min(self.mark + 1, start + limit))]
+        return [self._entries[number - first] for number in range(start, end)]
 
     def numbered(self, number: str) -> list[Entry]:
         """Return the kept entry with this number, or none: also if the text is no number."""
         if not number.isdecimal() or len(number) >= 16:
             return []
-        return [entry for entry in self.since(int(number) - 1, 1) if entry.number == int(number)]
+        wanted = int(number)
+        return [entry for entry in self.since(wanted - 1, 1) if entry.number == wanted]
 
     def newest(self, limit: int | None = None) -> list[Entry]:
         """Return up to `limit` kept entries, or all, newest first.

@@ -217,7 +217,8 @@ class Lapses:
                 _set_verdict(context, LIFETIME)
 
     def _keeps_any(self, group: Key, now: int) -> bool:
-        return any(key.kind == group.kind and key.owner == group.owner and now < at for key, at in self._until.items())
+        kept = [key for key, at in self._until.items() if now < at]
+        return any((key.kind, key.owner) == (group.kind, group.owner) for key in kept)
 
 
 @dataclass(eq=False, repr=False)

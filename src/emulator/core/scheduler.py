@@ -57,7 +57,7 @@ class Scheduler:
                 await self._run(timer)
         for key, timer in self._timers.items():
             self._arm(key, timer)
-        await self._finish()  # callbacks that the event loop started just before
+        await asyncio.gather(*self._running)  # callbacks that the event loop started just before
 
     def clear(self) -> None:
         for key in list(self._timers):
@@ -65,9 +65,6 @@ class Scheduler:
 
     async def close(self) -> None:
         self.clear()
-        await self._finish()
-
-    async def _finish(self) -> None:
         await asyncio.gather(*self._running)
 
     def _arm(self, key: Hashable, timer: _Timer) -> None:

@@ -110,9 +110,17 @@ class Registry:
 
     async def latest(self, most: int | None = None) -> list[str]:
         """Return the names of the namespaces without `default`, in order: all, or the most recently used."""
-        used = dict.fromkeys(await self._stored_names(), self._started_at)
-        used |= {name: tenant.used_at for name, tenant in self._tenants.items() if name != DEFAULT}
-        return sorted(sorted(used, key=lambda name: -used[name])[:most])
+        used = await self._last_uses()
+        latest_first = sorted(used, key=lambda name: -used[name])
+        return sorted(latest_first[:most])
+
+    async def _last_uses(self) -> dict[str, float]:
+        """Return when each namespace without `default` was used last, open or not."""
+        stored = await self._stored_names()
+        used = {name: tenant.used_at for name, tenant in self._tenants.items() if name != DEFAULT}
+        for name in stored:
+            used.setdefault(name, self._started_at)
+        return used
 
     async def _stored_names(self) -> Sequence[str]:
         """Return the stored namespaces of this environment in order, open or not, if the data is a file.
@@ -122,7 +130,8 @@ class Registry:
         if self._medium.path is None:
             return []
         start = stored_name(self._settings, "")
-        found = [name.removeprefix(start) for name in await self._medium.namespaces() if name.startswith(start)]
+        stored = await self._medium.namespaces()
+        found = [name.removeprefix(start) for name in stored if name.startswith(start)]
         return [name for name in found if re.fullmatch(NAME, name)]  # others are copies of a reset that can be undone
 
     async def exists(self, name: str) -> bool:
@@ -309,10 +318,9 @@ class Registry:
     async def _remove(self, name: str) -> None:
         """Delete the data of a namespace that is not open here. A process in which it is open finds it empty."""
         async with self._medium.engine(stored_name(self._settings, name)) as engine:
-            if engine.survives_restart:
-                await engine.reset()
-                await engine.relay.publish(Key(RESET, "", ""), b"")
-                await engine.drop()
+            await engine.reset()
+            await engine.relay.publish(Key(RESET, "", ""), b"")
+            await engine.drop()
 
     async def _watch(self, max_idle: float) -> None:
         while True:
@@ -324,26 +332,21 @@ class Registry:
 
         A namespace only in storage counts as last used before this process started.
         """
-        for tenant in self._tenants.values():
-            if tenant.is_busy:  # a socket may be open for days, and be closed for a second
-                tenant.used_at = monotonic()
+        for each in self._tenants.values():
+            if each.is_busy:  # a socket may be open for days, and be closed for a second
+                each.used_at = monotonic()
         try:
-            stored = await self._stored_names()
+            used = await self._last_uses()
         except EngineError as error:
             _log.warning("idle namespaces were not looked for, retrying later: %s", error)
             return
-        for name in dict.fromkeys((*self._tenants, *stored)):
-            seconds = self._idle_seconds(name)
-            if seconds is not None and seconds >= max_idle:
+        for name in used:
+            tenant = self._tenants.get(name)
+            if tenant is not None and (tenant.front is None or tenant.is_busy):
+                continue  # it opens, closes or is used
+            seconds = monotonic() - (tenant.used_at if tenant else self._started_at)
+            if seconds >= max_idle:
                 await self._drop_one_idle(name, seconds)
-
-    def _idle_seconds(self, name: str) -> float | None:
-        """Return the seconds since the last use of a namespace; `None` while it is used, opens or closes."""
-        tenant = self._tenants.get(name)
-        if tenant is None:
-            return monotonic() - self._started_at
-        is_used = name == DEFAULT or tenant.front is None or tenant.is_busy
-        return None if is_used else monotonic() - tenant.used_at
 
     async def _drop_one_idle(self, name: str, seconds: float) -> None:
         with in_namespace(name):

@@ -15,7 +15,7 @@ from msgspec import Struct
 from emulator.control.gate import ControlGate
 from emulator.core.errors import EngineError, ServiceError, storage_failed
 from emulator.core.observability.entries import Unrouted
-from emulator.core.observability.request_context import bind_context, enter_namespace, label_of
+from emulator.core.observability.request_context import bind_context, current, label_of
 from emulator.core.wire.refusals import invalid_member
 from emulator.core.wire.url import SERVICE
 from emulator.http.endpoint import Call, Nothing, Parameter, control_endpoint
@@ -72,7 +72,7 @@ async def drop_namespace(namespaces: Registry, call: Call) -> Nothing:
 
 async def _change(namespaces: Registry, call: Call, name: str) -> NewNamespace | Nothing:
     """Create or drop the namespace that the path, the query or the body names. All that are present must agree."""
-    wanted, source = call.body(Wanted) if call.raw.strip() else Wanted(), call.text("from")
+    wanted = call.body(Wanted) if call.raw.strip() else Wanted()
     if wanted.drop:
         if wanted.name or wanted.source:
             problem = "must be absent if name or from is given: a call creates or drops a namespace"
@@ -80,9 +80,8 @@ async def _change(namespaces: Registry, call: Call, name: str) -> NewNamespace |
         await namespaces.drop(_agreed_value("drop", wanted.drop, name, "name in the path"))
         return Nothing()
     name = _agreed_value("name", wanted.name, name, "name in the path")
-    return NewNamespace(
-        await namespaces.create(name, _agreed_value("from", wanted.source, source, "source in the query"))
-    )
+    source = _agreed_value("from", wanted.source, call.text("from"), "source in the query")
+    return NewNamespace(await namespaces.create(name, source))
 
 
 def _agreed_value(member: str, given: str, other: str, other_name: str) -> str:
@@ -167,8 +166,9 @@ class NamespaceRouter:
         found = _ADDRESS.fullmatch(path)
         if found is None:
             return await self._default.open_peer(path, query, connection)
-        enter_namespace(checked_name(found["name"]))
-        front = await self._registry.front(found["name"], creates=self._creates(connection.headers, connection.address))
+        name = checked_name(found["name"])
+        current().namespace = label_of(name)
+        front = await self._registry.front(name, creates=self._creates(connection.headers, connection.address))
         return await front.open_peer(found["path"], query, connection)
 
     def end_held(self) -> None:

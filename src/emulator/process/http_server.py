@@ -104,8 +104,10 @@ def listen(host: str, port: int) -> list[socket.socket]:
         hosts = [host.removeprefix("[").removesuffix("]")] if host else LOOPBACK
         # By address: a name may have one twice. A protocol that is named makes asyncio set TCP_NODELAY; without it, a
         # response may wait 40 ms for an ACK.
-        found = [each for name in hosts for each in socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)]
-        places = {address: (family, kind, protocol) for family, kind, protocol, _, address in found}
+        places = {}
+        for name in hosts:
+            for family, kind, protocol, _, address in socket.getaddrinfo(name, port, type=socket.SOCK_STREAM):
+                places[address] = family, kind, protocol
         attempts = 1 if port else _ATTEMPTS
         while True:
             attempts -= 1

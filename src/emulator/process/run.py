@@ -223,4 +223,5 @@ def _files_with_secrets(file: Path) -> Iterator[Path]:
     tables = tomllib.loads(file.read_text(encoding="utf-8"))["extensions"].values()
     if any(table.get("secrets") for table in tables):
         yield file
-    yield from dict.fromkeys(file.parent / name for table in tables for name in table.get("secret_files", []))
+    names = [name for table in tables for name in table.get("secret_files", [])]
+    yield from dict.fromkeys(file.parent / name for name in names)

@@ -173,7 +173,8 @@ def _read_and_stop(descriptor: int) -> None:
     with suppress(OSError):
         while data := os.read(descriptor, 4096):
             received = (received + data)[-4096:]
-    *_, group = (int(line) for line in [b"0", *received.split()] if line.isdigit())
+    groups = [int(line) for line in received.split() if line.isdigit()]
+    group = groups[-1] if groups else 0
     if group > 1 and sys.platform != "win32":
         with suppress(OSError):  # it has ended
             os.killpg(group, signal.SIGKILL)

@@ -41,7 +41,8 @@ class SnapshotFiles:
             raise ConfigurationError(f"--import {self.source}: there is no such file")
         if self.target is not None:
             folder = self.target.resolve().parent
-            if self.target.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
+            is_writable = folder.is_dir() and os.access(folder, os.W_OK)
+            if self.target.is_dir() or not is_writable:
                 raise ConfigurationError(f"--export-on-exit {self.target}: cannot write a file there")
 
     async def load(self, service: Service) -> None:

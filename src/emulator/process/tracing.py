@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Mapping
+from http import HTTPMethod
 from importlib.metadata import version
 from typing import Any
 from urllib.parse import urlsplit
@@ -27,7 +28,7 @@ from emulator.core.observability.request_context import bind_context
 
 _FLUSH_TIMEOUT = 1.0
 """Seconds to send the last spans at a stop. Later ones are lost."""
-_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE"})
+_METHODS = frozenset(HTTPMethod)
 _PROTOCOL = "http/protobuf"
 _SAMPLERS = (
     "always_on", "always_off", "traceidratio",

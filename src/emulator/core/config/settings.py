@@ -163,21 +163,20 @@ def read_settings(
         limits=replace(limits or Limits(), anonymous=replace(environment.anonymous, **chosen)),
         **unchanged,
     )
-    if production and extensions is None:
-        raise ConfigurationError("--production needs --extensions FILE: it serves only registered client ids")
-    if strict and production:
-        raise ConfigurationError("--strict: --production is strict already; use one of the two")
-    if strict and extensions is None:
-        raise ConfigurationError("--strict needs --extensions FILE: it serves only registered client ids")
-    if settings.registered_only and extensions is None:
-        raise ConfigurationError("--registered-only needs --extensions FILE: no client id is registered")
-    if production and settings.control_hosts:
-        raise ConfigurationError("--control-host: --production has no control API")
-    if production and settings.control_token:
-        raise ConfigurationError(f"{CONTROL_TOKEN}: --production has no control API")
-    if settings.control_token and not _TOKEN.fullmatch(settings.control_token):
+    is_open, token = extensions is None, settings.control_token
+    problems = (
+        (production and is_open, "--production needs --extensions FILE: it serves only registered client ids"),
+        (strict and production, "--strict: --production is strict already; use one of the two"),
+        (strict and is_open, "--strict needs --extensions FILE: it serves only registered client ids"),
+        (settings.registered_only and is_open, "--registered-only needs --extensions FILE: no client id is registered"),
+        (production and settings.control_hosts, "--control-host: --production has no control API"),
+        (production and token, f"{CONTROL_TOKEN}: --production has no control API"),
         # Never the value: it is a secret.
-        raise ConfigurationError(f"{CONTROL_TOKEN}: must have 16 to 512 letters, digits and -._~+/=")
+        (token and not _TOKEN.fullmatch(token), f"{CONTROL_TOKEN}: must have 16 to 512 letters, digits and -._~+/="),
+    )
+    for is_found, problem in problems:
+        if is_found:
+            raise ConfigurationError(problem)
     for host in settings.control_hosts:
         _check_host(host)
     for proxy in settings.proxies:

@@ -33,12 +33,13 @@ def audit(what: str, caller: Caller | None = None, *, channel: str | None = None
         who |= {"client_id": caller.client_id, "role": str(caller.role)}
         who |= {"channel": channel or caller.channel_id or "", "user": caller.opaque_id}
     shown = {name: fact for name, fact in facts.items() if fact != ""}
+    known = {name: text for name, text in who.items() if text}
     text = ", ".join(_shown_fact(name, fact) for name, fact in shown.items())
     _log.info(
         "%s; %s",
         f"{what}: {text}" if text else what,
         _who_text(who),
-        extra={"what": what, **shown, **{name: text for name, text in who.items() if text}},
+        extra={"what": what, **shown, **known},
     )
 
 

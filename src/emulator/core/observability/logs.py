@@ -6,7 +6,7 @@ import json
 import logging
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -71,9 +71,8 @@ class TextFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         origin = " ".join(_origin().values())
         where = f"{record.name} [{origin}]" if origin else record.name
-        message = _printable(
-            _clean_text(record.getMessage().rstrip()), lambda found: found.encode("unicode_escape").decode()
-        )
+        clean = _clean_text(record.getMessage().rstrip())
+        message = _printable(clean, lambda found: found.encode("unicode_escape").decode())
         left_out = getattr(record, "left_out", 0)
         more = f" ({left_out} more like this left out)" if left_out else ""
         line = f"{self.formatTime(record)} {record.levelname} {where}: {message}{more}"
@@ -97,8 +96,10 @@ class JsonFormatter(logging.Formatter):
         if error is not None:
             line["exception"] = {"type": exception_name(error), "traceback": safe_traceback(error)}
         extra = {name: value for name, value in record.__dict__.items() if name not in _STANDARD}
-        line |= {name: _clean_text(value) if isinstance(value, str) else value for name, value in extra.items()}
-        return _printable(msgspec.json.encode(line, enc_hook=str).decode(), lambda found: json.dumps(found)[1:-1])
+        for name, value in extra.items():
+            line[name] = _clean_text(value) if isinstance(value, str) else value
+        text = msgspec.json.encode(line, enc_hook=str).decode()
+        return _printable(text, lambda found: json.dumps(found)[1:-1])
 
 
 LEVELS = ("debug", "info", "warning", "error", "critical")
@@ -117,9 +118,8 @@ class LogSettings:
     """Log what operators and backends change for good (`audit.py`)."""
 
     def __post_init__(self) -> None:
-        for flag, value, allowed in (("level", self.level.lower(), LEVELS), ("format", self.format, tuple(FORMATS))):
-            if value not in allowed:
-                raise ConfigurationError(f"--log-{flag}: {value!r} is not one of {', '.join(allowed)}")
+        _check_choice("level", self.level.lower(), LEVELS)
+        _check_choice("format", self.format, tuple(FORMATS))
 
     def apply(self) -> None:
         """Configure the logging of this process. Everything goes to standard error: standard output has the URL."""
@@ -135,6 +135,11 @@ class LogSettings:
         _audit_log.setLevel(logging.INFO if self.audit else _OFF)
         # If a line cannot be written, logging would print its arguments.
         logging.raiseExceptions = False
+
+
+def _check_choice(flag: str, value: str, allowed: Sequence[str]) -> None:
+    if value not in allowed:
+        raise ConfigurationError(f"--log-{flag}: {value!r} is not one of {', '.join(allowed)}")
 
 
 def log_request(request: dict[str, str], status: int, seconds: float, size: int, caller: Caller | None) -> None:

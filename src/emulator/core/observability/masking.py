@@ -94,7 +94,8 @@ def masked_caller(caller: Caller | None) -> Caller | None:
     ids = caller.client_id, caller.opaque_id, caller.channel_id or "", caller.user_id or ""
     if max(map(len, ids)) < _SHORTEST_TOKEN:
         return caller
-    return replace(caller, **{name: masked_text(id) for name in _IDS if (id := getattr(caller, name))})
+    given = {name: getattr(caller, name) for name in _IDS}
+    return replace(caller, **{name: masked_text(id) for name, id in given.items() if id})
 
 
 def masked_text(text: str) -> str:
@@ -133,7 +134,8 @@ def _parameter(part: str, shown: frozenset[str]) -> str:
 
 def masked_path(path: str) -> str:
     """Return a path that no endpoint has, with its words and versions, and with all other parts hidden."""
-    return "/".join(part if _is_word(part) else HIDDEN for part in path[: _LONGEST_CACHED * 4].split("/"))
+    parts = path[: _LONGEST_CACHED * 4].split("/")
+    return "/".join(part if _is_word(part) else HIDDEN for part in parts)
 
 
 def without_path(text: str, path: str) -> str:
@@ -151,8 +153,12 @@ def _is_word(text: str) -> bool:
 
 def _body_without(value: Any, secrets: frozenset[str]) -> Any:
     """Return a body without secret members. Where an object with secret members belongs, any other value is hidden."""
-    is_object = isinstance(value, dict) or (isinstance(value, str) and value.lstrip().startswith("{"))
-    return HIDDEN if secrets and value and not is_object else _without_secrets(value, secrets)
+    is_object = isinstance(value, dict)
+    if isinstance(value, str):
+        is_object = value.lstrip().startswith("{")
+    if secrets and value and not is_object:
+        return HIDDEN
+    return _without_secrets(value, secrets)
 
 
 def _without_secrets(value: Any, secrets: frozenset[str]) -> Any:

@@ -18,6 +18,8 @@ Milliseconds = Annotated[int, msgspec.Meta(description="ms")]
 
 encode = msgspec.json.Encoder().encode
 """Encodes a value as compact UTF-8 JSON."""
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""Errors of a text that is not JSON."""
 _any = msgspec.json.Decoder()
 _decoders: dict[type[Any], msgspec.json.Decoder[Any]] = {}
 """One for each shape, as looking up a type costs as much as decoding a vote."""
@@ -64,7 +66,7 @@ def decode(raw: bytes, shape: type[T]) -> T:
     except msgspec.ValidationError as error:
         if not raw.lstrip().startswith(b'"'):
             raise misshapen(error, shape=shape) from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except _UNREADABLE as error:
         raise _unreadable(error, raw) from None
     return _decode_inner(raw, shape)
 
@@ -75,7 +77,7 @@ def decode_any(raw: bytes) -> Any:
         value = _any.decode(raw)
     except msgspec.ValidationError as error:  # a number out of range
         raise misshapen(error) from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except _UNREADABLE as error:
         raise _unreadable(error, raw) from None
     return _unwrapped(value) if isinstance(value, str) else value
 
@@ -93,7 +95,7 @@ def _decode_inner(raw: bytes, shape: type[T]) -> T:
         return msgspec.json.decode(_any.decode(raw), type=shape)
     except msgspec.ValidationError as error:
         raise misshapen(error) from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except _UNREADABLE as error:
         raise _unreadable(error, what="the string in the body") from None
 
 
@@ -146,9 +148,14 @@ def misshapen(error: msgspec.ValidationError, inside: str = "", *, shape: Any = 
 
 def _unit_of(shape: Any, name: str) -> str:
     """Return the unit of a member of a body; empty for none."""
-    fields = structs.fields(shape) if isinstance(shape, type) and issubclass(shape, msgspec.Struct) else ()
-    kinds = [kind for each in fields if each.encode_name == name for kind in get_args(each.type)]
-    return next((meta.description for kind in kinds for meta in getattr(kind, "__metadata__", ())), "")
+    if not isinstance(shape, type) or not issubclass(shape, msgspec.Struct):
+        return ""
+    for field in structs.fields(shape):
+        for kind in get_args(field.type) if field.encode_name == name else ():
+            for meta in getattr(kind, "__metadata__", ()):
+                unit: str = meta.description or ""
+                return unit
+    return ""
 
 
 _ENCODING = re.compile(
