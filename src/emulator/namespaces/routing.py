@@ -15,7 +15,7 @@ from msgspec import Struct
 from emulator.control.gate import ControlGate
 from emulator.core.errors import EngineError, ServiceError, storage_failed
 from emulator.core.observability.entries import Unrouted
-from emulator.core.observability.request_context import bind_context, current, label_of
+from emulator.core.observability.request_context import bind_context, enter_namespace, label_of
 from emulator.core.wire.refusals import invalid_member
 from emulator.core.wire.url import SERVICE
 from emulator.http.endpoint import Call, Nothing, Parameter, control_endpoint
@@ -146,7 +146,8 @@ class NamespaceRouter:
             self._default.record(Unrouted(context, scope["method"], scope["path"], reply.status, reply.content, error))
             await reply(scope, receive, send)
             return
-        inner: Any = {**scope, "path": path or "/", "raw_path": (path or "/").encode()}
+        path = path or "/"
+        inner: Any = {**scope, "path": path, "raw_path": path.encode()}
         with self._registry.in_use(name):
             await front(inner, receive, send)
 
@@ -167,7 +168,7 @@ class NamespaceRouter:
         if found is None:
             return await self._default.open_peer(path, query, connection)
         name = checked_name(found["name"])
-        current().namespace = label_of(name)
+        enter_namespace(name)
         front = await self._registry.front(name, creates=self._creates(connection.headers, connection.address))
         return await front.open_peer(found["path"], query, connection)
 

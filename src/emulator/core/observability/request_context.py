@@ -101,6 +101,11 @@ def in_namespace(name: str) -> AbstractContextManager[None]:
     return bound_to(replace(current(), namespace=label_of(name)))
 
 
+def enter_namespace(name: str) -> None:
+    """Add the namespace's name to log records for the rest of the current request."""
+    current().namespace = label_of(name)
+
+
 def give_hint(text: str) -> None:
     """Give the current request a hint, unless it has one."""
     current().give_hint(text)
