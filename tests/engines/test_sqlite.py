@@ -123,7 +123,7 @@ async def test_a_definition_that_is_rolled_back_is_never_read() -> None:
             await engine.ballots.define(key(), b"new", Terms(), now=NOW, expires_at=END)
 
         async def fail_second_group() -> None:
-            while group_commit.commits == commits or not group_commit.is_writing:  # noqa: ASYNC110 - it has no event
+            while group_commit.commits == commits or group_commit.group is None:  # noqa: ASYNC110 - it has no event
                 await asyncio.sleep(0)
             await fail(engine)
 

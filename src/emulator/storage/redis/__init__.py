@@ -150,7 +150,8 @@ class RedisEngine:
 
 def _warnings(info: Mapping[bytes, bytes]) -> Iterator[str]:
     # The `volatile-…` policies evict only keys with a TTL, which hold no data of ours.
-    if info.get(b"maxmemory", b"0") != b"0" and info.get(b"maxmemory_policy", b"").startswith(b"allkeys"):
+    policy = info.get(b"maxmemory_policy", b"")
+    if info.get(b"maxmemory", b"0") != b"0" and policy.startswith(b"allkeys"):
         yield "Redis evicts data when its memory is full: set its maxmemory-policy to noeviction"
     if info.get(b"aof_enabled") == b"0":
         yield "Redis writes no append-only file, so a crash loses data: set its appendonly to yes"

@@ -64,7 +64,7 @@ class Dump:
     def __init__(self, client: Client) -> None:
         self._reading = client.script("dump")
         self._ballots = client.script("ballots")
-        self._writing = client.script("load")
+        self._write = client.script("load").run
 
     async def dump(self, *, now: int) -> AsyncIterator[Sequence[Record]]:
         # The records are sorted in a temporary database, which uses the disk if they are many.
@@ -88,19 +88,19 @@ class Dump:
     async def load(self, pages: AsyncIterator[Sequence[Record]], *, replace: bool) -> None:
         if not replace:
             rows = [_row(record) async for page in pages for record in page]
-            await self._writing.run("write", None, rows)
+            await self._write("write", None, rows)
             return
-        generation = await self._writing.run("begin")
+        generation = await self._write("begin")
         try:
             async for page in pages:
                 for start in range(0, len(page), STEP):
                     rows = [_row(record) for record in page[start : start + STEP]]
-                    await self._writing.run("write", generation, rows)
-            if not await self._writing.run("show", generation):
+                    await self._write("write", generation, rows)
+            if not await self._write("show", generation):
                 raise EngineError("the load took too long; nothing was replaced")
         except BaseException:
             with suppress(EngineError):  # `tidy` finds it in the end
-                await self._writing.run("give_up", generation)
+                await self._write("give_up", generation)
             raise
 
     async def _records(self, now: int) -> _Found:

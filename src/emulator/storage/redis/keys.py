@@ -28,7 +28,8 @@ def parse_namespace(key: bytes) -> str | None:
     found = _NAMESPACE.fullmatch(key)
     if found is None:
         return None
-    return unescape(found[1].decode().replace("%7B", "{").replace("%7D", "}"))
+    name = found[1].decode()
+    return unescape(name.replace("%7B", "{").replace("%7D", "}"))
 
 
 class Order:

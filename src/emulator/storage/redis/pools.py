@@ -29,7 +29,7 @@ class RedisPools:
     """Pools on Redis: a list to pop from, the items of each user, and the spent items of each family of pools."""
 
     def __init__(self, client: Client) -> None:
-        self._script = client.script("pools")
+        self._run = client.script("pools").run
         self._key_locks = KeyLocks()
         self._notes: BoundedCache[Key, bytes] = BoundedCache(_MAX_NOTES)
         """The note that each pool had at its last draw. A draw with an outdated one returns the present one."""
@@ -37,11 +37,11 @@ class RedisPools:
     async def fill(self, source: Key, items: Sequence[str], *, now: int, expires_at: int) -> None:
         if any("\0" in item for item in items):
             raise ValueError("an item must not contain NUL")
-        if not await self._script.run("fill", source, [*items], expires_at, now):
+        if not await self._run("fill", source, [*items], expires_at, now):
             raise ValueError(f"a pool uses this list: {source}")
 
     async def items(self, source: Key, at: int, *, now: int) -> Sequence[str]:
-        return [item.decode() for item in await self._script.run("items", source, at, now)]
+        return [item.decode() for item in await self._run("items", source, at, now)]
 
     async def assign(
         self, keys: Sequence[Key], change: Assignment, *, now: int, expires_at: int, sizes: Mapping[Key, int] = {}
@@ -53,7 +53,7 @@ class RedisPools:
                 known = [live[key][0] if key in live else b"0" for key in keys]
                 assigned = [(key, source, note) for key, (source, note) in written.items()]
                 args = keys, known, sizes.items(), assigned, expires_at, now
-                outcome, *taken = await self._script.run("assign", *args)
+                outcome, *taken = await self._run("assign", *args)
                 if taken:
                     raise ValueError(f"another pool uses this list: {USER_LAST.parse(taken[0])}")
                 if outcome == b"short":
@@ -61,7 +61,7 @@ class RedisPools:
                 if outcome != b"again":
                     break
         for key in written:
-            while await self._script.run("skip", key, NAME_LAST.group(key), MAX_SKIPPED, now):
+            while await self._run("skip", key, NAME_LAST.group(key), MAX_SKIPPED, now):
                 pass
         return True
 
@@ -70,18 +70,18 @@ class RedisPools:
         return {key: stock for key, (_, stock) in live.items()}
 
     async def counts(self, keys: Sequence[Key], *, now: int) -> dict[Key, Count]:
-        found = await self._script.run("counts", keys, now)
+        found = await self._run("counts", keys, now)
         return {key: Count(*counts) for key, counts in found_of(keys, found).items()}
 
     async def discard(self, sources: Sequence[Key], *, now: int) -> None:
-        await self._script.run("discard", sources)
+        await self._run("discard", sources)
 
     async def draw(self, key: Key, user: str, *, limit: Limit, now: int, held: bool = False) -> Drawn:
         args = key, NAME_LAST.group(key), user, MAX_SKIPPED, held
         while True:
             note = self._notes.get(key)
             terms = (None, 0) if note is None else (note, limit(note))
-            outcome, *found = await self._script.run("draw", *args, *terms, now)
+            outcome, *found = await self._run("draw", *args, *terms, now)
             if outcome == b"note":
                 self._notes[key] = found[0]
             elif outcome == b"done":
@@ -89,7 +89,7 @@ class RedisPools:
                 return Drawn(item[0].decode() if item else None, tuple(each.decode() for each in items))
 
     async def held(self, keys: Sequence[Key], user: str, *, now: int) -> dict[Key, Holding]:
-        found = await self._script.run("held", keys, user, now)
+        found = await self._run("held", keys, user, now)
         held = {}
         for key, (current, items) in zip(keys, found, strict=True):
             if items:
@@ -97,13 +97,13 @@ class RedisPools:
         return held
 
     async def drop(self, keys: Sequence[Key], *, now: int) -> dict[Key, int]:
-        counts = await self._script.run("drop", keys, now)
+        counts = await self._run("drop", keys, now)
         # A repeated key counts once: the second finds nothing.
         return found_of(keys, counts)
 
     async def _stocks(self, keys: Sequence[Key], now: int) -> dict[Key, tuple[bytes, Stock]]:
         """Return the live pools with their versions."""
-        found = await self._script.run("stocks", keys, now)
+        found = await self._run("stocks", keys, now)
         live = {}
         for key, (version, source, note) in found_of(keys, found).items():
             live[key] = version, Stock(USER_LAST.parse(source), note)

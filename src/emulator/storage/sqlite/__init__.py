@@ -191,7 +191,8 @@ class SqliteMedium:
     @reads
     def size(self, namespace: str) -> int:
         connection = self.group_commit.connection
-        return int(connection.execute(_SIZE, {"space": id_of(connection, namespace)}).fetchone()[0])
+        (size,) = connection.execute(_SIZE, {"space": id_of(connection, namespace)}).fetchone()
+        return int(size)
 
     async def __aenter__(self) -> Self:
         async with self._changing:

@@ -17,7 +17,6 @@ MAX_CHOICES = 256
 
 _LOAD = f"SELECT id, expires_at, definition, {TERMS} FROM ballots WHERE {BY_KEY}"
 _LOAD_COUNTS = "SELECT choice, count, since FROM tallies WHERE ballot = ? ORDER BY count DESC, since LIMIT ?"
-_DEFINE = f"UPDATE ballots SET definition = ?, ({TERMS}) = (?, ?, ?, ?, ?, ?, ?) WHERE id = ?"
 _SET_EXPIRY = "UPDATE ballots SET expires_at = ? WHERE id = ?"
 _SET_COUNT = f"""
     {TALLIES.insert} ON CONFLICT (ballot, choice) DO UPDATE SET count = excluded.count, since = excluded.since
@@ -54,10 +53,6 @@ class BallotCache(Tables):
         terms = Terms()
         id = self._add(BALLOTS, key, expires_at, None, *terms)
         return self._cached(key, CachedBallot(id, expires_at, terms, None, Counts()))
-
-    def define(self, ballot: CachedBallot, definition: bytes, terms: Terms) -> None:
-        self._execute(_DEFINE, definition, *terms, ballot.id)
-        ballot.definition, ballot.terms = definition, terms
 
     def extend(self, ballot: CachedBallot, expires_at: int) -> None:
         """Keep the ballot alive until at least `expires_at`."""

@@ -26,7 +26,7 @@ from emulator.storage.shapes import (
 from emulator.storage.sqlite.ballot_cache import BallotCache, CachedBallot
 from emulator.storage.sqlite.namespace import Namespace, reads, writes
 from emulator.storage.sqlite.reading import GroupListings
-from emulator.storage.sqlite.tables import BALLOTS, BY_KEY_ALL_CHANNELS, ENTRIES
+from emulator.storage.sqlite.tables import BALLOTS, BY_KEY_ALL_CHANNELS, ENTRIES, TERMS
 
 _TOP = "SELECT choice, count FROM tallies WHERE ballot = ? ORDER BY count DESC, since LIMIT ?"
 _ALIVE = f"SELECT id FROM ballots WHERE {BY_KEY_ALL_CHANNELS} AND expires_at > ?"
@@ -39,6 +39,7 @@ _LATEST_ALL_CHANNELS = f"""
 """
 
 _OF_VOTER = "SELECT number, choice, times FROM entries WHERE ballot = ? AND voter = ?"
+_DEFINE = f"UPDATE ballots SET definition = ?, ({TERMS}) = (?, ?, ?, ?, ?, ?, ?) WHERE id = ?"
 _DROP_ENTRY = "DELETE FROM entries WHERE number = ?"
 _REPLACE = "UPDATE entries SET number = ?, choice = ?, times = ?, cast_at = ?, note = ? WHERE number = ?"
 _CASTS = "(SELECT coalesce(sum(count), 0) FROM tallies WHERE ballot = ballots.id)"
@@ -67,7 +68,8 @@ class SqliteBallots(GroupListings):
         if only_if is not UNSET and self._definition(key, now=now) != only_if:
             return False
         ballot = self._cache.find_live(key, now) or self._cache.create(key, expires_at)
-        self._cache.define(ballot, definition, terms)
+        self._execute(_DEFINE, definition, *terms, ballot.id)
+        ballot.definition, ballot.terms = definition, terms
         if ballot.counts is not None and not ballot.counts:
             self._cache.extend(ballot, expires_at)
         return True

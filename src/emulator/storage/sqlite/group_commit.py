@@ -101,17 +101,12 @@ class GroupCommit:
         """A number greater than all that `next_number` has returned."""
         self._noted_bound = 0
         """The bound that was last written."""
-        self._group: Group | None = None
+        self.group: Group | None = None
         """The operations that share the open transaction, if there is one."""
         self.commits = 0
         """How many groups have been committed."""
         self.is_failing = False
         """Whether the last write failed, for example because the disk is full."""
-
-    @property
-    def is_writing(self) -> bool:
-        """Whether a group's transaction is open."""
-        return self._group is not None
 
     @asynccontextmanager
     async def opened(self, path: str, synchronous: str) -> AsyncIterator[None]:
@@ -146,7 +141,7 @@ class GroupCommit:
 
         If `work` raises before it wrote anything, the exception reaches the caller and the group is unaffected.
         """
-        group = self._group or await self._begin_group()
+        group = self.group or await self._begin_group()
         try:
             result = self._run(work, *args, **kwargs)
         except Exception:
@@ -160,12 +155,12 @@ class GroupCommit:
         self, work: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs
     ) -> tuple[Result, Group]:
         """Run `work` in the group's transaction; return its result at once, and the group, to await its commit."""
-        group = self._group or await self._begin_group()
+        group = self.group or await self._begin_group()
         return self._run(work, *args, **kwargs), group
 
     async def read(self, work: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs) -> Result:
         """Run `work`, which only reads, and return its result once everything that it read is committed."""
-        if self._group is not None:
+        if self.group is not None:
             with suppress(EngineError):  # a write of the group failed; committed data is still readable
                 return await self.write(work, *args, **kwargs)
             self.commit_now()
@@ -249,8 +244,8 @@ class GroupCommit:
 
     def commit_now(self) -> None:
         """Commit the open group, if there is one, without waiting for more writes to join it."""
-        if self._group is not None:
-            self._commit(self._group)
+        if self.group is not None:
+            self._commit(self.group)
 
     def _run(self, work: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs) -> Result:
         """Run `work`; roll the group back if a statement fails, or if `work` raises after it wrote something."""
@@ -272,8 +267,8 @@ class GroupCommit:
         """
         self.check_files()
         for pause in PAUSES:
-            if self._group is not None:
-                return self._group
+            if self.group is not None:
+                return self.group
             try:
                 self.connection.execute("BEGIN IMMEDIATE")
             except sqlite3.Error as error:
@@ -281,7 +276,7 @@ class GroupCommit:
                     self.is_failing = True
                     raise EngineError(describe(error)) from error
             else:
-                group = self._group = Group()
+                group = self.group = Group()
                 # Two passes of the event loop later, so that requests that arrive during these operations join the
                 # commit: that raises throughput by about a tenth.
                 loop = asyncio.get_running_loop()
@@ -295,7 +290,7 @@ class GroupCommit:
             clear()
 
     def _commit(self, group: Group) -> None:
-        if group is not self._group:
+        if group is not self.group:
             return  # rolled back, or committed by `close`
         try:
             self.flush()
@@ -305,13 +300,13 @@ class GroupCommit:
             if not isinstance(error, sqlite3.Error):
                 raise
             return
-        self._group = None
+        self.group = None
         self.is_failing = False
         self.commits += 1
         group.end()
 
     def _roll_back(self, error: BaseException) -> EngineError:
-        group, self._group = self._group, None
+        group, self.group = self.group, None
         self.is_failing = True
         self.unwritten.clear()
         self._noted_bound = self.upper_bound  # nothing has the numbers of this group

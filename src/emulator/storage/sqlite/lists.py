@@ -43,19 +43,16 @@ class Lists(Tables):
         row = self._find(_FIND, source, now)
         return None if row is None else ListRow(*row)
 
-    def _live_list(self, source: Key, now: int) -> ListRow | None:
-        """Return a live list; remove an expired one, with its pool."""
-        found = self._find_list(source)
-        if found is None or now < found.expires_at:
-            return found
-        self._remove(LISTS, found.id)
-        if found.pool is not None:
-            self._remove(POOLS, found.pool)
-        return None
-
     def _live_or_new_list(self, source: Key, now: int, expires_at: int) -> ListRow:
-        """Return a live list, or a new one, without items."""
-        return self._live_list(source, now) or ListRow(self._add(LISTS, source, expires_at), None, expires_at)
+        """Return a live list, or a new one, without items, in place of an expired one and its pool."""
+        found = self._find_list(source)
+        if found is not None:
+            if now < found.expires_at:
+                return found
+            self._remove(LISTS, found.id)
+            if found.pool is not None:
+                self._remove(POOLS, found.pool)
+        return ListRow(self._add(LISTS, source, expires_at), None, expires_at)
 
     def _size_of_list(self, id: int) -> int:
         return int(self._execute(_SIZE, id).fetchone()[0])

@@ -44,7 +44,7 @@ class Namespace:
     def id(self) -> int:
         if not self._id:
             self._id = self.find(self.name)
-            if not self._id and self.group_commit.is_writing:  # it was dropped, and is about to be closed
+            if not self._id and self.group_commit.group:  # it was dropped, and is about to be closed
                 self._id = self.renew(self.name)
         return self._id
 

@@ -117,7 +117,7 @@ class SqlitePools(Lists):
             if key not in live or live[key].source != source:
                 self._check_unused(source, now)
         for source, size in sizes.items():
-            found = self._live_list(source, now)
+            found = self._find_list(source, now)
             if size > (self._size_of_list(found.id) if found else 0):
                 return None
         for key, (source, note) in written.items():

@@ -50,7 +50,8 @@ class Table:
     @property
     def statements(self) -> Iterator[str]:
         """The statements that create the table."""
-        columns = [column if column.endswith("NULL") else f"{column} NOT NULL" for column in self.columns.split(", ")]
+        columns = self.columns.split(", ")
+        columns = [column if column.endswith("NULL") else f"{column} NOT NULL" for column in columns]
         if self.key:
             columns.append(f"PRIMARY KEY ({self.key})")
         yield f"CREATE TABLE {self.name} ({', '.join(columns)}){' WITHOUT ROWID' if ',' in self.key else ''}"
