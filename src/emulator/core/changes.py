@@ -117,9 +117,10 @@ class Changes(Watched):
 
     def keeps_since(self, mark: int, kind: str) -> bool:
         """Whether the record still has every change of a kind after the one numbered `mark`."""
+        if mark < self._forgotten.get(kind, 0):
+            return False
         kept = self._kept.get(kind)
-        is_recent = mark >= self._forgotten.get(kind, 0)
-        return is_recent and (kept is None or len(kept) < KEPT or kept[0].mark <= mark + 1)
+        return kept is None or len(kept) < KEPT or kept[0].mark <= mark + 1
 
     def listen(self, kinds: Iterable[str], listener: Listener) -> None:
         """Call `listener` with each change of these kinds. It must not fail, because the change is saved."""

@@ -127,4 +127,5 @@ class Clock:
 
     def restore(self, state: ClockState) -> None:
         """Freeze or run as in this state."""
-        self._offset, self._paused_at, self.frozen = state.offset, state.frozen_at, state.frozen_at is not None
+        self._offset, self._paused_at = state.offset, state.frozen_at
+        self.frozen = state.frozen_at is not None

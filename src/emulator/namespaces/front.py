@@ -137,8 +137,8 @@ class Front:
 def _refusal_of(headers: Iterable[tuple[bytes, bytes]]) -> ServiceError | None:
     """Return the error for a preflight that asks for a header which pages may not send; `None` if all are allowed."""
     asked = b",".join(value for name, value in headers if name == b"access-control-request-headers").decode("latin-1")
-    names = {name.strip().lower() for name in asked.split(",")} - {""}
-    extra = sorted(names - {name.lower() for name in ALLOWED_HEADERS})
+    names = {name.strip().lower() for name in asked.split(",")}
+    extra = sorted(names - {"", *(name.lower() for name in ALLOWED_HEADERS)})
     if not extra:
         return None
     allowed = ", ".join(ALLOWED_HEADERS)

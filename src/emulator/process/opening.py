@@ -59,9 +59,12 @@ async def open_service(
     async with medium.engine(stored_name(shared.settings, namespace)) as engine:
         service = Service(shared, engine, clock or Clock(), name=namespace)
         await service.key.sync()
-        sweeping = _sweep(service, is_first=namespace == DEFAULT_NAMESPACE)
-        watching = service.metrics.watch_storage(service.control.check)
-        background = [asyncio.create_task(each) for each in (sweeping, watching, service.gateway.keep_alive())]
+        running = (
+            _sweep(service, is_first=namespace == DEFAULT_NAMESPACE),
+            service.metrics.watch_storage(service.control.check),
+            service.gateway.keep_alive(),
+        )
+        background = [asyncio.create_task(each) for each in running]
         try:
             yield service
         finally:

@@ -67,9 +67,11 @@ def unrouted_entry(request: Unrouted) -> Entry:
     """Return an entry without the parts of path and query that may be secret."""
     context, method, path, status, answer, error, query, seconds = request
     plain = masked_path(path)
-    method = method if method in _METHODS else HIDDEN if method else ""
+    if method and method not in _METHODS:
+        method = HIDDEN
+    name = f"{method} {plain}".strip()
     target = masked_target(plain, query, _SHOWN) if query else plain
-    entry = fill(entry_of(REQUEST, context, f"{method} {plain}".strip(), target, status, seconds), b"", answer, error)
+    entry = fill(entry_of(REQUEST, context, name, target, status, seconds), b"", answer, error)
     if plain != path:  # the response may quote it
         entry.detail = without_path(entry.detail, path)
         entry.refused = entry.refused and Refused(*(without_path(each, path) for each in entry.refused))
@@ -94,8 +96,7 @@ def frame_entry(
 
 def close_entry(socket: int, id: str, caller: Caller | None, error: ServiceError) -> Entry:
     """Return the entry of a connection that the service closed because of an error or a limit."""
-    fault = current().fault
-    context = RequestContext(f"{id}/close", caller=caller, socket=socket, fault=fault)
+    context = RequestContext(f"{id}/close", caller=caller, socket=socket, fault=current().fault)
     entry = fill(entry_of(FRAME, context, CLOSE, "", error.close_code), b"", b"", error)
     entry.reason = ""
     return entry
@@ -106,6 +107,5 @@ def delivery_entry(topic: Key, message: bytes) -> Entry:
     cause = current()
     context = RequestContext(cause.id, caller=cause.caller, fault=cause.delivery_fault)
     name = masked_text(f"{topic.kind}:{topic.name}") if topic.name else topic.kind
-    return fill(
-        entry_of(DELIVERY, context, name, masked_text(f"{topic.owner}/{topic.channel or ''}"), 0), b"", message, None
-    )
+    target = masked_text(f"{topic.owner}/{topic.channel or ''}")
+    return fill(entry_of(DELIVERY, context, name, target, 0), b"", message, None)
