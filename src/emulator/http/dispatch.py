@@ -142,7 +142,7 @@ class Dispatcher:
         try:
             return await self.held.answer(lambda: self.answer(endpoint, request), receive)
         except ServiceError as error:  # `answer` raises none
-            reply = _error_reply(endpoint, error, shows_code=self.parity.is_on)
+            reply = self._error_reply(endpoint, error)
             self._record(endpoint, request, reply, monotonic() - started, error)
             return reply
 
@@ -162,7 +162,7 @@ class Dispatcher:
             if encoding and failure.refused and failure.refused.code == _UNREADABLE:
                 named = encoding.decode("ascii", "backslashreplace")[:_LONGEST_NAME]
                 failure = malformed_json(f"its Content-Encoding is {named}; send it uncompressed, without that header")
-            reply = _error_reply(endpoint, failure, shows_code=self.parity.is_on)
+            reply = self._error_reply(endpoint, failure)
         seconds = monotonic() - started
         self.recorder.endpoints[method, path].add(reply.status, seconds)
         if self.hints.is_on:
@@ -268,6 +268,11 @@ class Dispatcher:
 
         return await with_first_chunk(chunks, is_admitted)
 
+    def _error_reply(self, endpoint: Endpoint, error: ServiceError) -> Reply:
+        if endpoint.audience is Audience.PAGE:
+            return error_page(error)
+        return error_reply(error, cors=endpoint.allows_any_origin, shows_code=self.parity.is_on)
+
     async def _read_body(self, endpoint: Endpoint, request: Request, limit: int, header: str | None) -> bytes:
         """Read the body, unless the endpoint does. The token of this header must be valid until all of it has arrived.
 
@@ -283,9 +288,3 @@ class Dispatcher:
         if receive is not None and (body or b"transfer-encoding" in request.headers):
             await self.access.caller_without_counting(header)
         return body
-
-
-def _error_reply(endpoint: Endpoint, error: ServiceError, *, shows_code: bool) -> Reply:
-    if endpoint.audience is Audience.PAGE:
-        return error_page(error)
-    return error_reply(error, cors=endpoint.allows_any_origin, shows_code=shows_code)
