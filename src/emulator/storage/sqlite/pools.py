@@ -7,15 +7,7 @@ from typing import NamedTuple
 
 from emulator.core.keys import Key
 from emulator.storage.merging import Row
-from emulator.storage.pools import (
-    Assignment,
-    Count,
-    Drawn,
-    Holding,
-    Limit,
-    Stock,
-    writes_of_assignment,
-)
+from emulator.storage.pools import Assignment, Count, Drawn, Holding, Limit, Stock, writes_of_assignment
 from emulator.storage.records import digest_of
 from emulator.storage.sqlite.lists import SET_EXPIRY, Lists, chunks_of
 from emulator.storage.sqlite.namespace import reads, writes
