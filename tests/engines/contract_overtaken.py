@@ -56,7 +56,8 @@ def polls(engine: Engine, documents: Any, ballots: Any = None) -> Polls:
 
 
 async def announced(engine: Engine) -> list[str]:
-    return list(json.loads(await stores(engine, engine.documents).read(CHANNEL_STATE, BROADCASTER, "7")))
+    state = await stores(engine, engine.documents).read(CHANNEL_STATE, BROADCASTER, "7")
+    return list(json.loads(bytes(state)))
 
 
 class OvertakenContract:
