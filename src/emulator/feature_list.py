@@ -139,11 +139,7 @@ FEATURES = Features(
     Feature(attrgetter("rankings"), endpoints_in(ranking.Rankings), kinds=(ranking.RANKINGS,)),
     Feature(attrgetter("buffers"), endpoints_in(accumulation.Buffers), kinds=(accumulation.BUFFERS,)),
     Feature(
-        attrgetter("stores"),
-        stores.endpoints,
-        stores.actions,
-        stores.feeds,
-        kinds=(stores_service.STORES_WRITTEN,),
+        attrgetter("stores"), stores.endpoints, stores.actions, stores.feeds, kinds=(stores_service.STORES_WRITTEN,)
     ),
     Feature(attrgetter("json_stores"), endpoints_in(json_stores.JsonStores), kinds=(json_stores.OBJECTS,)),
     Feature(attrgetter("code_sets"), endpoints_in(CodeSets), kinds=(CODES,)),

@@ -148,10 +148,7 @@ def key_in_header(*, names: str) -> Facts:
     return Facts(detail, f"{names} in the header", "a header with alg HS256, without keys")
 
 
-_NOT_A_JWT = (
-    "The token is not a JWT",
-    f"Send a JWT: {_NEW}; `extcli token inspect` shows what is wrong with a token.",
-)
+_NOT_A_JWT = ("The token is not a JWT", f"Send a JWT: {_NEW}; `extcli token inspect` shows what is wrong with a token.")
 
 
 @refusal(*_TOKEN, *_NOT_A_JWT)

@@ -143,11 +143,7 @@ CURSOR = Parameter("cursor", f"`{FIRST}` for the first page, then `next` of the 
 
 PAGE = (
     CHANNEL,
-    Parameter(
-        "limit",
-        f"At most this many, 1 to {cursors.MAX_PAGE:,}; {cursors.DEFAULT_PAGE} when absent.",
-        "integer",
-    ),
+    Parameter("limit", f"At most this many, 1 to {cursors.MAX_PAGE:,}; {cursors.DEFAULT_PAGE} when absent.", "integer"),
     CURSOR,
 )
 """The parameters of a listing."""

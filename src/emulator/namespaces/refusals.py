@@ -50,11 +50,7 @@ def too_many(*, limit: int) -> Facts:
 
 
 @refusal(
-    BadRequest,
-    "Invalid namespace",
-    _RULE,
-    "The name of the namespace has the wrong form",
-    f"Name it with {NAME_RULE}.",
+    BadRequest, "Invalid namespace", _RULE, "The name of the namespace has the wrong form", f"Name it with {NAME_RULE}."
 )
 def invalid_name(*, name: str) -> Facts:
     return Facts(f"namespace: must be {NAME_RULE}", f"the name {name[:64]!r}", NAME_RULE)

@@ -40,12 +40,7 @@ async def read(service: Service, query: Query) -> dict[str, Any]:
             rows.append(_delivery(entry, pages))
         if len(rows) == ROWS and (chosen or not number):
             break
-    return {
-        "rows": rows,
-        "chosen": chosen,
-        "most": ROWS,
-        "scopes": _SCOPES,
-    }
+    return {"rows": rows, "chosen": chosen, "most": ROWS, "scopes": _SCOPES}
 
 
 def _entries(service: Service) -> Iterator[tuple[Entry, list[Entry]]]:

@@ -40,10 +40,7 @@ async def _namespaces(service: Service, query: Query) -> dict[str, Any]:
     assert service.namespaces is not None, "the sandbox has namespaces"
     details = (await service.namespaces.listing(_ROWS)).details
     details.sort(key=lambda each: (each.idle, each.name))
-    return {
-        "details": details,
-        "more": len(await service.namespaces.latest()) - len(details),
-    }
+    return {"details": details, "more": len(await service.namespaces.latest()) - len(details)}
 
 
 async def _pins(service: Service, query: Query) -> dict[str, Any]:
@@ -75,11 +72,7 @@ async def _trivia(service: Service, query: Query) -> dict[str, Any]:
     key, now = Contest.key(id), service.clock.now()
     documents = await service.engine.documents.read([key], now=now)
     contest = Contest.decoded(documents.get(key))
-    return {
-        **shared,
-        "questions": sorted(contest.values(), key=sort_order),
-        "is_missing": not contest,
-    }
+    return {**shared, "questions": sorted(contest.values(), key=sort_order), "is_missing": not contest}
 
 
 SCREENS = (

@@ -135,12 +135,7 @@ async def _lists(service: Service, query: Query) -> dict[str, Any]:
     only = Filter(query["only_client"], query["only_channel"], query["search"])
     stores = await service.contents.page("stores", only, limit=ROWS, cursor=query["cursor"])
     objects = await service.contents.page("json_stores", only, limit=ROWS, cursor=query["json_cursor"])
-    return {
-        "only": only,
-        "stores": stores,
-        "objects": objects,
-        "kinds": [*_KINDS, JSON_STORE],
-    }
+    return {"only": only, "stores": stores, "objects": objects, "kinds": [*_KINDS, JSON_STORE]}
 
 
 async def _open(service: Service, query: Query) -> Opened:

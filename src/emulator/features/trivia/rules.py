@@ -394,7 +394,4 @@ class Standings:
         )
 
 
-STORED = (
-    Stored(DocumentRecord, CONTEST, _check_contest),
-    Stored(DocumentRecord, VOTER, decode_check(Voter)),
-)
+STORED = (Stored(DocumentRecord, CONTEST, _check_contest), Stored(DocumentRecord, VOTER, decode_check(Voter)))
