@@ -233,9 +233,9 @@ class FaultPlan(Faults):
         """
         self._check_alone()
         faults = json_codec.convert({"faults": documents}, FaultList, inside="").faults
-        patterns = self._checked_patterns(faults)
+        checked = self._checked(faults)
         _check_number(len(self.armed.keys() | {fault.id for fault in faults}))
-        return partial(self._put, faults, patterns)
+        return partial(self._put, checked)
 
     def read(self) -> FaultList:
         """Return all faults, including ended ones. Raises `Conflict` if the service has several processes."""
@@ -254,7 +254,7 @@ class FaultPlan(Faults):
         self._check_alone()
         pattern = checked_pattern(fault, self._known())
         _check_number(len(self.armed) + (fault.id not in self.armed))
-        self._put([fault], [pattern])
+        self._put([(fault, pattern)])
         audit("faults added", faults=1, fault=fault.id)
         return fault
 
@@ -269,9 +269,9 @@ class FaultPlan(Faults):
         faults = call.body(FaultList).faults
         self._check_alone()
         _check_number(len(faults))
-        patterns = self._checked_patterns(faults)
+        checked = self._checked(faults)
         former, self.armed = self.armed, {}
-        self._put(faults, patterns)
+        self._put(checked)
         for each in former.values():
             each.release(is_void=False)
         audit("faults replaced", faults=len(self.armed))
@@ -300,24 +300,25 @@ class FaultPlan(Faults):
         audit("faults removed", faults=len(removed), fault=id or "")
         return Removed(len(removed))
 
-    def _checked_patterns(self, faults: Sequence[Fault]) -> list[Pattern]:
-        """Return the parsed match of each fault. Raises `BadRequest` that names the first invalid one."""
-        known, patterns, ids = self._known(), list[Pattern](), set[str]()
+    def _checked(self, faults: Sequence[Fault]) -> list[tuple[Fault, Pattern]]:
+        """Return the faults, each with its parsed match. Raises `BadRequest` that names the first invalid one."""
+        known, checked, ids = self._known(), list[tuple[Fault, Pattern]](), set[str]()
         for position, fault in enumerate(faults):
             try:
-                patterns.append(checked_pattern(fault, known))
+                checked.append((fault, checked_pattern(fault, known)))
             except BadRequest as error:
                 error.detail = f"faults[{position}].{error.detail}"
                 raise
             if fault.id in ids:
                 raise invalid_member(f"faults[{position}].id", fault.id, "unique")
-            ids |= {fault.id} if fault.id else set()
-        return patterns
+            if fault.id:
+                ids.add(fault.id)
+        return checked
 
-    def _put(self, faults: Sequence[Fault], patterns: Iterable[Pattern]) -> None:
+    def _put(self, checked: Sequence[tuple[Fault, Pattern]]) -> None:
         """Add faults, or replace those with their ids. New ids are none of those."""
-        taken = {each.id for each in faults}
-        for fault, pattern in zip(faults, patterns, strict=True):
+        taken = {fault.id for fault, _ in checked}
+        for fault, pattern in checked:
             if not fault.id:
                 free = (f"f{number}" for number in count(1))
                 fault.id = next(id for id in free if id not in self.armed and id not in taken)
