@@ -278,6 +278,7 @@ def _record(peer: AnyPeer) -> SocketRecord:
 
 def _number_of(cursor: str) -> int:
     """Return the number of the connection after which the page starts, from a cursor. Raises `BadRequest`."""
-    if not cursor.isascii() or not (cursor or FIRST).isdecimal() or len(cursor) > 18:
+    cursor = cursor or FIRST
+    if not (cursor.isascii() and cursor.isdecimal() and len(cursor) <= 18):
         raise invalid_cursor(cursor)
-    return int(cursor or FIRST)
+    return int(cursor)
