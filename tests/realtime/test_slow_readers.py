@@ -252,7 +252,7 @@ def test_a_stalled_game_loses_events_and_stays_open(small: LiveServer):
 def test_events_held_back_during_a_request_count_too(small: LiveServer):
     with linked_game(small) as game:
         game.data("subscribe", "datastream", {"topic_id": ""})
-        (session,) = small.service.gateway.admission.games
+        (session,) = small.service.gateway.admission.peers
 
         async def act(*, is_busy: bool) -> None:
             session._busy = is_busy

@@ -140,4 +140,4 @@ def test_no_message_after_a_refused_one_is_handled(live: LiveServer):
 
         assert (1007, "not UTF-8") == closed_with(raw)
         settle(live)
-    assert 0 == sum(each.request_count for each in live.service.gateway.admission.games)
+    assert 0 == sum(each.request_count for each in live.service.gateway.admission.peers)

@@ -71,7 +71,7 @@ def test_unsubscribing_after_a_change_of_user_ends_all_whispers(live, first):
     whisper(live, "11", "22")
 
     assert [] == heard(first)
-    (session,) = live.service.gateway.admission.games
+    (session,) = live.service.gateway.admission.peers
     assert {"weather"} == {topic.name for topic in session.topics}
     assert {"", "22", "U22"} == {topic.user for topic in session.topics}
 
@@ -110,7 +110,7 @@ def test_a_user_who_shares_their_id_hears_whispers_before_and_after(live, before
 
 def test_the_same_user_again_keeps_all_subscriptions(live, game):
     game.data("subscribe", "news")
-    (session,) = live.service.gateway.admission.games
+    (session,) = live.service.gateway.admission.peers
     before = session.topics
 
     pair = authenticate(game, pin=request_pin(live))
@@ -184,7 +184,7 @@ def test_another_channel_ends_all_subscriptions(live, first):
     first.data("subscribe", "*")
     become(live, first, channel="888", **A)
 
-    (session,) = live.service.gateway.admission.games
+    (session,) = live.service.gateway.admission.peers
     assert frozenset() == session.topics
 
 
