@@ -64,7 +64,7 @@ def full_disk(monkeypatch) -> None:
 
     def limited(path, *args, **settings) -> sqlite3.Connection:
         connection = connect(path, *args, **settings)
-        if str(path).endswith(".part"):
+        if str(path).endswith(".extcli-part"):
             connection.execute("PRAGMA max_page_count = 5")
         return connection
 
@@ -82,7 +82,7 @@ def test_a_full_disk_names_the_file_that_has_no_space(extcli, served, data: Path
     )
     expected = f"extcli: cannot restore {data} to {new}: database or disk is full\n"
     assert (2, expected) == (restore.exit_code, restore.stderr)
-    assert [] == [path for path in (copy, new, *tmp_path.glob(".*.part")) if path.exists()]
+    assert [] == [path for path in (copy, new, *tmp_path.glob(".*.extcli-part")) if path.exists()]
 
 
 @pytest.mark.parametrize("force", [[], ["--force"]])
@@ -328,11 +328,14 @@ def test_a_file_that_verifies_stays_as_it_is(extcli, served, data: Path, tmp_pat
 
 
 def test_a_backup_removes_what_killed_ones_left_an_hour_ago(extcli, served, data: Path, tmp_path: Path):
-    old, new = tmp_path / ".monday.db-aaaaaaaa.part-journal", tmp_path / ".copy.db-bbbbbbbb.part"
-    for each in (old, new):
+    old, new = tmp_path / ".monday.db-aaaaaaaa.extcli-part-journal", tmp_path / ".copy.db-bbbbbbbb.extcli-part"
+    others = tmp_path / ".film.mkv.part"
+    for each in (old, new, others):
         each.touch()
-    os.utime(old, (1_000_000_000, 1_000_000_000))
+    for each in (old, others):
+        os.utime(each, (1_000_000_000, 1_000_000_000))
 
     extcli("data", "backup", str(tmp_path / "copy.db"), "--data", f"sqlite://{data}", exits=0)
 
-    assert [new] == list(tmp_path.glob(".*.part*")), "that one may be of a backup that runs"
+    assert [new] == list(tmp_path.glob(".*.extcli-part*")), "that one may be of a backup that runs"
+    assert others.exists(), "it is of another program"

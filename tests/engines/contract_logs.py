@@ -181,6 +181,15 @@ class LogsContract:
         rest = await engine.ballots.listing(EVERYWHERE, now=NOW, limit=99, after=SORTED[3])
         assert SORTED[4:] == [listed.key for listed in rest]
 
+    async def test_a_page_is_full_although_a_ballot_is_dropped_while_it_is_read(self, engine: Engine) -> None:
+        await fill(engine, SORTED)
+
+        listing = asyncio.create_task(ballots(engine, limit=6))
+        await asyncio.sleep(0)
+        await engine.ballots.drop(SORTED[5], now=NOW)
+
+        assert 6 == len(await listing)
+
     async def test_a_listed_ballot_has_its_casts_expiry_and_definition(self, engine: Engine) -> None:
         await engine.ballots.define(key("a"), b"poll", MANY, now=NOW, expires_at=END)
         await cast(engine, "U1", "3", key("a"), times=2, expires_at=END + 1)

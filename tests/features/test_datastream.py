@@ -92,6 +92,12 @@ def test_a_caller_has_a_number_of_bytes_a_second():
         assert 200 == caller.get("vote").status_code
 
 
+def test_the_largest_event_is_accepted_at_the_lowest_rate():
+    settings = Settings(STRICT, extensions={CLIENT_ID: Extension(CLIENT_ID, (SECRET,))}, limits=Limits(caller_rate=1))
+    with live_server(settings) as live:
+        assert [200, 429] == statuses(live, 2)
+
+
 def test_the_sandbox_accepts_more_and_says_what_production_would_do(live: LiveServer):
     caller = live.client("viewer", user="1", channel=CHANNEL, exp=real_seconds() + 600)
     answers = [caller.post("datastream", json="x" * 4_090) for _ in range(60)]

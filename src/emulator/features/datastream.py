@@ -61,7 +61,8 @@ class Datastream:
         self._clock = clock
         self._publisher = publisher
         self._limit = (settings.caller_rate or settings.production.caller_rate) * BYTES_PER_REQUEST
-        self._rate = RateLimit(clock, self._limit)
+        window = max(5 * SECOND, MAX_MESSAGE_BYTES * SECOND // max(1, self._limit) + 1)
+        self._rate = RateLimit(clock, self._limit, window=window)  # an idle caller may send the largest event
         self._is_limited = bool(settings.caller_rate)
         publisher.on_message(TARGET, partial(publisher.hub.deliver, is_lossy=True))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from emulator.core.keys import Key
@@ -57,13 +58,12 @@ class GroupListings(Listings):
         self, group: Key, *, now: int, limit: int, after: Key | None = None, matching: str = ""
     ) -> list[Any]:
         equal = {"kind": group.kind, "owner": group.owner, "channel": group.channel}
-        columns = f"id, {KEY}"
-        rows = await self._page(
-            self._table, columns, equal, _BY_CHANNEL, after, now=now, limit=limit, matching=matching
-        )
-        found = []
-        for id, *key in rows:
-            for row in await self._select(self._description, id=id, now=now):
-                found.append(self._listed(Key(*key), *row))
-            await asyncio.sleep(0)
+        found: list[Any] = []
+        page = partial(self._page, self._table, f"id, {KEY}", equal, _BY_CHANNEL, now=now, matching=matching)
+        while len(found) < limit and (rows := await page(after, limit=limit - len(found))):
+            for id, *key in rows:  # one that is deleted meanwhile is not described, and another is read for it
+                for row in await self._select(self._description, id=id, now=now):
+                    found.append(self._listed(Key(*key), *row))
+                await asyncio.sleep(0)
+            after = Key(*key)
         return found

@@ -33,8 +33,8 @@ _LOGS = ("-wal", "-journal")
 
 They belong to its content, unlike `-shm`, which is only an index of `-wal`.
 """
-_PART = ".part"
-"""How the name of an unfinished copy ends."""
+_PART = ".extcli-part"
+"""How the name of an unfinished copy ends. No other program's files do."""
 _ABANDONED = 3_600_000
 """In ms. A copy that was not written to for so long is of a command that was killed."""
 
