@@ -73,7 +73,8 @@ def test_without_a_stream_there_is_a_link_to_reload(live: LiveServer, page: Page
 
 
 def test_an_open_page_does_not_create_its_dropped_namespace_again(live: LiveServer, page: Page):
-    opened(page, f"{live.url}/_ns/brief/_emulator/")
+    with page.expect_response("**/icon.svg?*"):  # the browser asks for it last, and would create the namespace again
+        opened(page, f"{live.url}/_ns/brief/_emulator/")
     httpx.delete(f"{live.url}/_ns/brief").raise_for_status()
     page.wait_for_selector("#reload", state="visible")
 
