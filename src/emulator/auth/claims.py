@@ -20,7 +20,7 @@ _SHOWN = 40
 """Characters of an unknown role that a refusal shows."""
 _ROLES = {role.value: role for role in Role}
 _NUMBER = (int, float)
-"""Made once: a token has several times, and `int | float` is made anew for each."""
+"""A constant, because a token has several times, and `int | float` takes longer."""
 
 
 def split_header(header: str | None) -> tuple[str, str]:

@@ -229,7 +229,7 @@ class Client:
             await self.redis.aclose()
             raise
         if any(isinstance(each, Exception) and _READ_ONLY in str(each) for each in replies):
-            await self.redis.aclose()  # the next call connects anew: the name may belong to another server now
+            await self.redis.aclose()  # the next call looks the name up, which may be of another server now
         return replies
 
 

@@ -165,7 +165,7 @@ THINGS = tuple(table for table in TABLES if table.record)
 """The tables with a row for each thing that has a key."""
 EXPIRING = tuple(table for table in THINGS if "expires_at" in table.columns)
 LISTED = tuple(table for table in TABLES if table.is_listed != "0")
-"""Those of things that expire and are listed."""
+"""The tables whose rows listings may show; `is_listed` says which rows."""
 
 
 def key_of(table: str) -> str:

@@ -1,7 +1,7 @@
 """Locks of open files. The system releases one when its file is closed, and so when its process ends.
 
 `service_lock` keeps a second service off a file: each has a clock and caches of its own. `temporary_file` is a database
-that ends with its process, among the system's temporary files: a file that nobody locks is left from a killed process.
+that ends with its process, among the system's temporary files: a file without a lock was left by a killed process.
 """
 
 from __future__ import annotations
