@@ -31,7 +31,7 @@
   async function check() {
     const [page] = performance.getEntriesByType('navigation');
     if (page.type === 'reload') {
-      return false; // the rig has just loaded it again
+      return; // the rig has just loaded it again
     }
     const isFromCache = ({ name, transferSize }) => transferSize === 0 && name.startsWith(`${location.origin}/`);
     const files = performance.getEntriesByType('resource').filter(
@@ -42,15 +42,11 @@
       checks.push(hasPageChanged());
     }
     const hasChanged = (await Promise.allSettled(checks)).some(({ value }) => value);
-    if (hasChanged) {
-      window.parent.postMessage({ extcli: { kind: 'changed' } }, '*');
-    }
-    return hasChanged;
+    window.parent.postMessage({ extcli: { kind: hasChanged ? 'changed' : 'unchanged' } }, '*');
   }
 
-  window.extcliFiles = new Promise((resolve) => {
-    window.addEventListener('load', () => resolve(check()));
-  });
+  window.extcliFiles = true;
+  window.addEventListener('load', check);
   window.addEventListener('message', ({ source, data }) => {
     if (source === window.parent && data?.extcli?.reload) {
       location.reload();

@@ -25,6 +25,8 @@ addEventListener("message", ({ source, origin, data }) => {
   const { kind, text } = data?.extcli ?? {};
   if (!frame || origin !== new URL(frame.src).origin || typeof kind !== "string") return;
   if (kind === "changed") return reloadPages();
+  // Another frame has updated the cache after this page took an old file from it, and maybe before it could hear of that.
+  if (kind === "unchanged") return hasChanged && reloadPage(frame);
   const line = document.createElement("li");
   const head = document.createElement("b");
   head.textContent = kind;
@@ -40,15 +42,19 @@ addEventListener("message", ({ source, origin, data }) => {
 const reloading = new Set();
 document.addEventListener("load", ({ target }) => reloading.delete(target), true);
 
+let hasChanged = false;
+
 /** Load the page of each frame again: its files in the browser's cache are up to date now. */
 function reloadPages() {
-  for (const frame of document.querySelectorAll(".frame iframe")) {
-    if (reloading.has(frame)) continue;
-    reloading.add(frame);
-    frame.closest(".frame").querySelector(".said").replaceChildren();
-    frame.contentWindow.postMessage({ extcli: { reload: true } }, new URL(frame.src).origin);
-  }
+  hasChanged = true;
+  for (const frame of document.querySelectorAll(".frame iframe")) if (!reloading.has(frame)) reloadPage(frame);
   say("A file of the pages has changed: the frames show it now.");
+}
+
+function reloadPage(frame) {
+  reloading.add(frame);
+  frame.closest(".frame").querySelector(".said").replaceChildren();
+  frame.contentWindow.postMessage({ extcli: { reload: true } }, new URL(frame.src).origin);
 }
 
 // The event stream has the calls of the users in its address: it follows a changed arrangement when it connects again.
