@@ -22,6 +22,7 @@ from emulator.features import accumulation, id_quota, identity, ranking
 from emulator.features.broadcast import endpoints as broadcast
 from emulator.features.codes.service import CODES, CodeSets
 from emulator.features.datastream import Datastream
+from emulator.features.kinds import Kind, Measure
 from emulator.features.pins import service as pins
 from emulator.features.pins.links import LINKS, PINS
 from emulator.features.stores import endpoints as stores
@@ -36,7 +37,7 @@ from emulator.http.endpoint import Endpoint, endpoints_in
 from emulator.http.endpoint_table import EndpointTable
 from emulator.namespaces import routing as namespaces
 from emulator.realtime.action import Declared
-from emulator.storage.kinds import Kind, Measure, Stored
+from emulator.storage.kinds import Stored
 from emulator.storage.records import Record, name_of
 
 

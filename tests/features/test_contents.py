@@ -164,6 +164,20 @@ def test_pages_show_everything_once(live: LiveServer, kind: str):
     assert [row["client_id"] for row in found] == sorted(row["client_id"] for row in found)
 
 
+def test_pages_about_a_channel_with_many_extensions_show_everything_once(live: LiveServer):
+    clients = [f"ext-{number:03}" for number in range(201)]  # one call looks at 200
+    for client_id in clients:
+        add(live, "polls", client_id, "1", 0)
+
+    found, cursor = [], "0"
+    while not found or cursor != "0":
+        page = read(live, "contents/polls", limit=150, cursor=cursor, channel_id="1")
+        found += [row["client_id"] for row in page["rows"]]
+        cursor = page["next"]
+
+    assert found == clients
+
+
 @pytest.mark.parametrize("kind", ["polls", "buffers", "stores"])
 def test_a_list_is_limited_to_an_extension_a_channel_or_a_text(live: LiveServer, kind: str):
     for client_id, channel, number in (("ext-a", "1", 7), ("ext-a", "2", 8), ("ext-b", "1", 9)):

@@ -10,8 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from emulator.core.clock import HOUR
+from emulator.core.callers import Caller, Role
+from emulator.core.clock import HOUR, Clock
 from emulator.core.config.settings import Limits, Settings
+from emulator.core.keys import Key
+from emulator.features.id_quota import IdQuota
+from emulator.storage.opening import open_engine
 from engines.redis_server import RedisServer
 from support.service import Client, LiveServer, live_server
 from support.socket_client import linked_game
@@ -132,3 +136,19 @@ def test_writes_at_the_same_moment_never_exceed_the_quota(tmp_path: Path, nodes:
         assert 40 == written.pop("admin")
         assert 40 == sum(written.values())
         assert max(written.values()) <= 10
+
+
+async def test_an_id_does_not_count_whose_definition_another_caller_overtook():
+    async def overtaken() -> bool:
+        return False
+
+    async def write() -> bool:
+        return True
+
+    async with open_engine("sqlite://", namespace="sandbox") as engine:
+        clock = Clock()
+        quota, now = IdQuota(engine.documents, clock, limit=1), clock.now()
+        admin = Caller("app", Role.ADMIN, "777", None, "A-admin")
+
+        assert not await quota.write(Key("poll", "app", "a", "777"), admin, HOUR, now, overtaken)
+        assert await quota.write(Key("poll", "app", "b", "777"), admin, HOUR, now, write)

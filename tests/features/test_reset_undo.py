@@ -79,6 +79,22 @@ def test_a_reset_that_fails_leaves_the_earlier_one_to_undo(tmp_path: Path, secon
         assert 1 == votes(live)
 
 
+def test_a_reset_whose_signing_key_could_not_be_stored_is_complete_and_can_be_undone(tmp_path: Path):
+    path = tmp_path / "data.db"
+    with live_server(Settings(data=f"sqlite://{path}")) as live:
+        vote(live, "1")
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("CREATE TRIGGER refuse BEFORE INSERT ON documents BEGIN SELECT RAISE(ABORT, 'refused'); END")
+        token = reset(live)["undo"]
+        assert 0 == votes(live)
+        other.execute("DROP TRIGGER refuse")
+        other.close()
+
+        control(live).post("/_emulator/undo", params={"undo": token}).raise_for_status()
+
+        assert 1 == votes(live)
+
+
 def test_a_reset_can_be_undone_once_and_one_without_undo_never(live: LiveServer):
     reset(live)
     control(live).post("/_emulator/undo").raise_for_status()

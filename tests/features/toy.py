@@ -12,9 +12,10 @@ from emulator.core.changes import Change
 from emulator.core.keys import Key
 from emulator.core.wire import json_codec
 from emulator.feature_list import Feature
+from emulator.features.kinds import Kind, Measured, Subject
 from emulator.http.endpoint import CHANNEL, Audience, Call, Nothing, endpoint, id_of
 from emulator.realtime.action import Message, action
-from emulator.storage.kinds import Kind, Measured, Stored, Subject, decode_check
+from emulator.storage.kinds import Stored, decode_check
 from emulator.storage.records import DocumentRecord
 from emulator.storage.shapes import Search
 
@@ -43,10 +44,10 @@ class Notes:
     async def measure(self, caller: Caller, channel: str | None, id: str, user: str) -> Measured:
         key = _key(caller, channel, id)
         found: Mapping[Key, bytes] = await self._documents.read([key], now=self._clock.now())
-        return Measured(document=found.get(key))
+        return Measured(content=found.get(key))
 
     async def read(self, caller: Caller, channel: str | None, id: str) -> Note:
-        text = (await self.measure(caller, channel, id, "")).document
+        text = (await self.measure(caller, channel, id, "")).content
         return json_codec.decode(text, Note) if text else Note("")
 
 

@@ -9,7 +9,7 @@ from emulator.control.waits.rules import Condition, subjects_of, timeout_of
 from emulator.core.errors import BadRequest
 from emulator.core.keys import Key
 from emulator.feature_list import FEATURES
-from emulator.storage.kinds import Measured
+from emulator.features.kinds import Measured
 
 SCOPE = {"client_id": "ext", "channel_id": "777"}
 SUBJECTS = subjects_of(FEATURES.kinds)

@@ -18,10 +18,10 @@ from emulator.core.observability.facts import ABSENT, NEW, UNHEARD, UNSENT
 from emulator.core.wire import json_codec
 from emulator.core.wire.cursors import FIRST, cursor_of, place_of
 from emulator.core.wire.refusals import invalid_parameter
+from emulator.features.kinds import Kind
 from emulator.http.endpoint import CURSOR, Call, Endpoint, Parameter, control_endpoint
 from emulator.realtime.hub import Hub
 from emulator.storage.engine import Engine
-from emulator.storage.kinds import Kind
 from emulator.storage.records import BallotRecord, DocumentRecord, ItemRecord, PoolRecord
 from emulator.storage.shapes import Search, Thing
 
@@ -33,7 +33,7 @@ _DIGEST_LENGTH = 16
 """Characters of a PIN's digest that are shown."""
 _decode = msgspec.json.Decoder(tuple[str, str, str, str, str]).decode
 _PAST_ALL = "\U0010ffff"
-"""Sorts after every channel."""
+"""Sorts after every channel and name."""
 
 
 class Content(Struct, kw_only=True):
@@ -216,7 +216,7 @@ class Contents:
                 seen = start if start and start.owner == owner else None
                 found += await listing(group, now=now, limit=rest, after=seen, matching=only.search)
         is_end = len(more) < _MAX_OWNERS
-        return found, FIRST if is_end else _cursor_after(Key(kind, more[-1], "", _PAST_ALL))
+        return found, FIRST if is_end else _cursor_after(Key(kind, more[-1], _PAST_ALL, _PAST_ALL))
 
     async def _documents(self, wanted: _Wanted) -> Found:
         kind, things, now = wanted.kind, await self._find(wanted), self._clock.now()

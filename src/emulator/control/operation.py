@@ -272,7 +272,8 @@ class Control:
             await change()
             if clock is not None:
                 self._clock.restore(clock)
-            await self._key.restore()
+            with suppress(EngineError):  # the next sweep stores it
+                await self._key.restore()
             for callback in chain(self.on_change, *callbacks):
                 callback()
             for moved in self.on_move if clock is not None else ():
@@ -310,10 +311,12 @@ class Control:
                 self._clock.set(target)
             self._clock.advance(move.advance or 0)
             record = self.read_clock()
-            removed |= await self._purge(record.now)
+            try:
+                removed |= await self._purge(record.now)
+            finally:  # the clock has moved
+                for moved in self.on_move:
+                    await moved()
             expired = sorted(starmap(Expired, removed.items()), key=attrgetter("at", "key"))
-            for moved in self.on_move:
-                await moved()
         audit("clock moved", now=str(record.now), expired_items=len(expired))
         items = [item_of(each, each.key.name) for each in expired]
         return MovedClock(record.now, record.offset, record.frozen, items)

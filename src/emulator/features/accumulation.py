@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -20,8 +21,9 @@ from emulator.core.observability.facts import ABSENT, notice
 from emulator.core.wire import json_codec
 from emulator.core.wire.json_codec import stream_array
 from emulator.features.id_quota import IdQuota
+from emulator.features.kinds import Kind, Measured, Subject
 from emulator.http.endpoint import CHANNEL, PAGE, Call, Nothing, Parameter, endpoint, id_of
-from emulator.storage.kinds import VALUE, Kind, Measured, Stored, Subject, decoded, wrong
+from emulator.storage.kinds import VALUE, Stored, decoded, wrong
 from emulator.storage.records import ItemRecord
 from emulator.storage.shapes import Logs, Span
 
@@ -137,9 +139,9 @@ class Buffers:
         )
         key = Key("accumulate", caller.client_id, buffer_id, channel)
         user = self._count_entry(caller, now)
-        work = self._logs.append(key, json_codec.encode(entry), now=now, expires_at=now + LIFETIME)
+        write = partial(self._logs.append, key, json_codec.encode(entry), now=now, expires_at=now + LIFETIME)
         try:
-            await self._id_quota.write(key, caller, LIFETIME, now, work)
+            await self._id_quota.write(key, caller, LIFETIME, now, write)
         except Exception:  # after a cancellation, the entry may be there
             self.added.renew(user, (self.added.get(user) or 1) - 1)
             raise
@@ -164,7 +166,7 @@ class Buffers:
         return stream_array(b'{"data":[', entries, b'],"latest":%d}' % latest)
 
     async def measure(self, caller: Caller, channel: str | None, id: str, user: str) -> Measured:
-        count, newest = 0, b""
+        count, newest = 0, None
         _, pages = await self._read(caller, channel, id, 0)
         async for page in pages:
             if page and not count:

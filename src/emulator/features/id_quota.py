@@ -9,9 +9,9 @@ node skips ids that it recorded recently, so the limit is approximate and a vote
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -27,7 +27,7 @@ from emulator.storage.records import DocumentRecord
 from emulator.storage.shapes import Cast, Documents, Texts
 
 Result = TypeVar("Result")
-Work = Coroutine[Any, Any, Result]
+Write = Callable[[], Awaitable[Result]]
 
 _ID = "ids/"
 """The kind of an id's document begins with this. It holds the Unix ms until which the id counts, and the viewer who
@@ -64,88 +64,80 @@ class IdQuota:
         self._recorded: BoundedCache[Key, int] = BoundedCache(_MAX_CACHED)
         """When this process last recorded an id, in Unix ms."""
 
-    def write(self, key: Key, caller: Caller, lifetime: int, now: int, work: Work[Result]) -> Work[Result]:
-        """Count the id of `key` for `lifetime` ms from `now`, and return the result of `work`, which writes it.
+    def write(self, key: Key, caller: Caller, lifetime: int, now: int, write: Write[Result]) -> Awaitable[Result]:
+        """Count the id of `key` for `lifetime` ms from `now`, and return the result of `write`.
 
-        To be awaited at once. Raises `BadRequest` above the limit. If `work` raises, or returns a refused cast, an id
-        that it would have begun does not count.
+        To be awaited at once. Raises `BadRequest` above the limit. If nothing is written, because `write` raises, or
+        returns false or a refused cast, an id that it would have begun does not count.
         """
         if caller.role is _VIEWER and self._is_recent(key, now):
-            return work
-        return self._count_and_write(key, caller, lifetime, now, work)
+            return write()
+        return self._count_and_write(key, caller, now, now + lifetime, write)
 
     async def release(self, key: Key) -> None:
         """Stop counting the id of `key`."""
         self._recorded.pop(key)
-        id, now = _id_of(key), self._clock.now()
-        _, who = _id.decode(await self._documents.peek(id, now=now) or _RELEASED)
-        limits = self._limits_of(key, who)
-
-        def remove(found: Texts) -> Texts:
-            until, holder = _id.decode(found.get(id, _RELEASED))
-            if not until or holder != who:
-                return {}
-            counts = {each: _live_counts(found, each, now) for each in limits}
-            return {id: _RELEASED} | {each: _moved(counts[each], until, 0) for each in limits}
-
-        await self._documents.update([id, *limits], remove, now=now, expires_at=now)
+        id, now, is_moved = _id_of(key), self._clock.now(), False
+        while not is_moved:  # until no other use comes in between
+            known = await self._documents.peek(id, now=now) or _RELEASED
+            is_moved = known == _RELEASED or await self._move(key, known, 0, _id.decode(known)[1], now)
         await self._documents.drop_equal(id, _RELEASED, now=now)
 
     def clear(self) -> None:
         """Forget the cached ids, after a reset."""
         self._recorded.clear()
 
-    async def _count_and_write(self, key: Key, caller: Caller, lifetime: int, now: int, work: Work[Result]) -> Result:
+    async def _count_and_write(self, key: Key, caller: Caller, now: int, until: int, write: Write[Result]) -> Result:
         is_new = False
+        # An owner looks: if another node has released the id, the next viewer to use it would begin it.
+        if not (self._is_recent(key, now) and await self._documents.peek(_id_of(key), now=now)):
+            # Uses within the next hour extend the lifetime without being recorded, so count one hour more.
+            is_new = await self._count(key, caller, now, until + _REFRESH_AFTER)
+            self._recorded.renew(key, now)
         try:
-            # An owner looks: if another node has released the id, the next viewer to use it would begin it.
-            if not (self._is_recent(key, now) and await self._documents.peek(_id_of(key), now=now)):
-                who = "" if caller.role in (CHANNEL_WRITERS if key.channel else EXTENSION_WRITERS) else caller.opaque_id
-                # Uses within the next hour extend the lifetime without being recorded, so record one hour more.
-                is_new = await self._record(key, who, now, now + lifetime + _REFRESH_AFTER)
-                self._recorded.renew(key, now)
-            result = await work
+            result = await write()
         except Exception:  # after a cancellation, the write may have happened
             if is_new:
                 with suppress(EngineError):
                     await self.release(key)
             raise
-        finally:
-            work.close()  # it has not begun if the id is over the limit
-        if is_new and isinstance(result, Cast) and result.refused:
+        if is_new and (result is False or (isinstance(result, Cast) and result.refused)):
             await self.release(key)
         return result
 
-    async def _record(self, key: Key, who: str, now: int, until: int) -> bool:
-        """Count the id until then: for the viewer or owner that it counts for already; if there is none, for `who`.
+    async def _count(self, key: Key, caller: Caller, now: int, until: int) -> bool:
+        """Count the id until then: for whom it counts already; if nobody, for the caller.
 
         Return whether it is new.
         """
-        id, end = _id_of(key), -(-until // HOUR) * HOUR
-        holder, is_new = who, False
+        end = -(-until // HOUR) * HOUR
+        while True:  # until no other use comes in between
+            known = await self._documents.peek(_id_of(key), now=now) or _RELEASED
+            before, who = _id.decode(known)
+            if not before:
+                who = "" if caller.role in (CHANNEL_WRITERS if key.channel else EXTENSION_WRITERS) else caller.opaque_id
+            if await self._move(key, known, max(end, before), who, now):
+                return not before
 
-        def add(found: Texts) -> Texts:
-            nonlocal holder, is_new
-            before, holder = 0, who
-            if found.get(id, _RELEASED) != _RELEASED:
-                before, holder = _id.decode(found[id])
-            if holder != who:
+    async def _move(self, key: Key, known: bytes, until: int, who: str, now: int) -> bool:
+        """Count an id of `who`, whose document is `known`, in the hour that ends at `until`; 0 means no longer.
+
+        Return whether that was still its document. Raises `BadRequest` above the limit.
+        """
+        id, limits, (before, _) = _id_of(key), self._limits_of(key, who), _id.decode(known)
+
+        def change(found: Texts) -> Texts:
+            if found.get(id, _RELEASED) != known:
                 return {}
-            counts = {each: _live_counts(found, each, now) for each in limits}
+            written = {id: json_codec.encode((until, who)) if until else _RELEASED}
             for each, (whose, limit) in limits.items():
-                if before not in counts[each] and (used := sum(counts[each].values())) >= limit:
+                counts = _live_counts(found, each, now)
+                if until and before not in counts and (used := sum(counts.values())) >= limit:
                     raise too_many_ids(used=used, whose=whose, channel=key.channel or "", limit=limit)
-            is_new, latest = not before, max(end, before)
-            return {id: json_codec.encode((latest, who))} | {
-                each: _moved(counts[each], before, latest) for each in counts
-            }
+                written[each] = _moved(counts, before, until)
+            return written
 
-        while True:
-            limits = self._limits_of(key, who)
-            await self._documents.update([id, *limits], add, now=now, expires_at=end)
-            if holder == who:
-                return is_new
-            who = holder
+        return bool(await self._documents.update([id, *limits], change, now=now, expires_at=until or now))
 
     def _is_recent(self, key: Key, now: int) -> bool:
         recorded = self._recorded.get(key)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from msgspec import UNSET, Struct, UnsetType
 
@@ -15,8 +16,9 @@ from emulator.core.observability.audit import audit
 from emulator.core.observability.facts import ABSENT, notice
 from emulator.core.wire.refusals import too_long
 from emulator.features.id_quota import IdQuota
+from emulator.features.kinds import Kind, Measured, Subject
 from emulator.http.endpoint import CHANNEL, PAGE, Call, Nothing, endpoint, id_of
-from emulator.storage.kinds import Kind, Measured, Stored, Subject, anything, text_of, wrong
+from emulator.storage.kinds import Stored, anything, text_of, wrong
 from emulator.storage.records import BallotRecord, ChoiceRecord, EntryRecord
 from emulator.storage.shapes import Ballots, CastRequest, Terms
 
@@ -112,8 +114,8 @@ class Rankings:
         caller, answer, now = call.caller, call.body(AnswerBody).key, self._clock.now()
         key = _key(caller, call.channel or "", call.checked_id)
         request = CastRequest(caller.opaque_id, checked_answer(answer), (caller.user_id or "").encode())
-        work = self._ballots.cast(key, request, now=now, expires_at=now + LIFETIME)
-        cast = await self._id_quota.write(key, caller, LIFETIME, now, work)
+        write = partial(self._ballots.cast, key, request, now=now, expires_at=now + LIFETIME)
+        cast = await self._id_quota.write(key, caller, LIFETIME, now, write)
         await self._changes.committed(Change(key, "answer", caller.opaque_id, answer, now))
         return Accepted(True, UNSET if cast.previous is None else cast.previous)
 

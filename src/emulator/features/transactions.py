@@ -28,10 +28,11 @@ from emulator.core.parity import OTHER_POSTER, RECEIPT, ProductionCheck, note
 from emulator.core.wire import json_codec
 from emulator.core.wire.refusals import missing_member, wrong_shape
 from emulator.features.directory import Directory
+from emulator.features.kinds import Kind, Measured, Subject
 from emulator.http.endpoint import CHANNEL, Call, Nothing, endpoint
 from emulator.realtime.action import Done, Message, action, feed
 from emulator.realtime.publisher import Publisher
-from emulator.storage.kinds import Kind, Measured, Stored, Subject, decode_check
+from emulator.storage.kinds import Stored, decode_check
 from emulator.storage.records import DocumentRecord
 from emulator.storage.shapes import Documents, Texts
 

@@ -16,7 +16,7 @@ from emulator.core.changes import KEPT
 from emulator.core.clock import MINUTE
 from emulator.core.keys import Key
 from emulator.core.wire.refusals import checked_text, invalid_parameter, invalid_word, missing_parameter
-from emulator.storage.kinds import Kind, Measured, Subject
+from emulator.features.kinds import Kind, Measured, Subject
 
 MAX_TIMEOUT = MINUTE
 DEFAULT_TIMEOUT = 5_000
@@ -116,8 +116,8 @@ def _part(key: str, measured: Measured) -> int:
     return measured.counts.get(key, 0)
 
 
-def _latest(measured: Measured) -> Any:
-    return msgspec.json.decode(measured.newest) if measured.newest else MISSING
+def _content(measured: Measured) -> Any:
+    return MISSING if measured.content is None else msgspec.json.decode(measured.content)
 
 
 @dataclass(frozen=True)
@@ -235,7 +235,7 @@ def _checks(subject: Subject, query: Mapping[str, str], since: int | None) -> It
         key = query["key"]
         yield Check(f"score of {key}", comparison("score", query.get("score") or "1"), partial(_part, key))
     if query.get("latest"):
-        yield Check("latest", equal(_json("latest", query["latest"])), _latest)
+        yield Check("latest", equal(_json("latest", query["latest"])), _content)
     if not any(query.get(name) for name in ("count", "sum", "value", "key", "latest")):
         yield Check("count", at_least(1), _count)
 
@@ -261,7 +261,7 @@ def timeout_of(text: str) -> int:
 
 def _at_pointer(pointer: str, measured: Measured) -> Any:
     """Return the value at a JSON Pointer (RFC 6901) into the document, or `MISSING`."""
-    document = MISSING if measured.document is None else msgspec.json.decode(measured.document)
+    document = _content(measured)
     for part in pointer.split("/")[1:]:
         name = part.replace("~1", "/").replace("~0", "~")
         if isinstance(document, dict) and name in document:

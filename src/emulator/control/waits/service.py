@@ -28,8 +28,8 @@ from emulator.core.changes import Change, Changes
 from emulator.core.clock import SECOND, monotonic
 from emulator.core.errors import BadRequest, Facts, refusal
 from emulator.core.journal import DELIVERY, Entry, Journal, no_journal
+from emulator.features.kinds import Kind, Measure, Measured, Subject
 from emulator.http.endpoint import Call, Endpoint, Parameter, control_endpoint
-from emulator.storage.kinds import Kind, Measure, Measured, Subject
 
 
 @refusal(

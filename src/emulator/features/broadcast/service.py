@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -136,6 +137,26 @@ _log = logging.getLogger("emulator")
 
 
 @dataclass(eq=False, repr=False)
+class _Broadcast:
+    """What is sent to each user, or to all."""
+
+    of: Key
+    update: Event
+    """What games receive."""
+    encode: Callable[[], str]
+    """Returns what pages receive."""
+    is_long: bool
+    _message: str = ""
+
+    async def message(self) -> str:
+        """Return what pages receive, encoded once."""
+        if not self._message:
+            # A long one in a thread, so that other requests are answered meanwhile.
+            self._message = await asyncio.to_thread(self.encode) if self.is_long else self.encode()
+        return self._message
+
+
+@dataclass(eq=False, repr=False)
 class Broadcasts:
     """Sends events to the current subscribers. Nothing is stored.
 
@@ -163,36 +184,38 @@ class Broadcasts:
         text = b"" if data is UNSET else json_codec.encode(data)
         is_long = len(text) > MAX_MESSAGE_BYTES and await asyncio.to_thread(needs_compression, text)
         full = full or full_name(self._environment.name, caller.client_id, event)
-        of = Key("event", caller.client_id, event, channel_id)
-        scope = "channel" if channel_id else "extension"
-        if is_whisper:
-            scope = "whisper"
+        scope = "whisper" if is_whisper else "channel" if channel_id else "extension"
         update = Event(event, {} if data is UNSET else data, channel_id, scope)
-
-        async def send() -> None:
-            message = ""
-            for spelled in users:
-                to = of._replace(user="\n".join(spelled))
-                if not self._publisher.hub.has_subscribers(to):
-                    notice(UNHEARD, of)
-                    self._publisher.record_undelivered(to, event, update)
-                await self._publisher.publish(to, event, update)
-                topic = pusher_topic(caller.client_id, channel_id)
-                if is_whisper:
-                    topic = whisper_topic(caller.client_id, channel_id, *spelled)
-                if self._publisher.may_have_subscribers(topic):
-                    if not message:
-                        encode = partial(encode_for_page, full, data, is_long)
-                        # A long one in a thread, so that other requests are answered meanwhile.
-                        message = await asyncio.to_thread(encode) if is_long else encode()
-                    for user in spelled:
-                        pusher_event = f"{WHISPER_PREFIX}{user}" if user else BROADCAST
-                        await self._publisher.publish_raw(topic, broadcast_frame(topic, pusher_event, message))
-                if len(users) > 1:
-                    await asyncio.sleep(0)  # let other requests run
-
-        await self._late.send(caller, of, send, lambda: self._publisher.record_undelivered(of, event, update))
+        of = Key("event", caller.client_id, event, channel_id)
+        sending = _Broadcast(of, update, partial(encode_for_page, full, data, is_long), is_long)
+        drop = partial(self._publisher.record_undelivered, of, event, update)
+        await self._late.send(caller, of, partial(self._send, sending, users), drop)
         self._changes.note(Change(of, scope if users else "", caller.opaque_id))
+
+    async def _send(self, sending: _Broadcast, users: Sequence[tuple[str, ...]]) -> None:
+        for spelled in users:
+            await self._send_to_games(sending, spelled)
+            await self._send_to_pages(sending, spelled)
+            if len(users) > 1:
+                await asyncio.sleep(0)  # let other requests run
+
+    async def _send_to_games(self, sending: _Broadcast, spelled: tuple[str, ...]) -> None:
+        to = sending.of._replace(user="\n".join(spelled))
+        if not self._publisher.hub.has_subscribers(to):
+            notice(UNHEARD, sending.of)
+            self._publisher.record_undelivered(to, to.name, sending.update)
+        await self._publisher.publish(to, to.name, sending.update)
+
+    async def _send_to_pages(self, sending: _Broadcast, spelled: tuple[str, ...]) -> None:
+        of = sending.of
+        topic = pusher_topic(of.owner, of.channel or "")
+        if sending.update.scope == "whisper":
+            topic = whisper_topic(of.owner, of.channel or "", *spelled)
+        if self._publisher.may_have_subscribers(topic):
+            message = await sending.message()
+            for user in spelled:
+                pusher_event = f"{WHISPER_PREFIX}{user}" if user else BROADCAST
+                await self._publisher.publish_raw(topic, broadcast_frame(topic, pusher_event, message))
 
     async def send_as_page(self, caller: Caller, channel: str | None, full: str, data: Any, target: str) -> None:
         """Send a message of the published SDK, whose event has its full name.

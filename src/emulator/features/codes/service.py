@@ -33,10 +33,10 @@ from emulator.features.codes.grants import (
 )
 from emulator.features.codes.uploads import NamesBody, Upload, codes_removed, name_in_use
 from emulator.features.directory import Directory
+from emulator.features.kinds import Kind
 from emulator.features.votes.service import Polls
 from emulator.http.endpoint import Call, Nothing, Parameter, Reply, endpoint, id_of
 from emulator.http.streaming_json import StreamReader
-from emulator.storage.kinds import Kind
 from emulator.storage.pools import Drawn, Holding, Pools, Rosters, Stock
 
 _NOTHING = Holding((), 0)

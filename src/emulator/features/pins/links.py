@@ -26,8 +26,9 @@ from emulator.core.ids import NewId
 from emulator.core.ids import pin as new_pin
 from emulator.core.keys import Key
 from emulator.core.wire import json_codec
+from emulator.features.kinds import Kind, Subject
 from emulator.features.pins.rules import REFRESH_LIFETIME
-from emulator.storage.kinds import Kind, Stored, Subject, decode_check
+from emulator.storage.kinds import Stored, decode_check
 from emulator.storage.records import DocumentRecord
 from emulator.storage.shapes import Catalog, Documents, Search, Texts
 

@@ -20,6 +20,7 @@ from emulator.core.keys import Key
 from emulator.core.observability.audit import audit
 from emulator.core.parity import PIN_CHANNEL, ProductionCheck, current_verdict, note
 from emulator.core.wire.refusals import wrong_shape
+from emulator.features.kinds import Measured
 from emulator.features.pins import rules
 from emulator.features.pins.attempt_limit import AttemptLimit
 from emulator.features.pins.links import LINKS, PIN, Link, Links, LivePins, PinRecord, broadcaster_of, cap_of, wrong_pin
@@ -28,7 +29,6 @@ from emulator.http.endpoint import CHANNEL, Audience, Call, Nothing, control_end
 from emulator.realtime.action import Message, action, feed
 from emulator.realtime.publisher import Publisher
 from emulator.realtime.session import Session
-from emulator.storage.kinds import Measured
 from emulator.storage.shapes import Catalog, Documents, Search
 
 LoggedIn = tuple[Caller, rules.Authenticated]

@@ -17,10 +17,11 @@ from emulator.core.keys import Key
 from emulator.core.observability.audit import audit
 from emulator.core.observability.facts import ABSENT, notice
 from emulator.features.id_quota import IdQuota
+from emulator.features.kinds import Kind, Measured, Subject
 from emulator.features.stores.rules import check_stored, encode_document, replacing, too_large
 from emulator.features.stores.service import EXPECTED
 from emulator.http.endpoint import CHANNEL, Call, Nothing, endpoint, id_of
-from emulator.storage.kinds import Kind, Measured, Stored, Subject
+from emulator.storage.kinds import Stored
 from emulator.storage.records import DocumentRecord
 from emulator.storage.shapes import Documents
 
@@ -57,7 +58,7 @@ class JsonStores:
     async def read_json_store(self, call: Call) -> object:
         """Read a JSON store; 404 if it does not exist."""
         channel, store_id = call.channel, call.checked_id
-        found = (await self.measure(call.caller, channel, store_id, "")).document
+        found = (await self.measure(call.caller, channel, store_id, "")).content
         if found is None:
             raise nothing_stored(id=store_id)
         return msgspec.Raw(found)
@@ -67,7 +68,7 @@ class JsonStores:
         found = await self._documents.read([key], now=self._clock.now())
         if key not in found:
             notice(ABSENT, key)
-        return Measured(document=found.get(key))
+        return Measured(content=found.get(key))
 
     @endpoint(
         "POST", "/v1/e/json_store", roles=CHANNEL_WRITERS, body=dict[str, Any], query=(_STORE_ID, CHANNEL, EXPECTED)
@@ -84,8 +85,9 @@ class JsonStores:
         key = json_store_key(caller, channel, store_id)
         text = encode_document(document, name="json_store", max_bytes=MAX_JSON_STORE_BYTES, refuse=json_store_too_large)
         now = self._clock.now()
-        work = self._documents.update([key], replacing(key, text, expected), now=now, expires_at=now + _LIFETIME)
-        await self._id_quota.write(key, caller, _LIFETIME, now, work)
+        change, until = replacing(key, text, expected), now + _LIFETIME
+        write = partial(self._documents.update, [key], change, now=now, expires_at=until)
+        await self._id_quota.write(key, caller, _LIFETIME, now, write)
         if not key.channel:
             audit("stores replaced", caller, records=1, json_store=store_id)
         await self._changes.committed(Change(key, "written", caller.opaque_id, at=now, content=text))

@@ -22,12 +22,12 @@ from emulator.core.wire import json_codec
 from emulator.core.wire.refusals import wrong_shape
 from emulator.features.broadcast.service import PageEvents
 from emulator.features.directory import Directory
+from emulator.features.kinds import Kind, Measured, Subject
 from emulator.features.stores import rules
 from emulator.features.stores.patches import apply_patch
 from emulator.features.stores.rules import CHANNEL_STATE, STORED, STORES, Store
 from emulator.http.endpoint import Parameter
 from emulator.realtime.publisher import Publisher
-from emulator.storage.kinds import Kind, Measured, Subject
 from emulator.storage.shapes import Documents, Edit, Texts
 
 Patch = dict[str, Any] | list[Any] | msgspec.Raw
@@ -66,7 +66,7 @@ class Stores:
             raise rules.no_store(name=id[:40], stores=_BY_NAME)
         if store.per_viewer and not user:
             raise rules.no_user(store=id)
-        return Measured(document=await self._find(store, caller, channel, user if store.per_viewer else ""))
+        return Measured(content=await self._find(store, caller, channel, user if store.per_viewer else ""))
 
     async def read_users(
         self, store: Store, caller: Caller, channel: str | None, user_ids: list[str]

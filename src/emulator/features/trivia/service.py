@@ -17,10 +17,10 @@ from emulator.core.keys import Key
 from emulator.core.observability.audit import audit
 from emulator.core.observability.facts import CHANGED, READ, READ_ALL, notice
 from emulator.core.wire import json_codec
+from emulator.features.kinds import Kind, Measured, Subject
 from emulator.features.trivia import rules
 from emulator.features.trivia.rules import CONTEST, STORED, Contest, Option, QuestionBody, QuestionView, State, Voter
 from emulator.http.endpoint import CHANNEL, Call, Nothing, Parameter, endpoint, id_of
-from emulator.storage.kinds import Kind, Measured, Subject
 from emulator.storage.shapes import Documents, Edit, Texts
 
 _PAGE = 500

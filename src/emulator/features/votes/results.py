@@ -22,9 +22,9 @@ from emulator.core.keys import Key
 from emulator.core.scheduler import Scheduler, Throttle
 from emulator.core.wire import json_codec
 from emulator.features.broadcast.service import PageEvents
+from emulator.features.kinds import Kind, Subject
 from emulator.features.votes.rules import LIFETIME, STORED, Definition
 from emulator.realtime.publisher import Publisher
-from emulator.storage.kinds import Kind, Subject
 from emulator.storage.shapes import Ballots, ListedBallot
 
 SPECIFIC_VALUES = 64

@@ -29,6 +29,7 @@ from emulator.core.wire.json_codec import stream_array
 from emulator.core.wire.refusals import invalid_parameter, missing_member
 from emulator.features.directory import Directory
 from emulator.features.id_quota import IdQuota
+from emulator.features.kinds import Measured
 from emulator.features.stores.service import Stores
 from emulator.features.votes import rules
 from emulator.features.votes.results import Poll, PollList, PollReader, PollResults, PollUpdates, listed_poll, poll_of
@@ -36,7 +37,6 @@ from emulator.features.votes.rules import LIFETIME, Definition, PollConfig, chec
 from emulator.http.endpoint import CHANNEL, PAGE, Call, Nothing, Parameter, endpoint, id_of
 from emulator.realtime.action import Done, Message, action, feed
 from emulator.realtime.hub import ANY_NAME
-from emulator.storage.kinds import Measured
 from emulator.storage.shapes import BallotEntry, Ballots, CastRequest, Expected
 
 _POLL = id_of("poll")
@@ -149,8 +149,8 @@ class Polls:
         shared_id = caller.user_id
         note = (shared_id or "").encode()
         request = CastRequest(caller.opaque_id, str(value), note, shared_id is not None, count)
-        work = self._ballots.cast(key, request, now=now, expires_at=now + LIFETIME, tally=True)
-        cast = await self._id_quota.write(key, caller, LIFETIME, now, work)
+        write = partial(self._ballots.cast, key, request, now=now, expires_at=now + LIFETIME, tally=True)
+        cast = await self._id_quota.write(key, caller, LIFETIME, now, write)
         if cast.refused:
             raise rules.REFUSED_VOTES[cast.refused](poll=poll_id)
         await self._changes.committed(Change(key, "vote", caller.opaque_id, value, now, count))
@@ -261,7 +261,7 @@ class Polls:
                 await self._edit_announcement(caller, key, lambda found: rules.announcement(definition))
             await self._define(caller, key, definition)
 
-        await self._id_quota.write(key, caller, LIFETIME, now, announce_and_define())
+        await self._id_quota.write(key, caller, LIFETIME, now, announce_and_define)
         if key.channel:
             await self._align_announcement(caller, key)
 
@@ -343,8 +343,8 @@ class Polls:
         """
         now = self._clock.now()
         text, terms, until = json_codec.encode(definition), definition.terms, now + LIFETIME
-        work = self._ballots.define(key, text, terms, now=now, expires_at=until, only_if=only_if)
-        if not await self._id_quota.write(key, caller, LIFETIME, now, work):  # it has been changed meanwhile
+        write = partial(self._ballots.define, key, text, terms, now=now, expires_at=until, only_if=only_if)
+        if not await self._id_quota.write(key, caller, LIFETIME, now, write):  # it has been changed meanwhile
             return False
         if definition.disabled:
             audit("polls disabled", caller, channel=key.channel, poll=key.name)
