@@ -171,7 +171,7 @@ def test_pages_about_a_channel_with_many_extensions_show_everything_once(live: L
 
     found, cursor = [], "0"
     while not found or cursor != "0":
-        page = read(live, "contents/polls", limit=150, cursor=cursor, channel_id="1")
+        page = read(live, "contents/polls", limit=200, cursor=cursor, channel_id="1")
         found += [row["client_id"] for row in page["rows"]]
         cursor = page["next"]
 
