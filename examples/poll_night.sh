@@ -2,7 +2,6 @@
 # A poll night, from an empty service to the result. Then the script kills the service, and checks that no data is lost.
 # Needs only `extcli` on the PATH, and removes its files at the end.
 set -euo pipefail
-here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
 service=
 cleanup() {
@@ -29,14 +28,14 @@ start() { # runs a service on a free port, with its data in a file
 
 start
 
-echo "== define a poll, and vote from a file"
+echo "== define a poll, and vote from a list"
 extcli vote rm boss
 extcli vote define boss --prompt "Which boss first?" --options "Dragon,Golem,Lich"
-extcli vote cast boss --from "$here/ballots.csv"
+seq 40 | awk 'BEGIN { print "user,value" } { print "viewer-" $1 "," $1 % 3 }' | extcli vote cast boss --from -
 extcli vote get boss -o table
 
 echo "== rank free-text answers"
-extcli rank submit colour --from "$here/answers.csv"
+printf '%s\n' user,key viewer-1,blue viewer-2,blue viewer-3,green viewer-4,red viewer-5,blue | extcli rank submit colour --from -
 extcli rank get colour --top 3
 
 echo "== accumulate small JSON objects, and read them newest first"
