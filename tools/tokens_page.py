@@ -16,13 +16,13 @@ INFOS = {Kind.PYTHON: "python", Kind.NODE: "js", Kind.CSHARP: "csharp"}
 def page() -> str:
     """Return the page with its blocks of code made again, one for each language."""
     text = PAGE.read_text(encoding="utf-8")
-    for kind, write in SIGNERS.items():
-        code = "".join(f"{line}\n" for line in write(Resolver(Flags(), {})))
+    for kind, info in INFOS.items():
+        code = "".join(f"{line}\n" for line in SIGNERS[kind](Resolver(Flags(), {})))
         text, count = re.subn(
-            rf"(^```{INFOS[kind]}\n).*?(^```$)", lambda found, code=code: found[1] + code + found[2], text,
+            rf"(^```{info}\n).*?(^```$)", lambda found, code=code: found[1] + code + found[2], text,
             flags=re.DOTALL | re.MULTILINE,
         )  # fmt: skip
-        assert count == 1, f"{PAGE.name} needs one block of {INFOS[kind]}"
+        assert count == 1, f"{PAGE.name} needs one block of {info}"
     return text
 
 

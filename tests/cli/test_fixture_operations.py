@@ -17,9 +17,10 @@ from extcli.errors import ErrorResponse
 from extcli.testing.actor import TIMEOUT, Actor, Blocking
 from extcli.testing.controls import Clock, Events, Faults, Game
 from extcli.testing.namespace import Namespace, Wait
-from support.fixture_operations import MASKS, ROWS, RUNNER, SEED, VALUES, Row
+from support.fixture_operations import MASKS, ROWS, RUNNER, SEED, TYPED_TARGETS, VALUES, Row
 from support.program import PROGRAM, SECRET_BASE64
 from support.service import LiveServer
+from support.typescript import check_types
 
 CLASSES = {
     "extcli": Namespace,
@@ -116,3 +117,36 @@ def test_both_languages_have_the_same_operations_and_results(extcli, live: LiveS
     for target, cls in CLASSES.items():
         wanted = {camel(name) for name in operations_of(cls) | OF_NODE.get(target, set())}
         assert wanted == set(node["members"][target]), target
+
+
+def typed_call(row: Row, number: int, result: Any) -> str:
+    """Return lines that compile if the types accept the call of a row, and describe what it returned."""
+    target, name = row.operation.split(".")
+    options = {camel(each): value for each, value in (row.options or {}).items()}
+    words = [*row.args, options] if options else row.args
+    arguments = ", ".join("undefined" if each is None else json.dumps(each) for each in words)
+    call = f"const call{number} = () => targets.{target}.{camel(name)}({arguments});\n"
+    if isinstance(result, dict) and "refused" in result:
+        return call
+    found = "undefined" if result is None else json.dumps(result)
+    kind = ": never[]" if result == [] else ""
+    return (
+        f"{call}const found{number}{kind} = {found};\n"
+        f"const row{number}: Known<Awaited<ReturnType<typeof call{number}>>> = found{number};\n"
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("node"), reason="needs Node.js")
+def test_the_types_of_the_module_describe_its_members_and_results(extcli, live: LiveServer, tmp_path: Path):
+    (tmp_path / "seed.toml").write_text(SEED)
+    node = in_node(extcli, live, tmp_path)
+    (tmp_path / "extcli.d.mts").write_text(extcli("connect", "node-types").stdout)
+    calls = [typed_call(row, number, node["results"][number]) for number, row in enumerate(ROWS)]
+    members = [
+        f"const of_{target}: Record<keyof typeof targets.{target}, true> = {{ {': true, '.join(names)}: true }};\n"
+        for target, names in node["members"].items()
+    ]
+    (tmp_path / "all.mts").write_text("".join([TYPED_TARGETS, *calls, *members]))
+
+    assert "" == check_types(tmp_path, "all.mts")

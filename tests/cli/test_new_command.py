@@ -12,6 +12,7 @@ import pytest
 
 from support.exec_process import run_exec
 from support.plugin_runs import PLAIN, ROOT, declare_plugin
+from support.typescript import check_types
 
 BACKENDS = ("node", "python")
 RULES = {
@@ -76,16 +77,66 @@ def test_the_files_of_a_project_have_its_place_and_what_connect_prints(extcli, f
     place = ("--client-id", "o'th\"er", "--channel", 'SERVICE"<7', "--url", "http://127.0.0.1:9000")
     extcli("new", "boss", "--backend", backend, *place)
 
-    (signer,) = (folder / "boss").glob("sign.*")
-    assert signer.read_text() == extcli("connect", backend, "--sign", *place).stdout
+    printed = {"sign.py": ("python", "--sign")}
     if backend == "node":
-        assert (folder / "boss/tests/extcli.mjs").read_text() == extcli("connect", "node-test", *place).stdout
+        printed = {
+            "sign.mjs": ("node", "--sign"),
+            "sign.d.mts": ("node-types", "--sign"),
+            "tests/extcli.mjs": ("node-test",),
+            "tests/extcli.d.mts": ("node-types",),
+        }
+    for path, words in printed.items():
+        assert (folder / "boss" / path).read_text() == extcli("connect", *words, *place).stdout
     for page in (folder / "boss/pages").glob("*.html"):
         assert "http://127.0.0.1:9000/_emulator/sdk.js" in page.read_text()
         assert 'th&quot;er" data-channel-id="SERVICE&quot;&lt;7"' in page.read_text()
     readme = (folder / "boss/README.md").read_text()
     assert "serve --extensions extensions.toml --port 9000\n" in readme
     assert not re.findall(r"\b(?:NAME|PORT|OPTIONS|CLIENT_ID|CHANNEL|TEST|RUN|NEEDS|BACKEND|SIGNER)\b", readme)
+
+
+TYPED_TEST = """
+import assert from 'node:assert/strict';
+import { beforeEach, test } from 'node:test';
+import { closeRound, winnerOf, type Round } from '../backend.mjs';
+import { sign } from '../sign.mjs';
+import { namespace, type Namespace, type Poll } from './extcli.mjs';
+
+const extcli: Namespace = namespace();
+Object.assign(process.env, extcli.env);
+beforeEach(async () => {
+  await extcli.reset();
+  const round: Round = { question: 'Which boss is next?', options: ['Dragon', 'Golem'], open: true };
+  await extcli.broadcaster.setStore('channel_state', { round });
+});
+
+test('the option with the most votes wins', async () => {
+  const poll: Poll = await extcli.viewer('U1').vote('boss', 1);
+  const winner: string | null | undefined = (await closeRound()).winner;
+  assert.equal(winner, winnerOf(['Dragon', 'Golem'], poll.specific));
+
+  const { round } = await extcli.viewer('U9').store<{ round: Round }>('channel_state');
+  assert.equal(round.open, false);
+  const token: string = await sign('c2VjcmV0', 'backend', extcli.channel);
+  assert.equal(token.split('.').length, 3);
+});
+"""
+WRONG = """
+import { namespace } from './extcli.mjs';
+// @ts-expect-error a value is a number
+namespace().viewer().vote('boss', '1');
+// @ts-expect-error a store is not of a known type until the test names it
+namespace().viewer().store('channel_state').then((state) => state.round);
+"""
+
+
+@pytest.mark.slow
+def test_a_strict_typescript_test_of_a_new_project_compiles(extcli, folder: Path) -> None:
+    extcli("new", "boss")
+    (folder / "boss/tests/typed.test.mts").write_text(TYPED_TEST)
+    (folder / "boss/tests/wrong.test.mts").write_text(WRONG)
+
+    assert "" == check_types(folder / "boss", "tests/typed.test.mts", "tests/wrong.test.mts")
 
 
 @pytest.mark.parametrize("kind", ["folder", "file", "link"])

@@ -51,7 +51,7 @@ ROWS = (
     Row("viewer.json_store", ("levels",)),
     Row("wait.json_store", ("levels", "/top/1"), {"equals": 2, "timeout": 0}),
     # codes, broadcasts, PINs, sockets
-    Row("backend.define_codes", ({"codes": [["A-1", "A-2"]]},)),
+    Row("backend.define_codes", ({"codes": [["A-1", "A-2"]], "names": ["skins"]},)),
     Row("viewer.eligibility"),
     Row("viewer.redeem", (0,)),
     Row("broadcaster.pin"),
@@ -153,3 +153,15 @@ console.log(JSON.stringify({ results, members }));
 process.exit();
 """
 """Runs the rows of `rows.json` in Node; prints their results, and the members of each target."""
+
+TYPED_TARGETS = """
+import { namespace } from './extcli.mjs';
+
+type Known<T> = 0 extends 1 & T ? never : T; // `any` is not known
+const extcli = namespace();
+const targets = {
+  extcli, viewer: extcli.viewer('U1'), broadcaster: extcli.broadcaster, backend: extcli.backend, clock: extcli.clock,
+  faults: extcli.faults, wait: extcli.wait, game: await extcli.game(), events: await extcli.listen('round'),
+};
+"""
+"""The targets of rows in TypeScript; more lines use them."""

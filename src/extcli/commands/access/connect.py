@@ -47,6 +47,7 @@ class Kind(StrEnum):
     ENV = "env"
     POWERSHELL = "powershell"
     NODE_TEST = "node-test"
+    NODE_TYPES = "node-types"
     PLAYWRIGHT = "playwright"
     TESTCONTAINERS = "testcontainers"
     COMPOSE = "compose"
@@ -70,12 +71,14 @@ def connect(
 
     For tests: node-test prints a module for Node.js's test runner, Vitest and Jest, and playwright
     a module with fixtures. testcontainers, compose and github print files that start the service.
+    For TypeScript, node-types prints the types of the module, and with --sign of the code that signs.
 
     \b
     Examples:
       extcli connect js
       extcli connect node > emulator.cjs && node -r ./emulator.cjs backend.js
       extcli connect node-test > tests/extcli.mjs
+      extcli connect node-types > tests/extcli.d.mts
       extcli connect python --sign > sign.py
       extcli connect unity --url http://127.0.0.1:8282/_ns/blue
       eval "$(extcli connect env --channel 777)"
@@ -198,6 +201,7 @@ WRITERS: dict[Kind, Callable[[Resolver], list[str]]] = {
     Kind.ENV: env_lines,
     Kind.POWERSHELL: _powershell,
     Kind.NODE_TEST: _file("node-test.mjs"),
+    Kind.NODE_TYPES: _file("node-test.d.mts"),
     Kind.PLAYWRIGHT: _file("playwright.mjs"),
     Kind.TESTCONTAINERS: _file("testcontainers.mjs"),
     Kind.COMPOSE: _file("compose.yaml"),
@@ -206,6 +210,7 @@ WRITERS: dict[Kind, Callable[[Resolver], list[str]]] = {
 SIGNERS: dict[Kind, Callable[[Resolver], list[str]]] = {
     Kind.PYTHON: _file("sign.py.template"),
     Kind.NODE: _file("sign.mjs"),
+    Kind.NODE_TYPES: _file("sign.d.mts"),
     Kind.CSHARP: _file("Sign.cs"),
 }
 

@@ -48,7 +48,12 @@ class _Language:
 _LANGUAGES = {
     Backend.NODE: _Language(
         {"BACKEND": "backend.mjs", "SIGNER": "sign.mjs", "RUN": "node backend.mjs", "TEST": "npm test", "NEEDS": ""},
-        {"sign.mjs": SIGNERS[Kind.NODE], "tests/extcli.mjs": WRITERS[Kind.NODE_TEST]},
+        {
+            "sign.mjs": SIGNERS[Kind.NODE],
+            "sign.d.mts": SIGNERS[Kind.NODE_TYPES],
+            "tests/extcli.mjs": WRITERS[Kind.NODE_TEST],
+            "tests/extcli.d.mts": WRITERS[Kind.NODE_TYPES],
+        },
         {},
     ),
     Backend.PYTHON: _Language(
