@@ -23,7 +23,7 @@ endif
 
 .DEFAULT_GOAL := help
 .PHONY: help serve test test-all test-long quick lint check fix lock docs screenshots twin soak bench bench-docs bench-peers bench-guard clean check-system
-.PHONY: mutants test-windows
+.PHONY: mutants release test-windows
 # Remove pyvenv.cfg if venv fails, so that the next run starts again.
 .DELETE_ON_ERROR:
 # The steps share one environment, and pytest uses all cores by itself.
@@ -69,7 +69,7 @@ check: lint  ## Also check the files for Docker, Compose and GitHub Actions
 	$(BIN)/hadolint Dockerfile
 	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec compose.yaml compose.valkey.yaml
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-actions action.yml
-	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/test.yml examples/github-actions.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml examples/github-actions.yml
 
 fix: $(DEV_STAMP)  ## Format, and fix what the linter can
 	$(BIN)/ruff format .
@@ -89,6 +89,9 @@ docs: $(DEV_STAMP)  ## Write the generated parts of docs/, the table of completi
 	PYTHONPATH=tests $(PYTHON) -m tools.interface_pages
 	PYTHONPATH=tests $(PYTHON) -m tools.tokens_page
 	PYTHONPATH=tests $(PYTHON) -m tools.decision_index
+
+release: $(DEV_STAMP)  ## Check, commit, tag and build a version into dist/: VERSION=0.2.0; publish nothing
+	$(PYTHON) tools/release.py "$(VERSION)" $(MAKE) check
 
 mutants: $(DEV_STAMP)  ## Break the code at 400 places, and check that tests still notice; ARGS="--all --record"
 	PYTHONPATH=tests $(PYTHON) -m mutants $(ARGS)
@@ -131,12 +134,12 @@ $(ENV)/pyvenv.cfg:
 PIP_INSTALL = $(PYTHON) -m pip --version >/dev/null 2>&1 || $(PYTHON) -m ensurepip >/dev/null; \
 	$(PYTHON) -m pip install --quiet --disable-pip-version-check
 
-$(SERVE_STAMP): pyproject.toml | $(ENV)/pyvenv.cfg
+$(SERVE_STAMP): pyproject.toml src/extcli/__init__.py | $(ENV)/pyvenv.cfg
 	@echo "installing extcli in $(ENV) (about half a minute); . $(BIN)/activate puts it on your PATH" >&2
 	@$(PIP_INSTALL) -e .
 	@echo "$(CURDIR)" > $@
 
-$(DEV_STAMP): pyproject.toml | $(ENV)/pyvenv.cfg
+$(DEV_STAMP): pyproject.toml src/extcli/__init__.py | $(ENV)/pyvenv.cfg
 	@echo "installing extcli and its development tools in $(ENV) (about a minute)" >&2
 	@$(PIP_INSTALL) -e '.[dev]'
 	@echo "$(CURDIR)" | tee $(SERVE_STAMP) > $@

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from emulator.storage.sqlite.schema import VERSION
+from extcli import __version__
 from support.process import ServerProcess, server_process
 
 
@@ -217,7 +218,7 @@ def test_info_describes_a_file_and_names_the_latest_backup(extcli, served, data:
 
     assert str(tmp_path / "copy.db") == facts["backup"]["file"]
     assert facts["oldest"] == facts["newest"] <= facts["backup"]["at"]
-    assert ("0.1.0", ["sandbox"]) == (facts["version"], [each["name"] for each in facts["environments"]])
+    assert (__version__, ["sandbox"]) == (facts["version"], [each["name"] for each in facts["environments"]])
 
 
 def test_the_key_is_not_deleted_while_a_service_runs(extcli, served, data: Path):

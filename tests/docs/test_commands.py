@@ -153,6 +153,7 @@ def settled(text: str) -> str:
     """Output without what differs from run to run: PINs, request ids, days, times."""
     text = re.sub(r"\b[0-9a-f]{8}-\d+\b", "9f2ab04c-5", text)
     text = re.sub(r"\b20\d\d-\d\d-\d\d\b", "2026-11-22", text)
+    text = re.sub(r"\bextcli/\d+\.\S+", "extcli/0.1.0", text)
     text = re.sub(r"\b\d\d:\d\d:\d\d(\.\d+)?Z", "00:00:00Z", text)
     text = re.sub(r"(│ +)[2-9A-Z]{6}( +│)", r"\1PIN\2", text)
     return "\n".join(line.rstrip() for line in text.strip().splitlines())

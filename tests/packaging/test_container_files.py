@@ -23,6 +23,7 @@ from support.service import LiveServer
 ROOT = Path(__file__).parent.parent.parent
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
 WORKFLOWS = (
+    ".github/workflows/release.yml",
     ".github/workflows/test.yml",
     "action.yml",
     "examples/github-actions.yml",
@@ -65,6 +66,13 @@ def test_the_image_installs_only_packages_whose_hash_is_locked():
     [install, own] = re.findall(r"pip install (.*?)(?: &&|$)", instructions("RUN")[0])
     assert "--require-hashes" in install
     assert {"--no-deps", "--no-build-isolation"} <= set(own.split())
+
+
+def test_the_action_installs_the_packages_of_the_lock_file_and_extcli_without_others():
+    [install, own] = re.findall(r"uv pip install (.*)", (ROOT / "action.yml").read_text())
+
+    assert '--require-hashes --requirements "$GITHUB_ACTION_PATH/requirements.lock"' in install
+    assert '--no-deps --no-build-isolation "$GITHUB_ACTION_PATH"' in own
 
 
 @pytest.mark.parametrize("name", WORKFLOWS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -42,12 +43,12 @@ def clean_environment() -> dict[str, str]:
     return {name: text for name, text in os.environ.items() if not name.startswith(("PYTHON", "EXTCLI_", "PIP_"))}
 
 
-def run(installed: Path, *args: str, **variables: str) -> str:
+def run(installed: Path, *args: str, folder: Path | None = None, **variables: str) -> str:
     """Run the installed program and return its standard output."""
     return subprocess.run(
         [installed / "extcli", *args],
         env={**clean_environment(), **variables},
-        cwd=installed,
+        cwd=folder or installed,
         check=True,
         capture_output=True,
         text=True,
@@ -56,10 +57,11 @@ def run(installed: Path, *args: str, **variables: str) -> str:
 
 
 @pytest.fixture
-def served(installed: Path) -> Iterator[str]:
-    """The URL of a service of the installed program."""
+def served(installed: Path, tmp_path: Path) -> Iterator[str]:
+    """The URL of a service of the installed program, in an empty home."""
     command = [installed / "extcli", "serve", "--port", "0"]
-    with subprocess.Popen(command, env=clean_environment(), cwd=installed, stdout=subprocess.PIPE, text=True) as server:
+    home = {**clean_environment(), "HOME": str(tmp_path)}
+    with subprocess.Popen(command, env=home, cwd=installed, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         yield server.stdout.readline().removeprefix("listening on ").strip()
         server.terminate()
@@ -70,10 +72,21 @@ def test_the_installed_program_prints_its_version(installed: Path):
     assert f"extcli {__version__}," in run(installed, "--version")
 
 
-def test_the_installed_service_counts_a_vote(installed: Path, served: str):
-    run(installed, "vote", "cast", "--value", "3", EXTCLI_URL=served)
+def test_the_installed_service_counts_the_votes_of_the_readme(installed: Path, served: str, tmp_path: Path):
+    place = {"HOME": str(tmp_path), "EXTCLI_URL": served}
+    run(installed, "vote", "cast", "lunch", "3", **place)
 
-    assert "3\t1\n" == run(installed, "vote", "get", "-o", "plain", EXTCLI_URL=served)
+    assert "2 votes, mean 4, stddev 1, sum 8, yours: 5\n" in run(
+        installed, "vote", "cast", "lunch", "5", "--as", "viewer:U2", "-o", "table", **place
+    )
+
+
+@pytest.mark.skipif(not shutil.which("npm"), reason="needs Node.js")
+def test_the_installed_program_makes_a_project_whose_tests_pass(installed: Path, tmp_path: Path):
+    place = {"HOME": str(tmp_path), "PATH": f"{installed}{os.pathsep}{os.environ['PATH']}"}
+    run(installed, "new", "boss", folder=tmp_path, **place)
+
+    assert "# pass 4" in run(installed, "exec", "--", "npm", "test", folder=tmp_path / "boss", **place)
 
 
 @pytest.mark.parametrize(
