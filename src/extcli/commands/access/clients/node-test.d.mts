@@ -104,6 +104,7 @@ export interface JournalEntry {
   request: Text; response: Text; code: string; reason: string; detail: string; production: string; hint: string;
 }
 
+/** `advance` takes a duration such as `8d`. Each `now` is in Unix ms, `offset` in ms. */
 export interface Namespace {
   name: string; url: string; wsUrl: string; clientId: string; channel: string;
   /** Variables that point a backend at the namespace. */
@@ -113,10 +114,8 @@ export interface Namespace {
   actor(role: string, user?: string, options?: { channel?: string }): Actor;
   game(pin?: string): Promise<Game>;
   listen(...names: string[]): Promise<Events>;
-  /** By a duration such as `8d`. `now` is in Unix ms, `offset` in ms. */
   advance(by: string): Promise<{ now: number; offset: number; frozen: boolean; expired: Expired[] }>;
   logs(filters?: Record<string, string | number | boolean>): Promise<JournalEntry[]>;
-  /** `now` is in Unix ms. */
   seed(file: string, options?: { trusted?: boolean }): Promise<{ now: number; counts: Record<string, number> }>;
   reset(): Promise<object>;
   close(): void;

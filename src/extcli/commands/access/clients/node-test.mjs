@@ -1,7 +1,8 @@
 // A namespace of the service for each worker of a test runner, dropped at exit unless the runner kills its workers.
 //   const extcli = namespace(); beforeEach(() => extcli.reset()); afterAll(() => extcli.drop());
-// The operations are as in the pytest fixture: docs/guide/pytest.md. Durations are texts such as 8d, timeouts in ms.
-// Tokens are signed with the secret in EXTCLI_SECRET_FILE, which `extcli exec` sets; otherwise the sandbox issues them.
+// The operations are as in the pytest fixture `extcli`: docs/guide/pytest.md. Durations are texts such as 8d, and
+// timeouts are in ms. Tokens are signed with the secret in EXTCLI_SECRET_FILE, which `extcli exec` sets; without it, the
+// sandbox issues them.
 import { execFile, spawnSync } from 'node:child_process';
 import { createHmac, randomBytes, randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
