@@ -77,7 +77,7 @@ fix: $(DEV_STAMP)  ## Format, and fix what the linter can
 
 lock: $(DEV_STAMP)  ## Write requirements.lock, with the newest versions that the image may install
 	$(PYTHON) -m pip install --quiet --disable-pip-version-check uv
-	echo '# What the image installs, with hashes; `make lock` writes it from pyproject.toml.' > requirements.lock
+	echo '# What the image and the action install, with hashes; `make lock` writes it from pyproject.toml.' > requirements.lock
 	echo 'hatchling>=1.27' | $(BIN)/uv pip compile --quiet --universal --python-version 3.12 --generate-hashes --no-header \
 	    --no-annotate --no-emit-index-url pyproject.toml - >> requirements.lock
 
