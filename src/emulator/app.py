@@ -38,7 +38,7 @@ from emulator.core.journal import NO_JOURNAL, Journal, JournalBudget
 from emulator.core.limits import RateLimits
 from emulator.core.observability.audit import audit
 from emulator.core.observability.metrics import Metrics
-from emulator.core.observability.request_context import DEFAULT_NAMESPACE
+from emulator.core.observability.request_context import DEFAULT_NAMESPACE, label_of
 from emulator.core.parity import ComparedRates, Lapses, Parity, Tally
 from emulator.core.scheduler import Scheduler
 from emulator.feature_list import Features
@@ -122,6 +122,12 @@ class Service(Front):
     @property
     def namespaces(self) -> Registry | None:
         return self.shared.namespaces
+
+    @property
+    def prefix(self) -> str:
+        """What all paths of this service begin with, as its clients see them."""
+        label = label_of(self.name)
+        return self.settings.root_path + (f"/_ns/{label}" if label else "")
 
     def _build_foundation(self) -> None:
         """The parts that all features use: recorded changes, verdicts, messages, faults, tokens, ids and limits."""

@@ -35,7 +35,7 @@ listen service
 
 def nginx_of_the_page(folder: Path, port: str) -> str:
     """The configuration that the page prints, without TLS, on a socket in `folder`."""
-    (block,) = re.findall(r"^```nginx\n(.*?)^```", DEPLOYING.read_text(), re.DOTALL | re.MULTILINE)
+    block, *_ = re.findall(r"^```nginx\n(.*?)^```", DEPLOYING.read_text(), re.DOTALL | re.MULTILINE)
     block = block.replace("listen 443 ssl;", f"listen unix:{folder}/socket;").replace(
         "127.0.0.1:8282", f"127.0.0.1:{port}"
     )

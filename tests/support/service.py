@@ -194,7 +194,7 @@ def live_server(
     `prepare` is called with the URL, before the service is ready.
     """
     (listener,) = listen("127.0.0.1", 0)
-    url = url_of("127.0.0.1", listener)
+    url = url_of("127.0.0.1", listener) + (settings.root_path if settings else "")
     ready = threading.Event()
     started: list[tuple[LiveServer, asyncio.AbstractEventLoop, Server]] = []
 

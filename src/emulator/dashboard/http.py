@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from emulator.control.gate import ENTER, TOKEN_COOKIE
-from emulator.core.observability.request_context import label_of
 from emulator.core.wire.url import query_of
 from emulator.http.endpoint import Audience, Call, Endpoint, Parameter, endpoint
 from emulator.http.response import HTML, PAGE_HEADERS, Reply
@@ -42,8 +41,8 @@ async def read_root(service: Any, call: Call) -> Links | Reply:
     if b"text/html" in call.headers.get(b"accept", b""):
         return _lead_to(service, "")
     readiness = await service.control.readiness()
-    dashboard = f"{_prefix_of(service)}/_emulator/"
-    return Links("extcli", readiness.version, readiness.environment, "/schema", dashboard)
+    schema, dashboard = f"{service.prefix}/schema", f"{service.prefix}/_emulator/"
+    return Links("extcli", readiness.version, readiness.environment, schema, dashboard)
 
 
 @endpoint("GET", "/_emulator", audience=Audience.PAGE)
@@ -56,9 +55,9 @@ async def read_overview(service: Any, call: Call) -> Reply:
 @endpoint("GET", ENTER, audience=Audience.PAGE, query=(_TOKEN,))
 async def sign_in(service: Any, call: Call) -> Reply:
     """Take the control token from the URL into a cookie, and send the browser to the dashboard."""
-    token = service.settings.control_token
+    token, path = service.settings.control_token, service.settings.root_path or "/"
     # Lax, so that the redirect has it when the link is in another page. The gate refuses other sites by their origin.
-    cookie = (b"set-cookie", f"{TOKEN_COOKIE}={token}; Path=/; HttpOnly; SameSite=Lax".encode())
+    cookie = (b"set-cookie", f"{TOKEN_COOKIE}={token}; Path={path}; HttpOnly; SameSite=Lax".encode())
     return _lead_to(service, "", *([cookie] if token else []))
 
 
@@ -74,7 +73,7 @@ def _redirect_to_screen(screen: str) -> Endpoint:
 
 def _lead_to(service: Any, path: str, *headers: tuple[bytes, bytes]) -> Reply:
     """Return a redirect to a page of the dashboard, with these headers."""
-    location = (b"location", f"{_prefix_of(service)}/_emulator/{path}".encode())
+    location = (b"location", f"{service.prefix}/_emulator/{path}".encode())
     return Reply(_SEE_OTHER, b"", content_type=HTML, more=(location, *headers, *PAGE_HEADERS))
 
 
@@ -114,12 +113,6 @@ async def read_static_file(service: object, call: Call) -> Reply:
     return static_page(call.text("file"))
 
 
-def _prefix_of(service: Any) -> str:
-    """Return the path prefix of the service's namespace; empty for the default one."""
-    name = label_of(service.name)
-    return f"/_ns/{name}" if name else ""
-
-
 async def _page(service: Any, call: Call, name: str = "") -> RequestedPage:
     """Return the page of this name, or of the one in the path, when it can be shown."""
     name = name or call.text("screen")
@@ -128,7 +121,7 @@ async def _page(service: Any, call: Call, name: str = "") -> RequestedPage:
     from emulator.dashboard.screen import Query
 
     host = call.headers.get(b"host", b"").decode("latin-1")
-    return RequestedPage(service, _prefix_of(service), host, name, Query(call.query))
+    return RequestedPage(service, host, name, Query(call.query))
 
 
 @lru_cache(maxsize=100)

@@ -80,8 +80,6 @@ class RequestedPage:
     """The page that one request names."""
 
     service: Service
-    prefix: str
-    """The beginning of all paths of its namespace; empty for the default one."""
     host: str
     """The host and port of the browser's request."""
     name: str
@@ -128,8 +126,8 @@ class RequestedPage:
             "title": Markup(heading[1]).striptags() if heading else "",
             "content": Markup(content),
             "frame": Markup(regions["frame"]),
-            "scripts": _SCRIPTS.get("demo" if (name, self._namespace) == ("overview", "demo") else name, ()),
-            "events": f"{self.prefix}/_emulator/ui/{name}/events?{urlencode(given)}" if name else "",
+            "scripts": _SCRIPTS.get("demo" if (name, self.service.name) == ("overview", "demo") else name, ()),
+            "events": f"{self.service.prefix}/_emulator/ui/{name}/events?{urlencode(given)}" if name else "",
         }
         more = {b"content-security-policy": f"; frame-src {frames}".encode() if frames else b""}
         headers = tuple((name, value + more.get(name, b"")) for name, value in PAGE_HEADERS)
@@ -146,7 +144,7 @@ class RequestedPage:
             screen = None
         body = events_of(self.service, screen.every if screen else _SLOW, lambda: self._regions(screen), known)
         body = self.service.dispatcher.held.stream(body)
-        if self.prefix:
+        if self.service.name != DEFAULT:
             body = ending(body, GONE)
         return Reply(200, body, content_type=b"text/event-stream", more=_EVENT_HEADERS)
 
@@ -178,8 +176,9 @@ class RequestedPage:
             "now": self.service.clock.now(),
             "query": self.query,
             "suggested": suggested(self.service, self.query),
-            "prefix": self.prefix,
-            "namespace": self._namespace,
+            "prefix": self.service.prefix,
+            "root": self.service.settings.root_path,
+            "namespace": self.service.name,
             "base": self.base_url,
             "url": self._url,
             "cli": self._cli,
@@ -189,22 +188,18 @@ class RequestedPage:
     @property
     def base_url(self) -> str:
         """The URL of the service, as clients are given it."""
-        return f"http://{self.host}{self.prefix}"
+        return f"http://{self.host}{self.service.prefix}"
 
     def _url(self, screen: str, **query: object) -> str:
         """Return the path of a screen; parameters that are `None` or empty are left out."""
         given = {name: value for name, value in query.items() if value not in (None, "")}
-        path = f"{self.prefix}/_emulator/{PATHS.get(screen, f'ui/{screen}')}"
+        path = f"{self.service.prefix}/_emulator/{PATHS.get(screen, f'ui/{screen}')}"
         return f"{path}?{urlencode(given)}" if given else path
 
     def _cli(self, *words: object) -> str | Command:
         """Return an `extcli` command line with the options that reach this service."""
         url = [] if self.base_url == _DEFAULT_URL else ["--url", self.base_url]
         return command_of(["extcli", *words, *url])
-
-    @property
-    def _namespace(self) -> str:
-        return self.prefix.rpartition("/")[2] or DEFAULT
 
     async def _frame(self, *, has_reload: bool) -> str:
         """Return the header and the navigation. Both link to the page itself if it updates itself, or failed."""

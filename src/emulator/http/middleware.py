@@ -55,19 +55,23 @@ class AccessLog:
 
 
 class Forwarding:
-    """Takes a client's address from `X-Forwarded-For` of trusted proxies, if it is an IP address."""
+    """Takes a client's address from `X-Forwarded-For` of trusted proxies, if it is an IP address, and the scheme of its
+    URL from `X-Forwarded-Proto`, if it is http or https.
+    """
 
     def __init__(self, proxies: tuple[str, ...]) -> None:
         self._apply_headers = ProxyHeadersMiddleware(_ignore, list(proxies))
 
     def apply(self, scope: Any) -> None:
         """Replace the client, and the scheme, in the scope of a request that a proxy has forwarded."""
-        connected = scope["client"]
+        connected, scheme = scope["client"], scope["scheme"]
         with suppress(StopIteration):  # at its first step: it waits for nothing
             self._apply_headers(scope, _ignore, _ignore).send(None)
         client = scope["client"]
         if client and (address_of(client[0]) is None or "%" in client[0]):  # an IPv6 zone may be any text
             scope["client"] = connected
+        if scope["scheme"] not in ("http", "https"):  # it may also be ws or wss
+            scope["scheme"] = scheme
 
 
 async def _ignore(*_: object) -> Any:

@@ -20,7 +20,7 @@ from emulator.core.errors import ConfigurationError, PortTaken
 from emulator.core.limits import OpenConnections
 from emulator.core.wire.transports import ShortReads
 from emulator.http.hot_path import HotPath
-from emulator.http.http_protocol import SECURITY_HEADERS
+from emulator.http.http_protocol import SECURITY_HEADERS, root_pattern
 from emulator.http.http_protocol import Protocol as HttpProtocol
 from emulator.http.middleware import Application, Forwarding
 from emulator.http.mount import mount
@@ -175,16 +175,17 @@ class Served(Application, PeerFactory, Protocol):
 def config_of(
     app: Served, settings: Settings, hot_path: HotPath | None, outermost: ASGIApp | None = None
 ) -> uvicorn.Config:
-    """Return uvicorn's configuration; `X-Forwarded-For` is trusted from the settings' proxies only.
+    """Return uvicorn's configuration; headers of proxies are trusted from the settings' proxies only.
 
     `outermost` is middleware around the application. It sees every request that does not take the hot path.
     """
     proxies = settings.proxies
     connections = OpenConnections(settings.anonymous.address_connections, proxies)
     forwarding = Forwarding(proxies) if proxies else None
+    root = root_pattern(settings.root_path)
 
     def protocol(**given: Any) -> ShortReads:
-        return ShortReads(HttpProtocol(app, hot_path, connections, forwarding, **given))
+        return ShortReads(HttpProtocol(app, hot_path, connections, forwarding, root, **given))
 
     return uvicorn.Config(
         cast("Any", mount(app, outermost or app)),

@@ -136,7 +136,7 @@ def run(settings: Settings, host: str, port: int, hooks: Hooks, announce: Announ
     engine = open_engine(settings.data, namespace=settings.environment.name)  # stays closed
     with engine.exclusive_lock(), ExitStack() as opened:
         listeners = [opened.enter_context(each) for each in listen(host, port)]
-        url = url_of(host, listeners[0])
+        url = url_of(host, listeners[0]) + settings.root_path
         admits_others = settings.environment.has_control and is_beyond_loopback(listeners)
         shows_token = admits_others and not settings.control_token
         if shows_token:

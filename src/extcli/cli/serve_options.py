@@ -39,6 +39,9 @@ class Options:
         "host HOST", "Address to listen on; a name means all its addresses. Default: 127.0.0.1 and ::1.", ""
     )
     port: int = _option("port PORT", "Port; 0 takes a free one.", 8282, min=0, max=65535)
+    root_path: str = _option(
+        "root-path PATH", "What all paths begin with behind a proxy, such as /muxy, which may strip it.", ""
+    )
     production: bool = _flag("production", "Verify tokens, serve registered extensions only, no control API.")
     data: str = _option(
         "data URL",
@@ -109,7 +112,7 @@ class Options:
         "request-timeout SECONDS", "Time for a request to arrive and its response to be read. 0: no limit.", 30, min=0
     )
     proxy: list[str] | None = _option(
-        "proxy ADDRESS", "Address or network of a proxy whose X-Forwarded-For is trusted. Repeatable."
+        "proxy ADDRESS", "Address or network of a proxy whose X-Forwarded-For and -Proto are trusted. Repeatable."
     )
     log_level: str = _option("log-level LEVEL", "debug, info, warning, error or critical.", "info")
     log_format: str = _option("log-format text|json", "Text, or one JSON object per line.", "text")

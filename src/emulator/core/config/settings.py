@@ -25,6 +25,9 @@ NAMESPACE_IDLE = 24 * 60 * 60
 _UNITS = {"": 1, "KiB": KIB, "MiB": MIB, "GiB": 1024 * MIB}
 _SIZE = re.compile(r"(?P<number>[0-9]{1,12})(?P<unit>|[KMG]iB)")
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{16,512}")  # it must fit in a cookie
+_ROOT_PATH = re.compile(r"(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*")
+_OWN_PATH = re.compile(r"/(v1|ws|app|schema)(/|$)|.*/_(emulator|ns)(/|$)")
+"""What a path of the service itself may be, and what clients take for one."""
 _HOST_NAME = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.?")
 
 
@@ -100,6 +103,8 @@ class Settings:
     """Bytes of the journals of all namespaces together; 0 keeps none. Production has no journal."""
     page_events: bool = True
     """Send pages the automatic events (ruling B5)."""
+    root_path: str = ""
+    """What all paths begin with behind a proxy, such as `/muxy`; it may have stripped that from a request."""
     control_hosts: tuple[str, ...] = ()
     """Host names besides loopback on which the control API answers."""
     control_token: str = field(default="", repr=False)
@@ -109,7 +114,7 @@ class Settings:
     traces: bool = False
     """Export a span for each request; needs the extra `otel`."""
     proxies: tuple[str, ...] = ()
-    """Addresses and networks whose `X-Forwarded-For` is trusted."""
+    """Addresses and networks whose `X-Forwarded-For` and `X-Forwarded-Proto` are trusted."""
     production: Environment = PRODUCTION
     """The environment that the sandbox compares its responses with (`parity.py`)."""
 
@@ -177,6 +182,7 @@ def read_settings(
     for is_found, problem in problems:
         if is_found:
             raise ConfigurationError(problem)
+    _check_root_path(settings.root_path)
     for host in settings.control_hosts:
         _check_host(host)
     for proxy in settings.proxies:
@@ -209,6 +215,14 @@ def _is_first(option: str, value: str, first: str, second: str) -> bool:
     if value not in (first, second):
         raise ConfigurationError(f"{option}: {value!r} must be {first!r} or {second!r}")
     return value == first
+
+
+def _check_root_path(text: str) -> None:
+    if not _ROOT_PATH.fullmatch(text):
+        problem = "must begin with a slash, not end with one, and have only letters, digits and -._~ between slashes"
+        raise ConfigurationError(f"--root-path: {text!r} {problem}: write it like /muxy")
+    if _OWN_PATH.match(text):
+        raise ConfigurationError(f"--root-path: {text!r} is like a path of the service itself: choose one like /muxy")
 
 
 def _check_host(text: str) -> None:

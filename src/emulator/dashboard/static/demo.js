@@ -1,7 +1,8 @@
 // The demo: a seeded crowd that this page sends into the namespace `demo`, until it is stopped, hidden, closed or dropped.
 "use strict";
 
-const CALLS = "/_ns/demo/_emulator/call";
+const NAMESPACE = document.currentScript.src.replace(/\/_emulator\/ui\/static\/.*$/, "");
+const CALLS = `${NAMESPACE}/_emulator/call`;
 const LONGEST = 180; // seconds
 const BEAT = 400; // milliseconds
 const PLACE = { client_id: "demo-extension", channel_id: "1001" };
@@ -94,7 +95,7 @@ async function end() {
   clearTimeout(timer);
   if (underWay) {
     await underWay.catch(() => false);
-    await fetch("/_ns/demo", { method: "DELETE" });
+    await fetch(NAMESPACE, { method: "DELETE" });
   }
   show();
 }

@@ -1,1 +1,2 @@
-SwaggerUIBundle({ url: '/schema/openapi.json', dom_id: '#viewer', deepLinking: true });
+const url = document.currentScript.src.replace(/[^/]*$/, 'openapi.json');
+SwaggerUIBundle({ url, dom_id: '#viewer', deepLinking: true });

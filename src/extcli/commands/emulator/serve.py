@@ -133,6 +133,7 @@ def _settings(options: Options) -> Settings:
         channel_stores=options.channel_stores,
         page_events=options.page_events,
         leeway=options.leeway,
+        root_path=options.root_path,
         control_hosts=tuple(options.control_host or ()),
         control_token=os.environ.get(CONTROL_TOKEN, "").strip(),
         limits=Limits(
