@@ -9,6 +9,7 @@ import pytest
 
 from emulator.core.config.settings import Limits, Settings, read_settings
 from emulator.core.errors import ConfigurationError
+from support.middleware import Middleware
 from support.service import CLIENT_ID, Client, LiveServer, live_server, still_clock
 
 FORWARDED = {"X-Forwarded-For": "203.0.113.7", "X-Forwarded-Host": "evil.example", "X-Forwarded-Proto": "https"}
@@ -62,6 +63,28 @@ def test_a_forwarded_address_may_have_a_port_and_an_invalid_one_is_ignored(
     client = behind_proxy.client("viewer", user="1")
 
     assert address == client.get("user_info", headers={"X-Forwarded-For": forwarded}).json()["ip_address"]
+
+
+class Schemes(Middleware):
+    """Notes whether the client of each request used https."""
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        schemes.append(scope["scheme"])
+        await self._app(scope, receive, send)
+
+
+schemes: list[str] = []
+
+
+@pytest.mark.parametrize(("proxies", "trusted"), [(("127.0.0.1",), "https"), (("203.0.113.9",), "http")])
+def test_a_named_proxy_tells_whether_its_client_used_https(proxies: tuple[str, ...], trusted: str):
+    schemes.clear()
+    with live_server(Settings(proxies=proxies), wrap=Schemes) as live, Client(base_url=live.url) as client:
+        for told in ("https", "http", "wss", "ftp", "https, http", ""):
+            client.get("/_emulator/live", headers={"X-Forwarded-Proto": told})
+        client.get("/_emulator/live")
+
+    assert [trusted, *["http"] * 6] == schemes
 
 
 def test_clients_behind_a_proxy_have_separate_rate_limits():

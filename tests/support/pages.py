@@ -65,7 +65,7 @@ def all_pages(url: str, *more: str, alike: int = 1) -> list[str]:
         address = urljoin(url, waiting.pop(0)).partition("#")[0]
         parts = urlsplit(address)
         kind = parts.path, frozenset(parse_qs(parts.query))
-        if address in found or not parts.path.startswith("/_emulator") or not address.startswith(url):
+        if address in found or not address.startswith(f"{url}/_emulator"):
             continue
         if sum(each == kind for each in found.values()) >= alike:
             continue

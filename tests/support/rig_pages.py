@@ -22,8 +22,10 @@ document.addEventListener('securitypolicyviolation', (event) => {
 
 @dataclass
 class Log:
-    """What the pages of a browser did: the origins of their requests, and their errors."""
+    """What the pages of a browser did: their requests, the origins of these, and their errors."""
 
+    urls: set[str] = field(default_factory=set)
+    """Addresses of requests, and of sockets with `http` in place of `ws`."""
     origins: set[str] = field(default_factory=set)
     errors: list[str] = field(default_factory=list)
 
@@ -39,6 +41,7 @@ class Log:
     def add(self, url: str) -> None:
         parts = urlsplit(url)
         if parts.scheme in ("http", "https"):
+            self.urls.add(url)
             self.origins.add(f"{parts.scheme}://{parts.netloc}")
 
 

@@ -231,9 +231,9 @@ def test_the_policy_forbids_framing_and_other_origins(stranger: Client, path: st
 def test_the_openapi_document_is_built_in_a_thread(live: LiveServer, stranger: Client, monkeypatch: pytest.MonkeyPatch):
     threads = []
 
-    def noted_read(endpoints: object) -> bytes:
+    def noted_read(endpoints: object) -> dict[str, Any]:
         threads.append(threading.get_ident())
-        return b"{}"
+        return {}
 
     async def thread_of_the_loop() -> int:
         return threading.get_ident()

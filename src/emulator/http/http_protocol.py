@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
+from collections.abc import Callable
 from typing import Any, cast
 from weakref import ref
 
@@ -51,12 +51,6 @@ _SECURITY_LINES = "".join(f"{name.lower()}: {value}\r\n" for name, value in SECU
 _log = logging.getLogger("emulator")
 
 
-def root_pattern(root_path: str) -> re.Pattern[bytes] | None:
-    """Return what finds the root path at the start of a request's target, or after its scheme and host."""
-    path = re.escape(root_path.encode())
-    return re.compile(rb"\A(\w+://[^/?]*)?%b(?:/|(?=\?)|\Z)" % path) if root_path else None
-
-
 class Protocol(HttpToolsProtocol):
     """uvicorn's HTTP protocol with limits."""
 
@@ -86,7 +80,7 @@ class Protocol(HttpToolsProtocol):
         hot_path: HotPath | None,
         open_connections: OpenConnections,
         forwarding: Forwarding | None,
-        root: re.Pattern[bytes] | None,
+        strip_root: Callable[[bytes], bytes] | None,
         **given: Any,
     ) -> None:
         super().__init__(**given)
@@ -94,7 +88,7 @@ class Protocol(HttpToolsProtocol):
         self._hot_path = hot_path
         self._open = open_connections
         self._forwarding = forwarding
-        self._root = root
+        self._strip_root = strip_root
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Find the application and the client's address; refuse the connection if there are too many."""
@@ -136,7 +130,8 @@ class Protocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Check the headers, and give the request an id, which its response carries."""
         self._in_head = False
-        self._strip_root()
+        if self._strip_root is not None:
+            self.url = self._strip_root(self.url)
         headers = dict(self.headers)
         context = RequestContext(request_id(headers), headers=headers)
         self.scope["state"][CONTEXT] = context
@@ -155,11 +150,6 @@ class Protocol(HttpToolsProtocol):
         super().on_headers_complete()
         self.scope["state"][CYCLE] = ref(self.cycle)  # which has the scope: the two must not form a circle
         self.cycle.default_headers = [*self.cycle.default_headers, (REQUEST_ID, context.id.encode())]
-
-    def _strip_root(self) -> None:
-        """Remove the root path from the request's target. A proxy may have removed it already."""
-        if self._root is not None:
-            self.url = self._root.sub(rb"\1/", self.url)
 
     def _hot_exchange(self, headers: dict[bytes, bytes], context: RequestContext) -> Exchange | None:
         """Return an exchange on the hot path, if the request may take it."""
@@ -390,8 +380,10 @@ class Protocol(HttpToolsProtocol):
     def _record(self, context: RequestContext, error: ServiceError, body: bytes) -> None:
         """Count, log and note in the journal an error that the application does not see."""
         self._application.refused(error)
-        self._strip_root()  # the headers may be incomplete
-        target, _, query = self.url.partition(b"?") if self._knows_request else (b"", b"", b"")
+        url = self.url if self._knows_request else b""
+        if self._strip_root is not None:  # the headers may be incomplete
+            url = self._strip_root(url)
+        target, _, query = url.partition(b"?")
         path = target.decode("latin-1")
         method = self.parser.get_method().decode("latin-1") if target else ""
         seconds = 0.0 if self._since is None else self.loop.time() - self._since

@@ -1,8 +1,11 @@
-"""What stands between the server and the application: the access log, and the addresses behind proxies."""
+"""What stands between the server and the application: the access log, and what proxies change: paths and addresses."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any, Protocol
 
 from litestar.types import ASGIApp, Receive, Scope, Send
@@ -52,6 +55,17 @@ class AccessLog:
         finally:
             fields = {"method": request["method"], "path": request["path"][:LONGEST_PATH]}
             log_request(fields, status or 500, monotonic() - started, size, context.caller)
+
+
+def root_stripper(root_path: str) -> Callable[[bytes], bytes] | None:
+    """Return what strips the root path from the target of a request; `None` if there is none.
+
+    A proxy may have stripped it already. Scheme and host may precede it.
+    """
+    if not root_path:
+        return None
+    start = rb"\A(\w+://[^/?]*)?" + re.escape(root_path.encode())
+    return partial(re.compile(start + rb"(?:/|(?=\?)|\Z)").sub, rb"\1/")
 
 
 class Forwarding:

@@ -20,9 +20,9 @@ from emulator.core.errors import ConfigurationError, PortTaken
 from emulator.core.limits import OpenConnections
 from emulator.core.wire.transports import ShortReads
 from emulator.http.hot_path import HotPath
-from emulator.http.http_protocol import SECURITY_HEADERS, root_pattern
+from emulator.http.http_protocol import SECURITY_HEADERS
 from emulator.http.http_protocol import Protocol as HttpProtocol
-from emulator.http.middleware import Application, Forwarding
+from emulator.http.middleware import Application, Forwarding, root_stripper
 from emulator.http.mount import mount
 from emulator.realtime.websocket import PeerFactory, WebSocket
 
@@ -182,10 +182,10 @@ def config_of(
     proxies = settings.proxies
     connections = OpenConnections(settings.anonymous.address_connections, proxies)
     forwarding = Forwarding(proxies) if proxies else None
-    root = root_pattern(settings.root_path)
+    strip_root = root_stripper(settings.root_path)
 
     def protocol(**given: Any) -> ShortReads:
-        return ShortReads(HttpProtocol(app, hot_path, connections, forwarding, root, **given))
+        return ShortReads(HttpProtocol(app, hot_path, connections, forwarding, strip_root, **given))
 
     return uvicorn.Config(
         cast("Any", mount(app, outermost or app)),
