@@ -7,9 +7,7 @@ from emulator.core.errors import BadRequest, Facts, MethodNotAllowed, NotFound, 
 _RULE = "docs: Control"
 
 
-@refusal(
-    NotFound, "Not Found", _RULE, "There is no such screen", "Open one that the navigation lists, from /_emulator/."
-)
+@refusal(NotFound, "Not Found", _RULE, "There is no such screen", "Open one that the navigation lists.")
 def no_screen(*, name: str) -> Facts:
     return Facts(f"there is no screen {name}", f"screen {name}", "a screen of the navigation")
 
