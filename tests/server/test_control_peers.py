@@ -15,7 +15,8 @@ import pytest
 
 from support.process import ServerProcess, server_process
 from support.program import PROGRAM
-from support.service import Client
+from support.service import Client, RunningService
+from support.socket_client import SocketClient
 
 pytestmark = pytest.mark.slow
 
@@ -111,6 +112,14 @@ def test_the_control_token_does_not_admit_a_page_of_another_origin(url: str, tok
         for foreign in ({"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"}):
             for proof in ({"X-Emulator-Token": token}, {"Cookie": f"emulator_token={token}"}):
                 assert 403 == client.post("/_emulator/reset", headers={**foreign, **proof}).status_code
+
+
+def test_pages_and_games_on_another_machine_need_no_token(url: str):
+    service = RunningService(url)
+    with service.client("viewer", user="1", channel="777") as viewer, SocketClient(service) as game:
+        assert 200 == viewer.post("vote", json={"value": 1}).status_code
+        assert "errors" in game.request("get", "state")
+        assert 200 == viewer.get(f"{url}/_emulator/sdk.js").status_code
 
 
 def from_inside(machine: Machine, url: str, *options: str) -> str:
