@@ -236,7 +236,7 @@ def test_a_service_of_a_document_starts_and_stops(tmp_path: Path, block: Block, 
         first_line = service.stdout.readline()
         service.send_signal(signal.SIGTERM)
 
-    assert re.fullmatch(r"listening on http://127\.0\.0\.1:\d+\n", first_line)
+    assert re.fullmatch(r"listening on http://127\.0\.0\.1:\d+(/muxy)?\n", first_line)
     assert output.startswith(("listening on http://127.0.0.1:", "2026-")) or not output.strip()
     assert 0 == service.returncode
 
