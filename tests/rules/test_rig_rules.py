@@ -12,7 +12,7 @@ from emulator.dashboard.rig.arrangement import arrangement_of
 from emulator.dashboard.rig.framing import forbidding_header
 
 PAGE = "http://127.0.0.1:8000/panel.html"
-OWN = "127.0.0.1:8282"
+OWN = "http://127.0.0.1:8282"
 
 
 def parameters(src: str) -> dict[str, str]:
@@ -169,7 +169,7 @@ def test_an_invalid_parameter_is_named(name: str, value: str):
     ],
 )
 def test_a_header_that_forbids_frames_is_named_as_it_was_sent(header: tuple[str, str]):
-    assert ": ".join(header).lower() == forbidding_header(headers_of(header), f"http://{OWN}").lower()
+    assert ": ".join(header).lower() == forbidding_header(headers_of(header), OWN).lower()
 
 
 @pytest.mark.parametrize(
@@ -187,14 +187,14 @@ def test_a_header_that_forbids_frames_is_named_as_it_was_sent(header: tuple[str,
     ],
 )
 def test_other_headers_allow_frames(pairs: tuple[tuple[str, str], ...]):
-    assert "" == forbidding_header(headers_of(*pairs), f"http://{OWN}")
+    assert "" == forbidding_header(headers_of(*pairs), OWN)
 
 
 def test_every_policy_must_allow_frames():
     policies = (("Content-Security-Policy", "frame-ancestors *"), ("Content-Security-Policy", "frame-ancestors 'none'"))
 
     assert "Content-Security-Policy: frame-ancestors 'none'" == forbidding_header(
-        headers_of(*policies), f"http://{OWN}"
+        headers_of(*policies), OWN
     )
 
 

@@ -85,7 +85,7 @@ seeds       api atomic_file codes config errors faults output tables
 simulate    api atomic_file clock config errors output session
 bulk        api clock config errors output session
 realtime    api clock config errors output session
-running     api clock config errors extensions journal.views output parity
+running     api atomic_file clock config errors extensions journal.views output parity
 journal     api clock errors output session
 testing     api clock config errors faults journal.views output seeds session
 doctor      api clock config errors output session

@@ -120,8 +120,8 @@ async def _page(service: Any, call: Call, name: str = "") -> RequestedPage:
     from emulator.dashboard.pages import RequestedPage
     from emulator.dashboard.screen import Query
 
-    host = call.headers.get(b"host", b"").decode("latin-1")
-    return RequestedPage(service, host, name, Query(call.query))
+    origin = f"{call.scheme}://{call.headers.get(b'host', b'').decode('latin-1')}"
+    return RequestedPage(service, origin, name, Query(call.query))
 
 
 @lru_cache(maxsize=100)

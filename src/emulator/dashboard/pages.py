@@ -80,8 +80,8 @@ class RequestedPage:
     """The page that one request names."""
 
     service: Service
-    host: str
-    """The host and port of the browser's request."""
+    origin: str
+    """The scheme, host and port of the browser's request."""
     name: str
     """The screen, or `rig`. Empty if there is no such screen."""
     query: Query
@@ -105,7 +105,7 @@ class RequestedPage:
 
     async def rig(self) -> Reply:
         """Return the rig. Its event stream has no content: the extension's frames update themselves."""
-        content, lists, status, origin = await rig_page(self.service, self.query, self.host, self.base_url, self.render)
+        content, lists, status, origin = await rig_page(self.service, self.query, self.base_url, self.render)
         return await self._around(content, lists, status, frames=origin)
 
     async def _around(self, content: str, regions: dict[str, str], status: int, frames: str = "") -> Reply:
@@ -155,7 +155,7 @@ class RequestedPage:
         """
         regions = {} if screen is None else {"main": (await self._content(screen, None))[0]}
         if self.name == "rig":
-            regions |= await frame_activity(self.service, self.query, self.host, self.render)
+            regions |= await frame_activity(self.service, self.query, self.base_url, self.render)
         return regions | {"frame": await self._frame(has_reload=screen is not None)}
 
     async def _content(self, screen: Screen, fields: Mapping[str, str] | None) -> tuple[str, int]:
@@ -188,7 +188,7 @@ class RequestedPage:
     @property
     def base_url(self) -> str:
         """The URL of the service, as clients are given it."""
-        return f"http://{self.host}{self.service.prefix}"
+        return f"{self.origin}{self.service.prefix}"
 
     def _url(self, screen: str, **query: object) -> str:
         """Return the path of a screen; parameters that are `None` or empty are left out."""

@@ -253,7 +253,7 @@ class Dispatcher:
                 query = {**query, **request.parts}
             if query and caller is not None and self.hints.is_on:
                 self.hints.judge_query(context, caller, query)
-            call = Call(caller, query, body, peer, client_id, chunks, headers)
+            call = Call(caller, query, body, peer, client_id, chunks, headers, request.scheme)
             answer = await self._started(endpoint, call)
             context.mark = self.changes.mark  # before anything else runs, so that later effects have later marks
         finally:

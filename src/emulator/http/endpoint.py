@@ -46,6 +46,8 @@ class Call:
     """The body as a stream; iterating may raise `TooLarge` or `BadRequest`."""
     headers: Mapping[bytes, bytes] = field(default_factory=dict)
     """By lower-case name; the last of duplicate headers."""
+    scheme: str = "http"
+    """`http` or `https`, as the client uses it."""
 
     @property
     def caller(self) -> Caller:

@@ -24,7 +24,7 @@ from emulator.core.observability.request_context import (
     request_id,
 )
 from emulator.core.wire.json_codec import error_body
-from emulator.core.wire.transports import ShortReads
+from emulator.core.wire.transports import ShortReads, end_writing
 from emulator.http.faulty_requests import CYCLE
 from emulator.http.hot_path import Exchange, HotPath, is_plain
 from emulator.http.middleware import Application, Forwarding
@@ -43,6 +43,8 @@ _SINGLE = (b"authorization", b"host")
 """Headers that may occur once: a proxy may have checked one of two, and the service would use the other."""
 _LAST_READS = 2.0
 """Seconds that a client has to end its request after a refusal."""
+_LAST_ANSWER = 0.5
+"""Seconds that an idle client has to answer the end of TLS when the server stops. Many do not answer."""
 _MAPPED = "::ffff:"
 _MAX_PIPELINED = 16
 """Pipelined requests of a connection that wait while it reads on."""
@@ -261,6 +263,12 @@ class Protocol(HttpToolsProtocol):
         if len(self.pipeline) > _MAX_PIPELINED:
             self.flow.pause_reading()
 
+    def shutdown(self) -> None:
+        """Close the connection, after a running request, because the server stops."""
+        super().shutdown()
+        if self.scheme == "https" and self.transport.is_closing():
+            self.loop.call_later(_LAST_ANSWER, self.transport.abort)
+
     def pause_writing(self) -> None:
         self._write_paused_since = self.loop.time()
         super().pause_writing()
@@ -368,12 +376,9 @@ class Protocol(HttpToolsProtocol):
         self._send_refusal(self._refusal)
 
     def _send_refusal(self, refusal: bytes) -> None:
-        """Send the last response, and discard what still arrives.
-
-        A close with unread bytes would reset the connection, and the client might never read the response.
-        """
+        """Send the last response, and discard what still arrives."""
         self.transport.write(refusal)
-        self.transport.write_eof()
+        end_writing(self.transport, _LAST_READS)
         self.flow.resume_reading()
         self.loop.call_later(_LAST_READS, self.transport.abort)
 

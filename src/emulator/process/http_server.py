@@ -6,11 +6,12 @@ import asyncio
 import errno
 import logging
 import socket
+import ssl
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
-from typing import Any, Protocol, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 import uvicorn
 from litestar.types import ASGIApp
@@ -162,10 +163,18 @@ def is_taken(error: Exception) -> bool:
     return getattr(error, "errno", None) == errno.EADDRINUSE or getattr(error, "winerror", None) == 10013
 
 
-def url_of(host: str, listener: socket.socket) -> str:
+class Tls(NamedTuple):
+    """How a service encrypts its connections."""
+
+    context: ssl.SSLContext
+    advice: str = ""
+    """Lines about trust in the certificate, for standard output."""
+
+
+def url_of(host: str, listener: socket.socket, tls: Tls | None = None) -> str:
     """Return the base URL of a listening socket."""
     port, host = listener.getsockname()[1], host.strip("[]") or LOOPBACK[0]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    return f"{'https' if tls else 'http'}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 class Served(Application, PeerFactory, Protocol):
@@ -173,7 +182,11 @@ class Served(Application, PeerFactory, Protocol):
 
 
 def config_of(
-    app: Served, settings: Settings, hot_path: HotPath | None, outermost: ASGIApp | None = None
+    app: Served,
+    settings: Settings,
+    hot_path: HotPath | None,
+    outermost: ASGIApp | None = None,
+    tls: Tls | None = None,
 ) -> uvicorn.Config:
     """Return uvicorn's configuration; headers of proxies are trusted from the settings' proxies only.
 
@@ -199,4 +212,5 @@ def config_of(
         proxy_headers=False,
         timeout_graceful_shutdown=_GRACE,
         timeout_keep_alive=75,
+        ssl_context_factory=(lambda *_: tls.context) if tls else None,
     )

@@ -29,7 +29,7 @@ from emulator.core.errors import ConfigurationError
 from emulator.http.hot_path import HotPath
 from emulator.http.middleware import AccessLog
 from emulator.process import signals
-from emulator.process.http_server import Server, config_of, listen, url_of
+from emulator.process.http_server import Server, Tls, config_of, listen, url_of
 from emulator.process.opening import open_app
 from emulator.storage.engine import Engine
 from emulator.storage.opening import open_engine
@@ -60,6 +60,7 @@ async def serve(
     hangups: signals.SignalHandler,
     tracing: Tracing | None,
     hooks: Hooks,
+    tls: Tls | None,
 ) -> None:
     """Serve until SIGTERM or SIGINT; call `started` once requests succeed.
 
@@ -74,7 +75,7 @@ async def serve(
         outermost: ASGIApp | None = AccessLog(app) if settings.logs.requests else None
         if tracing is not None:
             outermost = tracing.wrap(outermost or app)
-        config = config_of(app, settings, None if outermost else HotPath(service.dispatcher), outermost)
+        config = config_of(app, settings, None if outermost else HotPath(service.dispatcher), outermost, tls)
 
         async def prepare_and_start() -> None:
             if hooks.prepare is not None:
@@ -126,7 +127,7 @@ def _log_loop_error(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) ->
     _log.error(context["message"], exc_info=context.get("exception"))
 
 
-def run(settings: Settings, host: str, port: int, hooks: Hooks, announce: Announce) -> None:
+def run(settings: Settings, host: str, port: int, hooks: Hooks, announce: Announce, tls: Tls | None = None) -> None:
     """Serve on `host` and `port` until SIGTERM or SIGINT; raises `ConfigurationError` or `EngineError`.
 
     SIGHUP stops it too, unless it reloads the extensions (`Hangups`). An empty `host` means both loopback addresses.
@@ -136,7 +137,7 @@ def run(settings: Settings, host: str, port: int, hooks: Hooks, announce: Announ
     engine = open_engine(settings.data, namespace=settings.environment.name)  # stays closed
     with engine.exclusive_lock(), ExitStack() as opened:
         listeners = [opened.enter_context(each) for each in listen(host, port)]
-        url = url_of(host, listeners[0]) + settings.root_path
+        url = url_of(host, listeners[0], tls) + settings.root_path
         admits_others = settings.environment.has_control and is_beyond_loopback(listeners)
         shows_token = admits_others and not settings.control_token
         if shows_token:
@@ -149,7 +150,7 @@ def run(settings: Settings, host: str, port: int, hooks: Hooks, announce: Announ
         def started() -> None:
             announce(url, settings.environment.name, engine.location)
             # The first line of standard output: scripts read the URL from it.
-            os.write(sys.stdout.fileno(), f"listening on {url}\n".encode())
+            os.write(sys.stdout.fileno(), f"listening on {url}\n{tls.advice if tls else ''}".encode())
             _log.info(
                 "serving: extcli %s, %s, data in %s, format %s, port %s, registered extensions: %s",
                 version("extcli"), settings.environment.name, engine.location, engine.format,
@@ -161,7 +162,7 @@ def run(settings: Settings, host: str, port: int, hooks: Hooks, announce: Announ
                 log_admitted(settings, shows_token=shows_token)
 
         tracing = _open_tracing(settings)
-        serving = serve(settings, listeners, started, hangups, tracing, hooks)
+        serving = serve(settings, listeners, started, hangups, tracing, hooks, tls)
         if sys.platform == "win32":
             asyncio.run(serving)
         else:

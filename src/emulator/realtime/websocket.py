@@ -22,7 +22,7 @@ from emulator.core.errors import EngineError, RequestTimeout, ServiceError, inte
 from emulator.core.faults import RESET, STALL, Hit, NoResponse, Pause
 from emulator.core.observability.entries import Unrouted
 from emulator.core.observability.request_context import RequestContext, bound_to, current_request
-from emulator.core.wire.transports import reset
+from emulator.core.wire.transports import end_writing, reset
 from emulator.realtime import closes
 from emulator.realtime.connection import PING, Peer, text_frame
 from emulator.realtime.envelope import SMALL
@@ -31,6 +31,8 @@ from emulator.realtime.handshake import Handshake, HandshakeProtocol
 _log = logging.getLogger("emulator.socket")
 CLOSE_TIMEOUT = 2.0
 """Seconds that the client has to answer a close before the connection is aborted."""
+_LAST_READS = 0.3
+"""Seconds over TLS for a client to send its close frame, behind messages that are discarded."""
 _LIMIT_CLOSES = (CloseCode.MESSAGE_TOO_BIG, CloseCode.TRY_AGAIN_LATER)
 """Close codes that enforce a limit, which the metrics count."""
 _MAX_FRAMES = 4_096
@@ -345,9 +347,7 @@ class WebSocket(asyncio.Protocol):
         if frames and not (self._overflowed or self._transport.is_closing()):
             self._transport.write(b"".join(frames))  # at once: there may be a thousand pongs
         if len(frames) < len(data):
-            # Close only the sending side and discard further input: closing both would reset the connection, and the
-            # client might never read the close frame.
-            self._transport.write_eof()
+            end_writing(self._transport, 0 if self._protocol.close_rcvd else _LAST_READS)
             ends = True
         if ends and self._abort_timer is None:
             sent = self._protocol.close_sent

@@ -8,7 +8,6 @@ import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
-from functools import cache
 from ipaddress import ip_address
 from typing import Any, Protocol
 from urllib.parse import urlsplit
@@ -17,6 +16,7 @@ from emulator.contract.names import TOKEN
 from extcli import __version__, clock
 from extcli.api.failures import incomplete, no_tls, not_connected, proxy_refused, timed_out, undecodable
 from extcli.api.masking import shown, shown_body, shown_url
+from extcli.api.trust import certificates
 from extcli.errors import CliError, TooLarge, UsageError
 
 # Skip httpx's own command line: it imports click, pygments and rich, half of httpx's import time.
@@ -264,12 +264,6 @@ def client_options(url: str, timeout: float) -> dict[str, Any]:
 
 def _limits(seconds: float) -> httpx.Timeout:
     return httpx.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS))
-
-
-@cache
-def certificates() -> ssl.SSLContext:
-    """Return a TLS context with the CA certificates."""
-    return httpx.create_ssl_context()
 
 
 def proxy_of(url: str) -> str:

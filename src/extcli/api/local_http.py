@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from extcli import clock
 
+_PORTS = {"http": "80", "https": "443"}
 _LARGEST = 4 << 20
 """Bytes of a response."""
 _PIECE = 1 << 16
@@ -33,17 +34,17 @@ class Response(NamedTuple):
 def get(url: str, path: str, *, seconds: float, authorization: str = "") -> Response:
     """Send `GET url/path` as a probe, and return the response within `seconds`.
 
-    Raises `Failed`. The URL must begin with `http://`.
+    Raises `Failed`. The URL must begin with `http://` or `https://`.
     """
     scheme, _, rest = url.partition("://")
     place, slash, base = rest.partition("/")
-    if scheme != "http" or not all("!" <= char <= "~" for char in f"{rest}{path}{authorization}".replace(" ", "")):
+    if scheme not in _PORTS or not all("!" <= char <= "~" for char in f"{rest}{path}{authorization}".replace(" ", "")):
         raise Failed(f"{url} is not an http address")
     lines = [f"GET {slash}{base.rstrip('/')}{path} HTTP/1.0", f"host: {place}"]
     lines += [f"x-request-id: probe-{os.urandom(6).hex()}"]  # the journal does not list it
     lines += [f"authorization: {authorization}"] if authorization else []
     try:
-        received = _answer(_address(place), "\r\n".join([*lines, "", ""]).encode(), seconds)
+        received = _answer(scheme, place, "\r\n".join([*lines, "", ""]).encode(), seconds)
     except OSError as error:
         is_late = isinstance(error, TimeoutError)
         raise Failed("no response in time" if is_late else error.strerror or str(error)) from None
@@ -56,10 +57,10 @@ def get(url: str, path: str, *, seconds: float, authorization: str = "") -> Resp
     return Response(int(status[1]), body)
 
 
-def _answer(address: tuple[str, int], request: bytes, seconds: float) -> bytes:
+def _answer(scheme: str, place: str, request: bytes, seconds: float) -> bytes:
     """Return all that a server sends until it closes the connection. Raises `OSError` and `Failed`."""
     deadline, received = clock.elapsed() + seconds, bytearray()
-    with socket.create_connection(address, seconds) as connection:
+    with _connect(scheme, place, seconds) as connection:
         connection.sendall(request)
         while (left := deadline - clock.elapsed()) > 0:
             connection.settimeout(left)
@@ -72,6 +73,11 @@ def _answer(address: tuple[str, int], request: bytes, seconds: float) -> bytes:
     raise TimeoutError
 
 
-def _address(place: str) -> tuple[str, int]:
-    host, _, port = place.rpartition(":") if place.rpartition(":")[2].isdigit() else (place, "", "80")
-    return host.strip("[]"), int(port)
+def _connect(scheme: str, place: str, seconds: float) -> socket.socket:
+    host, _, port = place.rpartition(":") if place.rpartition(":")[2].isdigit() else (place, "", _PORTS[scheme])
+    connection = socket.create_connection((name := host.strip("[]"), int(port)), seconds)
+    if scheme == "http":
+        return connection
+    from extcli.api.trust import certificates
+
+    return certificates().wrap_socket(connection, server_hostname=name)

@@ -29,8 +29,9 @@ from extcli import __version__, clock
 from extcli.api import envelope
 from extcli.api.envelope import Message
 from extcli.api.failures import no_tls, not_connected, proxy_refused, timed_out
-from extcli.api.http import CONNECT_SECONDS, NO_TLS, certificates, is_loopback
+from extcli.api.http import CONNECT_SECONDS, NO_TLS, is_loopback
 from extcli.api.masking import shown, shown_frame
+from extcli.api.trust import certificates
 from extcli.errors import LOG, CliError, ExitCode, Refused, ServerError, Unreachable, UsageError, shortened
 
 if TYPE_CHECKING:

@@ -39,6 +39,11 @@ class Options:
         "host HOST", "Address to listen on; a name means all its addresses. Default: 127.0.0.1 and ::1.", ""
     )
     port: int = _option("port PORT", "Port; 0 takes a free one.", 8282, min=0, max=65535)
+    tls: bool = _flag(
+        "tls", "Serve https and wss, with a certificate that extcli makes; the second line says how to trust it."
+    )
+    tls_cert: Path | None = _option("tls-cert FILE", "Serve https and wss with this certificate, in PEM.")
+    tls_key: Path | None = _option("tls-key FILE", "The unencrypted key of --tls-cert, in PEM.")
     root_path: str = _option(
         "root-path PATH", "What all paths begin with behind a proxy, such as /muxy, which may strip it.", ""
     )

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from base64 import urlsafe_b64encode
 from collections.abc import Iterator, Mapping
@@ -24,6 +25,8 @@ SECONDS = 0.12
 """How long the service may take. With the start of Python, the response then comes within 200 ms."""
 _FAR = 4_102_444_800
 """The expiry of the token in Unix s, in the year 2100: the clock of an emulator may have been moved."""
+_DEPLOYMENT = re.compile(r"https://(?!(localhost|127\.0\.0\.1|\[::1\])(:|/|$))")
+"""An address with TLS on another machine."""
 
 _END = "0"
 """The cursor of the first page, and `next` of the last."""
@@ -85,7 +88,9 @@ def _service(profiles: Mapping[str, Any], given: Mapping[str, str], environ: Map
         return str(given.get(option) or first or second or default)
 
     url = setting("--url", "EXTCLI_URL", "url", DEFAULT_URL).rstrip("/")
-    if any(each.get("production") and each.get("url") == url for each in (profile, *profiles["profiles"].values())):
+    if _DEPLOYMENT.match(url) or any(
+        each.get("production") and each.get("url") == url for each in (profile, *profiles["profiles"].values())
+    ):
         return None
     client_id = setting("--client-id", "EXTCLI_CLIENT_ID", "client_id", DEFAULT_CLIENT_ID)
     return _Service(url, client_id, setting("--channel", "EXTCLI_CHANNEL", "channel", ""))
@@ -117,7 +122,7 @@ def _unsigned(channel: str) -> str:
 
 
 def _get(url: str, path: str, authorization: str = "") -> Any:
-    """Send a request and return the JSON of its response. The address must start with `http://`."""
+    """Send a request and return the JSON of its response."""
     from extcli import bounded_json
     from extcli.api import local_http
 

@@ -84,6 +84,8 @@ def client_of_file(file: Path | None, client_id: str | None) -> tuple[str | None
 
 FIELDS = ("url", "ws_url", "host", "port", "client_id", "namespace")
 """What a template may contain, in braces."""
+_NODE_TRUST = "NODE_EXTRA_CA_CERTS"
+"""The variable with a file of authorities that Node.js trusts besides its own."""
 REMOVED = {each.variable for each in SERVICE_SETTINGS if each.variable}
 REMOVED |= {"EXTCLI_PROFILE", "EXTCLI_TOKEN", "EXTCLI_SECRET", "EXTCLI_CONTROL_TOKEN", ON_FAILURE}
 """Variables of the caller that would lead the command to another service, identity, channel or report."""
@@ -146,9 +148,22 @@ def environment_of(
         "EXTCLI_WS_URL": values["ws_url"],
         "EXTCLI_CLIENT_ID": values["client_id"],
         **({"EXTCLI_CONTROL_TOKEN": token} if token else {}),
+        **(_trust_of_node(caller, directory) if parts.scheme == "https" else {}),
         **directory.variables,
         **{each.name: each.fill(values) for each in templates},
     }
+
+
+def _trust_of_node(caller: Mapping[str, str], directory: RunDirectory) -> dict[str, str]:
+    """Return the variable by which Node.js trusts the authority of `serve --tls` too, if there is one."""
+    from extcli.api.trust import authority
+
+    own, others = authority(), Path(caller.get(_NODE_TRUST, ""))
+    if own.is_file() and others.is_file():
+        both = Path(directory.path, "authorities.pem")
+        both.write_bytes(own.read_bytes() + others.read_bytes())
+        own = both
+    return {_NODE_TRUST: str(own)} if own.is_file() else {}
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ STOP_TIMEOUT: Final = 60.0
 GRACE: Final = 10.0
 """Seconds that a command has to end by itself after its service has died."""
 _LOG_LINES: Final = 20
-_FIRST_LINE: Final = re.compile(rb"listening on (http://\S+)\r?\n")
+_FIRST_LINE: Final = re.compile(rb"listening on (https?://\S+)\r?\n")
 _NOT_FOUND, _NOT_EXECUTABLE = 127, 126
 
 

@@ -21,7 +21,8 @@ from websockets.exceptions import ConnectionClosed
 
 from extcli import bounded_json, clock
 from extcli.api import envelope
-from extcli.api.http import certificates, is_loopback
+from extcli.api.http import is_loopback
+from extcli.api.trust import certificates
 from extcli.api.websocket import translate_errors
 from extcli.errors import Refused, ServerError, Unreachable
 from extcli.reading.shapes import SHAPE_ERRORS

@@ -10,7 +10,7 @@
     return; // sdk.js and platform-helper.js both have this part, and a page outside of frames keeps its network
   }
   // Browsers block this port, so a request to it fails at once with the errors of a failed connection.
-  const NOWHERE = 'http://127.0.0.1:1/';
+  const NOWHERE = 'https://127.0.0.1:1/';
   const network = { isMuted: isMutedFirst };
   window.extcliNetwork = network;
 

@@ -21,12 +21,12 @@ class ShortReads(asyncio.BufferedProtocol):
     def __init__(self, protocol: asyncio.Protocol) -> None:
         self._protocol = protocol
 
-    def get_buffer(self, sizehint: int) -> bytearray:
-        self._buffer = bytearray(_LONGEST_READ)
+    def get_buffer(self, sizehint: int) -> memoryview:
+        self._buffer = memoryview(bytearray(_LONGEST_READ))  # asyncio's TLS writes to slices, which must be no copies
         return self._buffer
 
     def buffer_updated(self, nbytes: int) -> None:
-        self._protocol.data_received(bytes(memoryview(self._buffer)[:nbytes]))
+        self._protocol.data_received(bytes(self._buffer[:nbytes]))
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._protocol.connection_made(transport)
@@ -42,6 +42,18 @@ class ShortReads(asyncio.BufferedProtocol):
 
     def eof_received(self) -> bool | None:
         return self._protocol.eof_received()
+
+
+def end_writing(transport: asyncio.Transport, seconds: float) -> None:
+    """Send no more, and discard what arrives: a close with unread bytes would reset the connection.
+
+    The other side might then never read the last bytes sent. The caller closes the connection later. TLS cannot end
+    one direction only: there, the connection closes after these seconds.
+    """
+    if transport.can_write_eof():
+        transport.write_eof()
+    else:
+        asyncio.get_running_loop().call_later(seconds, transport.close)
 
 
 def reset(transport: asyncio.Transport) -> None:

@@ -163,13 +163,13 @@ class Arrangement(NamedTuple):
         return is_loopback(urlsplit(self.origin).hostname or "")
 
 
-def arrangement_of(query: Mapping[str, str], own_host: str, *, client_id: str = DEFAULT_CLIENT) -> Arrangement:
-    """Read the parameters of the rig. `own_host` is the service's `Host`, whose pages are refused.
+def arrangement_of(query: Mapping[str, str], own: str, *, client_id: str = DEFAULT_CLIENT) -> Arrangement:
+    """Read the parameters of the rig. Pages of `own`, the URL of the service, are refused.
 
     `client_id` is the default. Raises `BadRequest` naming the parameter.
     """
     url = query.get("url", "").strip()
-    origin = _checked_origin("url", url, own_host)
+    origin = _checked_origin("url", url, own)
     count = query.get("viewers") or str(DEFAULT_VIEWERS)
     if count not in _COUNTS:
         raise wrong_arrangement("viewers", f"must be 1 to {MAX_VIEWERS}")
@@ -182,7 +182,7 @@ def arrangement_of(query: Mapping[str, str], own_host: str, *, client_id: str = 
     for name in ("config", "live"):
         if text := query.get(name, "").strip():
             page = urljoin(url, text)
-            if _checked_origin(name, page, own_host) != origin:
+            if _checked_origin(name, page, own) != origin:
                 raise wrong_arrangement(name, f"must be a page of {origin}: all frames of a rig have one origin")
             settings = _settings(query, name, {**_DEFAULTS, "role": "broadcaster", "user_id": channel_id})
             frames.append(Frame(name, page, settings | place | {"view": name}))
@@ -215,7 +215,7 @@ def _checked(parameter: str, value: str) -> str:
     return value
 
 
-def _checked_origin(name: str, url: str, own_host: str) -> str:
+def _checked_origin(name: str, url: str, own: str) -> str:
     """Return the origin of a page, in the form that a Content-Security-Policy can name. Raises `BadRequest`."""
     try:
         parts = urlsplit(url)
@@ -238,7 +238,7 @@ def _checked_origin(name: str, url: str, own_host: str) -> str:
     is_like_number = _NUMBER.fullmatch(host.rpartition(".")[2])
     if not _HOST.fullmatch(host) or (is_like_number and address_of(host) is None):
         raise wrong_arrangement(name, f"{url[:80]!r} has no valid host name")
-    if _is_service(parts, own_host):
+    if _is_service(parts, own):
         raise wrong_arrangement(
             name, "is a page of this service; serve the extension at another port, so that it runs in another origin"
         )
@@ -246,12 +246,12 @@ def _checked_origin(name: str, url: str, own_host: str) -> str:
     return f"{parts.scheme}://{host}" if is_default else f"{parts.scheme}://{host}:{port}"
 
 
-def _is_service(parts: SplitResult, own_host: str) -> bool:
+def _is_service(parts: SplitResult, own: str) -> bool:
     """Whether a URL is the service's own, under any of its names on this machine."""
-    own = urlsplit(f"http://{own_host}")
-    host, own_name = parts.hostname or "", own.hostname or ""
+    service = urlsplit(own)
+    host, own_name = parts.hostname or "", service.hostname or ""
     is_same_host = host == own_name or (is_loopback(host) and is_loopback(own_name))
-    return is_same_host and port_of(parts) == port_of(own)
+    return is_same_host and port_of(parts) == port_of(service)
 
 
 def is_loopback(host: str) -> bool:

@@ -26,9 +26,7 @@ Render = Callable[[str, Mapping[str, Any]], str]
 """Renders a template with values."""
 
 
-async def rig_page(
-    service: Service, query: Query, host: str, base: str, render: Render
-) -> tuple[str, dict[str, str], int, str]:
+async def rig_page(service: Service, query: Query, base: str, render: Render) -> tuple[str, dict[str, str], int, str]:
     """Return the rig with the arrangement of the query: the content, `frame_activity`, the status, the frames' origin.
 
     `base` is the URL of the service. An invalid arrangement is status 400, with the form as it was filled in.
@@ -38,13 +36,13 @@ async def rig_page(
     client_id = next(iter(service.extensions.current), rules.DEFAULT_CLIENT)
     if any(query[name] for name in ("url", "config", "live")):
         try:
-            arrangement = rules.arrangement_of(query, host, client_id=client_id)
+            arrangement = rules.arrangement_of(query, base, client_id=client_id)
         except BadRequest as error:
             problem, status = error.detail, error.status
     if arrangement is not None:
         urls = dict.fromkeys(frame.url for frame in arrangement.frames)
         findings = await asyncio.gather(*(check_page(url, base) for url in urls))
-        lists = await frame_activity(service, query, host, render)
+        lists = await frame_activity(service, query, base, render)
     values = {
         "rig": arrangement,
         "problem": problem,
@@ -57,12 +55,12 @@ async def rig_page(
     return render("rig.html", values), lists, status, arrangement.origin if arrangement else ""
 
 
-async def frame_activity(service: Service, query: Query, host: str, render: Render) -> dict[str, str]:
+async def frame_activity(service: Service, query: Query, base: str, render: Render) -> dict[str, str]:
     """Return the calls and the count of each frame by the id of its element; none for an invalid arrangement."""
     if not service.journal.is_on:
         return {}
     try:
-        frames = rules.arrangement_of(query, host).frames
+        frames = rules.arrangement_of(query, base).frames
     except BadRequest:
         return {}
     regions = dict[str, str]()

@@ -23,6 +23,7 @@ from extcli.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from emulator.core.config.settings import Settings
+    from emulator.process.http_server import Tls
     from emulator.process.run import Hooks
 
 _NOT_EXPORTED = 1
@@ -94,7 +95,7 @@ def serve(**given: Any) -> None:
         if options.open_ and options.production:
             raise ConfigurationError("--open: --production has no dashboard")
         with ExitStack() as stack:
-            server.run(settings, options.host, options.port, hooks, _on_listening(options, stack))
+            server.run(settings, options.host, options.port, hooks, _on_listening(options, stack), _tls(options))
     except (ConfigurationError, EngineError, UsageError) as error:
         holder = _holder_of(error.port) if isinstance(error, PortTaken) else ""
         typer.echo(f"extcli serve: {error}{holder}", err=True)
@@ -172,6 +173,18 @@ def _hooks(options: Options, settings: Settings) -> Hooks:
         files.check(settings)
         prepare, finish = _in_turn(files.load, prepare), files.save
     return Hooks(prepare, finish)
+
+
+def _tls(options: Options) -> Tls | None:
+    """Return how the service encrypts; `None` if it does not. Raises `UsageError`."""
+    if not (options.tls or options.tls_cert or options.tls_key):
+        return None
+    from emulator.process.http_server import Tls
+    from extcli.running import certificates
+
+    if options.tls_cert or options.tls_key:
+        return Tls(certificates.context_of_files(options.tls_cert, options.tls_key))
+    return Tls(certificates.own_context(options.host), certificates.trust_advice())
 
 
 def _on_listening(options: Options, stack: ExitStack) -> Any:

@@ -98,8 +98,9 @@ def completion(session: Session, shell: Shell = argument("bash|zsh|fish|powershe
     """Print the completion script of a shell.
 
     It completes commands, options, file names, and live names: polls, rankings, buffers, code sets,
-    namespaces and profiles. Names come from a sandbox at http:// only. Completion never uses a
-    secret or a token, starts no service, and is silent if no service responds.
+    namespaces and profiles. Names come from a sandbox at http://, or on this machine at https://.
+    Completion never uses a secret or a token, starts no service, and is silent if no service
+    responds.
 
     The script for PowerShell is Typer's, and is not tested.
 
