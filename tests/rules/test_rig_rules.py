@@ -193,9 +193,7 @@ def test_other_headers_allow_frames(pairs: tuple[tuple[str, str], ...]):
 def test_every_policy_must_allow_frames():
     policies = (("Content-Security-Policy", "frame-ancestors *"), ("Content-Security-Policy", "frame-ancestors 'none'"))
 
-    assert "Content-Security-Policy: frame-ancestors 'none'" == forbidding_header(
-        headers_of(*policies), OWN
-    )
+    assert "Content-Security-Policy: frame-ancestors 'none'" == forbidding_header(headers_of(*policies), OWN)
 
 
 def test_a_wildcard_covers_names_below_it_only():

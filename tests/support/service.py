@@ -26,7 +26,7 @@ from emulator.http.endpoint import Call
 from emulator.http.hot_path import HOT, HotPath
 from emulator.http.middleware import Application
 from emulator.http.response import in_one_chunk
-from emulator.process.http_server import Server, config_of, listen, url_of
+from emulator.process.http_server import Server, Tls, config_of, listen, url_of
 from emulator.process.opening import open_app
 from emulator.process.run import prepared
 from support.constants import CHANNEL as CHANNEL
@@ -188,13 +188,14 @@ def live_server(
     features: Features = FEATURES,
     wrap: Callable[[Application], Application] = lambda app: app,
     prepare: Callable[[str], Awaitable[None]] | None = None,
+    tls: Tls | None = None,
 ) -> Iterator[LiveServer]:
     """Run a service in a thread until the context ends. A test may pass the service's clock to move it itself.
 
     `prepare` is called with the URL, before the service is ready.
     """
     (listener,) = listen("127.0.0.1", 0)
-    url = url_of("127.0.0.1", listener) + (settings.root_path if settings else "")
+    url = url_of("127.0.0.1", listener, tls) + (settings.root_path if settings else "")
     ready = threading.Event()
     started: list[tuple[LiveServer, asyncio.AbstractEventLoop, Server]] = []
 
@@ -208,7 +209,8 @@ def live_server(
                     await prepared(service, lambda _: prepare(url))
                 ready.set()
 
-            config = config_of(wrapped, chosen, hot_path(service.dispatcher, hot) if wrapped is app else None)
+            hot_part = hot_path(service.dispatcher, hot) if wrapped is app else None
+            config = config_of(wrapped, chosen, hot_part, tls=tls)
             server = Server(config, start, timeout=chosen.limits.request_timeout)
             loop = asyncio.get_running_loop()
             started.append((LiveServer(url, service, loop), loop, server))
