@@ -92,7 +92,7 @@ run(async () => {
     linked: await link(pin),
     elsewhere: [
       (await (await fetch(`${own}/_emulator/live`)).json()).status,
-      (await get(http.get, `${own}/_emulator/live`)).status,
+      (await get(own.startsWith('https') ? https.get : http.get, `${own}/_emulator/live`)).status,
     ],
   };
 });

@@ -9,6 +9,7 @@ import functools
 import json
 import os
 import shutil
+import ssl
 import subprocess
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -70,13 +71,15 @@ class _Quiet(SimpleHTTPRequestHandler):
 
 
 @contextmanager
-def serve_folder(folder: Path) -> Iterator[str]:
-    """Serve a folder over HTTP, and yield its URL."""
+def serve_folder(folder: Path, tls: ssl.SSLContext | None = None) -> Iterator[str]:
+    """Serve a folder over HTTP, or over TLS, and yield its URL."""
     with ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Quiet, directory=str(folder))) as server:
+        if tls is not None:
+            server.socket = tls.wrap_socket(server.socket, server_side=True)
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
         try:
-            yield f"http://127.0.0.1:{server.server_address[1]}"
+            yield f"{'https' if tls else 'http'}://127.0.0.1:{server.server_address[1]}"
         finally:
             server.shutdown()
             thread.join()

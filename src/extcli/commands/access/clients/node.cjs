@@ -5,6 +5,7 @@
 const http = require('node:http');
 const https = require('node:https');
 const { syncBuiltinESMExports } = require('node:module');
+const { isIP } = require('node:net');
 const { urlToHttpOptions } = require('node:url');
 
 const service = new URL('SERVICE');
@@ -15,8 +16,9 @@ const HOSTS = /^(((sandbox\.)?(api|gamelink)|gamelink\.sandbox)\.muxy\.io|(ws|so
 const transport = service.protocol === 'https:' ? https : http;
 const { request: send } = transport;
 const { protocol, hostname, port } = urlToHttpOptions(service);
+const servername = isIP(hostname) ? '' : hostname; // otherwise the header Host would name it
 // Of the original connection, nothing may remain.
-const target = { protocol, hostname, port, host: null, defaultPort: null, agent: null, createConnection: null };
+const target = { protocol, hostname, port, servername, host: null, defaultPort: null, agent: null, createConnection: null };
 
 // Without the private symbol of a URL that Node 18 copies: options that have it count as a URL, so `path` is ignored.
 const optionsOf = (address) => Object.fromEntries(Object.entries(urlToHttpOptions(new URL(address))));
