@@ -253,7 +253,8 @@ class Dispatcher:
                 query = {**query, **request.parts}
             if query and caller is not None and self.hints.is_on:
                 self.hints.judge_query(context, caller, query)
-            call = Call(caller, query, body, peer, client_id, chunks, headers, request.scheme)
+            scheme = request.scope["scheme"] if request.scope else "http"
+            call = Call(caller, query, body, peer, client_id, chunks, headers, scheme)
             answer = await self._started(endpoint, call)
             context.mark = self.changes.mark  # before anything else runs, so that later effects have later marks
         finally:

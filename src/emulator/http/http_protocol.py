@@ -378,7 +378,7 @@ class Protocol(HttpToolsProtocol):
     def _send_refusal(self, refusal: bytes) -> None:
         """Send the last response, and discard what still arrives."""
         self.transport.write(refusal)
-        end_writing(self.transport, _LAST_READS)
+        end_writing(self.transport)
         self.flow.resume_reading()
         self.loop.call_later(_LAST_READS, self.transport.abort)
 

@@ -47,10 +47,6 @@ class Request:
     scope: HTTPScope | None = None
     """The ASGI scope, for the gates of the control API and of pages; `None` if no ASGI server is involved."""
 
-    @property
-    def scheme(self) -> str:
-        return self.scope["scheme"] if self.scope else "http"
-
     async def body(self, limit: int) -> bytes:
         """Return the whole body; raises `TooLarge` as soon as it is known to exceed `limit` bytes (ruling W8)."""
         if self.receive is None:

@@ -182,11 +182,7 @@ class Served(Application, PeerFactory, Protocol):
 
 
 def config_of(
-    app: Served,
-    settings: Settings,
-    hot_path: HotPath | None,
-    outermost: ASGIApp | None = None,
-    tls: Tls | None = None,
+    app: Served, settings: Settings, hot_path: HotPath | None, outermost: ASGIApp | None = None, tls: Tls | None = None
 ) -> uvicorn.Config:
     """Return uvicorn's configuration; headers of proxies are trusted from the settings' proxies only.
 

@@ -31,8 +31,6 @@ from emulator.realtime.handshake import Handshake, HandshakeProtocol
 _log = logging.getLogger("emulator.socket")
 CLOSE_TIMEOUT = 2.0
 """Seconds that the client has to answer a close before the connection is aborted."""
-_LAST_READS = 0.3
-"""Seconds over TLS for a client to send its close frame, behind messages that are discarded."""
 _LIMIT_CLOSES = (CloseCode.MESSAGE_TOO_BIG, CloseCode.TRY_AGAIN_LATER)
 """Close codes that enforce a limit, which the metrics count."""
 _MAX_FRAMES = 4_096
@@ -347,7 +345,7 @@ class WebSocket(asyncio.Protocol):
         if frames and not (self._overflowed or self._transport.is_closing()):
             self._transport.write(b"".join(frames))  # at once: there may be a thousand pongs
         if len(frames) < len(data):
-            end_writing(self._transport, 0 if self._protocol.close_rcvd else _LAST_READS)
+            end_writing(self._transport, expects_more=self._protocol.close_rcvd is None)
             ends = True
         if ends and self._abort_timer is None:
             sent = self._protocol.close_sent

@@ -54,5 +54,5 @@ def incomplete(url: str) -> Unreachable:
     return Unreachable(
         f"{url} closed the connection, or does not speak HTTP",
         why="the response is incomplete",
-        fix="check the port; if the service was stopped meanwhile, start it again",
+        fix="check the port, and http or https; if the service was stopped meanwhile, start it again",
     )

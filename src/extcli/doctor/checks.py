@@ -101,8 +101,7 @@ def _machine(session: Session, found: Probe) -> Iterator[Finding]:
         listeners = machine.listeners(port)
         is_ours = found.is_ours or found.kind is Kind.WRONG_PATH
         yield machine.port(port, listeners, is_ours=is_ours, answers=found.kind is not Kind.NOTHING)
-        name = host if _is_name(host) else "localhost"
-        yield localhost(name, port, in_url=_is_name(host), scheme=parts.scheme)
+        yield localhost(host if _is_name(host) else "localhost", port, in_url=_is_name(host), scheme=parts.scheme)
     else:
         yield Finding("port", Status.SKIPPED, f"{host} is not this machine's loopback")
         yield Finding("localhost", Status.SKIPPED, "the URL is not on this machine's loopback")

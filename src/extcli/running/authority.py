@@ -26,19 +26,13 @@ from extcli.api.trust import authority
 
 _AUTHORITY_DAYS, _SERVER_DAYS = 3_652, 825
 """Apple's systems refuse a server's certificate that is valid for longer."""
-_LOCK_SECONDS = 10.0
-_NETWORKS = (
-    "127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16",
-    "::1/128", "fc00::/7", "fe80::/10",
-)  # fmt: skip
+_NETWORKS = "127.0.0.0/8 10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 169.254.0.0/16 ::1/128 fc00::/7 fe80::/10"
 _DOMAINS = ("localhost", "local")
 """Permitted with all names below them. The Internet has none of them."""
 _LOCAL = ("localhost", "*.localhost", "127.0.0.1", "::1")
 _HOST_NAME = re.compile(r"(?=.{1,253}$)[a-z0-9-]{1,63}(\.[a-z0-9-]{1,63})*")
 _TOP_LEVEL = re.compile(r"[a-z]+|xn--.*")
 """Host names that may also be a domain of the Internet, such as `dev`; permitted, they would cover its sites."""
-_ROUTES = ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1"))
-"""Addresses elsewhere: a route to them begins at an address of this machine."""
 _SIGNS_CERTIFICATES = x509.KeyUsage(False, False, False, False, False, True, False, False, False)
 _SIGNS_HANDSHAKES = x509.KeyUsage(True, False, False, False, False, False, False, False, False)
 
@@ -57,7 +51,7 @@ def certificate_for(host: str) -> bytes:
     """
     file = authority()
     file.parent.mkdir(0o700, parents=True, exist_ok=True)
-    with filelock.FileLock(file.with_name("lock"), timeout=_LOCK_SECONDS):
+    with filelock.FileLock(file.with_name("lock"), timeout=10):
         signer = _kept() or _made()
     permitted = signer.certificate.extensions.get_extension_for_class(x509.NameConstraints).value.permitted_subtrees
     names = [each for each in map(_general_name, dict.fromkeys(_names(host))) if _is_among(each, permitted or [])]
@@ -84,7 +78,9 @@ def _made() -> _Signer:
     name = socket.gethostname().lower()
     is_own = _HOST_NAME.fullmatch(name) and not _TOP_LEVEL.fullmatch(name)
     names = map(x509.DNSName, (*_DOMAINS, name) if is_own else _DOMAINS)
-    constraints = x509.NameConstraints([*names, *(x509.IPAddress(ip_network(each)) for each in _NETWORKS)], None)
+    constraints = x509.NameConstraints(
+        [*names, *(x509.IPAddress(ip_network(each)) for each in _NETWORKS.split())], None
+    )
     key, file = generate_private_key(SECP256R1()), authority()
     extensions = x509.BasicConstraints(True, 0), _SIGNS_CERTIFICATES, constraints
     certificate = _signed("extcli local authority", key, None, _AUTHORITY_DAYS, *extensions)
@@ -134,7 +130,8 @@ def _names(host: str) -> Iterator[str]:
     yield from found
     if any(ip_address(each).is_unspecified for each in found):  # it listens on all addresses
         yield from _addresses(own)
-        for family, elsewhere in _ROUTES:
+        # A route to an address elsewhere begins at an address of this machine.
+        for family, elsewhere in ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1")):
             with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
                 probe.connect((elsewhere, 9))  # which sends nothing
                 yield probe.getsockname()[0]

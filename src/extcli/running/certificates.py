@@ -27,7 +27,7 @@ def context_of_files(certificate: Path | None, key: Path | None) -> ssl.SSLConte
     if certificate is None or key is None:
         given, missing = ("--tls-key", "--tls-cert") if certificate is None else ("--tls-cert", "--tls-key")
         raise UsageError(f"{given} {certificate or key}: needs {missing} too: a certificate and its key")
-    context = _server_context()
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     _load("--tls-cert", certificate, context.load_verify_locations, "has no certificate in PEM")
     # Without a password, OpenSSL would ask for one on the terminal.
     _load("--tls-key", key, lambda file: context.load_cert_chain(certificate, file, ""), "is no unencrypted key in PEM")
@@ -63,17 +63,11 @@ def _context_of_text(text: bytes, folder: Path) -> ssl.SSLContext:
     try:
         with open(descriptor, "wb") as file:
             file.write(text)
-        context = _server_context()
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         context.load_cert_chain(name)
         return context
     finally:
         os.unlink(name)
-
-
-def _server_context() -> ssl.SSLContext:
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.set_alpn_protocols(["http/1.1"])
-    return context
 
 
 def trust_advice() -> str:

@@ -44,16 +44,16 @@ class ShortReads(asyncio.BufferedProtocol):
         return self._protocol.eof_received()
 
 
-def end_writing(transport: asyncio.Transport, seconds: float) -> None:
-    """Send no more, and discard what arrives: a close with unread bytes would reset the connection.
+def end_writing(transport: asyncio.Transport, *, expects_more: bool = True) -> None:
+    """Send no more. The caller discards what arrives, and aborts the connection later.
 
-    The other side might then never read the last bytes sent. The caller closes the connection later. TLS cannot end
-    one direction only: there, the connection closes after these seconds.
+    A close with unread bytes would reset the connection, and the other side might never read the last bytes sent. TLS
+    cannot end one direction only, so it closes if nothing more is expected, and otherwise waits for the abort.
     """
     if transport.can_write_eof():
         transport.write_eof()
-    else:
-        asyncio.get_running_loop().call_later(seconds, transport.close)
+    elif not (expects_more or transport.is_closing()):
+        transport.close()
 
 
 def reset(transport: asyncio.Transport) -> None:
