@@ -88,9 +88,8 @@ def _service(profiles: Mapping[str, Any], given: Mapping[str, str], environ: Map
         return str(given.get(option) or first or second or default)
 
     url = setting("--url", "EXTCLI_URL", "url", DEFAULT_URL).rstrip("/")
-    if _DEPLOYMENT.match(url) or any(
-        each.get("production") and each.get("url") == url for each in (profile, *profiles["profiles"].values())
-    ):
+    production = [each.get("url") for each in (profile, *profiles["profiles"].values()) if each.get("production")]
+    if url in production or _DEPLOYMENT.match(url):
         return None
     client_id = setting("--client-id", "EXTCLI_CLIENT_ID", "client_id", DEFAULT_CLIENT_ID)
     return _Service(url, client_id, setting("--channel", "EXTCLI_CHANNEL", "channel", ""))

@@ -78,9 +78,8 @@ def _made() -> _Signer:
     name = socket.gethostname().lower()
     is_own = _HOST_NAME.fullmatch(name) and not _TOP_LEVEL.fullmatch(name)
     names = map(x509.DNSName, (*_DOMAINS, name) if is_own else _DOMAINS)
-    constraints = x509.NameConstraints(
-        [*names, *(x509.IPAddress(ip_network(each)) for each in _NETWORKS.split())], None
-    )
+    networks = [x509.IPAddress(ip_network(each)) for each in _NETWORKS.split()]
+    constraints = x509.NameConstraints([*names, *networks], None)
     key, file = generate_private_key(SECP256R1()), authority()
     extensions = x509.BasicConstraints(True, 0), _SIGNS_CERTIFICATES, constraints
     certificate = _signed("extcli local authority", key, None, _AUTHORITY_DAYS, *extensions)
