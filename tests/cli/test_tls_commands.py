@@ -51,7 +51,7 @@ def printed(environment: dict[str, str], *args: str) -> str:
     "command",
     [
         "vote cast lunch --value 3",
-        "socket send get state",
+        'socket send get state --data {"state_id":"channel"}',
         "simulate crowd --viewers 20 --mix 0:1,1:1 --yes",
         "simulate socket --connections 2 --broadcasts 2 --yes",
         "simulate socket --connections 2 --broadcasts 2 --kind game --yes",

@@ -20,10 +20,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from jwt.warnings import InsecureKeyLengthWarning
 from litestar.types import ASGIApp
 
 from emulator.app import Service
+from emulator.auth.jwts import InsecureKeyLengthWarning
 from emulator.core.config.settings import Settings
 from emulator.core.errors import ConfigurationError
 from emulator.http.hot_path import HotPath
