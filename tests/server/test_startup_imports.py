@@ -20,7 +20,8 @@ UNUSED = {
     "--help": {"emulator", "litestar", "asyncio", "http", "httpx", "websockets", "msgspec", "jwt", "json", "click"},
     "serve": {
         "rich", "httpx", "jinja2", "redis", "prometheus_client", "ijson", "tomlkit", "platformdirs",
-        "emulator.storage.redis", "emulator.process.tracing", "emulator.dashboard.pages", "cryptography",
+        "emulator.storage.redis", "emulator.process.tracing", "emulator.dashboard.pages",
+        "cryptography.hazmat.bindings",
     },
     "exec": {"emulator", "litestar", "asyncio", "http", "httpx", "websockets", "msgspec", "jwt", "rich", "click"},
     "completion": {"emulator", "socket", "urllib", "typer", "extcli.api", "extcli.commands"},

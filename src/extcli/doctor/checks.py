@@ -101,7 +101,7 @@ def _machine(session: Session, found: Probe) -> Iterator[Finding]:
         listeners = machine.listeners(port)
         is_ours = found.is_ours or found.kind is Kind.WRONG_PATH
         yield machine.port(port, listeners, is_ours=is_ours, answers=found.kind is not Kind.NOTHING)
-        yield localhost(host if _is_name(host) else "localhost", port, in_url=_is_name(host), scheme=parts.scheme)
+        yield localhost(host if _is_name(host) else "localhost", port, in_url=_is_name(host))
     else:
         yield Finding("port", Status.SKIPPED, f"{host} is not this machine's loopback")
         yield Finding("localhost", Status.SKIPPED, "the URL is not on this machine's loopback")
@@ -109,10 +109,10 @@ def _machine(session: Session, found: Probe) -> Iterator[Finding]:
     yield machine.proxy(parts.scheme, host, variables, is_loopback=on_loopback)
 
 
-def localhost(host: str, port: int, *, in_url: bool, scheme: str = "http") -> Finding:
+def localhost(host: str, port: int, *, in_url: bool) -> Finding:
     """Check that `localhost` leads to the program that listens on the port."""
     addresses, accepting = machine.addresses_of(host), machine.accepting(port)
-    return machine.localhost(host, port, addresses, accepting, in_url=in_url, scheme=scheme)
+    return machine.localhost(host, port, addresses, accepting, in_url=in_url)
 
 
 def _faults(session: Session, found: Probe) -> Iterator[Finding]:

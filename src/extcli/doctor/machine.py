@@ -50,9 +50,7 @@ def port(port: int, listeners: Sequence[Listener] | None, *, is_ours: bool, answ
     return Finding(check, Status.FAIL, f"port {port} is held by {holders}, which is not a ready service", action)
 
 
-def localhost(
-    host: str, port: int, addresses: Sequence[str], accepting: Collection[str], *, in_url: bool, scheme: str = "http"
-) -> Finding:
+def localhost(host: str, port: int, addresses: Sequence[str], accepting: Collection[str], *, in_url: bool) -> Finding:
     """Judge whether a name of this machine leads to the service.
 
     `addresses` belong to `host`, in the order of the resolver. `accepting` are the loopback addresses on which the
@@ -62,8 +60,7 @@ def localhost(
     if not accepting:
         return Finding(check, Status.SKIPPED, f"nothing listens on port {port}")
     place = next(iter(sorted(accepting)))
-    url = f"{scheme}://[{place}]:{port}" if ":" in place else f"{scheme}://{place}:{port}"
-    action = f"use {url} in clients"
+    action = f"use {f'[{place}]' if ':' in place else place}:{port} in clients"
     if not addresses:
         return Finding(check, bad, f"{host} has no address", f"{action}, or add `127.0.0.1 {host}` to /etc/hosts")
     reached = [each for each in addresses if each in accepting]

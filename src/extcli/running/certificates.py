@@ -36,7 +36,6 @@ def context_of_files(certificate: Path | None, key: Path | None) -> ssl.SSLConte
 
 def _load(option: str, file: Path, load: Callable[[Path], object], otherwise: str) -> None:
     try:
-        file.open("rb").close()
         load(file)
     except ssl.SSLError as error:
         is_other = error.reason == "KEY_VALUES_MISMATCH"
