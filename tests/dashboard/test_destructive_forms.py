@@ -37,6 +37,11 @@ def vote(live: LiveServer) -> None:
     live.client("viewer", user="1", channel=CHANNEL).post("vote?id=lunch", json={"value": 1}).raise_for_status()
 
 
+def votes(live: LiveServer) -> object:
+    """Return the number of votes."""
+    return live.client("viewer", user="1", channel=CHANNEL).get("vote?id=lunch").json()["count"]
+
+
 def rank(live: LiveServer) -> None:
     live.client("viewer", user="1", channel=CHANNEL).post("rank?id=color", json={"key": "x"}).raise_for_status()
 
@@ -82,6 +87,7 @@ def namespaces(live: LiveServer) -> object:
 POLLS = of("contents/polls")
 DESTRUCTIONS = {
     "a poll": Destruction(f"ui/polls?id=lunch&{OF_CHANNEL}", "Delete the poll", vote, POLLS),
+    "the votes of a poll": Destruction(f"ui/polls?id=lunch&{OF_CHANNEL}", "Restart", vote, votes),
     "a ranking": Destruction(f"ui/rankings?id=color&{OF_CHANNEL}", "Delete the ranking", rank, of("contents/rankings")),
     "all code sets": Destruction(f"ui/codes?{OF_CHANNEL}", "Delete all sets", codes, of("contents/codes")),
     "a PIN": Destruction("ui/pins", "Expire", pin, of("contents/pins")),
@@ -140,7 +146,7 @@ def test_closing_sockets_asks_before_it_acts(live: LiveServer, page: Page, page_
         wait_until(lambda: not sockets(live))  # the other side closes too
 
 
-DESTRUCTIVE = re.compile(r"(Delete|Remove|Expire|Close|End|Jump|Set$|\+ \d+ d$)")
+DESTRUCTIVE = re.compile(r"(Delete|Remove|Expire|Restart|Close(?! now)|End|Jump|Set$|\+ \d+ d$)")
 """The labels of forms that destroy something. A move of up to an hour is not among them."""
 
 

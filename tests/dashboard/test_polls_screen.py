@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
+from playwright.sync_api import Page, expect
 
 from support.html_pages import HtmlPage, read_page
 from support.service import CHANNEL, CLIENT_ID, OTHER_ID, Client, LiveServer
@@ -27,7 +29,7 @@ def define(broadcaster: Client, **config: object) -> None:
 
 
 def bars(page: HtmlPage) -> list[tuple[str, str]]:
-    return [(label, votes) for label, votes, *_ in page.tables[0]]
+    return [(label.replace("\xa0", " "), votes) for label, _, votes, *_ in page.tables[0]]
 
 
 def voters(page: HtmlPage) -> list[list[str]]:
@@ -66,33 +68,60 @@ def test_a_long_list_has_pages_of_100_polls(live: LiveServer):
     assert first.tables[0][0][0] == second.follow("First page").tables[0][0][0] == "p000"
 
 
-def test_a_poll_has_bars_of_the_values_with_votes(live: LiveServer):
-    for user, value in (("1", 3), ("2", 3), ("3", 7)):
-        vote(live, user, value)
+def test_a_poll_without_a_question_is_named_by_its_id(live: LiveServer):
+    vote(live, "1", 3)
 
-    page = polls(live).follow("lunch")
-    assert "Poll lunch" == page.heading
-    assert [("3", "2"), ("7", "1")] == bars(page)
-    assert 64 == len(bars(page.follow("All values 0 to 63")))
+    assert "Poll lunch" == polls(live).follow("lunch").heading
 
 
 def test_bars_have_the_names_of_options_with_and_without_votes(live: LiveServer, broadcaster: Client):
     define(broadcaster, prompt="Which?", options=["Rock", "Paper"])
     vote(live, "1", 1)
+    vote(live, "2", 7)
+    vote(live, "3", -2)
 
     page = polls(live, **POLL)
-    assert [("0 Rock", "0"), ("1 Paper", "1")] == bars(page)
-    assert "Which?" in page.text
+    assert [("Rock 0", "0"), ("Paper 1", "1"), ("7", "1")] == bars(page)
+    assert "Votes for other values: -2 (1)." in page.text
+    assert "Which?" == page.heading
 
 
-@pytest.mark.parametrize(("passed", "status"), [(0, "pending"), (11, "active"), (30, "expired")])
-def test_a_poll_says_whether_it_is_open(live: LiveServer, broadcaster: Client, passed: int, status: str):
+@pytest.mark.parametrize(
+    ("passed", "config", "state"),
+    [
+        (0, {}, "pending · opens in 00:10"), (11, {}, "open · closes in 01:09"), (90, {}, "closed"),
+        (11, {"disabled": True}, "disabled"), (11, {"endsIn": 0}, "open"),
+    ],
+)  # fmt: skip
+def test_a_poll_says_whether_it_is_open(live: LiveServer, broadcaster: Client, passed: int, config: Any, state: str):
     live.freeze()
-    define(broadcaster, startsIn=10, endsIn=20)
+    define(broadcaster, **{"startsIn": 10, "endsIn": 80, "options": ["Yes"], **config})
     live.advance(passed * 1000)
 
-    assert f"Status{status}" in polls(live, **POLL).text
-    assert status == polls(live).tables[0][0][4]
+    page = polls(live, **POLL)
+    assert f"\n{state}\n" in page.text
+    assert ("action fresh" in page.forms) is state.startswith("open"), "only an open poll has buttons to vote"
+
+
+def test_a_poll_is_closed_opened_and_restarted(live: LiveServer, broadcaster: Client):
+    define(broadcaster, prompt="Which?", options=["Rock", "Paper"], endsIn=90)
+    vote(live, "1", 1)
+
+    assert 200 == polls(live, **POLL).submit("switch")["status"]
+    assert "expired" == broadcaster.get("vote_config?id=lunch").json()["status"]
+    assert 200 == polls(live, **POLL).submit("switch")["status"]
+    assert "active" == broadcaster.get("vote_config?id=lunch").json()["status"]
+    assert [("Rock 0", "0"), ("Paper 1", "1")] == bars(polls(live, **POLL))
+    assert 200 == polls(live, **POLL).forms["restart"].send().status_code
+    assert [("Rock 0", "0"), ("Paper 1", "0")] == bars(polls(live, **POLL))
+
+
+def test_a_poll_counts_what_it_refuses(live: LiveServer, broadcaster: Client):
+    define(broadcaster, disabled=True)
+    voter = live.client("viewer", user="1", channel=CHANNEL)
+    assert [400, 400] == [voter.post("vote?id=lunch", json={"value": value}).status_code for value in (1, 100)]
+
+    assert "2 refused: " in polls(live, **POLL).text
 
 
 def test_voters_are_listed_with_their_votes(live: LiveServer):
@@ -169,7 +198,7 @@ def test_the_form_replaces_no_definition_that_it_has_not_shown(live: LiveServer,
 def test_the_editor_of_a_definition_keeps_what_it_does_not_change(live: LiveServer, broadcaster: Client):
     define(broadcaster, prompt="Which?", options=["Rock"], totalVotesPerUser=5, userData={"a": [1]}, endsIn=90)
     before = broadcaster.get("vote_config?id=lunch").json()
-    page = polls(live, **POLL).follow("Edit the definition")
+    page = polls(live, **POLL).follow("Edit")
     config = json.loads(page.forms["redefine"].fields["body.config:json"])
 
     answer = page.submit("redefine", body__config=json.dumps(config | {"prompt": "Who?"}))
@@ -180,10 +209,23 @@ def test_the_editor_of_a_definition_keeps_what_it_does_not_change(live: LiveServ
 
 def test_the_editor_of_a_definition_overwrites_no_later_change(live: LiveServer, broadcaster: Client):
     define(broadcaster, prompt="Which?")
-    page = polls(live, **POLL).follow("Edit the definition")
+    page = polls(live, **POLL).follow("Edit")
     define(broadcaster, prompt="Theirs")
 
     answer = page.submit("redefine")
 
     assert 409 == answer["status"]
     assert "Theirs" == broadcaster.get("vote_config?id=lunch").json()["prompt"]
+
+
+@pytest.mark.slow
+@pytest.mark.long
+def test_the_editor_leads_back_to_the_poll_as_it_is_now(live: LiveServer, broadcaster: Client, page: Page):
+    define(broadcaster, prompt="Which?", options=["Rock"])
+    page.goto(polls(live, **POLL).follow("Edit").url)
+    page.fill("textarea", '{"prompt": "Who?", "disabled": true}')
+    page.get_by_role("button", name="Save").click()
+
+    expect(page.locator("h1")).to_have_text("Who?")
+    expect(page.locator(".chip")).to_have_text("disabled")
+    expect(page.locator("#result")).to_have_text("Saved.")

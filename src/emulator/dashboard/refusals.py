@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from emulator.core.errors import BadRequest, Facts, MethodNotAllowed, NotFound, refusal
+from emulator.core.errors import BadRequest, Conflict, Facts, MethodNotAllowed, NotFound, refusal
 
 _RULE = "docs: Control"
 
@@ -27,3 +27,10 @@ def no_forms(*, screen: str) -> Facts:
          "Change {field} in the form of the rig: {problem}.")  # fmt: skip
 def wrong_arrangement(field: str, problem: str) -> Facts:
     return Facts(f"{field}: {problem}", f"another {field}", problem)
+
+
+@refusal(Conflict, "Poll changed", "P4", "The poll was not restarted",
+         "Look at its definition: `extcli vote config {poll}`.")  # fmt: skip
+def not_restarted(*, poll: str, status: int) -> Facts:
+    detail = f"a call that restarts the poll {poll} was refused with status {status}"
+    return Facts(detail, f"a refusal with status {status}", "calls that are accepted")

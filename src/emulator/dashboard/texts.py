@@ -51,6 +51,11 @@ def until(at: int, now: int) -> str:
     return "never" if at >= NEVER else "expired" if at <= now else f"in {duration(at - now)}"
 
 
+def countdown(ms: int) -> str:
+    """Return the time that is left, such as `23:17`; `dashboard.js` counts it down."""
+    return duration(ms) if ms >= DAY else instant(max(0, ms))[11:19].removeprefix("00:")
+
+
 def instant(at: int) -> str:
     """Return an instant (Unix ms) in UTC, with milliseconds. The calendar ends with the year 9999."""
     if at >= END_OF_TIME:
@@ -140,6 +145,7 @@ def select_options(values: Iterable[str], empty: str = "") -> list[tuple[str, st
 FILTERS = {
     each.__name__: each
     for each in (
-        offset, verdict, select_options, prose, pretty, duration, ago, when, coloured, until, instant, size, text,
+        offset, verdict, select_options, prose, pretty, duration, ago, when, coloured, until, countdown, instant, size,
+        text,
     )
 } | {"number": "{:,}".format}  # fmt: skip

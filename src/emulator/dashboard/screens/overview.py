@@ -13,7 +13,7 @@ from emulator.core.keys import Key
 from emulator.core.parity import FOR_SANDBOX
 from emulator.dashboard.rig.arrangement import DEFAULT_CHANNEL
 from emulator.dashboard.screen import Query, Screen, Service, suggested
-from emulator.dashboard.screens.records import results_of
+from emulator.dashboard.screens.polls import results_of
 
 _DEMO_WORDS = Key("rank", "demo-extension", "words", "1001")
 """The ranking to which the crowd of the demo adds."""

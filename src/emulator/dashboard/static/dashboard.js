@@ -56,6 +56,10 @@ function tick() {
     const seconds = Math.round((Number(left.dataset.until) - now) / 1000);
     left.textContent = seconds > 0 && seconds <= 600 ? ` (${seconds} s)` : "";
   }
+  for (const left of document.querySelectorAll("[data-left]")) {
+    const ms = Math.max(0, Number(left.dataset.left) - now); // as `countdown` in texts.py
+    if (ms < 86_400_000) left.textContent = new Date(ms).toISOString().slice(11, 19).replace(/^00:/, "");
+  }
 }
 setInterval(tick, 1000);
 document.addEventListener("htmx:after:swap", tick);
@@ -112,6 +116,9 @@ for (const name of ["htmx:sse:error", "htmx:sse:close"]) {
   document.addEventListener(name, () => showReload(!document.hidden));
 }
 
+say(sessionStorage.getItem("done") ?? "");
+sessionStorage.removeItem("done");
+
 /** Say how many sockets got the broadcast of a request, by the journal. */
 async function sayReached(form, id) {
   const answer = await fetch(form.action.replace(/call$/, `journal?kind=delivery&id=${encodeURIComponent(id)}`));
@@ -138,7 +145,10 @@ document.addEventListener("htmx:after:request", (event) => {
     sayReached(form, answer.request_id);
   } else {
     const shown = form.dataset.show ? memberOf(answer, form.dataset.show) : undefined;
-    say(form.dataset.done, false, "", [shown, isCall ? answer.hint : undefined].filter((part) => part !== undefined).join(" "));
+    if (form.dataset.next) {
+      sessionStorage.setItem("done", form.dataset.done);
+      location.assign(form.dataset.next);
+    } else say(form.dataset.done, false, "", [shown, isCall ? answer.hint : undefined].filter((part) => part !== undefined).join(" "));
   }
 });
 // Each click on such a button is another viewer, also while the page waits for the next update.

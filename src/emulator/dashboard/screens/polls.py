@@ -1,0 +1,179 @@
+"""Polls: a list of all, and one with its results, its latest votes, and what closes, opens and restarts it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import takewhile
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+
+from emulator.contract.limits import HIGHEST, LOWEST
+from emulator.control.calls import CallBody
+from emulator.core.callers import Role, is_global, opaque_id_of
+from emulator.core.changes import KEPT, Change
+from emulator.core.clock import SECOND
+from emulator.core.keys import Key
+from emulator.core.wire import json_codec
+from emulator.core.wire.url import parameters_of
+from emulator.dashboard.commands import CALLER, field, record_command
+from emulator.dashboard.json_text import pretty
+from emulator.dashboard.refusals import not_restarted
+from emulator.dashboard.screen import Query, Service, is_earlier, named, screen_of_records
+from emulator.dashboard.screens.records import commands_of, entries_of
+from emulator.features.votes.results import SPECIFIC_VALUES, stats_of
+from emulator.features.votes.rules import Definition, checked_poll_id
+
+_NEW = {"prompt": "", "options": ["Yes", "No"]}
+"""What the editor shows for a poll without a definition."""
+_STATED = ("id", "status")
+"""The members of a definition that the poll states, and no client defines."""
+_STATES = {"pending": "pending", "active": "open", "expired": "closed"}
+_VOTING = "POST /v1/e/vote"
+_LOOKED_AT = 5_000
+"""Requests among which refused votes are counted."""
+_NOW_SECONDS = 5
+_OTHERS = 20
+"""Values without a bar that are named."""
+
+
+async def results_of(service: Service, key: Key) -> dict[str, Any]:
+    """Return a poll with its results, without its voters. `state` is `pending`, `open`, `closed` or `disabled`."""
+    now, ballots = service.clock.now(), service.engine.ballots
+    counts, _ = await ballots.tally(key, now=now)
+    text = await ballots.definition(key, now=now)
+    definition = None if text is None else msgspec.json.decode(text, type=Definition)
+    state = "open" if definition is None else _STATES[definition.status_at(now)]
+    options = definition.options if definition else []
+    votes = {int(choice): count for choice, count in counts}
+    shown = sorted({*range(len(options)), *(value for value in votes if 0 <= value < SPECIFIC_VALUES)})
+    others = [(value, count) for value, count in votes.items() if value not in shown]
+    return {
+        **named(key),
+        "exists": bool(counts) or definition is not None,
+        "definition": definition,
+        "title": (definition.prompt if definition else "") or f"Poll {key.name}",
+        "state": "disabled" if definition and definition.disabled else state,
+        "stats": stats_of(counts),
+        "bars": [(value, options[value] if value < len(options) else "", votes.get(value, 0)) for value in shown],
+        "others": others[:_OTHERS],
+        "unnamed": max(0, len(others) - _OTHERS),
+        "fresh": f"A{service.journal.mark}",
+    }
+
+
+async def _poll(service: Service, key: Key, query: Query) -> dict[str, Any]:
+    key = _key(key)
+    poll = await results_of(service, key)
+    found = await entries_of(service, key, query)
+    recent = _recent_votes(service, key)
+    oldest = found["entries"][0].cast_at if found["entries"] and not query["from"] else 0
+    return poll | {
+        **found,
+        "exists": poll["exists"] or bool(query["edit"]),
+        "edited": _edited(poll["definition"]),
+        "switch": json_codec.encode(_switched(poll["definition"], poll["state"], service.clock.now())).decode(),
+        **_rates(recent, service.clock.now()),
+        "refused": _refused_votes(service, key),
+        "found": await _searched_voter(service, key, query["voter"].strip()),
+        "is_earlier": is_earlier(service, oldest),
+        "oldest": oldest,
+        "lowest": LOWEST,
+        "highest": HIGHEST,
+        **commands_of("vote", key),
+        "casting": record_command("vote", "cast", key.name, field("body.value:json", "--value"), CALLER, key=key),
+        "logging": record_command("vote", "logs", key.name, key=key),
+        "closing": record_command("vote", "close", key.name, key=key),
+        "reopening": record_command("vote", "reopen", key.name, key=key),
+        "restarting": record_command("vote", "restart", key.name, key=key),
+    }
+
+
+def _recent_votes(service: Service, key: Key) -> list[Change]:
+    """Return the votes that the service remembers, newest first: none from before its start, or the poll's deletion."""
+    of_poll = [each for each in reversed(service.changes.latest("poll", KEPT)) if each.key == key]
+    return [each for each in takewhile(lambda each: each.did != "cleared", of_poll) if each.did == "vote"]
+
+
+def _rates(recent: list[Change], now: int) -> dict[str, Any]:
+    """Return votes per second: now, and the most in any second of the recent ones."""
+    seconds: Counter[int] = Counter()
+    for each in recent:
+        seconds[each.at // SECOND] += each.times
+    young = sum(each.times for each in recent if 0 <= now - each.at < _NOW_SECONDS * SECOND)
+    return {"rate": young / _NOW_SECONDS, "peak": max(seconds.values(), default=0)}
+
+
+def _refused_votes(service: Service, key: Key) -> list[tuple[str, int]]:
+    """Return the reasons of the refused votes among the latest requests, with their numbers, most frequent first."""
+    reasons: Counter[str] = Counter()
+    for each in service.journal.newest(_LOOKED_AT):
+        if each.reason and each.name == _VOTING and each.caller and each.caller.client_id == key.owner:
+            poll_id = parameters_of(each.path.partition("?")[2]).get("id", "default")
+            if poll_id == key.name and key.channel in ("", each.caller.channel_id):
+                reasons[each.reason] += 1
+    return reasons.most_common()
+
+
+def _key(key: Key) -> Key:
+    """Return the key of a poll; a global one belongs to no channel. Raises `BadRequest` for an invalid id."""
+    return key._replace(channel="" if is_global(checked_poll_id(key.name)) else key.channel)
+
+
+def _config_of(definition: Definition | None) -> dict[str, Any]:
+    """Return a poll's definition as a client sends it."""
+    found = {} if definition is None else msgspec.to_builtins(definition)
+    return {name: value for name, value in found.items() if name not in _STATED and value != []}
+
+
+def _edited(definition: Definition | None) -> dict[str, str]:
+    """Return a poll's definition as JSON for the editor, and as the `expected` definition that `vote_config` compares
+    before it writes.
+    """
+    found = {} if definition is None else msgspec.to_builtins(definition)
+    return {"expected": json_codec.encode(found).decode(), "config": pretty(_config_of(definition) or _NEW)}
+
+
+def _switched(definition: Definition | None, state: str, now: int) -> dict[str, Any]:
+    """Return the definition that closes the poll if it is open, and otherwise opens it until its end, if that is to
+    come.
+    """
+    config = _config_of(definition)
+    if state == "open":
+        return config | {"endsAt": -1}
+    ends_at = config["endsAt"]
+    return config | {"disabled": False, "startsAt": 0, "endsAt": ends_at if ends_at * SECOND > now else 0}
+
+
+async def _restart(service: Service, query: Query, fields: Query) -> dict[str, Any]:
+    """Delete the votes, and open the poll with the definition that it has. Raises `Conflict`.
+
+    The definition is written first, too, so that one which would be refused deletes nothing.
+    """
+    key = _key(Key("poll", query["client_id"], query["id"], query["channel_id"]))
+    poll = await results_of(service, key)
+    config = _switched(poll["definition"], "closed", service.clock.now()) if poll["definition"] else {}
+    role = Role.ADMIN if is_global(key.name) else Role.BROADCASTER
+    define = ("POST", "vote_config", {"config": config})
+    for method, name, body in (define, ("DELETE", "vote", None), define):
+        path = f"/v1/e/{name}?id={quote(key.name)}"
+        called = await service.calls.call(CallBody(path, key.owner, method, body, role, channel_id=key.channel), "")
+        if called.status >= 400:
+            raise not_restarted(poll=key.name, status=called.status)
+    return await _SCREEN.read(service, query)
+
+
+async def _searched_voter(service: Service, key: Key, user: str) -> tuple[str, str | None] | None:
+    """Return the opaque id of the user that the query searches for, and their vote; `None` if it names no user."""
+    if not user:
+        return None
+    for opaque_id in dict.fromkeys((user, opaque_id_of(user))):
+        tally = await service.engine.ballots.tally(key, now=service.clock.now(), voter=opaque_id, top=1)
+        if tally.choice is not None:
+            return opaque_id, tally.choice
+    return user, None
+
+
+_SCREEN = screen_of_records("polls", "Polls", "poll", _poll)
+SCREENS = (_SCREEN._replace(is_live=lambda query: not query["edit"], submit=_restart),)
