@@ -86,6 +86,19 @@ def test_bars_have_the_names_of_options_with_and_without_votes(live: LiveServer,
     assert "Which?" == page.heading
 
 
+def test_a_poll_without_options_has_a_histogram_from_its_lowest_to_its_highest_value(live: LiveServer):
+    for user, value in enumerate((-3, 3, 3, 9)):
+        vote(live, f"{user}", value)
+
+    page = polls(live, **POLL)
+    assert ["-3: 1 vote, 3: 2 votes, 9: 1 vote"] == [
+        given["aria-label"] for tag, given in page.elements if tag == "svg" and "aria-label" in given
+    ]
+    assert "3.00 mean, ± 4.24, sum 12" in page.text
+    assert "Paler: 1 vote outside 0 to 63" in page.text
+    assert 1 == sum(given.get("class") == "outside" for tag, given in page.elements if tag == "rect")
+
+
 @pytest.mark.parametrize(
     ("passed", "config", "state"),
     [

@@ -56,6 +56,7 @@ async def results_of(service: Service, key: Key) -> dict[str, Any]:
         "title": (definition.prompt if definition else "") or f"Poll {key.name}",
         "state": "disabled" if definition and definition.disabled else state,
         "stats": stats_of(counts),
+        "votes": votes,
         "bars": [(value, options[value] if value < len(options) else "", votes.get(value, 0)) for value in shown],
         "others": others[:_OTHERS],
         "unnamed": max(0, len(others) - _OTHERS),
@@ -158,7 +159,7 @@ async def _restart(service: Service, query: Query, fields: Query) -> dict[str, A
     define = ("POST", "vote_config", {"config": config})
     for method, name, body in (define, ("DELETE", "vote", None), define):
         path = f"/v1/e/{name}?id={quote(key.name)}"
-        called = await service.calls.call(CallBody(path, key.owner, method, body, role, channel_id=key.channel), "")
+        called = await service.calls.call(CallBody(path, key.owner, method, body, role, channel_id=key.channel or ""), "")
         if called.status >= 400:
             raise not_restarted(poll=key.name, status=called.status)
     return await _SCREEN.read(service, query)
