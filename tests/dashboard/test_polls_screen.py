@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -30,6 +31,9 @@ def define(broadcaster: Client, **config: object) -> None:
 
 def bars(page: HtmlPage) -> list[tuple[str, str]]:
     return [(label.replace("\xa0", " "), votes) for label, _, votes, *_ in page.tables[0]]
+
+
+VOTERS = {**POLL, "voters": "1"}
 
 
 def voters(page: HtmlPage) -> list[list[str]]:
@@ -142,7 +146,20 @@ def test_voters_are_listed_with_their_votes(live: LiveServer):
     live.client("viewer", opaque="Uhidden", channel=CHANNEL).post("vote?id=lunch", json={"value": 4})
     vote(live, "5", 2)
 
-    assert [["Uhidden", "not shared", "4", "1"], ["U5", "5", "2", "1"]] == voters(polls(live, **POLL))
+    assert [["Uhidden", "not shared", "4", "1"], ["U5", "5", "2", "1"]] == voters(polls(live, **VOTERS))
+
+
+@pytest.mark.parametrize("is_remembered", [True, False], ids=["remembered", "read after a restart"])
+def test_a_poll_shows_its_latest_ten_votes(live: LiveServer, broadcaster: Client, is_remembered: bool):
+    define(broadcaster, options=["Rock", "Paper"])
+    for user in range(12):
+        vote(live, f"{user}", user % 3)
+    if not is_remembered:
+        live.service.changes.forget()
+
+    found = re.findall(r"^\d\d:\d\d:\d\d (\S+) (\S+)$", polls(live, **POLL).text, re.MULTILINE)
+    assert [("2", "U11"), ("Paper", "U10"), ("Rock", "U9")] == found[:3]
+    assert 10 == len(found)
 
 
 def test_more_than_100_voters_have_pages_even_at_one_instant(live: LiveServer):
@@ -152,7 +169,7 @@ def test_more_than_100_voters_have_pages_even_at_one_instant(live: LiveServer):
     live.advance(5)
     vote(live, "last", 3)
 
-    page = polls(live, **POLL)
+    page = polls(live, **POLL).follow("All voters")
     found = voters(page)
     while "Next page" in page.links:
         page = page.follow("Next page")
@@ -165,8 +182,8 @@ def test_more_than_100_voters_have_pages_even_at_one_instant(live: LiveServer):
 def test_a_voter_is_found_by_either_id(live: LiveServer, name: str):
     vote(live, "5", 3)
 
-    assert "U5 has voted 3." in polls(live, **POLL).submit("filters", voter=name).text
-    assert "U6 has not voted here." in polls(live, **POLL).submit("filters", voter="U6").text
+    assert "U5 has voted 3." in polls(live, **VOTERS).submit("filters", voter=name).text
+    assert "U6 has not voted here." in polls(live, **VOTERS).submit("filters", voter="U6").text
 
 
 def test_anyone_can_be_made_to_vote(live: LiveServer):
@@ -175,7 +192,7 @@ def test_anyone_can_be_made_to_vote(live: LiveServer):
     answer = polls(live, **POLL).submit("cast", user_id="7", body__value="9")
 
     assert (200, 9) == (answer["status"], answer["body"]["vote"])
-    assert ["U7", "7", "9", "1"] == voters(polls(live, **POLL))[-1]
+    assert ["U7", "7", "9", "1"] == voters(polls(live, **VOTERS))[-1]
 
 
 def test_a_poll_is_deleted_in_its_channel_only(live: LiveServer):

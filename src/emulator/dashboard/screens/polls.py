@@ -34,6 +34,7 @@ _VOTING = "POST /v1/e/vote"
 _LOOKED_AT = 5_000
 """Requests among which refused votes are counted."""
 _NOW_SECONDS = 5
+_LATEST = 10
 _OTHERS = 20
 """Values without a bar that are named."""
 
@@ -68,13 +69,14 @@ async def _poll(service: Service, key: Key, query: Query) -> dict[str, Any]:
     key = _key(key)
     poll = await results_of(service, key)
     found = await entries_of(service, key, query)
-    recent = _recent_votes(service, key)
+    recent = await _recent_votes(service, key, poll["stats"].count)
     oldest = found["entries"][0].cast_at if found["entries"] and not query["from"] else 0
     return poll | {
         **found,
         "exists": poll["exists"] or bool(query["edit"]),
         "edited": _edited(poll["definition"]),
         "switch": json_codec.encode(_switched(poll["definition"], poll["state"], service.clock.now())).decode(),
+        "latest": recent[:_LATEST],
         **_rates(recent, service.clock.now()),
         "refused": _refused_votes(service, key),
         "found": await _searched_voter(service, key, query["voter"].strip()),
@@ -91,10 +93,18 @@ async def _poll(service: Service, key: Key, query: Query) -> dict[str, Any]:
     }
 
 
-def _recent_votes(service: Service, key: Key) -> list[Change]:
-    """Return the votes that the service remembers, newest first: none from before its start, or the poll's deletion."""
+async def _recent_votes(service: Service, key: Key, count: int) -> list[Change]:
+    """Return the latest votes, newest first: those that the service remembers since its start or the poll's deletion.
+
+    If it remembers none, they are the latest vote of each voter, unless the poll has too many to read.
+    """
     of_poll = [each for each in reversed(service.changes.latest("poll", KEPT)) if each.key == key]
-    return [each for each in takewhile(lambda each: each.did != "cleared", of_poll) if each.did == "vote"]
+    found = [each for each in takewhile(lambda each: each.did != "cleared", of_poll) if each.did == "vote"]
+    if not found and count <= KEPT:
+        async for page in service.engine.ballots.entries(key, now=service.clock.now()):
+            found += [Change(key, "vote", each.voter, int(each.choice), each.cast_at, each.times) for each in page]
+        found.reverse()
+    return found
 
 
 def _rates(recent: list[Change], now: int) -> dict[str, Any]:
