@@ -162,6 +162,20 @@ def test_a_poll_shows_its_latest_ten_votes(live: LiveServer, broadcaster: Client
     assert 10 == len(found)
 
 
+def test_a_poll_shows_its_votes_over_time_stacked_by_option(live: LiveServer, broadcaster: Client):
+    define(broadcaster, options=["Rock", "Paper"])
+    live.freeze()
+    vote(live, "1", 0)
+    vote(live, "2", 1)
+    live.advance(3000)
+    vote(live, "3", 1)
+
+    page = polls(live, **POLL)
+    *_, both, rock = (given["d"] for tag, given in page.elements if tag == "path")
+    assert "at most 2 in 1 s" in page.text
+    assert ("M56 40v-40.00h.8V40zM59 40v-20.00h.8V40z", "M56 40v-20.00h.8V40z") == (both, rock)
+
+
 def test_more_than_100_voters_have_pages_even_at_one_instant(live: LiveServer):
     live.freeze()
     for user in range(250):

@@ -13,7 +13,7 @@ from emulator.contract.limits import HIGHEST, LOWEST
 from emulator.control.calls import CallBody
 from emulator.core.callers import Role, is_global, opaque_id_of
 from emulator.core.changes import KEPT, Change
-from emulator.core.clock import SECOND
+from emulator.core.clock import HOUR, MINUTE, SECOND
 from emulator.core.keys import Key
 from emulator.core.wire import json_codec
 from emulator.core.wire.url import parameters_of
@@ -30,13 +30,16 @@ _NEW = {"prompt": "", "options": ["Yes", "No"]}
 _STATED = ("id", "status")
 """The members of a definition that the poll states, and no client defines."""
 _STATES = {"pending": "pending", "active": "open", "expired": "closed"}
+_VERBS = ("logs", "close", "reopen", "restart")
+"""The commands beside the forms and the log."""
 _VOTING = "POST /v1/e/vote"
 _LOOKED_AT = 5_000
 """Requests among which refused votes are counted."""
 _NOW_SECONDS = 5
 _LATEST = 10
-_OTHERS = 20
-"""Values without a bar that are named."""
+_COLUMNS = 60
+_STEPS = (SECOND, 5 * SECOND, 15 * SECOND, MINUTE, 5 * MINUTE, HOUR, 3 * HOUR)
+"""The time of a column: the shortest with which all recent votes are shown."""
 
 
 async def results_of(service: Service, key: Key) -> dict[str, Any]:
@@ -49,7 +52,6 @@ async def results_of(service: Service, key: Key) -> dict[str, Any]:
     options = definition.options if definition else []
     votes = {int(choice): count for choice, count in counts}
     shown = sorted({*range(len(options)), *(value for value in votes if 0 <= value < SPECIFIC_VALUES)})
-    others = [(value, count) for value, count in votes.items() if value not in shown]
     return {
         **named(key),
         "exists": bool(counts) or definition is not None,
@@ -59,8 +61,7 @@ async def results_of(service: Service, key: Key) -> dict[str, Any]:
         "stats": stats_of(counts),
         "votes": votes,
         "bars": [(value, options[value] if value < len(options) else "", votes.get(value, 0)) for value in shown],
-        "others": others[:_OTHERS],
-        "unnamed": max(0, len(others) - _OTHERS),
+        "others": [(value, count) for value, count in votes.items() if value not in shown],
         "fresh": f"A{service.journal.mark}",
     }
 
@@ -77,6 +78,7 @@ async def _poll(service: Service, key: Key, query: Query) -> dict[str, Any]:
         "edited": _edited(poll["definition"]),
         "switch": json_codec.encode(_switched(poll["definition"], poll["state"], service.clock.now())).decode(),
         "latest": recent[:_LATEST],
+        "times": _over_time(recent, service.clock.now()),
         **_rates(recent, service.clock.now()),
         "refused": _refused_votes(service, key),
         "found": await _searched_voter(service, key, query["voter"].strip()),
@@ -86,10 +88,7 @@ async def _poll(service: Service, key: Key, query: Query) -> dict[str, Any]:
         "highest": HIGHEST,
         **commands_of("vote", key),
         "casting": record_command("vote", "cast", key.name, field("body.value:json", "--value"), CALLER, key=key),
-        "logging": record_command("vote", "logs", key.name, key=key),
-        "closing": record_command("vote", "close", key.name, key=key),
-        "reopening": record_command("vote", "reopen", key.name, key=key),
-        "restarting": record_command("vote", "restart", key.name, key=key),
+        "verbs": {verb: record_command("vote", verb, key.name, key=key) for verb in _VERBS},
     }
 
 
@@ -114,6 +113,18 @@ def _rates(recent: list[Change], now: int) -> dict[str, Any]:
         seconds[each.at // SECOND] += each.times
     young = sum(each.times for each in recent if 0 <= now - each.at < _NOW_SECONDS * SECOND)
     return {"rate": young / _NOW_SECONDS, "peak": max(seconds.values(), default=0)}
+
+
+def _over_time(recent: list[Change], now: int) -> dict[str, Any]:
+    """Count the recent votes by value in columns of equal time, of which the last has the present."""
+    age = now - min((each.at for each in recent), default=now)
+    step = next((each for each in _STEPS if age < each * (_COLUMNS - 1)), _STEPS[-1])
+    columns: list[Counter[Any]] = [Counter() for _ in range(_COLUMNS)]
+    for each in recent:
+        column = _COLUMNS - 1 - now // step + each.at // step
+        if 0 <= column < _COLUMNS:
+            columns[column][each.value] += each.times
+    return {"columns": columns, "step": step, "totals": [column.total() for column in columns]}
 
 
 def _refused_votes(service: Service, key: Key) -> list[tuple[str, int]]:
@@ -165,11 +176,11 @@ async def _restart(service: Service, query: Query, fields: Query) -> dict[str, A
     key = _key(Key("poll", query["client_id"], query["id"], query["channel_id"]))
     poll = await results_of(service, key)
     config = _switched(poll["definition"], "closed", service.clock.now()) if poll["definition"] else {}
-    role = Role.ADMIN if is_global(key.name) else Role.BROADCASTER
+    role, channel = Role.ADMIN if is_global(key.name) else Role.BROADCASTER, key.channel or ""
     define = ("POST", "vote_config", {"config": config})
     for method, name, body in (define, ("DELETE", "vote", None), define):
         path = f"/v1/e/{name}?id={quote(key.name)}"
-        called = await service.calls.call(CallBody(path, key.owner, method, body, role, channel_id=key.channel or ""), "")
+        called = await service.calls.call(CallBody(path, key.owner, method, body, role, channel_id=channel), "")
         if called.status >= 400:
             raise not_restarted(poll=key.name, status=called.status)
     return await _SCREEN.read(service, query)
