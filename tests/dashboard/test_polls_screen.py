@@ -85,8 +85,8 @@ def test_bars_have_the_names_of_options_with_and_without_votes(live: LiveServer,
     vote(live, "3", -2)
 
     page = polls(live, **POLL)
-    assert [("Rock 0", "0"), ("Paper 1", "1"), ("7", "1")] == bars(page)
-    assert "Votes for other values: -2 (1)." in page.text
+    assert [("Rock 0", "0"), ("Paper 1", "1")] == bars(page)
+    assert "Votes for values without an option: 7 (1), -2 (1)." in page.text
     assert "Which?" == page.heading
 
 
@@ -116,7 +116,7 @@ def test_a_poll_says_whether_it_is_open(live: LiveServer, broadcaster: Client, p
     live.advance(passed * 1000)
 
     page = polls(live, **POLL)
-    assert f"\n{state}\n" in page.text
+    assert f"Poll lunch {state}\n" in page.text
     assert ("action fresh" in page.forms) is state.startswith("open"), "only an open poll has buttons to vote"
 
 

@@ -51,7 +51,7 @@ async def results_of(service: Service, key: Key) -> dict[str, Any]:
     state = "open" if definition is None else _STATES[definition.status_at(now)]
     options = definition.options if definition else []
     votes = {int(choice): count for choice, count in counts}
-    shown = sorted({*range(len(options)), *(value for value in votes if 0 <= value < SPECIFIC_VALUES)})
+    shown = range(len(options)) if options else sorted(value for value in votes if 0 <= value < SPECIFIC_VALUES)
     return {
         **named(key),
         "exists": bool(counts) or definition is not None,
@@ -60,7 +60,7 @@ async def results_of(service: Service, key: Key) -> dict[str, Any]:
         "state": "disabled" if definition and definition.disabled else state,
         "stats": stats_of(counts),
         "votes": votes,
-        "bars": [(value, options[value] if value < len(options) else "", votes.get(value, 0)) for value in shown],
+        "bars": [(value, options[value] if options else "", votes.get(value, 0)) for value in shown],
         "others": [(value, count) for value, count in votes.items() if value not in shown],
         "fresh": f"A{service.journal.mark}",
     }
