@@ -52,20 +52,31 @@ class CliError(Exception):
 
     exit_code = ExitCode.BUG
 
-    def __init__(self, what: str, *, why: str = "", fix: str = "") -> None:
+    def __init__(
+        self,
+        what: str,
+        *,
+        why: str = "",
+        fix: str = "",
+        details: Sequence[str] = (),
+        facts: dict[str, Any] | None = None,
+    ) -> None:
+        """`details` are further lines for people, and `facts` further members of the error as JSON."""
         super().__init__(what)
         self.what = what
         self.why = why
         self.fix = fix
+        self.details = details
+        self.facts = facts or {}
 
     def lines(self) -> list[str]:
-        """Return the error's lines: what happened, why, and what to do. Empty lines are left out."""
-        return [f"extcli: {self.what}", *(f"  {line}" for line in (self.why, self.fix) if line)]
+        """Return the error's lines: what happened, details, why, and what to do. Empty lines are left out."""
+        return [f"extcli: {self.what}", *(f"  {line}" for line in (*self.details, self.why, self.fix) if line)]
 
     def as_json(self) -> dict[str, Any]:
         """Return the error as JSON, for `-o json`."""
         facts = {"exit_code": self.exit_code, "what": self.what, "why": self.why, "fix": self.fix}
-        return {"error": {name: value for name, value in facts.items() if value}}
+        return {"error": {name: value for name, value in facts.items() if value} | self.facts}
 
 
 class Withheld(Exception):

@@ -59,10 +59,10 @@ def lines_of(failures: Iterable[Seen]) -> list[str]:
     lines: list[str] = []
     for seen in failures:
         did, count = _DID.get(seen["verdict"], seen["verdict"]), seen["count"]
-        lines += [f"  {seen['rule']}: {did} {count} request{'s' if count > 1 else ''}", f"    {_meaning_of_rule(seen)}"]
+        lines += [f"{seen['rule']}: {did} {count} request{'s' if count > 1 else ''}", f"  {_meaning_of_rule(seen)}"]
         names = ("first", "latest") if len(seen["examples"]) > 1 else ("request",)
         for name, each in zip(names, seen["examples"], strict=False):
-            lines.append(f"    {name} {each['request_id']} {each['endpoint']}")
+            lines.append(f"  {name} {each['request_id']} {each['endpoint']}")
     return lines
 
 

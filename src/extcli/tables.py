@@ -25,25 +25,15 @@ class InvalidFile(UsageError):
     """A file with errors. Nothing was changed."""
 
     def __init__(self, name: str, faults: Sequence[str]) -> None:
-        count = len(faults)
-        super().__init__(f"{name} has {count:,} error{'s' * (count != 1)}; nothing was changed")
+        count, more = len(faults), len(faults) - MAX_NAMED
+        named = [*faults[:MAX_NAMED], *([f"and {more:,} more"] if more > 0 else [])]
+        what = f"{name} has {count:,} error{'s' * (count != 1)}; nothing was changed"
+        super().__init__(what, details=named, facts={"faults": named})
         self.faults = list(faults)
         """One line each: file, line, column, field, what is wrong and what is allowed."""
 
-    def lines(self) -> list[str]:
-        return [*super().lines(), *(f"  {each}" for each in self._named_variables())]
-
-    def as_json(self) -> dict[str, Any]:
-        document = super().as_json()
-        document["error"]["faults"] = self._named_variables()
-        return document
-
     def __str__(self) -> str:
-        return "\n".join([self.what, *(f"  {each}" for each in self._named_variables())])
-
-    def _named_variables(self) -> list[str]:
-        more = len(self.faults) - MAX_NAMED
-        return [*self.faults[:MAX_NAMED], *([f"and {more:,} more"] if more > 0 else [])]
+        return "\n  ".join([self.what, *self.details])
 
 
 _VARIABLE = re.compile(r"\$(?P<escape>\$)?\{(?P<name>[A-Za-z_][A-Za-z0-9_]*\})?")

@@ -79,8 +79,8 @@ def test_latencies_need_no_order():
 def test_a_series_counts_by_planned_instant_and_by_answer():
     points = points_over_time([0.0, 0.5, 1.0, 1.5], [0.1, 2.0, 1.1, 9.0], [True, True, True, False], [9.0])
 
-    assert 4 == sum(point.planned for point in points) * 0.2
-    assert 3 == round(sum(point.answered for point in points) * 0.2)
-    assert 1 == round(sum(point.refused for point in points) * 0.2)
-    (slow,) = [point for point in points if point.max == 1.5]
-    assert pytest.approx(0.4) == slow.at
+    assert 4 == sum(point["planned"] for point in points) * 0.2
+    assert 3 == round(sum(point["answered"] for point in points) * 0.2)
+    assert 1 == round(sum(point["refused"] for point in points) * 0.2)
+    (slow,) = [point for point in points if point["max"] == 1500]
+    assert pytest.approx(0.4) == slow["at"]

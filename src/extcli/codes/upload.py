@@ -66,7 +66,7 @@ def cutoff_of(instant: int, *, milliseconds: bool) -> int:
 
 
 def body_of(users: Sequence[str], granted: dict[str, Any]) -> bytes:
-    """Return the body that marks these users. Raises `InvalidEntries`."""
+    """Return the body that marks these users. Raises `UsageError`."""
     errors = ValidationErrors()
     for position, user in enumerate(users, 1):
         if fault := problem_of_entry(user, "an id", MAX_USER_LENGTH):
@@ -76,7 +76,7 @@ def body_of(users: Sequence[str], granted: dict[str, Any]) -> bytes:
 
 
 def mark_all(session: Session, service: Service, users: Entries, granted: dict[str, Any]) -> tuple[int, Response]:
-    """Mark the users in a file, and return their number. Raises `InvalidEntries`, before anything is sent."""
+    """Mark the users in a file, and return their number. Raises `UsageError`, before anything is sent."""
     errors = ValidationErrors()
     count = size = 0
     with progress.progress_bar(session.output, "checking", users.size) as done:
@@ -131,20 +131,16 @@ class UploadPlan:
 
     def losses(self) -> list[str]:
         """Return one line for each set of the service that is replaced."""
+        new = {each.index: visible(each.name) for each in self.sets}
         return [
-            f"set {each.index}, {visible(self.replaced[each.index])!r}, becomes {visible(each.name)!r} with other codes"
-            for each in self.sets
-            if each.index in self.replaced
+            f"set {index}, {visible(old)!r}, becomes {new[index]!r} with other codes"
+            for index, old in self.replaced.items()
         ]
 
     def changes(self) -> list[str]:
         """Return one line for each set that the upload replaced or added."""
-        return [
-            f"replaced set {each.index}, {visible(self.replaced[each.index])!r}, with {visible(each.name)!r}"
-            if each.index in self.replaced
-            else f"added set {each.index}, {visible(each.name)!r}"
-            for each in self.sets
-        ]
+        old = {index: f", in place of {visible(name)!r}" for index, name in self.replaced.items()}
+        return [f"set {each.index} is {visible(each.name)!r}{old.get(each.index, '')}" for each in self.sets]
 
     def send(self) -> Response:
         """Read the files again and send them. Raises `CliError` if one changed since it was checked."""
@@ -169,7 +165,7 @@ def plan_upload(
 ) -> Iterator[UploadPlan]:
     """Open and validate the files of these `NAME=FILE` arguments, then ask the service which sets it has.
 
-    The files stay open in the block. Raises `UsageError`, and `InvalidEntries` for invalid codes.
+    The files stay open in the block. Raises `UsageError`, also for invalid codes.
     """
     with open_sets(specs, indices, form=form, column=column) as sets:
         errors = validate(sets, session.output)

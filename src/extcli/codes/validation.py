@@ -127,31 +127,11 @@ class SeenHashes:
 _NAMED = 20
 
 
-class InvalidEntries(UsageError):
-    """Files with invalid entries. Raised before anything is sent."""
-
-    def __init__(self, count: int, named: list[str], fix: str) -> None:
-        super().__init__(f"found {count:,} error{'s' * (count != 1)}; nothing was sent", fix=fix)
-        self._more = count - len(named)
-        self._named = named
-
-    def lines(self) -> list[str]:
-        more = [f"  and {self._more:,} more"] if self._more else []
-        first, *fix = super().lines()
-        return [first, *(f"  {fault}" for fault in self._named), *more, *fix]
-
-    def as_json(self) -> dict[str, Any]:
-        document = super().as_json()
-        document["error"]["faults"] = self._named
-        return document
-
-
 class ValidationErrors:
     """Collects errors. They quote no entry: a code may be worth money."""
 
     def __init__(self) -> None:
         self.count = 0
-        self.fix = "correct them and try again"
         self._named: list[str] = []
 
     @property
@@ -166,9 +146,12 @@ class ValidationErrors:
             self._named.append(f"{place}: {fault}")
 
     def raise_any(self) -> None:
-        """Raise `InvalidEntries` if there are errors."""
+        """Raise `UsageError` if there are errors. Nothing was sent so far."""
         if self.count:
-            raise InvalidEntries(self.count, self._named, self.fix)
+            more = self.count - len(self._named)
+            what = f"found {self.count:,} error{'s' * (self.count != 1)}; nothing was sent"
+            details = [*self._named, f"and {more:,} more" if more else ""]
+            raise UsageError(what, fix="correct them and try again", details=details, facts={"faults": self._named})
 
 
 def problem_of_entry(item: str | Unreadable, kind: str, longest: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -79,25 +79,22 @@ def table_of(*columns: str, right: Sequence[int] = (), folded: Sequence[int] = (
     return table
 
 
-def table(columns: Iterable[Column], records: Iterable[Any]) -> Table:
-    """Return the table of these records. If no column has a heading, it has no line of headings."""
-    seen = [each for each in columns if each.in_table]
+def table(columns: Iterable[Column], records: Iterable[Any], *, numbered: bool = False) -> Table:
+    """Return the table of these records, with their numbers from 1 in front if it is `numbered`.
+
+    If no column has a heading, it has no line of headings.
+    """
+    place = [Column("", heading="", right=True)] if numbered else []
+    seen = [*place, *(each for each in columns if each.in_table)]
     made = table_of(
         *(each.name if each.heading is None else each.heading for each in seen),
         right=[at for at, each in enumerate(seen) if each.right],
         folded=[at for at, each in enumerate(seen) if each.folds],
     )
     made.show_header = any(column.header for column in made.columns)
-    for record in records:
-        made.add_row(*(each.text(each.of(record)) for each in seen))
+    for number, record in enumerate(records, 1):
+        made.add_row(*[str(number)] * numbered, *(each.text(each.of(record)) for each in seen[len(place) :]))
     return made
-
-
-def numbered_table(columns: Iterable[Column], records: Iterable[Any]) -> Table:
-    """Return the table of these records, with a first column that numbers them from 1."""
-    place = Column("", itemgetter(0), "", str, right=True)
-    others = [replace(each, value=_of_second(each)) for each in columns]
-    return table([place, *others], enumerate(records, 1))
 
 
 def whole(document: object) -> list[object]:
@@ -118,10 +115,6 @@ def name_and_count_columns(
 def name_with_spaces(name: str) -> str:
     """Return the name of a kind with spaces: `json store`."""
     return visible(name.replace("_", " "))
-
-
-def _of_second(column: Column) -> Callable[[Any], Any]:
-    return lambda pair: column.of(pair[1])
 
 
 def listing(
@@ -150,7 +143,7 @@ def listing(
         return [each for each in columns if not each.optional or any(each.member in one for one in records)], records
 
     def as_table(document: Any) -> RenderableType:
-        made = (numbered_table if numbered else table)(*present(found(document)))
+        made = table(*present(found(document)), numbered=numbered)
         if made.row_count or else_shown == "":
             return around(document, made)
         return else_shown(document) if callable(else_shown) else else_shown

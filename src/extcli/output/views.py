@@ -14,7 +14,6 @@ from extcli.output.columns import (
     listing,
     name_and_count_columns,
     name_with_spaces,
-    numbered_table,
     shown,
     table,
     whole,
@@ -62,7 +61,7 @@ def ranking(top: int | None) -> View:
         answers = first(document)
         most = max((answer["score"] for answer in answers), default=0) or 1
         share = Column("", "score", "", lambda score: bar(score / most, 20))
-        return numbered_table([*_ANSWER, share], answers) if answers else "no answers yet"
+        return table([*_ANSWER, share], answers, numbered=True) if answers else "no answers yet"
 
     return replace(listing(first, *_ANSWER), table=as_table)
 
@@ -245,11 +244,12 @@ NAMESPACES = View(
 )
 
 
-_WIDTH = 80
+_WIDTH = 78
+"""Columns of a line in an error, which is indented by two."""
 
 
 def outcome_lines(outcome: Mapping[str, Any], name: str) -> list[str]:
-    """Return the result of a wait in lines of at most 80 columns: wanted and actual values, and the last changes.
+    """Return the result of a wait in lines of at most 78 columns: wanted and actual values, and the last changes.
 
     Without changes of what has this `name`, it lists others of the same kind, which show a misspelled name.
     """
@@ -258,20 +258,20 @@ def outcome_lines(outcome: Mapping[str, Any], name: str) -> list[str]:
     facts = [f"{name}: {compact(found[name]) if name in found else 'absent'}" for name in wanted]
     own = [change for change in outcome["changes"] if change["id"] == name]
     changes = [_change_line(change) for change in own or outcome["changes"]]
-    heading = "  last changes:" if own else "  last changes of this kind:"
+    heading = "last changes:" if own else "last changes of this kind:"
     lines = [
-        f"  wanted: {', '.join(texts)}",
-        f"  found:  {', '.join(facts)}",
-        heading if changes else "  nothing of this kind has changed yet",
-        *(f"    {line}" for line in changes),
+        f"wanted: {', '.join(texts)}",
+        f"found:  {', '.join(facts)}",
+        heading if changes else "nothing of this kind has changed yet",
+        *(f"  {line}" for line in changes),
     ]
     return [cut_line(line) for line in lines]
 
 
-def cut_line(line: str) -> str:
-    """Return the line with control characters escaped, cut to 80 columns."""
+def cut_line(line: str, width: int = _WIDTH) -> str:
+    """Return the line with control characters escaped, cut to these columns."""
     line = visible(line)
-    return line if len(line) <= _WIDTH else f"{line[: _WIDTH - 1]}…"
+    return line if len(line) <= width else f"{line[: width - 1]}…"
 
 
 def _change_line(change: Mapping[str, Any]) -> str:

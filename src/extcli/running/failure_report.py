@@ -228,7 +228,7 @@ class FailOn:
                 write_stderr([f"extcli exec: {note}; add --extensions FILE"])
             return ExitCode.DONE
         head = f"extcli exec: production would have acted differently (--fail-on {self.text}):"
-        write_stderr([visible(line) for line in (head, *lines_of(found))])
+        write_stderr([head, *(f"  {visible(line)}" for line in lines_of(found))])
         return ExitCode.EXPECTATION_NOT_MET
 
 

@@ -16,7 +16,7 @@ from extcli.simulate.crowds import Options, loop_factory
 from extcli.simulate.crowds import reopenings as reopenings_of
 from extcli.simulate.listeners import Listeners, closings
 from extcli.simulate.outcome import Comparison, Count, Tally, latencies, points_over_time
-from extcli.simulate.result import About, conclude, document
+from extcli.simulate.result import conclude, document
 
 PAGE, GAME = "page", "game"
 
@@ -72,7 +72,11 @@ def simulate(session: Session, audience: Audience, options: Options) -> None:
     done = [at - start for each in listeners.received for at in each.at]
     tally = _tally(audience, sent, [arrived - planned for planned, arrived in zip(due, done, strict=True)])
     points = points_over_time(due, done, [True] * len(due), [])
-    about = About(
+    found = document(
+        comparison,
+        tally,
+        options.expectations,
+        points,
         simulation="socket",
         what="event",
         id=audience.event,
@@ -80,8 +84,8 @@ def simulate(session: Session, audience: Audience, options: Options) -> None:
         seed=audience.seed,
         viewers=audience.connections,
         will=will,
+        notes=(),
     )
-    found = document(about, comparison, tally, options.expectations, points)
     conclude(session, found, comparison, options.report)
 
 

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from typing import NoReturn
 
 from extcli import clock
 from extcli.api.call import Call
@@ -27,14 +26,13 @@ from extcli.simulate.outcome import (
     Comparison,
     Measured,
     Outcome,
-    Point,
     Work,
     outcome_of,
     points_over_time,
 )
 from extcli.simulate.plan import Pace, Plan
 from extcli.simulate.pool import Pool
-from extcli.simulate.result import About, conclude, document
+from extcli.simulate.result import conclude, document
 from extcli.simulate.subjects import Buffer, Poll, Subject
 
 _PER_VIEWER = 50
@@ -76,14 +74,22 @@ def simulate(session: Session, kind: str, subject: Subject, plan: Plan, options:
     for line in (will, *plan.notes):
         session.output.report(line)
     if session.dry_run:
-        _withhold(session, subject, plan, credentials)
+        users, url = plan.users, session.resolver.url()
+        for index, viewer in enumerate(plan.viewer):
+            call = subject.call(plan, index)
+            session.dry_run.show(url, call, call.query, credentials, user=users[viewer])
+        raise Withheld
     tokens = _tokens(plan, credentials)
     if options.adds:
         _check_users(subject, plan, tokens)
     request = requests_of(session, plan, tokens, lambda index: subject.call(plan, index))
     outcome = run(session, subject, plan, request, options.manner, close=close)
     comparison = _compare_with_plan(session, subject, plan, before, outcome)
-    about = About(
+    found = document(
+        comparison,
+        outcome.tally,
+        options.expectations,
+        _points(outcome),
         simulation=kind,
         what=subject.what,
         id=subject.name,
@@ -93,7 +99,6 @@ def simulate(session: Session, kind: str, subject: Subject, plan: Plan, options:
         will=will,
         notes=plan.notes,
     )
-    found = document(about, comparison, outcome.tally, options.expectations, _points(outcome))
     conclude(session, found, comparison, options.report)
 
 
@@ -106,16 +111,6 @@ def _content(subject: Subject, *, adds: bool) -> Mapping[str, int]:
             fix="use another id or clear it, or compare the difference with --add",
         )
     return before
-
-
-def _withhold(session: Session, subject: Subject, plan: Plan, credentials: Credentials) -> NoReturn:
-    """Show the requests of the plan instead of sending them."""
-    assert session.dry_run is not None
-    users, url = plan.users, session.resolver.url()
-    for index, viewer in enumerate(plan.viewer):
-        call = subject.call(plan, index)
-        session.dry_run.show(url, call, call.query, credentials, user=users[viewer])
-    raise Withheld
 
 
 def _tokens(plan: Plan, credentials: Credentials) -> list[str]:
@@ -210,7 +205,7 @@ def _closing(session: Session, subject: Subject, plan: Plan) -> Callable[[], flo
     return close
 
 
-def _points(outcome: Outcome) -> list[Point]:
+def _points(outcome: Outcome) -> list[dict[str, float | None]]:
     status, done = outcome.measured.status, outcome.measured.done
     answered = [each not in (NO_RESPONSE, NOT_SENT) for each in status]
     refusals = [done[index] for index, each in enumerate(status) if not 200 <= each < 300]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from extcli.errors import UsageError, shortened
@@ -67,11 +67,6 @@ def parse(text: str) -> Expectation:
             raise _invalid(text, f"{name} is a number of requests: give its limit without a unit")
         factor = 1.0
     return Expectation(text.strip(), name, found[2], float(found[3]) * factor)
-
-
-def parse_all(texts: Sequence[str] | None) -> list[Expectation]:
-    """Parse the expectations of a run."""
-    return [parse(text) for text in texts or []]
 
 
 def _invalid(text: str, why: str) -> UsageError:

@@ -103,28 +103,15 @@ def latencies(values: Sequence[float]) -> dict[str, float]:
     return {name: percentile(ordered, part) for name, part in PERCENTILES.items()} if ordered else {}
 
 
-@dataclass(slots=True)
-class Point:
-    """One interval of a run."""
-
-    at: float
-    """Its start, in seconds."""
-    planned: float
-    """Requests per second that were due in it."""
-    answered: float
-    """Responses per second that arrived in it."""
-    refused: float
-    """Refusals per second, planned ones included, and failures."""
-    p50: float | None
-    """Latency in seconds of the requests that were due in it; `None` without responses."""
-    p99: float | None
-    max: float | None
-
-
 def points_over_time(
     due: Sequence[float], done: Sequence[float], is_answered: Sequence[bool], refusals: Sequence[float]
-) -> list[Point]:
-    """Return a run in at most 60 intervals of equal length. All times are seconds from the start."""
+) -> list[dict[str, float | None]]:
+    """Return a run in at most 60 intervals of equal length. All times are seconds from the start.
+
+    An interval begins `at`, and has per second the requests that were due in it (`planned`), and the responses and
+    refusals that arrived in it; failures and planned refusals count as `refused`. `p50`, `p99` and `max` are the
+    latency in ms of the requests that were due in it, `None` without responses.
+    """
     end = max([*due, *done, *refusals], default=0.0)
     if not end:
         return []
@@ -140,21 +127,22 @@ def points_over_time(
             delays[bucket].append(finished - at)
     for at in refusals:
         refused[int(at / width)] += 1
+    counts = {"planned": planned, "answered": answered, "refused": refused}
     found = []
     for bucket, values in enumerate(delays):
-        values.sort()
+        seconds = latencies(values)
         found.append(
-            Point(
-                bucket * width,
-                planned[bucket] / width,
-                answered[bucket] / width,
-                refused[bucket] / width,
-                percentile(values, 0.5) if values else None,
-                percentile(values, 0.99) if values else None,
-                values[-1] if values else None,
-            )
+            {
+                "at": round(bucket * width, 3),
+                **{name: round(each[bucket] / width, 3) for name, each in counts.items()},
+                **{name: in_ms(seconds[name]) if values else None for name in ("p50", "p99", "max")},
+            }
         )
     return found
+
+
+def in_ms(seconds: float) -> float:
+    return round(seconds * 1000, 3)
 
 
 def rounded_up(value: float) -> float:

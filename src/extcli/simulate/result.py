@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from extcli import atomic_file
-from extcli.errors import CliError, ExitCode
+from extcli.errors import CliError, ExpectationFailed, Unreachable
 from extcli.output.columns import table_of
 from extcli.output.printer import View
 from extcli.output.sanitize import field, visible
@@ -16,33 +16,17 @@ from extcli.output.views import bar, stacked
 from extcli.session import Session
 from extcli.simulate import chart
 from extcli.simulate.expectations import Expectation
-from extcli.simulate.outcome import Comparison, Point, Tally, Verdict
+from extcli.simulate.outcome import Comparison, Tally, Verdict, in_ms
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+Series = Mapping[str, float | None]
+"""An interval of a run, as `points_over_time` returns it."""
 _SHOWN = 12
 """Rows of a table in an error."""
 _UNDECIDED = {"buffer": ("entry", "entries"), "event": ("delivery", "deliveries")}
 """The word for an undecided item, if it is not a user: singular and plural."""
-
-
-@dataclass(frozen=True, slots=True)
-class About:
-    """The simulated run, under the names of `-o json`."""
-
-    simulation: str
-    """The command: `crowd`, `rank`, `accumulate` or `socket`."""
-    what: str
-    """`poll`, `ranking`, `buffer` or `event`."""
-    id: str
-    requests: str
-    """What was sent: `votes`, `answers`, `entries` or `broadcasts`."""
-    seed: int
-    viewers: int
-    will: str
-    """The promise that was printed before the run."""
-    notes: Sequence[str] = ()
 
 
 def conclude(session: Session, found: dict[str, Any], comparison: Comparison, report: Path | None) -> None:
@@ -59,29 +43,28 @@ def conclude(session: Session, found: dict[str, Any], comparison: Comparison, re
 
 
 def document(
-    about: About,
-    comparison: Comparison,
-    tally: Tally,
-    expectations: Sequence[Expectation],
-    points: Sequence[Point],
+    comparison: Comparison, tally: Tally, expectations: Sequence[Expectation], points: Sequence[Series], **about: object
 ) -> dict[str, Any]:
-    """Return everything about a run, as `-o json` prints it. Latencies are in ms, times in seconds."""
+    """Return everything about a run, as `-o json` prints it. Latencies are in ms, times in seconds.
+
+    `about` has the names and texts of the run: which simulation of what, its seed, and what it promised.
+    """
     figures = {name: value for name, value in asdict(tally).items() if name not in ("latencies", "reasons", "lag")}
     figures["rate"] = round(tally.rate, 2)
     return {
-        **asdict(about),
+        **about,
         "verdict": comparison.verdict,
         "undecided": comparison.undecided,
         "faults": list(comparison.faults),
         "counts": [{"name": each.name, "planned": each.planned, "found": each.found} for each in comparison.counts],
         "figures": figures,
-        "latencies": {name: _ms(seconds) for name, seconds in tally.latencies.items()},
-        "lag": _ms(tally.lag),
+        "latencies": {name: in_ms(seconds) for name, seconds in tally.latencies.items()},
+        "lag": in_ms(tally.lag),
         "reasons": dict(tally.reasons),
         "expectations": [
             {"text": each.text, "met": each.is_met(tally), "found": each.found(tally)} for each in expectations
         ],
-        "series": [_point_as_json(each) for each in points],
+        "series": list(points),
     }
 
 
@@ -91,37 +74,23 @@ def error_of(found: Mapping[str, Any], comparison: Comparison) -> CliError | Non
     if comparison.verdict is Verdict.DIFFERS:
         what = f"the result of {found['what']} {visible(found['id'])} differs from the plan"
         lines = [*_table(comparison), *map(visible, comparison.faults), _cause_of_difference(comparison)]
-        return NotAsPlanned(what, [*lines, *_unmet_expectations(failed)])
+        return _not_as_planned(ExpectationFailed, what, [*lines, *_unmet_expectations(failed)])
     if failed:
-        return NotAsPlanned("not as expected", _unmet_expectations(failed))
+        return _not_as_planned(ExpectationFailed, "not as expected", _unmet_expectations(failed))
     if comparison.verdict is Verdict.NOT_DECIDED:
         count = comparison.undecided
         one, many = _UNDECIDED.get(found["what"], ("user", "users"))
         are = f"{many} are" if count > 1 else f"{one} is"
         what = f"the result of {found['what']} {visible(found['id'])} is not decided: {count:,} {are} undecided"
-        return NotAsPlanned(
-            what,
-            [*_table(comparison), "requests without a response, or with 5xx, may or may not have been applied"],
-            exit_code=ExitCode.UNREACHABLE,
-        )
+        doubt = "requests without a response, or with 5xx, may or may not have been applied"
+        return _not_as_planned(Unreachable, what, [*_table(comparison), doubt])
     return None
 
 
-class NotAsPlanned(CliError):
-    """The run was complete, but its result or its figures are not as planned or expected."""
-
-    def __init__(self, what: str, lines: Sequence[str], *, exit_code: ExitCode = ExitCode.EXPECTATION_NOT_MET) -> None:
-        super().__init__(what)
-        self._lines = [line for line in lines if line]
-        self.exit_code = exit_code
-
-    def lines(self) -> list[str]:
-        return [f"extcli: {self.what}", *(f"  {line}" for line in self._lines)]
-
-    def as_json(self) -> dict[str, Any]:
-        document = super().as_json()
-        document["error"]["details"] = self._lines
-        return document
+def _not_as_planned(kind: type[CliError], what: str, lines: Sequence[str]) -> CliError:
+    """Return the error for a complete run whose result or figures are not as planned or expected."""
+    details = [line for line in lines if line]
+    return kind(what, details=details, facts={"details": details})
 
 
 def _table(comparison: Comparison) -> list[str]:
@@ -145,15 +114,6 @@ def _cause_of_difference(comparison: Comparison) -> str:
 
 def _unmet_expectations(failed: Sequence[Mapping[str, Any]]) -> list[str]:
     return [f"not met: {each['text']} (found {each['found']})" for each in failed]
-
-
-def _point_as_json(point: Point) -> dict[str, Any]:
-    times = {name: None if (value := getattr(point, name)) is None else _ms(value) for name in ("p50", "p99", "max")}
-    return {**{name: round(value, 3) for name, value in asdict(point).items() if name not in times}, **times}
-
-
-def _ms(seconds: float) -> float:
-    return round(seconds * 1000, 3)
 
 
 _ROWS = 30

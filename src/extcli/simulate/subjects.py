@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import isclose, sqrt
-from typing import Any, Protocol
+from typing import Any
 
 from emulator.contract.shell import quoted
 from extcli.api.call import Call, encoded
@@ -23,29 +23,6 @@ _COUNTED = 64
 """A poll counts the values 0 to 63 one by one."""
 _TOP = 100
 """The most answers that a ranking shows."""
-
-
-class Subject(Protocol):
-    """A poll, a ranking or a buffer."""
-
-    what: str
-    """`poll`, `ranking` or `buffer`."""
-    requests: str
-    """What is sent: `votes`, `answers`, `entries`."""
-    name: str
-    repeats: frozenset[int]
-    """The statuses after which a request may be sent again, because it changed nothing or does no harm twice."""
-
-    def read(self) -> Mapping[str, int]:
-        """Return the counts that the service has. Raises `UnexpectedResponse`."""
-
-    def call(self, plan: Plan, index: int) -> Call:
-        """Return one request of the plan, by its index."""
-
-    def compare(
-        self, plan: Plan, status: Sequence[int], before: Mapping[str, int], faults: Sequence[str]
-    ) -> Comparison:
-        """Read the result and compare it with the plan."""
 
 
 class Poll:
@@ -235,6 +212,15 @@ class Buffer:
     def _entries(self) -> list[Any]:
         with self._session.service(BROADCASTER).read_buffer(self.name) as answer, expect_shape(answer):
             return [each["data"] for each in items(answer.iter_bytes(), "data.item", f"buffer {visible(self.name)}")]
+
+
+Subject = Poll | Ranking | Buffer
+"""What a crowd acts on: `what` it is, what its `requests` are called, its `name`, and the statuses that `repeats` has,
+after which a request may be sent again, because it changed nothing or does no harm twice.
+
+`read` returns the counts that the service has, `call` one request of the plan by its index, and `compare` the result
+against the plan.
+"""
 
 
 def _check_counts(counts: Iterable[object]) -> None:

@@ -177,7 +177,7 @@ class Wait(Part[ModeT]):
         outcome: dict[str, Any] = document(self._control.wait(query))
         if not outcome["met"]:
             within = f" within {timeout:g} s" if timeout else ""
-            raise AssertionError("\n".join([f"{subject} {name}: not met{within}", *outcome_lines(outcome, name)]))
+            raise AssertionError("\n  ".join([f"{subject} {name}: not met{within}", *outcome_lines(outcome, name)]))
         return dict(outcome["found"])
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
 from emulator.contract.names import MARK
 from extcli import clock
@@ -46,7 +45,7 @@ OUTCOME = View(table=lambda outcome: "", rows=lambda outcome: [])
 
 
 def wait_until_met(session: Session, condition: Condition, seconds: float) -> None:
-    """Wait until a condition is met, at most `seconds`. Raises `NotMet`."""
+    """Wait until a condition is met, at most `seconds`. Raises `ExpectationFailed`."""
     deadline = clock.elapsed() + seconds
     scope = scope_of(session) if condition.has_scope else {}
     what = f"{condition.shown} in channel {scope['channel_id']}" if "channel_id" in scope else condition.shown
@@ -57,7 +56,10 @@ def wait_until_met(session: Session, condition: Condition, seconds: float) -> No
         response = _request_outcome(session, condition, scope, min(left, _LONGEST_CALL))
     session.output.show(response, OUTCOME)
     if not _is_met(response):
-        raise NotMet(what, condition.id, document_of(response, _OUTCOME), seconds)
+        outcome = document_of(response, _OUTCOME)
+        what = f"not met{f' within {seconds:g} s' if seconds else ''}: {what}"
+        facts = {"what": what, **{name: outcome[name] for name in ("wanted", "found", "changes")}}
+        raise ExpectationFailed(cut_line(what, 72), details=outcome_lines(outcome, condition.id), facts=facts)
 
 
 def report_wait(session: Session, seconds: float, what: str) -> None:
@@ -103,23 +105,3 @@ def _without_control(session: Session) -> UsageError:
         why="only an emulator in sandbox has one",
         fix="`extcli listen EVENT --count N --timeout 5s` waits for events of any service",
     )
-
-
-class NotMet(ExpectationFailed):
-    """Raised if a condition was not met in time."""
-
-    def __init__(self, what: str, name: str, outcome: Mapping[str, Any], seconds: float) -> None:
-        self._outcome = outcome
-        self._name = name
-        within = f" within {seconds:g} s" if seconds else ""
-        super().__init__(f"not met{within}: {what}")
-
-    def lines(self) -> list[str]:
-        """Return what was wanted and found, and the last changes, in lines of at most 80 columns."""
-        return [*map(cut_line, super().lines()), *outcome_lines(self._outcome, self._name)]
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the error as JSON, with what was wanted and found, and the last changes."""
-        document = super().as_json()
-        document["error"] |= {name: self._outcome[name] for name in ("wanted", "found", "changes")}
-        return document

@@ -73,7 +73,7 @@ def sending(
     from extcli.output import times
     from extcli.simulate import plan as planning
     from extcli.simulate.crowds import Manner, Options
-    from extcli.simulate.expectations import parse_all
+    from extcli.simulate.expectations import parse
     from extcli.simulate.plan import Pace
 
     if rate and burst:
@@ -88,7 +88,7 @@ def sending(
         default = _DEFAULT_PRODUCTION_RATE if is_production else _DEFAULT_RATE
         pace = Pace(planning.parse_rate(rate or default, "--rate"))
     manner = Manner(connections, planning.churn(churn) if churn else 0.0, is_production)
-    return Options(pace, manner, add, parse_all(expect), report)
+    return Options(pace, manner, add, [parse(text) for text in expect or []], report)
 
 
 @command(app)
