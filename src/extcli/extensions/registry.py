@@ -6,38 +6,15 @@ The secrets themselves are checked but not returned.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from emulator.contract import extensions_file
 from emulator.contract.extensions_file import NOT_BEFORE, ExtensionsFile, InvalidExtensions, Secret
 from emulator.contract.limits import MIN_SECRET_BYTES
 from extcli.errors import UsageError
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Where one secret of an extension comes from."""
-
-    kind: str
-    """`inline`, `file` or `env`."""
-    name: str
-    """The name of the file or the variable."""
-    state: str
-    """`ok`, `short`, or `unset`: a variable that is not set here, but may be set for the service."""
-
-
-@dataclass(frozen=True, slots=True)
-class Registration:
-    """One extension, with the sources of its secrets in the order in which the service tries them."""
-
-    client_id: str
-    owner: str | None
-    sources: tuple[Source, ...]
-    not_before: datetime | None
-    """All links and tokens that the service issued before this time have ended."""
 
 
 def read_text(path: Path) -> str:
@@ -58,22 +35,28 @@ def parsed(path: Path, text: str) -> ExtensionsFile:
         raise UsageError(str(error)) from None
 
 
-def registrations(path: Path, environ: Mapping[str, str] = os.environ) -> list[Registration]:
-    """Return the extensions in the order of the file. Raises `UsageError` if the service could not start with it."""
+def registrations(path: Path, environ: Mapping[str, str] = os.environ) -> list[dict[str, Any]]:
+    """Return a record of each extension in the order of the file, without its secrets.
+
+    Raises `UsageError` if the service could not start with the file.
+    """
     file = parsed(path, read_text(path))
     try:
         file.check_not_empty()
-        return [
-            Registration(
-                client_id,
-                table.get("owner_user_id"),
-                tuple(Source(_KINDS[each.key], each.name, _state(each)) for each in file.secrets(client_id, environ)),
-                table.get(NOT_BEFORE),
-            )
-            for client_id, table in file.tables.items()
-        ]
+        return [_record(client_id, table, file.secrets(client_id, environ)) for client_id, table in file.tables.items()]
     except InvalidExtensions as error:
         raise UsageError(str(error), fix="`extcli extension rotate` makes a new secret") from None
+
+
+def _record(client_id: str, table: Mapping[str, Any], found: Iterable[Secret]) -> dict[str, Any]:
+    """Return an extension with the sources of its secrets, in the order in which the service tries them."""
+    sources = [
+        {"from": _KINDS[each.key], **({"name": each.name} if each.name else {}), "state": _state(each)}
+        for each in found
+    ]
+    ended = {NOT_BEFORE: text_of(table[NOT_BEFORE])} if NOT_BEFORE in table else {}
+    owner = table.get("owner_user_id")
+    return {"client_id": client_id, "owner_user_id": owner, "secrets": len(sources), "sources": sources, **ended}
 
 
 def text_of(instant: datetime) -> str:
@@ -82,6 +65,7 @@ def text_of(instant: datetime) -> str:
 
 
 def _state(secret: Secret) -> str:
+    """Return `ok`, `short`, or `unset`: a variable that is not set here, but may be set for the service."""
     return "unset" if not secret.value else "ok" if len(secret.value) >= MIN_SECRET_BYTES else "short"
 
 

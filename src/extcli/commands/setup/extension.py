@@ -15,7 +15,6 @@ from extcli.session import Session
 
 if TYPE_CHECKING:
     from extcli.extensions.editor import Dropped, Written
-    from extcli.extensions.registry import Registration
 
 app = noun("Registered extensions: the file that `serve --extensions` reads, and its secrets.")
 
@@ -23,23 +22,6 @@ File = Annotated[str, argument("FILE", "The TOML file.", envvar="EXTCLI_SERVE_EX
 Show = Annotated[bool, flag("--show", "Print the new secret as well.")]
 _DEFAULT = "extensions.toml"
 _OTHERS = 0o077
-
-
-def _facts(registration: Registration) -> dict[str, Any]:
-    """Return an extension as a record, without its secrets."""
-    from emulator.contract.extensions_file import NOT_BEFORE
-    from extcli.extensions.registry import text_of
-
-    return {
-        "client_id": registration.client_id,
-        "owner_user_id": registration.owner,
-        "secrets": len(registration.sources),
-        "sources": [
-            {"from": each.kind, **({"name": each.name} if each.name else {}), "state": each.state}
-            for each in registration.sources
-        ],
-        **({NOT_BEFORE: text_of(registration.not_before)} if registration.not_before else {}),
-    }
 
 
 def _in_words(source: dict[str, str]) -> str:
@@ -100,11 +82,11 @@ def list_extensions(session: Session, file: File = _DEFAULT) -> None:
     from extcli.extensions.registry import registrations
 
     found = registrations(Path(file))
-    session.output.show_value([_facts(each) for each in found], _LIST)
+    session.output.show_value(found, _LIST)
     for each in found:
-        if any(source.state == "short" for source in each.sources):
+        if any(source["state"] == "short" for source in each["sources"]):
             session.output.report(
-                f"{each.client_id}: a secret is shorter than the {MIN_SECRET_BYTES} bytes that HS256 requires"
+                f"{each['client_id']}: a secret is shorter than the {MIN_SECRET_BYTES} bytes that HS256 requires"
             )
 
 
