@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,51 +12,28 @@ from extcli.output import times
 from extcli.output.columns import Column, grouped, listing, name_and_count_columns, whole
 from extcli.output.sanitize import visible
 from extcli.output.views import stacked
-from extcli.snapshots.content import Header, Identity, Records, lines_of, size
+from extcli.snapshots.content import Identity, Records, lines_of, size
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
 ADDED, REMOVED, CHANGED = "added", "removed", "changed"
+SIGNS = {ADDED: "+", REMOVED: "-", CHANGED: "~"}
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """A record that was added, removed or changed between two snapshots."""
+def compare(before: Path, after: Path, *, most: int) -> dict[str, Any]:
+    """Return the differences between two files as JSON, with at most `most` of the records, removed ones last.
 
-    change: str
-    """`ADDED`, `REMOVED` or `CHANGED`."""
-    record: Identity
-    fields: tuple[str, ...] = ()
-    """The names of the changed fields."""
-
-
-@dataclass(slots=True)
-class Comparison:
-    """The differences between two snapshots. The version of extcli that saved them is not compared."""
-
-    header: list[str]
-    """The members of the header that differ: `environment`, `clock` and `keys`."""
-    counts: Counter[str] = field(default_factory=Counter)
-    """How many records differ, by change."""
-    listed: list[Difference] = field(default_factory=list)
-    """The first of them, removed ones last."""
-    other_order: bool = False
-    """Whether both have the same records, in another order."""
-
-    @property
-    def is_equal(self) -> bool:
-        return not (self.header or self.counts or self.other_order)
-
-
-def compare(before: Path, after: Path, *, most: int) -> Comparison:
-    """Compare two files, and list at most `most` differing records. Raises `UsageError`."""
+    The version of extcli that saved a file is not compared. Raises `UsageError`.
+    """
     contents: dict[bytes, bytes] = {}
     with lines_of(before) as (old_header, lines):
         old_order = _fill(contents, Records(before), lines)
+    counts: Counter[str] = Counter()
+    listed: list[dict[str, Any]] = []
     with lines_of(after) as (new_header, lines):
         compared = ("environment", "clock", "keys")
-        found = Comparison([name for name in compared if getattr(old_header, name) != getattr(new_header, name)])
+        header = [name for name in compared if getattr(old_header, name) != getattr(new_header, name)]
         changed: dict[Identity, dict[str, Any]] = {}
         order = blake2b()
         records = Records(after)
@@ -67,18 +43,30 @@ def compare(before: Path, after: Path, *, most: int) -> Comparison:
             content = contents.pop(_digest_of(identity), None)
             if content == _digest(line):
                 continue
-            found.counts[ADDED if content is None else CHANGED] += 1
-            if len(found.listed) + len(changed) >= most:
+            counts[ADDED if content is None else CHANGED] += 1
+            if len(listed) + len(changed) >= most:
                 continue
             if content is None:
-                found.listed.append(Difference(ADDED, identity))
+                listed.append(_difference(ADDED, identity))
             else:
                 changed[identity] = fields
-    found.counts.update({REMOVED: len(contents)} if contents else {})
-    found.other_order = not found.counts and old_order != order.digest()
-    if changed or (contents and len(found.listed) < most):
-        _list_changed_and_removed(found, before, contents, changed, most)
-    return found
+    counts[REMOVED] = len(contents)
+    is_in_other_order = not counts.total() and old_order != order.digest()
+    if changed or (contents and len(listed) < most):
+        listed += _changed_and_removed(before, contents, changed, most - len(listed) - len(changed))
+    return {
+        "equal": not (header or counts.total() or is_in_other_order),
+        "header": header,
+        **{change: counts[change] for change in SIGNS},
+        "other_order": is_in_other_order,
+        "records": listed,
+    }
+
+
+def _difference(change: str, identity: Identity, fields: Sequence[str] = ()) -> dict[str, Any]:
+    """Return a record that was added, removed or changed, with the names of its changed fields."""
+    facts = {"change": change, "type": identity.type, "key": list(identity.key), "of": list(identity.of)}
+    return {**facts, "fields": fields} if fields else facts
 
 
 def _fill(contents: dict[bytes, bytes], records: Records, lines: Iterator[bytes]) -> bytes:
@@ -94,22 +82,22 @@ def _fill(contents: dict[bytes, bytes], records: Records, lines: Iterator[bytes]
     return order.digest()
 
 
-def _list_changed_and_removed(
-    found: Comparison, before: Path, left: dict[bytes, bytes], changed: dict[Identity, dict[str, Any]], most: int
-) -> None:
-    """Read the first file again, to list the changed fields of changed records, and removed records."""
-    removed: list[Difference] = []
-    most -= len(found.listed) + len(changed)
+def _changed_and_removed(
+    before: Path, left: dict[bytes, bytes], changed: dict[Identity, dict[str, Any]], most_removed: int
+) -> list[dict[str, Any]]:
+    """Read the first file again, and return the changed records with their fields, then the removed ones."""
+    found: list[dict[str, Any]] = []
+    removed: list[dict[str, Any]] = []
     with lines_of(before) as (_, lines):
         records = Records(before)
         for line in lines:
             identity, old = records.decode(line)
             if (new := changed.get(identity)) is not None:
-                names = tuple(name for name in sorted({*old, *new}) if old.get(name) != new.get(name))
-                found.listed.append(Difference(CHANGED, identity, names))
-            elif len(removed) < most and _digest_of(identity) in left:
-                removed.append(Difference(REMOVED, identity))
-    found.listed += removed
+                names = [name for name in sorted({*old, *new}) if old.get(name) != new.get(name)]
+                found.append(_difference(CHANGED, identity, names))
+            elif len(removed) < most_removed and _digest_of(identity) in left:
+                removed.append(_difference(REMOVED, identity))
+    return found + removed
 
 
 def _digest_of(identity: Identity) -> bytes:
@@ -118,9 +106,6 @@ def _digest_of(identity: Identity) -> bytes:
 
 def _digest(content: bytes) -> bytes:
     return blake2b(content, digest_size=16).digest()
-
-
-_SIGNS = {"added": "+", "removed": "-", "changed": "~"}
 
 
 COUNTS = listing(
@@ -151,9 +136,8 @@ def facts_of(path: Path) -> dict[str, Any]:
     }
 
 
-def clock_text(header: Header | Mapping[str, int]) -> str:
+def _clock_text(clock: Mapping[str, int]) -> str:
     """Describe the clock of a snapshot."""
-    clock = header.clock if isinstance(header, Header) else header
     if (frozen_at := clock.get("frozen_at")) is not None:
         return f"frozen at {times.shown(frozen_at)}"
     offset = clock.get("offset", 0)
@@ -162,7 +146,7 @@ def clock_text(header: Header | Mapping[str, int]) -> str:
 
 def _facts_text(facts: Mapping[str, Any], records: RenderableType) -> RenderableType:
     lines = (
-        f"clock    {clock_text(facts['clock'])}",
+        f"clock    {_clock_text(facts['clock'])}",
         f"keys     {'yes' if facts['keys'] else 'no'}",
         f"saved by extcli {visible(facts['version'])}, {visible(facts['environment'])}",
         f"size     {facts['bytes']:,} bytes",
@@ -181,31 +165,11 @@ FACTS = listing(
 )
 
 
-def difference(found: Comparison) -> dict[str, Any]:
-    """Return the differences as JSON."""
-    return {
-        "equal": found.is_equal,
-        "header": found.header,
-        **{name: found.counts[name] for name in _SIGNS},
-        "other_order": found.other_order,
-        "records": [
-            {
-                "change": each.change,
-                "type": each.record.type,
-                "key": list(each.record.key),
-                "of": list(each.record.of),
-                **({"fields": list(each.fields)} if each.fields else {}),
-            }
-            for each in found.listed
-        ],
-    }
-
-
 def _changes(document: Mapping[str, Any]) -> list[dict[str, str]]:
-    headers = [{"sign": _SIGNS["changed"], "type": "header", "key": name, "fields": ""} for name in document["header"]]
+    headers = [{"sign": SIGNS[CHANGED], "type": "header", "key": name, "fields": ""} for name in document["header"]]
     return headers + [
         {
-            "sign": _SIGNS[each["change"]],
+            "sign": SIGNS[each["change"]],
             "type": each["type"],
             "key": " ".join(part or "-" for part in (*each["key"], *each["of"])),
             "fields": ", ".join(each.get("fields", ())),
@@ -216,7 +180,7 @@ def _changes(document: Mapping[str, Any]) -> list[dict[str, str]]:
 
 DIFFERENCE = listing(
     _changes,
-    Column("|".join(_SIGNS.values()), "sign", ""),
+    Column("|".join(SIGNS.values()), "sign", ""),
     Column("type", heading="record"),
     Column("key", folds=True),
     Column("fields", heading="changed fields", folds=True),

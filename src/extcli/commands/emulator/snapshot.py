@@ -101,18 +101,17 @@ def diff(
     Example: extcli snapshot diff before.json after.json
     """
     from extcli.errors import ExpectationFailed
-    from extcli.snapshots import comparison
 
     found = comparison.compare(before, after, most=limit)
-    session.output.show_value(comparison.difference(found), comparison.DIFFERENCE)
-    if found.is_equal:
+    session.output.show_value(found, comparison.DIFFERENCE)
+    if found["equal"]:
         return
-    counts = ", ".join(f"{count:,} {change}" for change, count in sorted(found.counts.items()))
-    left = found.counts.total() - len(found.listed)
+    counts = {change: found[change] for change in sorted(comparison.SIGNS) if found[change]}
+    total, listed = sum(counts.values()), len(found["records"])
     raise ExpectationFailed(
         "the snapshots differ",
-        why=f"records: {counts}" if counts else "",
-        fix=f"{left:,} more are not shown; --limit {found.counts.total()} shows all" if left else "",
+        why=f"records: {', '.join(f'{count:,} {change}' for change, count in counts.items())}" if counts else "",
+        fix=f"{total - listed:,} more are not shown; --limit {total} shows all" if total > listed else "",
     )
 
 
