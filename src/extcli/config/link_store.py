@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import filelock
+import msgspec
 import platformdirs
 
 from extcli import atomic_file
@@ -115,8 +115,8 @@ class LinkStore:
             except FileNotFoundError:
                 return {}
         try:
-            links = [_link_of(entry) for entry in json.loads(text)["links"]]
-        except (ValueError, KeyError, TypeError, RecursionError):
+            links = msgspec.json.decode(text, type=dict[str, list[Link]])["links"]
+        except (msgspec.MsgspecError, KeyError, RecursionError):
             # The cause is not chained, as it could quote a token.
             raise UsageError(
                 f"{self.path} is damaged",
@@ -140,12 +140,3 @@ class LinkStore:
                 why=error.strerror or "",
                 fix="set EXTCLI_STATE_DIR to a directory that you can write",
             ) from None
-
-
-def _link_of(entry: Any) -> Link:
-    link = Link(**{each.name: entry[each.name] for each in fields(Link) if each.name in entry})
-    texts = (link.service, link.socket, link.client_id, link.channel_id, link.refresh)
-    until = 0 if link.until is None else link.until
-    if not all(isinstance(text, str) for text in texts) or not all(type(at) is int for at in (link.since, until)):
-        raise TypeError
-    return link

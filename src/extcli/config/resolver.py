@@ -23,6 +23,7 @@ from extcli.config.urls import socket_of
 from extcli.output.format import Format
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 
 class Source(IntEnum):
@@ -37,10 +38,10 @@ class Source(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Found(Generic[T]):
+class Found(Generic[T_co]):
     """A value, and where it was found."""
 
-    value: T = field(repr=False)
+    value: T_co = field(repr=False)
     source: Source
     origin: str
     """`--url`, `EXTCLI_URL`, `profile live in /home/me/.config/extcli/config.toml`."""

@@ -67,7 +67,7 @@ def _in_profile_or_environment(
         return of_profile
     if text := resolver.variable(variable):
         return Found(text, Source.VARIABLE, variable, file.key.removesuffix("_file").replace("_", " "))
-    return _secret(in_variable) if in_variable else of_profile
+    return in_variable or of_profile
 
 
 def token(resolver: Resolver, to: str | None = None) -> str | None:
@@ -126,11 +126,7 @@ def _file_of_profile(resolver: Resolver, file: Setting[Path], to: str | None) ->
     found = resolver.in_profile(file)
     if found is None or (resolver.profile and not resolver.profile.is_of(to or resolver.url())):
         return None
-    return _secret(found)
-
-
-def _secret(found: Found[Path]) -> Found[str | Path]:
-    return Found(found.value, found.source, found.origin, found.key)
+    return found
 
 
 def _content(found: Found[str | Path], resolver: Resolver) -> str:

@@ -14,9 +14,11 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, astuple, dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from stat import S_ISDIR
+
+import msgspec
 
 from extcli import clock
 from extcli.errors import ExpectationFailed, UsageError, shortened
@@ -27,8 +29,6 @@ NAME = re.compile(NO_DEVICE + r"[A-Za-z0-9_-]{1,64}")
 _DIRECTORY_MODE, _FILE_MODE = 0o700, 0o600
 _WRITABLE_BY_OTHERS, _WRITABLE_BY_ALL, _STICKY = 0o022, 0o002, 0o1000
 _READ_AND_WRITE = os.O_RDWR | getattr(os, "O_NOFOLLOW", 0)
-_TYPES = [str, int, int, str, str, str]
-"""The types of the fields of a `Running`."""
 _CLAIM_SECONDS, _INTERVAL = 0.5, 0.02
 """Reading the list of services locks a file for a moment; that must not fail a start."""
 _CONTENT_AT = 1 if os.name == "nt" else 0
@@ -237,8 +237,7 @@ def _read(path: Path) -> Running | None:
     try:
         with path.open("rb", buffering=0) as file:
             file.seek(_CONTENT_AT)
-            found = Running(**json.loads(file.read()))
-    except (OSError, ValueError, TypeError, RecursionError):
+            found = msgspec.json.decode(file.read(), type=Running)
+    except (OSError, msgspec.MsgspecError, RecursionError):
         return None
-    is_valid = [type(each) for each in astuple(found)] == _TYPES and found.name == path.stem and found.pid > 1
-    return found if is_valid else None
+    return found if found.name == path.stem and found.pid > 1 else None
