@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partialmethod
 from typing import Any, Protocol
 from urllib.parse import urlencode
 
@@ -55,12 +56,12 @@ _LONGEST_WAIT = 70.0
 class Probing(Protocol):
     """The probe for which calls are made."""
 
-    @property
-    def target(self) -> Target: ...
-    @property
-    def rule(self) -> Rule: ...
-    def note(self, exchange: Exchange) -> None: ...
+    target: Target
+    rule: Rule
+    exchanges: list[Exchange]
+
     def wrote(self, caller: Caller, path: str, query: Mapping[str, Any], body: Any) -> None: ...
+
     def note_socket_write(self, action: str, target: str, data: Mapping[str, Any]) -> None: ...
 
 
@@ -109,21 +110,6 @@ class Caller:
     def token(self) -> str:
         return (self.authorization or "").partition(" ")[2]
 
-    def get(self, path: str, json: Any = NOTHING, **query: Any) -> Reply:
-        return self.call("GET", path, json, **query)
-
-    def post(self, path: str, json: Any = NOTHING, **query: Any) -> Reply:
-        return self.call("POST", path, json, **query)
-
-    def put(self, path: str, json: Any = NOTHING, **query: Any) -> Reply:
-        return self.call("PUT", path, json, **query)
-
-    def patch(self, path: str, json: Any = NOTHING, **query: Any) -> Reply:
-        return self.call("PATCH", path, json, **query)
-
-    def delete(self, path: str, json: Any = NOTHING, **query: Any) -> Reply:
-        return self.call("DELETE", path, json, **query)
-
     def call(
         self,
         method: str,
@@ -148,7 +134,7 @@ class Caller:
             self._note_write(method, path, query, body, is_certain=False)
             raise
         noted = (*HEADERS, *CORS_HEADERS) if "origin" in (headers or {}) else HEADERS
-        self._at.note(
+        self._at.exchanges.append(
             Exchange(
                 caller=self.role,
                 request=reply.request,
@@ -162,6 +148,12 @@ class Caller:
         if reply.status < 300:
             self._note_write(method, path, query, body, is_certain=True)
         return reply
+
+    get = partialmethod[Reply](call, "GET")
+    post = partialmethod[Reply](call, "POST")
+    put = partialmethod[Reply](call, "PUT")
+    patch = partialmethod[Reply](call, "PATCH")
+    delete = partialmethod[Reply](call, "DELETE")
 
     def _send(
         self, method: str, path: str, body: bytes | None, headers: Mapping[str, str] | None, *, repeat: bool

@@ -359,10 +359,6 @@ class Deployment:
             self._sockets.pop().close()
         return self._leftovers.remove()
 
-    def note(self, exchange: Exchange) -> None:
-        """Keep an exchange for the report and for a recording."""
-        self.exchanges.append(exchange)
-
     def wrote(self, caller: Caller, path: str, query: Mapping[str, Any], body: Any) -> None:
         """Record the data to remove after a call that has succeeded."""
         self._leftovers.wrote(caller, path, query, body)

@@ -60,7 +60,7 @@ class Socket:
         name = f"{action} {target}".strip()
         errors = reply.get("errors")
         status = errors[0].get("status", 0) if isinstance(errors, list) and errors else 200
-        self._at.note(Exchange("game", name, data, status, reply, {}, self._request_id))
+        self._at.exchanges.append(Exchange("game", name, data, status, reply, {}, self._request_id))
         if reply["meta"].get("request_id") != number:
             raise Differs(f"the request_id in the reply to {name}", number, reply["meta"].get("request_id"))
         if status == 200:
@@ -94,7 +94,7 @@ class Socket:
             if message["meta"].get("action") != "update":
                 raise Differs(what, "an update", message)
         if is_noted:
-            self._at.note(Exchange("game", "update", None, 0, message, {}, self._request_id))
+            self._at.exchanges.append(Exchange("game", "update", None, 0, message, {}, self._request_id))
         return message
 
     def message(self) -> Json:
@@ -166,7 +166,7 @@ class Page:
         self._send("pusher:subscribe", {"channel": topic, "auth": authorization})
         event, data = self._receive("the reply to pusher:subscribe", _SUBSCRIBED, _REFUSED)
         status = 200 if event == _SUBSCRIBED else int(data["status"])
-        self._at.note(Exchange("page", "pusher:subscribe", {"channel": channel}, status, data, {}, ""))
+        self._at.exchanges.append(Exchange("page", "pusher:subscribe", {"channel": channel}, status, data, {}, ""))
         return status
 
     def heard(self) -> list[Any]:
