@@ -50,14 +50,6 @@ def test_empty_input_exits_0(extcli):
     assert "0 sent" in result.stderr
 
 
-def test_lines_of_one_user_are_applied_in_order(extcli, file):
-    lines = [f"U{user},{value}\n" for value in range(40) for user in range(20)]
-
-    assert 0 == extcli("vote", "cast", "--from", file("".join(lines))).exit_code
-
-    assert {f"U{user}": 39 for user in range(20)} == ballots(extcli)
-
-
 def test_lines_of_one_user_in_two_spellings_are_applied_in_order(extcli, file):
     """Ruling A3: `7` and `U7` are one person."""
     users = [f"{prefix}{user}" for prefix in ("", "U") for user in range(1, 21)]
