@@ -73,7 +73,7 @@ def _run(args: list[str]) -> int:
     from extcli.output.format import silence
 
     try:
-        if not _is_text(args):
+        if any("\ud800" <= char <= "\udfff" for char in "".join(args)):  # how Python passes on bytes of other encodings
             _write_stderr(["extcli: an argument is not UTF-8 text"])
             return ExitCode.USAGE
         return run(args) or ExitCode.DONE
@@ -123,11 +123,3 @@ def _wants_json(args: list[str]) -> bool:
         elif word.startswith(("-o", "--output=")):
             chosen.append(word.removeprefix("--output=").removeprefix("-o"))
     return chosen[-1] in ("json", "jsonl")
-
-
-def _is_text(args: list[str]) -> bool:
-    try:
-        "".join(args).encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -73,33 +73,26 @@ class _Parser:
     def _parse(self, value: Any) -> Any:
         if self._info.parser is not None:
             return _UNPARSED
-        if self._many:
-            return self._parse_all(list(value))
-        if self._type in (str, bool, int) and type(value) is self._type and self._is_within_limits(value):
-            return value
-        if (
-            self._type is int
-            and isinstance(value, str)
-            and _INTEGER.fullmatch(value)
-            and self._is_within_limits(int(value))
-        ):
-            return int(value)
-        if isinstance(self._type, type) and issubclass(self._type, StrEnum) and value in list(self._type):
-            return self._type(value)
-        return _UNPARSED
-
-    def _parse_all(self, values: list[Any]) -> Any:
-        if not all(isinstance(each, str) for each in values) or self._type not in (list[str], list[int]):
+        if not self._many:
+            return self._parse_one(value, self._type)
+        if self._type not in (list[str], list[int]):
             return _UNPARSED
-        if self._type == list[str]:
-            return values
-        numbers = [int(each) for each in values if _INTEGER.fullmatch(each)]
-        return numbers if len(numbers) == len(values) and all(map(self._is_within_limits, numbers)) else _UNPARSED
+        parsed = [self._parse_one(each, self._type.__args__[0]) for each in value]
+        return _UNPARSED if _UNPARSED in parsed else parsed
+
+    def _parse_one(self, value: Any, kind: Any) -> Any:
+        if kind is int and isinstance(value, str) and _INTEGER.fullmatch(value):
+            value = int(value)
+        if kind in (str, bool, int) and type(value) is kind and self._is_within_limits(value):
+            return value
+        if isinstance(kind, type) and issubclass(kind, StrEnum) and value in list(kind):
+            return kind(value)
+        return _UNPARSED
 
     def _message(self, value: Any) -> str:
         """Return an error message with the value and its limits; empty to use pydantic's message."""
         if self._type == list[int]:
-            value = next((each for each in value if self._parse_all([each]) is _UNPARSED), value)
+            value = next((each for each in value if self._parse_one(each, int) is _UNPARSED), value)
         named = repr(shortened(str(value), _SHOWN_LENGTH))
         if self._type in (int, list[int]):
             return f"{named} is not a whole number{self._limits()}"

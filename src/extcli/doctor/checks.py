@@ -29,7 +29,8 @@ _MAX_POLLS = 20
 def findings(session: Session, poll: str | None) -> Iterator[Finding]:
     """Run all checks in order. `poll` is the only poll to check; `None` for all."""
     found = probe(session.http)
-    yield _reachable(session, found)
+    answers_at = Finding("reachable", Status.OK, f"{session.resolver.url()} answers")
+    yield failed_finding("reachable", found.error) if found.error else answers_at
     yield _service(session, found)
     yield _ready(found)
     yield _environment(session, found)
@@ -39,12 +40,6 @@ def findings(session: Session, poll: str | None) -> Iterator[Finding]:
     yield _secret(session)
     yield from _token_and_polls(session, found, poll)
     yield from _faults(session, found)
-
-
-def _reachable(session: Session, found: Probe) -> Finding:
-    if found.error:
-        return failed_finding("reachable", found.error)
-    return Finding("reachable", Status.OK, f"{session.resolver.url()} answers")
 
 
 def _service(session: Session, found: Probe) -> Finding:

@@ -151,14 +151,7 @@ ENTRY_LINE_WITH_CLIENT = replace(ENTRY_LINE, table=partial(line_of, with_client=
 """The same, where callers have several client ids."""
 
 
-_FACTS = {
-    "rule": "rule",
-    "detail": "why",
-    "next_step": "next step",
-    "production": "production",
-    "fault": "fault",
-    "hint": "hint",
-}
+_FACTS = ("rule", "detail", "next_step", "production", "fault", "hint")
 
 
 def _facts(entry: Json) -> Iterator[tuple[str, str]]:
@@ -168,9 +161,9 @@ def _facts(entry: Json) -> Iterator[tuple[str, str]]:
     yield "id", f"{entry['id']} (number {entry['number']})"
     yield "time", system_at if at == system_at else f"{system_at}; {at} by the service's clock"
     yield "caller", caller_of(entry) + (f", {entry['caller']['client_id']}" if entry["caller"] else "")
-    for member, name in _FACTS.items():
+    for member in _FACTS:
         if entry.get(member):
-            yield name, entry[member]
+            yield "why" if member == "detail" else member.replace("_", " "), entry[member]
     for recipient in entry["recipients"]:
         yield "recipient", recipient
     for delivery in entry.get("deliveries", ()):

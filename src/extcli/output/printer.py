@@ -79,14 +79,12 @@ class Output:
         """
         if hint := response.headers.get(HINT):
             self.report(f"hint: {hint}")
+        document = shapes.document_of(response, object)
         if self.query or self.watcher:
-            self.show_value(shapes.document_of(response, object), view, of=response)
+            self.show_value(document, view, of=response)
         elif self.format is Format.JSON:
-            if not _is_json(response.content):
-                raise UnexpectedResponse(response)
             self.body([response.content])
         else:
-            document = shapes.document_of(response, object)
             with expect_shape(response):
                 self.print_value(document, view)
 
@@ -190,14 +188,6 @@ class Output:
             lines.writerow(columns)
         self._columns = columns
         lines.writerows(rows)
-
-
-def _is_json(body: bytes) -> bool:
-    try:
-        bounded_json.decoded(body)
-    except ValueError:
-        return False
-    return True
 
 
 def _checked_stream(response: Response) -> Iterator[bytes]:

@@ -38,24 +38,14 @@ class _Line:
     text: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class _EndOfInput:
-    """The end of standard input."""
-
-
-class RequestsRefused(CliError):
-    """Raised at the end of a script if the service has refused some of its requests."""
-
-    exit_code = ExitCode.REFUSED
-
-
 class Repl:
     """Connects standard input with one WebSocket, until either ends."""
 
     def __init__(self, websocket: WebSocketClient, output: Output) -> None:
         self._websocket = websocket
         self._output = output
-        self._events: SimpleQueue[_Line | _EndOfInput | Message | CliError] = SimpleQueue()
+        self._events: SimpleQueue[_Line | Message | CliError | None] = SimpleQueue()
+        """What was typed or received; `None` at the end of the input."""
         self._slots = Semaphore(_MAX_UNANSWERED)
         self._interactive = sys.stdin.isatty()
         self._prompted = False
@@ -79,7 +69,7 @@ class Repl:
             event = self._next()
             if isinstance(event, _Line):
                 self._handle_line(event)
-            elif isinstance(event, _EndOfInput):
+            elif event is None:
                 self._ended = True
             elif isinstance(event, Message):
                 self._print(event)
@@ -93,7 +83,7 @@ class Repl:
         if self._refused and not self._interactive:
             raise _refusal(self._refused, self._answered)
 
-    def _next(self) -> _Line | _EndOfInput | Message | CliError:
+    def _next(self) -> _Line | Message | CliError | None:
         """Return the next line, message or end. Raises `Unreachable` if a reply takes too long."""
         for wait in clock.split_wait(self._websocket.timeout if self._unanswered else None):
             with suppress(Empty):
@@ -171,7 +161,7 @@ class Repl:
         for number, text in enumerate(_lines(sys.stdin.fileno()), 1):
             self._slots.acquire()
             self._events.put(_Line(number, text))
-        self._events.put(_EndOfInput())
+        self._events.put(None)
 
     def _receive(self) -> None:
         """Read messages in a thread, until the connection ends."""
@@ -208,7 +198,8 @@ def _read_some(descriptor: int) -> bytes:
 
 
 def _refusal(statuses: list[int], answered: int) -> CliError:
-    error = RequestsRefused(f"{len(statuses):,} of {answered:,} requests were refused", why="see their replies")
-    if all(status >= 500 for status in statuses):
-        error.exit_code = ExitCode.SERVICE_FAILED
+    """Return the error for the end of a script, of whose requests the service has refused some."""
+    error = CliError(f"{len(statuses):,} of {answered:,} requests were refused", why="see their replies")
+    failed = all(status >= 500 for status in statuses)
+    error.exit_code = ExitCode.SERVICE_FAILED if failed else ExitCode.REFUSED
     return error

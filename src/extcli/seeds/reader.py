@@ -47,20 +47,15 @@ class Place:
 
     def __init__(self, folder: Path, *, trusted: bool) -> None:
         """A `trusted` seed may name any file."""
-        self._folder = folder
+        self.folder = folder
         self._trusted = trusted
-
-    def path(self, name: str) -> Path:
-        """Return the path of a file that the seed names."""
-        return self._folder / name
 
     def problem_of(self, name: str) -> str:
         """Return why the seed may not use this file; empty if it may."""
-        if self._trusted or _is_inside(name, self._folder):
+        if self._trusted or _is_inside(name, self.folder):
             return ""
-        return (
-            f"{self.path(name)} is outside the folder of the seed, or behind a symbolic link; --trust-seed allows that"
-        )
+        file = self.folder / name
+        return f"{file} is outside the folder of the seed, or behind a symbolic link; --trust-seed allows that"
 
 
 def why_not_readable(file: Path) -> str:
@@ -115,7 +110,7 @@ def _codes(code_set: dict[str, Any], folder: Place, at: positions.Path, report: 
             yield path, path_text(path), code
         return
     at, name = (*at, "file"), code_set.pop("file")
-    file = folder.path(name)
+    file = folder.folder / name
     if problem := folder.problem_of(name) or why_not_readable(file):
         report(at, problem)
         return
@@ -188,7 +183,7 @@ def read(path: str | Path, environ: Mapping[str, str], *, trusted: bool = False)
         for at, link in enumerate(document.get("links", []))
         if "refresh_token_file" in link
     }
-    files = {at: place.path(name) for at, name in names.items()}
+    files = {at: place.folder / name for at, name in names.items()}
     for number, file in files.items():
         if problem := place.problem_of(names[number]) or why_not_replaceable(file):
             found.append((("links", number, "refresh_token_file"), problem))

@@ -16,13 +16,8 @@ if TYPE_CHECKING:
     from extcli.testing.server import Namespace as Namespace
     from extcli.testing.server import Server as Server
 
-_PLACES = {
-    "Namespace": "extcli.testing.server",
-    "AsyncNamespace": "extcli.testing.server",
-    "Factory": "extcli.testing.server",
-    "Server": "extcli.testing.server",
-    "Refused": "extcli.errors",
-}
+_PLACES = {"Refused": "extcli.errors"}
+_PLACES |= dict.fromkeys(("Namespace", "AsyncNamespace", "Factory", "Server"), "extcli.testing.server")
 
 
 def __getattr__(name: str) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from string import Template
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -137,7 +138,6 @@ def delete(
 
 def _did_exist(exists: Callable[[Service], bool], service: Service) -> bool:
     """Return whether a poll or ranking exists; true if the service does not say."""
-    try:
+    with suppress(CliError, *SHAPE_ERRORS):
         return exists(service.probing())
-    except (CliError, *SHAPE_ERRORS):
-        return True
+    return True
