@@ -8,7 +8,6 @@ import json
 import pytest
 
 from support.program import http_response
-from support.terminal import Terminal
 
 
 @pytest.fixture
@@ -146,20 +145,6 @@ def test_in_production_replacing_without_a_terminal_needs_yes(upload, file, back
     upload("--set", f"More={file('M1')}", "--index", "1", exits=0)
     upload("--set", f"New={file('N1')}", "--yes", exits=0)
     assert ["New", "More", "Other"] == backend.get("codes").json()["names"]
-
-
-@pytest.mark.usefixtures("old", "production_profile")
-@pytest.mark.parametrize(
-    ("typed", "code", "name"), [("y\n", 0, "New"), ("n\n", 2, "Old"), ("\n", 2, "Old"), ("\x04", 2, "Old")]
-)
-def test_replacing_asks_for_confirmation_on_a_terminal(file, backend, typed, code, name):
-    with Terminal("codes", "upload", "--set", f"New={file('N1')}") as terminal:
-        terminal.read_until("set 0, 'Old'")
-        terminal.read_until("[y/N] ")
-        terminal.type(typed)
-
-        assert code == terminal.wait()
-    assert name == backend.get("codes").json()["names"][0]
 
 
 @pytest.mark.usefixtures("old")
