@@ -225,10 +225,6 @@ USER_IDS = View(
 )
 
 
-def _names(document: Any) -> list[str]:
-    return [visible(name) for name in document["namespaces"]]
-
-
 _NAMESPACE_COLUMNS = (
     Column("name", heading="namespace", folds=True),
     Column("records", text=str, right=True),
@@ -238,7 +234,7 @@ _NAMESPACE_COLUMNS = (
 )
 NAMESPACES = View(
     table=lambda document: table(_NAMESPACE_COLUMNS, document["details"]) if document["details"] else "no namespaces",
-    rows=lambda document: [(name,) for name in _names(document)],
+    rows=lambda document: [(visible(name),) for name in document["namespaces"]],
     items=lambda document: document["namespaces"],
     columns=("name",),
 )

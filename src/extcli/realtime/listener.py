@@ -64,7 +64,8 @@ class Listener:
         reason = f" ({lost.why})" if lost.why else ""
         self._session.output.report(f"lost: {lost.what}{reason}; trying again")
         while _is_transient(lost):
-            clock.sleep(max(min(_backoff(self._attempts), until - clock.elapsed()), 0))
+            longest = min(_MIN_BACKOFF * 2.0 ** min(self._attempts, 16), _MAX_BACKOFF)
+            clock.sleep(max(min(uniform(0.5, 1) * longest, until - clock.elapsed()), 0))
             self._attempts += 1
             left = until - clock.elapsed()
             if left <= 0:
@@ -90,8 +91,3 @@ class Listener:
 
 def _is_transient(error: CliError) -> bool:
     return error.exit_code in (ExitCode.UNREACHABLE, ExitCode.SERVICE_FAILED)
-
-
-def _backoff(attempts: int) -> float:
-    """Return the seconds before the next attempt: exponential, with jitter."""
-    return uniform(0.5, 1) * min(_MIN_BACKOFF * 2.0 ** min(attempts, 16), _MAX_BACKOFF)
