@@ -109,10 +109,22 @@ class _Wanted(NamedTuple):
     only: Filter
     limit: int
     start: Key | None
+    now: int
 
 
-Found = tuple[list[tuple[Key, Content]], str]
-"""Rows with their keys, and a cursor if the search stopped before the end."""
+class _Facts(NamedTuple):
+    """What is known of a record."""
+
+    key: Key
+    expires_at: int
+    members: dict[str, Any]
+    """Members of its row."""
+    source: Any = None
+    """What `Kind.facts` takes."""
+
+
+Found = tuple[list[_Facts], str]
+"""Records, and a cursor if the search stopped before the end."""
 
 _MAX_OWNERS = 200
 """Extensions whose polls, rankings or buffers one call looks at."""
@@ -141,11 +153,8 @@ class Contents:
         """Return the number of records of each kind, up to 10,000 each."""
         stored = [name for kind in self.kinds for name in kind.stored_as]
         found = await self._engine.catalog.count(stored, now=self._clock.now(), most=MAX_COUNT)
-        counts = {}
-        for kind in self.kinds:
-            total = sum(found[each] for each in kind.stored_as)
-            counts[kind.name] = min(MAX_COUNT, total)
-        return counts
+        totals = {kind.name: sum(found[each] for each in kind.stored_as) for kind in self.kinds}
+        return {name: min(MAX_COUNT, total) for name, total in totals.items()}
 
     async def page(self, name: str, only: Filter, *, limit: int, cursor: str = FIRST) -> ContentPage:
         """Return up to 200 records of a kind. Raises `BadRequest`.
@@ -154,16 +163,17 @@ class Contents:
         """
         members = place_of(cursor, _decode)
         kind, start, limit = self._kinds[name], Key(*members) if members else None, checked_rows(limit)
+        now = self._clock.now()
         read = {
             BallotRecord: self._ballots,
             ItemRecord: self._logs,
             DocumentRecord: self._documents,
             PoolRecord: self._pools,
         }[kind.records[0].type]
-        found, rest = await read(_Wanted(kind, only, limit + 1, start))
+        found, rest = await read(_Wanted(kind, only, limit + 1, start, now))
         if len(found) > limit:
-            rest = _cursor_after(found[limit - 1][0])
-        return ContentPage([content for _, content in found[:limit]], rest)
+            rest = _cursor_after(found[limit - 1].key)
+        return ContentPage([self._row(kind, each, now) for each in found[:limit]], rest)
 
     async def names(self, group: Key) -> list[str]:
         """Return up to 200 names in use of the kind, extension and channel of a key."""
@@ -184,33 +194,24 @@ class Contents:
 
     async def _ballots(self, wanted: _Wanted) -> Found:
         ballots, rest = await self._list_by_owner(self._engine.ballots.listing, wanted)
-        kind, found = wanted.kind, []
+        found = []
         for each in ballots:
-            facts = kind.facts(each, self._clock.now()) if kind.facts else {}
-            row = self._row(kind, each.key, each.expires_at, count=each.casts, **facts)
-            row.latest = row.latest if each.casts else 0
-            found.append((each.key, row))
+            members = {"count": each.casts} if each.casts else {"count": 0, "latest": 0}
+            found.append(_Facts(each.key, each.expires_at, members, each))
         return found, rest
 
     async def _logs(self, wanted: _Wanted) -> Found:
         logs, rest = await self._list_by_owner(self._engine.logs.listing, wanted)
-        lifetime, found = self._lifetime_of(wanted.kind), []
-        for key, entries, latest in logs:
-            found.append((key, self._row(wanted.kind, key, latest + lifetime, count=entries)))
-        return found, rest
+        lifetime = self._lifetime_of(wanted.kind)
+        return [_Facts(key, latest + lifetime, {"count": entries}) for key, entries, latest in logs], rest
 
     async def _list_by_owner(self, listing: Callable[..., Awaitable[list[T]]], wanted: _Wanted) -> tuple[list[T], str]:
         """Return ballots or logs of all owners, or of one owner, and the cursor after the last owner that was read."""
-        kind, (_, only, limit, start) = wanted.kind.stored_as[0], wanted
-        now, found, more = self._clock.now(), list[T](), list[str]()
-        owners = [start.owner] if start else []
-        if only.client_id and not start:
-            owners = [only.client_id]
+        kind, (_, only, limit, start, now) = wanted.kind.stored_as[0], wanted
+        first, found, more = start.owner if start else only.client_id, list[T](), list[str]()
         if not only.client_id:
-            more = await self._engine.catalog.owners(
-                kind, now=now, limit=_MAX_OWNERS, after=owners[0] if owners else ""
-            )
-        for owner in (*owners, *more):
+            more = await self._engine.catalog.owners(kind, now=now, limit=_MAX_OWNERS, after=first)
+        for owner in filter(None, (first, *more)):
             if len(found) < limit:
                 group, rest = Key(kind, owner, "", only.channel_id or None), limit - len(found)
                 seen = start if start and start.owner == owner else None
@@ -219,36 +220,35 @@ class Contents:
         return found, FIRST if is_end else _cursor_after(Key(kind, more[-1], _PAST_ALL, _PAST_ALL))
 
     async def _documents(self, wanted: _Wanted) -> Found:
-        kind, things, now = wanted.kind, await self._find(wanted), self._clock.now()
-        values: Mapping[Key, bytes] = {}
-        if kind.facts:
-            values = await self._engine.documents.read([key for key, _, _ in things], now=now)
-            things = [thing for thing in things if thing[0] in values]
+        things, values = await self._find(wanted), dict[Key, bytes]()
+        if wanted.kind.facts:
+            values = await self._engine.documents.read([thing.key for thing in things], now=wanted.now)
+            things = [thing for thing in things if thing.key in values]
         found = []
         for key, expires_at, size in things:
-            facts = kind.facts(values[key], now) if kind.facts else {}
-            members = {"user": key.user or UNSET, "size": size, **facts}
-            found.append((key, self._row(kind, key, expires_at, **members)))
+            found.append(_Facts(key, expires_at, {"user": key.user or UNSET, "size": size}, values.get(key)))
         return found, FIRST
 
     async def _pools(self, wanted: _Wanted) -> Found:
-        kind, things = wanted.kind, await self._find(wanted)
-        keys, now = [key for key, _, _ in things], self._clock.now()
+        things, now = await self._find(wanted), wanted.now
+        keys = [thing.key for thing in things]
         stocks = await self._engine.pools.stocks(keys, now=now)
         counts = await self._engine.pools.counts(keys, now=now)
         found = []
         for key, expires_at, _ in things:
             if key in stocks and key in counts:
-                facts: dict[str, Any] = {}
-                if kind.facts:
-                    facts |= kind.facts(stocks[key].note, now)
-                handed = counts[key].handed - facts.pop("earlier", 0)
-                row = self._row(kind, key, expires_at, count=handed, left=counts[key].left, **facts)
-                found.append((key, row))
+                members = {"count": counts[key].handed, "left": counts[key].left}
+                found.append(_Facts(key, expires_at, members, stocks[key].note))
         return found, FIRST
 
-    def _row(self, kind: Kind, key: Key, expires_at: int, **members: Any) -> Content:
-        """Return a row with these members. What identifies the record is from its key, unless it is among them."""
+    async def _find(self, wanted: _Wanted) -> list[Thing]:
+        kind, only, limit, start, now = wanted
+        search = Search(kind.stored_as, only.client_id or None, only.channel_id or None, only.search, start)
+        return await self._engine.catalog.things(search, now=now, limit=limit)
+
+    def _row(self, kind: Kind, found: _Facts, now: int) -> Content:
+        """Return the row of a record. What identifies it is from its key, unless the facts have it."""
+        key, expires_at, members, source = found
         lifetime = self._lifetime_of(kind)
         row: dict[str, Any] = {
             "id": self._name_of(key) or key.kind,
@@ -257,15 +257,13 @@ class Contents:
             "latest": 0 if NEVER in (expires_at, lifetime) else max(0, expires_at - lifetime),
             "expires_at": None if expires_at >= NEVER else expires_at,
         }
-        return Content(**row | members)
+        row |= members | (kind.facts(source, now) if kind.facts else {})
+        if "earlier" in row:  # the codes that an earlier set of the same index handed out
+            row["count"] -= row.pop("earlier")
+        return Content(**row)
 
     def _lifetime_of(self, kind: Kind) -> int:
         return self._state_lifetime if kind.lifetime is None else kind.lifetime
-
-    async def _find(self, wanted: _Wanted) -> list[Thing]:
-        kind, only, limit, start = wanted
-        search = Search(kind.stored_as, only.client_id or None, only.channel_id or None, only.search, start)
-        return await self._engine.catalog.things(search, now=self._clock.now(), limit=limit)
 
 
 def _cursor_after(last: Key) -> str:
