@@ -257,7 +257,7 @@ class Contents:
             "latest": 0 if NEVER in (expires_at, lifetime) else max(0, expires_at - lifetime),
             "expires_at": None if expires_at >= NEVER else expires_at,
         }
-        row |= members | (kind.facts(source, now) if kind.facts else {})
+        row |= {**members, **(kind.facts(source, now) if kind.facts else {})}
         if "earlier" in row:  # the codes that an earlier set of the same index handed out
             row["count"] -= row.pop("earlier")
         return Content(**row)
