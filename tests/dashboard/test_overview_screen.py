@@ -73,4 +73,4 @@ def test_each_click_on_an_option_is_the_vote_of_another_viewer(live: LiveServer)
         page.goto(live.url)
         for _ in range(5):
             page.get_by_role("button", name="Vote Golem as a new viewer").click()
-        expect(page.get_by_role("row", name="1 Golem 5 100 %")).to_be_visible()
+        expect(page.get_by_role("row", name="Golem 1 5 100 %")).to_be_visible()
