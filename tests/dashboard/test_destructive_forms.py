@@ -37,11 +37,6 @@ def vote(live: LiveServer) -> None:
     live.client("viewer", user="1", channel=CHANNEL).post("vote?id=lunch", json={"value": 1}).raise_for_status()
 
 
-def votes(live: LiveServer) -> object:
-    """Return the number of votes."""
-    return live.client("viewer", user="1", channel=CHANNEL).get("vote?id=lunch").json()["count"]
-
-
 def rank(live: LiveServer) -> None:
     live.client("viewer", user="1", channel=CHANNEL).post("rank?id=color", json={"key": "x"}).raise_for_status()
 
@@ -87,7 +82,9 @@ def namespaces(live: LiveServer) -> object:
 POLLS = of("contents/polls")
 DESTRUCTIONS = {
     "a poll": Destruction(f"ui/polls?id=lunch&{OF_CHANNEL}", "Delete the poll", vote, POLLS),
-    "the votes of a poll": Destruction(f"ui/polls?id=lunch&{OF_CHANNEL}", "Restart", vote, votes),
+    "the votes of a poll": Destruction(
+        f"ui/polls?id=lunch&{OF_CHANNEL}", "Restart", vote, lambda live: POLLS(live)[0]["count"]
+    ),
     "a ranking": Destruction(f"ui/rankings?id=color&{OF_CHANNEL}", "Delete the ranking", rank, of("contents/rankings")),
     "all code sets": Destruction(f"ui/codes?{OF_CHANNEL}", "Delete all sets", codes, of("contents/codes")),
     "a PIN": Destruction("ui/pins", "Expire", pin, of("contents/pins")),
