@@ -7,7 +7,8 @@ decorator has the constant parts. A call returns the error: `raise no_question(q
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import wraps
 from http import HTTPStatus
 from typing import NamedTuple, ParamSpec
@@ -141,6 +142,15 @@ class EngineError(Exception):
 
 class ExportFailed(Exception):
     """The service has stopped, but its data could not be exported. The message is one line."""
+
+
+@contextmanager
+def temporary_file_errors() -> Iterator[None]:
+    """Turn errors of a temporary file into `EngineError`."""
+    try:
+        yield
+    except OSError as error:
+        raise EngineError(f"cannot use a temporary file: {error.strerror or type(error).__name__}") from error
 
 
 P = ParamSpec("P")

@@ -34,7 +34,7 @@ from emulator.realtime.action import Done, Message, action, feed
 from emulator.realtime.publisher import Publisher
 from emulator.storage.kinds import Stored, decode_check
 from emulator.storage.records import DocumentRecord
-from emulator.storage.shapes import Documents, Texts
+from emulator.storage.shapes import Documents, Texts, document_pages
 
 _RULE = "gaps: Purchases"
 _RECEIPT = (BadRequest, "Invalid receipt", _RULE)
@@ -185,7 +185,6 @@ def transaction_of(data: ReceiptData, body: TransactionBody, *, own_id: str, now
 
 ANY = "*"
 TARGET = "twitchPurchaseBits"
-_PAGE = 100
 
 
 class SkuBody(Struct):
@@ -332,13 +331,10 @@ class Transactions:
         return (_topic(message.caller, message.channel, _sku(message)),)
 
     async def _outstanding(self, caller: Caller, channel: str | None) -> AsyncIterator[tuple[Key, Transaction]]:
-        prefix, after = Key("outstanding", caller.client_id, "", required_channel(channel, "a purchase")), ""
-        while suffixes := await self._documents.users(prefix, after=after, limit=_PAGE, now=self._clock.now()):
-            keys, after = [prefix._replace(user=suffix) for suffix in suffixes], suffixes[-1]
-            found = await self._documents.read(keys, now=self._clock.now())
-            for key in keys:
-                if key in found:
-                    yield key, msgspec.json.decode(found[key], type=Transaction)
+        group = Key("outstanding", caller.client_id, "", required_channel(channel, "a purchase"))
+        async for page in document_pages(self._documents, group, now=self._clock.now()):
+            for key, text in page.items():
+                yield key, msgspec.json.decode(text, type=Transaction)
 
 
 def _topic(caller: Caller, channel: str | None, sku: str) -> Key:

@@ -1,11 +1,15 @@
-"""The interfaces of an engine, which stores all data types of one namespace, and of a medium with many namespaces."""
+"""An engine, which stores all data types of one namespace, and a medium with many namespaces.
+
+Both are interfaces. Their methods with a body are what an engine does that needs nothing else.
+"""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol, Self
 
+from emulator.core.errors import EngineError
 from emulator.core.keys import Expired
 from emulator.storage.pools import Pools, Rosters
 from emulator.storage.records import Record
@@ -23,7 +27,7 @@ class Engine(Protocol):
     """The format in which it keeps data. Opening data of another format raises `EngineError`."""
     survives_restart: bool
     """Whether the data outlives the process."""
-    warnings: Sequence[str]
+    warnings: Sequence[str] = ()
     """Risks of losing or leaking data, one line each, found when the engine opens."""
     documents: Documents
     ballots: Ballots
@@ -36,8 +40,9 @@ class Engine(Protocol):
     def exclusive_lock(self) -> AbstractContextManager[None]:
         """Hold the lock on data that only one process at a time can use.
 
-        Raises `EngineError` if another process holds it. Opens nothing.
+        Raises `EngineError` if another process holds it. Opens nothing. By default, processes may share the data.
         """
+        return nullcontext()
 
     async def __aenter__(self) -> Self: ...
 
@@ -48,6 +53,7 @@ class Engine(Protocol):
 
     async def time(self) -> int | None:
         """Return the time of the server that keeps the data, in Unix ms; `None` if it has no clock of its own."""
+        return None
 
     def purge(self, *, now: int) -> AsyncIterator[Sequence[Expired]]:
         """Remove everything that has expired at `now`, page by page. No other result depends on it.
@@ -75,7 +81,7 @@ class Engine(Protocol):
         hundred records at most, because other operations run only between two pages.
         """
 
-    can_copy: bool
+    can_copy: bool = False
     """Whether `dump` sees one instant while others write, and `set_aside` works."""
 
     async def set_aside(self) -> None:
@@ -84,15 +90,18 @@ class Engine(Protocol):
         Data kept earlier is deleted. A killed process loses its kept data. Raises `EngineError` unless
         `can_copy`.
         """
+        raise EngineError(f"{self.name.capitalize()} cannot keep a namespace aside")
 
     async def take_back(self) -> None:
         """Replace everything in this namespace with the data that `set_aside` kept, in constant time and in one step.
 
         Raises `EngineError` if nothing is kept.
         """
+        raise EngineError(f"{self.name.capitalize()} cannot keep a namespace aside")
 
     async def drop_aside(self) -> None:
         """Delete the data that `set_aside` kept, if there is any."""
+        return
 
     async def size(self) -> int:
         """Return the number of documents, ballots, logs, lists, pools and rosters, expired ones included."""
@@ -110,12 +119,14 @@ class Medium(Protocol):
     `async with` keeps its engines' shared connections open. Without it, they stay open while any engine is open.
     """
 
-    path: str | None
+    path: str | None = None
     """The database file; `None` for data that is in no such file, or in a temporary one."""
 
-    async def __aenter__(self) -> Self: ...
+    async def __aenter__(self) -> Self:
+        return self
 
-    async def __aexit__(self, *exc_info: object) -> None: ...
+    async def __aexit__(self, *exc_info: object) -> None:
+        return
 
     def engine(self, namespace: str) -> Engine:
         """Return a closed engine of a namespace. Only one engine may be open at a time for each namespace."""

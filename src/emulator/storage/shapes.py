@@ -29,6 +29,8 @@ If it raises, nothing is written and the exception reaches the caller. It must b
 wrote in between.
 """
 Value = TypeVar("Value")
+_PAGE = 250
+"""Documents that `document_pages` reads at once."""
 
 
 def writes_of_change(
@@ -86,6 +88,14 @@ class Documents(Protocol):
 
     async def drop_equal(self, key: Key, value: bytes, *, now: int) -> None:
         """Delete this document if it is alive and has this value, in one step; else do nothing."""
+
+
+async def document_pages(documents: Documents, group: Key, *, now: int) -> AsyncIterator[Texts]:
+    """Iterate over the live documents of all users with the other parts of this key, in the order of users."""
+    after = ""
+    while users := await documents.users(group, after=after, limit=_PAGE, now=now):
+        after = users[-1]
+        yield await documents.read([group._replace(user=user) for user in users], now=now)
 
 
 class Terms(NamedTuple):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from tempfile import TemporaryFile
 from typing import IO, Any
@@ -29,7 +28,7 @@ from emulator.control.snapshots.codec import (
 )
 from emulator.core.clock import Clock, system_now
 from emulator.core.config.settings import Settings
-from emulator.core.errors import EngineError
+from emulator.core.errors import temporary_file_errors
 from emulator.core.observability.audit import audit
 from emulator.core.wire.refusals import invalid_parameter
 from emulator.http.endpoint import Call, Parameter, control_endpoint
@@ -71,7 +70,7 @@ class Snapshots:
         """
         counts: Counter[str] = Counter()
         state = self._clock.state
-        with _temporary_file() as file:
+        with temporary_file_errors(), TemporaryFile() as file:
             before = b""
             async for page in self._engine.dump(now=self._clock.now()):
                 chosen = [record for record in page if keys or not is_secret(record)]
@@ -94,7 +93,7 @@ class Snapshots:
 
         Raises `BadRequest` with the line for an invalid snapshot; then nothing has changed.
         """
-        with _temporary_file() as file:
+        with temporary_file_errors(), TemporaryFile() as file:
             async for chunk in chunks:
                 file.write(chunk)
             file.seek(0)
@@ -138,16 +137,6 @@ async def _records_in(file: IO[bytes], own: Sequence[Record]) -> AsyncIterator[S
     read_header(file)
     for page in read_records(file):
         yield [record for _, record in page]
-
-
-@contextmanager
-def _temporary_file() -> Iterator[IO[bytes]]:
-    """Open a temporary file, and turn its errors into `EngineError`."""
-    try:
-        with TemporaryFile() as file:
-            yield file
-    except OSError as error:
-        raise EngineError(f"cannot use a temporary file: {error.strerror or type(error).__name__}") from error
 
 
 _KEYS = Parameter("keys", "`true` includes the signing key, links, PINs and PIN tokens.")

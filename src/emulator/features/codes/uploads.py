@@ -11,7 +11,6 @@ import asyncio
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence, Set
-from contextlib import contextmanager
 from itertools import accumulate, islice
 from tempfile import SpooledTemporaryFile
 from typing import Any
@@ -21,7 +20,7 @@ from msgspec import Struct
 from emulator.contract.limits import MAX_CODE_LENGTH, MAX_CODES, MAX_SET_NAME_LENGTH, MAX_SETS
 from emulator.core.callers import Caller
 from emulator.core.clock import Clock
-from emulator.core.errors import BadRequest, EngineError, Facts, Unavailable, refusal
+from emulator.core.errors import BadRequest, Facts, Unavailable, refusal, temporary_file_errors
 from emulator.core.ids import NewId
 from emulator.core.keys import Key
 from emulator.features.codes.grants import LIFETIME, Draft
@@ -154,7 +153,7 @@ class Duplicates:
 
     def _flush(self) -> None:
         sizes = (len(bucket) * _WIDTH for bucket in self._buckets)
-        with _file_errors():
+        with temporary_file_errors():
             self._flushes.append(array("Q", accumulate(sizes, initial=self._file.tell())))
             self._file.write(b"".join(self._buckets))
         for bucket in self._buckets:
@@ -164,7 +163,7 @@ class Duplicates:
     def _bucket(self, number: int) -> array[int]:
         """Return the hashes in a bucket, of all flushes."""
         hashes = array("q")
-        with _file_errors():
+        with temporary_file_errors():
             for starts in self._flushes:
                 self._file.seek(starts[number])
                 hashes.frombytes(self._file.read(starts[number + 1] - starts[number]))
@@ -183,15 +182,6 @@ def pairs_among(
             here = (place[0], position)
             if first.setdefault(code, here) != here:
                 yield first[code], here
-
-
-@contextmanager
-def _file_errors() -> Iterator[None]:
-    """Turn errors of the temporary file into `EngineError`."""
-    try:
-        yield
-    except OSError as error:
-        raise EngineError(f"cannot use a temporary file: {error.strerror or type(error).__name__}") from error
 
 
 class Upload(Draft):

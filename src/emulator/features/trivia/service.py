@@ -21,9 +21,7 @@ from emulator.features.kinds import Kind, Measured, Subject
 from emulator.features.trivia import rules
 from emulator.features.trivia.rules import CONTEST, STORED, Contest, Option, QuestionBody, QuestionView, State, Voter
 from emulator.http.endpoint import CHANNEL, Call, Nothing, Parameter, endpoint, id_of
-from emulator.storage.shapes import Documents, Edit, Texts
-
-_PAGE = 500
+from emulator.storage.shapes import Documents, Edit, Texts, document_pages
 
 JsonObject = dict[str, Any]
 """Stands in the OpenAPI document for a response of several possible shapes."""
@@ -195,16 +193,11 @@ class Trivia:
         Each question in `state-results` scores 50 points if the broadcaster voted correctly, plus 50 times the share of
         correct votes in the team.
         """
-        now = self._clock.now()
         standings = rules.Standings((await self._read(call.caller))[0])
         key = Voter.key(call.caller)._replace(user="")
         notice(READ_ALL, key)
-        after = ""
-        while users := await self._documents.users(key, after=after, limit=_PAGE, now=now):
-            keys = [key._replace(user=user) for user in users]
-            found = await self._documents.read(keys, now=now)
-            standings.add(map(Voter.decoded, found.values()))
-            after = users[-1]
+        async for page in document_pages(self._documents, key, now=self._clock.now()):
+            standings.add(map(Voter.decoded, page.values()))
         return Leaderboard(standings.best())
 
     @endpoint("POST", "/v1/e/team_membership", roles=ANYONE, answer=Team, query=(CHANNEL,))

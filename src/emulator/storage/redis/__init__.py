@@ -7,7 +7,7 @@ has two connections of its own, for commands and for messages, to the server tha
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import suppress
 from importlib.metadata import version
 from typing import Self
 from urllib.parse import urlsplit
@@ -16,7 +16,7 @@ from redis.asyncio import ConnectionPool
 
 from emulator.core.errors import EngineError
 from emulator.core.keys import Expired
-from emulator.storage.pools import Pools, Rosters
+from emulator.storage.engine import Engine, Medium
 from emulator.storage.redis.ballots import RedisBallots, RedisLogs
 from emulator.storage.redis.catalog import RedisCatalog
 from emulator.storage.redis.client import Client, NoReply, checked_url, connect, engine_errors
@@ -25,7 +25,6 @@ from emulator.storage.redis.dump import Dump
 from emulator.storage.redis.keys import parse_namespace, parse_thing
 from emulator.storage.redis.pools import RedisPools, RedisRosters
 from emulator.storage.redis.relay import RedisRelay
-from emulator.storage.shapes import Ballots, Catalog, Documents, Logs, Relay
 
 _STEP = 250
 """Things that one operation purges."""
@@ -33,36 +32,29 @@ _FORMAT = 1
 """The format in which this version keeps data, and the only one that it reads."""
 
 
-class RedisEngine:
+class RedisEngine(Dump, Engine):
     """One namespace on a Redis server or cluster. `url` is checked (`checked_url`)."""
 
     name = "redis"
     survives_restart = True
-    can_copy = False
     format = _FORMAT
 
     def __init__(self, url: str, *, namespace: str) -> None:
-        self.warnings: Sequence[str] = ()
         self._speaks_tls = url.startswith("rediss:")
         parts = urlsplit(url)
         self.location = f"Redis at {parts.hostname}:{parts.port or 6379}{parts.path.rstrip('/')}"
         self._client = client = Client(url, namespace)
+        super().__init__(client)
         self._namespace = client.script("namespace")
-        dump = Dump(client)
-        self.dump, self.load = dump.dump, dump.load
-        self.documents: Documents = RedisDocuments(client)
-        self.ballots: Ballots = RedisBallots(client)
-        self.logs: Logs = RedisLogs(client)
-        self.pools: Pools = RedisPools(client)
-        self.rosters: Rosters = RedisRosters(client)
-        self.catalog: Catalog = RedisCatalog(self._namespace)
+        self.documents = RedisDocuments(client)
+        self.ballots = RedisBallots(client)
+        self.logs = RedisLogs(client)
+        self.pools = RedisPools(client)
+        self.rosters = RedisRosters(client)
+        self.catalog = RedisCatalog(self._namespace)
         database = ConnectionPool.from_url(url).connection_kwargs.get("db") or 0
         channel = f"{client.namespace.decode()}:relay:{database}"  # common to all databases of a server
-        self._relay = RedisRelay(self._namespace, url, channel)
-        self.relay: Relay = self._relay
-
-    def exclusive_lock(self) -> AbstractContextManager[None]:
-        return nullcontext()  # several services may share one Redis
+        self._relay = self.relay = RedisRelay(self._namespace, url, channel)
 
     async def __aenter__(self) -> Self:
         try:
@@ -111,15 +103,6 @@ class RedisEngine:
     async def reset(self) -> None:
         await self._namespace.run("reset")
 
-    async def set_aside(self) -> None:
-        raise EngineError("Redis cannot keep a namespace aside")
-
-    async def take_back(self) -> None:
-        raise EngineError("Redis cannot keep a namespace aside")
-
-    async def drop_aside(self) -> None:
-        pass
-
     async def size(self) -> int:
         return int(await self._namespace.run("size"))
 
@@ -157,13 +140,11 @@ def _warnings(info: Mapping[bytes, bytes]) -> Iterator[str]:
         yield "Redis writes no append-only file, so a crash loses data: set its appendonly to yes"
 
 
-class RedisMedium:
+class RedisMedium(Medium):
     """A Redis server or cluster that holds namespaces.
 
     `url` begins with `redis://`, `rediss://` or `valkey://`. Raises `ValueError` if it is invalid.
     """
-
-    path: str | None = None
 
     def __init__(self, url: str) -> None:
         self._url = checked_url(url)
@@ -181,8 +162,3 @@ class RedisMedium:
     async def size(self, namespace: str) -> int:
         async with self.engine(namespace) as engine:
             return await engine.size()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *exc_info: object) -> None: ...

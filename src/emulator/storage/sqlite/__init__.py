@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
 from typing import Self
 
 from emulator.core.errors import EngineError
 from emulator.core.keys import Key
-from emulator.storage.pools import Pools, Rosters
-from emulator.storage.shapes import Ballots, Catalog, Documents, Logs, Relay
+from emulator.storage.engine import Engine, Medium
+from emulator.storage.shapes import Relay
 from emulator.storage.sqlite.ballots import SqliteBallots
 from emulator.storage.sqlite.catalog import SqliteCatalog
 from emulator.storage.sqlite.connection import check_space, permission_warnings
@@ -45,7 +44,7 @@ _HIDDEN_UNDER = f"""
 """
 
 
-class SqliteEngine(Dump, Load, Purge):
+class SqliteEngine(Dump, Load, Purge, Engine):
     """One namespace of a file."""
 
     name = "sqlite"
@@ -58,16 +57,15 @@ class SqliteEngine(Dump, Load, Purge):
         self._aside = f"{namespace}{HIDDEN}aside"
         """The name under which `set_aside` keeps the content."""
         self._stack = AsyncExitStack()
-        self.warnings: Sequence[str] = ()
         self.location = medium.path or "memory"
         self.survives_restart = medium.path is not None
-        self.documents: Documents = SqliteDocuments(self._namespace)
-        self.ballots: Ballots = SqliteBallots(self._namespace)
-        self.logs: Logs = SqliteLogs(self._namespace)
-        self.pools: Pools = SqlitePools(self._namespace)
-        self.rosters: Rosters = SqliteRosters(self._namespace)
-        self.catalog: Catalog = SqliteCatalog(self._namespace)
-        self.relay: Relay = SqliteRelay(self._namespace)
+        self.documents = SqliteDocuments(self._namespace)
+        self.ballots = SqliteBallots(self._namespace)
+        self.logs = SqliteLogs(self._namespace)
+        self.pools = SqlitePools(self._namespace)
+        self.rosters = SqliteRosters(self._namespace)
+        self.catalog = SqliteCatalog(self._namespace)
+        self.relay = SqliteRelay(self._namespace)
 
     def exclusive_lock(self) -> AbstractContextManager[None]:
         return service_lock(self._medium.path) if self._medium.path else nullcontext()
@@ -108,9 +106,6 @@ class SqliteEngine(Dump, Load, Purge):
             await self.group_commit.write(self._execute, "UPDATE numbers SET next = next")
         else:
             await self.group_commit.read(self._namespace.find, self._name)
-
-    async def time(self) -> int | None:
-        return None  # this machine keeps the data
 
     @writes
     def _register(self) -> None:
@@ -166,7 +161,7 @@ _COUNTS = [f"(SELECT count(*) FROM {table.name} WHERE space = :space)" for table
 _SIZE = f"SELECT {' + '.join(_COUNTS)} - (SELECT count(list) FROM pools WHERE space = :space)"
 
 
-class SqliteMedium:
+class SqliteMedium(Medium):
     """The namespaces of a file, which share a connection and its commits. The file is open while this or an engine is.
 
     With `path` `None` it is a temporary file, which ends when it closes. With `awaits_disk`, a commit waits for the
