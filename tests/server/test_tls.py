@@ -169,7 +169,7 @@ def test_the_second_lines_say_where_the_authority_is_and_how_to_trust_it(state: 
         ]
 
 
-def test_plain_http_gets_no_response_and_no_line_of_the_log_and_idle_clients_do_not_delay_the_stop(state: Path):
+def test_plain_http_gets_no_response_and_idle_clients_delay_no_stop(state: Path):
     with server_process("--tls", **{STATE: str(state)}) as served, ExitStack() as idle:
         context = trusting(authority_in(state))
         client = idle.enter_context(client_of(served, context))
