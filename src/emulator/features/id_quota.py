@@ -106,7 +106,7 @@ class IdQuota:
         return result
 
     async def _count(self, key: Key, caller: Caller, now: int, until: int) -> bool:
-        """Count the id until then: for whom it counts already; if nobody, for the caller.
+        """Count the id until then for the viewer or owner who began it, or else for the caller.
 
         Return whether it is new.
         """

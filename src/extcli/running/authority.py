@@ -1,6 +1,6 @@
 """An authority of this user, made once, which signs a certificate for each start of `extcli serve --tls`.
 
-Its name constraints are this machine and private networks, so whoever steals its key can imitate no other site.
+Its name constraints permit only this machine and private networks, so a stolen key cannot vouch for other sites.
 Imported only to sign a certificate: `cryptography` takes a while.
 """
 
