@@ -82,7 +82,7 @@ async def run_case(case: str) -> None:
     """Make the calls of one case. `os.getppid` marks the begin and the end of those that count."""
     from in_process import connected
 
-    from emulator.core.config.environment import PRODUCTION, SANDBOX
+    from emulator.core.environment import PRODUCTION, SANDBOX
 
     mode, _, call_name = case.rpartition(": ")
     with TemporaryDirectory() as folder:

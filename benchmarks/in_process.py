@@ -17,9 +17,9 @@ from servers import LIMITS
 from uvicorn.server import ServerState
 from websockets.frames import Frame, Opcode
 
-from emulator.core.config.environment import Environment
-from emulator.core.config.extensions import Extension
-from emulator.core.config.settings import Settings
+from emulator.core.environment import Environment
+from emulator.core.extensions import Extension
+from emulator.core.settings import Settings
 from emulator.http.hot_path import HotPath
 from emulator.process.http_server import config_of
 from emulator.process.opening import open_app

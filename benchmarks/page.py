@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 
 import msgspec
-from report import MEASUREMENTS, Result, Row, in_order, load_measurements, number, rounded, spread, stored
+from report import MEASUREMENTS, Result, Row, in_order, load_measurements, number, spread, stored
 from run import SOAK, SOURCES
 
 PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
@@ -58,16 +58,6 @@ def table(rows: list[Row]) -> str:
     return "\n".join(lines)
 
 
-def others(rows: list[Row]) -> str:
-    """Return the rows without a goal as a Markdown table."""
-    lines = ["| Ratio | Median (range) | Noise | Absolute medians |", "|---|---|---|---|"]
-    for row in rows:
-        if row.must is None:
-            figures = ", ".join(f"{name} {rounded(value, 3)}" for name, value in row.figures.items())
-            lines.append(f"| {row.name} | {spread(row.values)} | {spread(row.noise)} | {figures} |")
-    return "\n".join(lines)
-
-
 def fill(text: str, name: str, content: str) -> str:
     """Return a document with new content between the comments `NAME` and `/NAME`."""
     pattern = re.compile(rf"(<!-- {name}: [^\n]* -->\n).*?(<!-- /{name} -->)", re.DOTALL)
@@ -80,7 +70,7 @@ def render() -> str:
     results = load_measurements()
     rows = in_order(row for result in results for row in result.rows)
     text = PAGE.read_text()
-    for name, content in (("machine", machine(results)), ("goals", table(rows)), ("others", others(rows))):
+    for name, content in (("machine", machine(results)), ("goals", table(rows))):
         text = fill(text, name, content)
     return text
 

@@ -41,10 +41,10 @@ from websockets.asyncio.server import ServerConnection, broadcast
 from websockets.asyncio.server import serve as serve_websockets
 from websockets.exceptions import ConnectionClosed
 
-from emulator.core.config.environment import PRODUCTION, AnonymousLimits
-from emulator.core.config.extensions import Extension
-from emulator.core.config.settings import Limits, Settings
+from emulator.core.environment import PRODUCTION, AnonymousLimits
+from emulator.core.extensions import Extension
 from emulator.core.observability.metrics import Metrics
+from emulator.core.settings import Limits, Settings
 from emulator.http import http_protocol
 from emulator.process import run
 from emulator.process.http_server import Server, listen, url_of
@@ -201,7 +201,7 @@ async def run_service(settings: Settings) -> None:
     def started() -> None:
         print(url_of("127.0.0.1", listener), flush=True)
 
-    await run.serve(settings, [listener], started, SignalHandler(*HANGUPS), None, run.Hooks())
+    await run.serve(settings, [listener], started, SignalHandler(*HANGUPS), None, run.Hooks(), tls=None)
 
 
 class Holds:

@@ -234,7 +234,7 @@ async def trace_case(case: str) -> Trace:
     """Make the requests of a case, and return the shortest way of those that count."""
     from in_process import connected
 
-    from emulator.core.config.environment import SANDBOX
+    from emulator.core.environment import SANDBOX
 
     asyncio.get_running_loop().set_default_executor(_AtOnce(1))
     traces: list[Trace] = []

@@ -13,9 +13,9 @@ import httpx
 import pytest
 
 from emulator.core.clock import ClockState
-from emulator.core.config.environment import PRODUCTION
-from emulator.core.config.extensions import Extension
-from emulator.core.config.settings import Settings
+from emulator.core.environment import PRODUCTION
+from emulator.core.extensions import Extension
+from emulator.core.settings import Settings
 from support.constants import CLOSED_URL
 from support.service import (
     CHANNEL,
@@ -156,7 +156,6 @@ def running_production() -> Iterator[LiveServer]:
     extensions = [
         Extension(CLIENT_ID, (SECRET, PREVIOUS_SECRET)),
         Extension(OTHER_ID, (OTHER_SECRET,)),
-        Extension("12345", (SECRET,)),
     ]
     with live_server(Settings(PRODUCTION, extensions={each.client_id: each for each in extensions})) as live:
         yield live

@@ -44,12 +44,13 @@ def test_every_folder_has_a_rule():
     }
     assert {f"emulator/{room}" for floor in FLOORS for room in floor} == rooms
     folders = {path.parent.relative_to(SRC).as_posix() for path in SRC.glob("extcli/*/*.py")}
-    assert {f"extcli/{name}" for name in {*EXTCLI_IMPORTS, "commands", "completion"}} == folders | {"extcli/commands"}
+    assert {f"extcli/{name}" for name in {*EXTCLI_IMPORTS, "commands"}} == folders | {"extcli/commands"}
 
 
 def test_no_folder_has_more_than_twenty_modules():
     folders = Counter(str(path.parent.relative_to(SRC)) for path in SRC.rglob("*.py") if path.stem != "__init__")
-    assert {} == {folder: count for folder, count in folders.items() if count > MAX_MODULES}
+    large = {folder for folder, count in folders.items() if count > MAX_MODULES}
+    assert {"extcli/commands"} >= large  # a file per noun
 
 
 def test_no_file_has_more_than_400_lines():

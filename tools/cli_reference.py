@@ -12,14 +12,13 @@ import typer.main
 
 from extcli.app import NOUNS, load_noun
 from extcli.app import app as root
-from extcli.cli.shared_options import SERVE_PANEL, shown_name, with_choices
-from extcli.commands.checks.conditions import CONDITIONS
+from extcli.cli.parsing import SERVE_PANEL, SHARED_PANEL, shown_name
+from extcli.commands.conditions import CONDITIONS
 from extcli.errors import MEANINGS
 from support.operations import ROWS
 
 FILE = Path(__file__).parent.parent / "docs" / "cli.md"
 SERVE = "serve"
-SHARED_PANEL = "shared"
 
 HEAD = """\
 # Command reference
@@ -152,7 +151,7 @@ def _table(kind: str, parameters: list[Any]) -> str:
 
 def _meaning(parameter: Any) -> str:
     limits = _limits(parameter)
-    return with_choices(parameter, f"{parameter.help or ''}{f' {limits}.' if limits else ''}")
+    return f"{parameter.help or ''}{f' {limits}.' if limits else ''}"
 
 
 def _limits(parameter: Any) -> str:

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 import typer.main
 
-import extcli.completion
 from extcli.app import NOUNS
 from extcli.app import app as root
-from extcli.completion.words import FILES, NOTHING, REST, SHARED
+from extcli.completion import FILES, NOTHING, REST, SHARED, SHELLS
 from extcli.config.settings import KEYS, ROLES
 from extcli.output.format import Format
 from extcli.parity import GROUPS, RULES, UNKNOWN
-from extcli.running.failure_report import PARITY
+from extcli.running.exec_run import PARITY
 from tools.cli_reference import SHARED_PANEL, commands
 
-FILE = Path(extcli.completion.__file__).with_name("commands.txt")
+FILE = Path(SHELLS) / "commands.json"
 
 KINDS = {
     "POLL": "polls",
@@ -47,7 +47,7 @@ NEW = ("profile add", "ns new", "fault add")
 
 
 def page() -> str:
-    """Return the table: one line for each noun and verb, after one for the shared options."""
+    """Return the table: a line for each noun and verb, after one for the shared options."""
     own = [each for each in typer.main.get_command(root).params if not _is_shared(each)]
     lines = [_line(SHARED, "", [], _shared_options()), _line("", "", [], own, takes_shared=True)]
     for name, command in commands(every=True):
@@ -59,7 +59,7 @@ def page() -> str:
         arguments = [each for each in plain if each.param_type_name == "argument"]
         options = [each for each in plain if each.param_type_name == "option"]
         lines.append(_line(name, summary, arguments, options, takes_shared=takes_shared))
-    return "".join(lines)
+    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 def _shared_options() -> list[Any]:
@@ -72,13 +72,12 @@ def _is_shared(parameter: Any) -> bool:
 
 def _line(name: str, summary: str, arguments: list[Any], options: list[Any], *, takes_shared: bool = False) -> str:
     kinds = [f"{_kind(name, each)}{REST if each.nargs == -1 else ''}" for each in arguments]
-    written = [SHARED] if takes_shared else []
+    own = {SHARED: ""} if takes_shared else {}
     for each in options:
-        suffix = "" if each.is_flag else f"={_kind(name, each)}"
-        written += [f"{option}{suffix}" for option in (*each.opts, *each.secondary_opts)]
+        own |= dict.fromkeys((*each.opts, *each.secondary_opts), "" if each.is_flag else _kind(name, each))
     if name != SHARED:
-        written.append("--help")
-    return "\t".join([name, summary, " ".join(kinds), " ".join(written)]) + "\n"
+        own["--help"] = ""
+    return f"{json.dumps(name)}: {json.dumps([summary, kinds, own], ensure_ascii=False)}"
 
 
 def keys(name: str, parameter: Any) -> tuple[str, ...]:

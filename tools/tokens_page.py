@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from extcli.commands.access.connect import SIGNERS, Kind
+from extcli.commands.connect import SIGNERS, Kind
 from extcli.config.flags import Flags
 from extcli.config.resolver import Resolver
 from tools.layout_page import SRC
@@ -17,7 +17,7 @@ def page() -> str:
     """Return the page with its blocks of code made again, one for each language."""
     text = PAGE.read_text(encoding="utf-8")
     for kind, info in INFOS.items():
-        code = "".join(f"{line}\n" for line in SIGNERS[kind](Resolver(Flags(), {})))
+        code = SIGNERS[kind](Resolver(Flags(), {}))
         text, count = re.subn(
             rf"(^```{info}\n).*?(^```$)", lambda found, code=code: found[1] + code + found[2], text,
             flags=re.DOTALL | re.MULTILINE,

@@ -14,10 +14,13 @@ from importlib.metadata import version
 from typing import cast
 from weakref import proxy
 
+from uvicorn.server import ServerState
+
 from emulator.auth.signing_key import SigningKey
 from emulator.auth.tokens import Tokens
 from emulator.control.calls import Calls
 from emulator.control.contents import Contents, names_of
+from emulator.control.demo import Crowd, Demo
 from emulator.control.faults import FaultPlan, Known
 from emulator.control.gate import ControlGate
 from emulator.control.journal.service import Journals
@@ -28,10 +31,10 @@ from emulator.control.sockets import Sockets
 from emulator.control.undo import Undo
 from emulator.control.waits.rules import subjects_of
 from emulator.control.waits.service import Waits
+from emulator.core.bounded_cache import BoundedCache
 from emulator.core.changes import Changes
 from emulator.core.clock import Clock
-from emulator.core.config.extensions import Extension, Extensions
-from emulator.core.config.settings import Settings
+from emulator.core.extensions import Extension, Extensions
 from emulator.core.hints import Hints
 from emulator.core.ids import NewId, token_id
 from emulator.core.journal import NO_JOURNAL, Journal, JournalBudget
@@ -41,6 +44,7 @@ from emulator.core.observability.metrics import Metrics
 from emulator.core.observability.request_context import DEFAULT_NAMESPACE, label_of
 from emulator.core.parity import ComparedRates, Lapses, Parity, Tally
 from emulator.core.scheduler import Scheduler
+from emulator.core.settings import Settings
 from emulator.feature_list import Features
 from emulator.features.accumulation import Buffers
 from emulator.features.broadcast import endpoints as broadcast_actions
@@ -72,6 +76,7 @@ from emulator.realtime.gateway import Gateway
 from emulator.realtime.hub import Hub
 from emulator.realtime.publisher import Publisher
 from emulator.realtime.web_page_connection import PusherAccess
+from emulator.realtime.websocket import WebSocket
 from emulator.storage.engine import Engine
 from emulator.storage.opening import open_engine
 
@@ -221,7 +226,11 @@ class Service(Front):
             is_alone=self.publisher.is_single_node,
         )
         self.journals = Journals(self.journal, self.name)
+        self.activities = BoundedCache[tuple[tuple[str, str], ...], object](8)
+        """What pages of the dashboard have counted of the journal, by the filters of each."""
         self.calls = Calls(self.tokens, lambda: me.dispatcher)
+        accept = partial(WebSocket, me, settings.limits, server_state=ServerState(), config=None, app_state=None)
+        self.demo = Demo(lambda: me.control.reset(), Crowd(me, self.name, self.tokens, accept))
 
     def _build_entrances(self) -> None:
         """The entry points of requests and sockets: they check the caller and call the enabled features."""
@@ -307,6 +316,7 @@ class Service(Front):
             self.connections.release_all,
             self.parity.tally.clear,
             self.hints.clients.clear,
+            self.demo.stop,
         ]
         control.on_load.append(updates.reloaded)
         control.on_expiry.append(self.parity.lapses.expired)
@@ -339,6 +349,7 @@ class Service(Front):
 
     async def close(self) -> None:
         """Cancel scheduled work, and wait for running callbacks."""
+        await self.demo.close()
         self.faults.clear()
         self.journal.clear()
         for scheduled in (self.late, self.undo, self.poll_updates, self.scheduler):

@@ -15,7 +15,7 @@ from emulator.control.journal import service as journal
 from emulator.control.seeds import service as seeds
 from emulator.control.snapshots import service as snapshots
 from emulator.control.waits import service as waits
-from emulator.core.config.environment import Environment
+from emulator.core.environment import Environment
 from emulator.core.errors import BadRequest
 from emulator.dashboard import http as dashboard_http
 from emulator.features import accumulation, id_quota, identity, ranking
@@ -33,8 +33,7 @@ from emulator.features.trivia.service import TRIVIA, Trivia
 from emulator.features.votes.results import POLLS
 from emulator.features.votes.service import Polls
 from emulator.http import openapi
-from emulator.http.endpoint import Endpoint, endpoints_in
-from emulator.http.endpoint_table import EndpointTable
+from emulator.http.endpoint import Endpoint, EndpointTable, endpoints_in
 from emulator.namespaces import routing as namespaces
 from emulator.realtime.action import Declared
 from emulator.storage.kinds import Stored
@@ -177,7 +176,7 @@ FEATURES = Features(
     _control(attrgetter("parity"), endpoints_in(parity)),
     _control(attrgetter("journal"), endpoints_in(explanations)),
     _control(attrgetter("snapshots"), endpoints_in(snapshots)),
-    _control(attrgetter("namespaces"), namespaces.endpoints),
+    _control(attrgetter("namespaces"), endpoints_in(namespaces)),
     _control(lambda service: service, (*endpoints_in(dashboard_http), *dashboard_http.redirects)),
     _control(lambda service: None, endpoints_in(sdk_scripts)),
 )

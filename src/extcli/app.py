@@ -4,109 +4,95 @@ from __future__ import annotations
 
 from importlib import import_module
 from textwrap import wrap
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from extcli import __version__
-from extcli.cli.fast_start import garbage_collection_paused
-from extcli.cli.options import flag
-from extcli.cli.shared_options import Command, Group, remembers_shared_options
+from extcli.cli.shared_options import Command, Group
 
-ROOMS = {
-    "emulator": (
-        "The emulator",
-        {
-            "serve": "Start the service on this machine.",
-            "exec": "Run a command with a service of its own.",
-            "status": "List the services of this machine.",
-            "stop": "Stop a service of this machine.",
-            "open": "Open the dashboard of the emulator in the browser.",
-            "demo": "Play a demo stream in the browser.",
-            "rig": "Print the address of a page with an extension's pages.",
-            "ns": "Namespaces of the emulator: list, create, fork, delete.",
-            "seed": "Seeds: files with the data a test begins with.",
-            "snapshot": "Snapshots: save, load and compare all data.",
-            "data": "The file with the data: back up, verify, restore.",
-            "contents": "List what the emulator holds: polls, stores, codes…",
-            "clock": "The emulator's clock: read, advance, set, freeze.",
-            "fault": "Faults: failures on purpose, of requests and sockets.",
-            "reset": "Delete all data of the emulator, reset its clock.",
-        },
-    ),
-    "data": (
-        "Data of an extension",
-        {
-            "vote": "Polls: define, vote, count, log, delete.",
-            "rank": "Rankings: submit answers, list the most frequent.",
-            "accumulate": "Buffers: collect small JSON documents.",
-            "codes": "Reward codes: upload, mark winners, redeem.",
-            "state": "State stores: read, replace and patch.",
-            "store-config": "Config stores: read, replace and patch.",
-            "json-store": "JSON stores: small objects by id.",
-            "trivia": "Trivia: questions, votes, teams, leaderboard.",
-            "bits": "Purchases: post receipts, list, validate, refund.",
-            "broadcast": "Messages to all current listeners.",
-            "datastream": "Events from pages to the channel's games.",
-        },
-    ),
-    "access": (
-        "Tokens and connections",
-        {
-            "token": "Tokens: sign, request, explain.",
-            "link": "Links of games to channels: list, use, end.",
-            "pin": "PINs: link a game to a channel.",
-            "user": "Users: the caller, and those who shared their id.",
-            "socket": "The WebSocket: send requests, or open a session.",
-            "listen": "Print events when they arrive.",
-            "connect": "Print lines that point a client at the service.",
-            "new": "Make a small extension, with pages and tests.",
-            "api": "Call any endpoint, with credentials.",
-        },
-    ),
-    "checks": (
-        "Tests and diagnosis",
-        {
-            "wait": "Wait until the service is ready, or a condition is met.",
-            "expect": "Check a condition: votes, stores, sockets and more.",
-            "explain": "Explain why a request was refused, or a rule.",
-            "logs": "The journal: requests, responses and reasons; follow, export, repeat.",
-            "simulate": "Crowds of viewers, with results that are exact.",
-            "doctor": "Find what is wrong, and what to do.",
-            "conform": "Check that a service keeps the rules.",
-        },
-    ),
-    "setup": (
-        "This program",
-        {
-            "profile": "Profiles: named sets of settings, one per deployment.",
-            "config": "Settings: the effective values and their origin.",
-            "extension": "Registered extensions and their secrets.",
-            "completion": "Print the completion script of a shell.",
-            "help": "List all commands, or explain exit codes, variables, seeds.",
-        },
-    ),
+SECTIONS = {
+    "The emulator": {
+        "serve": "Start the service on this machine.",
+        "exec": "Run a command with a service of its own.",
+        "status": "List the services of this machine.",
+        "stop": "Stop a service of this machine.",
+        "open": "Open the dashboard of the emulator in the browser.",
+        "demo": "Play a demo stream in the browser.",
+        "rig": "Print the address of a page with an extension's pages.",
+        "ns": "Namespaces of the emulator: list, create, fork, delete.",
+        "seed": "Seeds: files with the data a test begins with.",
+        "snapshot": "Snapshots: save, load and compare all data.",
+        "data": "The file with the data: back up, verify, restore.",
+        "contents": "List what the emulator holds: polls, stores, codes…",
+        "clock": "The emulator's clock: read, advance, set, freeze.",
+        "fault": "Faults: failures on purpose, of requests and sockets.",
+        "reset": "Delete all data of the emulator, reset its clock.",
+    },
+    "Data of an extension": {
+        "vote": "Polls: define, vote, count, log, delete.",
+        "rank": "Rankings: submit answers, list the most frequent.",
+        "accumulate": "Buffers: collect small JSON documents.",
+        "codes": "Reward codes: upload, mark winners, redeem.",
+        "state": "State stores: read, replace and patch.",
+        "store-config": "Config stores: read, replace and patch.",
+        "json-store": "JSON stores: small objects by id.",
+        "trivia": "Trivia: questions, votes, teams, leaderboard.",
+        "bits": "Purchases: post receipts, list, validate, refund.",
+        "broadcast": "Messages to all current listeners.",
+        "datastream": "Events from pages to the channel's games.",
+    },
+    "Tokens and connections": {
+        "token": "Tokens: sign, request, explain.",
+        "link": "Links of games to channels: list, use, end.",
+        "pin": "PINs: link a game to a channel.",
+        "user": "Users: the caller, and those who shared their id.",
+        "socket": "The WebSocket: send requests, or open a session.",
+        "listen": "Print events when they arrive.",
+        "connect": "Print lines that point a client at the service.",
+        "new": "Make a small extension, with pages and tests.",
+        "api": "Call any endpoint, with credentials.",
+    },
+    "Tests and diagnosis": {
+        "wait": "Wait until the service is ready, or a condition is met.",
+        "expect": "Check a condition: votes, stores, sockets and more.",
+        "explain": "Explain why a request was refused, or a rule.",
+        "logs": "The journal: requests, responses and reasons; follow, export, repeat.",
+        "simulate": "Crowds of viewers, with results that are exact.",
+        "doctor": "Find what is wrong, and what to do.",
+        "conform": "Check that a service keeps the rules.",
+    },
+    "This program": {
+        "profile": "Profiles: named sets of settings, one per deployment.",
+        "config": "Settings: the effective values and their origin.",
+        "extension": "Registered extensions and their secrets.",
+        "completion": "Print the completion script of a shell.",
+        "help": "List all commands, or explain exit codes, variables, seeds.",
+    },
 }
-"""The nouns with their summaries, by the folder in `commands/` that has them, each with a title for the help."""
-NOUNS = {noun: summary for _, nouns in ROOMS.values() for noun, summary in nouns.items()}
+"""The nouns with their summaries, by the title of their section in the help."""
+NOUNS = {noun: summary for nouns in SECTIONS.values() for noun, summary in nouns.items()}
 
 
-_FILES = {
-    "completion": "help",
-    "datastream": "broadcast",
-    "demo": "open",
-    "link": "token",
-    "reset": "contents",
-    "rig": "open",
-    "stop": "status",
-    "seed": "snapshot",
-    "state": "stores",
-    "store-config": "stores",
-    "json-store": "stores",
-    "user": "token",
+_SHARED_FILES = {
+    "broadcast": ["datastream"],
+    "config": ["profile"],
+    "conform": ["doctor"],
+    "contents": ["clock", "reset"],
+    "help": ["completion"],
+    "open": ["demo", "rig"],
+    "rank": ["accumulate"],
+    "serve": ["exec"],
+    "snapshot": ["seed"],
+    "socket": ["listen"],
+    "status": ["stop"],
+    "stores": ["state", "store-config", "json-store"],
+    "token": ["link", "user"],
+    "wait": ["expect"],
 }
-"""The file of each noun that shares one with others."""
+"""The nouns of each file that has nouns besides its own."""
+_FILES = {noun: file for file, nouns in _SHARED_FILES.items() for noun in nouns}
 
 
 FIRST_MINUTE = (
@@ -123,12 +109,20 @@ class Nouns(Group):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        for name, summary in NOUNS.items():
-            self.add_command(TyperGroup(name=name, help=summary))
+        for name in NOUNS:
+            self.add_command(TyperGroup(name=name))  # a stand-in, for suggestions
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        return load_noun(cmd_name) if cmd_name in NOUNS else super().get_command(ctx, cmd_name)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args[0] == "version":
+            _print_version(True)
+        return super().resolve_command(ctx, ["user", "info", *args[1:]] if args[0] == "whoami" else args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         width = max(map(len, NOUNS))
-        for title, nouns in ROOMS.values():
+        for title, nouns in SECTIONS.items():
             with formatter.section(title):
                 formatter.write_dl([(noun.ljust(width), summary) for noun, summary in nouns.items()])
 
@@ -140,36 +134,26 @@ class Nouns(Group):
         with formatter.section("The first minute"):
             formatter.write_dl(FIRST_MINUTE)
         with formatter.section("Commands"):
-            for title, nouns in ROOMS.values():
+            for title, nouns in SECTIONS.items():
                 lines = wrap(" ".join(nouns), formatter.width - 26, break_on_hyphens=False)
                 for start, line in zip([title, *[""] * len(lines)], lines, strict=False):
                     formatter.write(f"  {start:22}  {line}\n")
         formatter.write_paragraph()
         formatter.write_text(
-            "`extcli COMMAND --help` explains a command. `extcli help all` lists all commands and the shared options."
+            "`extcli COMMAND --help` explains a command; `extcli help all` lists all, with shared options."
         )
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        if args[0] == "version":
-            _print_version(True)
-        if args[0] == "whoami":
-            args = ["user", "info", *args[1:]]
-        name, command, rest = super().resolve_command(ctx, args)
-        return name, load_noun(name) if name in NOUNS else command, rest
 
 
 def module_of(noun: str) -> str:
     """Return the name of the module of a noun."""
-    (room,) = (room for room, (_, nouns) in ROOMS.items() if noun in nouns)
-    return f"extcli.commands.{room}.{_FILES.get(noun, noun)}"
+    return f"extcli.commands.{_FILES.get(noun, noun)}"
 
 
 def load_noun(name: str) -> Any:
     """Import the module of a noun and return its command: its app, or its function."""
     attribute = name.replace("-", "_")
-    with garbage_collection_paused():
-        module = import_module(module_of(name))
-    app = getattr(module, f"{attribute}_app", None) or getattr(module, "app", None)
+    module = import_module(module_of(name))
+    app = getattr(module, f"{attribute}_app", None if name in _FILES else getattr(module, "app", None))
     if app is None:
         app = typer.Typer(rich_markup_mode=None, add_completion=False)
         app.command(name, cls=Command)(getattr(module, attribute))
@@ -192,14 +176,15 @@ app = typer.Typer(
     rich_markup_mode=None,
     add_completion=False,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 200},
 )
 
 
 @app.callback()
-@remembers_shared_options
 def extcli(
-    version: bool = flag("--version", "Print the version and exit.", is_eager=True, callback=_print_version),
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_print_version)
+    ] = False,
 ) -> None:
     """Run an extension backend on this machine, and control it or a real one.
 
@@ -220,7 +205,13 @@ def full_help() -> str:
         return str(formatter.getvalue())
 
 
-def run(args: list[str] | None) -> int | None:
+def run(args: list[str]) -> int | None:
     """Run these arguments and return the exit code, or `None` for success. Raises errors of Typer and of Python."""
-    code: int | None = app(args, prog_name="extcli", standalone_mode=False)
+    code: int | None = app(with_values(args), prog_name="extcli", standalone_mode=False)
     return code
+
+
+def with_values(args: list[str]) -> list[str]:
+    """Replace `--dry-run` with its form with a value, because Typer has no options with optional values."""
+    end = args.index("--") if "--" in args else len(args)
+    return [f"{each}=request" if each == "--dry-run" and at < end else each for at, each in enumerate(args)]

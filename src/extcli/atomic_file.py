@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from stat import S_ISDIR, S_ISREG
 from tempfile import mkstemp
 from typing import BinaryIO
 
@@ -15,6 +14,7 @@ from extcli import clock
 from extcli.errors import UsageError
 
 _OWNER_ONLY = 0o600
+_LOCK_SECONDS, _LOCK_INTERVAL = 30.0, 0.02
 _MOVE_SECONDS, _MOVE_INTERVAL = 1.0, 0.02
 
 
@@ -26,10 +26,43 @@ def write_new(path: Path, text: str, *, owned_like: Path) -> None:
         _sync(file, owned_like)
 
 
-def replace(path: Path, text: str, *, keep_mode: bool = True) -> None:
-    """Replace a file's content in one step, or create the file."""
-    with replacing(path, keep_mode=keep_mode) as file:
-        file.write(text.encode())
+@contextmanager
+def lock(path: Path, seconds: float) -> Iterator[bool]:
+    """Try to lock a path for this process, and yield whether that succeeded within so many seconds. Raises `OSError`.
+
+    The lock is a hidden file next to the path, which is deleted at the end.
+    """
+    import filelock
+
+    held = filelock.FileLock(path.with_name(f".{path.name}.lock"), mode=_OWNER_ONLY)
+    try:
+        held.acquire(timeout=seconds, poll_interval=_LOCK_INTERVAL)
+    except filelock.Timeout:
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        with suppress(OSError):  # Windows deletes no open file
+            os.unlink(held.lock_file)  # while it is locked: another process that waits for it opens a new one
+        held.release()
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Let one process at a time change a file, from reading it to replacing it, so that no change is lost.
+
+    Raises `UsageError`.
+    """
+    target = path.resolve()
+    if not target.parent.is_dir():  # the change says so
+        yield
+        return
+    with write_errors(path), lock(target, _LOCK_SECONDS) as is_held:
+        if not is_held:
+            problem = f"{path} has been locked for {_LOCK_SECONDS:g} s"
+            raise UsageError(problem, fix="wait for the other extcli to end, or end it")
+        yield
 
 
 @contextmanager
@@ -39,7 +72,7 @@ def replacing(path: Path, *, keep_mode: bool = True) -> Iterator[BinaryIO]:
     A reader sees the old content or the new, never a mix. The file gets mode 0600; with `keep_mode`, an existing file
     keeps its mode. A pipe or a device, such as `/dev/stdout`, is not replaced but written to.
     """
-    if _is_special(path):
+    if path.exists() and not (path.is_file() or path.is_dir()):
         with path.open("wb") as file:
             yield file
         return
@@ -52,15 +85,6 @@ def replacing(path: Path, *, keep_mode: bool = True) -> Iterator[BinaryIO]:
         if keep_mode and target.exists():
             os.chmod(name, target.stat().st_mode & 0o777)
         _move(name, target)
-
-
-def _is_special(path: Path) -> bool:
-    """Return whether the path names a pipe, a device or a socket."""
-    try:
-        mode = path.stat().st_mode
-    except OSError:
-        return False
-    return not (S_ISREG(mode) or S_ISDIR(mode))
 
 
 def _move(name: str, target: Path) -> None:
@@ -81,24 +105,19 @@ def check_place(path: Path | None, option: str) -> None:
         raise UsageError(f"{option}: cannot write {path}", why="it is a folder, or its folder does not exist")
 
 
-def cannot_be_written(path: Path, error: OSError) -> UsageError:
-    """Return the error for a file that cannot be written."""
-    return UsageError(f"cannot write {path}: {error.strerror}")
-
-
 @contextmanager
 def write_errors(path: Path) -> Iterator[None]:
     """Turn an `OSError` in the block into the `UsageError` for this file."""
     try:
         yield
     except OSError as error:
-        raise cannot_be_written(path, error) from None
+        raise UsageError(f"cannot write {path}: {error.strerror}") from None
 
 
 def save(path: Path, text: str, *, keep_mode: bool = True) -> None:
-    """Replace a file's content as `replace` does. Raises `UsageError`."""
-    with write_errors(path):
-        replace(path, text, keep_mode=keep_mode)
+    """Replace a file's content in one step, or create the file. Raises `UsageError`."""
+    with write_errors(path), replacing(path, keep_mode=keep_mode) as file:
+        file.write(text.encode())
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import chain
 from typing import Any, NoReturn
 
 LARGEST_UNCOUNTED = 1 << 20
@@ -52,16 +53,9 @@ def members(text: bytes | str) -> dict[str, Any]:
 def _is_too_deep(value: Any) -> bool:
     level = [value]
     for _ in range(DEEPEST + 1):
-        level = [
-            child
-            for each in level
-            if type(each) in (dict, list)
-            for child in (each.values() if type(each) is dict else each)
-            if type(child) in (dict, list)
-        ]
-        if not level:
-            return False
-    return True
+        children = chain.from_iterable(each.values() if isinstance(each, dict) else each for each in level)
+        level = [child for child in children if isinstance(child, (dict, list))]
+    return bool(level)
 
 
 def _refuse(constant: str) -> NoReturn:

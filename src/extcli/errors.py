@@ -213,12 +213,11 @@ def reason_of(body: bytes) -> str:
         return shortened(document if isinstance(document, str) else json.dumps(document))
     words = [_text(document.get("reason")), _text(document.get("info"))]
     errors = document.get("errors")
-    if isinstance(errors, list):
-        for entry in errors:
-            if isinstance(entry, Mapping):
-                words += [_text(entry.get("detail")) or _text(entry.get("title"))]
-    distinct = [word for index, word in enumerate(words) if word and word not in words[:index]]
-    return shortened(": ".join(distinct) if distinct else body.decode(errors="replace"))
+    for entry in errors if isinstance(errors, list) else []:
+        if isinstance(entry, Mapping):
+            words.append(_text(entry.get("detail")) or _text(entry.get("title")))
+    distinct = dict.fromkeys(filter(None, words))
+    return shortened(": ".join(distinct) or body.decode(errors="replace"))
 
 
 def member_of(body: bytes, name: str) -> str:

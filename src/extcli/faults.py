@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from emulator.contract.faults import CLOSE_CODES, LONGEST_TEXT, MATCHES, MAX_FAULTS, RANGES
 from emulator.contract.kinds import Field, ListOf, Report, Simple, Table, Text, Whole, one_of
 from emulator.contract.names import NAME, NAME_RULE, Role
 from emulator.contract.positions import Path
-from extcli import bounded_json
-from extcli.errors import Refused, UsageError
+from extcli.api.call import encoded
+from extcli.errors import UsageError
 from extcli.output import times
-from extcli.reading.shapes import SHAPE_ERRORS
 from extcli.tables import source
 
 if TYPE_CHECKING:
-    from extcli.api.control import Control
+    from extcli.api.client import Service
 
 EFFECTS: Final = ("status", "delay", "drop", "reset", "truncate", "stall", "close", "lose", "double", "reorder")
 """A fault has exactly one of these options."""
@@ -27,8 +24,6 @@ _PARAMETERS: Final = {"status": "status", "truncate": "bytes", "close": "code"}
 """The members that hold the value of an effect."""
 _CONDITIONS: Final = MATCHES["broadcast"].conditions
 _UNCHANGED: Final = ("id", *_CONDITIONS, "retry_after", "times", "share", "seed")
-_OPTIONS: Final = {"bytes": "truncate", "code": "close", "lasts": "for", "delay_max": "delay"}
-_MEMBER: Final = re.compile(r"faults\[(\d+)\]\.(\w+)")
 
 Named = Callable[[str], str]
 """Returns an option as the user writes it: `--retry-after` or `retry_after`."""
@@ -105,19 +100,6 @@ def members(options: Mapping[str, Any]) -> dict[str, Any]:
     return document
 
 
-def in_options(detail: str, documents: Sequence[Mapping[str, Any]]) -> str:
-    """Return a detail of a refusal, which begins with a member such as `faults[0].bytes`, with the option's name.
-
-    `documents` are the members of the faults that were sent.
-    """
-    found = _MEMBER.match(detail)
-    if not found:
-        return detail
-    at, member = int(found[1]), found[2]
-    name = documents[at]["effect"] if member == "effect" else _OPTIONS.get(member, member)
-    return f"faults[{at}].{name}{detail[found.end() :]}"
-
-
 def delays(text: str) -> dict[str, int]:
     """Return `200ms` as the member `delay` in ms, and `200ms..2s` with `delay_max`. Raises `UsageError`."""
     shortest, dots, longest = text.partition("..")
@@ -134,28 +116,18 @@ def _listed_names(names: Sequence[str], named: Named) -> str:
     return f"{', '.join(others)} or {last}"
 
 
-def _read_by(read: Callable[[str], object]) -> Callable[[object], bool]:
-    """Return the test whether `read` accepts a text."""
+def _read_by(read: Callable[[str], Mapping[str, int]]) -> Callable[[object], bool]:
+    """Return the test whether `read` accepts a text, and finds members in their ranges."""
 
     def accepts(value: object) -> bool:
         try:
-            read(str(value))
+            found = read(str(value))
         except UsageError:
             return False
-        return isinstance(value, str)
+        ranges = [(number, *RANGES[name]) for name, number in found.items()]
+        return isinstance(value, str) and all(least <= number <= most for number, least, most in ranges)
 
     return accepts
-
-
-@dataclass(frozen=True)
-class Only:
-    """The only allowed value is `true`, for an effect without a value."""
-
-    allowed: str = "true"
-
-    def check(self, value: object, path: Path, report: Report) -> None:
-        if value is not True:
-            report(path, f"must be {self.allowed}, or left out")
 
 
 def _rule(fault: dict[str, Any], path: Path, report: Report) -> None:
@@ -163,22 +135,10 @@ def _rule(fault: dict[str, Any], path: Path, report: Report) -> None:
         report((*path, name) if name else path, problem)
 
 
-def _ids_rule(document: dict[str, Any], path: Path, report: Report) -> None:
-    report_repeated_ids(document["faults"], report)
-
-
-def report_repeated_ids(faults: list[dict[str, Any]], report: Report) -> None:
-    """Report faults with the same id."""
-    first: dict[str, int] = {}
-    for at, fault in enumerate(faults):
-        if "id" in fault and first.setdefault(fault["id"], at) != at:
-            report(("faults", at, "id"), f"faults[{first[fault['id']]}] has the same id")
-
-
 _TEXT = Text(LONGEST_TEXT)
-_EFFECT = Only()
-_DURATION = Simple('a duration, such as "10s"', _read_by(times.duration))
-_DELAY = Simple('a duration or two, such as "200ms" or "200ms..2s"', _read_by(delays))
+_EFFECT = Simple("true", lambda value: value is True)
+_DURATION = Simple('a duration over 0, such as "10s"', _read_by(lambda text: {"lasts": times.duration(text)}))
+_DELAY = Simple('a duration or two of at most 10 minutes, such as "200ms" or "200ms..2s"', _read_by(delays))
 _SHARE = Simple("a number over 0, at most 1", lambda value: type(value) in (int, float) and 0 < value <= 1)
 FAULT = Table(
     {
@@ -208,32 +168,15 @@ FAULT = Table(
     _rule,
 )
 FAULTS = ListOf(FAULT, "faults", MAX_FAULTS)
-DOCUMENT = Table({"faults": Field(FAULTS, "the faults", required=True)}, _ids_rule)
+DOCUMENT = Table({"faults": Field(FAULTS, "the faults", required=True)})
 """A file of faults."""
 
 
-_PLACE = re.compile(r"faults\[\d+\]")
-
-
-def load_faults(path: str, environ: Mapping[str, str], service: Control) -> Any:
+def load_faults(path: str, environ: Mapping[str, str], service: Service) -> Any:
     """Send the faults of a TOML or JSON file and return the response. Raises `UsageError` and `InvalidFile`.
 
     If the file or the service finds an error, nothing was changed.
     """
     opened = source(path)
     faults = [members(fault) for fault in opened.value(DOCUMENT, environ)["faults"]]
-    try:
-        return service.replace_faults(faults)
-    except Refused as error:
-        if details := _problems(error.body):
-            raise opened.refused([in_options(detail, faults) for detail in details]) from None
-        raise
-
-
-def _problems(body: bytes) -> list[str]:
-    """Return the details of an error response that name a fault; none if it is about something else."""
-    try:
-        details = [error["detail"] for error in bounded_json.decoded(body)["errors"]]
-    except SHAPE_ERRORS:
-        return []
-    return details if all(map(_PLACE.match, details)) else []
+    return opened.send(service, "faults", encoded({"faults": faults}))

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from io import TextIOWrapper
 
-from extcli.errors import CliError, ExitCode
+from extcli.errors import CliError, ExitCode, UsageError
 
 
 def main(args: Sequence[str] | None = None) -> int:
@@ -15,7 +15,7 @@ def main(args: Sequence[str] | None = None) -> int:
     args = list(sys.argv[1:] if args is None else args)
     try:
         if "_EXTCLI_COMPLETE" in os.environ:
-            from extcli.completion.shells import complete
+            from extcli.completion import complete
 
             _write_utf8()
             return complete(os.environ)
@@ -74,11 +74,10 @@ def _run(args: list[str]) -> int:
 
     try:
         if any("\ud800" <= char <= "\udfff" for char in "".join(args)):  # how Python passes on bytes of other encodings
-            _write_stderr(["extcli: an argument is not UTF-8 text"])
-            return ExitCode.USAGE
+            raise UsageError("an argument is not UTF-8 text")
         return run(args) or ExitCode.DONE
     except TyperException as error:
-        from extcli.cli.usage import is_help, usage_error
+        from extcli.cli.parsing import is_help, usage_error
 
         if is_help(error) and not _wants_json(args):
             error.show()  # type: ignore[attr-defined]
@@ -97,14 +96,10 @@ def _run(args: list[str]) -> int:
     except Exception:
         import traceback
 
-        _write_stderr(["extcli: this is a bug in extcli; please report it with these lines:", traceback.format_exc()])
+        from extcli.output.printer import write_stderr
+
+        write_stderr(["extcli: this is a bug in extcli; please report it with these lines:", traceback.format_exc()])
         return ExitCode.BUG
-
-
-def _write_stderr(lines: list[str]) -> None:
-    from extcli.output.printer import write_stderr
-
-    write_stderr(lines)
 
 
 def _report(error: CliError, args: list[str]) -> None:

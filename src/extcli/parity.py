@@ -8,8 +8,6 @@ from typing import Any, Final
 from emulator.contract.parity import DIFFER, REFUSE, RULES, UNKNOWN
 from extcli.errors import UsageError
 
-COUNTED_ONCE: Final = "stage"
-"""The rule that is unknown for all tokens of a sandbox without --extensions: the first request alone counts."""
 EXCEPT: Final = "!"
 """Before the name of a rule: leaves it out."""
 GROUPS: Final = {"rate": ("caller-rate", "client-rate")}

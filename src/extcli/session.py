@@ -6,26 +6,28 @@ import os
 import sys
 from contextlib import suppress
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from extcli import clock
+from extcli.api import tokens
+from extcli.api.call import CONTROL, SERVICE
 from extcli.config import settings
 from extcli.config.flags import Flags
 from extcli.config.resolver import Found, Resolver, Source
 from extcli.config.settings import DEFAULT_USER
-from extcli.config.urls import service_of
+from extcli.config.urls import is_loopback, service_of
 from extcli.errors import CliError, Unreachable
 from extcli.output.format import Format
 from extcli.output.printer import Output
+from extcli.reading import document_of
 
 if TYPE_CHECKING:
     from extcli.api.client import Service
-    from extcli.api.control import Control
     from extcli.api.dry_run import DryRun
     from extcli.api.http import Http
-    from extcli.api.signed_calls import SignedCalls
-    from extcli.api.token_sources import Credentials
+    from extcli.api.tokens import Credentials
     from extcli.api.websocket import WebSocketClient
     from extcli.config.link_store import LinkStore
 
@@ -48,27 +50,24 @@ class Session:
     def output(self) -> Output:
         """Where results and notes are printed."""
         flags = self.resolver.flags
-        chosen = self.resolver.format(terminal=sys.stdout.isatty())
+        chosen = self.resolver.value(settings.OUTPUT, Format.TABLE if sys.stdout.isatty() else Format.PLAIN)
         return Output(chosen, quiet=flags.quiet, verbose=flags.verbose)
 
     @property
     def wants_json(self) -> bool:
         """Whether to print errors as JSON. Works even if the settings are invalid."""
-        with suppress(CliError):
-            return self.output.format in (Format.JSON, Format.JSONL)
-        with suppress(CliError):
+        for _ in range(2):
+            with suppress(CliError):
+                return self.output.format in (Format.JSON, Format.JSONL)
             self.resolver.ignore_profiles()  # the profile may be the error
-            return self.output.format in (Format.JSON, Format.JSONL)
         return False
 
     @cached_property
     def http(self) -> Http:
         """The HTTP connection to the service."""
-        from extcli.config.secret_lookup import control_token
-
         self._warn_if_elsewhere(self.resolver.url(), self.resolver.find(settings.URL))
         self._warn_if_ignored()
-        return self._http(self.resolver.url(), control_token(self.resolver))
+        return self._http(self.resolver.url(), self.resolver.control_token())
 
     def _http(self, url: str, token: str | None) -> Http:
         from extcli.api.http import Http
@@ -86,32 +85,17 @@ class Session:
         url = self.resolver.url()
         address = service_of(self.resolver.ws_url()) if over_socket else url
         if address not in self._environments:
+            # The control token belongs to the service of --url.
+            http = self.http if address == url else self._http(address, None)
             try:
-                self._environments[address] = self._environment_at(address)
-            except Unreachable:
-                if address == url:
+                response = self._called(http, None, CONTROL).probing().get("ready")
+                found = str(document_of(response, {"environment": str})["environment"])
+            except CliError as error:  # also a deployment, which has no such path, and a service that is not ready
+                if isinstance(error, Unreachable) and address == url:
                     raise
-                self._environments[address] = ""
+                found = ""
+            self._environments[address] = found
         return self._environments[address]
-
-    def _environment_at(self, address: str) -> str:
-        from extcli.api.control import Control
-        from extcli.api.signed_calls import SignedCalls
-        from extcli.reading.shapes import document_of
-
-        # The control token belongs to the service of --url.
-        is_other = address != self.resolver.url()
-        http = self._http(address, None) if is_other else self.http
-        try:
-            response = Control(SignedCalls(http, self.resolver, None, self.dry_run)).probing().is_ready()
-            return str(document_of(response, {"environment": str})["environment"])
-        except Unreachable:
-            raise
-        except CliError:  # a deployment, which has no such path, or a service that is not ready
-            return ""
-        finally:
-            if is_other:
-                http.close()
 
     def is_production(self, environment: str | None = None, *, over_socket: bool = False) -> bool:
         """Return whether the command goes to production: by a profile, or by what the service says that it is.
@@ -119,15 +103,18 @@ class Session:
         `environment` is the known environment; by default, this asks the service. A service that does not say it counts
         as production, unless it is on this machine.
         """
-        from extcli.api.http import is_loopback
+        return bool(self.why_production(environment, over_socket=over_socket))
 
-        if self.resolver.production() is not None:
-            return True
-        environment = self.environment(over_socket=over_socket) if environment is None else environment
-        if environment:
-            return environment != "sandbox"
+    def why_production(self, environment: str | None = None, *, over_socket: bool = False) -> str:
+        """Return why the command counts as going to production; empty if it does not."""
         address = self.resolver.ws_url() if over_socket else self.resolver.url()
-        return not is_loopback(urlsplit(address).hostname or "")
+        if profile := self.resolver.production():
+            is_known = profile.is_of(address)
+            return f"profile {profile.name} is production{': ' if is_known else ', and may be '}{address}"
+        environment = self.environment(over_socket=over_socket) if environment is None else environment
+        if environment == "sandbox" or (not environment and is_loopback(urlsplit(address).hostname or "")):
+            return ""
+        return f"{address} is {environment}" if environment else f"{address} does not say whether it is production"
 
     @cached_property
     def dry_run(self) -> DryRun | None:
@@ -147,44 +134,45 @@ class Session:
 
         Tokens will be sent to `to`, by default the service.
         """
-        from extcli.api.token_sources import credentials
-
         identity = self.resolver.identity(acts_as)
-        return credentials(self.resolver, identity, self.http, to=to or self.resolver.url())
+        return tokens.credentials(self.resolver, identity, self.http, to=to or self.resolver.url())
 
     def channel(self, acts_as: str) -> str | None:
         """Return the channel that the command acts in; `None` for all channels."""
-        from extcli.api.token_sources import channel_of
-
-        return channel_of(self.resolver.identity(acts_as), self.resolver)
+        return tokens.channel_of(self.resolver.identity(acts_as), self.resolver)
 
     def spans_channels(self, acts_as: str) -> bool:
         """Return whether the command acts for all channels: as backend or admin, with no channel named (ruling A4)."""
-        from extcli.api.token_sources import spans_channels
-
-        return spans_channels(self.resolver, self.resolver.identity(acts_as))
+        return tokens.spans_channels(self.resolver, self.resolver.identity(acts_as))
 
     def warn_without_channel(self, acts_as: str, written: str, name: str) -> None:
         """Report that `written` will belong to no channel, so that no channel's users see it (ruling A4)."""
         if not is_global(name) and self.spans_channels(acts_as):
             self.output.report(f"{written} belongs to no channel; --channel ID names one")
 
-    def control(self) -> Control:
-        """Return the control API of the emulator."""
-        from extcli.api.control import Control
-
-        return Control(self._calls(None))
+    def control(self) -> Service:
+        """Return the control API of the emulator. Its calls need no credentials."""
+        return self._called(self.http, None, CONTROL)
 
     def service_with(self, credentials: Credentials | None) -> Service:
         """Return the service, called with these credentials, or with none."""
+        return self._called(self.http, credentials, SERVICE)
+
+    def _called(self, http: Http, credentials: Credentials | None, base: str) -> Service:
         from extcli.api.client import Service
 
-        return Service(self._calls(credentials))
-
-    def _calls(self, credentials: Credentials | None) -> SignedCalls:
-        from extcli.api.signed_calls import SignedCalls
-
-        return SignedCalls(self.http, self.resolver, credentials, self.dry_run)
+        resolver, dry_run = self.resolver, self.dry_run
+        # A given token has its own channel or none. An extension-level one may name another (ruling A4).
+        channel = resolver.channel() if credentials and credentials.given else None
+        return Service(
+            http,
+            credentials,
+            client_id=resolver.client_id() if credentials else "",
+            base=base,
+            query={"channel_id": channel} if channel else {},
+            place=resolver.flags.words("profile", "url"),
+            withhold=None if dry_run is None else lambda call: dry_run.withhold(http.url, call, credentials),
+        )
 
     def open_socket(self) -> WebSocketClient:
         """Return the WebSocket of the service. The first call connects it."""
@@ -215,13 +203,12 @@ class Session:
         """The links stored on this machine."""
         from extcli.config.link_store import LinkStore
 
-        return LinkStore(self.resolver.state_dir())
+        directory = self.resolver.variable("EXTCLI_STATE_DIR")
+        return LinkStore(Path(directory) if directory else None)
 
     def now(self) -> int:
         """Return Unix ms by the clock of an emulator, which may have been moved, or by this machine's."""
-        from extcli.api.token_sources import service_time
-
-        return service_time(self.http, self.output.report) or clock.now()
+        return tokens.service_time(self.http, self.output.report) or clock.now()
 
     def _warn_if_elsewhere(self, address: str, found: Found[str] | None) -> None:
         """Report that the command goes to an address that differs from the named profile's, which may be a mistake."""
@@ -234,11 +221,11 @@ class Session:
 
     def _warn_if_ignored(self) -> None:
         """Report that -p NAME takes precedence over EXTCLI_URL, if the two name different services."""
-        chosen, variable = self.resolver.find(settings.URL), self.resolver.in_variable(settings.URL)
-        if chosen and variable and chosen.source is Source.NAMED_PROFILE:
-            profile = self.resolver.profile
-            if profile and not profile.is_of(variable.value):
-                self.output.report(f"EXTCLI_URL is ignored: profile {profile.name} names {chosen.value}")
+        profile, variable = self.resolver.profile, self.resolver.in_variable(settings.URL)
+        chosen = self.resolver.find(settings.URL)
+        is_from_profile = chosen is not None and chosen.source is Source.NAMED_PROFILE
+        if chosen and is_from_profile and profile and variable and not profile.is_of(variable.value):
+            self.output.report(f"EXTCLI_URL is ignored: profile {profile.name} names {chosen.value}")
 
     def close(self) -> None:
         """Close all connections that the session opened."""

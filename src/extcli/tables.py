@@ -9,13 +9,18 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from emulator.contract import positions, user_files
 from emulator.contract.kinds import Report, Table
 from emulator.contract.positions import START, Position, nearest, path_text, positions_of
 from extcli import bounded_json
-from extcli.errors import UsageError
+from extcli.errors import Refused, UsageError
+from extcli.reading import problem_of
+
+if TYPE_CHECKING:
+    from extcli.api.client import Service
+    from extcli.api.http import Response
 
 MAX_NAMED = 50
 """Errors named for one file; others are counted."""
@@ -25,12 +30,11 @@ class InvalidFile(UsageError):
     """A file with errors. Nothing was changed."""
 
     def __init__(self, name: str, faults: Sequence[str]) -> None:
+        """`faults` are one line each: file, line, column, field, what is wrong and what is allowed."""
         count, more = len(faults), len(faults) - MAX_NAMED
         named = [*faults[:MAX_NAMED], *([f"and {more:,} more"] if more > 0 else [])]
         what = f"{name} has {count:,} error{'s' * (count != 1)}; nothing was changed"
         super().__init__(what, details=named, facts={"faults": named})
-        self.faults = list(faults)
-        """One line each: file, line, column, field, what is wrong and what is allowed."""
 
     def __str__(self) -> str:
         return "\n  ".join([self.what, *self.details])
@@ -116,13 +120,27 @@ class Source:
         found = [(nearest(places, at), f"{path_text(at)}: {why}" if at else why) for at, why in problems]
         return InvalidFile(self.name, [_fault_line(self.name, place, text) for place, text in found])
 
+    def send(self, service: Service, path: str, body: bytes) -> Response:
+        """Send the content as this body with PUT, and return the response.
+
+        Raises `InvalidFile` if the service found errors; then nothing was changed.
+        """
+        try:
+            return service.send("PUT", path, body)
+        except Refused as error:
+            answer = bounded_json.members(error.body)
+            is_about_content = answer.get("reason") in ("Invalid seed", "Invalid body")
+            if not is_about_content or problem_of(answer, {"errors": [{"detail": str}]}):
+                raise
+            raise self.refused([each["detail"] for each in answer["errors"]]) from None
+
     def refused(self, details: Sequence[str]) -> InvalidFile:
         """Return the error for content that the service refused. Each detail begins with a path and a colon."""
         places = {path_text(path): place for path, place in positions_of(self.text).items()}
-        found = [max((each for each in places if _begins(detail, each)), key=len, default="") for detail in details]
-        lines = [
-            _fault_line(self.name, places.get(each, START), detail) for each, detail in zip(found, details, strict=True)
-        ]
+        lines = []
+        for detail in details:
+            named = max((each for each in places if _begins(detail, each)), key=len, default="")
+            lines.append(_fault_line(self.name, places.get(named, START), detail))
         return InvalidFile(self.name, lines)
 
 
@@ -179,14 +197,9 @@ def _parsed(text: str, name: str) -> Any:
 
 def _has_repeated(text: str) -> bool:
     """Return whether an object of valid JSON has a member twice. To find where takes far more memory."""
-    found = False
-
-    def note(pairs: list[tuple[str, Any]]) -> None:
-        nonlocal found
-        found = found or len({name for name, _ in pairs}) < len(pairs)
-
-    json.loads(text, object_pairs_hook=note)
-    return found
+    found: list[bool] = []
+    json.loads(text, object_pairs_hook=lambda pairs: found.append(len(dict(pairs)) < len(pairs)))
+    return any(found)
 
 
 def _begins(detail: str, place: str) -> bool:

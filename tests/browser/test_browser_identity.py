@@ -37,7 +37,7 @@ def result(running_live: LiveServer, tmp_path_factory: pytest.TempPathFactory) -
 
 
 def run_extcli(*args: str) -> str:
-    return subprocess.run([PROGRAM, *args], capture_output=True, text=True, check=True, timeout=30).stdout
+    return subprocess.run([PROGRAM, *args], capture_output=True, text=True, check=True, timeout=60).stdout
 
 
 def viewer(user: str, channel: str = DEFAULT_CHANNEL) -> dict[str, Any]:

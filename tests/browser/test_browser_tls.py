@@ -27,7 +27,7 @@ def test_a_page_on_https_calls_the_service_without_an_error_in_the_console(
     with server_process("--tls") as served, serve_folder(pages, own_context("")) as site:
         served.process.stdout.readline()
         command = served.process.stdout.readline().partition(": ")[2]
-        subprocess.run(["sh", "-c", command], check=True, timeout=30)
+        subprocess.run(["sh", "-c", command], check=True, timeout=60)
         copy_pages(pages, served.url)
 
         result = run_browser("browser_tls.js", site, served.url)

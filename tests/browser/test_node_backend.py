@@ -17,7 +17,7 @@ from support.service import LiveServer
 def test_an_unchanged_backend_and_the_published_sdk_reach_the_service(live: LiveServer, tmp_path: Path, place: str):
     command = [PROGRAM, "connect", "node", "--url", f"{live.url}{place}"]
     preload = tmp_path / "emulator.cjs"
-    preload.write_text(subprocess.run(command, capture_output=True, text=True, check=True, timeout=30).stdout)
+    preload.write_text(subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout)
 
     result = run_script("node_backend.js", live.url, preload=preload)
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import io
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -19,12 +21,13 @@ import pytest
 import typer.main
 
 import extcli.app as root
-from emulator.core.config.environment import PRODUCTION
-from emulator.core.config.extensions import Extension
-from emulator.core.config.settings import Settings
+from emulator.core.environment import PRODUCTION
+from emulator.core.extensions import Extension
+from emulator.core.settings import Settings
 from extcli.main import main
 from support.extension_files import LAID_OUT
 from support.listen_process import TIMEOUT, Process, read_until
+from support.process import server_process
 from support.profile_files import write_profiles
 from support.program import PROGRAM, SECRET_BASE64
 from support.service import CLIENT_ID, SECRET, Client, LiveServer, live_server
@@ -228,6 +231,18 @@ def production() -> Iterator[LiveServer]:
         yield live
 
 
+@pytest.fixture(scope="session")
+def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the file `data.db` of a service that has stopped: it has a vote and a store."""
+    folder = tmp_path_factory.mktemp("stopped")
+    with server_process("--data", f"sqlite://{folder}/data.db") as served:
+        viewer = served.client("viewer", user="5551", channel="1001")
+        viewer.post("vote?id=lunch", json={"value": 3}).raise_for_status()
+        viewer.post("viewer_state", json={"level": 4}).raise_for_status()
+        assert 0 == served.stop(signal.SIGTERM)
+    return folder
+
+
 @pytest.fixture
 def answering() -> Iterator[Callable[..., str]]:
     """Start a fake server: `answering(b"…", …)` answers each request with the next bytes, then hangs up.
@@ -248,7 +263,7 @@ def answering() -> Iterator[Callable[..., str]]:
                     connection, _ = listener.accept()
                 except OSError:
                     return
-                with connection:
+                with connection, suppress(ConnectionError):
                     while remaining and _read_request(connection):
                         connection.sendall(remaining.pop(0))
                     if hold:

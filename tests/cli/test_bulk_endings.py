@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import pty
 import re
 
 import pytest
 
-from extcli import clock
-from extcli.bulk.report import ResumePoint
+from extcli.bulk.report import Report
+from extcli.output.format import Format
+from extcli.output.printer import Output
+from support.journal import entries_of
 from support.program import SECRET_BASE64, http_response
+from support.service import LiveServer
+from support.terminal import Terminal
 
 SIGNED = {"EXTCLI_SECRET": SECRET_BASE64}
 
@@ -25,23 +27,21 @@ def test_a_closed_pipe_of_refusals_exits_0(shell):
     process.stdin.write(b"U1,300\n" * 2000)
     process.stdin.close()
 
-    assert 0 == process.wait(timeout=20)
+    assert 0 == process.wait(timeout=60)
     assert b"" == process.stderr.read()
 
 
-def test_a_service_that_dies_while_tokens_are_fetched_is_one_error(shell, tmp_path, answering):
+def test_a_service_that_dies_while_tokens_are_fetched_is_one_error(extcli, lines, answering):
     """The tokens for the seventh batch fail while six batches wait for the first vote to be accepted."""
-    (tmp_path / "ballots.csv").write_text("U1,1\n" * 4000)
+    ballots = lines(*["U1,1"] * 4000)
     tokens = [http_response("200 OK", '{"token":"a.b.c"}')] * 6
     url = answering(*tokens, http_response("503 Service Unavailable"), hold=True)
-    arguments = ("--from", str(tmp_path / "ballots.csv"), "--url", url, "--concurrency", "1", "--timeout", "500ms")
+    arguments = ("--from", ballots, "--url", url, "--concurrency", "1", "--timeout", "500ms")
 
-    process = shell("vote", "cast", *arguments)
-    _, stderr = process.communicate(timeout=20)
+    said = extcli("vote", "cast", *arguments, fails=3).stderr.splitlines()
 
-    assert 3 == process.returncode
-    assert f"extcli: no response from {url} in time" == stderr.decode().splitlines()[0]
-    assert 2 == len(stderr.splitlines())
+    assert f"extcli: no response from {url} in time" == said[0]
+    assert 2 == len(said)
 
 
 @pytest.mark.parametrize(
@@ -77,36 +77,6 @@ def test_an_error_that_affects_every_line_ends_with_advice(extcli, answering, re
     assert fix.startswith(f"  {advice}")
 
 
-def test_a_400_refuses_its_line_and_the_run_continues(extcli, answering):
-    url = answering(http_response("400 Bad Request"), http_response("200 OK"))
-
-    result = extcli("accumulate", "add", "--from", "-", "--url", url, input="1\n2\n", env=SIGNED, exits=4)
-
-    assert "2 sent, 1 accepted, 1 refused" in result.stderr
-
-
-def test_a_line_that_was_redirected_was_not_applied(extcli, answering):
-    url = answering(http_response("300 Multiple Choices"))
-
-    result = extcli("accumulate", "add", "--from", "-", "--url", url, "-o", "json", input="1\n", env=SIGNED)
-
-    assert ([], [1]) == (result.json["unacknowledged"], result.json["not_sent"])
-
-
-def test_the_reported_seconds_are_the_duration_of_the_run(extcli):
-    before = clock.elapsed()
-
-    result = extcli("accumulate", "add", "--from", "-", "-o", "json", input="1\n")
-
-    assert 0 < result.json["seconds"] <= clock.elapsed() - before
-
-
-def test_refusals_after_the_twentieth_are_counted(extcli):
-    result = extcli("vote", "cast", "--from", "-", input="U1,x\n" * 22)
-
-    assert "  and 2 more (-o jsonl shows all)\n" in result.stderr
-
-
 # Resuming a command with many lines that ended early: its report, and `--skip`
 
 
@@ -122,108 +92,57 @@ def test_skip_counts_lines_of_the_file(extcli, lines, skip, voters):
     assert (0, voters) == (result.exit_code, sorted(row[0] for row in extcli("vote", "logs").rows))
 
 
-def test_skip_works_for_answers_and_blobs(extcli, lines):
-    extcli("rank", "submit", "--skip", "1", "--from", lines("U1,a", "U2,b"))
-    extcli("accumulate", "add", "--skip", "1", "--from", lines("nonsense", '{"n":2}'))
+@pytest.mark.parametrize(
+    ("answer", "unacknowledged", "not_sent"),
+    [
+        (http_response("500 Internal Server Error"), [2], []),
+        (http_response("300 Multiple Choices"), [], [2]),
+    ],
+    ids=["500", "a redirection"],
+)
+def test_json_output_has_the_state_of_each_line(extcli, answering, answer, unacknowledged, not_sent):
+    url = answering(http_response("200 OK"), answer)
 
-    assert [["b", "1"]] == extcli("rank", "get").rows
-    assert [{"n": 2}] == [entry["data"] for entry in extcli("accumulate", "get", "-o", "jsonl").jsonl]
+    found = extcli("accumulate", "add", "--from", "-", "--url", url, "-o", "json", input="1\n2\n3\n", env=SIGNED).json
 
-
-def test_json_output_contains_the_state_of_each_line(extcli, answering):
-    url = answering(http_response("200 OK"), http_response("500 Internal Server Error"))
-
-    result = extcli("accumulate", "add", "--from", "-", "--url", url, "-o", "json", input="1\n2\n3\n", env=SIGNED)
-
-    assert {"dealt_with_to": 1, "unacknowledged": [2], "not_sent": [], "nothing_sent_after": 2} == {
-        name: result.json[name] for name in ("dealt_with_to", "unacknowledged", "not_sent", "nothing_sent_after")
-    }
+    assert {"dealt_with_to": 1, "unacknowledged": unacknowledged, "not_sent": not_sent}.items() <= found.items()
 
 
-def test_only_a_line_that_was_sent_is_reported_as_unconfirmed(extcli, answering):
-    failing = answering(http_response("500 Internal Server Error"))
-
-    failed = extcli("accumulate", "add", "--from", "-", "--url", failing, input="1\n2\n", env=SIGNED)
-    unreachable = extcli("accumulate", "add", "--from", "-", "--url", "http://127.0.0.1:1", input="1\n2\n", env=SIGNED)
-
-    assert "  sent but unconfirmed: line 1\n" in failed.stderr
-    assert (3, "extcli: cannot connect to http://127.0.0.1:1") == (
-        unreachable.exit_code,
-        unreachable.stderr.splitlines()[0],
-    )
-
-
-def resume_point(total: int, *, acknowledged: list[int], sent: list[int]) -> ResumePoint:
-    lines = ResumePoint()
-    lines.add(range(1, total + 1))
-    for number in acknowledged + sent:
-        lines.mark_sent(number)
-    for number in acknowledged:
-        lines.settle(number)
-    return lines
-
-
-def test_lines_are_processed_unconfirmed_or_not_sent():
-    point = resume_point(20, acknowledged=[1, 2, 4, 9], sent=[3, 6, 7])
+@pytest.mark.parametrize(
+    ("repeatable", "where"),
+    [
+        ("", ["  not sent: lines 5, 8", "  nothing was sent after line 9; --skip 9 resumes there"]),
+        ("it is harmless", ["  to resume, add --skip 2: it is harmless"]),
+    ],
+)
+def test_lines_are_processed_unconfirmed_or_not_sent(capsys, repeatable: str, where: list[str]):
+    report = Report(Output(Format.PLAIN, quiet=False, verbose=False))
+    report.add(range(1, 21))
+    for number in (1, 2, 3, 4, 6, 7, 8, 9):
+        report.mark_sent(number)
+    for number in (1, 2, 4, 9):
+        report.accept(number)
+    report.mark_not_applied(8)
+    report.finish("stopped", repeatable=repeatable)
 
     assert [
-        "all lines up to 2 are processed",
+        "stopped; all lines up to 2 are processed",
         "  sent but unconfirmed: lines 3, 6-7",
-        "  not sent: lines 5, 8",
-        "  nothing was sent after line 9; --skip 9 resumes there",
-    ] == point.lines("")
-
-
-def test_repeatable_lines_resume_after_the_last_processed_line():
-    point = resume_point(20, acknowledged=[1, 2, 4, 9], sent=[3])
-
-    assert "  to resume, add --skip 2: it is harmless" == point.lines("it is harmless")[-1]
-
-
-def test_a_line_that_was_not_applied_counts_as_not_sent():
-    point = resume_point(5, acknowledged=[1], sent=[2, 3])
-
-    point.mark_not_applied(3)
-
-    assert ([2], [3]) == (point.unacknowledged, point.not_sent)
-
-
-def test_at_most_500_ranges_of_lines_are_named():
-    point = resume_point(2000, acknowledged=[1], sent=list(range(3, 2001, 2)))
-
-    assert point.lines("")[1].endswith(" 999, 1001 and 499 more (-o json shows all)")
-
-
-def test_all_lines_are_settled_after_the_last_response():
-    lines = resume_point(3, acknowledged=[1, 2, 3], sent=[])
-
-    assert 3 == lines.last_settled_line
+        *where,
+    ] == capsys.readouterr().err.splitlines()[1:]
 
 
 # The progress bar of commands with many lines
 
 
-def test_one_line_is_singular_in_the_progress_bar(shell):
-    controller, terminal = pty.openpty()
-    process = shell("vote", "cast", "--from", "-", stderr=terminal, env={"TERM": "xterm-256color", "COLUMNS": "80"})
-    os.close(terminal)
-    process.stdin.write(b"U1,3\n")
-    process.stdin.flush()
+def test_a_terminal_shows_how_far_a_file_is_sent(extcli, lines):
+    extcli("fault", "add", "--match", "POST /v1/e/vote", "--delay", "20ms")
+    ballots = ("--from", lines(*["U1,3"] * 150), "--concurrency", "1")
 
-    shown = b""
-    while b"1 line" not in shown:
-        shown += os.read(controller, 65536)
-    process.stdin.close()
-    try:
-        while chunk := os.read(controller, 65536):
-            shown += chunk
-    except OSError:  # the program has ended
-        pass
-    os.close(controller)
-
-    assert 0 == process.wait(timeout=20)
-    assert b"0 lines" in shown
-    assert b"1 lines" not in shown
+    with Terminal("vote", "cast", *ballots, TERM="xterm-256color") as terminal:
+        terminal.read_until(" of 150 · ")
+        terminal.read_until(" s left")
+        terminal.read_until("150 accepted")
 
 
 # `--verbose` in commands with many lines
@@ -235,31 +154,33 @@ def test_verbose_shows_the_request_of_each_line(extcli):
     lines = [line for line in result.stderr.splitlines() if re.match(r"[<>] line ", line)]
     trace = [re.sub(r"http://[^/]*|, [\d.]+ ms", "", line) for line in lines]
     assert [
-        "> line 1: POST /v1/e/vote?id=lunch",
-        "> line 1: authorization: my-extension ***",
-        "> line 1: 11 bytes",
+        "> line 1: POST /v1/e/vote?id=lunch, authorization: my-extension ***, 11 bytes",
         "< line 1: 200 OK",
-        "> line 2: POST /v1/e/vote?id=lunch",
-        "> line 2: authorization: my-extension ***",
-        "> line 2: 13 bytes",
+        "> line 2: POST /v1/e/vote?id=lunch, authorization: my-extension ***, 13 bytes",
         "< line 2: 400 Bad Request",
     ] == trace
 
 
-def test_verbose_shows_the_request_for_tokens(extcli):
-    result = extcli("vote", "cast", "--from", "-", "-v", "-o", "json", input="U1,3\nU2,4\n")
-
-    assert 1 == len(re.findall(r"^> POST http://\S+/v1/e/authtoken$", result.stderr, re.MULTILINE))
+# The id of the poll, ranking or buffer, which all lines share
 
 
-def test_verbose_shows_no_secrets(extcli):
-    for variables in ({}, {"EXTCLI_SECRET": SECRET_BASE64}):
-        result = extcli("vote", "cast", "--from", "-", "-v", input="U1,3\n", env=variables)
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("vote", "cast", "a b"),
+        ("rank", "submit", "x" * 2_000),
+        ("accumulate", "add", "a\tb"),
+        ("vote", "cast", "lunch"),
+    ],
+    ids=["poll", "ranking", "buffer", "a closed poll"],
+)
+def test_an_id_that_is_refused_ends_the_run_at_its_first_line(extcli, live: LiveServer, command: tuple[str, ...]):
+    extcli("vote", "define", "lunch", "--options", "a,b")
+    extcli("vote", "close", "lunch")
+    lines = "".join(f"U{number},1\n" for number in range(50)) if command[0] != "accumulate" else '{"a":1}\n' * 50
+    noun, verb, id = command
 
-        assert "> line 1: authorization: my-extension ***" in result.stderr
-        assert SECRET_BASE64 not in result.stderr
-        assert "eyJ" not in result.stderr
+    result = extcli(noun, verb, "--from", "-", "--concurrency", "1", id, input=lines, exits=4)
 
-
-def test_without_verbose_nothing_is_traced(extcli):
-    assert 1 == len(extcli("vote", "cast", "--from", "-", input="U1,3\n").stderr.splitlines())
+    assert 1 == len([each for each in entries_of(live) if each["status"] == 400])
+    assert "line 1: " in result.stderr

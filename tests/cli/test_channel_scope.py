@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from support.program import http_response
-
 WRITES = [
     ("vote", "cast", "x", "--value", "1"),
     ("vote", "define", "x", "--options", "A,B"),
@@ -48,13 +46,6 @@ def test_a_deletion_in_all_channels_needs_an_option(extcli, command, role):
     assert [True, True] == [bool(extcli(noun, "get", "x", "--channel", channel).rows) for channel in "56"]
     extcli(noun, "rm", "x", "--all-channels", "--as", role, exits=0)
     assert [False, False] == [bool(extcli(noun, "get", "x", "--channel", channel).rows) for channel in "56"]
-
-
-def test_deleting_in_all_channels_works_without_listings(extcli, answering):
-    url = answering(http_response("404 Not Found"), http_response("200 OK"))  # the poll, and its deletion
-    token = extcli("token", "sandbox", "--role", "backend").stdout.strip()
-
-    extcli("vote", "rm", "x", "--all-channels", "--url", url, env={"EXTCLI_TOKEN": token}, exits=0)
 
 
 @pytest.mark.parametrize("channel", [(), ("--channel", "7")])

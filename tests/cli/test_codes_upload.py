@@ -1,12 +1,16 @@
-"""`extcli codes upload`: what it sends, what it replaces, and when it asks for confirmation."""
+"""`extcli codes upload`: what it sends and replaces, when it asks, and which codes it refuses."""
 
 from __future__ import annotations
 
 import gzip
 import json
+from contextlib import closing
 
 import pytest
 
+from extcli.codes.entries import Entries
+from extcli.codes.upload import Content, StreamedBody
+from extcli.errors import CliError
 from support.program import http_response
 
 
@@ -21,26 +25,6 @@ def redeemed_by(backend, viewer, index: int, count: int) -> list[str]:
     for _ in range(count):
         viewer().post("codes/redeem", json={"prize": index})
     return list(viewer().get("codes/redeemed").json()["redeemed"][index])
-
-
-def sets_of(backend) -> dict[int, str]:
-    """Return the names of the sets by index."""
-    listed = backend.get("codes").json()
-    return dict(zip(listed["indices"], listed["names"], strict=True))
-
-
-def test_sets_and_codes_keep_their_order(upload, lines, backend, viewer):
-    sets = ("--set", f"Hat={lines('H1', 'H2', name='h')}", "--set", f"Pistol skin={lines('P1', 'P2')}")
-    assert "" == upload(*sets, exits=0).stdout
-
-    assert {0: "Hat", 1: "Pistol skin"} == sets_of(backend)
-    assert ["P1", "P2"] == redeemed_by(backend, viewer, 1, 3)
-
-
-def test_each_index_belongs_to_the_set_in_its_position(upload, file, backend):
-    upload("--set", f"A={file('A', 'a')}", "--set", f"B={file('B', 'b')}", "--index", "7", "--index", "2")
-
-    assert {2: "B", 7: "A"} == sets_of(backend)
 
 
 def test_content_length_is_exact_for_codes_that_json_escapes(upload, lines, backend, viewer):
@@ -105,15 +89,10 @@ def test_the_extension_or_the_option_decides_the_format(upload, file, backend, v
     assert ["C1", "C2"] == redeemed_by(backend, viewer, 0, 2)
 
 
-def test_a_set_can_come_from_a_pipe(shell, upload, file, backend, viewer):
-    upload("--set", "A=-", "--set", f"B={file('B1')}", input="A1\n", exits=0)
-    process = shell("codes", "upload", "--set", "C=/dev/stdin", "--index", "2")
+def test_a_set_can_come_from_standard_input(upload, file, backend, viewer):
+    upload("--set", "A=-", "--set", f"B={file('B1')}", input="A1\nA2\n", exits=0)
 
-    _, stderr = process.communicate(b"C1\nC2\n", timeout=20)
-
-    assert 0 == process.returncode, stderr
-    assert {0: "A", 1: "B", 2: "C"} == sets_of(backend)
-    assert ["C1", "C2"] == redeemed_by(backend, viewer, 2, 2)
+    assert ["A1", "A2"] == redeemed_by(backend, viewer, 0, 2)
 
 
 # Replacing
@@ -124,16 +103,6 @@ def old(backend):
     """Upload `Old` at 0 and `Other` at 4 first."""
     body = {"codes": [["O1", "O2"], ["X1"]], "names": ["Old", "Other"], "indices": [0, 4]}
     backend.put("codes", json=body).raise_for_status()
-
-
-@pytest.mark.usefixtures("old")
-@pytest.mark.parametrize(
-    ("options", "names"), [((), ["New", "Other"]), (("--index", "1", "--yes"), ["Old", "New", "Other"])]
-)
-def test_a_sandbox_replaces_without_confirmation(upload, file, backend, options, names):
-    upload("--set", f"New={file('N1')}", *options, exits=0)
-
-    assert names == backend.get("codes").json()["names"]
 
 
 @pytest.mark.usefixtures("old", "production_profile")
@@ -148,16 +117,6 @@ def test_in_production_replacing_without_a_terminal_needs_yes(upload, file, back
 
 
 @pytest.mark.usefixtures("old")
-@pytest.mark.parametrize(
-    ("words", "code"), [(("--set", "Other={}", "--index", "2", "--yes"), 2), (("--set", "A={}", "--as", "viewer"), 4)]
-)
-def test_what_the_service_would_refuse_is_refused_before_sending(upload, file, words, code):
-    result = upload(*[word.format(file("N1")) for word in words], "-v", fails=code)
-
-    assert "> PUT" not in result.stderr
-
-
-@pytest.mark.usefixtures("old")
 def test_a_dry_run_shows_what_would_be_replaced_and_sends_nothing(upload, lines, backend):
     args = ("--set", f"New={lines('N1', 'N23')}", "--set", f"More={lines('M1', name='m')}", "--dry-run")
 
@@ -165,21 +124,200 @@ def test_a_dry_run_shows_what_would_be_replaced_and_sends_nothing(upload, lines,
 
     assert [["0", "New", "2", "3", "0", "0", "Old"], ["1", "More", "1", "2", "0", "0", ""]] == result.rows
     assert ["Old", None] == [each["replaces"] for each in upload(*args, "-o", "json").json]
-    assert "replaces" in upload(*args, "-o", "table").stdout
     assert "PUT" not in result.stderr
     assert ["Old", "Other"] == backend.get("codes").json()["names"]
 
 
-# Secrecy and rights
+# `--dry-run`: every code is validated, and errors are named by place
+
+
+@pytest.fixture
+def check(extcli):
+    return lambda *args, **settings: extcli("codes", "upload", *args, "--dry-run", **settings)
+
+
+def named(result) -> list[str]:
+    """Return the errors, with file names for paths."""
+    faults = [line.strip() for line in result.stderr.splitlines() if line.startswith("  /")]
+    return [" ".join(word.rpartition("/")[2] for word in fault.split(" ")) for fault in faults]
 
 
 @pytest.mark.parametrize(
-    ("options", "code"),
-    [("", 0), ("--as viewer:U1", 4), ("--index 77", 2), ("--format json", 2), ("--format csv --column x", 2)],
+    ("content", "faults"),
+    [
+        ("A\n" + "x" * 64 + "\n", ["codes.txt:2: has 64 characters; a code has 1 to 63"]),
+        ("A\n" + "x" * 63 + "\n", []),
+        ("A\r\n\r\nB\u2028C\r\n", ["codes.txt:3: has unprintable characters"]),
+        (b"A\nB\n\xff\xfe\n", ["codes.txt:3: is not UTF-8 text"]),
+        ("A\nB\n\nA\n", ["codes.txt:4: is the same code as codes.txt:1"]),
+        ("", ["codes.txt: has no entries"]),
+    ],
 )
-def test_traces_and_errors_never_contain_codes(upload, file, options, code):
-    source = file("SECRET-ONE\nSECRET-TWO\n")
+def test_each_error_is_named_by_line_and_rule(check, file, content, faults):
+    result = check("--set", f"A={file(content, 'codes.txt')}")
 
-    result = upload("--set", f"A={source}", *options.split(), "-v", "-o", "json", exits=code)
+    assert (2 if faults else 0) == result.exit_code
+    assert faults == named(result)
 
-    assert "SECRET" not in result.stdout + result.stderr
+
+@pytest.mark.parametrize(
+    ("name", "content", "faults"),
+    [
+        ("c.json", '["A", 5, null, {"a": ["b"]}, ["x"], "B", ""]', [3, 4, 5, 7]),
+        ("c.jsonl", '"A"\n5\n{"code": "B"}\nnonsense\n["x"]\n', [3, 4, 5]),
+    ],
+)
+def test_each_entry_that_is_not_a_string_is_an_error(check, file, name, content, faults):
+    result = check("--set", f"A={file(content, name)}", exits=2)
+
+    assert [f"{name}, item {n}" if name == "c.json" else f"{name}:{n}" for n in faults] == [
+        fault.partition(": ")[0] for fault in named(result)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "why"),
+    [
+        ("c.json", '["A", "SECRET"', "is not JSON"),
+        ("c.json", '{"SECRET": 1}', "is not a JSON array of strings"),
+        ("c.json", '"SECRET"', 'write the codes of one set as ["A-1", "A-2"]'),
+        ("c.csv", "code,code\nA,SECRET\n", "does not name exactly one column 'code'"),
+        ("c.txt", gzip.compress(b"SECRET\n" * 9, mtime=0)[:-4], "is corrupt"),
+        ("c.txt", gzip.compress(b"SECRET\n" * 9, mtime=0)[:12] + b"SECRET", "is corrupt"),
+        ("c.txt", "SECRET" * 200_000, "has a line longer than 1 MiB"),
+    ],
+)
+def test_a_file_of_another_format_is_refused_without_quoting_it(check, file, name, content, why):
+    result = check("--set", f"A={file(content, name)}", "--column", "code", "-v", fails=2)
+
+    assert why in result.stderr
+    assert "SECRET" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "number"),
+    [
+        ('code\nA\n"SECRET\n', 3),
+        ('code\n"SECRET"B\n', 2),
+        (f"code\nA\n{'SECRET' * 22_000}\n", 3),
+        ("code\nA\rSECRET\n", 2),
+    ],
+)
+def test_a_line_that_is_not_csv_is_named_without_quoting_it(check, file, content, number: int):
+    result = check("--set", f"A={file(content, 'c.csv')}", "--column", "code", "-v", exits=2)
+
+    assert [f"c.csv:{number}: is not CSV, for example because a quote is not closed"] == named(result)
+    assert "SECRET" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "column", "faults"),
+    [
+        ('n,code\n1,A\n2\n\n3,"B\nC"\n4,\n', "code", ["3: has no column 2", "5: has unprintable", "7: is empty"]),
+        ("\ncode\nB,1\n", "", ["3: has 2 columns: --column names the one to read"]),
+    ],
+)
+def test_faulty_cells_are_named_by_line(check, file, content, column, faults):
+    source = file(content, "c.csv")
+
+    found = named(check("--set", f"A={source}", *(("--column", column) if column else ()), exits=2))
+
+    assert len(faults) == len(found)
+    assert [] == [fault for fault, each in zip(faults, found, strict=True) if not each.startswith(f"c.csv:{fault}")]
+
+
+@pytest.mark.parametrize("content", ["code,size\nA,1\n", "SECRET code\nA\nB\n", "SECRET\nB", "\nSECRET\n"])
+def test_csv_of_several_columns_or_perhaps_a_heading_needs_a_column(check, file, content):
+    source = file(content, "c.csv")
+
+    result = check("--set", f"A={source}", "-v", exits=2)
+
+    assert "needs --column" in result.stderr
+    assert "SECRET" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "args"),
+    [
+        *((content, ()) for content in ("code\nA\n \nB\n", "\n \nCode\nA\nB", "\ufeffCode\r\n\r\nA\r\nB\r\n")),
+        ("\n \nn,code\n1,A\n2,B\n", ("--column", "code")),
+        ("n,code\n1,A\n\n  \n2,B\n \t \n", ("--column", "code")),
+    ],
+)
+def test_blank_lines_are_skipped_and_a_single_column_needs_no_name(check, file, content, args):
+    result = check("--set", f"A={file(content, 'c.csv')}", *args, "-o", "json")
+
+    assert (0, 2) == (result.exit_code, result.json[0]["codes"])
+
+
+# Duplicates
+
+
+def test_duplicates_are_counted_by_set_and_named_with_the_first_place(check, lines):
+    first, second = lines("A", "B", "A", name="a"), lines("C", "B", "B", name="b")
+
+    sets = ("--set", f"One={first}", "--set", f"Two={second}", "--url", "http://127.0.0.1:1")
+
+    result = check(*sets, exits=2)
+
+    assert [["0", "One", "3", "1", "1", "0"], ["1", "Two", "3", "1", "1", "1"]] == result.rows
+    assert '"faults": ["' in check(*sets, "-o", "json").stderr
+    assert [
+        "a:3: is the same code as a:1",
+        "b:2: is the same code as a:2 of set 'One'",
+        "b:3: is the same code as a:2 of set 'One'",
+    ] == named(result)
+
+
+def test_twenty_errors_are_named_and_all_are_counted(check, lines):
+    codes = [f"CODE-{number}" for number in range(30_000)]
+
+    result = check("--set", f"A={lines(*codes, name='a')}", "--set", f"B={lines(*codes, name='b')}")
+
+    assert "extcli: found 30,000 errors; nothing was sent" == result.stderr.splitlines()[0]
+    assert 20 == len(named(result))
+    assert "  and 29,980 more" in result.stderr.splitlines()
+    assert "30000" == result.rows[1][5]
+
+
+# Files that change
+
+
+def test_a_file_that_changes_during_the_upload_leaves_its_body_without_an_end(lines):
+    path = lines("CODE-1", "CODE-2")
+    with closing(Entries(path)) as entries:
+        content = Content(entries, "a code", 63)
+        content.size = len('"CODE-1","CODE-2",')
+        body = StreamedBody(b"[", [content], b"]")
+        assert ["CODE-1", "CODE-2"] == json.loads(b"".join(body))
+        with open(path, "a") as codes:
+            codes.write("LATER\n")
+
+        pieces = iter(body)
+        assert b'["CODE-1","CODE-2","LATER"' == next(pieces)
+        with pytest.raises(CliError, match="changed while it was sent"):
+            next(pieces)
+
+
+# Headings are never taken as codes without a word
+
+
+@pytest.mark.parametrize("heading", [" CODE ", "\ufeffcodes", "\n\ncode", "user id"])
+@pytest.mark.parametrize("name", ["-", "codes.txt"])
+def test_a_plain_list_that_may_have_a_heading_is_refused(extcli, file, heading: str, name: str):
+    text = f"{heading}\nA1\n"
+    path = name if name == "-" else file(text, name)
+
+    for command in (("upload", "--set", f"Hat={path}"), ("mark-from-list", "--prize", "0", "--from", path)):
+        assert "--format csv" in extcli("codes", *command, input=text, fails=2).stderr
+    assert "" == extcli("codes", "list").stdout
+
+
+@pytest.mark.parametrize(("text", "column"), [("code,n\nA1,1\n", "1"), ("n,Code\n1,A1\n", "2"), ("code\nA1\n", "1")])
+def test_a_heading_above_a_column_named_by_its_number_is_refused(extcli, file, text: str, column: str):
+    path = file(text, "codes.csv")
+
+    result = extcli("codes", "upload", "--set", f"Hat={path}", "--column", column, fails=2)
+
+    assert "may be a heading" in result.stderr
+    extcli("codes", "upload", "--set", f"Hat={path}", "--column", "code", exits=0)

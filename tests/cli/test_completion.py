@@ -6,30 +6,26 @@ import os
 import shutil
 import socket
 import subprocess
-import sys
 from collections.abc import Iterator
 
 import platformdirs
 import pytest
 
-from extcli.completion.shells import LINE, VARIABLE, candidates
-from extcli.config.precedence import profiles_file
+from extcli.completion import LINE, VARIABLE, Line, candidates, read_table
+from extcli.config.flags import profiles_file
 from support.process import STOP_TIMEOUT
 from support.profile_files import config_file, write_profiles
 from support.program import PROGRAM, SECRET_BASE64, http_response
 from support.typing_shell import SHELLS, Shell
-from tools import completion_table
 
 
 def completed(line: str, **more: str) -> list[str]:
     """Return the candidates for the last word of this line."""
-    return [name for name, _ in candidates(line, {**os.environ, **more})[1]]
+    return [name for name, _ in described(line, **more)]
 
 
-def test_the_table_of_commands_is_up_to_date():
-    text = completion_table.FILE.read_text(encoding="utf-8")
-
-    assert completion_table.page() == text, "run: make docs"
+def described(line: str, **more: str) -> list[tuple[str, str]]:
+    return candidates(Line(read_table(), line), {**os.environ, **more})
 
 
 def test_live_names_complete(extcli, lines):
@@ -45,7 +41,7 @@ def test_live_names_complete(extcli, lines):
     assert ["color"] == completed("extcli rank rm c")
     assert ["ratings"] == completed("extcli accumulate get ") == completed("extcli accumulate add ")
     assert "blue" in completed("extcli ns rm b")
-    assert ("sets", [("0", "Hat")]) == candidates("extcli codes redeem ", os.environ)
+    assert [("0", "Hat")] == described("extcli codes redeem ")
     assert [] == completed("extcli vote get x")
 
 
@@ -98,41 +94,17 @@ def test_secrets_and_tokens_are_not_sent(monkeypatch):
     assert request.split("authorization: ")[1].split("\r\n")[0].endswith(".AA")
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
+def test_unexpected_responses_and_useless_addresses_give_no_names(environment, answering):
+    answers = [
         *(http_response("200 OK", body) for body in ("[1]", "<html>", '{"polls": [{"id": 1}]}')),
         http_response("200 OK", '{"polls": [{"id": "a\\u001b[2J", "channel_id": ""}], "next": "0"}'),
         http_response("500 Internal Server Error"),
         b"nothing\r\n\r\n",
-        None,
-    ],
-)
-def test_unexpected_responses_give_no_names(environment, answering, answer):
-    url = answering(answer) if answer else answering(hold=True)
+    ]
+    useless = ("nonsense", "http://127.0.0.1:1", "https://127.0.0.1:1", "http://h\r\nx: y", "http://")
 
-    assert [] == completed("extcli vote get ", EXTCLI_URL=url)
-
-
-@pytest.mark.parametrize(
-    "url", ["nonsense", "http://127.0.0.1:1", "https://127.0.0.1:1", "http://h\r\nx: y", "http://"]
-)
-def test_a_useless_address_gives_no_names(environment, url):
-    assert [] == completed("extcli vote get ", EXTCLI_URL=url)
-
-
-def test_completion_imports_neither_typer_nor_httpx():
-    process = subprocess.run(
-        [sys.executable, "-X", "importtime", PROGRAM],
-        env={**os.environ, VARIABLE: "bash", LINE: "extcli vote get ", "EXTCLI_URL": "http://127.0.0.1:1"},
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=STOP_TIMEOUT,
-    )
-
-    unused = ("typer", "pydantic", "rich", "httpx", "http", "inspect", "email", "ssl", "platformdirs", "logging")
-    assert [] == [name for name in unused if f" {name}\n" in process.stderr]
+    for url in (answering(hold=True), *map(answering, answers), *useless):
+        assert [] == completed("extcli vote get ", EXTCLI_URL=url)
 
 
 def test_the_profiles_file_is_the_one_of_commands(monkeypatch, tmp_path):

@@ -8,7 +8,7 @@ from xml.etree import ElementTree as Xml
 
 import pytest
 
-from emulator.http.middleware import Application
+from emulator.http.mount import Application
 from support.faults import add_fault
 from support.middleware import Middleware
 from support.process import wait_until
@@ -129,14 +129,6 @@ def test_writes_are_removed(extcli, live):
     assert {2} == {each["size"] for each in rows}  # `{}`
 
 
-def test_writes_of_a_failed_rule_are_removed(extcli, live):
-    add_fault(live, "GET /v1/e/vote_logs", "status", status=418)
-
-    result = extcli("conform", "--writes", "--only", "P3.order-of-the-log")
-
-    assert (7, 0) == (result.exit_code, contents(live)["polls"])
-
-
 @pytest.mark.parametrize(("effect", "members"), [("drop", {}), ("status", {"status": 503})])
 def test_data_that_a_rule_cannot_remove_is_reported(extcli, live, effect, members):
     add_fault(live, "DELETE /v1/e/vote", effect, **members)
@@ -152,7 +144,7 @@ def test_writes_are_removed_after_an_interruption(shell, live, sent: signal.Sign
     wait_until(lambda: contents(live)["polls"] == 1)
 
     process.send_signal(sent)
-    process.communicate(timeout=20)
+    process.communicate(timeout=60)
 
     assert (130, 0) == (process.returncode, contents(live)["polls"])
 
@@ -167,35 +159,10 @@ def test_writing_to_production_needs_yes(extcli, live):
 
 
 def test_dry_run_writes_nothing(extcli, live):
-    result = extcli("conform", "--writes", "--dry-run", "-o", "json", "--only", "voting")
+    result = extcli("conform", "--writes", "--dry-run", "-o", "json", "--only", "voting", exits=0)
 
-    assert (0, {"skipped"} | {"pass"}) == (result.exit_code, {each["status"] for each in result.json["rules"]})
+    assert {"skipped", "pass"} == {each["status"] for each in result.json["rules"]}
     assert {0} == set(contents(live).values())
-
-
-class Huge(Middleware):
-    """Responses to a path have 32 MiB."""
-
-    def __init__(self, app: Application, path: str) -> None:
-        super().__init__(app)
-        self._path = path
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] != "http" or scope["path"] != self._path:
-            return await self._app(scope, receive, send)
-        await send({"type": "http.response.start", "status": 200, "headers": []})
-        for left in reversed(range(32)):
-            await send({"type": "http.response.body", "body": bytes(1 << 20), "more_body": left > 0})
-
-
-def test_a_response_that_is_too_large_fails_one_rule_and_the_run_continues(extcli):
-    with live_server(wrap=lambda app: Huge(app, "/v1/e/rank")) as live:
-        result = extcli("conform", "--only", "W3.empty-list", "--only", "W4", "--url", live.url, "-o", "json")
-
-    found = {each["rule"]: each for each in result.json["rules"]}
-    failed = found.pop("W3.empty-list")
-    assert (7, "fail", "at most 16,777,216 bytes") == (result.exit_code, failed["status"], failed["expected"])
-    assert "pass" in {each["status"] for each in found.values()}
 
 
 # No connection

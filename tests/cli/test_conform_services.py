@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from emulator.core.config.environment import PRODUCTION
-from emulator.core.config.extensions import Extension
-from emulator.core.config.settings import Settings
+from emulator.core.environment import PRODUCTION
+from emulator.core.extensions import Extension
+from emulator.core.settings import Settings
 from engines.redis_server import RedisServer
 from support.faults import add_fault
 from support.program import SECRET_BASE64
@@ -66,25 +66,10 @@ def test_a_namespace_keeps_all_rules(extcli, live):
     )
 
 
-def test_a_recording_of_one_engine_passes_on_the_others(extcli, live, data: str, tmp_path: Path):
-    recording = str(tmp_path / "recording.json")
-    extcli("conform", "--writes", "--record", recording)
-
-    with live_server(Settings(data=data)) as other:
-        result = extcli("conform", "--writes", "--against", recording, "--url", other.url, "-o", "json")
-
-    assert [] == [each for each in result.json["rules"] if each.get("recorded", "same") != "same"]
-    assert 0 == result.exit_code
-
-
 # `extcli conform --record` and `--against`
 
 
 RULES = ("--only", "W3", "--only", "voting", "--only", "T2", "--only", "X5", "--writes")
-
-
-SHARED = [f"--only={each}" for each in ("authentication", "trivia", "S1", "S3", "A4", "W1", "C1")]
-"""Rules that read what belongs to the whole extension, or hold in one mode only."""
 
 
 @pytest.fixture
@@ -110,37 +95,6 @@ def recorded(result) -> set[str]:
     return {each["recorded"] for each in result.json["rules"] if "recorded" in each}
 
 
-def test_a_kept_rule_that_differs_from_the_recording_exits_7(extcli, recording):
-    found = json.loads(Path(recording).read_text())
-    found["rules"]["W3.empty-list"]["answers"][0]["answer"] = "another"
-    Path(recording).write_text(json.dumps(found))
-
-    result = extcli("conform", "--only", "W3.empty-list", "--against", recording, exits=7)
-
-    assert "pass" == result.rows[0][0]
-
-
-def test_the_sandbox_equals_a_recording_of_production_with_data(extcli, tmp_path):
-    file = tmp_path / "recording.json"
-    secret = {"EXTCLI_SECRET": SECRET_BASE64}
-    with live_server(Settings(PRODUCTION, extensions={CLIENT_ID: Extension(CLIENT_ID, (SECRET,))})) as production:
-        for command in (
-            "store-config set extension motto=private --yes",
-            "state set hidden key=private --yes",
-            "trivia define theirs --name private",
-            "trivia define-option theirs red --name private",
-            "trivia move theirs unlocked",
-            "trivia vote theirs red",
-        ):
-            extcli(*command.split(), "--url", production.url, env=secret, exits=0)
-        extcli("conform", "--writes", "--yes", *SHARED, "--record", str(file), "--url", production.url, env=secret)
-
-    result = extcli("conform", "--writes", *SHARED, "--against", str(file), "-o", "json", exits=0)
-
-    assert {"same", "not recorded"} == recorded(result)
-    assert "private" not in file.read_text()
-
-
 def test_a_recording_is_json_without_secrets_and_random_texts(recording):
     text = Path(recording).read_text()
 
@@ -153,8 +107,7 @@ def test_a_recording_is_json_without_secrets_and_random_texts(recording):
 @pytest.mark.parametrize(
     "content",
     [
-        *("{", "[]", '{"rules": {}}', '{"extcli_conform": 2, "rules": {}}'),
-        *('{"extcli_conform": 1, "rules": {"W3": 5}}', '{"extcli_conform": 1, "rules": {"W3": {"answers": null}}}'),
+        *("{", "[]", '{"extcli_conform": 2, "rules": {}}'),
         '{"extcli_conform": 1, "rules": {"W3": {"answers": [{}, 5]}}}',
     ],
 )

@@ -15,7 +15,6 @@ import pytest
 
 from support.program import PROGRAM, SECRET_BASE64
 from support.socket_client import SocketClient
-from tools.tokens_page import PAGE, page
 
 UNREACHABLE = "http://127.0.0.1:1"
 
@@ -29,7 +28,7 @@ def in_a_shell(script: str) -> str:
         capture_output=True,
         text=True,
         check=True,
-        timeout=30,
+        timeout=60,
     )
     return process.stdout
 
@@ -122,7 +121,7 @@ def header(extcli, folder: Path, request: pytest.FixtureRequest) -> Header:
     def run(*args: str, **variables: str) -> dict[str, str]:
         environment = {**kept, "EXTCLI_SECRET_FILE": "secret", **variables}
         printed = subprocess.run(
-            [program, name, *args], env=environment, cwd=folder, capture_output=True, text=True, check=True, timeout=30
+            [program, name, *args], env=environment, cwd=folder, capture_output=True, text=True, check=True, timeout=60
         ).stdout
         head, _, value = printed.strip().partition(": ")
         return {head: value}
@@ -151,7 +150,3 @@ def test_a_service_beyond_loopback_tells_the_time_with_the_control_token(header:
     info = httpx.get(f"{guarded['EXTCLI_URL']}/v1/e/user_info", headers=header("viewer", "1001", "7", **guarded))
 
     assert (200, "viewer") == (info.status_code, info.json()["role"])
-
-
-def test_the_page_has_the_code_that_the_command_prints() -> None:
-    assert page() == PAGE.read_text(encoding="utf-8"), "run make docs"

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-import signal
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
-from support.process import server_process
 
 PRECIOUS = "as before"
 Plant = Callable[[Path, Path], None]
@@ -28,22 +26,10 @@ ENDS = pytest.mark.parametrize("end", ["lock", "wal", "shm", "journal"])
 
 
 @pytest.fixture
-def data(tmp_path: Path) -> Path:
-    """A data file with a vote, which no service uses."""
-    folder = tmp_path / "data"
-    folder.mkdir()
-    with server_process("--data", f"sqlite://{folder}/data.db") as served:
-        served.client("viewer", user="5", channel="1").post("vote?id=a", json={"value": 3}).raise_for_status()
-        assert 0 == served.stop(signal.SIGTERM)
-    (lock,) = folder.glob("data.db-*lock")
-    lock.unlink()
-    (folder / "name").write_text(lock.name.removeprefix("data.db"))
-    return folder / "data.db"
-
-
-def lock_of(data: Path) -> str:
-    """Return the end of the name of the file that a service locks."""
-    return (data.parent / "name").read_text()
+def data(stopped: Path, tmp_path: Path) -> Path:
+    """A data file that no service uses, without the file that a service locks."""
+    copied = shutil.copytree(stopped, tmp_path / "data", ignore=shutil.ignore_patterns("*lock"))
+    return Path(copied) / "data.db"
 
 
 @pytest.fixture
@@ -53,7 +39,6 @@ def precious(tmp_path: Path) -> Path:
     return file
 
 
-@pytest.mark.slow
 @KINDS
 def test_the_note_of_a_backup_replaces_a_link(extcli, data: Path, precious: Path, tmp_path: Path, plant: Plant):
     plant(precious, Path(f"{data}-backup"))
@@ -64,7 +49,6 @@ def test_the_note_of_a_backup_replaces_a_link(extcli, data: Path, precious: Path
     assert str(tmp_path / "copy.db") in Path(f"{data}-backup").read_text()
 
 
-@pytest.mark.slow
 @KINDS
 def test_a_backup_replaces_a_link_in_its_place(extcli, data: Path, precious: Path, tmp_path: Path, plant: Plant):
     plant(precious, copy := tmp_path / "copy.db")
@@ -77,18 +61,18 @@ def test_a_backup_replaces_a_link_in_its_place(extcli, data: Path, precious: Pat
     assert not copy.is_symlink()
 
 
-@pytest.mark.slow
 @KINDS
 @ENDS
 @pytest.mark.parametrize("command", ["forget-key", "restore", "backup", "serve"])
 def test_no_command_writes_through_a_link(
-    extcli, data: Path, precious: Path, tmp_path: Path, plant: Plant, end: str, command: str
+    extcli, stopped: Path, data: Path, precious: Path, tmp_path: Path, plant: Plant, end: str, command: str
 ):
+    (lock,) = stopped.glob("data.db-*lock")
     copy, url = tmp_path / "copy.db", f"sqlite://{data}"
     if command == "restore":
         extcli("data", "backup", str(copy), "--data", url, exits=0)
         Path(f"{data}-backup").unlink()
-    plant(precious, link := Path(str(data) + (lock_of(data) if end == "lock" else f"-{end}")))
+    plant(precious, link := data.with_name(lock.name if end == "lock" else f"data.db-{end}"))
     files = {"restore": [str(copy)], "backup": [str(tmp_path / "other.db")]}
     words = ["serve", "--port", "0"] if command == "serve" else ["data", command, *files.get(command, [])]
     is_unused = (command, end) == ("backup", "lock")
@@ -99,7 +83,6 @@ def test_no_command_writes_through_a_link(
     assert is_unused or f"{link} is a link" in done.stderr
 
 
-@pytest.mark.slow
 def test_a_restore_keeps_the_former_data_beside_a_dangling_link(extcli, data: Path, tmp_path: Path, monkeypatch):
     extcli("data", "backup", str(tmp_path / "copy.db"), "--data", f"sqlite://{data}", exits=0)
     monkeypatch.setattr("extcli.clock.now", lambda: 1_795_386_186_999)

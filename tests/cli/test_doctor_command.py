@@ -7,14 +7,11 @@ import os
 import socket
 import time
 from collections.abc import Callable
-from email.utils import formatdate
 from pathlib import Path
 
 import jwt
 import pytest
 
-from extcli.doctor.checks import localhost
-from extcli.doctor.service import Status
 from support.profile_files import write_profiles
 from support.program import SECRET_BASE64, http_response
 from support.service import SECRET, LiveServer
@@ -22,7 +19,6 @@ from support.service import SECRET, LiveServer
 CHECKS = [
     "reachable", "service", "ready", "environment", "clock", "port", "localhost", "proxy", "secret", "token", "polls",
 ]  # fmt: skip
-READY = '{"status": "ready", "environment": "sandbox", "version": "1", "data": "sqlite"}'
 HOUR = 3_600
 
 
@@ -121,12 +117,18 @@ def test_a_service_that_is_not_ready_fails(doctor, answering):
     assert "storage does not answer" in found["ready"][1]
 
 
-def test_a_deployment_is_recognized_by_its_error(doctor, answering):
+@pytest.mark.parametrize("status", ["404 Not Found", "401 Unauthorized", "302 Found"])
+def test_a_deployment_is_recognized_by_its_error_whatever_its_proxy_says_of_the_control_api(
+    doctor, answering, status: str
+):
     unauthorized = http_response("401 Unauthorized", '{"errors": [{"detail": "no token"}]}')
 
-    found = doctor("--url", answering(http_response("404 Not Found"), unauthorized))
+    found = doctor("--url", answering(http_response(status), unauthorized))
 
-    assert ("ok", "skipped", "ok") == (found["service"][0], found["ready"][0], found["environment"][0])
+    is_hidden = "404" in status  # as by the hosted backend, which has none
+    assert ("ok" if is_hidden else "note", "skipped") == (found["service"][0], found["ready"][0])
+    assert "ok" == found["environment"][0]
+    assert is_hidden or "its /_emulator/ is closed" in found["service"][1]
 
 
 def test_a_url_with_a_path_of_the_service_fails(doctor, live: LiveServer):
@@ -137,12 +139,6 @@ def test_a_production_profile_that_leads_to_a_sandbox_fails(doctor, live: LiveSe
     write_profiles(live={"url": live.url, "production": True})
 
     assert "environment" in failures(doctor("-p", "live", EXTCLI_SECRET=SECRET_BASE64))
-
-
-def test_a_clock_that_is_an_hour_off_fails(doctor, answering):
-    ready = http_response("200 OK", READY, date=formatdate(time.time() - HOUR, usegmt=True))
-
-    assert "clock" in failures(doctor("--url", answering(ready, http_response("404 Not Found"))))
 
 
 @pytest.mark.parametrize(
@@ -182,9 +178,11 @@ def test_a_token_of_the_sandbox_fails_in_production_and_is_not_shown(doctor, pro
     found = doctor(EXTCLI_URL=production.url, EXTCLI_TOKEN=given)
 
     assert ["token"] == failures(found)
+    assert "production refuses it" in found["token"][1]
     assert given.rpartition(".")[2] not in str(found)
     assert "ok" == doctor(EXTCLI_TOKEN=given)["token"][0]
-    assert ["token"] == failures(doctor(EXTCLI_TOKEN="garbage"))
+    for refused in ("garbage", token(exp=1), token(nbf=int(time.time()) + HOUR), token(use="refresh")):
+        assert ["token"] == failures(doctor(EXTCLI_TOKEN=refused))
     of_viewer = doctor(EXTCLI_TOKEN=token(role="viewer", user_id="1", channel_id="1001"))
     assert ("ok", "skipped") == (of_viewer["token"][0], of_viewer["polls"][0])
 
@@ -198,21 +196,3 @@ def test_old_votes_fail_in_the_named_poll_even_if_newer_ones_followed(doctor, ex
     assert ["polls"] == failures(doctor("lunch"))
     assert [] == failures(doctor("fresh"))
     assert ("note", True) == (doctor()["polls"][0], "lunch (2h" in doctor()["polls"][1])
-
-
-def test_a_proxy_variable_that_applies_to_loopback_fails(doctor):
-    proxy = "http://me:swordfish@proxy.example:3128"
-
-    found = doctor(HTTP_PROXY=proxy)
-
-    assert ["proxy"] == failures(found)
-    assert "swordfish" not in str(found)
-    assert [] == failures(doctor(HTTP_PROXY=proxy, NO_PROXY="localhost,127.0.0.1"))
-
-
-def test_a_name_that_is_ipv6_only_fails_for_a_service_on_ipv4(live: LiveServer):
-    port = int(live.url.rpartition(":")[2])
-
-    # An address resolves to itself, as `localhost` does to ::1 where the hosts file has no other line for it.
-    assert Status.FAIL is localhost("::1", port, in_url=True).status
-    assert Status.OK is localhost("127.0.0.1", port, in_url=True).status

@@ -48,15 +48,6 @@ def test_a_dry_run_changes_nothing(extcli, live):
     assert "3\t1\n" == extcli("vote", "get", "lunch", "--dry-run").stdout
 
 
-def test_a_command_reads_what_its_write_depends_on(extcli):
-    extcli("vote", "define", "rps", "--prompt", "Which?", "--options", "Rock,Paper")
-
-    shown = extcli("vote", "edit", "rps", "--prompt", "What?", "--dry-run", "-o", "json").json
-
-    assert "What?" == shown["body"]["config"]["prompt"]
-    assert "Which?" == extcli("vote", "config", "rps", "-o", "json").json["prompt"]
-
-
 @pytest.mark.parametrize("variables", [{}, {"EXTCLI_SECRET": SECRET_BASE64}, {"EXTCLI_TOKEN": TOKEN}])
 @pytest.mark.parametrize("form", ["--dry-run", "--dry-run=curl"])
 def test_no_token_and_no_secret_is_printed(extcli, variables, form):
@@ -152,10 +143,9 @@ SECRETS = {
 SECRET = re.compile("s3cr3t|7654321|dXNlcjpz")
 
 
-@pytest.mark.parametrize("name", SECRETS)
 @pytest.mark.parametrize("form", ["-v", "--dry-run", "--dry-run -o json", "--dry-run=curl"])
-def test_a_secret_is_in_no_shown_request_under_any_name(extcli, name, form):
-    document = json.dumps({name: SECRETS[name], "round": 1})
+def test_a_secret_is_in_no_shown_request_under_any_name(extcli, form):
+    document = json.dumps(SECRETS | {"round": 1})
     calls = [
         ("state", "set", "channel", document),
         ("api", "POST", "config/channel", "--input", "-", "--yes"),
@@ -177,10 +167,12 @@ def test_a_secret_is_in_no_shown_request_under_any_name(extcli, name, form):
         assert not SECRET.search(result.stderr), call
 
 
-@pytest.mark.parametrize("name", ["access_token", "client_secret", "password", "api-key", "Pin", "codes", "%70assword"])
 @pytest.mark.parametrize("form", ["-v", "--dry-run", "--dry-run=curl"])
-def test_a_secret_in_a_query_is_in_no_shown_request(extcli, name, form):
-    result = extcli("api", "DELETE", f"polls?id=lunch&{name}=s3cr3t-Value", form)
+def test_a_secret_in_a_query_is_in_no_shown_request(extcli, form):
+    names = ("access_token", "client_secret", "password", "api-key", "Pin", "codes", "%70assword")
+    query = "&".join(f"{name}=s3cr3t-Value" for name in names)
+
+    result = extcli("api", "DELETE", f"polls?id=lunch&{query}", form)
 
     assert "s3cr3t" not in result.stdout + result.stderr
 

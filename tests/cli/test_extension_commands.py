@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from emulator.core.config.extensions import Extension
+from emulator.core.extensions import Extension
 from support.extension_files import LAID_OUT, registered
 from support.profile_files import write_profiles
 from support.service import CLIENT_ID
@@ -41,8 +41,9 @@ def test_init_inline_writes_one_file(extcli, folder: Path):
     assert 0o600 == mode(folder / "extensions.toml")
 
 
-@pytest.mark.parametrize("inline", [(), ("--inline",)], ids=["in a file", "inline"])
-@pytest.mark.parametrize("output", ["plain", "json", "jsonl", "table"])
+@pytest.mark.parametrize(
+    ("inline", "output"), [((), "table"), ((), "json"), (("--inline",), "plain"), (("--inline",), "jsonl")]
+)
 def test_secrets_are_printed_only_with_show(extcli, folder: Path, inline: tuple[str, ...], output: str):
     shown = extcli("extension", "init", "--client-id", CLIENT_ID, *inline, "--show", "-o", output)
     hidden = [
@@ -84,7 +85,7 @@ def test_init_overwrites_no_secret_file_and_no_extension(extcli, folder: Path):
     assert not (folder / "my-extension.3.secret").exists()
 
 
-@pytest.mark.parametrize("keep", [0, 1, 2, 4, 5, 9])
+@pytest.mark.parametrize("keep", [0, 2, 4, 9])
 def test_rotate_keeps_n_older_secrets_and_all_comments(extcli, folder: Path, laid_out: Path, keep: int):
     extcli("extension", "rotate", "--client-id", CLIENT_ID, "--keep", str(keep), exits=0)
 
@@ -108,8 +109,7 @@ def test_rotate_keeps_the_previous_secret_and_retire_only_the_newest(extcli, fol
     extcli("extension", "retire", "--client-id", CLIENT_ID, exits=2)
     assert (newest, first) == registered(folder)[CLIENT_ID].secrets
     write_profiles()
-    for dropped in ("my-extension.secret", "nothing to drop"):
-        assert dropped in extcli("extension", "retire", "--client-id", CLIENT_ID, exits=0).stderr
+    assert "my-extension.secret" in extcli("extension", "retire", "--client-id", CLIENT_ID, exits=0).stderr
 
     assert (newest,) == registered(folder)[CLIENT_ID].secrets
     assert (folder / "my-extension.secret").exists()
@@ -156,12 +156,11 @@ def test_an_edit_follows_a_symbolic_link(extcli, folder: Path, laid_out: Path):
     assert "other.secret" in (folder / "real.toml").read_text()
 
 
-def test_list_shows_owners_and_sources_and_warns_of_short_secrets(extcli, laid_out: Path):
+def test_list_shows_owners_and_sources(extcli, laid_out: Path):
     plain, structured = extcli("extension", "list"), extcli("extension", "list", "-o", "json")
 
     assert ["my-extension", "12345", "5"] == plain.rows[0][:3]
     assert ["other", "", "1", "env THEIR_SECRET (unset)"] == plain.rows[1]
-    assert "my-extension: a secret is shorter than the 32 bytes" in plain.stderr
     assert {"from": "file", "name": "kept.secret", "state": "short"} == structured.json[0]["sources"][3]
     assert {"client_id", "owner_user_id", "secrets", "sources"} == set(structured.json[1])
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from emulator.core.config.extensions import read_extensions
 from emulator.core.errors import ConfigurationError
+from emulator.core.extensions import read_extensions
 from extcli.clock import now
 from support.extension_files import LAID_OUT, registered
 from support.profile_files import write_profiles
@@ -17,7 +17,6 @@ from support.service import CLIENT_ID
 
 WRONG = {
     "not TOML": "[extensions.e\n",
-    "a huge number": "a = " + "1" * 5_000,
     "not text": "\udcff",
     "an unknown key": '[extensions.e]\nsecret = "QUJD"',
     "another layout": 'extensions = {e = {secrets = ["QUJD"]}}\n',
@@ -88,9 +87,7 @@ def test_the_time_never_moves_back(extcli, folder: Path, laid_out: Path, time: s
     assert laid_out.read_text().endswith("Z  # a leak\n")
 
 
-@pytest.mark.parametrize(
-    "value", ["2026-11-22T10:00:00", "2026-11-22", "10:00:00", '"2026-11-22T10:00:00Z"', "1", "true"]
-)
+@pytest.mark.parametrize("value", ["2026-11-22T10:00:00", '"2026-11-22T10:00:00Z"', "1"])
 def test_a_value_that_is_not_an_instant_is_refused(extcli, laid_out: Path, value: str):
     laid_out.write_text(f'[extensions.e]\nsecrets = ["QUJD"]\ntokens_not_before = {value}\n')
 
@@ -112,7 +109,7 @@ def secret_file(tmp_path):
     return path
 
 
-@pytest.mark.parametrize("mode", [0o644, 0o640, 0o604])
+@pytest.mark.parametrize("mode", [0o640, 0o604])
 def test_a_readable_secret_file_is_used_and_reported_once(extcli, live, secret_file, mode):
     secret_file.chmod(mode)
     write_profiles(live={"url": live.url, "secret_file": secret_file.name})
@@ -129,14 +126,3 @@ def test_a_private_file_is_not_reported_nor_is_any_with_quiet(extcli, secret_fil
     for mode, options in ((0o644, ("-q",)), (0o600, ())):
         secret_file.chmod(mode)
         assert "" == extcli(*GET, *options, env={"EXTCLI_SECRET_FILE": str(secret_file)}).stderr
-
-
-def test_a_readable_file_is_reported_when_it_is_configured(extcli, secret_file):
-    secret_file.chmod(0o644)
-    file = str(secret_file)
-
-    for command in (
-        ("profile", "add", "live", "--url", "https://ext.example", "--secret-file", file),
-        ("config", "set", "secret_file", file, "-p", "live"),
-    ):
-        assert f"other users can read {file}" in extcli(*command, exits=0).stderr

@@ -12,12 +12,11 @@ from typing import Any
 
 import pytest
 
-from extcli.api.http import Http
+from cli.fixture_operations import MASKS, ROWS, RUNNER, SEED, TYPED_TARGETS, VALUES, Row
 from extcli.errors import ErrorResponse
-from extcli.testing.actor import TIMEOUT, Actor, Blocking
-from extcli.testing.controls import Clock, Events, Faults, Game
-from extcli.testing.namespace import Namespace, Wait
-from support.fixture_operations import MASKS, ROWS, RUNNER, SEED, TYPED_TARGETS, VALUES, Row
+from extcli.testing.actor import Actor, Blocking, Events, Game
+from extcli.testing.controls import Clock, Faults, Wait
+from extcli.testing.server import Namespace, Server
 from support.program import PROGRAM, SECRET_BASE64
 from support.service import LiveServer
 from support.typescript import check_types
@@ -43,8 +42,7 @@ def operations_of(cls: type) -> set[str]:
 
 def in_python(live: LiveServer, folder: Path) -> list[object]:
     """Run the rows against a namespace of the fixture, and return the results."""
-    http = Http(live.url, timeout=TIMEOUT, trace=None)
-    extcli: Namespace[Blocking] = Namespace(http, "of-python")
+    extcli: Namespace[Blocking] = Namespace(Server(live.url), "of-python")
     made: dict[str, Any] = {}
 
     def target(name: str) -> Any:

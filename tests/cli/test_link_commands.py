@@ -50,13 +50,6 @@ def test_refresh_replaces_the_stored_refresh_token(extcli, login, live, stored):
     assert (before["since"], before["until"] + 2000) == (after["since"], after["until"])
 
 
-def test_without_a_link_the_error_says_how_to_link(extcli, tmp_path):
-    for verb in ("token", "end"):
-        assert "extcli pin login" in extcli("link", verb, fails=2).stderr
-    assert [] == extcli("link", "list", "-o", "json").json
-    assert not (tmp_path / "state").exists()
-
-
 def test_with_links_to_several_channels_one_must_be_chosen(extcli, login):
     login("1")
     login("2")
@@ -123,14 +116,3 @@ def test_reset_deletes_the_links_to_the_service_and_an_undo_restores_them(extcli
         assert links == len(extcli("link", "list").rows)
     (tmp_path / "state" / "links.json").write_text("[")
     extcli("reset", exits=0)
-
-
-def test_verbose_output_masks_both_tokens(extcli, login, stored):
-    login()
-
-    for verb in ("token", "end"):
-        (link,) = stored()
-        result = extcli("link", verb, "-v", exits=0)
-        assert '"refresh":"***"' in result.stderr
-        assert "eyJ" not in result.stderr
-        assert link["refresh"] not in result.stdout

@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from contextlib import suppress
-from pathlib import Path
-
-import httpx
 import pytest
 
-from emulator.core.config.settings import Settings
-from support.faults import add_fault
-from support.har import har_errors
-from support.journal import entries_of
-from support.service import CHANNEL, CLIENT_ID, LiveServer, live_server
+from support.service import CHANNEL, CLIENT_ID, LiveServer
 
 
 def test_logs_lists_responses_in_order(extcli, filled):
@@ -47,8 +38,9 @@ def test_filters_select_entries(extcli, filled, options: str, paths: list[str]):
 
 def test_since_a_mark_lists_all_later_entries(extcli, live: LiveServer, viewer):
     mark = extcli("logs", "-o", "json").json["mark"]
+    client = viewer()
     for _ in range(1_005):
-        viewer().get("vote")
+        client.get("vote")
 
     assert 1_005 == len(extcli("logs", "--since", str(mark), "-o", "jsonl").jsonl)
     assert 1_002 == len(extcli("logs", "--limit", "1002", "-o", "jsonl").jsonl)
@@ -59,18 +51,6 @@ def test_since_a_time_is_by_the_clock_of_the_machine(extcli, live: LiveServer, f
 
     assert 4 <= len(extcli("logs", "--since", "5m", "-o", "jsonl").jsonl)
     assert [] == extcli("logs", "--since", "2100-01-01", "-o", "jsonl").jsonl
-
-
-def test_a_list_after_a_mark_says_how_many_entries_are_gone(extcli, environment):
-    with live_server(Settings(journal=50_000)) as small:
-        voter = small.client("viewer", user="1", channel=CHANNEL)
-        for _ in range(200):
-            voter.get("vote")
-
-        result = extcli("logs", "--since", "0", "-o", "json", "--url", small.url)
-
-    assert result.json["lost"] + len(result.json["entries"]) == 200
-    assert f"gap: {result.json['lost']:,} entries after that mark" in result.stderr
 
 
 def test_ns_chooses_the_journal_of_a_namespace(extcli, live: LiveServer, filled):
@@ -104,53 +84,29 @@ def test_show_prints_all_of_a_refusal(extcli, live: LiveServer, filled):
     extcli("logs", "show", "nothing", exits=4)
 
 
-def test_show_prints_the_bodies_in_a_pipe_as_well(extcli, filled):
-    facts = dict(extcli("logs", "show", "latest", "-o", "plain").rows)
-    voted = extcli("logs", "--path", "id=rps", "-o", "jsonl").jsonl[0]
-
-    assert facts["response body"].startswith('{"polls":')
-    assert '{"value":2}' == dict(extcli("logs", "show", voted["id"], "-o", "plain").rows)["request body"]
+# Mistakes that get 200: what commands print. `features/test_silent_mistakes.py` has the rules
 
 
-def test_no_text_of_a_client_moves_the_cursor(extcli, viewer):
-    viewer(None, opaque="A\x1b[2J").post("rank", json={"key": "\u202e\x1b[2J"})
+@pytest.mark.parametrize(
+    ("command", "hint"), [("vote cast lunhc --value 1", "lunch"), ("json-store get levle", "level")]
+)
+def test_the_command_that_makes_a_mistake_prints_the_hint_of_the_service(extcli, command, hint):
+    extcli("vote", "cast", "lunch", "--value", "1")
+    extcli("json-store", "set", "level", "a=1", "--as", "broadcaster")
 
-    for arguments in (["logs", "-o", "table"], ["logs", "show", "latest", "-o", "table"], ["logs", "-o", "plain"]):
-        output = extcli(*arguments).stdout
-        assert "\x1b" not in output
-        assert "\u202e" not in output
+    said = extcli(*command.split()).stderr
 
-
-# How the journal's commands show what faults did
-
-
-@pytest.fixture
-def faulty(live: LiveServer, viewer) -> None:
-    """A journal with a vote that a fault refused, a late one, and one without a response."""
-    for effect, members in (("status", {"status": 500}), ("delay", {"delay": 1}), ("drop", {})):
-        add_fault(live, "POST /v1/e/vote", effect, id="first", **members)
-        with suppress(httpx.RemoteProtocolError):
-            viewer().post("vote", params={"id": "rps"}, json={"value": 1})
-    assert 3 == len(entries_of(live, path="/v1/e/vote"))
+    assert [hint] == [line.rpartition("did you mean ")[2].rstrip("?") for line in said.splitlines() if "hint: " in line]
+    *_, id, note = extcli("logs", "-o", "plain").rows[-1]
+    assert f"did you mean {hint}?" in note
+    assert f"did you mean {hint}?" in " ".join(extcli("explain", id, "-o", "table").stdout.split())
 
 
-def test_exports_name_the_fault_of_each_request(extcli, faulty, tmp_path: Path):
-    har, lines = tmp_path / "run.har", tmp_path / "run.jsonl"
+def test_logs_show_the_client_ids_if_there_are_several(extcli):
+    extcli("vote", "cast", "--value", "1")
+    assert CLIENT_ID not in extcli("logs", "-o", "table").stdout
+    extcli("vote", "cast", "--value", "1", "--client-id", "other")
 
-    extcli("logs", "export", "--har", str(har), "--jsonl", str(lines), "--path", "/v1/e/vote")
-
-    archive = json.loads(har.read_text())
-    assert [] == har_errors(archive)
-    expected = [(500, "first"), (200, "first"), (0, "first")]
-    assert expected == [(each["response"]["status"], each["_fault"]) for each in archive["log"]["entries"]]
-    entries = [json.loads(line) for line in lines.read_text().splitlines()]
-    assert expected == [(each["status"], each["fault"]) for each in entries]
-
-
-def test_logs_say_which_fault_acted(extcli, live: LiveServer, faulty):
-    shown = extcli("logs", "--path", "/v1/e/vote", "-o", "plain").stdout.splitlines()
-    (late,) = entries_of(live, path="/v1/e/vote", status="200")
-
-    assert [True] * 3 == ["fault first" in line for line in shown]
-    assert ["fault", "first"] in extcli("logs", "show", late["id"], "-o", "plain").rows
-    assert shown[2:] == extcli("logs", "--status", "none", "-o", "plain").stdout.splitlines()
+    text = " ".join(extcli("logs", "-o", "table").stdout.split())
+    assert f"viewer:U1@1001 of {CLIENT_ID}" in text
+    assert "viewer:U1@1001 of other" in text

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from emulator.core.config.settings import Settings
+from emulator.core.settings import Settings
 from support.broadcasts import subscribed_game
 from support.har import har_errors
 from support.journal import journal_of
@@ -18,7 +17,7 @@ from support.listen_process import TIMEOUT, read_until
 from support.process import server_process
 from support.profile_files import write_profiles
 from support.program import SECRET_BASE64
-from support.service import CHANNEL, CLIENT_ID, Client, LiveServer, live_server
+from support.service import CHANNEL, Client, LiveServer, live_server
 
 
 def test_follow_shows_entries_as_they_happen(shell, viewer):
@@ -41,17 +40,18 @@ def test_follow_ends_at_the_timeout_or_its_count(extcli, filled):
     assert ["/v1/e/vote_logs", "/v1/e/polls"] == [entry["path"] for entry in latest]
 
 
-def test_follow_says_how_many_entries_were_lost(extcli, environment):
+@pytest.mark.parametrize("follow", [(), ("-f", "--timeout", "300ms")], ids=["a list", "follow"])
+def test_what_was_lost_after_a_mark_is_counted(extcli, follow):
     with live_server(Settings(journal=50_000)) as small:
         voter = small.client("viewer", user="1", channel=CHANNEL)
         for _ in range(200):
             voter.get("vote")
 
-        result = extcli("logs", "-f", "--since", "0", "--timeout", "300ms", "-o", "jsonl", "--url", small.url)
+        result = extcli("logs", *follow, "--since", "0", "-o", "jsonl", "--url", small.url)
 
-    lost, *entries = result.jsonl
-    assert {"lost": 200 - len(entries)} == lost
-    assert re.search(rf"gap: {lost['lost']} entries were lost before 20\d\d-", result.stderr)
+    entries = [line for line in result.jsonl if "lost" not in line]
+    assert f"gap: {200 - len(entries)} entries " in result.stderr
+    assert not follow or {"lost": 200 - len(entries)} == result.jsonl[0]
 
 
 def test_follow_resumes_after_a_lost_connection_and_says_the_gap(shell, tmp_path: Path):
@@ -91,14 +91,6 @@ def test_replay_repeats_a_request_as_its_caller(extcli, live: LiveServer, viewer
     assert [["403", "403", "true"]] == [row[:3] for row in extcli("logs", "replay", "latest", "-o", "plain").rows]
 
 
-def test_replay_repeats_as_often_as_times_says(extcli, viewer, live: LiveServer):
-    viewer().post("accumulate", json={"stars": 5})
-
-    extcli("logs", "replay", "latest", "--times", "4")
-
-    assert 5 == len(live.client("admin", user="1", channel=CHANNEL).get("accumulate").json()["data"])
-
-
 @pytest.mark.parametrize(
     ("method", "path", "body"),
     [
@@ -134,9 +126,6 @@ def test_nothing_is_repeated_for_a_profile_of_production(extcli, live: LiveServe
 # `extcli logs export`: HAR and JSON lines, without secrets
 
 
-JWT = re.compile("eyJ")
-
-
 def test_export_writes_requests_as_har(extcli, live: LiveServer, filled):
     archive = extcli("logs", "export", "--har", "-", "--path", "/v1/e/").json
 
@@ -156,22 +145,3 @@ def test_export_writes_everything_as_json_lines(extcli, live: LiveServer, broadc
 
     archived = json.loads(file.read_text())["log"]["entries"]
     assert len(archived) == sum(line["kind"] == "request" for line in lines) < len(lines)
-
-
-def test_no_secret_is_in_an_export(extcli, live: LiveServer, admin: Client, broadcaster: Client, tmp_path: Path):
-    pin = broadcaster.post("link/pin").json()["pin"]
-    broadcaster.post("validate_pin", json={"pin": pin})
-    admin.put("codes", json={"codes": [["HAT-SECRET-1"]], "names": ["Hat"]})
-    admin.post("codes/mark_from_list", json={"prizes": [0], "prize_limits": [1], "users": ["9001"]})
-    admin.post("codes/redeem", json={"prize": 0})
-    token = live._http.post("/v1/e/authtoken", json={"app_id": CLIENT_ID}).json()["token"]
-    files = tmp_path / "run.har", tmp_path / "run.jsonl"
-
-    extcli("logs", "export", "--har", str(files[0]), "--jsonl", str(files[1]))
-
-    for file in files:
-        text = file.read_text()
-        assert "codes/redeem" in text
-        assert [] == [secret for secret in (token, "HAT-SECRET-1") if secret in text]
-        assert not re.search(rf"(?<!\d){pin}(?!\d)", text)
-        assert not JWT.search(text)

@@ -13,7 +13,6 @@ from extcli.app import NOUNS
 from extcli.main import main
 from support.program import PROGRAM
 
-FORMATS = ("table", "plain", "json", "jsonl", "csv")
 OTHERS = [
     *("vote get lunch", "vote config lunch", "vote cast lunch 1", "rank submit colour --key x", "clock now"),
     *("codes redeemed", "codes eligible", "state get channel", "store-config get channel", "json-store get none"),
@@ -74,22 +73,22 @@ def filled(extcli) -> None:
 
 
 @pytest.mark.usefixtures("filled")
-@pytest.mark.parametrize("output", CAUSES)
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize(("form", "output"), [("table", "full"), ("csv", "full"), ("jsonl", "closed")])
 def test_every_command_that_prints_says_that_its_output_is_lost(extcli, output: str, form: str):
     checked = 0
     for line in [*LISTS, *OTHERS]:
         args = [*line.split(), *(["-o", form] if "-o" not in line and "help" not in line else [])]
-        if extcli(*args, exits=None).stdout and extcli(*args).exit_code == 0:
+        usual = extcli(*args)
+        if usual.stdout and usual.exit_code == 0:
             check(output, *args)
             checked += 1
     assert checked > len(LISTS)
 
 
 @pytest.mark.parametrize("output", CAUSES)
-@pytest.mark.parametrize("noun", ["", *NOUNS])
-def test_every_help_says_that_its_output_is_lost(environment, output: str, noun: str):
-    check(output, *noun.split(), "--help")
+def test_every_help_says_that_its_output_is_lost(environment, output: str):
+    for noun in ("", *NOUNS):
+        check(output, *noun.split(), "--help")
 
 
 @pytest.mark.parametrize("output", CAUSES)
@@ -112,38 +111,16 @@ def test_a_command_that_prints_nothing_succeeds_without_an_output(environment, o
     assert (0, "") == run(output, "state", "set", "channel", "a=1", "-o", "plain")
 
 
-@pytest.mark.parametrize("redirection", [">/dev/full", ">&-"])
-@pytest.mark.parametrize("command", ["--help", "vote get lunch", "explain --rulings -o table", "completion bash"])
-@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize(
+    ("command", "redirection", "unbuffered"),
+    [("--help", ">/dev/full", ""), ("vote get lunch", ">/dev/full", "1"), ("vote get lunch", ">&-", ""),
+     ("explain --rulings -o table", ">&-", "1"), ("completion bash", ">/dev/full", "")],
+)  # fmt: skip
 def test_a_shell_gets_exit_code_2(extcli, monkeypatch, redirection: str, command: str, unbuffered: str):
     extcli("vote", "cast", "lunch", "1")
     monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
 
-    result = subprocess.run(["sh", "-c", f'"$0" {command} {redirection}', PROGRAM], capture_output=True, timeout=20)
+    result = subprocess.run(["sh", "-c", f'"$0" {command} {redirection}', PROGRAM], capture_output=True, timeout=60)
 
     assert (2, b"extcli: cannot write the output") == (result.returncode, result.stderr.splitlines()[0])
     assert 2 == len(result.stderr.splitlines())
-
-
-INTERRUPTED = """
-import os, signal, sys
-from extcli.output.format import watch_output
-
-watch_output()
-
-def interrupt(frame, event, called):
-    if event in ("return", "c_return") and "write" in (frame.f_code.co_name, getattr(called, "__name__", "")):
-        sys.setprofile(None)
-        signal.raise_signal(signal.SIGINT)
-
-print("once", end="")
-sys.setprofile(interrupt)
-try:
-    sys.stdout.flush()
-except KeyboardInterrupt:
-    pass
-"""
-
-
-def test_output_that_a_signal_interrupts_is_written_once():
-    assert b"once" == subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, timeout=20).stdout

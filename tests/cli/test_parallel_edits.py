@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from extcli.config.profiles import read_profiles
-from extcli.extensions.registry import registrations
+from extcli.config.profiles import Profiles
+from extcli.extensions import registrations
 from support import preloaded
 from support.profile_files import config_file, write_profiles
 
@@ -33,7 +33,7 @@ def parallel(*args: str) -> list[list[str]]:
 
 
 def profiles() -> dict[str, dict[str, str]]:
-    return {name: dict(profile.texts) for name, profile in read_profiles(config_file()).by_name.items()}
+    return {name: dict(profile.texts) for name, profile in Profiles(config_file()).by_name.items()}
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def test_profiles_added_at_once_are_all_kept(environment, tmp_path):
 
         run_all(*calls, files=[file])
 
-        assert {*NAMES} == {*read_profiles(file).by_name}
+        assert {*NAMES} == {*Profiles(file).by_name}
         assert [file.name] == [each.name for each in file.parent.iterdir() if "config" in each.name]
 
 
@@ -67,7 +67,7 @@ def test_profiles_removed_selected_and_changed_at_once_keep_each_change(written)
 
     channels = {"p4": "8", "p5": "8", "p6": "8", "p7": None, "p8": None, "p9": "7"}
     assert channels == {name: each.get("channel") for name, each in profiles().items()}
-    assert "p9" == read_profiles(config_file()).default
+    assert "p9" == Profiles(config_file()).default
 
 
 def test_extensions_registered_at_once_are_all_kept(environment, folder: Path):
@@ -83,15 +83,12 @@ def test_secrets_of_one_extension_rotated_at_once_are_all_kept(registered: Path)
     assert len(NAMES) + 1 == len(registrations(registered)[0]["sources"])
 
 
-@pytest.mark.parametrize("verb", ["rotate", "revoke-all", "retire"])
-def test_extensions_changed_at_once_keep_each_change(registered: Path, extcli, verb: str):
-    if verb == "retire":
-        run_all(*parallel("extension", "rotate", "--client-id", "NAME"))
-
+@pytest.mark.parametrize("verb", ["rotate", "revoke-all"])
+def test_extensions_changed_at_once_keep_each_change(registered: Path, verb: str):
     run_all(*parallel("extension", verb, "--client-id", "NAME"))
 
     found = registrations(registered)
-    assert [{"rotate": 2, "revoke-all": 1, "retire": 1}[verb]] * len(NAMES) == [len(each["sources"]) for each in found]
+    assert [{"rotate": 2, "revoke-all": 1}[verb]] * len(NAMES) == [len(each["sources"]) for each in found]
     assert [verb == "revoke-all"] * len(NAMES) == ["tokens_not_before" in each for each in found]
 
 
@@ -102,3 +99,13 @@ def test_one_file_under_two_names_is_edited_in_turn(environment, tmp_path):
     run_all(*parallel("profile", "add", "NAME", "--url", "http://127.0.0.1:1"), files=[link, config_file()])
 
     assert {*NAMES} == {*profiles()}
+
+
+def test_edits_of_one_poll_at_once_all_take_effect(extcli):
+    extcli("vote", "define", "lunch", "--prompt", "before")
+
+    edits = (("--prompt", "after"), ("--total-votes", "4"), ("--user-data", "4"))
+    run_all(*[["vote", "edit", "lunch", *each] for each in edits])
+
+    found = extcli("vote", "config", "lunch", "-o", "json").json
+    assert ("after", 4, 4) == (found["prompt"], found["totalVotesPerUser"], found["userData"])

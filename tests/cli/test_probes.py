@@ -7,10 +7,10 @@ import json
 import httpx
 import pytest
 
-from extcli.completion.shells import candidates
+from extcli.completion import Line, candidates, read_table
 from support.pages import main_of
 from support.program import http_response
-from support.service import Client, LiveServer
+from support.service import LiveServer
 
 PROBE = {"x-request-id": "probe-1"}
 
@@ -29,7 +29,7 @@ def listed(extcli, *options: str) -> list[str]:
         ("vote rm lunch --as backend --all-channels --yes", ["DELETE /v1/e/vote?id=lunch"], {"authtoken"}),
         ("vote list", ["GET /v1/e/polls?cursor=0"], {"authtoken"}),
         ("token sandbox", [], {"authtoken"}),
-        ("doctor", [], {"clock", "authtoken", "polls?cursor=0", "faults"}),
+        ("doctor", [], {"clock", "authtoken", "user_info", "polls?cursor=0", "faults"}),
     ],
 )
 def test_logs_lists_the_users_requests_but_no_probes(extcli, command: str, asked: list[str], probes: set[str]):
@@ -41,7 +41,7 @@ def test_logs_lists_the_users_requests_but_no_probes(extcli, command: str, asked
 
 
 def test_completion_leaves_no_trace_in_the_listing(extcli, live: LiveServer):
-    candidates("extcli vote get ", {"EXTCLI_URL": live.url})
+    candidates(Line(read_table(), "extcli vote get "), {"EXTCLI_URL": live.url})
 
     assert [] == listed(extcli)
     assert ["GET /v1/e/polls?limit=1000&cursor=0"] == listed(extcli, "--probes")
@@ -56,16 +56,6 @@ def test_explain_without_an_id_skips_probes(extcli):
     for options in (("--count", "=0"), ("--count", "2", "--probes")):
         extcli("expect", "journal", "GET /v1/e/vote_config", *options, exits=0 if "=0" in options else 7)
     extcli("expect", "parity", exits=0)
-
-
-def test_the_journal_selects_probes_by_a_parameter_or_an_id(live: LiveServer, admin: Client):
-    httpx.get(f"{live.url}/v1/e/user_info", headers=PROBE)
-
-    def count(query: str) -> int:
-        return len(httpx.get(f"{live.url}/_emulator/journal?path=user_info&{query}").json()["entries"])
-
-    assert [0, 0, 1, 1] == [count(query) for query in ("probes=", "probes=false", "probes=true", "id=probe-1")]
-    assert 400 == httpx.get(f"{live.url}/_emulator/journal?probes=yes").status_code
 
 
 def test_the_stream_leaves_probes_out(live: LiveServer, viewer):

@@ -6,7 +6,7 @@ import pytest
 
 from support.profile_files import write_profiles
 from support.program import SECRET_BASE64
-from support.service import CLIENT_ID, live_server
+from support.service import CLIENT_ID
 
 INFO = ("user", "info", "-o", "json")
 GET = ("socket", "send", "get", "state", "--data", '{"state_id": "channel"}')
@@ -116,42 +116,7 @@ def test_a_profile_s_socket_is_used_with_its_own_url_only(extcli, live, monkeypa
         assert f"> CONNECT {beside}" in extcli(*GET, "-v", *args, env=chosen).stderr
 
 
-def test_a_profile_s_socket_without_a_url_fits_no_other_url(extcli, live):
-    write_profiles(dev={"ws_url": "ws://127.0.0.1:1/ws"})
-
-    assert 0 == extcli(*GET, env={"EXTCLI_PROFILE": "dev"}).exit_code
-    assert 0 == extcli(*GET, "-p", "dev", "--url", live.url).exit_code
-    assert 3 == extcli(*GET, "-p", "dev", env={"EXTCLI_URL": "", "EXTCLI_TOKEN": "a.b.c"}).exit_code
-
-
-def test_a_link_of_one_profile_is_not_used_for_another(extcli, monkeypatch):
-    with live_server() as other, live_server() as one:
-        monkeypatch.delenv("EXTCLI_URL")
-        write_profiles(one={"url": one.url}, other={"url": other.url})
-        pin = extcli("pin", "request", "-p", "one", "-o", "plain").stdout
-        assert 0 == extcli("pin", "login", "-p", "one", input=pin).exit_code
-
-        assert 0 == extcli("link", "token", "-p", "one").exit_code
-        assert 2 == extcli("link", "token", "-p", "other").exit_code
-
-
 # connect
-
-
-def test_connect_prints_the_settings_of_the_profile(extcli, live, monkeypatch):
-    monkeypatch.delenv("EXTCLI_URL")
-    url, ws_url = "https://ext.example", "wss://sockets.example"
-    write_profiles(dev={"url": url, "ws_url": ws_url, "client_id": "mine", "channel": "7"})
-
-    assert [
-        "export EXTCLI_PROFILE=dev",
-        f"export EXTCLI_URL={url}",
-        "export EXTCLI_CLIENT_ID=mine",
-        "export EXTCLI_CHANNEL=7",
-        f"export EXTCLI_WS_URL={ws_url}",
-    ] == extcli("connect", "env", "-p", "dev").stdout.splitlines()
-    assert f'"{ws_url}"' in extcli("connect", "unity", "-p", "dev").stdout
-    assert f'"{url}/_emulator/sdk.js"' in extcli("connect", "js", "-p", "dev").stdout
 
 
 def test_an_address_that_a_named_profile_replaces_is_reported(extcli, live):

@@ -2,30 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-from pathlib import Path
-
 import pytest
 
 from support.profile_files import config_file, write_profiles
-from support.program import PROGRAM, SECRET_BASE64
-from support.service import CLIENT_ID
 
 
 @pytest.fixture
 def profile(extcli):
     return lambda *args, **settings: extcli("profile", *args, **settings)
-
-
-def test_a_profile_is_added_and_used(profile, extcli, production, tmp_path, monkeypatch):
-    monkeypatch.delenv("EXTCLI_URL")
-    (tmp_path / "live.secret").write_text(SECRET_BASE64)
-    secret_file = ("--secret-file", str(tmp_path / "live.secret"))
-
-    assert 0 == profile("add", "live", "--url", production.url, "--client-id", CLIENT_ID, *secret_file).exit_code
-
-    assert "U1" == extcli("user", "info", "-p", "live", "-o", "json").json["user_id"]
 
 
 def test_options_of_add_become_settings_of_the_profile(profile, tmp_path):
@@ -53,7 +37,6 @@ def test_options_of_add_become_settings_of_the_profile(profile, tmp_path):
         "live",
         "a.b --url http://127.0.0.1:2",
         "live --url nonsense",
-        "live --url http://127.0.0.1:2 --channel=",
         "live --url http://127.0.0.1:2 --secret-file ~no-such-user/secret",
     ],
 )
@@ -101,20 +84,5 @@ def test_removing_the_default_profile_leaves_no_default(profile, extcli):
 
     assert "1001" == extcli("user", "info", "-o", "json").json["channel_id"]
     assert [["live", "", "false", "false"]] == profile("list").rows
-
-
-def test_the_default_profiles_file_is_in_the_platform_s_directory(environment, tmp_path):
-    home = tmp_path / "home"
-    variables = {name: value for name, value in os.environ.items() if not name.startswith("XDG_")}
-    variables |= {"HOME": str(home), "EXTCLI_CONFIG": ""}
-
-    def output(*args: str) -> str:
-        run = subprocess.run([PROGRAM, *args], capture_output=True, text=True, timeout=20, env=variables, check=True)
-        return run.stdout
-
-    place = Path(output("config", "path").strip())
-    assert home in place.parents
-    place.parent.mkdir(parents=True)
-    place.write_text("[profiles.homely]\n")
-
-    assert output("profile", "list").startswith("homely\t")
+    profile("rm", "live", exits=0)
+    assert [] == profile("list").rows

@@ -16,17 +16,6 @@ def read(extcli):
     return lambda *args, **settings: extcli("vote", "get", "--url", *args, env=token, **settings)
 
 
-def test_without_a_service_at_the_default_url_serve_is_suggested(extcli, monkeypatch):
-    monkeypatch.delenv("EXTCLI_URL")
-    monkeypatch.setattr("extcli.config.settings.DEFAULT_URL", "http://127.0.0.1:1")
-    monkeypatch.setattr("extcli.api.failures.DEFAULT_URL", "http://127.0.0.1:1")
-
-    result = extcli("vote", "get", fails=3)
-
-    assert result.stderr.startswith("extcli: cannot connect to http://127.0.0.1:1\n  connection refused\n")
-    assert "`extcli serve`, or set --url or EXTCLI_URL" in result.stderr
-
-
 def test_a_slow_service_exits_3(read, answering):
     assert "in time" in read(answering(hold=True), "--timeout", "100ms", fails=3).stderr
 
@@ -35,8 +24,8 @@ def test_a_slow_service_exits_3(read, answering):
     ("answer", "code", "named"),
     [
         (b"220 mail.example ESMTP\r\n", 3, "HTTP"),
-        (http_response("418 I'm a Teapot", ""), 4, "418"),
-        (http_response("499 Whatever"), 4, "499"),
+        (http_response("499 Whatever", ""), 4, "499"),
+        (http_response("403 Forbidden", '{"reason":"No"}'), 4, "--as"),
         (http_response("302 Found", location="http://elsewhere.invalid/"), 4, "http://elsewhere.invalid/"),
         (http_response("413 Request Entity Too Large", "<html>", "text/html"), 4, "an HTML page"),
         (http_response("429 Too Many Requests", '{"reason":"Rate limit"}', retry_after="3"), 4, "retry in 3 s"),
@@ -71,20 +60,39 @@ def test_every_format_of_error_body_is_readable(read, answering, body, why):
     assert f"  {why}" == result.stderr.splitlines()[1]
 
 
-@pytest.mark.parametrize("body", ["[]", "{}", '{"stats":null}', '{"stats":{"specific":[1]}}', "null"])
-def test_a_success_with_an_unexpected_body_exits_5(read, answering, body):
-    read(answering(http_response("200 OK", body)), "-o", "table", fails=5)
+def test_a_json_error_has_the_response(read, answering):
+    result = read(answering(http_response("400 Bad Request", '{"reason":"No","extra":1}')), "-o", "json", fails=4)
+
+    error = json.loads(result.stderr)["error"]
+    assert (400, "No", {"reason": "No", "extra": 1}) == tuple(error[name] for name in ("status", "why", "body"))
 
 
-@pytest.mark.parametrize(
-    "command", [("vote", "get"), ("vote", "logs"), ("vote", "rm"), ("state", "set", "channel", "{}")]
-)
+def test_a_url_can_have_a_path_and_a_final_slash(extcli, answering):
+    url = answering(http_response("200 OK", '{"stats":{"specific":[1]}}'))
+
+    result = extcli("vote", "get", "-v", "--url", f"{url}/_ns/mine/", env={"EXTCLI_TOKEN": "a.b.c"})
+
+    assert f"> GET {url}/_ns/mine/v1/e/vote?id=default" in result.stderr
+
+
+def test_ids_are_percent_encoded(extcli):
+    extcli("rank", "submit", "a b&c=d#e?ü/%20", "--key", "x")
+
+    assert [["x", "1"]] == extcli("rank", "get", "a b&c=d#e?ü/%20").rows
+
+
+@pytest.mark.parametrize("command", ["clock advance 1d --yes", "ns list", "ns rm blue --yes"])
+def test_a_production_service_has_no_control(extcli, production, command):
+    extcli(*command.split(), "--url", production.url, exits=4)
+
+
+@pytest.mark.parametrize("line", ["vote get", "vote logs", "vote rm", "state set channel {}"])
 @pytest.mark.parametrize("form", ["table", "plain", "json", "jsonl"])
-@pytest.mark.parametrize("body", ["", "  ", "<html>", b"\xff"])
-def test_a_success_that_is_not_json_exits_5_in_every_format(extcli, answering, command, form, body):
-    url = answering(*[http_response("200 OK", body, "text/html")] * 3)  # a deletion first asks what and whether it is
-
-    assert "--url" in extcli(*command, "--url", url, "-o", form, env={"EXTCLI_TOKEN": "a.b.c"}, fails=5).stderr
+def test_a_success_that_is_not_json_exits_5_in_every_format(extcli, answering, line, form):
+    for body in ("", "  ", "<html>", b"\xff"):
+        url = answering(*[http_response("200 OK", body, "text/html")] * 3)  # a deletion first asks whether it is there
+        said = extcli(*line.split(), "--url", url, "-o", form, env={"EXTCLI_TOKEN": "a.b.c"}, fails=5).stderr
+        assert "--url" in said
 
 
 def test_a_stream_of_json_is_printed_byte_for_byte(extcli, answering):
@@ -112,79 +120,24 @@ def test_a_failed_token_request_gets_advice(extcli, answering, answer, code, adv
     assert (advice == "EXTCLI_SECRET") == ("EXTCLI_SECRET" in stderr)
 
 
-@pytest.mark.parametrize(
-    ("answer", "code"),
-    [
-        (b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n" + b'{"result":[', 3),
-        *((http_response("200 OK", body), 5) for body in ('{"result":[{"a":1}]}', '{"result":[{"identifier":"U1",')),
-    ],
-)
-def test_an_incomplete_or_unexpected_stream_gets_an_exit_code(extcli, answering, answer, code):
-    extcli("vote", "logs", "--url", answering(answer), env={"EXTCLI_TOKEN": "a.b.c"}, exits=code)
-
-
-def test_a_url_can_have_a_path_and_a_final_slash(extcli, answering):
-    url = answering(http_response("200 OK", '{"stats":{"specific":[1]}}'))
-
-    result = extcli("vote", "get", "-v", "--url", f"{url}/_ns/mine/", env={"EXTCLI_TOKEN": "a.b.c"})
-
-    assert f"> GET {url}/_ns/mine/v1/e/vote?id=default" in result.stderr
-
-
 def test_https_to_a_plain_http_server_gets_advice(read, live):
     assert f"use {live.url}" in read(live.url.replace("http:", "https:"), fails=3).stderr
 
 
-def test_ids_are_percent_encoded(extcli):
-    extcli("rank", "submit", "a b&c=d#e?ü/%20", "--key", "x")
-
-    assert [["x", "1"]] == extcli("rank", "get", "a b&c=d#e?ü/%20").rows
-
-
-@pytest.mark.parametrize(
-    ("command", "allowed"),
-    [
-        (["vote", "rm", "--as", "viewer", "--yes"], "admin, backend, broadcaster"),
-        (["vote", "rm", "global-lunch", "--as", "broadcaster", "--yes"], "admin, backend"),
-        (["socket", "send", "set", "state", "--data", '{"state_id":"extension","state":{}}'], "admin, backend"),
-    ],
-)
-def test_a_403_names_the_roles_that_may_and_how_to_choose_one(extcli, live, command, allowed):
-    result = extcli(*command, exits=4)
-
-    assert f"allowed: {allowed}\n" in result.stderr
-    assert "--as" in result.stderr
-
-
 @pytest.mark.parametrize("form", ["json", "jsonl"])
-@pytest.mark.parametrize("by", ["option", "joined", "long", "variable"])
-@pytest.mark.parametrize(
-    ("command", "code"),
-    [
-        ("vote config none", 4),
-        ("vote get --url http://127.0.0.1:1", 3),
-        ("vote gett", 2),
-        ("vote get --nonsense", 2),
-        ("vote cast lunch x", 2),
-        ("expect poll lunch", 7),
-        ("config get url --url nonsense", 2),
-    ],
-)
-def test_errors_are_json_in_both_json_formats(extcli, command, code, form, by):
-    options = {"option": ("-o", form), "joined": (f"-o{form}",), "long": (f"--output={form}",), "variable": ()}[by]
-    env = {"EXTCLI_OUTPUT": form} if by == "variable" else {}
-
-    error = json.loads(extcli(*command.split(), *options, env=env, exits=code).stderr)["error"]
-
-    assert ["exit_code", "what"] == list(error)[:2]
-    assert code == error["exit_code"]
-
-
-def test_a_json_error_has_the_response(read, answering):
-    result = read(answering(http_response("400 Bad Request", '{"reason":"No","extra":1}')), "-o", "json", fails=4)
-
-    error = json.loads(result.stderr)["error"]
-    assert (400, "No", {"reason": "No", "extra": 1}) == tuple(error[name] for name in ("status", "why", "body"))
+def test_errors_are_json_in_both_json_formats(extcli, form):
+    for line, code, env in (
+        (f"vote config none -o {form}", 4, {}),
+        (f"vote get --url http://127.0.0.1:1 -o{form}", 3, {}),
+        (f"vote gett --output={form}", 2, {}),
+        (f"vote get --nonsense -o {form}", 2, {}),
+        ("vote cast lunch x", 2, {"EXTCLI_OUTPUT": form}),
+        (f"expect poll lunch -o {form}", 7, {}),
+        (f"config get url --url nonsense -o {form}", 2, {}),
+    ):
+        error = json.loads(extcli(*line.split(), env=env, exits=code).stderr)["error"]
+        assert ["exit_code", "what"] == list(error)[:2]
+        assert code == error["exit_code"]
 
 
 @pytest.mark.parametrize("command", ["vote get", "vote cast --from -", "socket send subscribe authentication"])
@@ -193,3 +146,11 @@ def test_requests_to_this_machine_use_no_proxy(extcli, command):
     variables = dict.fromkeys(names, "http://127.0.0.1:1") | {"NO_PROXY": ""}
 
     extcli(*command.split(), env=variables, input="U1,1\n", exits=0)
+
+
+def test_serve_suggests_port_0_only_if_the_port_is_taken(extcli, live):
+    taken = extcli("serve", "--port", live.url.rpartition(":")[2], fails=2)
+    elsewhere = extcli("serve", "--host", "192.0.2.1", fails=2)
+
+    assert "--port 0 takes a free port" in taken.stderr
+    assert "--port 0" not in elsewhere.stderr

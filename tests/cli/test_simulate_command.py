@@ -26,29 +26,10 @@ def test_a_crowd_produces_exactly_the_predicted_result(crowd, extcli):
     assert (50, 0.5) == (votes(extcli)["count"], votes(extcli)["mean"])
 
 
-def test_viewers_vote_again_and_the_last_vote_counts(crowd, extcli):
-    ran = crowd("--votes", "400", "-o", "json", exits=0)
-
-    assert 400 == ran.json["figures"]["answered"]
-    assert [30, 15, 5] == votes(extcli)["specific"][:3]
-    assert 50 == votes(extcli)["count"]
-
-
 def test_the_votes_of_one_viewer_arrive_in_their_order_over_many_connections(crowd, extcli):
     crowd("--votes", "600", "--connections", "50", "--rate", "100000/s", viewers=3, exits=0)
 
     assert [2, 1, 0] == votes(extcli)["specific"][:3]
-
-
-def test_plain_output_has_a_line_for_each_figure(crowd):
-    rows = crowd("--expect", "failed==0").rows
-
-    assert ["verdict", "as planned"] == rows[0]
-    assert ["count", "0", "30", "30"] in rows
-    assert ["count", "voters", "50", "50"] in rows
-    assert ["sent", "50"] in rows
-    assert ["expectation", "failed==0", "met", "0"] == rows[-1]
-    assert {"p50", "p90", "p99", "p999", "max", "rate"} < {row[0] for row in rows}
 
 
 def test_json_has_everything(crowd):
@@ -58,11 +39,6 @@ def test_json_has_everything(crowd):
     assert [{"name": "0", "planned": 30, "found": 30}] == found["counts"][:1]
     assert {"p50", "p90", "p99", "p999", "max"} == found["latencies"].keys()
     assert {"at", "planned", "answered", "refused", "p50", "p99", "max"} == found["series"][0].keys()
-
-
-def test_progress_is_for_terminals_only(crowd):
-    assert "will: " == crowd().stderr[:6]
-    assert 1 == crowd("--add", "--seed", "2").stderr.count("\n")
 
 
 def test_a_poll_with_votes_is_an_error(crowd, extcli):
@@ -79,13 +55,6 @@ def test_add_compares_the_difference(crowd, extcli):
 
     assert 51 == votes(extcli)["count"]
     assert {"name": "voters", "planned": 50, "found": 50} in ran.json["counts"]
-
-
-def test_add_needs_viewers_that_have_not_voted(crowd):
-    crowd("--seed", "4")
-    refused = crowd("--add", "--seed", "4", exits=2)
-
-    assert "poll lunch has votes of seed 4 already" in refused.stderr
 
 
 def test_late_votes_are_refused_after_the_crowd_has_disabled_the_poll(crowd, extcli):
@@ -112,10 +81,7 @@ def test_late_votes_come_after_the_end_of_the_window(crowd, extcli):
     ("definition", "args", "error"),
     [
         ((), ("--late", "10%"), "--late: poll lunch has no definition, so it never closes"),
-        (("--disabled",), (), "poll lunch is disabled, so it refuses every vote"),
-        (("--starts-in", "1h"), (), "poll lunch is pending, so it refuses every vote"),
         (("--total-votes", "3"), (), "poll lunch takes several votes of a user"),
-        (("--ends-in", "1h"), ("--rate", "1/min"), "poll lunch closes in"),
     ],
 )
 def test_a_poll_that_cannot_have_the_result_is_an_error(crowd, extcli, definition, args, error):
@@ -131,15 +97,9 @@ def test_a_poll_that_cannot_have_the_result_is_an_error(crowd, extcli, definitio
     ("args", "error"),
     [
         (("--mix", "64:1"), "--mix: '64' is not a value from 0 to 63"),
-        (("--mix", "-1:1"), "--mix: '-1' is not a value from 0 to 63"),
-        (("--mix", "0"), "--mix: '0' is not CHOICE:WEIGHT"),
-        (("--late", "200%"), "--late: '200%' is not a share"),
         (("--expect", "p98<1ms"), "names: p50 p90 p99 p999 max rate sent answered refused failed"),
         (("--burst", "1s"), "--rate and --burst exclude each other"),
-        (("--votes", "10"), "--votes: 10 are too few for 50 viewers"),
-        (("--as", "broadcaster"), "a simulated crowd cannot act as"),
-        (("--as", "viewer:U7"), "a simulated crowd cannot act as"),
-        (("--churn", "5"), "--churn: '5' is not a share per time"),
+        (("--as", "viewer:U7"), "viewer:U7 (--as) cannot act for many users"),
     ],
 )
 def test_a_wrong_option_is_an_error_before_anything_is_sent(crowd, extcli, args, error):
@@ -150,13 +110,7 @@ def test_a_wrong_option_is_an_error_before_anything_is_sent(crowd, extcli, args,
 
 
 def test_one_token_is_not_enough_for_a_crowd(crowd):
-    refused = crowd(env={"EXTCLI_TOKEN": "x.y.z"}, exits=2)
-
-    assert "one token cannot act for a crowd" in refused.stderr
-
-
-def test_a_service_that_is_away_is_unreachable(crowd):
-    assert 3 == crowd("--url", "http://127.0.0.1:9").exit_code
+    assert "one token cannot act for many users" in crowd(env={"EXTCLI_TOKEN": "x.y.z"}, exits=2).stderr
 
 
 def test_an_expectation_that_is_not_met_exits_7_with_what_was_found(crowd):
@@ -166,12 +120,8 @@ def test_an_expectation_that_is_not_met_exits_7_with_what_was_found(crowd):
     assert "not met: max<0.001ms (found" in failed.stderr
     assert "sent==50" not in failed.stderr
     assert ["verdict", "as planned"] == failed.rows[0]
-
-
-def test_self_signed_tokens_follow_the_clock_of_the_service(crowd, extcli):
-    extcli("clock", "advance", "1d")
-
-    assert 0 == crowd(env={"EXTCLI_SECRET": SECRET_BASE64}).exit_code
+    assert ["expectation", "sent==50", "met", "50"] in failed.rows
+    assert ["count", "0", "30", "30"] in failed.rows
 
 
 @pytest.mark.slow
@@ -180,7 +130,7 @@ def test_an_interrupted_crowd_reports_how_far_it_came(shell, extcli):
     process = shell("simulate", "crowd", *args)
     wait_until(lambda: votes(extcli)["count"] > 5)
     process.send_signal(signal.SIGINT)
-    _, stderr = process.communicate(timeout=20)
+    _, stderr = process.communicate(timeout=60)
 
     assert 130 == process.returncode
     assert re.search(rb"interrupted after \d+ of 1,000 votes; the result is not compared", stderr)

@@ -12,7 +12,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.server import ServerConnection, serve
 
-from extcli.simulate.listeners import Listeners
+from extcli.simulate.listeners import Audience, Listener
 
 
 @contextmanager
@@ -30,7 +30,7 @@ def pages_at(*frames: str) -> Iterator[str]:
 
     with serve(handle, "127.0.0.1", 0) as server:
         Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.socket.getsockname()[1]}"
+        yield f"ws://127.0.0.1:{server.socket.getsockname()[1]}"
         server.shutdown()
 
 
@@ -56,13 +56,13 @@ def test_a_message_of_another_kind_does_not_end_the_listening(other: str):
     own = event(json.dumps({"event": "x:y:news", "data": {"simulation": 7, "number": 0}}))
 
     async def received(url: str) -> list[int]:
-        listeners = Listeners(url, url, client_id="y", event="news", seed=7, broadcasts=1)
+        listener = Listener(Audience(1, "page", "news", "1001", 7), url, "y", "token", 5.0)
         try:
-            await listeners.open_pages(1, "1001", "token", timeout=5)
-            await listeners.wait(5)
+            await listener.open(asyncio.Semaphore(1))
+            await listener.wait(1)
         finally:
-            await listeners.close()
-        return list(listeners.received[0].numbers)
+            listener.close()
+        return list(listener.arrived)
 
     with pages_at(other, own) as url:
         assert [0] == asyncio.run(received(url))

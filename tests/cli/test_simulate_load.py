@@ -1,17 +1,10 @@
-"""Simulations at length: hundreds of thousands of votes, and a pause or the end of the service (ruling B7).
-
-`SIMULATION_RATE=500 pytest tests/cli/test_simulate_load.py -s` sends 200,000 votes of 5,000 viewers at this rate, and
-prints the figures.
-"""
+"""Simulations at length: a pause of the service, every delivery of a broadcast, and production (ruling B7)."""
 
 from __future__ import annotations
 
 import json
-import os
-import re
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -19,19 +12,15 @@ from typing import Any
 import httpx
 import pytest
 
-from emulator.core.config.settings import Limits, Settings
+from emulator.core.settings import Limits, Settings
 from support.examples import spread
-from support.journal import entries_of
 from support.process import ServerProcess, server_process, wait_until
 from support.profile_files import write_profiles
 from support.program import PROGRAM, SECRET_BASE64
 from support.service import live_server
-from support.simulations import MIX, crowd_of, votes
+from support.simulations import MIX, crowd_of
 
 pytestmark = pytest.mark.long
-
-FULL_RATE = int(os.environ.get("SIMULATION_RATE", 0))
-VIEWERS, VOTES, RATE = (5_000, 200_000, FULL_RATE) if FULL_RATE else (200, 2_000, 500)
 
 
 @pytest.fixture
@@ -58,20 +47,6 @@ def stats(served: ServerProcess) -> dict[str, Any]:
         return dict(client.get("vote", params={"id": "lunch"}).json()["stats"])
 
 
-def test_statistics_and_rate_are_as_planned(served: ServerProcess):
-    numbers = ("--viewers", str(VIEWERS), "--votes", str(VOTES), "--rate", f"{RATE}/s", "--seed", "7")
-    found = ended(started(served, *numbers, "--change-mind", "5%"))
-
-    assert "as planned" == found["verdict"]
-    result = stats(served)
-    assert [VIEWERS * share // 100 for share in (60, 30, 10)] == result["specific"][:3]
-    assert (VIEWERS, VIEWERS // 2, 0.5) == (result["count"], result["sum"], result["mean"])
-    assert VOTES == found["figures"]["answered"]
-    if FULL_RATE:  # a loaded machine may not reach any rate
-        assert pytest.approx(RATE, rel=0.02) == found["figures"]["rate"]
-        sys.stdout.write(f"\n{found['figures']}\n{found['latencies']}\n")
-
-
 @pytest.mark.long
 def test_a_pause_of_the_service_counts_in_the_latency_of_all_that_was_due(served: ServerProcess):
     """Of 1,500 requests, 150 are due in the pause. With 5 connections, a generator that waits would send 5 of them."""
@@ -86,17 +61,6 @@ def test_a_pause_of_the_service_counts_in_the_latency_of_all_that_was_due(served
     assert found["latencies"]["p99"] >= 250
     slow = [point for point in found["series"] if point["max"] and point["max"] >= 50]
     assert sum(point["planned"] for point in slow) * found["series"][1]["at"] >= 120
-
-
-@pytest.mark.long
-def test_a_crowd_reports_the_sent_votes_if_the_service_is_gone_at_the_end(served: ServerProcess):
-    crowd = started(served, "--viewers", "100", "--rate", "50/s", "--timeout", "2s")
-    wait_until(lambda: stats(served)["count"] > 5)
-    served.stop(signal.SIGKILL)
-    _, stderr = crowd.communicate(timeout=60)
-
-    assert 3 == crowd.returncode
-    assert re.search(rb"votes: \d+ sent, \d+ answered, 0 refused, \d+ failed; the result could not be read:\n", stderr)
 
 
 # `extcli simulate socket`: every delivery of a broadcast is accounted for
@@ -154,18 +118,8 @@ def test_a_broadcast_without_a_response_leaves_the_result_undecided(extcli, audi
 
     assert 3 == failed.exit_code
     assert "not decided" == failed.json["verdict"]
-    assert "is not decided: 10 deliveries are undecided" in failed.stderr
+    assert "is not decided: 10 undecided deliveries" in failed.stderr
     assert "without a response, or with 5xx, may or may not have been applied" in failed.stderr
-
-
-def test_an_interrupted_audience_reports_how_far_it_came(shell, live):
-    process = shell("simulate", "socket", "--connections", "2", "--broadcasts", "1000", "--rate", "20/s")
-    wait_until(lambda: entries_of(live, path="broadcast", status="2xx"))
-    process.send_signal(signal.SIGINT)
-    _, stderr = process.communicate(timeout=20)
-
-    assert 130 == process.returncode
-    assert re.search(rb"interrupted after \d+ of 1,000 broadcasts; the result is not compared", stderr)
 
 
 @pytest.mark.parametrize("kind", ["page", "game"])
@@ -193,7 +147,7 @@ def test_connections_that_the_service_closes_are_found(audience, live):
     closing.join()
 
     assert 7 == failed.exit_code
-    assert "1 connection was closed with 1013" in failed.stderr
+    assert "closed with 1013: 1 of the connections" in failed.stderr
 
 
 # `extcli simulate` against production
@@ -206,14 +160,6 @@ def crowd(extcli):
 
 @pytest.mark.usefixtures("production_profile")
 class TestProduction:
-    def test_a_crowd_needs_a_yes(self, crowd, extcli):
-        refused = crowd(exits=2)
-
-        assert "poll lunch gets 50 votes of users who do not exist" in refused.stderr
-        assert 0 == votes(extcli)["count"]
-        assert 0 == crowd("--yes").exit_code
-        assert 50 == votes(extcli)["count"]
-
     def test_the_default_rate_is_lower(self, extcli):
         ran = extcli("simulate", "crowd", "--viewers", "20", *MIX, "--yes", "-o", "json", exits=0)
 

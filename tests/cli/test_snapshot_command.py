@@ -47,22 +47,6 @@ def test_a_saved_file_is_loaded_and_saved_as_the_same_bytes(extcli, live, tmp_pa
 
 
 @pytest.mark.usefixtures("used")
-def test_a_file_is_one_json_document_with_a_record_per_line(extcli, tmp_path: Path, path: Path):
-    compressed, by_another = tmp_path / "before.json.gz", tmp_path / "another.json"
-    for each in (path, compressed):
-        extcli("snapshot", "save", str(each))
-
-    document = json.loads(path.read_text())
-
-    assert len(path.read_text().splitlines()) == len(document["records"]) + 2
-    assert 0o600 == path.stat().st_mode & 0o777
-    assert path.read_bytes() == gzip.decompress(compressed.read_bytes())
-    by_another.write_text(re.sub('"version":"[^"]*"', '"version":"9.9.9"', path.read_text()))
-    for each in (compressed, by_another):
-        extcli("snapshot", "diff", str(path), str(each), exits=0)
-
-
-@pytest.mark.usefixtures("used")
 def test_secrets_are_saved_only_with_keys(extcli, live, path: Path):
     link(extcli)
     kinds = {"signing_key", "pin", "link"}
@@ -104,15 +88,6 @@ def test_load_asks_before_it_replaces_production_data(extcli, production_profile
     assert "--yes" in extcli("snapshot", "load", str(path), "-p", "live", exits=2).stderr
 
 
-@pytest.mark.parametrize("command", ["load", "show"])
-@pytest.mark.parametrize("end", [-12, None])
-def test_a_damaged_compressed_file_is_a_usage_error(extcli, tmp_path: Path, command: str, end: int | None):
-    path = tmp_path / "a.json.gz"
-    path.write_bytes(gzip.compress(b"{}" * 1_000)[:end] if end else b"{}")
-
-    extcli("snapshot", command, str(path), exits=2)
-
-
 @pytest.mark.usefixtures("used")
 @pytest.mark.parametrize("is_of_another", [False, True])
 def test_an_incomplete_response_keeps_the_old_file(extcli, answering, path: Path, is_of_another: bool):
@@ -128,6 +103,7 @@ def test_an_incomplete_response_keeps_the_old_file(extcli, answering, path: Path
 @pytest.mark.usefixtures("used")
 def test_show_counts_records_by_type_and_kind(extcli, path: Path):
     extcli("snapshot", "save", str(path))
+    assert 0o600 == path.stat().st_mode & 0o777
 
     rows = extcli("snapshot", "show", str(path)).rows
     facts = extcli("snapshot", "show", str(path), "-o", "json").json
@@ -141,20 +117,16 @@ def test_show_counts_records_by_type_and_kind(extcli, path: Path):
 
 @pytest.mark.parametrize(
     ("old", "new"),
-    [
-        ("\n]}\n", "\n"),
-        ('{"type":"entry"', '["type","entry"'),
-        ('"extcli_snapshot":1', '"extcli_snapshot":2'),
-        ('"records":[', '"records": ['),
-        ('"entry":2', '"entry":3'),
-    ],
+    [("\n]}\n", "\n"), ('{"type":"entry"', '["type","entry"'), ('"extcli_snapshot":1', '"extcli_snapshot":2')],
 )
 @pytest.mark.usefixtures("used")
-def test_show_refuses_a_damaged_file(extcli, path: Path, old: str, new: str):
+def test_show_refuses_a_damaged_file(extcli, tmp_path: Path, path: Path, old: str, new: str):
     extcli("snapshot", "save", str(path))
     path.write_text(path.read_text().replace(old, new))
+    (compressed := tmp_path / "a.json.gz").write_bytes(gzip.compress(path.read_bytes())[:-12])
 
-    extcli("snapshot", "show", str(path), exits=2)
+    for each in (path, compressed):
+        extcli("snapshot", "show", str(each), exits=2)
 
 
 @pytest.fixture

@@ -10,11 +10,8 @@ import sys
 
 import pytest
 
-from extcli.main import main
-from support.listen_process import TIMEOUT
 from support.profile_files import write_profiles
 from support.program import PROGRAM, http_response
-from support.terminal import Terminal
 
 LATE = {
     "emulator",
@@ -55,7 +52,7 @@ def on_a_terminal(*args: str, **variables: str) -> str:
             written += chunk
     except OSError:  # the program has ended
         pass
-    process.wait(timeout=20)
+    process.wait(timeout=60)
     os.close(controller)
     return written.decode()
 
@@ -72,7 +69,7 @@ def test_a_terminal_gets_a_colored_table_and_a_pipe_gets_tabs(extcli, shell):
     assert "\x1b[3" not in on_a_terminal("vote", "get", NO_COLOR="1")
     piped = extcli("vote", "get", "-o", "json").stdout
     assert piped == on_a_terminal("vote", "get", "-o", "json").replace("\r\n", "\n")
-    assert b"1\t3\n" == shell("vote", "get").communicate(timeout=20)[0]
+    assert b"1\t3\n" == shell("vote", "get").communicate(timeout=60)[0]
 
 
 def test_output_comes_before_the_note_that_follows_it(environment):
@@ -91,7 +88,7 @@ def test_a_reader_that_closes_early_is_not_an_error(shell, answering):
     assert process.stdout.readline().endswith(b"\n")
     process.stdout.close()
 
-    assert 0 == process.wait(timeout=20)
+    assert 0 == process.wait(timeout=60)
     assert b"" == process.stderr.read()
 
 
@@ -101,7 +98,7 @@ def test_commands_import_only_what_they_need(environment, monkeypatch, tmp_path)
     monkeypatch.setenv("EXTCLI_CONFIG", str(tmp_path / "absent.toml"))
     lines = ["vote --help", "vote get", "vote get -o json", "vote get -p dev"]
 
-    run = subprocess.run([sys.executable, "-c", IMPORTS, profiles, *lines], capture_output=True, text=True, timeout=20)
+    run = subprocess.run([sys.executable, "-c", IMPORTS, profiles, *lines], capture_output=True, text=True, timeout=60)
 
     imported = {line: set(names) for line, names in json.loads(run.stderr).items()}
     assert not {"httpx", "rich", "jwt"} & imported["vote --help"]
@@ -113,7 +110,7 @@ def test_a_terminal_with_ascii_only_is_supported(environment):
     process = subprocess.run(
         [PROGRAM, "vote", "cast", "--value", "3", "-o", "table"],
         capture_output=True,
-        timeout=20,
+        timeout=60,
         env={**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0", "LC_ALL": "C"},
     )
 
@@ -173,67 +170,5 @@ def test_a_process_with_closed_streams_keeps_its_exit_code(environment):
         (">&- 2>&-", ("vote", "get", "--url", "http://127.0.0.1:1"), 3),
     ):
         line = f'"$0" "$@" {redirections}'
-        ended = subprocess.run(["sh", "-c", line, PROGRAM, *args], capture_output=True, timeout=20)
+        ended = subprocess.run(["sh", "-c", line, PROGRAM, *args], capture_output=True, timeout=60)
         assert (code, False) == (ended.returncode, b"Traceback" in ended.stderr)
-
-
-def run_without(monkeypatch: pytest.MonkeyPatch, streams: tuple[str, ...], *args: str) -> int:
-    """Run a command in this process without these streams, which Python sets to `None`. Return the exit code."""
-    with monkeypatch.context() as patched:
-        for name in streams:
-            patched.setattr(sys, name, None)
-            patched.setattr(sys, f"__{name}__", None)
-        try:
-            return main(args)
-        finally:
-            for name in streams:
-                getattr(sys, name).close()
-
-
-@pytest.mark.parametrize(
-    "args", [("api", "POST", "vote", "--input", "-"), ("pin", "login"), ("state", "set", "channel", "-")]
-)
-def test_every_command_reports_a_closed_standard_input(environment, monkeypatch, capsys, args):
-    assert 2 == run_without(monkeypatch, ("stdin",), *args)
-
-    stdout, stderr = capsys.readouterr()
-    assert ("", "extcli: standard input is closed") == (stdout, stderr.splitlines()[0])
-
-
-@pytest.mark.parametrize("form", ["table", "plain", "json", "jsonl"])
-@pytest.mark.parametrize("streams", [("stdout",), ("stderr",), ("stdin", "stdout", "stderr")], ids=" ".join)
-def test_closed_output_streams_fail_only_what_prints(environment, monkeypatch, capsys, streams, form):
-    lost = form == "json" and "stdout" in streams
-
-    assert (2 if lost else 0) == run_without(monkeypatch, streams, "vote", "rm", "-o", form)
-    assert "Traceback" not in capsys.readouterr().err
-
-
-# `--watch`: redraws a terminal, and prints one JSON line per change in a pipe
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("query", "lines"), [("stats.count", [0, 1]), ("stats.specific[3]", [0, 1])])
-def test_a_pipe_gets_a_json_line_for_each_change(extcli, shell, query, lines):
-    process = shell("vote", "get", "lunch", "--watch", "--query", query)
-    seen = [json.loads(process.stdout.readline())]
-    extcli("vote", "cast", "lunch", "--value", "3")
-    seen.append(json.loads(process.stdout.readline()))
-    process.kill()
-    rest, _ = process.communicate(timeout=TIMEOUT)
-
-    assert (lines, b"") == (seen, rest)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("words", "code", "lines"), [("--timeout 1s", 0, 1), ("--url http://127.0.0.1:1", 3, 0)])
-def test_a_watch_ends_after_its_timeout_or_without_a_service(extcli, words, code, lines):
-    assert lines == len(extcli("vote", "get", "lunch", "--watch", *words.split(), exits=code).stdout.splitlines())
-
-
-@pytest.mark.slow
-def test_a_terminal_is_redrawn(extcli):
-    with Terminal("vote", "get", "lunch", "--watch", TERM="xterm") as terminal:
-        terminal.read_until("no votes yet")
-        extcli("vote", "cast", "lunch", "--value", "3")
-        terminal.read_until("1 vote")

@@ -54,24 +54,23 @@ def printed(environment: dict[str, str], *args: str) -> str:
         'socket send get state --data {"state_id":"channel"}',
         "simulate crowd --viewers 20 --mix 0:1,1:1 --yes",
         "simulate socket --connections 2 --broadcasts 2 --yes",
-        "simulate socket --connections 2 --broadcasts 2 --kind game --yes",
         "doctor",
-        "wait",
     ],
 )
 def test_a_command_reaches_the_service(trusting: dict[str, str], command: str):
     printed(trusting, *command.split())
 
 
-def test_links_to_the_dashboard_are_https(trusting: dict[str, str], secure: ServerProcess):
-    assert f"{secure.url}/_emulator/\n" == printed({**trusting, "BROWSER": ""}, "open", "-o", "plain")
-
-
-def test_without_the_authority_the_certificate_is_refused(trusting: dict[str, str], tmp_path: Path):
-    with preloaded.start(["vote", "get", "lunch"], {**trusting, STATE: str(tmp_path)}) as process:
+def test_without_the_authority_the_certificate_is_refused_unless_the_variable_names_it(
+    trusting: dict[str, str], state: Path, tmp_path: Path
+):
+    elsewhere = {**trusting, STATE: str(tmp_path)}
+    with preloaded.start(["vote", "get", "lunch"], elsewhere) as process:
         _, errors = process.communicate(30)
 
     assert "certificate verify failed" in errors
+    assert "set SSL_CERT_FILE to the CA's file" in errors
+    printed({**elsewhere, "SSL_CERT_FILE": str(authority_in(state))}, "vote", "get", "lunch")
 
 
 def test_live_names_complete_over_https(trusting: dict[str, str]):

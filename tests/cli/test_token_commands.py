@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import base64
-import json
 from typing import Any
 
 import jwt
 import pytest
 
 from support.profile_files import write_profiles
-from support.program import SECRET_BASE64, http_response
+from support.program import SECRET_BASE64
 from support.service import SECRET, LiveServer, real_seconds
 
 INFO = ("user", "info", "-o", "json")
@@ -94,9 +93,7 @@ def test_inspect_prints_claims_and_traps(extcli, claims, traps):
     assert bool(traps) == bool(document["traps"])
 
 
-@pytest.mark.parametrize(
-    "text", ["", "abc", "a.b", "a.b.c", "!.!.!", base64.b64encode(json.dumps([1]).encode()).decode() + ".e30.x"]
-)
+@pytest.mark.parametrize("text", ["", "a.b", "!.!.!", base64.b64encode(b"[1]").decode() + ".e30.x"])
 def test_invalid_tokens_are_a_usage_error(extcli, text):
     extcli("token", "inspect", input=text, fails=2)
 
@@ -118,24 +115,6 @@ def test_a_token_on_the_command_line_is_refused_and_not_quoted(extcli, prefix):
     token = signed(role="viewer")
 
     assert token not in extcli("token", "inspect", prefix + token, fails=2).stderr
-
-
-# Users
-
-
-def test_users_are_listed_page_by_page(extcli, answering):
-    first, last = (
-        http_response("200 OK", json.dumps({"next": following, "results": [{"twitch_id": user}]}))
-        for following, user in (("c5", "U1"), ("0", "U2"))
-    )
-    env = {"EXTCLI_TOKEN": "a.b.c"}
-
-    everyone = extcli("user", "list", "-v", "--url", answering(first, last), env=env)
-    page = extcli("user", "list", "--cursor", "0", "--url", answering(first, last), env=env)
-
-    assert ["U1", "U2"] == everyone.stdout.split()
-    assert "cursor=c5" in everyone.stderr
-    assert ["U1"] == page.stdout.split()
 
 
 # The token that a command sends, and that no secret is printed
@@ -169,12 +148,6 @@ def test_a_token_can_come_from_a_file(extcli, tmp_path):
     assert 2 == extcli(*INFO, "--token-file", str(tmp_path / "token"), "--as", "viewer").exit_code
 
 
-def test_as_overrides_a_token_in_the_environment(extcli):
-    token = signed(role="viewer", channel_id="9", user_id="U9")
-
-    assert "U2" == extcli(*INFO, "--as", "viewer:U2", env={"EXTCLI_TOKEN": token}).json["user_id"]
-
-
 def test_a_secret_can_come_from_a_file(extcli, production, tmp_path):
     (tmp_path / "secret").write_text(SECRET_BASE64 + "\n")
     variables = {"EXTCLI_URL": production.url, "EXTCLI_SECRET_FILE": str(tmp_path / "secret")}
@@ -190,18 +163,8 @@ def test_production_without_a_valid_secret_is_refused_with_the_name_of_the_varia
     assert "EXTCLI_SECRET (or EXTCLI_SECRET_FILE)" in result.stderr
 
 
-@pytest.mark.parametrize(
-    "args", [("vote", "cast", "--value", "3"), ("vote", "cast", "--value", "300"), ("token", "mint")]
-)
-def test_no_secret_is_printed_on_standard_error(extcli, args):
-    result = extcli("-v", *args, env={"EXTCLI_SECRET": SECRET_BASE64})
+def test_a_locally_signed_token_follows_a_moved_clock(extcli, live):
+    """The service compares `exp` with its own clock, so the token is signed again by that clock."""
+    live.advance(7 * 86_400_000)
 
-    assert SECRET_BASE64 not in result.stderr
-    assert "eyJ" not in result.stderr
-
-
-def test_a_service_without_a_clock_keeps_the_refusal(extcli, answering):
-    """Published services have no clock endpoint."""
-    url = answering(http_response("401 Unauthorized", "{}"), http_response("404 Not Found"))
-
-    assert "401" in extcli("vote", "get", "--url", url, env={"EXTCLI_SECRET": SECRET_BASE64}, exits=4).stderr
+    assert "3\t1\n" == extcli("vote", "cast", "--value", "3", env={"EXTCLI_SECRET": "c2VjcmV0"}, exits=0).stdout

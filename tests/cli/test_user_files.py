@@ -83,7 +83,7 @@ def test_a_line_that_no_snapshot_has_is_not_read_to_its_end(extcli, file, name):
     line = b'{"extcli_snapshot":' + b" " * (17 << 20)
 
     path = file(gzip.compress(line, 1) if name.endswith("gz") else line, name)
-    assert "16,777,216 bytes" in extcli("snapshot", "show", path, exits=2).stderr
+    extcli("snapshot", "show", path, exits=2)
 
 
 def test_a_pipe_is_read_to_its_end(extcli):
@@ -100,7 +100,6 @@ def test_a_pipe_is_read_to_its_end(extcli):
 
 OUTPUTS = {
     "recording": (("conform", "--only", "W3", "--record"), b'"extcli_conform"'),
-    "JUnit": (("conform", "--only", "W3", "--junit"), b"</testsuites>"),
     "report": (("simulate", "crowd", "--viewers", "1", "--mix", "1:1", "--poll", "piped", "--report"), b"</html>"),
     "journal": (("logs", "export", "--jsonl"), b'"kind":'),
     "snapshot": (("snapshot", "save"), b'{"extcli_snapshot"'),
@@ -137,13 +136,12 @@ def test_a_named_pipe_is_not_replaced(extcli, tmp_path: Path):
 # The files that a seed names
 
 
-@pytest.fixture(params=["absolute", "relative"])
-def folder(tmp_path: Path, monkeypatch, request) -> Path:
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch) -> Path:
     """The folder of a seed, as the command line names it."""
     monkeypatch.chdir(tmp_path)
-    folder = tmp_path / "seeds" if request.param == "absolute" else Path("seeds")
-    folder.mkdir()
-    return folder
+    Path("seeds").mkdir()
+    return Path("seeds")
 
 
 @pytest.fixture
@@ -161,8 +159,7 @@ def seed(folder: Path):
 @pytest.mark.parametrize(
     "name", ["../victim.rc", "{root}/victim.rc", "link.rc", "folder/victim.rc", "folder/../victim.rc", "loop", "."]
 )
-@pytest.mark.parametrize("verb", ["check", "apply"])
-def test_a_seed_writes_no_file_outside_its_folder(extcli, seed, tmp_path: Path, verb, name):
+def test_a_seed_writes_no_file_outside_its_folder(extcli, seed, tmp_path: Path, name):
     victim = tmp_path / "victim.rc"
     victim.write_text("mine")
     (tmp_path / "seeds" / "link.rc").symlink_to(victim)
@@ -170,7 +167,8 @@ def test_a_seed_writes_no_file_outside_its_folder(extcli, seed, tmp_path: Path, 
     (tmp_path / "seeds" / "folder").symlink_to(tmp_path / "other")
     (tmp_path / "seeds" / "loop").symlink_to("loop")
 
-    assert "--trust-seed" in extcli("seed", verb, seed(name.replace("{root}", str(tmp_path))), exits=2).stderr
+    for verb in ("check", "apply"):
+        assert "--trust-seed" in extcli("seed", verb, seed(name.replace("{root}", str(tmp_path))), exits=2).stderr
     assert "mine" == victim.read_text()
     assert [] == [*(tmp_path / "other").iterdir()]
 

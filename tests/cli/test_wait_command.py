@@ -1,15 +1,18 @@
-"""`extcli wait CONDITION` and `extcli expect CONDITION`."""
+"""`extcli wait` and `extcli expect`: how a condition is asked for, and what is said of it. `features/test_waits.py` has
+what each of them means.
+"""
 
 from __future__ import annotations
 
 import json
 import re
+import shlex
 
 import pytest
 
 from support.process import wait_until
 from support.program import http_response
-from support.service import CLIENT_ID, RunningService
+from support.service import CHANNEL, CLIENT_ID, LiveServer, real_seconds
 from support.socket_client import linked_game
 from support.waits import held
 
@@ -20,52 +23,50 @@ def channel(live):
     return live.client("broadcaster", user="1001", channel="1001")
 
 
-def test_a_condition_that_is_met_prints_nothing(extcli):
-    extcli("vote", "cast", "lunch", "--value", "3")
-
-    for verb in ("wait", "expect"):
-        result = extcli(verb, "poll", "lunch", "--count", "=1", "--value", "3=1", "--sum", "3")
-        assert (0, "", "") == (result.exit_code, result.stdout, result.stderr)
-
-
 def test_a_condition_that_is_not_met_says_what_was_wanted_and_found(extcli, live):
     live.set(1_900_000_000_000)
     extcli("vote", "cast", "lunch", "--value", "3")
-    extcli("vote", "cast", "lunch", "--value", "2", "--as", "viewer:U2")
+    condition = ("poll", "lunch", "--count", "3", "--value", "0=2", "--timeout", "20ms")
 
-    result = extcli("wait", "poll", "lunch", "--count", "3", "--value", "0=2", "--timeout", "20ms", fails=7)
+    said = extcli("wait", *condition, fails=7).stderr
+    for named in ("0.02 s", "poll lunch in channel 1001", "count: at least 3", "value 0: at least 2", "count: 1"):
+        assert named in said
+    assert "    2030-03-17 17:46:40Z  lunch: vote 3 by U1 in channel 1001\n" in said
 
-    assert [
-        "extcli: not met within 0.02 s: poll lunch in channel 1001",
-        "  wanted: count: at least 3, value 0: at least 2",
-        "  found:  count: 2, value 0: 0",
-        "  last changes:",
-        "    2030-03-17 17:46:40Z  lunch: vote 3 by U1 in channel 1001",
-        "    2030-03-17 17:46:40Z  lunch: vote 2 by U2 in channel 1001",
-    ] == result.stderr.splitlines()
+    result = extcli("expect", *condition, "-o", "json", exits=7)
+    error = json.loads(result.stderr)["error"]
+    assert (7, False) == (error["exit_code"], result.json["met"])
+    assert [result.json[name] for name in ("wanted", "found", "changes")] == [
+        error[name] for name in ("wanted", "found", "changes")
+    ]
 
 
-def test_the_message_has_at_most_80_columns_and_no_control_characters(extcli, channel):
+@pytest.mark.parametrize(
+    ("condition", "write", "changes"),
+    [
+        ("poll lunch --count 9", "vote cast lunch 3", "last changes:\n"),
+        ("json-store level --path /a --equals 9", "json-store set level a=1", "last changes:\n"),
+        ("poll lunch", "vote cast Lunch 3", "last changes of this kind:\n"),
+        ("rank a", "rank submit b --key c", "last changes of this kind:\n"),
+    ],
+)
+def test_the_last_changes_are_of_what_was_expected_or_show_a_misspelling(extcli, condition, write, changes):
+    own = write.split()[2]
+    for name in (own,) if "of this kind" in changes else ("other", own, "another"):
+        extcli(*write.replace(own, name).split(), exits=0)
+
+    told = extcli("expect", *condition.split(), fails=7).stderr
+
+    assert changes in told
+    assert (1, 0) == (told.count(f"{own}: "), told.count("other: "))
+
+
+def test_the_message_has_no_control_characters_and_whole_values(extcli, channel):
     channel.post("rank?id=colour", json={"key": f"\x1b[31m{'red' * 40}"})
-    channel.post("channel_state", json={"text": "é" * 500})
 
     stderr = extcli("expect", "rank", "colour", "--key", "x" * 90).stderr
-    stderr += extcli("expect", "state", "channel", "--path", "/text", "--equals", "no").stderr
 
-    assert "\x1b" not in stderr
-    assert 80 == max(map(len, stderr.splitlines()))
-
-
-def test_json_prints_the_response_of_the_service_and_an_error_with_the_same_facts(extcli):
-    extcli("vote", "cast", "--value", "3")
-
-    result = extcli("expect", "poll", "--count", "2", "-o", "json")
-
-    error = json.loads(result.stderr)["error"]
-    assert (7, False, 7) == (result.exit_code, result.json["met"], error["exit_code"])
-    for name in ("wanted", "found", "changes"):
-        assert result.json[name] == error[name]
-    assert [3] == [each["value"] for each in error["changes"]]
+    assert ("\x1b" in stderr, "x" * 90 in stderr) == (False, True)
 
 
 def test_expect_does_not_wait(extcli, live):
@@ -84,89 +85,53 @@ def test_wait_returns_as_soon_as_the_condition_is_met(extcli, shell, live):
     process.communicate()
 
 
-def test_wait_works_for_longer_than_one_call_may_take(extcli, answering):
+@pytest.mark.parametrize("form", ["table", "json"])
+def test_wait_works_for_longer_than_one_call_may_take_and_says_once_what_for(extcli, answering, form):
     outcome = {"met": False, "wanted": {"count": "at least 1"}, "found": {"count": 0}, "changes": [], "mark": 1}
-    answers = [http_response("200 OK", json.dumps(outcome | {"met": met})) for met in (False, False, True)]
+    answers = [http_response("200 OK", json.dumps(outcome | {"met": met})) for met in (False, False, True)] * 2
+    where = ("--url", answering(*answers))
 
-    result = extcli("wait", "poll", "--timeout", "5m", "-v", "--url", answering(*answers), exits=0)
+    result = extcli("wait", "poll", "--timeout", "5m", "-o", form, *where, exits=0)
 
-    assert ["1000", "50000", "50000"] == re.findall(r"timeout=(\d+)", result.stderr)
-
-
-@pytest.mark.parametrize(
-    ("args", "what"), [(("poll",), "poll default in channel 1001"), (("journal", "POST"), "journal POST")]
-)
-def test_wait_says_once_what_it_waits_for_and_how_long(extcli, answering, args, what):
-    unmet = {"met": False, "wanted": {}, "found": {}, "changes": [], "mark": 1}
-    answers = [http_response("200 OK", json.dumps(unmet | {"met": met})) for met in (False, False, True)]
-
-    result = extcli("wait", *args, "--timeout", "5m", "--url", answering(*answers))
-
-    assert (0, f"waiting up to 300 s for {what}\n") == (result.exit_code, result.stderr)
+    said = "" if form == "json" else "waiting up to 300 s for poll default in channel 1001\n"
+    assert said == result.stderr
+    trace = extcli("wait", "poll", "--timeout", "5m", "-v", *where, exits=0).stderr
+    assert ["1000", "50000", "50000"] == re.findall(r"timeout=(\d+)", trace)
 
 
-def test_with_json_output_standard_error_has_only_an_error(extcli, answering):
-    outcome = {"met": False, "wanted": {}, "found": {}, "changes": [], "mark": 1}
-    answers = [http_response("200 OK", json.dumps(outcome | {"met": met})) for met in (False, True)]
-
-    assert "" == extcli("wait", "poll", "-o", "json", "--url", answering(*answers)).stderr
-
-
-def test_wait_ends_when_the_service_is_ready(extcli):
-    ready = extcli("wait")
-    away = extcli("wait", "--url", "http://127.0.0.1:1", "--timeout", "1ms", fails=3)
-
-    assert (0, "", "") == (ready.exit_code, ready.stdout, ready.stderr)
-    assert "cannot connect to" in away.stderr
-
-
-@pytest.mark.parametrize(
-    "args",
-    [
-        ("rank", "colour", "--key", "blue", "--score", "1"),
-        ("accumulate", "stars", "--latest", '{"stars": 5}', "--count", "=1"),
-        ("state", "channel", "--path", "/round", "--equals", "4"),
-        ("state", "channel", "--path", "/team", "--equals", "red"),
-        ("state", "channel", "--path", "/team", "--equals", '"red"'),
-        ("state", "viewer", "--equals", '{"xp": 1}'),
-        ("state", "viewer", "--user", "1", "--path", "/xp"),
-        ("store-config", "extension", "--path", "/theme/dark", "--equals", "true"),
-        ("json-store", "level", "--path", "/level", "--equals", "7"),
-        ("pin", "issued"),
-        ("pin", "used"),
-        ("pin", "revoked", "--count", "=0"),
-        ("broadcast", "goal", "--count", "=1"),
-        ("sockets", "--count", "=1"),
-        ("sockets", "authentication", "--count", "=0"),
-        ("poll", "x", "--value", "-1=1", "--sum", "-1"),
-    ],
-    ids=" ".join,
-)
-def test_each_kind_of_condition_is_met(extcli, live, channel, args):
+def test_each_kind_of_condition_is_met(extcli, live, channel):
     viewer = live.client("viewer", user="U1", channel="1001")
     viewer.post("vote?id=x", json={"value": -1})
     viewer.post("rank?id=colour", json={"key": "blue"})
     viewer.post("accumulate?id=stars", json={"stars": 5})
     viewer.post("viewer_state", json={"xp": 1})
+    mark = extcli("wait", "mark").stdout.strip()
     channel.post("channel_state", json={"round": 4, "team": "red"})
     channel.post("json_store?id=level", json={"level": 7})
     channel.post("broadcast", json={"event": "goal", "data": 1})
-    live.client("backend").post("extension_config", json={"theme": {"dark": True}})
 
     with linked_game(live, "1001"):
-        result = extcli("expect", *args)
-
-    assert (0, "") == (result.exit_code, result.stderr)
-
-
-def test_since_a_mark_only_later_changes_count(extcli):
-    extcli("vote", "cast", "lunch", "--value", "3")
-    mark = extcli("wait", "mark").stdout.strip()
-
-    before = extcli("expect", "poll", "lunch", "--count", "1", "--since", mark).exit_code
-    extcli("vote", "cast", "lunch", "--value", "3")
-
-    assert (7, 0) == (before, extcli("expect", "poll", "lunch", "--count", "1", "--since", mark).exit_code)
+        for line in (
+            "poll x --value=-1=1 --sum=-1 --count =1",
+            f"poll x --count =0 --since {mark}",
+            "rank colour --key blue --score 1",
+            """accumulate stars --latest '{"stars": 5}' --count =1""",
+            "state channel --path /round --equals 4",
+            "state channel --path /team --equals red",
+            """state channel --path /team --equals '"red"'""",
+            "state viewer --user 1 --path /xp",
+            "json-store level --path /level --equals 7",
+            "pin issued",
+            "pin revoked --count =0",
+            "broadcast goal --count =1",
+            "sockets --count =1",
+            "sockets authentication --count =0",
+            "journal 'POST /v1/e/vote' --status 200 --count =1",
+            "journal 'POST /v1/e/vote' --channel 1 --count =0",
+            "journal --status 5xx --count =0",
+        ):
+            result = extcli("expect", *shlex.split(line))
+            assert (0, "", "") == (result.exit_code, result.stdout, result.stderr), line
 
 
 @pytest.mark.parametrize("verb", ["wait", "expect"])
@@ -177,108 +142,62 @@ def test_a_service_without_a_control_api_is_a_usage_error_that_names_listen(extc
     assert "`extcli listen EVENT --count N --timeout 5s`" in result.stderr
 
 
-def test_a_production_service_has_no_mark(extcli, production):
-    extcli("wait", "mark", "--url", production.url, fails=2)
+# `extcli expect parity`: no request that production would have answered differently
 
 
-def test_a_wait_ends_with_its_namespace(extcli, shell, live):
-    blue = RunningService(f"{live.url}/_ns/blue")
-    process = shell("wait", "poll", "--url", blue.url)
-    wait_until(lambda: held(blue) == 1)
-
-    extcli("ns", "rm", "blue")
-
-    assert 5 == process.wait(20)
-    assert b"the namespace was dropped" in process.communicate()[1]
+def vote(live: LiveServer, number: int, **claims: object) -> None:
+    client = live.client("viewer", user="1", channel=CHANNEL, **claims)
+    client.get("vote", headers={"X-Request-Id": f"vote-{number}"}).raise_for_status()
 
 
-def test_several_waits_are_met_by_one_change(shell, live, channel):
-    processes = [shell("wait", "broadcast", "goal", "--timeout", "20s") for _ in range(3)]
-    wait_until(lambda: held(live) == 3)
+def test_a_difference_is_listed_with_its_requests(extcli, live):
+    extcli("expect", "parity", fails=0)
+    for number in (1, 2):
+        vote(live, number)
 
-    channel.post("broadcast", json={"event": "goal", "data": 1})
+    result = extcli("expect", "parity", exits=7)
 
-    assert [0, 0, 0] == [each.wait(20) for each in processes]
-    for each in processes:
-        each.communicate()
-
-
-def test_expect_journal_counts_what_was_requested(extcli, live):
-    extcli("vote", "cast", "lunch", "--value", "3", "--channel", "777")
-    extcli("vote", "logs", "lunch", "--as", "viewer")
-
-    for options in (
-        ["POST /v1/e/vote", "--status", "200", "--count", "=1"],
-        ["/v1/e/vote_logs", "--status", "4xx", "--role", "viewer"],
-        ["POST /v1/e/vote", "--channel", "777"],
-        ["POST /v1/e/vote", "--channel", "1", "--count", "=0"],
-        ["--status", "5xx", "--count", "=0"],
-    ):
-        assert (0, "") == (extcli("expect", "journal", *options).exit_code, extcli("expect", "journal").stderr)
+    assert [["exp", "refuse", "2", "vote-1", "vote-2"]] == result.rows
+    assert [line for line in result.stderr.splitlines() if "vote-2 GET /v1/e/vote" in line]
 
 
-def test_expect_journal_says_what_was_requested_instead(extcli, live):
-    live.set(1_900_000_000_000)
-    extcli("vote", "logs", "lunch", "--as", "viewer:U1")
+def test_only_the_named_rules_count(extcli, live):
+    vote(live, 1)
+    vote(live, 2, exp=real_seconds() + 60)
 
-    result = extcli("expect", "journal", "GET /v1/e/vote_logs", "--status", "200", exits=7)
-
-    assert [
-        "extcli: not met: journal GET /v1/e/vote_logs",
-        "  wanted: count: at least 1",
-        "  found:  count: 0",
-        "  last changes:",
-        "    2030-03-17 17:46:40Z  GET /v1/e/vote_logs: answered 403 by U1 in channel 10…",
-    ] == result.stderr.splitlines()
+    extcli("expect", "parity", "stage,rate", exits=0)
+    assert ["signature"] == [row[0] for row in extcli("expect", "parity", "unknown").rows]
+    assert ["exp"] == [each["rule"] for each in extcli("expect", "parity", "exp", "-o", "json").json["rules"]]
 
 
-def test_wait_journal_ends_at_the_entry(shell, live, channel):
-    process = shell("wait", "journal", "POST /v1/e/vote", "--count", "2", "--timeout", "20s")
-    wait_until(lambda: held(live) == 1)
-
-    for _ in range(2):
-        channel.post("vote", json={"value": 1})
-
-    assert 0 == process.wait(20)
-    process.communicate()
+# `extcli wait` without a condition: the service is ready
 
 
-def test_wait_journal_counts_only_entries_after_a_number(extcli, live, channel):
-    channel.get("vote")
-    mark = extcli("logs", "-o", "json").json["mark"]
-    channel.get("vote")
+def test_wait_ends_when_the_service_is_ready(extcli):
+    ready = extcli("wait")
+    away = extcli("wait", "--url", "http://127.0.0.1:1", "--timeout", "1ms", fails=3)
 
-    assert 0 == extcli("expect", "journal", "GET /v1/e/vote", "--since", str(mark), "--count", "=1").exit_code
-    assert "is after the latest entry" in extcli("expect", "journal", "--since", "999999999").stderr
+    assert (0, "", "") == (ready.exit_code, ready.stdout, ready.stderr)
+    assert "cannot connect to" in away.stderr
+
+
+def test_a_deployment_without_a_readiness_path_is_ready_when_it_responds(extcli, answering):
+    wants_credentials = http_response("401 Unauthorized", '{"reason":"User was unauthorized to access this resource"}')
+
+    extcli("wait", "--url", answering(http_response("404 Not Found"), wants_credentials), exits=0)
 
 
 @pytest.mark.parametrize(
-    ("condition", "write", "own"),
+    "answers",
     [
-        ("poll lunch --count 9", "vote cast {id} 3", "lunch: vote 3"),
-        ("rank colour --key blue --count 9", "rank submit {id} --key red", "colour: "),
-        ("accumulate ratings --count 9", "accumulate add {id} 1", "ratings: "),
-        ("json-store level --path /a --equals 9", "json-store set {id} a=1", "level: "),
-        ("broadcast goal --count 9", "broadcast send {id} 1", "goal: "),
+        [http_response("200 OK", "<html>", "text/html")] * 20,
+        [http_response("200 OK", '{"status":"up"}')] * 20,
+        [http_response("404 Not Found", "<html>", "text/html")] * 2,
+        [http_response("404 Not Found"), http_response("200 OK", "<html>", "text/html")],
+        [http_response("404 Not Found"), http_response("401 Unauthorized", "<html>", "text/html")],
+        [http_response("503 Service Unavailable", '{"status":"starting"}')] * 20,
     ],
+    ids=["a page", "other JSON", "no pages", "one page for all", "a page with a password", "starting"],
 )
-def test_the_last_changes_are_of_what_was_expected(extcli, condition, write, own):
-    for name in ("other", condition.split()[1], "another"):
-        extcli(*write.format(id=name).split(), exits=0)
-
-    told = extcli("expect", *condition.split(), fails=7).stderr
-
-    assert "  last changes:\n" in told
-    assert (1, 0) == (told.count(own), told.count("other: "))
-
-
-@pytest.mark.parametrize(
-    ("condition", "write"), [("poll lunch", "vote cast Lunch 3"), ("rank a", "rank submit b --key c")]
-)
-def test_changes_of_others_are_called_so_and_show_a_misspelling(extcli, condition, write):
-    extcli(*write.split(), exits=0)
-
-    told = extcli("expect", *condition.split(), fails=7).stderr
-
-    assert "  last changes of this kind:\n" in told
-    assert f"{write.split()[2]}: " in told
+def test_another_web_server_is_never_ready(extcli, answering, answers):
+    extcli("wait", "--url", answering(*answers), "--timeout", "90ms", fails=7)

@@ -14,14 +14,15 @@ from urllib.parse import urljoin, urlsplit
 import pytest
 from playwright.sync_api import Page, expect
 
-from emulator.core.config.settings import Settings
+from dashboard.html_pages import read_page
+from dashboard.rig_pages import Log, log, page
+from emulator.core.settings import Settings
+from engines.redis_server import free_port
 from support.browser import copy_pages, serve_folder
 from support.filled_service import PLAIN, filled_service
-from support.html_pages import read_page
 from support.pages import all_pages
 from support.plugin_runs import ROOT
 from support.process import wait_until
-from support.rig_pages import Log, log, page
 from support.service import RunningService
 from support.socket_client import linked_game
 
@@ -55,8 +56,7 @@ def nginx(folder: Path, service: str, *, strips: bool) -> Iterator[str]:
     program = shutil.which("nginx")
     if program is None:
         pytest.skip("needs nginx")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
 
     def is_up() -> bool:
         with socket.socket() as wire:
@@ -129,10 +129,9 @@ def test_forms_streams_and_the_demo_work_and_lead_from_namespace_to_namespace(ur
     page.get_by_role("button", name="Create").click()
     page.get_by_role("rowheader", name="green").get_by_role("link").click()  # the event stream shows it
     assert f"{url}/_ns/green/_emulator/" == page.url
-    page.get_by_role("link", name="Play a demo stream").click()
-    page.click("#play")
+    page.get_by_role("button", name="Play a demo stream").click()
     expect(page.locator(".stage caption")).to_have_text(re.compile(r"\d votes"))
-    page.click("#play")
+    page.get_by_role("button", name="stop").click()
     page.get_by_role("link", name="Back to the namespace default").click()
 
     assert f"{url}/_emulator/" == page.url
@@ -150,18 +149,6 @@ def test_the_rig_shows_a_page_with_the_published_sdk(url: str, page: Page, log: 
         viewer.get_by_role("button", name="Dragon").click()
 
         expect(broadcaster.locator("#poll .note")).to_have_text("1 vote")  # an event of the socket brings it
-        expect(page.locator("#did-1")).to_contain_text("vote")  # the event stream brings it
+        expect(page.locator("#log")).to_contain_text("vote")  # the event stream brings it
+        page.goto("about:blank")  # the rig would go on asking the server for changed files
     assert any(each.startswith(f"{url}/_ns/rig/app/") for each in log.urls)
-
-
-@in_chromium
-def test_the_viewer_of_the_api_calls_the_service(url: str, page: Page):
-    page.goto(f"{url}/schema/docs")
-    live = page.locator(".opblock", has_text="/_emulator/live")
-    wait_until(lambda: live.count() or page.mouse.wheel(0, 500))  # the page renders operations as they come into view
-    live.locator(".opblock-summary").click()
-    page.get_by_role("button", name="Try it out").click()
-    page.get_by_role("button", name="Execute").click()
-
-    expect(page.locator(".request-url pre")).to_have_text(f"{url}/_emulator/live")
-    expect(page.locator(".live-responses-table tbody .response-col_status").first).to_contain_text("200")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from urllib.parse import urlencode
 
-from support.html_pages import HtmlPage, read_page
+from dashboard.html_pages import HtmlPage, read_page
 from support.service import CHANNEL, CLIENT_ID, LiveServer
 
 RATINGS = {"id": "ratings", "client_id": CLIENT_ID, "channel_id": CHANNEL}

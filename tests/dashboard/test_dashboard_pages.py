@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import httpx
 import pytest
 
-from emulator.core.config.settings import Settings
+from dashboard.html_pages import read_page
+from emulator.core.settings import Settings
 from emulator.dashboard.pages import screens
 from emulator.dashboard.static_files import FOLDER
 from support.filled_service import HOSTILE, filled_service
-from support.html_pages import read_page
 from support.pages import all_pages, fetched, main_of
 from support.service import Client, LiveServer, live_server
 
@@ -35,13 +34,6 @@ def test_the_root_returns_links_to_programs(stranger: Client):
 
     assert {"name", "version", "environment", "documentation", "dashboard"} == set(answer)
     assert ("sandbox", "/_emulator/") == (answer["environment"], answer["dashboard"])
-
-
-def test_the_root_of_a_namespace_leads_to_its_own_dashboard(live: LiveServer):
-    answer = fetched(f"{live.url}/_ns/blue")
-
-    assert "/_ns/blue/_emulator/" == answer.headers["location"]
-    assert "namespace <b>blue</b>" in fetched(f"{live.url}/_ns/blue/_emulator/").text
 
 
 def test_all_links_of_a_page_stay_in_its_namespace(live: LiveServer):
@@ -74,12 +66,6 @@ def test_every_page_has_the_same_policy(live: LiveServer, path: str):
     assert ("no-referrer", "no-store") == (answer.headers["referrer-policy"], answer.headers["cache-control"])
 
 
-def test_the_navigation_leads_to_every_screen(live: LiveServer):
-    links = read_page(f"{live.url}/_emulator/").links.values()
-
-    assert {f"/_emulator/ui/{name}" for name in screens() if name != "overview"} < set(links)
-
-
 @pytest.mark.parametrize(
     ("path", "status"),
     [
@@ -99,10 +85,6 @@ def test_a_wrong_address_is_a_page_with_its_status(live: LiveServer, path: str, 
 
     assert status == answer.status_code
     assert "<script>" not in answer.text
-
-
-def test_a_form_that_a_screen_does_not_have_is_refused(live: LiveServer):
-    assert 405 == httpx.post(f"{live.url}/_emulator/ui/faults", data={"a": "1"}).status_code
 
 
 @pytest.mark.parametrize("screen", ["requests", "broadcasts"])
@@ -172,12 +154,6 @@ def test_production_has_no_dashboard(production: LiveServer, path: str):
     answer = fetched(f"{production.url}{path}")
 
     assert (404, "application/json") == (answer.status_code, answer.headers["content-type"])
-
-
-def test_the_document_of_the_api_leaves_pages_out(stranger: Client):
-    paths = stranger.get("/schema/openapi.json").json()["paths"]
-
-    assert not [path for path in paths if path == "/" or path.startswith("/_emulator/ui")]
 
 
 def test_static_files_may_be_kept_for_ever(live: LiveServer):

@@ -1,4 +1,4 @@
-"""The demo: a page that sends a crowd into the namespace `demo`."""
+"""The demo: the service plays it, in the namespace `demo`."""
 
 from __future__ import annotations
 
@@ -8,71 +8,88 @@ import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
+from emulator.control.demo import Demo
+from emulator.core.clock import HOUR
+from emulator.dashboard.pages import PATHS, screens
 from support.pages import fetched, main_of
+from support.process import wait_until
 from support.service import LiveServer
 
 
 @pytest.fixture
-def playing(live: LiveServer, page: Page) -> Page:
-    """The page of the demo while its crowd votes."""
-    page.goto(live.url)
-    page.get_by_role("link", name="Play a demo stream").click()
-    page.click("#play")
-    expect(page.locator("#play")).to_have_text(re.compile(r"Stop \(1\d\d s left\)"))
-    expect(page.locator(".stage caption")).to_have_text(re.compile(r"\d votes"))
-    return page
+def demo(live: LiveServer) -> Demo:
+    """The demo of the service, which does not play yet."""
+    assert live.service.namespaces is not None
+    return live.run(live.service.namespaces.front("demo")).demo
 
 
-def rows(live: LiveServer, kind: str) -> list[dict[str, object]]:
-    """Return the contents of the namespace `demo` of a kind."""
-    found = httpx.get(f"{live.url}/_ns/demo/_emulator/contents/{kind}").raise_for_status().json()["rows"]
-    return list(found)
+def play(live: LiveServer) -> None:
+    httpx.post(f"{live.url}/_emulator/demo").raise_for_status()
 
 
-def test_an_empty_overview_offers_the_demo_and_the_demo_does_not(live: LiveServer):
-    link = '<a class="button" href="/_ns/demo/_emulator/"'
-
-    assert link in main_of(f"{live.url}/_emulator/")
-    assert link not in main_of(f"{live.url}/_ns/demo/_emulator/")
-    assert "/demo.js" in fetched(f"{live.url}/_ns/demo/_emulator/").text
-    assert "/demo.js" not in fetched(f"{live.url}/_emulator/").text
+def read(live: LiveServer, path: str) -> dict[str, object]:
+    """Read from the control API of the namespace `demo`."""
+    return dict(httpx.get(f"{live.url}/_ns/demo/_emulator/{path}").raise_for_status().json())
 
 
-@pytest.mark.slow
-@pytest.mark.long
-def test_a_crowd_votes_ranks_redeems_and_receives_broadcasts_until_it_is_stopped(live: LiveServer, playing: Page):
-    expect(playing.locator(".stage .on-air")).to_have_text("Broadcast: event:round")
-    expect(playing.locator(".stage .words span")).to_have_count(3)
-    expect(playing.locator("header .refusal")).to_be_visible()
-    playing.click("#play")
-    expect(playing.locator("#play")).to_have_text("Play")
-    ends = [row["count"] for row in rows(live, "polls")]
+def test_each_play_begins_anew_and_has_all_acts(live: LiveServer, demo: Demo):
+    demo.pace = 0
+    play(live)
+    wait_until(lambda: read(live, "contents/codes")["rows"])
+    play(live)
+    wait_until(lambda: not demo.is_playing)
 
-    assert [True] == [isinstance(count, int) and count > 5 for count in ends]
-    assert [1] == [row["count"] for row in rows(live, "codes")], "one code was redeemed"
+    polls = read(live, "contents/polls")["rows"]
+    assert ["expired"] * 3 == [each["status"] for each in polls]
+    assert all(1_000 < each["count"] < 1_300 for each in polls)
+    assert [15] == [each["count"] for each in read(live, "contents/codes")["rows"]]
+    assert 2 * HOUR == read(live, "clock")["offset"]
+    journal = live.service.namespaces.find("demo").journal.newest(10_000)
+    assert {200, 400, 403, 503} <= {each.status for each in journal}
+    assert {12, 1} == {each.delivered for each in journal if each.kind == "delivery"}
+    assert 0 == read(live, "sockets")["total"]
     assert [] == httpx.get(f"{live.url}/_emulator/contents/polls").json()["rows"], "all is in its own namespace"
-    assert not playing.evaluate("isPlaying")
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("POST", "/_emulator/demo/stop"), ("POST", "/_ns/demo/_emulator/reset"), ("DELETE", "/_ns/demo")],
+)
+def test_a_stop_a_reset_and_a_drop_end_it(live: LiveServer, demo: Demo, method: str, path: str):
+    play(live)
+    assert demo.is_playing
+
+    httpx.request(method, live.url + path).raise_for_status()
+
+    wait_until(lambda: not demo.is_playing)
+
+
+def test_no_link_plays_it(live: LiveServer, demo: Demo):
+    assert "Play a demo stream" in main_of(f"{live.url}/_emulator/")
+    assert "Play a demo stream" not in main_of(f"{live.url}/_ns/demo/_emulator/")
+    for path in ("/_ns/demo/_emulator/?play=1", "/_emulator/demo", "/_ns/demo/_emulator/demo"):
+        httpx.get(live.url + path, headers={"Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"})
+
+    assert 0 == demo.ends_at
+
+
+def test_every_screen_shows_what_is_left_of_it(live: LiveServer, demo: Demo):
+    play(live)
+    for name in screens():
+        page = fetched(f"{live.url}/_ns/demo/_emulator/{PATHS.get(name, f'ui/{name}')}").text
+
+        assert re.search(r"▶ demo <span[^>]*>0[23]:\d\d</span> · stop", page), name
 
 
 @pytest.mark.slow
-@pytest.mark.long
-@pytest.mark.parametrize("query", ["?play=1", "?play", "#play"])
-def test_no_link_starts_the_demo(live: LiveServer, page: Page, query: str):
-    vote = {"method": "POST", "path": "/v1/e/vote?id=boss", "role": "viewer", "user_id": "5", "body": {"value": 3}}
-    place = {"client_id": "demo-extension", "channel_id": "1001"}
-    httpx.post(f"{live.url}/_ns/demo/_emulator/call", json={**vote, **place}).raise_for_status()
-    before = rows(live, "polls"), rows(live, "codes")
-    page.goto(f"{live.url}/_ns/demo/_emulator/{query}")
-    expect(page.locator("#play")).to_have_text("Play")
-    page.wait_for_selector("#reload", state="hidden")  # the first live update
+def test_one_click_plays_it_and_each_click_leads_on(live: LiveServer, page: Page):
+    page.goto(live.url)
+    page.get_by_role("button", name="Play a demo stream").click()
+    expect(page.locator(".stage caption")).to_have_text(re.compile(r"\d votes"))
+    expect(page.locator(".phones li")).to_have_count(4)
+    expect(page.locator("header")).to_contain_text("13 sockets")
+    page.get_by_role("link", name="Requests", exact=True).click()
+    page.get_by_role("button", name="stop").click()
+    page.get_by_role("button", name="Play again").click()
 
-    assert before == (rows(live, "polls"), rows(live, "codes"))
-    assert not page.evaluate("isPlaying || underWay")
-
-
-@pytest.mark.slow
-@pytest.mark.long
-def test_the_crowd_ends_by_itself(playing: Page):
-    playing.evaluate("beat = 1_000")
-
-    expect(playing.locator("#play")).to_have_text("Play")
+    expect(page.locator(".stage .on-air")).to_have_text("On air")

@@ -15,16 +15,6 @@ def overview(live: LiveServer) -> str:
     return f"{live.url}/_emulator/ui/overview"
 
 
-def test_a_change_sends_the_screen_again(live: LiveServer, overview: str):
-    with following(overview) as stream:
-        _, before = stream.read()
-        live.client("viewer", user="1", channel="777").post("vote", json={"value": 1})
-        _, after = stream.read()
-
-    assert "Busiest poll" not in before
-    assert "Busiest poll" in after
-
-
 def test_a_stream_resumes_without_what_the_page_shows(live: LiveServer, overview: str):
     with following(overview) as stream:
         shown, _ = stream.read()
@@ -39,7 +29,7 @@ def test_a_stream_resumes_without_what_the_page_shows(live: LiveServer, overview
 
 def test_a_stream_says_so_when_its_namespace_ends(live: LiveServer):
     address = f"{live.url}/_ns/short/_emulator/ui/overview/events"
-    with httpx.stream("GET", address, timeout=20) as stream:
+    with httpx.stream("GET", address, timeout=60) as stream:
         chunks = stream.iter_raw()
         next(chunks)
         httpx.delete(f"{live.url}/_ns/short").raise_for_status()

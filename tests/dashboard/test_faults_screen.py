@@ -8,9 +8,9 @@ from typing import Any
 import httpx
 import pytest
 
-from emulator.core.config.settings import Settings
+from dashboard.forms import forms_of
+from emulator.core.settings import Settings
 from engines.redis_server import RedisServer
-from support.forms import forms_of
 from support.pages import main_of
 from support.service import Client, LiveServer, live_server
 

@@ -9,7 +9,7 @@ from html import unescape
 
 import httpx
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page
 
 from support.pages import main_of
 from support.program import PROGRAM
@@ -43,7 +43,8 @@ def shown(page: Page, form: str) -> str:
 
 def typed(page: Page, form: str, fields: dict[str, str]) -> None:
     """Type these values into a form, unfolded if it is not; `path=…` selects an option."""
-    page.locator("main details").evaluate_all("all => all.forEach((each) => { each.open = true; })")
+    folded = page.locator(f"main details:has(#{form}), #{form} details")
+    folded.evaluate_all("all => all.forEach((each) => { each.open = true; })")
     for name, value in fields.items():
         field = page.locator(f'#{form} [name="{name}"]')
         if field.evaluate("each => each.tagName") == "SELECT":
@@ -67,30 +68,18 @@ CASES = [
     ("codes?client_id=my-extension&channel_id=777", "redeem", {"user_id": "7", "body.prize:json": "2"},
      f"codes redeem 2 --as viewer:7 {PLACE}"),
     ("codes?client_id=my-extension&channel_id=777", "mark-list",
-     {"body.users:lines": "U1\nU2", "body.prizes:json": "[0, 1]", "body.prize_limits:json": "[1, 3]"},
-     f"codes mark-from-list U1 U2 --prize 0 --prize 1 --limit 0=1 --limit 1=3 {PLACE}"),
-    ("codes?client_id=my-extension&channel_id=777&poll=quiz", "mark-poll",
-     {"body.correct:json": "2", "body.cutoff_timestamp:json": "1700000000000"},
-     f"codes mark-from-poll quiz --correct 2 --prize 0 --limit 1 --cutoff 1700000000000 {PLACE}"),
+     {"body.users:lines": "U1\nU2", "body.prizes:json:list": "1", "body.prize_limits:json:list": "3"},
+     f"codes mark-from-list U1 U2 --prize 1 --limit 3 {PLACE}"),
+    ("codes?client_id=my-extension&channel_id=777", "mark-poll",
+     {"body.correct:json": "2", "body.cutoff_timestamp:seconds": "2033-05-18T03:33:20"},
+     f"codes mark-from-poll lunch --correct 2 --prize 0 --limit 1 --cutoff 2033-05-18T03:33:20Z {PLACE}"),
     ("broadcasts?client_id=my-extension&channel_id=777", "send",
      {"body.event": "hint", "body.target": "whisper-U7", "body.data:json": '"left"'},
      f"""broadcast send hint '"left"' --to U7 --as broadcaster {PLACE}"""),
     ("broadcasts?client_id=my-extension&channel_id=777", "send",
      {"path": "/v1/e/extension_broadcast", "role": "backend", "channel_id": ""},
      """broadcast send round '{"number": 2}' --extension-wide --as backend --client-id my-extension"""),
-    ("faults", "add",
-     {"match": "* /v1/e/*", "status": "500", "retry_after": "2", "role": "viewer", "channel": "1", "user": "U1",
-      "client_id": "x", "times": "5", "share": "0.1", "seed": "-7", "lasts": "9000", "id": "some"},
-     "fault add --match '* /v1/e/*' --status 500 --retry-after 2 --role viewer --channel 1 --user U1 --client-id x "
-     "--times 5 --share 0.1 --seed -7 --for 9000ms --id some"),
-    ("faults", "add", {"match": "GET /v1/e/vote", "effect": "delay", "delay": "20", "delay_max": "50"},
-     "fault add --match 'GET /v1/e/vote' --delay 20ms..50ms"),
-    ("faults", "add", {"match": "GET /v1/e/vote", "effect": "truncate"},
-     "fault add --match 'GET /v1/e/vote' --truncate 0"),
-    ("faults", "add", {"match": "SOCKET set state", "effect": "close"},
-     "fault add --match 'SOCKET set state' --close 1012"),
-    ("faults", "add", {"match": "BROADCAST *", "effect": "lose", "event": "news"},
-     "fault add --match 'BROADCAST *' --lose --event news"),
+    ("faults", "add", {"match": "GET /v1/e/vote", "effect": "delay", "delay": "20"}, "fault add --help"),
     ("pins", "request", {"client_id": "other", "channel_id": "9"}, "pin request --client-id other --channel 9"),
     ("purchases?client_id=my-extension&channel_id=777", "purchase", {"body.sku": "cap", "body.displayName": "Ann"},
      f"bits purchase cap --cost 0 --buyer Ann --as viewer:U1 {PLACE}"),
@@ -121,13 +110,13 @@ def test_the_command_follows_what_is_typed(live: LiveServer, page: Page, screen,
 @pytest.mark.long
 def test_the_commands_can_be_run(live: LiveServer):
     viewer = live.client("viewer", user="1", channel="777", client_id="my-extension")
-    viewer.post("vote?id=quiz", json={"value": 2})
+    viewer.post("vote?id=lunch", json={"value": 2})
     sets = '{"names":["Hat","Cap"],"indices":[0,1],"codes":[["H-1","H-2"],["C-1","C-2"]]}'
     live.client("admin", user="9", channel="777", client_id="my-extension").put("codes", content=sets)
     define_question(live)
     for _, _, _, command in CASES:
         done = subprocess.run(
-            [PROGRAM, *shlex.split(command), "--url", live.url], capture_output=True, check=False, timeout=20
+            [PROGRAM, *shlex.split(command), "--url", live.url], capture_output=True, check=False, timeout=60
         )
 
         assert done.returncode in (0, 7), (command, done.stderr)  # 7: the user may redeem no code
@@ -142,6 +131,8 @@ def test_no_line_to_copy_has_a_character_that_a_terminal_acts_on(live: LiveServe
     client = live.client("broadcaster", user=HOSTILE, channel=HOSTILE)
     for call, body in (("vote", {"value": 1}), ("rank", {"key": HOSTILE}), ("accumulate", {"key": HOSTILE})):
         client.post(f"{call}?id=lunch", json=body).raise_for_status()
+    codes = {"codes": [["X1"]], "names": ["hats"]}
+    live.client("backend", channel=HOSTILE).put("codes", json=codes).raise_for_status()
     entry = httpx.get(f"{live.url}/_emulator/journal", params={"order": "newest", "limit": 1}).json()["entries"][0]
     query = {"id": "lunch", "client_id": CLIENT_ID, "channel_id": HOSTILE, "entry": entry["number"]}
     text = httpx.get(f"{live.url}/_emulator/{path}", params=query).text
@@ -171,17 +162,3 @@ def test_an_id_that_begins_with_a_dash_becomes_no_option_of_a_command(live: Live
 
     assert "# no command: an argument begins with -, as options do" in main
     assert f"extcli vote get {id}" not in main
-
-
-@pytest.mark.slow
-@pytest.mark.long
-@pytest.mark.usefixtures("lunch")
-def test_a_refused_form_links_to_its_explanation(live: LiveServer, page: Page):
-    page.goto(f"{live.url}/_emulator/ui/polls?{OF_LUNCH}")
-    typed(page, "cast", {"body.value:json": "900"})
-    page.click("#cast button:not([type])")
-    expect(page.locator("#result")).to_contain_text("value: 900 is not within -99 to 99")
-    page.click("#result a")
-
-    expect(page.locator("main")).to_contain_text("Why it was refused")
-    expect(page.locator("main")).to_contain_text("POST /v1/e/vote")

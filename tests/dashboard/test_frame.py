@@ -49,7 +49,7 @@ def test_the_header_says_what_makes_the_service_unusual(live: LiveServer):
     vote(live, 900)
     words = words_of(frame_of(screen(live, "polls")))
 
-    assert re.search(r"\d\d:\d\d 1 h ahead 0 sockets 1 fault: status 503 400 POST /v1/e/vote", words)
+    assert re.search(r"\d\d:\d\d 1 h ahead 0 sockets 1 fault : status 503 400 POST /v1/e/vote", words)
 
 
 def test_the_header_offers_to_undo_a_reset_while_that_is_possible(live: LiveServer):
@@ -98,6 +98,22 @@ def test_the_header_ticks_while_an_edited_text_stays(live: LiveServer, page: Pag
     expect(page.locator("header")).to_contain_text("1 h ahead")
 
     assert '{"half": ' == page.input_value("#text")
+
+
+@pytest.mark.slow
+@pytest.mark.long
+def test_keys_lead_to_screens_rows_and_what_a_screen_can_do(live: LiveServer, page: Page):
+    vote(live)
+    page.goto(screen(live, "faults"))
+    page.keyboard.press("g")
+    page.keyboard.press("p")
+    expect(page.locator("h1")).to_have_text("Polls")
+    page.keyboard.press("j")
+    expect(page.locator("main tbody a").first).to_be_focused()
+    page.keyboard.press("Control+k")
+    page.keyboard.type("define")
+    page.keyboard.press("Enter")
+    expect(page.locator("#define [name=client_id]")).to_be_focused()
 
 
 @pytest.mark.slow

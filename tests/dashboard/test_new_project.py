@@ -21,7 +21,7 @@ def run(folder: Path, *command: str | Path, **variables: str) -> str:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("EXTCLI_")}
     environment = {**kept, "HOME": str(folder), **variables}
     return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, check=True, timeout=30
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=True, timeout=60
     ).stdout.strip()
 
 

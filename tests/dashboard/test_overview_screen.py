@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 from pathlib import Path
 
 import httpx
 import pytest
 from playwright.sync_api import expect
 
-from emulator.core.config.settings import Settings
+from emulator.core.settings import Settings
 from support.pages import chromium, main_of
 from support.service import LiveServer, live_server
 
@@ -33,6 +34,13 @@ def test_the_screen_says_whether_the_data_survives_a_stop(live: LiveServer, tmp_
         assert "the data stays" in main_of(f"{kept.url}/_emulator/")
 
 
+def test_calls_of_the_control_api_alone_leave_the_first_steps(live: LiveServer):
+    httpx.post(f"{live.url}/_emulator/clock", json={"advance": 1_000}).raise_for_status()
+    assert '<details id="steps" open>' in main_of(f"{live.url}/_emulator/")
+    vote(live, "1")
+    assert "Votes per second" in main_of(f"{live.url}/_emulator/")
+
+
 def test_the_busiest_poll_is_the_one_with_most_of_the_latest_votes(live: LiveServer):
     for poll, votes in (("quiet", 1), ("busy", 3), ("late", 1)):
         for user in range(votes):
@@ -40,27 +48,44 @@ def test_the_busiest_poll_is_the_one_with_most_of_the_latest_votes(live: LiveSer
     main = main_of(f"{live.url}/_emulator/")
 
     assert 'channel_id=777"><bdi>busy</bdi></a>' in main
-    assert "<caption>3 votes</caption>" in main
+    assert 'aria-label="1: 3 votes"' in main
 
 
 def test_the_steps_tick_themselves_off(live: LiveServer):
-    assert 0 == main_of(f"{live.url}/_emulator/").count("Done: ")
+    with live_server() as live:
+        assert [] == re.findall("✓ ([a-z ]*)", main_of(f"{live.url}/_emulator/"))
+        vote(live, "1")
+        assert ["cast a first vote"] == re.findall("✓ ([a-z ]*)", main_of(f"{live.url}/_emulator/"))
+        live.reset()
+        assert [] == re.findall("✓ ([a-z ]*)", main_of(f"{live.url}/_emulator/")), "a reset is no test"
+        httpx.get(f"{live.url}/_emulator/sdk.js")
+        assert ["connect a page"] == re.findall("✓ ([a-z ]*)", main_of(f"{live.url}/_emulator/"))
+        vote(live, "1")
+        httpx.post(f"{live.url}/_ns/test-1").raise_for_status()
+        assert "First steps" not in main_of(f"{live.url}/_emulator/"), "all three are done"
+
+
+def test_its_card_counts_refusals_by_reason_and_leads_to_exactly_those(live: LiveServer):
+    fault = {"match": "GET /v1/e/vote", "effect": "status"}
+    httpx.post(f"{live.url}/_emulator/faults", json=fault).raise_for_status()
     vote(live, "1")
-    assert "Done: a first vote" in main_of(f"{live.url}/_emulator/")
-    httpx.get(f"{live.url}/_emulator/sdk.js")
-    assert "Done: a page has connected" in main_of(f"{live.url}/_emulator/")
-    httpx.post(f"{live.url}/_ns/test-1").raise_for_status()
-    assert "First steps" not in main_of(f"{live.url}/_emulator/"), "all three are done"
-
-
-def test_its_cards_count_the_last_minute(live: LiveServer):
-    live.freeze()
     vote(live, "1", 900)
-    refused = r'Refused in a minute</h2><p class="big"><a [^>]*>(\d)</a>'
+    for _ in range(2):
+        live.client("viewer", user="1", channel="777").get("vote")
+    found = re.findall(r'<a href="([^"]*)">(\d) <bdi>([^<]*)', main_of(f"{live.url}/_emulator/"))
 
-    assert ["1"] == re.findall(refused, main_of(f"{live.url}/_emulator/"))
-    live.advance(61_000)
-    assert ["0"] == re.findall(refused, main_of(f"{live.url}/_emulator/"))
+    assert [("2", "Fault"), ("1", "Value out of bounds")] == [(count, reason) for _, count, reason in found]
+    assert [2, 1] == [main_of(f"{live.url}{unescape(link)}").count('<tr data-entry="') for link, _, _ in found]
+
+
+def test_a_broadcast_and_equal_votes_of_five_seconds_are_one_row_each(live: LiveServer):
+    live.freeze()
+    for user in range(3):
+        vote(live, str(user), poll="boss")
+    live.client("broadcaster", user="777", channel="777").post("broadcast", json={"event": "round", "data": {}})
+    rows = re.findall('<a href="[^"]*">(.*?)</a>', main_of(f"{live.url}/_emulator/").partition('class="happens"')[2])
+
+    assert ["<bdi>POST broadcast</bdi>", "3 votes in <b><bdi>boss</bdi></b>"] == rows[:2]
 
 
 @pytest.mark.slow

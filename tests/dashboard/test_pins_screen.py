@@ -1,14 +1,15 @@
-"""The screen of live PINs."""
+"""The screens of live PINs, and of channels that games are linked to."""
 
 from __future__ import annotations
 
 import httpx
 import pytest
 
-from support.forms import forms_of
-from support.pages import main_of
+from dashboard.forms import forms_of
+from support.pages import fetched, main_of
 from support.pins import create_pin, validate
 from support.service import CHANNEL, CLIENT_ID, Client, LiveServer
+from support.socket_client import linked_game
 
 
 @pytest.fixture
@@ -16,19 +17,6 @@ def screen(live: LiveServer, broadcaster: Client) -> str:
     """The URL of the screen, after a request of a broadcaster."""
     broadcaster.get("user_info")
     return f"{live.url}/_emulator/ui/pins"
-
-
-def test_the_screen_lists_live_pins_by_digest_with_their_time_left(live: LiveServer, screen: str, broadcaster: Client):
-    pin = create_pin(broadcaster)
-    live.freeze()
-    live.advance(61_000)
-
-    main = main_of(screen)
-
-    assert "in 3 min 5" in main
-    assert pin not in main
-    live.advance(300_000)
-    assert "<p>No live PINs.</p>" in main_of(screen)
 
 
 def test_a_pin_that_it_requests_is_in_the_response_only(live: LiveServer, screen: str, broadcaster: Client):
@@ -58,3 +46,28 @@ def test_a_pin_expires_by_its_form(screen: str, broadcaster: Client):
     form.send().raise_for_status()
 
     assert 400 == validate(broadcaster, pin)
+
+
+def test_the_screen_lists_live_pins_by_digest_with_their_time_left(live: LiveServer, screen: str, broadcaster: Client):
+    pin = create_pin(broadcaster)
+    live.freeze()
+    live.advance(61_000)
+
+    main = main_of(screen)
+
+    assert "in 3 min 5" in main
+    assert pin not in main
+    live.advance(300_000)
+    assert "<p>No live PINs.</p>" in main_of(screen)
+
+
+def test_a_link_is_listed_counted_and_ended(live: LiveServer, broadcaster: Client):
+    screen = f"{live.url}/_emulator/ui/links"
+    assert "<p>No linked games.</p>" in main_of(screen)
+    with linked_game(live):
+        assert f'data-head="Channel"><bdi>{CHANNEL}</bdi>' in main_of(screen)
+        assert "Links</a><small>1</small>" in fetched(screen).text
+        forms_of(screen)["end-1"].send().raise_for_status()
+
+    assert "<p>No linked games.</p>" in main_of(screen)
+    assert not broadcaster.get("pin_token_exists").json()["exists"]

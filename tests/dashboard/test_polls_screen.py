@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
 
-from support.html_pages import HtmlPage, read_page
+from dashboard.html_pages import HtmlPage, read_page
 from support.service import CHANNEL, CLIENT_ID, OTHER_ID, Client, LiveServer
 
 POLL = {"id": "lunch", "client_id": CLIENT_ID, "channel_id": CHANNEL}
@@ -40,25 +38,17 @@ def voters(page: HtmlPage) -> list[list[str]]:
     return [row[:4] for row in page.tables[-1]]
 
 
-def test_polls_of_all_extensions_and_channels_are_listed(live: LiveServer):
+def test_polls_of_all_extensions_and_channels_are_listed(live: LiveServer, broadcaster: Client):
     live.freeze()
+    define(broadcaster, prompt="Which?", options=["Rock"])
     vote(live, "1", 3)
     vote(live, "2", 3)
     vote(live, "1", 3, "dinner", channel="888", client_id=OTHER_ID)
 
     assert [
-        ["lunch", CLIENT_ID, CHANNEL, "2", "active", "0 s ago", "in 7 d"],
-        ["dinner", OTHER_ID, "888", "1", "active", "0 s ago", "in 7 d"],
+        ["lunch Which?", CLIENT_ID, CHANNEL, "2", "", "open", "0 s ago", "in 7 d"],
+        ["dinner", OTHER_ID, "888", "1", "", "open", "0 s ago", "in 7 d"],
     ] == polls(live).tables[0]
-
-
-def test_the_list_is_limited_by_its_form(live: LiveServer):
-    vote(live, "1", 3)
-    vote(live, "1", 3, "dinner")
-
-    found = polls(live).submit("filters", search="inn")
-    assert ["dinner"] == [row[0] for row in found.tables[0]]
-    assert "No polls match." in polls(live).submit("filters", client_id="absent").text
 
 
 def test_a_long_list_has_pages_of_100_polls(live: LiveServer):
@@ -91,11 +81,11 @@ def test_a_poll_without_options_has_a_histogram_from_its_lowest_to_its_highest_v
 
     page = polls(live).follow("lunch")
     assert "Poll lunch" == page.heading, "without a question"
-    assert "1 refused: value out of bounds (1)" in page.text
+    assert "1 Value out of bounds" in page.text
     assert ["-3: 1 vote, 3: 2 votes, 9: 1 vote"] == [
         given["aria-label"] for tag, given in page.elements if tag == "svg" and "aria-label" in given
     ]
-    assert "3.00 mean, ± 4.24, sum 12" in page.text
+    assert "3.00 ± 4.24, sum 12" in page.text
     assert "Paler: 1 vote outside 0 to 63" in page.text
     assert 1 == sum(given.get("class") == "outside" for tag, given in page.elements if tag == "rect")
 
@@ -114,7 +104,7 @@ def test_a_poll_says_whether_it_is_open(live: LiveServer, broadcaster: Client, p
 
     page = polls(live, **POLL)
     assert f"Poll lunch {state}\n" in page.text
-    assert ("action fresh" in page.forms) is state.startswith("open"), "only an open poll has buttons to vote"
+    assert ("vote-0" in page.forms) is state.startswith("open"), "only an open poll has buttons to vote"
 
 
 def test_a_poll_is_closed_opened_and_restarted(live: LiveServer, broadcaster: Client):
@@ -126,8 +116,12 @@ def test_a_poll_is_closed_opened_and_restarted(live: LiveServer, broadcaster: Cl
     assert 200 == polls(live, **POLL).submit("switch")["status"]
     assert "active" == broadcaster.get("vote_config?id=lunch").json()["status"]
     assert [("Rock 0", "0"), ("Paper 1", "1")] == bars(polls(live, **POLL))
-    assert 200 == polls(live, **POLL).forms["restart"].send().status_code
+    assert 200 == polls(live, **POLL).submit("restart")["status"]
     assert [("Rock 0", "0"), ("Paper 1", "0")] == bars(polls(live, **POLL))
+    assert 200 == polls(live, **POLL).forms["crowd"].send().status_code
+    assert "Votes200" in polls(live, **POLL).text
+    polls(live, **POLL).submit("switch")
+    assert 409 == polls(live, **POLL).forms["crowd"].send().status_code
 
 
 def test_voters_are_listed_with_their_votes(live: LiveServer):
@@ -151,23 +145,9 @@ def test_a_poll_shows_its_latest_ten_votes(live: LiveServer, broadcaster: Client
     assert 10 == len(found)
 
 
-def test_a_poll_shows_its_votes_over_time_stacked_by_option(live: LiveServer, broadcaster: Client):
-    define(broadcaster, options=["Rock", "Paper"])
-    live.freeze()
-    vote(live, "1", 0)
-    vote(live, "2", 1)
-    live.advance(3000)
-    vote(live, "3", 1)
-
-    page = polls(live, **POLL)
-    *_, both, rock = (given["d"] for tag, given in page.elements if tag == "path")
-    assert "at most 2 in 1 s" in page.text
-    assert ("M56 40v-40.00h.8V40zM59 40v-20.00h.8V40z", "M56 40v-20.00h.8V40z") == (both, rock)
-
-
 def test_more_than_100_voters_have_pages_even_at_one_instant(live: LiveServer):
     live.freeze()
-    for user in range(250):
+    for user in range(150):
         vote(live, f"{user}", 3)
     live.advance(5)
     vote(live, "last", 3)
@@ -177,16 +157,8 @@ def test_more_than_100_voters_have_pages_even_at_one_instant(live: LiveServer):
     while "Next page" in page.links:
         page = page.follow("Next page")
         found += voters(page)
-    assert [*(f"U{user}" for user in range(250)), "Ulast"] == [row[0] for row in found]
+    assert [*(f"U{user}" for user in range(150)), "Ulast"] == [row[0] for row in found]
     assert 100 == len(voters(page.follow("First page")))
-
-
-@pytest.mark.parametrize("name", ["5", "U5"])
-def test_a_voter_is_found_by_either_id(live: LiveServer, name: str):
-    vote(live, "5", 3)
-
-    assert "U5 has voted 3." in polls(live, **VOTERS).submit("filters", voter=name).text
-    assert "U6 has not voted here." in polls(live, **VOTERS).submit("filters", voter="U6").text
 
 
 def test_anyone_can_be_made_to_vote(live: LiveServer):
@@ -232,12 +204,11 @@ def test_the_editor_of_a_definition_keeps_what_it_does_not_change(live: LiveServ
     define(broadcaster, prompt="Which?", options=["Rock"], totalVotesPerUser=5, userData={"a": [1]}, endsIn=90)
     before = broadcaster.get("vote_config?id=lunch").json()
     page = polls(live, **POLL).follow("Edit")
-    config = json.loads(page.forms["redefine"].fields["body.config:json"])
 
-    answer = page.submit("redefine", body__config=json.dumps(config | {"prompt": "Who?"}))
+    answer = page.submit("redefine", body__config__prompt="Who?", body__config__startsAt="2026-01-31T18:00")
 
     assert 200 == answer["status"]
-    assert before | {"prompt": "Who?"} == broadcaster.get("vote_config?id=lunch").json()
+    assert before | {"prompt": "Who?", "startsAt": 1769882400} == broadcaster.get("vote_config?id=lunch").json()
 
 
 def test_the_editor_of_a_definition_overwrites_no_later_change(live: LiveServer, broadcaster: Client):
@@ -251,14 +222,9 @@ def test_the_editor_of_a_definition_overwrites_no_later_change(live: LiveServer,
     assert "Theirs" == broadcaster.get("vote_config?id=lunch").json()["prompt"]
 
 
-@pytest.mark.slow
-@pytest.mark.long
-def test_the_editor_leads_back_to_the_poll_as_it_is_now(live: LiveServer, broadcaster: Client, page: Page):
-    define(broadcaster, prompt="Which?", options=["Rock"])
-    page.goto(polls(live, **POLL).follow("Edit").url)
-    page.fill("textarea", '{"prompt": "Who?", "disabled": true}')
-    page.get_by_role("button", name="Save").click()
+@pytest.mark.parametrize("name", ["5", "U5"])
+def test_a_voter_is_found_by_either_id(live: LiveServer, name: str):
+    vote(live, "5", 3)
 
-    expect(page.locator("h1")).to_have_text("Who?")
-    expect(page.locator(".chip")).to_have_text("disabled")
-    expect(page.locator("#result")).to_have_text("Saved.")
+    assert "U5 has voted 3." in polls(live, **VOTERS).submit("filters", voter=name).text
+    assert "U6 has not voted here." in polls(live, **VOTERS).submit("filters", voter="U6").text

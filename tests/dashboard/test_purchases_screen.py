@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.forms import forms_of
+from dashboard.forms import forms_of
 from support.pages import main_of
 from support.service import CHANNEL, CLIENT_ID, LiveServer
 

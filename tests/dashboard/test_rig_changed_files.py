@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from dashboard.rig_pages import Log, frame, log, page, rig
 from support.browser import serve_folder
-from support.rig_pages import Log, log, page, rig
 from support.service import LiveServer
 
 __all__ = ("log", "page")
@@ -40,9 +40,11 @@ def pages(folder: Path) -> Iterator[str]:
         yield url
 
 
-def change(file: Path) -> None:
-    file.write_text(file.read_text().replace("old", "new"))
-    os.utime(file, (time.time() - DAY,) * 2)
+def change(file: Path, old: str, new: str) -> None:
+    """Replace the file in one step, so that no page gets half of it."""
+    changed = file.with_suffix(".changed")
+    changed.write_text(file.read_text().replace(old, new))
+    changed.replace(file)
 
 
 def expect_texts(page: Page, **texts: str) -> None:
@@ -52,15 +54,38 @@ def expect_texts(page: Page, **texts: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["panel.html", "panel.js"])
-def test_a_reload_of_the_rig_shows_a_changed_file_in_each_frame(
+def test_each_frame_shows_a_changed_file_at_once_and_after_a_reload_of_the_rig(
     live: LiveServer, folder: Path, pages: str, page: Page, log: Log, name: str
 ):
+    is_page = name == "panel.html"
+    changed = {"text": "new page", "script": "old script"} if is_page else {"text": "old page", "script": "new script"}
     page.goto(rig(live, url=f"{pages}/panel.html", viewers="2"))
     expect_texts(page, text="old page", script="old script")
-    change(folder / name)
-    page.reload()
+    page.goto("about:blank")
+    change(folder / name, "old", "new")
+    page.goto(rig(live, url=f"{pages}/panel.html", viewers="2"))
+    expect_texts(page, **changed)
+    expect(page.locator("#log")).to_contain_text(f"All frames loaded again: {name} has changed")
+    for old, new in (("new", "even newer"), ("even newer", "newest")):  # twice in one second of the server's dates
+        change(folder / name, old, new)
+        changed = {each: text.replace(old, new) for each, text in changed.items()}
+        expect_texts(page, **changed)
 
-    is_page = name == "panel.html"
-    expect_texts(page, text="new page" if is_page else "old page", script="old script" if is_page else "new script")
-    expect(page.get_by_role("status")).to_contain_text("A file of the pages has changed")
     assert [] == log.errors
+
+
+def test_a_changed_file_reloads_only_the_frames_that_use_it_with_their_settings(
+    live: LiveServer, folder: Path, pages: str, page: Page
+):
+    (folder / "config.html").write_text((folder / "panel.html").read_text().replace("panel.js", "config.js"))
+    (folder / "config.js").write_text("")
+    page.goto(rig(live, url=f"{pages}/panel.html", viewers="2", config="config.html"))
+    expect_texts(page, script="old script")
+    config = page.frame_locator("#frame-config").locator("#text")
+    config.evaluate("(element) => { element.textContent = 'typed in'; }")
+    page.get_by_role("button", name="Dark").click()
+    change(folder / "panel.js", "old", "new")
+
+    expect_texts(page, script="new script")
+    assert "extcli_theme=dark" in frame(page, "1").url
+    expect(config).to_have_text("typed in")

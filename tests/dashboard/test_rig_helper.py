@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Frame, Page
 
+from dashboard.rig_pages import Log, frame, log, page, rig
 from support.browser import serve_folder
-from support.rig_pages import Log, frame, log, page, rig
 from support.service import LiveServer
 
 __all__ = ("log", "page")

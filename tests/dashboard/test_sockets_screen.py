@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from support.forms import forms_of
+from dashboard.forms import forms_of
 from support.pages import main_of
 from support.pusher_client import subscribed_page
 from support.service import LiveServer
@@ -32,6 +32,13 @@ def test_the_screen_lists_games_and_pages_with_what_they_follow(live: LiveServer
     assert "event:&lt;script&gt;x&lt;/script&gt;" in main
     assert "twitch.pubsub.my-extension.777" in main
     assert "extcli socket list" in main
+
+
+def test_a_search_finds_a_part_of_a_channel(live: LiveServer, screen: str, number: int):
+    channel = httpx.get(f"{live.url}/_emulator/sockets").json()["sockets"][-1]["channel_id"]
+
+    assert f"socket={number}" in main_of(f"{screen}?search={channel[1:]}")
+    assert f"socket={number}" not in main_of(f"{screen}?search={channel}0")
 
 
 def test_a_socket_is_closed_from_its_page(screen: str, number: int, game: SocketClient):

@@ -221,7 +221,7 @@ def test_the_commands_of_a_document_work_from_top_to_bottom(
 def test_a_service_of_a_document_starts_and_stops(tmp_path: Path, block: Block, command: str, output: str) -> None:
     registered = [each.text for each in blocks(block.document) if each.info == "toml" and "[extensions." in each.text]
     (tmp_path / "extensions.toml").write_text("".join(registered) or REGISTERED)
-    (tmp_path / "seed.toml").write_text((ROOT / "src" / "extcli" / "seeds" / "example.toml").read_text())
+    (tmp_path / "seed.toml").write_text((ROOT / "src" / "extcli" / "example_seed.toml").read_text())
     (tmp_path / "my-extension.secret").write_text(base64.b64encode(os.urandom(32)).decode())
 
     service = subprocess.Popen(
@@ -266,11 +266,3 @@ def test_toml_blocks_are_toml() -> None:
 
     assert texts
     assert all(tomllib.loads(text) for text in texts)
-
-
-def test_the_job_in_the_readme_is_the_first_of_the_example() -> None:
-    example = yaml.safe_load((ROOT / "examples" / "github-actions.yml").read_text())
-    first = dict([next(iter(example["jobs"].items()))])
-    shown = [yaml.safe_load(block.text) for block in blocks(ROOT / "README.md") if block.info == "yaml"]
-
-    assert [{**example, "jobs": first}] == shown

@@ -1,13 +1,28 @@
-"""The documents agree with the code and the tests."""
+"""The documents agree with the code and the tests, and `make docs` has written what is generated from the code."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
+import pytest
 from blocks import ROOT, documents, name_of
 
-from tools import ruling_texts
+from extcli.app import load_noun
+from extcli.config import settings
+from tools import (
+    cli_reference,
+    completion_table,
+    decision_index,
+    interface_pages,
+    layout_page,
+    ruling_texts,
+    tokens_page,
+)
+from tools.cli_reference import commands
+
+FENCED = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
+KNOWN = dict(commands())
 
 
 def test_every_ruling_names_test_files_that_name_it():
@@ -34,3 +49,68 @@ def test_every_link_and_anchor_resolves():
                 broken.append((name_of(document), f"{target}#{anchor}"))
 
     assert [] == broken
+
+
+def test_every_command_named_in_a_sentence_exists() -> None:
+    texts = {name_of(each): re.sub(FENCED, "", each.read_text()) for each in documents()}
+    named = {
+        (document, words)
+        for document, text in texts.items()
+        for words in re.findall(r"`extcli (?:-p \w+ )?((?:[a-z][a-z-]* ?)+)", text)
+    }
+
+    assert len(named) > 10
+    # Of a group's command two words count, of others one.
+    assert [] == [(document, words) for document, words in sorted(named) if not _exists(*words.split())]
+
+
+def _exists(noun: str, *rest: str) -> bool:
+    verbs = getattr(KNOWN.get(noun), "commands", None)
+    return noun in KNOWN and (verbs is None or not rest or rest[0] in verbs)
+
+
+TEXT = "".join((ROOT / "docs" / f"{name}.md").read_text() for name in ("configuration", "serve"))
+
+
+def rows(heading: str) -> list[list[str]]:
+    """The rows of the table whose heading begins like this, with their cells."""
+    found = []
+    for table in re.findall(rf"^\| {heading} \|.*\n\|[-|]+\|\n((?:\|.*\n)+)", TEXT, re.MULTILINE):
+        found += [[cell.strip() for cell in line.strip("|").split(" |")] for line in table.splitlines()]
+    return [[cell.strip("` ") if cell.count("`") == 2 else cell for cell in row] for row in found]
+
+
+def test_the_documented_settings_equal_the_code() -> None:
+    coded = {key: (setting.option, setting.variable) for key, setting in settings.SETTINGS.items()}
+
+    assert {**coded, settings.PRODUCTION: ("", "")} == {row[0]: (row[1], row[2]) for row in rows("Profile key")}
+
+
+def test_every_variable_is_in_the_tables() -> None:
+    sources = [path.read_text() for path in Path(settings.__file__).parent.parent.rglob("*.py")]
+    used = {name for source in sources for name in re.findall(r"\bEXTCLI_(?!SERVE_)[A-Z_]+[A-Z]\b", source)}
+    written = {row[2] for row in rows("Profile key")} | {row[0] for row in rows("Variable")}
+
+    assert used == written - {""}
+
+
+def test_the_documented_options_of_serve_equal_the_code() -> None:
+    coded = {each.opts[0]: each.envvar for each in load_noun("serve").params if not each.hidden}
+
+    assert coded == {row[0]: row[1] for row in rows("Option")}
+
+
+PAGES = {
+    cli_reference.FILE: cli_reference.page,
+    decision_index.PAGE: decision_index.page,
+    layout_page.PAGE: layout_page.page,
+    ruling_texts.FILE: ruling_texts.page,
+    completion_table.FILE: completion_table.page,
+    tokens_page.PAGE: tokens_page.page,
+    **{path: lambda path=path: interface_pages.pages()[path] for path in interface_pages.pages()},
+}
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_generated_page_is_current(path: Path) -> None:
+    assert path.read_text(encoding="utf-8") == PAGES[path](), "run: make docs"

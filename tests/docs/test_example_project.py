@@ -1,4 +1,4 @@
-"""The example project: its tests pass with a service, and a planted bug makes them fail with a readable message."""
+"""The examples: the script runs, and the tests of the project pass, and say so if there is a bug."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -74,3 +75,25 @@ def test_a_planted_bug_fails_with_a_readable_message(tmp_path: Path, runner: str
 
     assert 2 == result.returncode, result.stdout + result.stderr
     assert re.search(RUNNERS[runner][1], re.sub(r"\x1b\[[0-9;]*m", "", result.stdout)), result.stdout
+
+
+EXAMPLES = Path(__file__).parent.parent.parent / "examples"
+
+
+@pytest.mark.long
+def test_a_poll_night_reads_back_everything_after_a_kill(tmp_path: Path, programs: Path):
+    path = f"{programs}{os.pathsep}{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+
+    result = subprocess.run(
+        [EXAMPLES / "poll_night.sh"],
+        cwd=tmp_path,
+        env={"PATH": path, "HOME": "/nonexistent", "LC_ALL": "C.UTF-8"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+    assert (0, True) == (result.returncode, "the votes are identical" in result.stdout), result.stderr
+    assert "CRITICAL" not in result.stderr  # the service has ended before its data is removed
+    assert '{"round":2,"boss":"Dragon","scores":{"red":7}}' in result.stdout.splitlines()

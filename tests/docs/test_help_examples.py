@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
+from extcli.app import with_values
 from support.help_examples import BEFORE, COMPRESSED, ENDLESS, FILES, FILLED_BY, NOT_RUN
 from support.program import PROGRAM
 from support.service import LiveServer
@@ -20,7 +22,8 @@ from tools.cli_reference import commands, examples
 
 pytestmark = pytest.mark.slow
 
-EXAMPLES = list(dict.fromkeys(line for _, command in commands() for line in examples(command)))
+KNOWN = dict(commands())
+EXAMPLES = list(dict.fromkeys(line for command in KNOWN.values() for line in examples(command)))
 
 
 def environment(folder: Path, live: LiveServer) -> dict[str, str]:
@@ -33,7 +36,7 @@ def environment(folder: Path, live: LiveServer) -> dict[str, str]:
 def run(script: str, folder: Path, variables: dict[str, str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         ["bash", "-uo", "pipefail", "-c", script], cwd=folder, env=variables, stdin=subprocess.DEVNULL,
-        capture_output=True, text=True, timeout=30, check=False,
+        capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
 
 
@@ -51,7 +54,7 @@ class Filled:
             (folder / name).write_bytes(content)
         (folder / "bin").symlink_to(programs)
         if self.snapshot:
-            httpx.put(f"{live.url}/_emulator/snapshot", content=self.snapshot, timeout=30).raise_for_status()
+            httpx.put(f"{live.url}/_emulator/snapshot", content=self.snapshot, timeout=60).raise_for_status()
         return environment(folder, live)
 
 
@@ -98,3 +101,25 @@ def test_an_example_of_the_help_works(
 
 def _quoted(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
+
+
+@pytest.mark.parametrize("line", [each for each in EXAMPLES if reason_not_to_run(each)])
+def test_an_example_that_is_not_run_parses(line: str) -> None:
+    plain = re.sub(r'(?:\b[A-Z_]+=)?"?[$<]\((.*?)\)"?', r"; \1 ;", line)
+    lexer = shlex.shlex(plain, posix=True, punctuation_chars=";|&<>")
+    lexer.whitespace_split = True
+    calls: list[list[str]] = [[]]
+    for word in lexer:
+        if set(word) <= set(";|&<>"):
+            calls.append([])
+        else:
+            calls[-1].append(word)
+
+    found = [call[1:] for call in calls if call[:1] == ["extcli"]]
+    assert found
+    for args in found:
+        name, command = args[0], KNOWN[args.pop(0)]
+        if hasattr(command, "commands") and not (command.invoke_without_command and "".join(args[:1])[:1] == "-"):
+            name = args.pop(0)
+            command = command.commands[name]
+        command.make_context(name, with_values(args)).close()

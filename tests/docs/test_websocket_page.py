@@ -31,7 +31,7 @@ def test_the_decoder_of_the_page_reads_plain_and_compressed_frames(live: LiveSer
     script = f"{text}for (const frame of {json.dumps(frames)}) console.log(JSON.stringify(await decode(frame)));"
 
     printed = subprocess.run(
-        ["node", "--input-type=module"], input=script, capture_output=True, text=True, check=True, timeout=30
+        ["node", "--input-type=module"], input=script, capture_output=True, text=True, check=True, timeout=60
     ).stdout
 
     plain, compressed = map(json.loads, printed.splitlines())
@@ -41,7 +41,7 @@ def test_the_decoder_of_the_page_reads_plain_and_compressed_frames(live: LiveSer
 
 def has_no_websocket() -> bool:
     """Whether this Node.js is older than 22."""
-    printed = subprocess.run(["node", "-p", "typeof WebSocket"], capture_output=True, text=True, check=True, timeout=30)
+    printed = subprocess.run(["node", "-p", "typeof WebSocket"], capture_output=True, text=True, check=True, timeout=60)
     return printed.stdout.strip() == "undefined"
 
 

@@ -22,7 +22,6 @@ from engines.contract_load import LoadContract
 from engines.contract_logs import LogsContract
 from engines.contract_overtaken import OvertakenContract
 from engines.contract_pools import PoolsContract
-from engines.contract_property import PropertyContract
 from engines.contract_purge import PurgeContract
 from engines.contract_relay import RelayContract
 from engines.contract_rosters import RostersContract
@@ -46,7 +45,6 @@ class EngineContract(
     PurgeContract,
     NamespacesContract,
     RelayContract,
-    PropertyContract,
     DumpContract,
     LoadContract,
     AcknowledgedContract,

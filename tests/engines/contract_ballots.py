@@ -87,6 +87,14 @@ class BallotsContract:
         assert not await redefine(b"two", b"three", NOW + 5)  # it has expired
         assert await redefine(None, b"three", NOW + 5)
 
+    async def test_a_definition_can_clear_the_casts_in_the_same_step(self, engine: Engine) -> None:
+        await cast(engine, "U1", "3")
+        await engine.ballots.define(key(), b"one", Terms(), now=NOW, expires_at=END, clear=True)
+
+        assert ([], b"one") == (await counts(engine), await engine.ballots.definition(key(), now=NOW))
+        await cast(engine, "U1", "4")
+        assert [("4", 1)] == await counts(engine)
+
     async def test_top_returns_the_first_choices_of_the_tally(self, engine: Engine) -> None:
         for number in range(6):
             await cast(engine, f"U{number}", "abcabb"[number])

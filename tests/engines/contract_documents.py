@@ -251,16 +251,6 @@ class DocumentsContract:
         assert await engine.documents.drop([held, user], now=NOW) == 2
         assert await engine.documents.peek(held, now=NOW) is None
 
-    async def test_a_refused_change_does_not_undo_concurrent_writes_of_documents(self, engine: Engine) -> None:
-        results = await asyncio.gather(
-            keep(engine, {ONE: b"1"}, replace=True),
-            engine.documents.update([ONE], _raising, now=NOW, expires_at=NEVER),
-            return_exceptions=True,
-        )
-
-        assert [{}, LookupError] == [results[0], type(results[1])]
-        assert await read(engine, ONE) == b"1"
-
 
 def _raising(_: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
     raise LookupError("not this way")

@@ -83,21 +83,6 @@ async def mark(sets: CodeSets, *users: str, prize: int = 0) -> None:
 
 
 class DrawsContract:
-    async def test_a_mark_counts_until_the_sets_are_deleted(self, engine: Engine) -> None:
-        sets, (viewer, other) = code_sets(engine), VIEWERS.values()
-        await put(sets, "a", "b")
-
-        assert (None, ()) == await sets.redeem(viewer, 0)
-        await mark(sets, "5")
-        assert ("a", ("a",)) == await sets.redeem(viewer, 0)
-        assert [1] == await sets.clear(BACKEND)
-        assert (None, ("a",)) == await sets.redeem(viewer, 0)
-        assert (None, ()) == await sets.redeem(other, 0)
-        await put(sets, "a", "c")
-        assert (None, ("a",)) == await sets.redeem(viewer, 0)
-        await mark(sets, "5")
-        assert ("c", ("a", "c")) == await sets.redeem(viewer, 0)
-
     @pytest.mark.parametrize("operation", ["listing", "add_members", "annotate"])
     async def test_a_mark_keeps_the_marks_of_a_set_that_another_node_has_just_added(
         self, engine: Engine, operation: str

@@ -17,11 +17,9 @@ from emulator.storage.records import (
     ListItemsRecord,
     Record,
 )
-from emulator.storage.shapes import CastRequest
-from engines.contract_property import SHARED
 from engines.contract_purge import fill_shapes
-from engines.histories import HISTORIES, History, answers, replay
-from engines.pool_shorthand import add_members, annotate, draw, draws, fill, held, listing, source, stocked
+from engines.histories import HISTORIES, SHARED, History, answers, replay
+from engines.pool_shorthand import add_members, annotate, draw, draws, fill, source, stocked
 from engines.pool_shorthand import drop as drop_pool
 from engines.shorthand import (
     END,
@@ -114,43 +112,6 @@ class DumpContract:
 
         assert before == (await counts(engine, EVERYWHERE), await entries(engine, EVERYWHERE))
         assert "c" == await choice_of(engine, "U1", EVERYWHERE)
-
-    async def test_notes_of_loaded_casts_are_the_same(self, engine: Engine) -> None:
-        for voter in ("U1", "U2", "U3"):
-            request = CastRequest(voter, "a", voter.encode())
-            await engine.ballots.cast(key(), request, now=NOW, expires_at=END)
-        await reload(engine)
-
-        assert [b"U1", b"U2", b"U3"] == [entry.note for entry in await entries(engine)]
-
-    async def test_a_list_and_a_roster_can_be_extended_after_a_load(self, engine: Engine) -> None:
-        await fill(engine, ["a", "b"])
-        await add_members(engine, ["U1", "U2"])
-        await add_members(engine, ["U1"], key("two"))
-        await reload(engine)
-
-        await fill(engine, ["c"])
-        await add_members(engine, ["U1", "U3"])
-
-        assert {"one", "two"} == await listing(engine, "U1")
-        assert {"one"} == await listing(engine, "U2", "U3")
-        assert ("a", "b", "c") == next(
-            record.items for record in await dumped(engine) if isinstance(record, ListItemsRecord)
-        )
-
-    async def test_draws_continue_after_a_load(self, engine: Engine) -> None:
-        await stocked(engine, [f"{number:03}" for number in range(250)])
-        drawn = [await draw(engine, f"U{number}") for number in range(130)]
-        await reload(engine)
-
-        assert "130" == await draw(engine, "U900", most=2)
-        assert "131" == await draw(engine, "U900", most=2)
-        assert await draw(engine, "U900", most=2) is None
-        assert await draw(engine, "U0") is None
-        assert "000" == drawn[0]
-        assert ("000",) == (await held(engine, "U0") or ((),))[0]
-        found = (await engine.pools.counts([key()], now=NOW))[key()]
-        assert (132, 118) == (found.handed, found.left)
 
     async def test_a_dump_during_draws_lacks_only_items_that_were_drawn(self, engine: Engine) -> None:
         codes = [f"C{number}" for number in range(5_000)]

@@ -10,6 +10,8 @@ from emulator.core.errors import EngineError
 from emulator.core.keys import NEVER
 from emulator.storage.engine import Engine
 from emulator.storage.shapes import Cast, Terms
+from engines.pool_shorthand import add_members, assign, draw, drop, held, listing, source, stocked
+from engines.pool_shorthand import fill as fill_list
 from engines.shorthand import (
     END,
     EVERYWHERE,
@@ -35,6 +37,9 @@ async def fill(engine: Engine, value: str) -> None:
     await engine.ballots.define(key(), value.encode(), Terms(), now=NOW, expires_at=END)
     await cast(engine, "U1", value)
     await append(engine, value.encode())
+    await add_members(engine, [value], key("roster"))
+    await stocked(engine, [value, "spare"])
+    assert await draw(engine, "U1") == value  # it was not handed out in this namespace since its reset
 
 
 async def everything(engine: Engine) -> list[object]:
@@ -50,10 +55,12 @@ async def everything(engine: Engine) -> list[object]:
         await counts(engine, EVERYWHERE),
         [entry[:3] for entry in await entries(engine, EVERYWHERE)],
         await items(engine, EVERYWHERE),
+        await listing(engine, "a", "b"),
+        await held(engine, "U1"),
     ]
 
 
-NOTHING = [None, [], None, [], None, [], [], 0, [], [], []]
+NOTHING = [None, [], None, [], None, [], [], 0, [], [], [], set(), None]
 
 
 class NamespacesContract:
@@ -85,8 +92,12 @@ class NamespacesContract:
 
             await engine.reset()
 
-            assert await everything(engine) == NOTHING
-            assert kept == await everything(other)
+            for _ in range(2):
+                assert await everything(engine) == NOTHING
+                assert await draw(engine, "U2") is None
+                assert kept == await everything(other)
+                await engine.tidy()
+            assert await draw(other, "U2") == "spare"
 
     async def test_a_namespace_is_usable_after_a_reset(self, engine: Engine) -> None:
         await fill(engine, "a")
@@ -136,18 +147,29 @@ class NamespacesContract:
 
     async def test_an_invalid_text_does_not_affect_other_operations(self, engine: Engine) -> None:
         """A lone surrogate cannot be encoded."""
+        await stocked(engine, "abc")
+        odd = key("\ud800")
+        invalid = (
+            *(cast(engine, "U2", "\ud800"), cast(engine, "\ud800", "a"), write(engine, b"1", odd)),
+            *(append(engine, b"1", odd), draw(engine, "\ud800"), draw(engine, "U1", odd)),
+            *(fill_list(engine, ["a"], source("\ud800")), assign(engine, {key("q"): source("\ud800")})),
+            *(add_members(engine, ["y", "\ud800"]), add_members(engine, ["y"], odd), listing(engine, "\ud800")),
+        )
+
         done = await asyncio.gather(
-            cast(engine, "U1", "a"),
-            cast(engine, "U2", "\ud800"),
-            cast(engine, "\ud800", "a"),
-            write(engine, b"1", key("\ud800")),
-            append(engine, b"1", key("\ud800")),
-            cast(engine, "U3", "a"),
+            *(cast(engine, "U1", "a"), draw(engine, "U1"), add_members(engine, ["x"])),
+            *invalid,
+            *(cast(engine, "U3", "a"), draw(engine, "U2"), add_members(engine, ["z"])),
             return_exceptions=True,
         )
 
-        assert [Cast, *[UnicodeEncodeError] * 4, Cast] == [type(each) for each in done]
+        assert [UnicodeEncodeError] * len(invalid) == [type(each) for each in done[3:-3]]
+        assert [Cast, "a", None, Cast, "b", None] == [
+            Cast if isinstance(each, Cast) else each for each in (*done[:3], *done[-3:])
+        ]
         assert await counts(engine) == [("a", 2)]
+        assert [{"one"}, set(), {"one"}] == [await listing(engine, name) for name in "xyz"]
+        assert await drop(engine) == 2
 
     async def test_operations_on_one_channel_refuse_all_channels(self, engine: Engine) -> None:
         for operation in (
@@ -156,6 +178,16 @@ class NamespacesContract:
             cast(engine, "U1", "a", EVERYWHERE),
             engine.ballots.define(EVERYWHERE, b"", Terms(), now=NOW, expires_at=NEVER),
             engine.ballots.definition(EVERYWHERE, now=NOW),
+            add_members(engine, ["x"], EVERYWHERE),
+            listing(engine, "x", beside=EVERYWHERE),
+            engine.rosters.drop([EVERYWHERE], now=NOW),
+            fill_list(engine, ["a"], EVERYWHERE),
+            assign(engine, {EVERYWHERE: source("x")}),
+            assign(engine, {key(): EVERYWHERE}),
+            draw(engine, "U1", EVERYWHERE),
+            held(engine, "U1", EVERYWHERE),
+            drop(engine, EVERYWHERE),
+            engine.pools.stocks([EVERYWHERE], now=NOW),
         ):
             with pytest.raises(ValueError, match="channel"):
                 await operation

@@ -60,52 +60,11 @@ async def notes(engine: Engine, at: Key | None = None, *, since: int = 0, limit:
 
 
 class EntriesContract:
-    async def test_entries_come_oldest_first(self, engine: Engine) -> None:
-        for voter, at in (("U1", 5), ("U2", 9), ("U3", 2), ("U4", 7)):
-            await cast(engine, voter, "a", now=NOW + at)
-
-        assert names(await entries(engine)) == ["U3", "U1", "U4", "U2"]
-
     async def test_entries_of_the_same_time_come_in_the_order_of_casting(self, engine: Engine) -> None:
         for voter in ("U3", "U1", "U2", "U3"):
             await cast(engine, voter, "a")
 
         assert names(await entries(engine)) == ["U1", "U2", "U3"]
-
-    async def test_since_excludes_earlier_casts(self, engine: Engine) -> None:
-        for number in range(4):
-            await cast(engine, f"U{number}", "a", now=NOW + number)
-
-        assert names(await entries(engine, since=NOW + 2)) == ["U2", "U3"]
-
-    async def test_limit_caps_the_number_of_entries(self, engine: Engine) -> None:
-        await fill(engine)
-
-        for limit in (0, 1, 5, 1000, 1001, 2299, 2300, 9999):
-            some = await all_of(engine.ballots.entries(key(), now=NOW, limit=limit))
-
-            assert VOTERS[:limit] == names(some)
-
-    async def test_a_long_reading_is_complete_and_in_order(self, engine: Engine) -> None:
-        await fill(engine)
-
-        assert names(await entries(engine)) == VOTERS
-        assert VOTERS[1234:] == names(await entries(engine, since=NOW + 1234))
-
-    async def test_voters_who_vote_again_during_a_reading_appear_once(self, engine: Engine) -> None:
-        await fill(engine)
-        seen: list[BallotEntry] = []
-        moved = {voter for number, voter in enumerate(VOTERS) if number % 3 == 0}
-
-        async for page in engine.ballots.entries(key(), now=NOW):
-            seen += page
-            for voter in sorted(moved):
-                await engine.ballots.cast(key(), CastRequest(voter, "a"), now=NOW + 5000 + len(seen), expires_at=END)
-            await cast(engine, f"N{len(seen)}", "a", now=NOW + 5000)
-
-        assert {1} == set(Counter(names(seen)).values())
-        assert set(VOTERS) <= set(names(seen))
-        assert seen == sorted(seen, key=lambda entry: entry.cast_at)
 
     async def test_voters_who_change_their_choice_during_a_reading_appear_once(self, engine: Engine) -> None:
         await fill(engine)
@@ -263,10 +222,3 @@ class EntriesContract:
             await note(engine, f"N{len(seen)}", now=NOW + 2400)
 
         assert seen == before
-
-    async def test_notes_of_all_channels_are_read_as_one(self, engine: Engine) -> None:
-        for number in range(30):
-            await note(engine, f"U{number}", key(channel=f"p{number % 3}"), now=NOW + number // 4)
-
-        assert await notes(engine, EVERYWHERE) == [f"U{number} {number // 4}" for number in range(30)]
-        assert len(await notes(engine, EVERYWHERE, limit=20)) == 20

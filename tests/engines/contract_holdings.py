@@ -6,8 +6,7 @@ import asyncio
 
 from emulator.core.keys import NEVER, Expired
 from emulator.storage.engine import Engine
-from emulator.storage.pools import Holding
-from engines.pool_shorthand import assign, draw, draws, drop, fill, held, source, stocked
+from engines.pool_shorthand import assign, draw, draws, drop, fill, source, stocked
 from engines.shorthand import NOW, Open, key, purged
 
 P, Q, R = key("p"), key("q"), key("r")
@@ -49,27 +48,6 @@ class HoldingsContract:
         assert await purged(engine, now=NOW + 2) == [Expired(Q, NOW + 2)]
         assert await purged(engine, now=NOW + 9) == [Expired(P, NOW + 3)]
         assert await purged(engine, now=NOW + 9) == []
-
-    async def test_a_reset_deletes_the_pools_of_its_own_namespace(self, engine: Engine, open: Open) -> None:
-        async with open(namespace="other") as other:
-            for each in (engine, other):
-                await stocked(each, "ab", P, expires_at=NEVER)
-                assert await draw(each, "U1", P) == "a"
-            await fill(engine, "x", X)
-
-            await engine.reset()
-
-            assert await draw(engine, "U2", P) is None
-            assert await held(engine, "U1", P) is None
-            assert await held(other, "U1", P) == Holding(("a",), 1)
-            await assign(engine, {P: X})
-            assert await draw(engine, "U1", P) is None
-            await engine.tidy()
-            await drop(engine, P)
-            await stocked(engine, "ab", P)
-            assert await draws(engine, 3, P) == ["a", "b"]
-            assert await draw(other, "U2", P) == "b"
-            assert await drop(other, P) == 2
 
     async def test_concurrent_draws_from_equal_lists_hand_out_each_item_once(self, engine: Engine) -> None:
         items = [str(number) for number in range(100)]

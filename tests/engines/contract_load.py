@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from functools import partial
 
 import pytest
 
@@ -20,9 +19,8 @@ from emulator.storage.records import (
     Record,
 )
 from emulator.storage.shapes import BallotEntry, Terms
-from engines.contract_dump import dumped, fill_all, load, reload
-from engines.pool_shorthand import draw, stocked
-from engines.shorthand import END, NOW, Open, append, cast, choice_of, counts, items, key, read, write
+from engines.contract_dump import dumped, fill_all, load
+from engines.shorthand import END, NOW, Open, append, cast, counts, items, key, read, write
 
 BALLOT = BallotRecord(key(), END, None, Terms())
 ENTRY = EntryRecord(key(), BallotEntry("U1", "a", 1, NOW, b""))
@@ -52,14 +50,6 @@ class LoadContract:
             assert await dumped(copy) == await dumped(engine)
         await engine.tidy()
         assert [("z", 1)] == await counts(engine)
-
-    async def test_a_user_has_no_more_items_of_a_pool_after_a_load(self, engine: Engine) -> None:
-        await stocked(engine, "abcdef")
-        assert ["a", "b", "c"] == [await draw(engine, user, most=2) for user in ("U1", "U2", "U1")]
-
-        await reload(engine)
-
-        assert [None, "d", None] == [await draw(engine, user, most=2) for user in ("U1", "U2", "U2")]
 
     async def test_a_load_without_replacing_leaves_other_keys_alone(self, engine: Engine) -> None:
         await write(engine, b"1", key("other"))
@@ -117,19 +107,6 @@ class LoadContract:
         await engine.take_back()
 
         assert before == await dumped(engine)
-
-    async def test_each_of_many_simultaneous_casts_is_before_or_after_and_none_is_lost(self, engine: Engine) -> None:
-        if not await can_set_aside(engine):
-            return
-        voters = [f"U{number}" for number in range(200)]
-        work = [partial(cast, engine, voter, "a") for voter in voters]
-        await asyncio.gather(*(each() for each in work[:100]), engine.set_aside(), *(each() for each in work[100:]))
-        after = {voter for voter in voters if await choice_of(engine, voter)}
-
-        await engine.take_back()
-
-        before = {voter for voter in voters if await choice_of(engine, voter)}
-        assert (set(voters), set()) == (before | after, before & after)
 
     async def test_a_second_reset_replaces_the_kept_data_and_a_drop_deletes_it(self, engine: Engine) -> None:
         if not await can_set_aside(engine):

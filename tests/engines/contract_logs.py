@@ -141,21 +141,6 @@ class LogsContract:
 
         assert [Item(END, b"2")] == await items(engine, now=END)
 
-    async def test_records_are_listed_by_channel_then_name(self, engine: Engine) -> None:
-        await fill(engine, SORTED[::-1])
-
-        assert SORTED == await ballots(engine)
-        assert SORTED == await logs(engine)
-
-    async def test_a_listing_of_one_channel_leaves_out_the_others(self, engine: Engine) -> None:
-        await fill(engine, SORTED)
-
-        for channel in ("", "c", "d"):
-            expected = [each for each in SORTED if each.channel == channel]
-            assert expected == await ballots(engine, key(channel=channel))
-            assert expected == await logs(engine, key(channel=channel))
-        assert [] == await ballots(engine, key(channel="absent"))
-
     async def test_a_listing_leaves_out_other_kinds_and_owners(self, engine: Engine) -> None:
         await fill(engine, [key("a"), key("a", owner="else"), key("a")._replace(kind="else")])
 

@@ -11,9 +11,9 @@ import pytest
 from emulator.core.callers import Caller, Role
 from emulator.core.changes import Changes
 from emulator.core.clock import Clock
-from emulator.core.config.settings import Settings
 from emulator.core.errors import EngineError, Unavailable
 from emulator.core.keys import Key
+from emulator.core.settings import Settings
 from emulator.features.codes import uploads
 from emulator.features.codes.grants import GrantBody
 from emulator.features.codes.uploads import NamesBody

@@ -10,8 +10,8 @@ import pytest
 from emulator.core.keys import NEVER, Key
 from emulator.storage.engine import Engine
 from emulator.storage.pools import Count, Holding, Stock
-from engines.pool_shorthand import assign, draw, draws, drop, fill, held, source, stocked
-from engines.shorthand import END, EVERYWHERE, NOW, ODD, key
+from engines.pool_shorthand import assign, draw, draws, fill, held, source, stocked
+from engines.shorthand import END, NOW, ODD, key
 
 P, Q, R = key("p"), key("q"), key("r")
 X, Y, Z = source("x"), source("y"), source("z")
@@ -76,6 +76,22 @@ class PoolsContract:
             assert held[P].current == max(1, int(note))
         assert await draw(engine, "U", Q) is None
 
+    async def test_a_pool_hands_out_another_list_from_its_first_item_on(self, engine: Engine) -> None:
+        for items, of in (("abc", X), ("xyz", Y)):
+            await fill(engine, items, of)
+            await assign(engine, {P: of})
+
+            assert await draws(engine, 2, P, name=items) == list(items[:2])
+
+    async def test_a_pool_and_its_list_end_together_at_the_latest_of_their_expiries(self, engine: Engine) -> None:
+        for pool, of, list_ends, pool_ends in ((P, X, 5, 0), (Q, Y, 0, 5)):
+            await fill(engine, [of.name], of, expires_at=END + list_ends)
+            for ends in (pool_ends, 0):
+                await assign(engine, {pool: of}, expires_at=END + ends)
+
+        assert ["x", "y"] == [await draw(engine, "U1", pool, now=END + 4) for pool in (P, Q)]
+        assert {} == await engine.pools.stocks([P, Q], now=END + 5)
+
     async def test_a_limit_that_raises_hands_out_nothing(self, engine: Engine) -> None:
         await stocked(engine, ["a"], P)
 
@@ -94,14 +110,6 @@ class PoolsContract:
 
         assert await draw(engine, "U", P, most=9) == "a"
         assert await draw(engine, "U", Q, most=9) is None
-
-    async def test_concurrent_draws_hand_out_each_item_once(self, engine: Engine) -> None:
-        await stocked(engine, [str(number) for number in range(150)])
-
-        drawn = await draws(engine, 200)
-
-        assert sorted(drawn, key=int) == [str(number) for number in range(150)]
-        assert await drop(engine) == 150
 
     async def test_concurrent_draws_of_one_user_respect_the_limit(self, engine: Engine) -> None:
         await stocked(engine, "abcdefgh")
@@ -129,48 +137,6 @@ class PoolsContract:
 
         assert [await draw(engine, "U1", pool) for pool in pools] == ["a"] * 5
         assert [await draw(engine, "U1", pool, most=2) for pool in pools] == ["b"] * 5
-
-    async def test_an_invalid_text_does_not_affect_concurrent_draws(self, engine: Engine) -> None:
-        await stocked(engine, "abc")
-
-        done = await asyncio.gather(
-            draw(engine, "U1"),
-            draw(engine, "\ud800"),
-            draw(engine, "U1", key("\ud800")),
-            fill(engine, ["a"], source("\ud800")),
-            assign(engine, {Q: source("\ud800")}),
-            draw(engine, "U2"),
-            return_exceptions=True,
-        )
-
-        assert ["a", *[UnicodeEncodeError] * 4, "b"] == [each if isinstance(each, str) else type(each) for each in done]
-        assert await drop(engine) == 2
-
-    async def test_a_cancelled_draw_does_not_affect_others(self, engine: Engine) -> None:
-        await stocked(engine, [str(number) for number in range(20)])
-        tasks = [asyncio.create_task(draw(engine, f"U{number}")) for number in range(10)]
-        await asyncio.sleep(0)
-        tasks[3].cancel()
-
-        drawn = [item for item in await asyncio.gather(*tasks, return_exceptions=True) if isinstance(item, str)]
-
-        assert len(set(drawn)) == len(drawn) == 9
-        cancelled = await held(engine, "U3")
-        assert await drop(engine) == 9 + (cancelled is not None)
-        assert cancelled is None or cancelled.items[0] not in drawn
-
-    async def test_pools_refuse_all_channels(self, engine: Engine) -> None:
-        for operation in (
-            fill(engine, ["a"], EVERYWHERE),
-            assign(engine, {EVERYWHERE: X}),
-            assign(engine, {P: EVERYWHERE}),
-            draw(engine, "U1", EVERYWHERE),
-            held(engine, "U1", EVERYWHERE),
-            drop(engine, EVERYWHERE),
-            engine.pools.stocks([EVERYWHERE], now=NOW),
-        ):
-            with pytest.raises(ValueError, match="channel"):
-                await operation
 
     async def test_counts_are_the_progress_of_live_pools(self, engine: Engine) -> None:
         await fill(engine, "abc", X)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
-import pytest
-
 from emulator.core.keys import NEVER
 from emulator.storage.engine import Engine
 from emulator.storage.pools import Listed
 from engines.pool_shorthand import add_members, all_rosters, annotate, listing
-from engines.shorthand import END, EVERYWHERE, NOW, ODD, Open, key, purged
+from engines.shorthand import END, NOW, ODD, key, purged
 
 A, B, C = key("a"), key("b"), key("c")
 
@@ -59,12 +57,6 @@ class RostersContract:
             assert await listing(engine, odd) == {odd}
             assert await listing(engine, odd + "end") == {odd}
 
-    async def test_unusual_channels_stay_distinct(self, engine: Engine) -> None:
-        for odd in ODD:
-            await add_members(engine, ["x"], key(odd, channel=odd, owner=odd))
-
-        assert [{odd} for odd in ODD] == [await listing(engine, "x", beside=key(channel=odd, owner=odd)) for odd in ODD]
-
     async def test_many_members_are_found(self, engine: Engine) -> None:
         names = [f"name {number}" for number in range(3000)]
         await asyncio.gather(*(add_members(engine, names[start : start + 500], A) for start in range(0, 3000, 500)))
@@ -105,41 +97,6 @@ class RostersContract:
 
         await add_members(engine, ["new"], B, now=END, expires_at=NEVER)
         assert [await listing(engine, name, now=END) for name in (names[3], "new")] == [{"c"}, {"b"}]
-
-    async def test_a_reset_deletes_the_rosters_of_its_own_namespace(self, engine: Engine, open: Open) -> None:
-        async with open(namespace="other") as other:
-            await add_members(engine, ["x"], A)
-            await add_members(other, ["x"], B)
-            assert [await listing(each, "x") for each in (engine, other)] == [{"a"}, {"b"}]
-
-            await engine.reset()
-            await engine.tidy()
-
-            assert [await listing(each, "x") for each in (engine, other)] == [set(), {"b"}]
-            await add_members(engine, ["y"], A)
-            assert [await listing(engine, name) for name in "xy"] == [set(), {"a"}]
-
-    async def test_an_invalid_text_does_not_affect_other_members(self, engine: Engine) -> None:
-        done = await asyncio.gather(
-            add_members(engine, ["x"], A),
-            add_members(engine, ["y", "\ud800"], A),
-            add_members(engine, ["y"], key("\ud800")),
-            listing(engine, "\ud800"),
-            add_members(engine, ["z"], A),
-            return_exceptions=True,
-        )
-
-        assert [None, *[UnicodeEncodeError] * 3, None] == [each if each is None else type(each) for each in done]
-        assert [await listing(engine, name) for name in "xyz"] == [{"a"}, set(), {"a"}]
-
-    async def test_rosters_refuse_all_channels(self, engine: Engine) -> None:
-        for operation in (
-            add_members(engine, ["x"], EVERYWHERE),
-            listing(engine, "x", beside=EVERYWHERE),
-            engine.rosters.drop([EVERYWHERE], now=NOW),
-        ):
-            with pytest.raises(ValueError, match="channel"):
-                await operation
 
     async def test_a_note_moves_its_roster_to_the_end_of_the_group(self, engine: Engine) -> None:
         for roster in (A, B, C):

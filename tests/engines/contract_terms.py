@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from emulator.storage.engine import Engine
-from emulator.storage.shapes import CLOSED, EMPTY_TALLY, Tally, Terms
+from emulator.storage.shapes import CLOSED, EMPTY_TALLY, OVER_ALLOWANCE, Tally, Terms
 from engines.shorthand import END, MANY, NOW, cast, counts, entries, key, purged
 
 
@@ -23,6 +23,15 @@ class TermsContract:
         await define(engine, Terms(opens_at=NOW + 10, closes_at=NOW + 20))
 
         assert refused == (await cast(engine, "U1", "3", now=NOW + at)).refused
+
+    async def test_a_cast_beyond_an_allowance_is_refused_and_changes_nothing(self, engine: Engine) -> None:
+        await define(engine, MANY)
+        over, casts = OVER_ALLOWANCE, [("a", 4), ("a", 3), ("a", 1), ("b", 1), ("c", 1), ("b", 2), ("b", 1)]
+
+        done = [(await cast(engine, "U1", choice, times=times)).refused for choice, times in casts]
+
+        assert [over, None, over, None, over, over, None] == done
+        assert await counts(engine) == [("a", 3), ("b", 2)]
 
     async def test_a_refusal_on_an_absent_ballot_creates_nothing(self, engine: Engine) -> None:
         done = await cast(engine, "U1", "3", now=-1)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import jwt
 
-from emulator.core.config.settings import Settings
+from emulator.core.settings import Settings
 from support import trivia
 from support.filled_service import PLAIN, filled_service
 from support.service import CHANNEL, SECRET

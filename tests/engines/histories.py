@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
+from hypothesis import HealthCheck
 from hypothesis import strategies as st
 
 from emulator.core.keys import NEVER, Key
@@ -13,6 +14,9 @@ from emulator.storage.engine import Engine
 from emulator.storage.pools import Stock
 from emulator.storage.shapes import CastRequest, Terms
 from engines.shorthand import NOW, keep, purged
+
+SHARED = [HealthCheck.function_scoped_fixture, HealthCheck.differing_executors]
+"""For tests whose examples begin with a reset, so that they can share one engine."""
 
 USERS, CHOICES = ("A", "ü:1", ""), ("z", "x", "y", "")
 ONE = Key("k", "e", "n", "")

@@ -9,8 +9,9 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from random import SystemRandom
 from typing import Any, Self
 
 import pytest
@@ -96,10 +97,12 @@ class RedisServer:
 
 
 def free_port() -> int:
-    with socket.socket() as wire:
-        wire.bind(("127.0.0.1", 0))
-        port: int = wire.getsockname()[1]
-        return port
+    """Return a free port below those of outgoing connections, one of which could take it before a server starts."""
+    while True:
+        port = SystemRandom().randrange(15_000, 32_000)
+        with socket.socket() as wire, suppress(OSError):
+            wire.bind(("127.0.0.1", port))
+            return port
 
 
 FAILED_AFTER = 1_000

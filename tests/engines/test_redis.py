@@ -16,8 +16,8 @@ import redis
 from hypothesis import given, settings
 
 from emulator.core.clock import system_now
-from emulator.core.config.settings import Settings
 from emulator.core.keys import NEVER, Key
+from emulator.core.settings import Settings
 from emulator.process.opening import open_app
 from emulator.storage.engine import Engine
 from emulator.storage.opening import open_engine, open_medium
@@ -27,8 +27,7 @@ from engines.contract import EngineContract
 from engines.contract_dump import dumped, load
 from engines.contract_entries import VOTERS
 from engines.contract_entries import fill as cast_many
-from engines.contract_property import SHARED
-from engines.histories import HISTORIES, History, replay
+from engines.histories import HISTORIES, SHARED, History, replay
 from engines.pool_shorthand import add_members, draw, held, stocked
 from engines.shorthand import (
     END,
@@ -127,13 +126,6 @@ async def test_two_engines_hand_out_each_item_once(engine: Engine, second: Engin
     assert drawn == [holding and holding.items[0] for holding in holdings]
 
 
-async def test_concurrent_casts_of_two_engines_are_counted_exactly(engine: Engine, second: Engine) -> None:
-    done = await asyncio.gather(*(cast((engine, second)[n % 2], f"U{n}", "a") for n in range(400)))
-
-    assert list(range(1, 401)) == sorted(each.tally.counts[0][1] for each in done)
-    assert [("a", 400)] == await counts(engine) == await counts(second)
-
-
 async def test_each_cast_of_a_batch_returns_the_counts_at_its_time(engine: Engine) -> None:
     """The batch has an expiry, a refusal and a cast without tally."""
     ballots = engine.ballots
@@ -225,13 +217,6 @@ async def test_a_reset_is_visible_to_another_engine_at_once(engine: Engine, seco
     assert await read(engine) is None
     await write(engine, b"2")
     assert await read(second) == b"2"
-
-
-async def test_a_ballot_with_many_choices_is_counted_by_its_voters(engine: Engine) -> None:
-    await asyncio.gather(*(cast(engine, f"U{n}", str(n)) for n in range(1100)))
-    await cast(engine, "U0", "1")
-
-    assert [1100] == [listed.casts for listed in await engine.ballots.listing(key(), now=NOW, limit=9)]
 
 
 # Times and sizes

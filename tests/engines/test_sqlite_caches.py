@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,31 +16,11 @@ from emulator.storage.engine import Engine
 from emulator.storage.opening import open_engine
 from emulator.storage.sqlite import ballot_cache, documents
 from engines.contract_dump import dumped
-from engines.contract_property import SHARED
-from engines.database_files import opened
-from engines.histories import OF_ONE_SHAPE, History, run
-from engines.shorthand import NOW, cast, choice_of, counts
+from engines.histories import OF_ONE_SHAPE, SHARED, History, run
+from engines.shorthand import NOW
 from support.examples import examples
 
-
-async def test_voters_who_only_read_a_ballot_are_not_taken_for_its_voters(path: Path) -> None:
-    async with opened(path) as engine:
-        await cast(engine, "U1", "a")
-        assert await choice_of(engine, "U2") is None
-
-        assert (await cast(engine, "U2", "b")).previous is None
-        assert await choice_of(engine, "U2") == "b"
-
-
-async def test_a_voter_may_vote_twice_in_one_commit(path: Path) -> None:
-    async with opened(path) as engine:
-        first, second = await asyncio.gather(cast(engine, "U1", "a"), cast(engine, "U1", "b"))
-
-        assert (None, "a") == (first.previous, second.previous)
-        assert [("b", 1)] == await counts(engine)
-
-
-ALONE = ("assign", "stock", "purge", "counts")
+ALONE = ("assign", "stock", "draw", "purge", "counts")
 """Operations of several steps, between which others could run."""
 
 

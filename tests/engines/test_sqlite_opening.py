@@ -20,7 +20,7 @@ from emulator.core.errors import EngineError
 from emulator.storage.opening import open_engine
 from emulator.storage.records import Record
 from emulator.storage.sqlite import SqliteEngine
-from emulator.storage.sqlite.schema import VERSION
+from emulator.storage.sqlite.tables import VERSION
 from engines.contract_dump import dumped, fill_all
 from engines.database_files import opened
 from engines.shorthand import cast, counts
@@ -111,13 +111,6 @@ def test_a_corrupt_file_raises_an_error_of_one_line(path: Path) -> None:
 
     with pytest.raises(EngineError, match=rf"^cannot open {path}: [^\n]*$"):
         use(path)
-
-
-@pytest.mark.parametrize("form", ["sqlite:///{path}", "sqlite://{path}", "sqlite:////{path}"])
-def test_slashes_before_an_absolute_path_collapse(path: Path, form: str) -> None:
-    use(form.format(path=path))
-
-    assert path.exists()
 
 
 @pytest.mark.parametrize(

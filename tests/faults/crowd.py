@@ -55,8 +55,9 @@ class Account:
         return not (self.lost or self.refused_done or self.wrong)
 
     def __str__(self) -> str:
-        figures = f"acknowledged {self.acknowledged}, found {self.found}, lost {len(self.lost)}, refused {self.refused}"
-        figures += f", unknown {self.unknown} (done {self.unknown_done})"
+        figures = f"acknowledged {self.acknowledged}, found {self.found}, lost {len(self.lost)}, "
+        figures += f"refused {self.refused} (done {len(self.refused_done)}), "
+        figures += f"unknown {self.unknown} (done {self.unknown_done})"
         return "; ".join([figures, *(self.lost + self.refused_done + self.wrong)[:10]])
 
     def show(self, fault: str, back: float | None = None) -> Account:
@@ -98,7 +99,7 @@ class Crowd:
         finally:
             self._stopping.set()
             for thread in threads:
-                thread.join(timeout=20)
+                thread.join(timeout=60)
 
     def wait_for(self, outcome: str, more: int = 1, within: float = 60) -> float:
         """Wait for `more` writes with this outcome; return the seconds that took."""

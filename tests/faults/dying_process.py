@@ -18,11 +18,10 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from emulator.core.config.settings import Settings
+from emulator.core.settings import Settings
 from emulator.process.opening import open_app
-from emulator.storage.sqlite import dump, namespace
+from emulator.storage.sqlite import backup, dump, namespace, verification
 from emulator.storage.sqlite import load as load_module
-from emulator.storage.sqlite.files import backup, verification
 
 _MODULES = {backup.__file__, verification.__file__}
 _COPYING = {namespace.__file__, load_module.__file__, dump.__file__}

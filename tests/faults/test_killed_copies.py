@@ -16,8 +16,8 @@ from emulator.core.keys import NEVER, Key
 from emulator.storage.opening import open_engine
 from emulator.storage.records import Record
 from emulator.storage.shapes import CastRequest
-from emulator.storage.sqlite.files.backup import back_up, restore
-from emulator.storage.sqlite.files.verification import verify_file
+from emulator.storage.sqlite.backup import back_up, restore
+from emulator.storage.sqlite.verification import verify_file
 from engines.filled_file import write_filled_file
 from faults import dying_process
 from faults.dying_process import FORKED, TASKS
@@ -125,7 +125,7 @@ async def cast(file: Path, votes: int, *, dies: bool = False) -> None:
 
 
 async def snapshot(file: Path) -> bytes:
-    from emulator.core.config.settings import Settings
+    from emulator.core.settings import Settings
     from emulator.process.opening import open_app
 
     async with open_app(Settings(data=f"sqlite://{file}")) as (_, service):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from emulator.core.config.settings import Settings
+from emulator.core.settings import Settings
 from faults.crowd import ACKNOWLEDGED, Crowd
 from support.process import server_process
 from support.service import live_server

@@ -125,23 +125,22 @@ class Patch(Write):
 
     def send(self, ask: Ask, number: int) -> httpx.Response:
         patch = [{"op": "add", "path": f"/{part}/n{number}", "value": 1} for part in ("left", "right")]
-        return ask(
-            "PATCH", "channel_state", "broadcaster", user=channel_of(number), channel=channel_of(number), json=patch
-        )
+        return ask("PATCH", "channel_state", "broadcaster", **owner_of(number), json=patch)
 
     def found(self, ask: Ask, numbers: Collection[int]) -> Counter[int]:
         found: Counter[int] = Counter()
-        for channel in {channel_of(number) for number in numbers}:
-            store = ask("GET", "channel_state", "broadcaster", user=channel, channel=channel).json()
+        for owner in {owner_of(number)["channel"]: owner_of(number) for number in numbers}.values():
+            store = ask("GET", "channel_state", "broadcaster", **owner).json()
             if store.get("left") != store.get("right"):
-                raise PartialWrite(f"only one operation of a patch was done, in channel {channel}")
+                raise PartialWrite(f"only one operation of a patch was done, in channel {owner['channel']}")
             found.update(int(name.removeprefix("n")) for name in store.get("left", {}))
         return found
 
 
-def channel_of(number: int) -> str:
-    """Return the channel of a patch or JSON store; each holds as many as the limits of a channel allow."""
-    return str(9_000 + number // PATCHES_PER_STORE)
+def owner_of(number: int) -> dict[str, str]:
+    """Return the owner of the channel of a patch or JSON store; each holds as many as the limits of a channel allow."""
+    channel = str(9_000 + number // PATCHES_PER_STORE)
+    return {"user": channel, "channel": channel}
 
 
 class JsonStore(Write):
@@ -150,27 +149,12 @@ class JsonStore(Write):
     name = "json"
 
     def send(self, ask: Ask, number: int) -> httpx.Response:
-        params = {"id": f"store{number}"}
-        return ask(
-            "POST",
-            "json_store",
-            "admin",
-            user=channel_of(number),
-            channel=channel_of(number),
-            json={"n": number},
-            params=params,
-        )
+        at = {"id": f"store{number}"}
+        return ask("POST", "json_store", "admin", **owner_of(number), json={"n": number}, params=at)
 
     def found(self, ask: Ask, numbers: Collection[int]) -> Counter[int]:
         stores = (
-            ask(
-                "GET",
-                "json_store",
-                "broadcaster",
-                user=channel_of(number),
-                channel=channel_of(number),
-                params={"id": f"store{number}"},
-            )
+            ask("GET", "json_store", "broadcaster", **owner_of(number), params={"id": f"store{number}"})
             for number in numbers
         )
         return Counter(store.json()["n"] for store in stores if store.status_code != httpx.codes.NOT_FOUND)

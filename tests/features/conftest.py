@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from emulator.core.config.extensions import Extension
-from emulator.core.config.settings import Settings
+from emulator.core.extensions import Extension
+from emulator.core.settings import Settings
 from support.audit_lines import AuditLines
 from support.broadcasts import subscribed_game
 from support.pusher_client import PusherClient, subscribed_page

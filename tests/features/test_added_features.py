@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import pytest
 
 from emulator.feature_list import FEATURES, Features
-from features.toy import NOTE_CONTROL, NOTE_FEATURE
+from features.toy import NOTE_FEATURE
 from support import waits
 from support.authentication import authenticated_game
-from support.service import CHANNEL, CLIENT_ID, Client, LiveServer, in_production, live_server
+from support.service import CHANNEL, CLIENT_ID, Client, LiveServer, live_server
 
-WITH_NOTES = Features(*FEATURES.declared, NOTE_FEATURE, NOTE_CONTROL)
+WITH_NOTES = Features(*FEATURES.declared, NOTE_FEATURE)
 
 
 @pytest.fixture(scope="module")
@@ -49,13 +49,6 @@ def test_the_socket(noting: LiveServer):
         assert {"text": "ready"} == game.data("get", "note")
 
 
-def test_openapi(control: Client):
-    paths = control.get("/schema/openapi.json").json()["paths"]
-
-    assert "Roles: admin, backend, broadcaster." in paths["/v1/e/note"]["post"]["description"]
-    assert "get" in paths["/_emulator/first-note"]
-
-
 @pytest.mark.usefixtures("broadcaster")
 def test_waits(noting: LiveServer):
     assert waits.ask(noting, "note", path="/text", equals='"ready"').json()["met"]
@@ -68,18 +61,6 @@ def test_contents_and_the_count_of_the_dashboard(control: Client):
     assert (CLIENT_ID, CHANNEL) == (note["client_id"], note["channel_id"])
     assert 1 == control.get("/_emulator/contents").json()["notes"]
     assert "Stores</a><small>1</small>" in control.get("/_emulator/").text
-
-
-@pytest.mark.usefixtures("broadcaster")
-def test_the_control_feature(control: Client):
-    assert {"text": "default"} == control.get("/_emulator/first-note").json()
-
-
-@pytest.mark.usefixtures("broadcaster")
-def test_the_journal(control: Client):
-    (entry,) = control.get("/_emulator/journal", params={"path": "/v1/e/note"}).json()["entries"]
-
-    assert ("POST /v1/e/note", 200) == (entry["endpoint"], entry["status"])
 
 
 def test_snapshots(noting: LiveServer, broadcaster: Client, control: Client):
@@ -96,9 +77,3 @@ def test_a_snapshot_with_an_invalid_record_is_refused(control: Client):
     refused = control.put("/_emulator/snapshot", content=snapshot.replace('{"text"', '{"words"'))
 
     assert (400, True) == (refused.status_code, "note default in channel" in refused.json()["info"])
-
-
-def test_a_control_feature_is_absent_from_production():
-    with live_server(in_production(), features=WITH_NOTES) as live, Client(base_url=live.url) as client:
-        assert 404 == client.get("/_emulator/first-note").status_code
-        assert 401 == client.get("/v1/e/note").status_code

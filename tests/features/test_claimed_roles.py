@@ -51,7 +51,3 @@ def test_a_refused_frame_names_the_role_of_the_token(live: LiveServer):
         error = game.error("set", "config", {"config_id": "channel", "value": {}})
 
     assert (403, True) == (error["status"], 'role "external" counts as viewer' in error["detail"])
-
-
-def test_a_known_role_has_no_such_note(viewer):
-    assert "counts as" not in viewer().delete("vote").json()["info"]

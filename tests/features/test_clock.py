@@ -133,41 +133,10 @@ def test_a_move_lists_everything_that_expired_oldest_first(live, clock, write_al
     ] == [(each["kind"], each["id"], each["at"]) for each in expired]
 
 
-def test_an_expiry_is_listed_once_by_the_move_that_reaches_it(live, clock, viewer, broadcaster):
-    start = live.freeze()
-    for poll in ("default", "deleted"):
-        viewer().post(f"vote?id={poll}", json={"value": 3})
-    broadcaster.delete("vote?id=deleted")
+def test_the_expiry_of_the_directory_of_users_is_not_reported(live, stranger, viewer):
+    viewer("5", opaque="UOPAQUE").post("vote", json={"value": 1}).raise_for_status()
 
-    moves = [clock(set=start + WEEK + ms)["expired"] for ms in (-1, 0, 0, DAY)]
+    upcoming = stranger.get("/_emulator/clock/next").json()["next"]
 
-    assert [0, 1, 0, 0] == [len(expired) for expired in moves]
-    assert ("poll", "default", start + WEEK) == tuple(moves[1][0][name] for name in ("kind", "id", "at"))
-
-
-def test_a_deleted_item_does_not_expire(live, clock, viewer, broadcaster):
-    viewer().post("vote", json={"value": 3})
-    broadcaster.delete("vote")
-
-    assert [] == clock(advance=WEEK)["expired"]
-
-
-@pytest.mark.parametrize("swept", [True, False], ids=["after a sweep", "without a sweep"])
-def test_setting_the_clock_back_does_not_revive_expired_items(live, clock, write_all, viewer, backend, swept):
-    start = live.freeze()
-    write_all()
-    if swept:
-        clock(set=start + 30 * DAY)
-    live.service.clock.set(start + 30 * DAY)
-
-    clock(set=start)
-
-    assert 0 == viewer().get("vote?id=round-7").json()["count"]
-    assert 404 == viewer().get("vote_config?id=round-8").status_code
-    assert 404 == viewer().get("json_store?id=level").status_code
-    assert [] == backend.get("vote_logs?id=round-7").json()["result"]
-    assert [] == backend.get("rank?id=colour").json()["data"]
-    assert {"data": [], "latest": 0} == backend.get("accumulate?id=stars").json()
-    assert [{}, {}, {}] == [
-        viewer("U1").get(name).json() for name in ("viewer_state", "channel_config", "extension_state")
-    ]
+    assert ["poll"] == [each["kind"] for each in upcoming]
+    assert ["poll"] == [each["kind"] for each in live.advance(91 * DAY)]

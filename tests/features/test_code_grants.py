@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from support.codes import eligible
-from support.service import Client, LiveServer
+from support.service import Client
 
 
 @pytest.fixture(autouse=True)
@@ -63,28 +63,9 @@ def test_a_mark_does_not_count_users_who_had_the_limit_before(backend: Client, v
 
 
 @pytest.mark.parametrize(
-    ("prizes", "limits", "granted"),
-    [
-        ([4, 4], [1, 1, 1, 1, 2], 2),  # the entry at the index of the set
-        ([0, 4, 4], [1, 2], 2),  # the array is shorter: the entry parallel to `prizes`
-        ([0, 4, 4], [5], 1),  # no such entry: 1
-        ([4], [9, 9, 9, 9, 0], 0),
-        ([4], [1, 0, 0, 0], 1),  # the array ends right before the set
-    ],
-)
-def test_a_prize_limit_is_found_by_index_then_by_prize_and_defaults_to_1(
-    backend: Client, viewer, prizes: list[int], limits: list[int], granted: int
-):
-    from_list(backend, "5551", prizes=prizes, limits=limits)
-
-    assert granted == eligible(viewer())[4]
-
-
-@pytest.mark.parametrize(
     ("body", "field"),
     [
         ('{"users":[""],"prizes":[0],"prize_limits":[1]}', "users[0]: "),
-        ('{"users":["1",2],"prizes":[0],"prize_limits":[1]}', "users[1]: "),
         ('{"users":["1"],"prizes":[0,2],"prize_limits":[1]}', "prizes[1]: "),
         ('{"users":["1"],"prizes":[0],"prize_limits":[-1]}', "prize_limits[0]: "),
     ],
@@ -94,34 +75,6 @@ def test_an_invalid_list_is_refused_by_place_and_grants_nothing(backend: Client,
 
     assert (400, True) == (answer.status_code, answer.json()["info"].startswith(field))
     assert [0, 0, 0, 0, 0] == eligible(viewer("1"))
-
-
-def test_each_vote_counts_in_a_poll_in_which_votes_add_up(backend: Client, viewer):
-    config = {"options": ["a", "b", "c"], "totalVotesPerUser": 3, "votesPerOption": 3, "distinctOptionsPerUser": 3}
-    backend.post("vote_config?channel_id=777", json={"id": "many", "config": config}).raise_for_status()
-    for user, values in (("1", (2, 1)), ("2", (1, 2)), ("3", (0, 1)), ("4", (2, 2, 0))):
-        for value in values:
-            viewer(user).post("vote?id=many", json={"value": value}).raise_for_status()
-
-    answers = [from_poll(backend, poll="many", channel=channel) for channel in ("777", "")]
-
-    assert [(3, "3"), (0, "3")] == [(marked(each), each.headers["Extcli-Users"]) for each in answers]
-    assert [1, 1, 0, 1] == [eligible(viewer(user))[0] for user in "1234"]
-
-
-def test_a_later_vote_for_another_option_does_not_undo_one_in_time(live: LiveServer, backend: Client, viewer):
-    config = {"options": ["a", "b", "c"], "totalVotesPerUser": 3, "votesPerOption": 3, "distinctOptionsPerUser": 3}
-    backend.post("vote_config?channel_id=777", json={"id": "many", "config": config}).raise_for_status()
-    live.freeze()
-    cutoff = live.service.clock.now()
-    voted = [(0, "1", 2), (0, "2", 1), (1, "1", 1), (0, "2", 2), (0, "3", 2)]
-    for move, user, value in voted:
-        live.service.clock.advance(move)
-        viewer(user).post("vote?id=many", json={"value": value}).raise_for_status()
-
-    from_poll(backend, poll="many", channel="777", cutoff_timestamp=cutoff)
-
-    assert [1, 0, 0] == [eligible(viewer(user))[0] for user in "123"]
 
 
 @pytest.mark.slow

@@ -164,32 +164,6 @@ def test_pages_show_everything_once(live: LiveServer, kind: str):
     assert [row["client_id"] for row in found] == sorted(row["client_id"] for row in found)
 
 
-def test_pages_about_a_channel_with_many_extensions_show_everything_once(live: LiveServer):
-    clients = [f"ext-{number:03}" for number in range(201)]  # one call looks at 200
-    for client_id in clients:
-        add(live, "polls", client_id, "1", 0)
-
-    found, cursor = [], "0"
-    while not found or cursor != "0":
-        page = read(live, "contents/polls", limit=200, cursor=cursor, channel_id="1")
-        found += [row["client_id"] for row in page["rows"]]
-        cursor = page["next"]
-
-    assert found == clients
-
-
-@pytest.mark.parametrize("kind", ["polls", "buffers", "stores"])
-def test_a_list_is_limited_to_an_extension_a_channel_or_a_text(live: LiveServer, kind: str):
-    for client_id, channel, number in (("ext-a", "1", 7), ("ext-a", "2", 8), ("ext-b", "1", 9)):
-        add(live, kind, client_id, channel, number)
-    everything = ids(live, kind)
-
-    assert everything[:2] == ids(live, kind, client_id="ext-a")
-    assert [each for each in everything if each[1] == "1"] == ids(live, kind, channel_id="1")
-    assert everything[:1] == ids(live, kind, search="7") == ids(live, kind, search="7", client_id="ext-a")
-    assert [] == ids(live, kind, search="absent") == ids(live, kind, client_id="absent")
-
-
 @pytest.mark.parametrize(
     "query", [{"limit": "0"}, {"limit": "201"}, {"limit": "x"}, {"cursor": "x"}, {"cursor": "5b5d"}]
 )

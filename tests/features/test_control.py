@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from emulator.core.config.settings import Settings
+from emulator.core.settings import Settings
 from support.service import Client, LiveServer, live_server
 
 CONTROL = [("GET", "/_emulator/clock"), ("POST", "/_emulator/clock"), ("POST", "/_emulator/reset")]
@@ -80,6 +80,8 @@ FOREIGN = [
         for each in ("https://evil.example", "http://localhost:1", "null", "file://", "http://127.0.0.1")
     ),
     *({"Sec-Fetch-Site": each} for each in ("cross-site", "same-site")),
+    *({"Origin": "null", "Sec-Fetch-Site": each} for each in ("cross-site", "same-site", "none")),
+    {"Origin": "https://evil.example", "Sec-Fetch-Site": "same-origin"},
 ]
 
 

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from emulator.core.config.environment import STRICT
-from emulator.core.config.extensions import Extension
-from emulator.core.config.settings import Limits, Settings
+from emulator.core.environment import STRICT
+from emulator.core.extensions import Extension
+from emulator.core.settings import Limits, Settings
 from support.service import CHANNEL, CLIENT_ID, SECRET, LiveServer, live_server, real_seconds
 from support.socket_client import SocketClient, linked_game
 

@@ -12,7 +12,7 @@ from support.broadcasts import Audience
 from support.faults import add_fault, hits_of, remove_faults
 from support.journal import entries_of, entry_of
 from support.process import wait_until
-from support.service import CHANNEL, CLIENT_ID, Client, LiveServer, RunningService
+from support.service import Client, LiveServer, RunningService
 from support.socket_client import SocketClient
 
 Send = Callable[..., object]
@@ -122,24 +122,6 @@ def test_a_whisper_to_many_users_is_one_hit(live: LiveServer, audience: Audience
     assert [1] == hits_of(live)
     game.data("broadcast", data=whisper)
     assert "whisper" == audience.game.update()["data"]["scope"]
-
-
-@pytest.mark.parametrize(
-    ("condition", "other"),
-    [
-        ({"role": "broadcaster", "user": "777"}, {"role": "backend"}),
-        ({"channel": CHANNEL, "client_id": CLIENT_ID}, {"channel": "778"}),
-        ({"event": "news"}, {"event": "other"}),
-    ],
-)
-def test_conditions_choose_the_broadcasts_that_a_fault_acts_on(live: LiveServer, audience, send, condition, other):
-    add_fault(live, "BROADCAST *", "double", **other)
-    add_fault(live, "BROADCAST *", "lose", **condition)
-
-    send("news")
-
-    assert [] == audience.events()
-    assert [0, 1] == hits_of(live)
 
 
 def test_the_response_to_the_sender_and_the_journal_name_the_fault(live: LiveServer, broadcaster: Client):

@@ -9,7 +9,7 @@ import pytest
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
-from emulator.core.config.settings import Settings
+from emulator.core.settings import Settings
 from support.service import CHANNEL, CLIENT_ID, Client, LiveServer, RunningService, live_server
 
 USER = {"app_id": CLIENT_ID, "channel_id": CHANNEL, "role": "viewer", "user_id": "1"}

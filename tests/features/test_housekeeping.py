@@ -7,9 +7,9 @@ import asyncio
 import pytest
 
 from emulator.app import Shared
-from emulator.core.config.extensions import Extensions
-from emulator.core.config.settings import Settings
 from emulator.core.errors import EngineError
+from emulator.core.extensions import Extensions
+from emulator.core.settings import Settings
 from emulator.feature_list import FEATURES
 from emulator.process import opening
 from emulator.storage.opening import open_medium

@@ -9,10 +9,6 @@ from support.seeds import apply
 from support.service import CHANNEL, Client, LiveServer
 
 
-def write(client: Client) -> None:
-    client.post("rank", json={"key": "blue"}).raise_for_status()
-
-
 def list_ids(client: Client, cursor: str = "0") -> tuple[str, list[str]]:
     """Return the next cursor and the ids of one page."""
     page = client.get("user_ids", params={"cursor": cursor}).json()
@@ -37,22 +33,6 @@ def test_user_info_returns_the_caller_and_the_time(live: LiveServer, viewer):
     } == record
 
 
-def test_user_info_of_a_caller_without_ids_has_empty_strings(live: LiveServer):
-    record = live.client("backend").get("user_info").json()
-
-    assert ("", "", "A-backend") == (record["user_id"], record["channel_id"], record["opaque_user_id"])
-
-
-def test_neither_a_read_nor_a_call_that_is_refused_early_adds_an_id(live: LiveServer, viewer, backend: Client):
-    reader = viewer("5551", opaque="UOPAQUE")
-    for path in ("vote", "user_info", "all_state", "codes/eligibility", "curated_poll"):
-        reader.get(path).raise_for_status()
-    assert 403 == reader.delete("vote").status_code
-    assert 401 == live.client("viewer", user="5551", exp=1).post("vote", json={"value": 1}).status_code
-
-    assert ("0", []) == list_ids(backend)
-
-
 @pytest.mark.parametrize(("action", "ids"), [("get", []), ("set", [CHANNEL])])
 def test_a_write_over_the_socket_adds_the_id(live: LiveServer, backend: Client, action: str, ids: list[str]):
     with authenticated_game(live, "broadcaster", user=CHANNEL) as game:
@@ -60,18 +40,6 @@ def test_a_write_over_the_socket_adds_the_id(live: LiveServer, backend: Client, 
         game.data(action, "state", {"state_id": "channel", "state": {}})
 
     assert ("0", ids) == list_ids(backend)
-
-
-@pytest.mark.parametrize("opaque", [None, "UOPAQUE"])
-def test_after_a_reset_the_next_write_adds_the_id_again(live: LiveServer, viewer, backend: Client, opaque: str | None):
-    client = viewer("5551", opaque=opaque)
-    write(client)
-
-    live.reset()
-    emptied = list_ids(backend)
-    write(client)
-
-    assert (("0", []), ("0", ["5551"])) == (emptied, list_ids(backend))
 
 
 @pytest.mark.slow
@@ -84,12 +52,3 @@ def test_a_page_has_1000_ids(live: LiveServer, backend: Client):
 
     assert users[:1_000] == first
     assert ("0", users[1_000:]) == list_ids(backend, cursor)
-
-
-@pytest.mark.parametrize("cursor", ["", "0", None])
-def test_the_first_page_has_cursor_zero_or_none(viewer, backend: Client, cursor: str | None):
-    write(viewer("5551"))
-
-    answer = backend.get("user_ids", params={} if cursor is None else {"cursor": cursor}).json()
-
-    assert {"next": "0", "results": [{"twitch_id": "5551"}]} == answer

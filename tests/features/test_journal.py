@@ -1,12 +1,20 @@
-"""`GET /_emulator/journal`: what an entry has, how entries are selected and paged (operations, Controlling)."""
+"""`GET /_emulator/journal` and its stream: what an entry has, and how entries are paged (operations, Controlling)."""
 
 from __future__ import annotations
 
+import signal
+import socket
+import threading
+from contextlib import ExitStack, suppress
+from time import monotonic
+
 import pytest
 
-from emulator.core.config.settings import Settings
-from support.journal import entries_of, entry_of, journal_of
-from support.service import CHANNEL, CLIENT_ID, Client, LiveServer, live_server
+from emulator.core.settings import Settings
+from support.journal import entries_of, entry_of, following, journal_of
+from support.process import server_process, wait_until
+from support.service import CHANNEL, CLIENT_ID, Client, LiveServer, RunningService, live_server
+from support.waits import held
 
 
 def test_an_entry_has_the_request_its_caller_and_the_response(live: LiveServer, viewer):
@@ -77,60 +85,6 @@ def test_a_reset_clears_the_journal_and_marks_go_on(live: LiveServer, viewer):
     after = journal_of(live)
     assert ["POST /_emulator/reset"] == [each["endpoint"] for each in after["entries"]]
     assert before + 1 == after["mark"]
-
-
-@pytest.fixture
-def filled(live: LiveServer, viewer, broadcaster: Client, admin: Client) -> LiveServer:
-    """A service with five requests in its journal, by name."""
-    viewer("1", opaque="Uone").post("vote?id=a", json={"value": 1})
-    viewer("2").post("vote?id=b", json={"value": "SECOND"})
-    broadcaster.post("channel_state", json={"round": "Third"})
-    viewer("1").post("channel_state", json={"round": 4})
-    live.client("admin", user="9", channel="888", client_id="other").get("vote?id=e")
-    return live
-
-
-NAMES = {
-    "POST /v1/e/vote?id=a": "first",
-    "POST /v1/e/vote?id=b": "second",
-    "POST /v1/e/channel_state": "third",
-    "GET /v1/e/vote?id=e": "fifth",
-}
-
-
-def selected(service: LiveServer, **query: object) -> list[str]:
-    found = []
-    for each in entries_of(service, **query):
-        method = each["endpoint"].split(" ")[0]
-        if each["path"].startswith("/v1/"):
-            name = NAMES[f"{method} {each['path']}"]
-            found.append("fourth" if name == "third" and each["status"] == 403 else name)
-    return found
-
-
-@pytest.mark.parametrize(
-    ("query", "names"),
-    [
-        ({}, ["first", "second", "third", "fourth", "fifth"]),
-        ({"status": "4xx"}, ["second", "fourth"]),
-        ({"status": "none,403"}, ["fourth"]),
-        ({"path": "/v1/e/vote"}, ["first", "second", "fifth"]),
-        ({"path": "id=b"}, ["second"]),
-        ({"method": "get"}, ["fifth"]),
-        ({"method": "GET,POST", "path": "/v1"}, ["first", "second", "third", "fourth", "fifth"]),
-        ({"role": "broadcaster,admin"}, ["third", "fifth"]),
-        ({"client_id": "other"}, ["fifth"]),
-        ({"channel_id": "888"}, ["fifth"]),
-        ({"user": "1"}, ["first", "fourth"]),
-        ({"user": "Uone"}, ["first"]),
-        ({"kind": "frame"}, []),
-        ({"search": "THIRD"}, ["third"]),
-        ({"search": "not authorized"}, ["fourth"]),
-        ({"status": "2xx", "role": "viewer"}, ["first"]),
-    ],
-)
-def test_a_query_selects_entries(filled: LiveServer, query: dict[str, str], names: list[str]):
-    assert names == selected(filled, **query)
 
 
 @pytest.mark.parametrize(
@@ -210,3 +164,148 @@ def test_each_namespace_has_its_own_journal(live: LiveServer, stranger: Client):
         (each["namespace"], each["endpoint"], each["status"]) for each in entries
     ]
     assert [] == entries_of(live, path="vote")
+
+
+# Bodies
+
+
+def test_a_refused_request_is_recorded_with_its_body(live: LiveServer, viewer):
+    viewer().post("extension_state", json={"round": 4})
+
+    (entry,) = entries_of(live, status="403")
+    assert ('{"round":4}', 11, False) == (
+        entry["request"]["text"],
+        entry["request"]["size"],
+        entry["request"]["is_cut"],
+    )
+
+
+def test_a_refusal_does_not_wait_for_a_body_that_does_not_come(live: LiveServer):
+    head = "POST /v1/e/extension_state HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n"
+    with live.connect() as connection:
+        connection.sendall(head.encode())
+        assert connection.recv(1000).startswith(b"HTTP/1.1 401")
+
+    (entry,) = entries_of(live, status="401")
+    assert ("", 100, True) == (entry["request"]["text"], entry["request"]["size"], entry["request"]["is_cut"])
+
+
+@pytest.mark.parametrize("path", ["codes/mark_from_list"])
+def test_a_streamed_body_has_its_size(live: LiveServer, admin: Client, path: str):
+    body = b'{"prizes": [0], "prize_limits": [1], "users": ["5"]}'
+    admin.post(path, content=body)
+
+    entry = entries_of(live, path=path)[-1]
+    assert (len(body), True) == (entry["request"]["size"], entry["request"]["is_cut"])
+
+
+# The stream
+
+
+def test_the_stream_sends_the_selected_entries_as_they_happen(live: LiveServer, viewer):
+    with following(live, path="/v1/e/vote") as lines:
+        mark = next(lines)
+        viewer().get("vote?id=one")
+        first = next(lines)
+        viewer().get("rank")
+        viewer().get("vote?id=two")
+        second = next(lines)
+
+    assert first["number"] - 1 == mark["mark"]
+    assert ["/v1/e/vote?id=one", "/v1/e/vote?id=two"] == [first["path"], second["path"]]
+    assert [first, second] == entries_of(live, path="/v1/e/vote")
+
+
+@pytest.mark.slow
+def test_the_stream_resumes_after_a_mark(live: LiveServer, viewer):
+    mark = journal_of(live)["mark"]
+    for number in range(500):
+        viewer().get(f"vote?id={number}")
+
+    with following(live, since=mark, timeout=0) as lines:
+        found = [each["path"] for each in lines if "path" in each]
+
+    assert [f"/v1/e/vote?id={number}" for number in range(500)] == found
+
+
+def test_a_mark_of_an_earlier_run_starts_at_the_beginning(live: LiveServer):
+    live.reset()
+
+    with following(live, since=10**9, timeout=0) as lines:
+        assert [0, "POST /_emulator/reset"] == [
+            line["mark"] if "mark" in line else line["endpoint"] for line in lines if "lost" not in line
+        ]
+
+
+def test_a_slow_reader_receives_the_number_of_missed_entries():
+    with live_server(Settings(journal=100_000)) as live:
+        voter = live.client("viewer", user="1", channel=CHANNEL)
+        mark = journal_of(live)["mark"]
+        for _ in range(300):
+            voter.get("vote")
+
+        with following(live, since=mark, timeout=0) as lines:
+            first, lost, *rest = lines
+
+        assert mark == first["mark"]
+        assert 300 == lost["lost"] + len(rest)
+        assert mark + lost["lost"] == lost["mark"] == rest[0]["number"] - 1
+
+
+def test_a_client_that_leaves_ends_its_stream(live: LiveServer):
+    before = held(live)
+    with following(live) as lines:
+        next(lines)
+        assert before + 1 == held(live)
+
+    assert wait_until(lambda: held(live) == before)
+
+
+def test_dropping_a_namespace_ends_its_streams(live: LiveServer, stranger: Client):
+    blue = RunningService(f"{live.url}/_ns/blue-stream")
+    with following(blue) as lines:
+        next(lines)
+
+        stranger.delete("/_ns/blue-stream").raise_for_status()
+
+        assert [] == [line for line in lines if "endpoint" not in line]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("reads", [True, False], ids=["readers", "clients that stopped reading"])
+def test_a_stop_ends_fifty_event_streams_within_five_seconds(reads: bool):
+    paths = ("/_emulator/ui/requests/events", "/_emulator/ui/overview/events", "/_emulator/journal/stream")
+    with server_process() as served, ExitStack() as opened:
+        host, port = served.url.removeprefix("http://").split(":")
+        for number in range(50):
+            reader = opened.enter_context(socket.socket())
+            reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+            reader.connect((host, int(port)))
+            reader.sendall(f"GET {paths[number % 3]} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+            if reads:
+                threading.Thread(target=_read_all, args=(reader,), daemon=True).start()
+        wait_until(lambda: held(served) == 50)
+        voter = served.client("viewer", user="1", channel=CHANNEL)
+        for _ in range(200):
+            voter.post("accumulate", json={"x": "y" * 200})
+        began = monotonic()
+
+        assert 0 == served.stop(signal.SIGTERM)
+
+        assert monotonic() - began < 5
+
+
+def _read_all(reader: socket.socket) -> None:
+    with suppress(OSError):
+        while reader.recv(65_536):
+            pass
+
+
+def test_each_run_of_the_service_has_another_name(live: LiveServer):
+    runs = []
+    with live_server() as other:
+        for each in (live, live, other):
+            with following(each, timeout=0) as lines:
+                runs.append(next(lines)["run"])
+
+    assert runs[0] == runs[1] != runs[2]

@@ -8,7 +8,7 @@ import httpx
 import pytest
 from websockets.exceptions import InvalidStatus
 
-from emulator.core.config.settings import Limits, Settings
+from emulator.core.settings import Limits, Settings
 from support.broadcasts import subscribed_game
 from support.journal import entries_of, entry_of
 from support.process import wait_until

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from emulator.core.clock import DAY
-from emulator.core.config.settings import Limits, Settings
+from emulator.core.settings import Limits, Settings
 from support.journal import entries_of
 from support.seeds import apply
 from support.service import CHANNEL, Client, LiveServer, RunningService, live_server, still_clock

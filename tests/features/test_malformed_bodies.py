@@ -1,6 +1,6 @@
 """Each malformed body of each call, and malformed data of each socket action, is refused and changes nothing.
 
-The members and the faults are in `tests/support/body_table.py`. Faults of one rule are in its own tests.
+The members and the faults are in `tests/features/body_table.py`. Faults of one rule are in its own tests.
 
 Rulings C2, P2, P4, S1, T2, W2, W6, W8, X2, X5.
 """
@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from features.body_table import BODIES, Fault
 from production.test_production_socket_roles import ROWS as SOCKET_ROWS
-from support.body_table import BODIES, Fault
 from support.role_table import CLIENT_ID_ROWS, OPEN_ROWS, ROWS, Row, each, write_defaults
 from support.service import CHANNEL, CLIENT_ID, Client, LiveServer
 from support.socket_client import SocketClient

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from emulator.core.config.settings import Settings
 from emulator.core.errors import EngineError
 from emulator.core.keys import NEVER, Key
+from emulator.core.settings import Settings
 from emulator.namespaces.front import Front
 from emulator.namespaces.registry import Registry
 from emulator.process.opening import open_app

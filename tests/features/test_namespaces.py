@@ -3,53 +3,54 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
+import httpx
 import pytest
 
-from emulator.core.config.settings import Limits, Settings
 from emulator.core.keys import NEVER, Key
+from emulator.core.settings import Limits, Settings
 from emulator.process.opening import open_app
 from emulator.storage.shapes import CastRequest
-from support.service import CLIENT_ID, Client, LiveServer, RunningService, live_server
+from engines.redis_server import RedisServer
+from support.process import wait_until
+from support.service import CHANNEL, CLIENT_ID, Client, LiveServer, RunningService, live_server
 from support.socket_client import SocketClient, linked_game, request_pin
 
 DAY = 86_400_000
 
 
-class Namespace(RunningService):
-    """A namespace of a running service."""
+def at(live: RunningService, name: str) -> RunningService:
+    return RunningService(f"{live.url}/_ns/{name}")
 
-    def __init__(self, live: RunningService, name: str) -> None:
-        super().__init__(f"{live.url}/_ns/{name}")
 
-    def count(self) -> int:
-        """Return the number of votes in the poll `default` of channel 777."""
-        return int(self.client("viewer", user="1", channel="777").get("vote").raise_for_status().json()["count"])
+def vote(service: RunningService, value: int = 1, user: str = "1") -> None:
+    service.client("viewer", user=user, channel=CHANNEL).post("vote", json={"value": value}).raise_for_status()
 
-    def vote(self) -> None:
-        """Cast a vote in that poll."""
-        self.client("viewer", user="1", channel="777").post("vote", json={"value": 1}).raise_for_status()
+
+def count(service: RunningService) -> int:
+    return int(service.client("viewer", user="9", channel=CHANNEL).get("vote").raise_for_status().json()["count"])
 
 
 @pytest.fixture
-def blue(live: LiveServer) -> Iterator[Namespace]:
+def blue(live: LiveServer) -> Iterator[RunningService]:
     """The namespace `blue`, new."""
-    namespace = Namespace(live, "blue")
+    namespace = at(live, "blue")
     yield namespace
     Client().delete(namespace.url)
 
 
 @pytest.mark.parametrize("path", ["/ws", "/", "", f"/0.2.0/{CLIENT_ID}", f"/0.2.0/gateway-unity/1.0.3/{CLIENT_ID}"])
-def test_a_namespace_has_its_own_socket_at_every_path(blue: Namespace, path: str):
+def test_a_namespace_has_its_own_socket_at_every_path(blue: RunningService, path: str):
     with SocketClient(blue, path) as game:
         reply = game.data("authenticate", data={"client_id": CLIENT_ID, "pin": request_pin(blue)})
 
     assert "777" == reply["twitch_id"]
 
 
-def test_pins_and_refresh_tokens_work_only_in_their_namespace(live: LiveServer, blue: Namespace):
+def test_pins_and_refresh_tokens_work_only_in_their_namespace(live: LiveServer, blue: RunningService):
     with SocketClient(blue) as game:
         refresh = game.data("authenticate", data={"client_id": CLIENT_ID, "pin": request_pin(blue)})["refresh"]
 
@@ -60,81 +61,44 @@ def test_pins_and_refresh_tokens_work_only_in_their_namespace(live: LiveServer, 
     assert (400, 400) == (by_pin["status"], by_refresh["status"])
 
 
-def test_updates_stay_in_their_namespace(live: LiveServer, blue: Namespace):
-    with linked_game(live) as outside, linked_game(blue) as inside:
-        for game in (outside, inside):
-            game.data("subscribe", "state", {"topic_id": "channel"})
-
-        blue.client("broadcaster", user="777", channel="777").post("channel_state", json={"round": 4})
-
-        assert {"round": 4} == inside.update()["data"]["state"]
-        assert outside.no_update()
-
-
-def test_dropping_a_namespace_ends_its_data_and_connections(blue: Namespace):
-    blue.vote()
+def test_dropping_a_namespace_ends_its_data_and_connections(blue: RunningService):
+    vote(blue)
     with linked_game(blue) as game:
         answer = Client().delete(blue.url)
 
         assert (200, {}) == (answer.status_code, answer.json())
         assert 1001 == game.close_code()
-    assert 0 == blue.count()
-
-
-@pytest.mark.parametrize("name", ["a" * 65, "a.b", "a%20b", "ä"])
-def test_an_invalid_name_is_refused(live: LiveServer, name: str):
-    answer = Client().get(f"{live.url}/_ns/{name}/v1/e/vote")
-
-    assert (400, "Invalid namespace") == (answer.status_code, answer.json()["reason"])
-
-
-def test_repeated_slashes_around_the_name_collapse(blue: Namespace, live: LiveServer):
-    blue.vote()
-    viewer = live.client("viewer", user="1", channel="777")
-
-    answer = viewer.get(f"{live.url}//_ns//blue//v1/e/vote")
-
-    assert 1 == answer.json()["count"]
+    assert 0 == count(blue)
 
 
 @pytest.mark.slow
 def test_the_number_of_open_namespaces_is_limited():
     with live_server(Settings(limits=Limits(namespaces=2))) as live:
-        counts = [Namespace(live, name).count() for name in ("a", "b")]
+        counts = [count(at(live, name)) for name in ("a", "b")]
 
         answer = Client().get(f"{live.url}/_ns/c/v1/e/vote")
 
         assert ([0, 0], 429) == (counts, answer.status_code)
         Client().delete(f"{live.url}/_ns/a").raise_for_status()
-        assert 0 == Namespace(live, "c").count()
+        assert 0 == count(at(live, "c"))
 
 
-def test_data_and_clock_of_a_namespace_are_its_own_until_it_is_reset_or_dropped(live: LiveServer, blue: Namespace):
-    default = Namespace(live, "default")
+def test_data_and_clock_of_a_namespace_are_its_own_until_it_is_reset_or_dropped(live: LiveServer, blue: RunningService):
+    default = at(live, "default")
     live.client("viewer", user="1", channel="777").post("vote", json={"value": 1})
-    blue.vote()
+    vote(blue)
     blue.freeze()
     blue.advance(DAY)
 
-    assert (1, 1, 0) == (blue.count(), default.count(), Namespace(live, "a" * 64).count())
+    assert (1, 1, 0) == (count(blue), count(default), count(at(live, "a" * 64)))
     assert blue.now() - live.now() > DAY - 60_000
     assert {"blue"} == listed(live) & {"blue", "default"}
     blue.reset()
-    assert (0, 1) == (blue.count(), default.count())
+    assert (0, 1) == (count(blue), count(default))
     for each in (blue, default):
         Client().delete(each.url).raise_for_status()
     assert set() == listed(live) & {"blue", "default"}
-    assert 0 == default.count()
-
-
-@pytest.mark.parametrize(("method", "path"), [("DELETE", "/blue"), ("GET", ""), ("POST", ""), ("POST", "/red")])
-@pytest.mark.parametrize("headers", [{"Origin": "https://page.example"}, {"Host": "service.internal"}], ids=str)
-def test_pages_and_clients_of_other_hosts_cannot_drop_list_or_create(live, blue: Namespace, method, path, headers):
-    blue.vote()
-
-    answer = Client().request(method, f"{live.url}/_ns{path}", headers=headers)
-
-    assert (403, False, 1) == (answer.status_code, "access-control-allow-origin" in answer.headers, blue.count())
+    assert 0 == count(default)
 
 
 def listed(live: LiveServer) -> set[str]:
@@ -171,3 +135,175 @@ async def test_a_namespace_that_opens_during_a_drop_keeps_its_data(tmp_path: Pat
     async with open_app(settings) as (_, service):
         tally = await (await service.namespaces.front("blue")).engine.ballots.tally(poll, now=1)
         assert (("1", 1),) == tally.counts
+
+
+# Creating, forking, listing and forgetting
+
+
+START = 2_000_000_000_000
+
+
+class Namespaces:
+    """The namespaces of one service."""
+
+    def __init__(self, live: LiveServer) -> None:
+        self.live = live
+        self._http = Client(base_url=live.url)
+
+    def at(self, name: str) -> RunningService:
+        return at(self.live, name)
+
+    def post(self, path: str, **query: str) -> httpx.Response:
+        return self._http.post(f"/_ns{path}", params=query)
+
+    def send(self, path: str, **body: Any) -> httpx.Response:
+        return self._http.post(f"/_ns{path}", **body)
+
+    def fork(self, source: str, name: str) -> RunningService:
+        assert {"namespace": name} == self.post(f"/{name}", **{"from": source}).raise_for_status().json()
+        return self.at(name)
+
+    def details(self) -> dict[str, dict[str, Any]]:
+        listing = self._http.get("/_ns").raise_for_status().json()
+        assert listing["namespaces"] == sorted(each["name"] for each in listing["details"])
+        return {each["name"]: each for each in listing["details"]}
+
+    def clear(self) -> None:
+        for name in self.details():
+            self._http.delete(f"/_ns/{name}").raise_for_status()
+
+
+@pytest.fixture
+def spaces(live: LiveServer) -> Iterator[Namespaces]:
+    spaces = Namespaces(live)
+    spaces.clear()
+    yield spaces
+    spaces.clear()
+
+
+@pytest.fixture(params=["memory", "file"])
+def of_each_kind(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Namespaces]:
+    """The namespaces of a service in memory, then of one on a file."""
+    data = "sqlite://" if request.param == "memory" else f"sqlite://{tmp_path}/data.db"
+    with live_server(Settings(data=data)) as live:
+        yield Namespaces(live)
+
+
+def test_a_fork_has_data_clock_and_tokens_of_its_source_and_leaves_it_alone(of_each_kind: Namespaces):
+    source = of_each_kind.at("a")
+    source.set(START)
+    vote(source)
+    body = {"app_id": CLIENT_ID, "channel_id": CHANNEL, "role": "viewer", "user_id": "5551"}
+    token = source._http.post("/v1/e/authtoken", json=body).raise_for_status().json()["token"]
+
+    fork = of_each_kind.fork("a", "b")
+    vote(fork, user="2")
+    vote(source, user="3")
+    vote(source, user="4")
+    source.advance(DAY)
+
+    assert (3, 2) == (count(source), count(fork))
+    assert (START + DAY, START) == (source.now(), fork.now())
+    assert 200 == fork.bearer(token).get("vote").status_code
+
+
+def test_a_fork_into_data_or_of_an_unknown_namespace_is_refused(spaces: Namespaces):
+    for name in "ab":
+        vote(spaces.at(name))
+
+    assert [409, 404] == [
+        spaces.post(path, **{"from": source}).status_code for path, source in (("/b", "a"), ("/d", "c"))
+    ]
+    assert ["a", "b"] == list(spaces.details())
+    assert 1 == count(spaces.at("b"))
+
+
+def test_a_new_namespace_is_empty_and_gets_a_free_name_if_none_is_given(spaces: Namespaces):
+    names = [spaces.post("").raise_for_status().json()["namespace"] for _ in range(2)]
+
+    assert sorted(names) == sorted(spaces.details())
+    assert {"namespace": "red"} == spaces.post("/red").raise_for_status().json()
+    assert 0 == spaces.details()["red"]["records"]
+
+
+@pytest.mark.parametrize("path", ["", "/", "/b"])
+@pytest.mark.parametrize("form", [False, True])
+def test_the_body_may_name_the_namespace_and_its_source(spaces: Namespaces, path: str, form: bool):
+    vote(spaces.at("a"))
+
+    body = {"name": "b", "from": "a"}
+    created = spaces.send(path, **({"data": body} if form else {"json": body}))
+
+    assert (200, {"namespace": "b"}) == (created.status_code, created.json())
+    assert 1 == count(spaces.at("b"))
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "named"),
+    [
+        ("/b", {"name": "c"}, "name: "),
+        ("/b?from=a", {"from": "c"}, "from: "),
+        ("", {"name": "b", "drop": "c"}, "drop: "),
+        ("/b", {"drop": "c"}, "drop: "),
+        ("", {"name": "a.b"}, "namespace: "),
+        ("/a.b", {}, "namespace: "),
+        ("/" + "a" * 65, {}, "namespace: "),
+    ],
+)
+def test_a_body_that_cannot_be_meant_is_refused_and_creates_nothing(spaces: Namespaces, path, body, named: str):
+    refused = spaces.send(path, json=body)
+
+    assert (400, True) == (refused.status_code, refused.json()["info"].startswith(named))
+    assert {} == spaces.details()
+
+
+def test_the_list_shows_data_age_last_use_and_sockets(spaces: Namespaces):
+    vote(spaces.at("a"))
+
+    details = spaces.details()["a"]
+
+    assert details.pop("records") > 0
+    assert {"name": "a", "age": 0, "idle": 0, "sockets": 0} == details
+
+
+@pytest.fixture
+def dropping() -> Iterator[tuple[Namespaces, Callable[[float], None]]]:
+    """Namespaces, and a function that drops those that were idle for some seconds."""
+    with live_server() as live:
+        yield Namespaces(live), lambda idle: live.run(live.service.namespaces.drop_idle(idle))
+
+
+def test_an_idle_namespace_is_dropped_and_logged_unless_a_socket_is_open(dropping, caplog: pytest.LogCaptureFixture):
+    spaces, drop_idle = dropping
+    vote(spaces.at("a"))
+    spaces.at("a").advance(30 * DAY)
+
+    drop_idle(3600)
+    with linked_game(spaces.at("a")):
+        assert 1 == spaces.details()["a"]["sockets"]
+        drop_idle(0)
+    assert ["a"] == list(spaces.details())
+    wait_until(lambda: 0 == spaces.details()["a"]["sockets"])
+    with caplog.at_level("INFO", "emulator"):
+        drop_idle(0)
+
+    assert {} == spaces.details()
+    assert "dropped the namespace a" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("settings", "seconds"),
+    [(Settings(), 24 * 3600), (Settings(namespace_idle=60), 60), (Settings(namespace_idle=0), None)],
+)
+async def test_idle_namespaces_live_a_day_unless_configured(settings: Settings, seconds: int | None):
+    async with open_app(settings) as (_, service):
+        assert service.namespaces is not None
+        assert seconds == service.namespaces.max_idle
+
+
+@pytest.mark.slow
+async def test_idle_namespaces_on_redis_stay_because_other_nodes_may_use_them(tmp_path: Path):
+    with RedisServer(tmp_path) as redis:
+        async with open_app(Settings(data=redis.url())) as (_, service):
+            assert service.namespaces is not None
+            assert service.namespaces.max_idle is None

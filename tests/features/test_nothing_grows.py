@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from emulator.core.clock import DAY
-from emulator.core.config.settings import Settings
+from emulator.core.settings import Settings
 from support.process import wait_until
 from support.service import CHANNEL, Client, LiveServer, live_server
 from support.socket_client import linked_game

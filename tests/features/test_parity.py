@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
-
 import httpx
 import jwt
-import pytest
 
 from support.journal import entries_of, entry_of
 from support.service import (
@@ -22,22 +19,6 @@ from support.verdicts import rules, verdict, vote
 
 DAY = 86_400_000
 EXP = real_seconds() + 86_400
-
-
-@pytest.mark.parametrize(
-    ("expected", "claims"),
-    [
-        ("", {}),
-        ("refuse; rule=signature", {"key": b"a secret that no extension has, at all"}),
-        ("refuse; rule=secret", {"key": b64encode(SECRET)}),
-        ("refuse; rule=exp", {"exp": EXP * 1000}),
-        ("refuse; rule=claims", {"allowed_stage": 7}),
-    ],
-)
-def test_a_verdict_names_the_rule_that_refuses_the_token(known: LiveServer, expected: str, claims: dict[str, object]):
-    client = known.client("viewer", **{"user": "1", "channel": CHANNEL, "exp": EXP, **claims})
-
-    assert [expected, expected] == [vote(client), vote(client)]  # the second time from the cache
 
 
 def test_without_a_secret_the_verdict_is_unknown(live: LiveServer):
@@ -95,24 +76,6 @@ def test_a_bare_client_id_must_be_registered_in_production(known: LiveServer, li
     assert ["", "refuse; rule=registration", "unknown; rule=registration"] == [verdict(each) for each in answers]
 
 
-def test_a_caller_has_the_rate_of_production(known: LiveServer):
-    client = known.client("viewer", user="1", channel=CHANNEL, exp=EXP)
-
-    verdicts = [verdict(client.get("user_info")) for _ in range(501)]
-
-    assert [""] * 500 + ["refuse; rule=caller-rate"] == verdicts
-    known.let_pass(1_000)
-    assert "" == verdict(client.get("user_info"))
-
-
-def test_refused_tokens_do_not_count_toward_the_rate(known: LiveServer):
-    endless = known.client("viewer", user="1", channel=CHANNEL)
-    for _ in range(501):
-        endless.get("user_info")
-
-    assert "" == verdict(known.client("viewer", user="1", channel=CHANNEL, exp=EXP).get("user_info"))
-
-
 def test_production_keeps_state_for_longer(known: LiveServer):
     known.freeze()
     client = known.client("admin", channel=CHANNEL)  # without exp, so that the clock may move
@@ -155,10 +118,51 @@ def test_calls_that_the_service_makes_itself_get_no_verdict(known: LiveServer):
     assert "" == entry.get("production", "")
 
 
-def test_an_unbound_pin_is_wrong_in_production(known: LiveServer):
-    pin = httpx.post(f"{known.url}/v1/e/link/pin", headers={"Authorization": CLIENT_ID}).json()["pin"]
+# Helpers of the emulator
 
-    with SocketClient(known) as game:
-        game.data("authenticate", data={"client_id": CLIENT_ID, "pin": pin})
 
-    assert {"refuse pin-channel": 1} == rules(known)
+def issued(live: LiveServer, query: str = "") -> httpx.Response:
+    """Request a token of the sandbox."""
+    body = {"user_id": "1", "channel_id": CHANNEL, "extension_id": CLIENT_ID}
+    return httpx.post(f"{live.url}/v1/e/authtoken{query}", json=body)
+
+
+def test_without_extensions_the_stage_of_tokens_is_stated_once(live: LiveServer):
+    before = rules(live, "service").get("unknown stage", 0)
+    client = live.bearer(issued(live).json()["token"])
+
+    assert ["", ""] == [vote(client), vote(client)]
+    assert {"refuse endpoint": 1, "unknown stage": 1} == rules(live)
+    assert 1 == rules(live, "service")["unknown stage"]
+    assert before <= 1
+
+
+def test_without_extensions_later_rules_are_applied_to_tokens_of_the_sandbox(live: LiveServer):
+    client = live.bearer(issued(live).json()["token"])
+
+    answer = client.post("pusher_broadcast", json={"event": "a", "target": "broadcast", "data": {}})
+
+    assert "refuse; rule=role" == verdict(answer)
+
+
+def test_a_token_for_a_helper_stands_for_one_of_the_platform(known: LiveServer):
+    answer = issued(known, "?role=viewer&helper=1")
+
+    assert ("", "") == (verdict(answer), vote(known.bearer(answer.json()["token"])))
+    assert {} == rules(known)
+
+
+def test_the_claim_of_helpers_has_no_effect_in_a_token_that_another_key_signed(known: LiveServer):
+    other = {"key": b"a secret that no extension has, at all", "allowed_stage": "sandbox"}
+    client = known.client("viewer", user="1", channel=CHANNEL, exp=EXP, helper=True, **other)
+
+    assert "refuse; rule=signature" == vote(client)
+    registered = known.client("viewer", user="1", channel=CHANNEL, exp=EXP, helper=True, allowed_stage="sandbox")
+    assert "refuse; rule=stage" == vote(registered)
+
+
+def test_a_token_for_a_helper_of_another_extension_is_judged(known: LiveServer):
+    other = {"user_id": "1", "channel_id": CHANNEL, "extension_id": OTHER_ID}
+    token = httpx.post(f"{known.url}/v1/e/authtoken?helper=1", json=other).json()["token"]
+
+    assert "refuse; rule=claims" == vote(known.bearer(token))

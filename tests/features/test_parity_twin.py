@@ -1,4 +1,4 @@
-"""A sandbox and a service in production answer the same random requests: each verdict says what production did."""
+"""A sandbox and production answer the same random requests: each verdict says what production did; strict has none."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import httpx
 import pytest
 
 from emulator.contract.parity import RULES, outcome_of, rule_of
+from emulator.core.environment import STRICT
+from emulator.core.extensions import Extension
 from emulator.core.parity import (
     CALLER_RATE,
     CLAIMS,
@@ -24,7 +26,11 @@ from emulator.core.parity import (
     SIGNATURE,
     STAGE,
 )
-from support.parity_twin import DAY, HOUR, SECOND, VERDICT, Sent, Twins, comparable, twins
+from emulator.core.settings import Settings
+from features.parity_twin import DAY, HOUR, SECOND, VERDICT, Sent, Twins, comparable, twins
+from support.journal import entry_of
+from support.pusher_client import PusherClient, pusher_channel
+from support.service import CHANNEL, CLIENT_ID, SECRET, LiveServer, live_server, real_seconds
 from support.socket_client import SocketClient
 
 REQUESTS = int(os.environ.get("PARITY_REQUESTS", "400"))
@@ -149,3 +155,83 @@ def test_a_method_that_a_sandbox_page_lacks_is_not_found_in_production(both: Twi
 
     check(Sent(method, path, "", "", "", {}, "a page"), *answers)
     assert 404 == answers[1].status_code
+
+
+# serve --strict
+
+
+LATER = real_seconds() + 3_600
+
+
+@pytest.fixture(scope="module")
+def running_strict() -> Iterator[LiveServer]:
+    with live_server(Settings(STRICT, extensions={CLIENT_ID: Extension(CLIENT_ID, (SECRET,))})) as live:
+        yield live
+
+
+@pytest.fixture
+def strict(running_strict: LiveServer) -> LiveServer:
+    running_strict.empty()
+    return running_strict
+
+
+@pytest.mark.slow
+def test_a_strict_sandbox_responds_as_production_does():
+    with twins(SEED, strict=True) as both:
+        seen = run(both, REQUESTS)
+        rules = httpx.get(f"{both.sandbox.url}/_emulator/parity").json()["rules"]
+
+    assert set(seen) <= {"", ENDPOINT}  # the control API alone is not in production
+    assert [] == rules
+
+
+@pytest.mark.slow
+def test_a_strict_sandbox_treats_games_as_production_does():
+    with twins(SEED, strict=True) as both:
+        seen = converse(both, REQUESTS // 8)
+
+    assert {""} == set(seen)
+
+
+@pytest.mark.slow
+def test_a_strict_sandbox_treats_pages_as_production_does():
+    seen = set()
+    with twins(SEED, strict=True) as both:
+        for _ in range(REQUESTS // 8):
+            header = both.request().header
+            replies = [subscription(live, header) for live in (both.sandbox, both.production)]
+            assert replies[0] == replies[1], header
+            seen.add(replies[0])
+        rules = httpx.get(f"{both.sandbox.url}/_emulator/parity").json()["rules"]
+
+    assert {("pusher_internal:subscription_succeeded", None), ("pusher:subscription_error", 401)} <= seen
+    assert [] == rules
+
+
+def subscription(live: LiveServer, header: str) -> tuple[str, int | None]:
+    """Subscribe a page with a credential, and return the event and the status of the reply."""
+    with PusherClient(live) as page:
+        page.send("pusher:subscribe", {"auth": header, "channel": pusher_channel()})
+        reply = page.reply()
+    return reply["event"], reply["data"].get("status")
+
+
+def test_the_control_api_stays(strict: LiveServer):
+    voter = strict.client("viewer", user="1", channel=CHANNEL, exp=LATER)
+    answer = voter.post("vote", json={"value": 1})
+    body = {"method": "GET", "path": "/v1/e/vote", "client_id": CLIENT_ID, "role": "viewer", "channel_id": CHANNEL}
+    called = httpx.post(f"{strict.url}/_emulator/call", json=body).json()
+
+    assert 404 == httpx.post(f"{strict.url}/v1/e/authtoken", json={"role": "viewer"}).status_code
+    assert 200 == entry_of(strict, answer)["status"]
+    assert (200, 1) == (called["status"], called["body"]["count"])
+    assert "sandbox" == httpx.get(f"{strict.url}/_emulator/ready").json()["environment"]
+    assert 200 == httpx.get(f"{strict.url}/_emulator/ui/polls", headers={"Accept": "text/html"}).status_code
+
+
+def test_a_config_store_is_listed_although_it_never_expires(strict: LiveServer):
+    strict.client("broadcaster", channel=CHANNEL, exp=LATER).post("channel_config", json={"a": 1}).raise_for_status()
+
+    [row] = httpx.get(f"{strict.url}/_emulator/contents/stores").json()["rows"]
+    assert ("channel_config", CHANNEL, None) == (row["id"], row["channel_id"], row["expires_at"])
+    assert 1 == httpx.get(f"{strict.url}/_emulator/contents").json()["stores"]

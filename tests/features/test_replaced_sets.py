@@ -27,24 +27,6 @@ def redeem(viewer, times: int, prize: int = 0) -> None:
         viewer("1").post("codes/redeem", json={"prize": prize}).raise_for_status()
 
 
-def test_a_set_that_replaces_another_has_handed_out_none(backend: Client, stranger: Client, viewer):
-    put(backend, ["a", "b", "c"], ["x", "y"])
-    backend.post("codes/mark_from_list", json=GRANT).raise_for_status()
-    redeem(viewer, 2)
-    redeem(viewer, 1, prize=1)
-
-    assert ([(2, 1), (1, 1)],) * 2 == numbers(backend, stranger)
-    put(backend, ["d", "e", "f", "g"])
-    assert ([(0, 4), (1, 1)],) * 2 == numbers(backend, stranger)
-    redeem(viewer, 1)
-    assert ([(1, 3), (1, 1)],) * 2 == numbers(backend, stranger)
-    put(backend, ["h"])
-    assert ([(0, 1), (1, 1)],) * 2 == numbers(backend, stranger)
-    assert [0, 1] == backend.delete("codes").json()["distributed"]
-    put(backend, ["i"])
-    assert ([(0, 1)],) * 2 == numbers(backend, stranger)
-
-
 def test_the_numbers_of_a_replaced_set_survive_a_snapshot(backend: Client, stranger: Client, viewer):
     put(backend, ["a", "b"], ["x"])
     backend.post("codes/mark_from_list", json=GRANT).raise_for_status()

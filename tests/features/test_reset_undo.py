@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from emulator.core.config.settings import Settings
+from emulator.core.settings import Settings
 from engines.redis_server import RedisServer
 from support.pages import following, main_of
 from support.service import Client, LiveServer, live_server
@@ -151,4 +151,4 @@ def test_a_reset_on_redis_cannot_be_undone_and_the_page_says_so(tmp_path: Path):
 
         assert (403, "Cannot undo", 1) == (answer.status_code, answer.json()["reason"], votes(live))
     assert "You cannot undo this" in page
-    assert "undo=60" not in page
+    assert '/_emulator/reset?undo=60"' not in page

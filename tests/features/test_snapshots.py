@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections import Counter
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from emulator.core.settings import Settings
+from engines.filled_file import write_filled_file
 from support.service import CHANNEL, CLIENT_ID, Client, LiveServer, live_server
 from support.socket_polls import create, subscribe, vote
 
@@ -43,18 +46,6 @@ def used(viewer: Callable[..., Client], broadcaster: Client, backend: Client) ->
 
 
 @pytest.mark.usefixtures("used")
-def test_a_loaded_snapshot_is_saved_as_the_same_bytes(live: LiveServer, stranger: Client):
-    before = save(stranger)
-    live.reset()
-    assert [] == records(save(stranger))
-
-    answer = load(stranger, before)
-
-    assert before == save(stranger)
-    assert {"counts": json.loads(before)["counts"], "keys": False} == answer
-
-
-@pytest.mark.usefixtures("used")
 def test_the_answer_counts_what_has_not_expired(stranger: Client):
     saved = save(stranger)
     eight_days_later = saved.replace(b'"clock":{}', b'"clock":{"offset":%d}' % (8 * DAY), 1)
@@ -63,22 +54,6 @@ def test_the_answer_counts_what_has_not_expired(stranger: Client):
 
     assert Counter(each["type"] for each in records(save(stranger))) == counts
     assert "ballot" in json.loads(saved)["counts"].keys() - counts.keys()
-
-
-@pytest.mark.usefixtures("used")
-def test_a_loaded_snapshot_behaves_as_the_service_it_was_saved_from(
-    live: LiveServer, stranger: Client, viewer: Callable[..., Client], broadcaster: Client
-):
-    before = save(stranger)
-    live.reset()
-    load(stranger, before)
-
-    viewer("2").post("vote", params={"id": "rps"}, json={"value": 3}).raise_for_status()
-    viewer("4").post("vote", params={"id": "rps"}, json={"value": 0}).raise_for_status()
-
-    assert [1, 0, 0, 3] == viewer().get("vote", params={"id": "rps"}).json()["specific"][:4]
-    assert {"round": 4} == broadcaster.get("channel_state").json()
-    assert [["A"]] == viewer("1").get("codes/redeemed").json()["redeemed"]
 
 
 @pytest.mark.parametrize("frozen", [True, False])
@@ -141,55 +116,6 @@ def test_a_namespace_is_saved_and_loaded_alone(live: LiveServer, stranger: Clien
     stranger.delete("/_ns/blue").raise_for_status()
 
 
-def test_a_vote_after_a_load_reaches_the_directory_of_the_loaded_data(
-    live: LiveServer, stranger: Client, viewer: Callable[..., Client], backend: Client
-):
-    """What the service remembers of users outside the data is forgotten."""
-    empty = save(stranger)
-    viewer("5").post("vote", json={"value": 1}).raise_for_status()
-    load(stranger, empty)
-
-    viewer("5").post("vote", json={"value": 1}).raise_for_status()
-
-    assert '"5"' in backend.get("user_ids").text
-
-
-def test_votes_during_a_save_are_all_kept_and_the_snapshot_shows_one_moment(
-    stranger: Client, viewer: Callable[..., Client]
-):
-    for number in range(100):
-        viewer(f"{number}").post("vote", json={"value": 1}).raise_for_status()
-    one, two = (viewer(name, opaque=f"U{name}") for name in ("one", "two"))
-    for each in (one, two):
-        each.post("vote", json={"value": 9}).raise_for_status()
-    is_saving, rounds = True, 0
-
-    def vote() -> None:
-        """Let one viewer vote for 0 to 9 again and again, and the other for the same each time."""
-        nonlocal rounds
-        while is_saving or rounds < 20:
-            for each in (one, two):
-                each.post("vote", json={"value": rounds % 10}).raise_for_status()
-            rounds += 1
-
-    with ThreadPoolExecutor(1) as threads:
-        voting = threads.submit(vote)
-        try:
-            saved = []
-            while rounds < 20 and not voting.done():
-                saved.append(save(stranger))
-        finally:
-            is_saving = False
-        voting.result()
-
-    for each in saved:
-        entries = [record for record in records(each) if record["type"] == "entry"]
-        votes = {record["voter"]: int(record["choice"]) for record in entries}
-        assert 102 == len(votes)
-        assert (votes["Uone"] - votes["Utwo"]) % 10 in (0, 1)
-    assert [(rounds - 1) % 10] * 2 == [each.get("vote").json()["vote"] for each in (one, two)]
-
-
 def test_tokens_that_the_service_issued_stay_valid_after_a_load_without_keys(live: LiveServer, stranger: Client):
     body = {"app_id": CLIENT_ID, "channel_id": CHANNEL, "role": "viewer", "user_id": "5551"}
     token = stranger.post("/v1/e/authtoken", json=body).raise_for_status().json()["token"]
@@ -226,3 +152,142 @@ def test_subscribers_of_a_poll_receive_its_loaded_results_and_later_its_end(live
     live.advance(61_000)
 
     assert "expired" == game.update()["data"]["poll"]["status"]
+
+
+Line = dict[str, Any]
+
+
+def saved_from(folder: Path) -> list[Line]:
+    """The lines of a snapshot of a service that used every feature."""
+    file = write_filled_file(folder / "data.db")
+    with live_server(Settings(data=f"sqlite://{file}")) as live, Client(base_url=live.url) as client:
+        text = client.get("/_emulator/snapshot?keys=true").raise_for_status().text
+    records = [json.loads(each.removesuffix(",")) for each in text.splitlines()[1:-1]]
+    return [*records, {**header_of(text), "counts": Counter(each["type"] for each in records)}]
+
+
+def header_of(text: str) -> Line:
+    return dict(json.loads(text.splitlines()[0].removesuffix(',"records":[') + "}"))
+
+
+def document_of(lines: list[Line]) -> str:
+    *records, header = lines
+    first = json.dumps(header, separators=(",", ":"))[:-1] + ',"records":['
+    texts = [json.dumps(each, separators=(",", ":"), ensure_ascii=False) for each in records]
+    return "\n".join([first, ",\n".join(texts), "]}\n"])
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return json.dumps(saved_from(tmp_path_factory.mktemp("saved")))
+
+
+@pytest.fixture
+def lines(saved: str) -> list[Line]:
+    return list(json.loads(saved))
+
+
+@pytest.fixture
+def client(live: LiveServer) -> Client:
+    return Client(base_url=live.url)
+
+
+def text_of(text: str) -> Callable[[Line], None]:
+    """Store this text in place of the JSON of a document."""
+
+    def change(line: Line) -> None:
+        line.pop("value", None)
+        line.pop("value_text", None)
+        line["value_text"] = text
+
+    return change
+
+
+def bytes_of(value: bytes, field: str = "value") -> Callable[[Line], None]:
+    def change(line: Line) -> None:
+        line.pop(field, None)
+        line.pop(f"{field}_text", None)
+        line[f"{field}_base64"] = base64.b64encode(value).decode()
+
+    return change
+
+
+def members(field: str, **changed: Any) -> Callable[[Line], None]:
+    def change(line: Line) -> None:
+        line[field] = {**line[field], **changed}
+
+    return change
+
+
+def fields(**changed: Any) -> Callable[[Line], None]:
+    return lambda line: line.update(changed)
+
+
+CASES: list[tuple[str, str, Callable[[Line], None], str]] = [
+    ("choice", "poll", fields(choice="abc"), "choice: 'abc' is not within -99 to 99"),
+    ("entry", "poll", fields(choice="07"), "choice: '07' is not within -99 to 99"),
+    ("entry", "poll", fields(times=2000), "times: 2000 is not within 1 to 1024"),
+    ("ballot", "poll", members("definition", prompt="x" * 300), "definition: prompt: has 300 bytes; the limit is 256"),
+    ("ballot", "poll", members("definition", id="other"), "definition: id: 'other' is not the id of the poll"),
+    ("ballot", "poll", members("definition", totalVotesPerUser=7), "per_voter: 1 is not 7, as in the definition"),
+    ("ballot", "rank", fields(definition={}), "definition: a ranking has none"),
+    ("item", "accumulate", text_of("}"), "value: "),
+    ("item", "accumulate", members("value", data="x" * 300), "value: data: 302 bytes; the limit is 255"),
+    ("document", "channel_state", text_of("not json \x1b"), "value: JSON is malformed"),
+    ("document", "extension_state", fields(value=[]), "value: must be a JSON object"),
+    ("document", "viewer_state", fields(value={"a": "x" * 70_000}), "bytes of compact JSON; the limit is 65536"),
+    ("document", "json_store", fields(value={"a": "x" * 3_000}), "bytes of compact JSON; the limit is 2048"),
+    ("document", "id_counts", fields(value={"soon": 1}), "value: "),
+    ("document", "ids/poll", fields(value="soon"), "value: expected an array, got a string"),
+    ("document", "user", bytes_of(b"\xff\xfe"), "value: must be text"),
+    ("document", "link", fields(value=[1]), "value: expected an object, got an array"),
+    ("document", "pin", fields(value={"until": "soon"}), "value.until: expected an integer, got a string"),
+    ("document", "signing_key", text_of("short"), "value: must be 64 hexadecimal digits"),
+    ("document", "transaction", fields(value=7), "value: expected an object, got an integer"),
+    ("document", "outstanding", members("value", cost="much"), "value.cost: expected an integer, got a string"),
+    ("document", "trivia", fields(value={"q": 7}), "value.[...]: expected an object, got an integer"),
+    ("document", "trivia_voter", fields(value={"votes": 7}), "value.votes: expected an object, got an integer"),
+    ("roster", "marked", fields(note={"set": [1, "many"]}), "note.[...][1]: expected an integer, got a string"),
+    ("pool", "codes", fields(note={"name": 7}), "note.name: expected a string, got an integer"),
+    ("list_items", "code_list", fields(items=["x" * 64]), "items[0]: has 64 characters; a code has 1 to 63"),
+    ("handed", "codes", fields(item=""), "item: has 0 characters; a code has 1 to 63"),
+]
+
+
+@pytest.mark.parametrize(("type", "kind", "change", "problem"), CASES, ids=[f"{a} {b}: {d}" for a, b, _, d in CASES])
+def test_a_record_that_its_feature_could_not_read_is_refused_by_name(
+    live: LiveServer, client: Client, lines: list[Line], type: str, kind: str, change: Callable[[Line], None], problem
+):
+    live.client("viewer", user="1", channel="777").post("vote", json={"value": 1}).raise_for_status()
+    number, line = next(
+        (number, each)
+        for number, each in enumerate(lines[:-1], 2)
+        if (each["type"], each["key"][0]) == (type, kind)
+        if "definition" in each
+        or ((type, kind) != ("ballot", "poll") and (type != "ballot" or kind != "poll" or "definition" in each))
+    )
+    change(line)
+
+    answer = client.put("/_emulator/snapshot", content=document_of(lines).encode())
+
+    assert (400, "Invalid snapshot") == (answer.status_code, answer.json()["reason"])
+    assert answer.json()["info"].startswith(f"line {number}: {kind}")
+    assert problem in answer.json()["info"]
+    assert 1 == live.client("viewer", user="1", channel="777").get("vote").json()["count"]
+
+
+@pytest.mark.parametrize("kind", ["signing_key", "pin", "link"])
+def test_a_secret_in_a_snapshot_without_keys_is_refused(client: Client, lines: list[Line], kind: str):
+    kept = [each for each in lines[:-1] if each["key"][0] == kind]
+    counts = {kind: 0 for kind in lines[-1]["counts"]} | {"document": len(kept)}
+
+    answer = client.put(
+        "/_emulator/snapshot", content=document_of([*kept, {**lines[-1], "counts": counts, "keys": False}])
+    )
+
+    assert 400 == answer.status_code
+    assert f'line 2: {kind}: the first line says "keys":false' in answer.json()["info"]
+
+
+def test_a_snapshot_of_every_feature_loads(client: Client, lines: list[Line]):
+    assert 200 == client.put("/_emulator/snapshot", content=document_of(lines).encode()).status_code

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from emulator.core.config.settings import Limits, Settings
+from emulator.core.settings import Limits, Settings
 from support.journal import entries_of
 from support.pusher_client import PusherClient
 from support.service import CHANNEL, CLIENT_ID, Client, LiveServer, live_server

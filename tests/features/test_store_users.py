@@ -37,19 +37,6 @@ def test_the_records_of_one_map_have_at_most_4_mib_together(viewer, admin: Clien
 
 
 @USER_STORES
-def test_a_patch_in_a_large_map_has_at_most_64_kib(admin: Client, store: str):
-    fitting = {"1": {"a": "x" * 64_000}, "2": {"a": "x" * 10_000}}
-
-    answers = [
-        admin.patch(store, json=users) for users in (fitting, {**fitting, "2": {"a": "x" * 64_000, "b": "y" * 2_000}})
-    ]
-
-    assert [200, 400] == [answer.status_code for answer in answers]
-    assert "the patch of 2 has 66" in answers[1].json()["info"]
-    assert fitting == states(admin, store, "1", "2")
-
-
-@USER_STORES
 def test_a_large_map_applies_to_records_as_they_are_when_it_is_written(live: LiveServer, admin: Client, store: str):
     users = {str(user): [{"op": "add", "path": f"/of{user}", "value": "x" * 1_000}] for user in range(200)}
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from emulator.core.config.settings import Limits, Settings
+from emulator.core.settings import Limits, Settings
 from support.service import CHANNEL, Client, LiveServer, RunningService, live_server
 
 

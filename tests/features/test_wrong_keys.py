@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from emulator.core.config.extensions import Extension
-from emulator.core.config.settings import Settings
+from emulator.core.extensions import Extension
+from emulator.core.settings import Settings
 from support.service import CHANNEL, CLIENT_ID, LiveServer, live_server, real_seconds
 
 EXP = real_seconds() + 3_600

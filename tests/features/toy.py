@@ -1,4 +1,4 @@
-"""A feature and a control feature that exist in tests only, each in one declaration: short notes of a channel."""
+"""A feature that exists in tests only: short notes of a channel."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ from emulator.core.keys import Key
 from emulator.core.wire import json_codec
 from emulator.feature_list import Feature
 from emulator.features.kinds import Kind, Measured, Subject
-from emulator.http.endpoint import CHANNEL, Audience, Call, Nothing, endpoint, id_of
+from emulator.http.endpoint import CHANNEL, Call, Nothing, endpoint, id_of
 from emulator.realtime.action import Message, action
 from emulator.storage.kinds import Stored, decode_check
 from emulator.storage.records import DocumentRecord
-from emulator.storage.shapes import Search
 
 LIFETIME: Final = 86_400_000
 
@@ -73,13 +72,6 @@ async def get_note(notes: Notes, message: Message) -> Note:
     return await notes.read(message.caller, message.channel, "default")
 
 
-@endpoint("GET", "/_emulator/first-note", audience=Audience.CONTROL, answer=Note)
-async def read_first_note(service: Any, call: Call) -> Note:
-    """Read the first note of all channels."""
-    (first,) = await service.engine.catalog.things(Search(("note",)), now=service.clock.now(), limit=1)
-    return Note(first.key.name)
-
-
 NOTES: Final = Kind(
     "notes",
     "the notes, with their sizes",
@@ -90,6 +82,3 @@ NOTES: Final = Kind(
     waits_for=Subject("note", "note", frozenset({"path", "equals"}), "default"),
 )
 NOTE_FEATURE: Final = Feature(Notes, (write_note, read_note), (get_note,), kinds=(NOTES,))
-NOTE_CONTROL: Final = Feature(
-    lambda service: service, (read_first_note,), is_offered=lambda environment: environment.has_control
-)

@@ -27,7 +27,7 @@ WORKFLOWS = (
     ".github/workflows/test.yml",
     "action.yml",
     "examples/github-actions.yml",
-    "src/extcli/commands/access/clients/github.yml",
+    "src/extcli/commands/clients/github.yml",
 )
 LOCK = (ROOT / "requirements.lock").read_text()
 COMPOSE = ("compose.yaml", "compose.valkey.yaml")

@@ -55,7 +55,7 @@ def test_the_wheel_has_the_command_and_the_pytest_plugin(wheel: Path):
 
 def is_development(name: str) -> bool:
     """Whether a file serves the development of the project only, and is not a template of `extcli new`."""
-    if "/commands/access/project/" in name:
+    if "/commands/project/" in name:
         return False
     parts = Path(name).parts
     return bool({"tests", "benchmarks", "docs", "examples", ".ci"} & set(parts)) or Path(name).name.startswith("test_")

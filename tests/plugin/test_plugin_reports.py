@@ -34,7 +34,7 @@ def test_a_failed_test_shows_the_requests_that_were_refused(tmp_path: Path):
     run = run_pytest(tmp_path, files={"test": test})
     shown = run.output.partition("- extcli refused requests of test_fails-")[2]
 
-    assert re.search(r"403 GET /v1/e/vote_logs .*\n +viewer:7@1001 .*the role viewer may not do this; allowed", shown)
+    assert re.search(r"403 GET /v1/e/vote_logs +viewer:7@1001 .*the role viewer may not do this; allowed", shown)
 
 
 def test_a_failed_test_shows_the_fault_that_prevented_a_response(tmp_path: Path):

@@ -31,15 +31,6 @@ def test_the_marker_applies_a_seed_next_to_the_test(tmp_path: Path):
     assert 0 == run_pytest(tmp_path, files={"test": test, "lunch.toml": SEED}).exit_code
 
 
-def test_a_test_applies_a_seed(tmp_path: Path):
-    test = """
-        def test_it(extcli):
-            assert extcli.seed("lunch.toml")["counts"]["polls"] == 1
-            assert extcli.viewer().poll("lunch")["count"] == 3
-    """
-    assert 0 == run_pytest(tmp_path, files={"test": test, "lunch.toml": SEED}).exit_code
-
-
 def test_an_invalid_seed_is_an_error_with_its_line_and_field(tmp_path: Path):
     test = """
         import pytest

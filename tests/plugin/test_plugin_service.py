@@ -55,23 +55,6 @@ def test_a_url_without_namespaces_is_one_readable_error(running_production: Live
     assert "Traceback" not in run.output
 
 
-def test_options_of_serve_come_from_a_fixture(tmp_path: Path):
-    conftest = """
-        import pytest
-        @pytest.fixture(scope="session")
-        def extcli_serve_args(): return ["--max-body", "1"]
-    """
-    test = """
-        import pytest
-        from extcli.testing import Refused
-        def test_it(extcli):
-            with pytest.raises(Refused) as refusal:
-                extcli.backend.set_store("extension_state", {"text": "x" * 2000})
-            assert refusal.value.status == 413
-    """
-    assert 0 == run_pytest(tmp_path, files={"conftest": conftest, "test": test}).exit_code
-
-
 def test_a_service_that_does_not_start_is_one_readable_error(tmp_path: Path):
     conftest = """
         import pytest
@@ -81,35 +64,26 @@ def test_a_service_that_does_not_start_is_one_readable_error(tmp_path: Path):
     run = run_pytest(tmp_path, files={"conftest": conftest, "test": "def test_it(extcli): pass"})
 
     assert 1 == run.exit_code
-    assert "extcli serve did not start:\nextcli serve: no such option: --max-bdy" in run.output
+    assert "extcli serve did not start:\nextcli serve: No such option: --max-bdy" in run.output
 
 
-def test_failed_namespaces_are_kept_on_request(live: LiveServer, tmp_path: Path):
-    test = """
-        def test_passes(extcli): extcli.viewer().vote("boss", 1)
-        def test_fails(extcli):
-            extcli.viewer().vote("boss", 1)
-            assert False
-    """
-    run = run_pytest(tmp_path, "--extcli-keep", "--extcli-url", live.url, files={"test": test})
-    (kept,) = namespaces_of_tests(live)
-    live._http.delete(f"/_ns/{kept}").raise_for_status()
-
-    assert kept.startswith("test_fails-")
-    assert f"{live.url}/_ns/{kept}" in run.output
-
-
-def test_a_failed_namespace_is_kept_for_the_report_of_exec(live: LiveServer, tmp_path: Path):
+@pytest.mark.parametrize("is_for_exec", [False, True])
+def test_failed_namespaces_are_kept_on_request_and_for_the_report_of_exec(
+    live: LiveServer, tmp_path: Path, is_for_exec: bool
+):
     test = """
         def test_passes(extcli): extcli.viewer().vote("boss", 1)
         def test_fails(extcli): assert not extcli.viewer().vote("boss", 1)
     """
-    run = run_pytest(tmp_path, files={"test": test}, EXTCLI_URL=live.url, EXTCLI_ON_FAILURE="/report")
+    variables = {"EXTCLI_ON_FAILURE": "/report"} if is_for_exec else {}
+    options = [] if is_for_exec else ["--extcli-keep"]
+    run = run_pytest(tmp_path, *options, "--extcli-url", live.url, files={"test": test}, **variables)
     (kept,) = namespaces_of_tests(live)
     live._http.delete(f"/_ns/{kept}").raise_for_status()
 
     assert kept.startswith("test_fails-")
-    assert f"its data and journal, after the run: /report/namespaces/{kept}" in run.output
+    of_exec = f"its data and journal, after the run: /report/namespaces/{kept}"
+    assert (of_exec if is_for_exec else f"{live.url}/_ns/{kept}") in run.output
 
 
 def test_a_program_of_a_test_finds_a_secret(tmp_path: Path):

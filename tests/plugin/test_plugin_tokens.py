@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from emulator.core.config.extensions import Extension
-from emulator.core.config.settings import Settings
+from emulator.core.extensions import Extension
+from emulator.core.settings import Settings
 from support.plugin_runs import run_pytest
 from support.program import SECRET_BASE64
 from support.service import CLIENT_ID, SECRET, LiveServer, live_server

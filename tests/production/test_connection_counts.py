@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from emulator.core.config.environment import PRODUCTION
-from emulator.core.config.settings import Limits, Settings
+from emulator.core.environment import PRODUCTION
+from emulator.core.settings import Limits, Settings
 from support.process import server_process, unexpected_log_lines, wait_until
 from support.service import RunningService, in_production, live_server
 from support.socket_client import SocketClient

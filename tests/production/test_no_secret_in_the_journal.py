@@ -1,130 +1,224 @@
-"""No token, PIN, code or secret enters the journal, in whatever form it is read."""
+"""No token, PIN, code or secret enters the journal, wherever a client puts it (ruling B7)."""
 
 from __future__ import annotations
 
+import base64
 import json
-import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from itertools import cycle
 
 import pytest
+from websockets.exceptions import ConnectionClosed
 
-from support.journal import entries_of
-from support.journal_leaks import CONTENT, everything, leaks, pages
-from support.leak_detector import LeakDetector
-from support.scenario import Scenario
-from support.service import CHANNEL, CLIENT_ID, SECRET, Client, LiveServer
+from emulator.control.journal.snippets import FORMS
+from emulator.dashboard.pages import screens
+from extcli.journal.views import har_lines
+from production.leak_detector import LeakDetector
+from production.scenario import Scenario
+from support.journal import entries_of, following, journal_of
+from support.service import CHANNEL, SECRET, Client, LiveServer
 from support.socket_client import SocketClient
 
+Encode = Callable[[bytes], bytes]
+CONTENT = {
+    "an answer", "a text in a buffer", "a viewer's state", "a channel's state", "a patch", "a JSON store",
+    "a broadcast", "a whisper", "a question", "a bad body", "a large body", "a state over the socket",
+    "a broadcast over the socket",
+    "a value of the whole extension",
+    "an action", "a target", "data", "an event's name", "a frame of text", "a frame of JSON", "a large frame",
+}  # fmt: skip
+"""What the scenario plants in bodies that hold no secret. The journal keeps bodies."""
 
-def test_every_kind_of_call_leaves_no_secret_in_the_journal(live: LiveServer, scenario: Scenario, seen: LeakDetector):
-    scenario.run()
 
-    kinds = [each["kind"] for each in entries_of(live, limit=1_000)]
-    assert kinds.count("request") > 100
-    assert kinds.count("frame") > 15
-    assert set() == leaks(live, seen)
-    assert seen.found_in("".join(everything(live))) >= {"an answer", "a patch", "a state over the socket"}
+def everything(service: LiveServer) -> Iterator[str]:
+    """Yield the whole journal in each form."""
+    with Client(base_url=service.url) as client:
+        since: int | None = 0
+        while since is not None:
+            page = journal_of(service, since=since, limit=200)
+            since = page["next"]
+            yield json.dumps(page, ensure_ascii=False)
+            yield from har_lines(page["entries"], service.url)
+            for number in (each["number"] for each in page["entries"]):
+                yield client.get("/_emulator/journal/entry", params={"id": number}).text
+                yield client.get("/_emulator/explain", params={"id": number}).text
+                for form in FORMS:
+                    yield client.get("/_emulator/journal/entry", params={"id": number, "as": form}).text
+    with following(service, since=0, timeout=0) as lines:
+        yield json.dumps(list(lines), ensure_ascii=False)
 
 
-@pytest.mark.slow
-def test_the_dashboard_shows_no_secret_after_calls_of_every_kind(
+def pages(service: LiveServer) -> Iterator[str]:
+    """Yield the pages of the dashboard: each screen, and what it shows of each entry and each socket."""
+    with Client(base_url=service.url) as client:
+        for name in screens():
+            yield client.get(f"/_emulator/ui/{name}" if name != "overview" else "/_emulator").text
+        for each in entries_of(service, limit=1_000):
+            yield client.get("/_emulator/ui/requests", params={"entry": each["number"]}).text
+        for name in ("contents/pins", "contents/codes", "sockets", "parity", "clock/next"):
+            yield client.get(f"/_emulator/{name}").text
+
+
+def leaks(service: LiveServer, seen: LeakDetector) -> set[str]:
+    return {label for text in everything(service) for label in seen.found_in(text)} - CONTENT
+
+
+@pytest.fixture
+def seen() -> LeakDetector:
+    seen = LeakDetector()
+    seen.add_key(SECRET, "the extension's secret")
+    return seen
+
+
+@pytest.fixture
+def scenario(live: LiveServer, seen: LeakDetector) -> Scenario:
+    return Scenario(live, seen, SECRET)
+
+
+def test_every_kind_of_call_leaves_no_secret_in_the_journal_and_the_dashboard(
     live: LiveServer, scenario: Scenario, seen: LeakDetector
 ):
     scenario.run()
 
-    shown = list(pages(live))
-
+    kinds = Counter(each["kind"] for each in entries_of(live, limit=1_000))
+    assert kinds["request"] > 100
+    assert kinds["frame"] > 15
+    assert kinds["delivery"] > 5
+    found = seen.found_in("".join(everything(live)))
+    assert set() == found - CONTENT
+    assert found >= {"an answer", "a patch", "a state over the socket"}
+    shown = "".join(pages(live))
     as_client_id = {"a bad credential"}  # the sandbox accepts any client id without a token
-    assert set() == {label for text in shown for label in seen.found_in(text)} - CONTENT - as_client_id
-    assert "an answer" in seen.found_in("".join(shown))
+    assert set() == seen.found_in(shown) - CONTENT - as_client_id
+    assert "an answer" in seen.found_in(shown)
 
 
-def test_tokens_pins_and_codes_stay_out_of_the_journal(
-    live: LiveServer,
-    seen: LeakDetector,
-    scenario: Scenario,
-    stranger: Client,
-    broadcaster: Client,
-    viewer,
-    admin: Client,
-):
-    for path in ("link/pin", "pin"):
-        issued = stranger.post(f"/v1/e/{path}", json={"identifier": CLIENT_ID}).json()
-        seen.add(issued["pin"], "a PIN")
-        seen.add(issued["token"], "a token or PIN")
-    issued = stranger.post("/v1/e/authtoken", json={"user_ids": ["1", "2"], "role": "viewer"}).json()
-    for token in issued["tokens"]:
-        seen.add_token(token, "a token of authtoken")
-    codes = [seen.make("a code") for _ in range(5)]
-    admin.put("codes", json={"codes": [codes[:3]], "names": ["Hat"]}).raise_for_status()
-    admin.put("codes", content=json.dumps({"codes": [[codes[3]]]})[:-4])
-    admin.put("codes", json={"codes": [[codes[4], codes[4]]], "names": ["Hat"]})
-    admin.post("codes/mark_from_list", json={"users": ["5551"], "prizes": [0], "prize_limits": [2]}).raise_for_status()
-    assert viewer().post("codes/redeem", json={"prize": 0}).json()["code"] in codes
-    assert viewer().get("codes/redeemed").json()["redeemed"][0]
-    receipt = seen.sign(SECRET, "a receipt", data={"transactionId": "t", "userId": "5", "product": {"sku": "hat"}})
-    viewer().post("bits/transactions", json={"transactionReceipt": receipt})
+# Bodies: a member's name says that it is a secret, or the secret says so itself
 
-    assert set() == leaks(live, seen)
-
-
-def test_seeds_and_snapshots_stay_out(live: LiveServer, seen: LeakDetector, stranger: Client):
-    code = seen.make("a code")
-    seed = {
-        "extcli": 1, "client_id": CLIENT_ID, "channel": CHANNEL,
-        "codes": [{"index": 0, "name": "Hat", "codes": [code]}], "links": [{}],
-    }  # fmt: skip
-    seeded = stranger.put("/_emulator/seed", json=seed).raise_for_status().json()
-    for link in seeded["links"]:
-        seen.add_token(link["refresh"], "a refresh token of a seed")
-    stranger.put("/_emulator/seed", json={**seed, "codes": [{"index": code}]})
-    snapshot = stranger.get("/_emulator/snapshot?keys=true").raise_for_status()
-    assert code in snapshot.text
-    for key in re.findall(r'"value":"([^"]{20,})"', snapshot.text):
-        seen.add(key, "a key in a snapshot")
-    stranger.put("/_emulator/snapshot", content=snapshot.content).raise_for_status()
-    stranger.put("/_emulator/snapshot", content=snapshot.content[:-20])
-
-    assert set() == leaks(live, seen)
+OF_PINS = [
+    *('{"pin": "%s"', '{"x": "\\u12", "pin": "%s"}', "{pin: %s}", "pin=%s", '"%s"', '[["%s"]]', '"[\\"%s\\"]"'),
+    json.dumps(json.dumps(json.dumps({"pin": "%s"}))),
+    '{"x": "' + "x" * 4_080 + '", "pin": "%s"}',
+    '{"x": "' + "x" * 70_000 + '", "pin": "%s"}',
+]
+"""Bodies whose secret is hidden because their endpoint takes a PIN."""
+NAMED = [
+    *('{"pin": "%s"}', '{"PIN": "%s"}', '[{"pin": "%s"}]', '{"a": {"b": [{"pin": "%s"}]}}', '\ufeff{"pin": "%s"}'),
+    *('{"pin": ["%s", {"x": "%s"}]}', '{"Pin": "%s"}', '{"accessToken": "%s"}', '{"client_secret": "%s"}'),
+    *(r'{"t\u006fken": "%s"}', r'{"t\u006fken": "%s', '{"authorization": "%s"}', '{"AUTHORIZATION": "%s"'),
+    *("{'token': '%s'}", "{'Pin' : '%s', 'x': 1}", "access_token='%s', 'client_secret'='%s'"),
+    *(json.dumps(json.dumps({"pin": "%s"})), json.dumps('{"pin": "%s"')),
+    *(
+        json.dumps({"x": text})
+        for text in ('data = {"token": "%s"}', r'{"t\u006fken": "%s"}', "in {'clientSecret': '%s'}")
+    ),
+    '{"headers": {"Authorization": ["my-extension %s"]}}',
+]
+FRAMES = [
+    '{"action": "authenticate", "params": {"target": "%s"}, "data": {"pin": "%s"}}',
+    '{"action": "authenticate", "data": {"client_id": "x", "pin": "%s"',
+    '{"action": "authenticate", "data": {"refresh": "%s", "jwt": "%s", "pin": "%s"}}',
+    '{"action": "Authenticate", "data": {"pin": "%s"}}',
+    '{"action": "authenticate", "data": "%s"}',
+]
+ANY = ['{"x": "%s"}', "%s", '"%s"', '{"x": "Bearer %s"', '{"%s": 1}', '[["a", "%s"]]', '{"x": "{\\"y\\": \\"%s\\"}"}']
+"""Bodies whose secret is hidden because it is a token."""
+NUMBERS = ['{"pin": %s}', '{"PIN": [%s, {"x": %s}]}', '{"x": "{\\"pin\\": %s}"}', "{'pin': %s}"]
+"""Bodies with a PIN that is a number."""
 
 
-def test_a_call_as_any_caller_leaves_no_secret(live: LiveServer, seen: LeakDetector, stranger: Client):
-    pin = seen.add("7T3W9Q", "a PIN")
-    caller = {"client_id": CLIENT_ID, "role": "broadcaster", "channel_id": CHANNEL, "user_id": CHANNEL}
-    stranger.post(
-        "/_emulator/call", json={**caller, "method": "POST", "path": "/v1/e/validate_pin", "body": {"pin": pin}}
-    )
-    issued = stranger.post("/_emulator/call", json={**caller, "method": "POST", "path": "/v1/e/link/pin"}).json()
-    seen.add(issued["body"]["pin"], "a PIN")
-    stranger.post("/_emulator/call", content=json.dumps({**caller, "method": "POST", "body": {"pin": pin}})[:-1])
-
-    assert 2 <= len(entries_of(live, path="pin"))
-    assert set() == leaks(live, seen)
+def escaped(secret: bytes) -> bytes:
+    return "".join(f"\\u{each:04x}" for each in secret).encode()
 
 
-@pytest.mark.parametrize("form", ['"{}"', '["{}"]', '[["{}"]]', '"\\"{}\\""', '"[\\"{}\\"]"'])
-def test_a_pin_that_is_not_in_its_member_stays_out(
-    live: LiveServer, seen: LeakDetector, broadcaster: Client, form: str
-):
-    text = form.format(seen.add("7T3W9Q", "a PIN"))
-    broadcaster.post("validate_pin", content=text)
-    with SocketClient(live) as game:
-        game.socket.send(f'{{"action": "authenticate", "data": {text}}}')
+def post(live: LiveServer, content: str, *paths: str) -> None:
+    """Send a body to these paths: as a broadcaster, as a viewer, and with a wrong token."""
+    clients = [live.client(role, user=CHANNEL, channel=CHANNEL) for role in ("broadcaster", "viewer")]
+    for client, path in zip(cycle((*clients, live.bearer("no-token"))), paths):
+        client.post(path, content=content.encode())
+
+
+def send_frame(live: LiveServer, content: str) -> None:
+    with SocketClient(live) as game, suppress(ConnectionClosed):
+        game.socket.send(content)
         game.message()
 
-    assert 2 == len(entries_of(live, status="400"))
+
+def test_a_pin_in_a_body_stays_out(live: LiveServer, seen: LeakDetector):
+    for number, body in enumerate(bodies := [*OF_PINS, *NAMED]):
+        content = body.replace("%s", seen.add(f"7T3W{number:02}", f"the PIN in {body[:80]}"))
+        post(live, content, "validate_pin", "unauthed/validate_pin", "link/pin")
+
+    assert 3 * len(bodies) == len(entries_of(live, path="pin", limit=1_000))
     assert set() == leaks(live, seen)
 
 
-def test_deliveries_about_pins_hold_no_secret(
-    live: LiveServer, seen: LeakDetector, broadcaster: Client, stranger: Client
-):
-    issued = stranger.post("/v1/e/pin", json={"identifier": CLIENT_ID}).json()
-    seen.add(issued["pin"], "a PIN")
-    seen.add_token(issued["token"], "a token")
-    with SocketClient(live) as game:
-        game.data("subscribe", "authentication")
-        broadcaster.post("validate_pin", json={"pin": issued["pin"]}).raise_for_status()
-        game.update()
+def test_a_pin_in_a_frame_stays_out(live: LiveServer, seen: LeakDetector):
+    for number, frame in enumerate(frames := [*NAMED, *FRAMES]):
+        send_frame(live, frame.replace("%s", seen.add(f"7T3W{number:02}", f"the PIN in {frame}")))
 
-    assert 1 == len(entries_of(live, kind="delivery", path="authentication"))
+    assert len(frames) == len(entries_of(live, kind="frame", limit=1_000))
+    assert set() == leaks(live, seen)
+
+
+def test_a_member_with_a_secret_name_stays_out_of_every_entry(live: LiveServer, seen: LeakDetector):
+    for number, body in enumerate(NAMED):
+        content = body.replace("%s", seen.add(f"not-a-jwt-{number:02}", f"the secret in {body}"))
+        post(live, content, "vote", "channel_state", "nothing")
+
+    assert 3 * len(NAMED) == len(entries_of(live, kind="request", limit=1_000))
+    assert set() == leaks(live, seen)
+
+
+def test_a_pin_that_is_a_number_stays_out(live: LiveServer, seen: LeakDetector):
+    for number, body in enumerate(NUMBERS):
+        content = body.replace("%s", seen.add(f"73492{number}", f"the PIN in {body}"))
+        post(live, content, "channel_state", "vote", "broadcast", "accumulate?id=a")
+        send_frame(live, content)
+
+    assert set() == leaks(live, seen)
+
+
+@pytest.mark.parametrize("encode", [bytes, base64.b64encode, base64.urlsafe_b64encode, escaped])
+def test_a_token_in_any_body_stays_out(live: LiveServer, scenario: Scenario, seen: LeakDetector, encode: Encode):
+    for body in ANY:
+        text = encode(scenario.token("admin").encode()).decode()
+        seen.add(text[40:80], f"the token in {body}")
+        seen.add(text[-40:-4], f"the end of the token in {body}")
+        post(live, body.replace("%s", text), "accumulate?id=a", "vote")
+        send_frame(live, body.replace("%s", text))
+
+    assert set() == leaks(live, seen)
+
+
+def test_small_numbers_called_pin_and_quoted_words_are_shown(live: LiveServer, broadcaster: Client):
+    body = {"pin": 3, "pins": [10, 1], "x": "the 'pin' and the 'token' are words here", "is": {"pin": True}}
+
+    broadcaster.post("channel_state", json=body).raise_for_status()
+
+    [entry] = entries_of(live, path="channel_state")
+    assert body == json.loads(entry["request"]["text"])
+
+
+# Addresses and headers
+
+
+PLACES = [
+    *("/v1/e/vote?pin=%s", "/v1/e/vote?id=a&%s", "/v1/e/vote?%s=1", "/v1/e/vote?id=a&pin=%s&id=b", "/v1/e/%s"),
+    *("/v1/e/validate_pin?pin=%s", "/v1/e/validate_pin/%s", "/%s", "/_emulator/%s", "/_ns/%s!/v1/e/vote"),
+    *("/schema/%s", "/v1/e/vote?id=%s TOKEN", "/v1/e/vote?channel_id=x%s TOKEN", "/_ns/%s/v1/e/vote TOKEN"),
+]
+
+
+def test_a_secret_in_an_address_stays_out(live: LiveServer, seen: LeakDetector, scenario: Scenario, stranger: Client):
+    for number, place in enumerate(PLACES):
+        token, (path, *only_tokens) = scenario.token("admin"), place.split()
+        pins = [] if only_tokens else [seen.add(f"7T3W{number:02}", f"the PIN in {place}")]
+        for secret in (token, token.replace("e", "%65"), *pins):
+            stranger.get(path.replace("%s", secret), headers={"X-Request-Id": token[:64]})
+            stranger.post(path.replace("%s", secret), content=b"{}")
+
+    assert 2 * len(PLACES) <= len(entries_of(live, limit=1_000))
     assert set() == leaks(live, seen)

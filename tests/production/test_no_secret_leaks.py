@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 from engines.redis_server import RedisServer
-from support.leak_detector import LeakDetector
+from production.leak_detector import LeakDetector
+from production.scenario import Scenario
 from support.otlp_collector import Collector
 from support.process import COMMAND
-from support.scenario import Scenario
 from support.service import CHANNEL, CLIENT_ID, RunningService
 from support.socket_client import SocketClient
 
@@ -94,9 +94,8 @@ def corrupt(extensions_file: Path, seen: LeakDetector) -> None:
     extensions_file.write_text(f'[extensions.{CLIENT_ID}]\nsecrets = ["{seen.add(secret, "an invalid secret")}!"]\n')
 
 
-@pytest.mark.parametrize("log_format", ["text", pytest.param("json", marks=pytest.mark.long)])
-def test_a_sandbox_logs_no_secret(tmp_path: Path, seen: LeakDetector, log_format: str):
-    with running(tmp_path, "--log-format", log_format) as (logged, service):
+def test_a_sandbox_logs_no_secret(tmp_path: Path, seen: LeakDetector):
+    with running(tmp_path) as (logged, service):
         Scenario(service, seen, b"any key signs tokens in a sandbox, 32 B+").run()
         text = logged.stop()
 
@@ -105,13 +104,10 @@ def test_a_sandbox_logs_no_secret(tmp_path: Path, seen: LeakDetector, log_format
     assert set() == seen.found_in(text)
 
 
-@pytest.mark.parametrize("log_format", [pytest.param("text", marks=pytest.mark.long), "json"])
-def test_production_with_traces_logs_no_secret(
-    tmp_path: Path, seen: LeakDetector, extensions_file: Path, log_format: str
-):
+def test_production_with_traces_logs_no_secret(tmp_path: Path, seen: LeakDetector, extensions_file: Path):
     production = ("--production", "--extensions", str(extensions_file), "--otel")
     with Collector() as collector, running(
-        tmp_path, *production, "--data", f"sqlite:///{tmp_path}/data.db", "--log-format", log_format,
+        tmp_path, *production, "--data", f"sqlite:///{tmp_path}/data.db", "--log-format", "json",
         OTEL_EXPORTER_OTLP_ENDPOINT=collector.url,
     ) as (logged, service):  # fmt: skip
         scenario = Scenario(service, seen, KEY)
@@ -153,9 +149,8 @@ def test_a_storage_failure_logs_no_password_and_no_body(tmp_path: Path, seen: Le
     assert set() == seen.found_in(text)
 
 
-@pytest.mark.parametrize("log_format", ["text", pytest.param("json", marks=pytest.mark.long)])
-def test_an_unexpected_failure_logs_a_traceback_without_data(tmp_path: Path, seen: LeakDetector, log_format: str):
-    with running(tmp_path, "--data", f"sqlite:///{tmp_path}/data.db", "--log-format", log_format) as (logged, service):
+def test_an_unexpected_failure_logs_a_traceback_without_data(tmp_path: Path, seen: LeakDetector):
+    with running(tmp_path, "--data", f"sqlite:///{tmp_path}/data.db") as (logged, service):
         scenario = Scenario(service, seen, KEY)
         viewer = scenario.client("viewer")
         viewer.post("viewer_state", json={"x": 1}).raise_for_status()
@@ -169,19 +164,6 @@ def test_an_unexpected_failure_logs_a_traceback_without_data(tmp_path: Path, see
     assert {500} == statuses
     assert "Traceback" in text
     assert set() == seen.found_in(text)
-
-
-@pytest.mark.parametrize("url", ["redis://app:%s@127.0.0.1:1/0", "redis://app:%s/@127.0.0.1/0", "resid://:%s@here/0"])
-def test_an_invalid_data_url_is_reported_without_its_password(seen: LeakDetector, url: str):
-    ended = subprocess.run(
-        [*COMMAND, "--port", "0", *VERBOSE, "--data", url % seen.add(PASSWORD, "the password of Redis")],
-        capture_output=True,
-        text=True,
-        timeout=20,
-    )
-
-    assert (2, 1, "") == (ended.returncode, len(ended.stderr.splitlines()), ended.stdout)
-    assert set() == seen.found_in(ended.stderr)
 
 
 def test_verbose_commands_show_no_secret(tmp_path: Path, seen: LeakDetector, extensions_file: Path):
@@ -203,7 +185,7 @@ def test_verbose_commands_show_no_secret(tmp_path: Path, seen: LeakDetector, ext
         def extcli(*args: str, given: str = "", **more: str) -> str:
             """Run a verbose command; return its standard output, which may be a secret."""
             ended = subprocess.run(
-                [PROGRAM, *args, "-v"], input=given, capture_output=True, text=True, timeout=20,
+                [PROGRAM, *args, "-v"], input=given, capture_output=True, text=True, timeout=60,
                 env={**variables, "EXTCLI_SECRET": secret, "EXTCLI_CHANNEL": CHANNEL, **more},
             )  # fmt: skip
             errors.append(ended.stderr)
@@ -231,12 +213,3 @@ def test_verbose_commands_show_no_secret(tmp_path: Path, seen: LeakDetector, ext
     assert all(errors)
     assert kept
     assert set() == seen.found_in("".join(errors) + text)
-
-
-def test_the_leak_detector_finds_each_kind_of_secret(seen: LeakDetector):
-    token, pin = seen.sign(KEY, "a token", role="viewer"), seen.add("3W3W3W", "a PIN")
-    payload, signature = token.split(".")[1:]
-
-    for leak in (f"x {token}", payload, f"{signature[:-1]}", pin, base64.b64encode(KEY).decode(), KEY.decode()):
-        assert seen.found_in(f"…{leak}…"), leak
-    assert set() == seen.found_in(token.split(".")[0])

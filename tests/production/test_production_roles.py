@@ -1,22 +1,19 @@
-"""The role table in production: every endpoint with every role, and with every kind of invalid credential.
+"""The role table in production: what it refuses, and every kind of invalid credential.
 
-The rows are in `tests/support/role_table.py`.
-`pytest -s tests/production/test_production_roles.py` prints the table.
+The rows are in `tests/support/role_table.py`; `features/test_roles.py` makes the calls that are allowed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import product
 from typing import Any, NamedTuple
 
 import jwt
 import pytest
 
-from emulator.core.config.extensions import Extension
-from emulator.core.config.settings import Limits
-from support.examples import spread
-from support.role_table import CLIENT_ID_ROWS, OPEN_ROWS, ROLES, ROWS, Row, each, write_defaults
+from emulator.core.extensions import Extension
+from emulator.core.settings import Limits
+from support.role_table import CLIENT_ID_ROWS, ROLES, ROWS, Row, each
 from support.service import (
     CLIENT_ID,
     OTHER_ID,
@@ -70,13 +67,6 @@ CREDENTIALS = {
     "of a removed extension": Invalid(lambda role: authorization(role, REMOVED_ID, key=REMOVED_SECRET)),
     "of the sandbox": Invalid(lambda role: authorization(role, allowed_stage="sandbox"), 403),
 }
-RECEIPT = jwt.encode(
-    {
-        "exp": real_seconds() + 86_400,
-        "data": {"transactionId": "t", "userId": "777", "product": {"sku": "h", "cost": {"amount": 5, "type": "bits"}}},
-    },
-    SECRET,
-)
 
 
 @pytest.fixture(scope="module")
@@ -93,93 +83,39 @@ def strict() -> Iterator[LiveServer]:
 
 
 @pytest.fixture(scope="module")
-def by_role(strict: LiveServer) -> Iterator[dict[str, Client]]:
-    """A client of each role with a valid token."""
-    clients = {role: Client(base_url=f"{strict.url}/v1/e/", headers=authorization(role)) for role in ROLES}
-    yield clients
-    for client in clients.values():
-        client.close()
-
-
-@pytest.fixture(scope="module")
 def anonymous(strict: LiveServer) -> Iterator[Client]:
     """A client without a credential of its own."""
     with Client(base_url=f"{strict.url}/v1/e/") as client:
         yield client
 
 
-@pytest.fixture
-def defaults(by_role: dict[str, Client]) -> None:
-    """Restore what the rows expect under the id `default`."""
-    write_defaults(by_role["admin"])
-
-
-def roles_of(row: Row) -> tuple[str, ...]:
-    """The roles that may call an endpoint; in production viewers may not send a page's broadcast (ruling B1)."""
-    return tuple(role for role in row.roles if (row.name, role) != ("pusher_broadcast", "viewer"))
-
-
-def compare(row: Row, expected: dict[str, int], actual: dict[str, int]) -> None:
-    """Print the cells, and fail with those that differ."""
-    print(f"\n{row.method} {row.name}: {actual}")  # noqa: T201 - for `-s`
-    wrong = {
-        f"{row.method} {row.name}: {cell}": f"{actual[cell]}, not {status}"
-        for cell, status in expected.items()
-        if actual[cell] != status
-    }
-    assert {} == wrong
-
-
-@each(ROWS)
-@pytest.mark.usefixtures("defaults")
-def test_the_role_decides_with_a_valid_token(row: Row, by_role: dict[str, Client]):
-    payable = row._replace(body=row.body.replace("RECEIPT", RECEIPT))
-
-    actual = {role: payable.call(by_role[role]).status_code for role in ROLES}
-
-    compare(row, {role: row.success if role in roles_of(row) else 403 for role in ROLES}, actual)
-
-
-@each(ROWS)
-@pytest.mark.parametrize("part", spread(range(4), 4))
-def test_an_invalid_credential_is_refused_whatever_its_role(row: Row, part: int, anonymous: Client):
-    chosen = (ROWS.index(row) + part) % 4  # all calls together get every credential of every role in each part
-    cells = {
-        f"{role}, {name}": (invalid, role)
-        for number, (role, (name, invalid)) in enumerate(product(ROLES, CREDENTIALS.items()))
-        if role in invalid.roles and number % 4 == chosen
+def statuses(client: Client, row: Row, headers: dict[str, Headers]) -> dict[str, int]:
+    """Make a call with each of these credentials."""
+    return {
+        name: client.request(row.method, client.base_url.join(row.name), headers=each, content=row.body).status_code
+        for name, each in headers.items()
     }
 
-    actual = {
-        cell: anonymous.request(row.method, row.name, headers=invalid.headers(role), content=row.body).status_code
-        for cell, (invalid, role) in cells.items()
-    }
 
-    compare(row, {cell: invalid.status for cell, (invalid, _) in cells.items()}, actual)
+@pytest.mark.parametrize("role", ROLES)
+def test_an_invalid_credential_is_refused_whatever_its_role(role: str, anonymous: Client):
+    invalid = {name: each for name, each in CREDENTIALS.items() if role in each.roles}
+
+    actual = statuses(anonymous, ROWS[0], {name: each.headers(role) for name, each in invalid.items()})
+
+    assert {name: each.status for name, each in invalid.items()} == actual
+
+
+def test_every_call_needs_a_valid_signature(anonymous: Client):
+    forged = {"forged": authorization("admin", key=SECRET + b"x"), "none": {}}
+
+    assert [{"forged": 401, "none": 401}] * len(ROWS) == [statuses(anonymous, row, forged) for row in ROWS]
 
 
 @each(CLIENT_ID_ROWS)
-def test_an_invalid_token_is_refused_where_a_client_id_suffices(row: Row, strict: LiveServer, anonymous: Client):
+def test_an_invalid_token_is_refused_where_a_client_id_suffices(row: Row, anonymous: Client):
     accepted = {"no token": 200, "a client id alone": 200}
 
-    actual = {
-        name: anonymous.request(
-            row.method, f"{strict.url}{row.name}", headers=invalid.headers(invalid.roles[-1]), content=row.body
-        ).status_code
-        for name, invalid in CREDENTIALS.items()
-    }
+    actual = statuses(anonymous, row, {name: each.headers(each.roles[-1]) for name, each in CREDENTIALS.items()})
 
-    compare(row, {name: invalid.status for name, invalid in CREDENTIALS.items()} | accepted, actual)
-
-
-@each([row for row in OPEN_ROWS if row.name.startswith("/_") or "authtoken" in row.name])
-def test_monitoring_is_public_and_sandbox_endpoints_are_404(row: Row, strict: LiveServer, anonymous: Client):
-    status = 200 if row.name.rpartition("/")[2] in ("live", "ready", "metrics") else 404
-    tokens = {"no token": {}, "valid": authorization("admin")} | {"garbage": CREDENTIALS["garbage"].headers("admin")}
-
-    actual = {
-        name: anonymous.request(row.method, f"{strict.url}{row.name}", headers=headers).status_code
-        for name, headers in tokens.items()
-    }
-
-    compare(row, dict.fromkeys(tokens, status), actual)
+    assert {name: each.status for name, each in CREDENTIALS.items()} | accepted == actual

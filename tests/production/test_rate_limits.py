@@ -9,9 +9,9 @@ import pytest
 
 from emulator.core.callers import Caller, Role
 from emulator.core.clock import DAY, SECOND, Clock
-from emulator.core.config.environment import PRODUCTION
-from emulator.core.config.settings import Limits, Settings
+from emulator.core.environment import PRODUCTION
 from emulator.core.limits import RateLimit, RateLimits
+from emulator.core.settings import Limits, Settings
 from support.service import (
     CLIENT_ID,
     Client,
@@ -73,13 +73,6 @@ def test_a_refused_request_has_no_effect(limited: LiveServer):
     viewer.post("vote", json={"value": 1})
 
     assert 0 == other.get("vote").json()["count"]
-
-
-def test_callers_do_not_share_a_rate(limited: LiveServer):
-    busy, other = (limited.client("viewer", user=user, channel="777") for user in "12")
-    statuses(busy, 12)
-
-    assert [200] == statuses(other, 1)
 
 
 def test_all_tokens_of_a_caller_share_its_rate(limited: LiveServer):
@@ -159,12 +152,6 @@ def test_unregistered_client_ids_are_counted_by_address():
     assert [*[401] * 50, 429] == [answer.status_code for answer in pins]
 
 
-def test_invalid_credentials_do_not_use_up_the_rate_of_the_client_id(limited: LiveServer):
-    answers = [limited.bearer("no.token.atall").get("vote").status_code for _ in range(40)]
-
-    assert ({401}, 200) == (set(answers), limited.client("viewer", user="1", channel="777").get("vote").status_code)
-
-
 def test_socket_requests_count_towards_the_callers_rate(limited: LiveServer):
     caller = {"user": "777", "channel": "777"}
     token = limited.client("broadcaster", **caller).headers["Authorization"].split()[1]
@@ -195,7 +182,7 @@ def test_a_reset_clears_the_counts(limited: LiveServer):
     assert [200] == statuses(viewer, 1)
 
 
-def test_sandbox_has_no_limit_by_default():
+def test_the_sandbox_has_no_limit_by_default():
     with live_server(clock=still_clock()) as live:
         assert {200} == set(statuses(live.client("viewer", user="1", channel="777"), 700))
 
@@ -218,15 +205,6 @@ def test_a_move_of_the_clock_changes_no_rate(limited: LiveServer, move: dict[str
     assert [200, 200, 429] == statuses(viewer, 3)
 
 
-def test_a_frozen_clock_does_not_stop_the_rates():
-    with live_server(Settings(limits=Limits(caller_rate=100))) as live:
-        live.freeze()
-        viewer = live.client("viewer", user="1", channel="777")
-        statuses(viewer, 501)
-
-        assert 200 in statuses(viewer, 500)
-
-
 def test_idle_keys_are_swept():
     ticks = StillTicks()
     limit = RateLimit(Clock(ticks=ticks), 1_000)
@@ -235,15 +213,6 @@ def test_idle_keys_are_swept():
         assert 0 == limit.delay(("app", str(number)))
 
     assert len(limit._due) < 25_000
-
-
-def test_a_refusal_has_cors_headers(limited: LiveServer):
-    viewer = limited.client("viewer", user="1", channel="777")
-    statuses(viewer, 10)
-
-    refused: httpx.Response = viewer.get("vote")
-
-    assert "*" == refused.headers["access-control-allow-origin"]
 
 
 UNCOUNTED_BEFORE = [
@@ -265,20 +234,22 @@ UNCOUNTED_BEFORE = [
 ]
 
 
-@pytest.mark.parametrize(("method", "path", "status"), UNCOUNTED_BEFORE)
-def test_requests_that_reach_no_caller_count_for_their_address(method: str, path: str, status: int):
-    settings = in_production(limits=Limits(caller_rate=1))
+def test_requests_that_reach_no_caller_count_for_their_address():
+    settings = in_production(limits=Limits(caller_rate=1), proxies=("127.0.0.1",))
     with live_server(settings, clock=still_clock()) as live, Client(base_url=live.url) as client:
-        answers = [client.request(method, path) for _ in range(51)]
-        refused = live.service.metrics.limited["Too many requests"]
-        health = [client.get(f"/_emulator/{name}").status_code for name in ("live", "ready") for _ in range(60)]
-        viewer = live.client("viewer", user="1", channel="777", exp=real_seconds() + 60).get("vote").status_code
+        for number, (method, path, status) in enumerate(UNCOUNTED_BEFORE):
+            client.headers["X-Forwarded-For"] = f"203.{number}.113.1"
+            answers = [client.request(method, path) for _ in range(51)]
 
-    assert [*[status] * 50, 429] == [each.status_code for each in answers]
-    assert "1" == answers[-1].headers["retry-after"]
-    assert path.startswith("/v1/") is ("access-control-allow-origin" in answers[-1].headers)
-    assert 1 == refused
-    assert {200} == {*health, viewer}
+            assert [*[status] * 50, 429] == [each.status_code for each in answers], path
+            assert "1" == answers[-1].headers["retry-after"]
+            assert path.startswith("/v1/") is ("access-control-allow-origin" in answers[-1].headers)
+        health = [client.get(f"/_emulator/{name}").status_code for name in ("live", "ready") for _ in range(60)]
+        viewer = live.client("viewer", user="1", channel="777", exp=real_seconds() + 60)
+        viewer.headers["X-Forwarded-For"] = client.headers["X-Forwarded-For"]
+
+        assert len(UNCOUNTED_BEFORE) == live.service.metrics.limited["Too many requests"]
+        assert {200} == {*health, viewer.get("vote").status_code}
 
 
 def test_the_sandbox_counts_no_request_for_its_address(stranger: Client):

@@ -179,7 +179,7 @@ def test_websockets_and_bodies_pass_through_the_proxy(service: LiveServer, proxy
     voted = proxy.exchange(f"POST /v1/e/vote HTTP/1.1\r\n{headers}\r\n\r\n".encode() + body)
     with connect(f"ws://localhost/0.2.0/{CLIENT_ID}", sock=proxy.connect(), compression=None) as game:
         game.send("{}")
-        answer = str(game.recv(timeout=20))
+        answer = str(game.recv(timeout=60))
 
     assert voted.startswith(b"HTTP/1.1 200 ")
     assert answer.startswith("{")

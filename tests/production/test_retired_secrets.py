@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from emulator.core.config.environment import PRODUCTION
-from emulator.core.config.extensions import Extension
-from emulator.core.config.settings import Settings
+from emulator.core.environment import PRODUCTION
+from emulator.core.extensions import Extension
+from emulator.core.settings import Settings
 from support.authentication import authenticate, refused
 from support.holding import VIOLATION, Holding, all_are, owner, token_of
 from support.pins import create_pin, token_exists, validate
@@ -193,46 +193,3 @@ def test_the_sandbox_knows_no_retired_secrets():
         register(live, *ONLY_NEW, tokens_not_before=1 << 60)
 
         assert all_are(held.working(), True)
-
-
-def test_a_changed_registration_is_logged_without_its_secrets(rotating, caplog):
-    with caplog.at_level("INFO", "emulator.audit"):
-        register(rotating, *ONLY_OLD, tokens_not_before=rotating.service.clock.now() + 1)
-
-    lines = [each.getMessage() for each in caplog.records if each.name == "emulator.audit"]
-    assert "tokens revoked: extension my-extension; operator" in lines
-    assert "extension changed: extension my-extension, 1 secret; operator" in lines
-    assert not [line for line in lines for secret in ONLY_OLD if secret.decode() in line]
-
-
-def test_tokens_not_before_ends_issued_tokens_and_links_but_no_self_signed_token(rotating):
-    held, other = Holding(rotating, OLD), Holding(rotating, OTHER_SECRET, client_id=OTHER_ID)
-
-    register(rotating, *ONLY_OLD, tokens_not_before=rotating.service.clock.now() + 1)
-
-    assert all_are(held.working(), False, but={"self-signed token": True})
-    assert all_are(other.working(), True)
-
-
-def test_links_made_after_tokens_not_before_work(rotating):
-    Holding(rotating, OLD)
-    register(rotating, *ONLY_OLD, tokens_not_before=rotating.service.clock.now())
-
-    held = Holding(rotating, OLD)
-
-    assert all_are(held.working(), True)
-
-
-def test_tokens_refreshed_between_the_instant_and_the_reload_also_end(rotating):
-    held = Holding(rotating, OLD)
-    instant = rotating.service.clock.now() + 1
-    rotating.service.clock.advance(60_000)
-    with SocketClient(rotating) as game:
-        late = authenticate(game, refresh=held.pair["refresh"])
-
-        register(rotating, *ONLY_OLD, tokens_not_before=instant)
-
-        assert VIOLATION == game.close_code()
-    assert 401 == rotating.bearer(late["jwt"]).get("user_info").status_code
-    with SocketClient(rotating) as game:
-        assert (400, "Bad Request") == refused(game, refresh=late["refresh"])

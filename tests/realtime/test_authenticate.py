@@ -1,13 +1,13 @@
-"""`authenticate` on the socket, with PINs and JWTs (rulings T1, T3, X1, X4)."""
+"""`authenticate` on the socket, with PINs, JWTs and refresh tokens (rulings T1, T2, T3, X1, X4)."""
 
 from __future__ import annotations
 
 import pytest
 
-from emulator.core.clock import DAY, MINUTE
-from emulator.core.config.extensions import Extension
-from emulator.core.config.settings import Settings
-from support.authentication import authenticate, refused, status_of_pin, unbound_pin
+from emulator.core.clock import DAY
+from emulator.core.extensions import Extension
+from emulator.core.settings import Settings
+from support.authentication import authenticate, refused, unbound_pin
 from support.service import CHANNEL, CLIENT_ID, OTHER_ID, SECRET, LiveServer, live_server
 from support.socket_client import SocketClient, request_pin
 
@@ -28,52 +28,14 @@ def channels(live: LiveServer) -> None:
         live.client("broadcaster", user=channel, channel=channel).post("channel_state", json={"of": channel})
 
 
-def test_a_pin_returns_a_pair_of_tokens_and_the_channel(live, unlinked):
-    answer = authenticate(unlinked, pin=request_pin(live))
-
-    assert {"jwt", "refresh", "twitch_id", "twitch_name"} == answer.keys()
-    assert (CHANNEL, CHANNEL) == (answer["twitch_id"], answer["twitch_name"])
-    assert [] == [value for value in answer.values() if not isinstance(value, str)]
-
-
-def test_use_does_not_extend_a_pin(live):
-    live.freeze()
-    pin = request_pin(live)
-    live.advance(4 * MINUTE)
-    status_of_pin(live, pin)
-
-    live.advance(MINUTE)
-
-    assert 400 == status_of_pin(live, pin)
-
-
 @pytest.mark.parametrize("template", [" {}", "{} ", "{}\n", "{}\0", "\ufeff{}"])
 def test_a_pin_with_other_characters_around_it_is_wrong(live, unlinked, template):
     assert (400, "Bad Request") == refused(unlinked, pin=template.format(request_pin(live)))
 
 
-@pytest.mark.parametrize("credential", [{"pin": "ZZZZZZ"}, {"refresh": "x.y.z"}, {"jwt": "x.y.z"}, {}, {"pin": 1}])
-def test_a_failed_later_attempt_keeps_rights_and_subscriptions(game, broadcaster, channels, credential):
-    game.data("subscribe", "state", {"topic_id": "channel"})
-
-    refused(game, **credential)
-
-    assert (200, CHANNEL) == channel_read(game)
-    broadcaster.patch("channel_state", json={"x": 1})
-    assert {"of": CHANNEL, "x": 1} == game.update()["data"]["state"]
-
-
 def test_the_pin_of_another_client_id_is_wrong(live, unlinked):
     assert (400, "Bad Request") == refused(unlinked, pin=request_pin(live, client_id=OTHER_ID))
     assert CHANNEL == authenticate(unlinked, OTHER_ID, pin=request_pin(live, client_id=OTHER_ID))["twitch_id"]
-
-
-def test_a_connection_can_switch_to_another_channel(live, game, channels):
-    before = channel_read(game)
-
-    authenticate(game, pin=request_pin(live, "888"))
-
-    assert [(200, CHANNEL), (200, "888")] == [before, channel_read(game)]
 
 
 def test_rights_outlive_the_access_token(live):
@@ -85,18 +47,6 @@ def test_rights_outlive_the_access_token(live):
 
         game.data("set", "state", {"state_id": "channel", "state": {"of": "later"}})
         assert (401, (200, "later")) == (live.bearer(token).get("user_info").status_code, channel_read(game))
-
-
-def test_a_pin_ends_with_the_token_that_made_it(live, unlinked):
-    live.set(START)
-    token = authenticate(unlinked, pin=request_pin(live))["jwt"]
-    live.advance(7 * DAY - MINUTE)
-    pin = live.bearer(token).post("link/pin").raise_for_status().json()["pin"]
-    before = status_of_pin(live, pin)
-
-    live.advance(MINUTE)
-
-    assert (200, 400) == (before, status_of_pin(live, pin))
 
 
 def test_a_broadcasters_jwt_gets_the_same_response_as_a_pin(live, unlinked):
@@ -130,14 +80,6 @@ def test_authenticate_requires_exactly_one_credential_as_a_string(unlinked, cred
     assert (400, "Bad Request") == (lambda e: (e["status"], e["title"]))(unlinked.error("authenticate", data=data))
 
 
-def test_unknown_members_are_ignored(live, unlinked):
-    assert CHANNEL == authenticate(unlinked, pin=request_pin(live), game_id="a game", x=None)["twitch_id"]
-
-
-def test_an_unbound_sandbox_pin_links_the_channel_sandbox(live, unlinked):
-    assert "sandbox" == authenticate(unlinked, pin=unbound_pin(live))["twitch_id"]
-
-
 def test_an_unbound_sandbox_pin_links_the_extensions_owner():
     extensions = {CLIENT_ID: Extension(CLIENT_ID, (SECRET,), "1001"), OTHER_ID: Extension(OTHER_ID, (SECRET,))}
     with live_server(Settings(extensions=extensions)) as live, SocketClient(live) as game:
@@ -149,28 +91,43 @@ def test_an_unbound_sandbox_pin_links_the_extensions_owner():
     assert ("1001", "sandbox") == (owned, ownerless)
 
 
-def test_a_bound_sandbox_pin_links_the_broadcasters_channel(live, unlinked, broadcaster):
-    pin = unbound_pin(live)
-    before = authenticate(unlinked, pin=pin)["twitch_id"]
-
-    broadcaster.post("validate_pin", json={"pin": pin})
-
-    assert ["sandbox", CHANNEL] == [before, authenticate(unlinked, pin=pin)["twitch_id"]]
-
-
-def test_production_refuses_a_pin_that_no_broadcaster_has_accepted(frozen_production):
-    pin = unbound_pin(frozen_production)
-    broadcaster = frozen_production.client("broadcaster", user=CHANNEL, channel=CHANNEL, exp=FAR_AWAY)
-    before = status_of_pin(frozen_production, pin)
-
-    broadcaster.post("validate_pin", json={"pin": pin}).raise_for_status()
-
-    assert [400, 200] == [before, status_of_pin(frozen_production, pin)]
-
-
 @pytest.mark.parametrize("client_id", ["{} {}", '"{}', " {}", "{}\n{}"])
 def test_a_client_id_that_contains_a_token_gets_400(production, client_id):
     token = production.client("viewer", user="5", channel=CHANNEL, exp=FAR_AWAY).headers["Authorization"].split()[1]
 
     with SocketClient(production) as game:
         assert 400 == refused(game, client_id.format(CLIENT_ID, token), jwt=token)[0]
+
+
+def test_another_signature_client_id_or_kind_of_token_is_refused(live, unlinked):
+    pair = authenticate(unlinked, pin=request_pin(live))
+    head, payload, signature = pair["refresh"].split(".")
+    changed = ("A" if signature[0] != "A" else "B") + signature[1:]
+
+    assert [(400, "Bad Request")] * 3 + [(401, "Unauthorized")] == [
+        refused(unlinked, refresh=f"{head}.{payload}.{changed}"),
+        refused(unlinked, OTHER_ID, refresh=pair["refresh"]),
+        refused(unlinked, refresh=pair["jwt"]),
+        refused(unlinked, jwt=pair["refresh"]),
+    ]
+
+
+def test_requests_pipelined_after_authenticate_have_its_rights(live, unlinked):
+    unlinked.send("authenticate", data={"client_id": CLIENT_ID, "pin": request_pin(live)})
+    unlinked.send("subscribe", "state", {"topic_id": "channel"})
+    unlinked.send("set", "state", {"state_id": "channel", "state": {"a": 1}})
+
+    replies = [unlinked.reply() for _ in range(3)]
+
+    assert [True] * 3 == ["data" in reply for reply in replies]
+    assert {"a": 1} == unlinked.update()["data"]["state"]
+
+
+def test_revoking_spares_other_channels_and_client_ids(live, unlinked, broadcaster):
+    of_channel = authenticate(unlinked, pin=request_pin(live, "888"))["refresh"]
+    of_client = authenticate(unlinked, OTHER_ID, pin=request_pin(live, client_id=OTHER_ID))["refresh"]
+
+    broadcaster.delete("pin")
+
+    assert "888" == authenticate(unlinked, refresh=of_channel)["twitch_id"]
+    assert CHANNEL == authenticate(unlinked, OTHER_ID, refresh=of_client)["twitch_id"]

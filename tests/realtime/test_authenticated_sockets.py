@@ -1,20 +1,22 @@
-"""Sockets after authentication: no user, no network and no crowd of viewers keeps games out."""
+"""Limits of sockets after authentication, and of pages: no user, no network and no crowd keeps games out."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 import pytest
+from websockets.exceptions import InvalidStatus
 
-from emulator.core.config.environment import AnonymousLimits
-from emulator.core.config.settings import Limits, Settings
+from emulator.core.environment import AnonymousLimits
+from emulator.core.settings import Limits, Settings
 from realtime.test_unauthenticated_sockets import ONE, OTHER, THIRD, closed, game_from, limited_count
 from support.authentication import authenticate
 from support.pusher_client import PusherClient
 from support.service import CHANNEL, CLIENT_ID, OTHER_ID, LiveServer, live_server, real_seconds
-from support.socket_client import SocketClient
+from support.socket_client import Json, SocketClient, linked_game, request_pin
 
 EXP = real_seconds() + 3_600
 REPLACED = (1008, "replaced by a newer connection")
@@ -72,20 +74,6 @@ def test_viewers_leave_a_quarter_of_the_sockets_to_other_roles(role: str):
 
         assert f"6 connections of viewers with client id {CLIENT_ID} are open; the limit is 6" == reason
         assert f"8 connections with client id {CLIENT_ID} are open; the limit is 8" == sockets.refusal(role, user="9")
-
-
-def test_without_viewers_games_may_have_all_sockets():
-    with limited(sockets=4) as sockets:
-        for number in range(4):
-            sockets.open("broadcaster", user=f"{number}", channel=f"{number}")
-
-        assert f"4 connections with client id {CLIENT_ID} are open; the limit is 4" == sockets.refusal(user="1")
-
-
-@pytest.mark.parametrize("limit", [1, 2, 3])
-def test_few_sockets_are_open_to_viewers_too(limit: int):
-    with limited(sockets=limit) as sockets:
-        sockets.fill(*"123"[:limit])
 
 
 def test_a_user_has_a_number_of_sockets_from_all_addresses_together():
@@ -149,18 +137,6 @@ def test_in_a_full_room_a_newcomer_replaces_a_viewer_of_the_network_with_the_mos
         sockets.refusal(user="8")
 
 
-def test_the_networks_of_one_ipv6_site_are_replaced_before_others():
-    with limited(sockets=8) as sockets:
-        (honest,) = sockets.fill("1", address="2001:db8:1::1")
-        site = [sockets.open(user=f"2{number}", address=f"2001:db8:2:{number}::1") for number in range(5)]
-
-        sockets.open(user="3", address="2001:db8:3::1")
-
-        assert REPLACED == closed(site[0])
-        assert "errors" not in honest.request("get", "state", {"state_id": "channel"})
-        assert "6 connections of viewers" in sockets.refusal(user="4", address="2001:db8:2:ffff::1")
-
-
 def test_a_replaced_socket_frees_the_place_of_its_user():
     with limited(sockets=4, address_sockets=1) as sockets:
         first, *_ = sockets.fill("1", "2"), sockets.fill("3", address=OTHER)
@@ -205,17 +181,6 @@ def test_a_socket_that_changes_its_role_moves_to_the_room_of_that_role():
         assert "errors" not in viewers[0].request("set", "state", {"state_id": "channel", "state": {}})
 
 
-def test_a_socket_that_changes_its_role_at_the_limit_needs_no_second_place():
-    with limited(sockets=4) as sockets:
-        viewers, game = sockets.fill("1", "2"), sockets.open("broadcaster", channel="888")
-        sockets.open("broadcaster", channel="999")
-
-        sockets.become(viewers[0], "broadcaster", user=CHANNEL)
-        sockets.become(game, user="3")
-
-        sockets.refusal("broadcaster", channel="111")
-
-
 def test_a_socket_that_changes_its_client_id_moves_all_its_places():
     with limited(sockets=1, address_sockets=1, address_pages=1) as sockets:
         game = sockets.open(user="1")
@@ -239,20 +204,6 @@ def test_the_same_user_again_needs_no_second_place():
         sockets.open(user="2")
 
 
-def test_pages_and_viewers_take_no_places_of_each_other():
-    with limited(sockets=4, address_pages=1) as sockets, PusherClient(sockets.live):
-        sockets.open(user="1", address="127.0.0.1")
-        sockets.open("broadcaster", address="127.0.0.1")
-
-
-def test_the_sandbox_limits_no_user_and_no_address():
-    with live_server() as live, ExitStack() as stack:
-        sockets = Sockets(live, stack)
-        for _ in range(60):
-            sockets.open(user="1")
-            sockets.open("broadcaster")
-
-
 @pytest.mark.parametrize(("role", "owner"), [("viewer", "user U1"), ("broadcaster", f"channel {CHANNEL}")])
 def test_production_allows_a_user_50_sockets(frozen_production: LiveServer, role: str, owner: str):
     with ExitStack() as stack:
@@ -264,3 +215,44 @@ def test_production_allows_a_user_50_sockets(frozen_production: LiveServer, role
         reason = sockets.refusal(role, OTHER, user="1", exp=2_000_003_600)
 
     assert f"50 connections of {owner} are open; the limit is 50" == reason
+
+
+@pytest.fixture
+def two() -> Iterator[LiveServer]:
+    """A service that allows two connections per client id."""
+    with live_server(Settings(limits=Limits(sockets=2))) as live:
+        yield live
+
+
+def login_error(live: LiveServer, client_id: str = CLIENT_ID) -> Json:
+    """Return the error of a game that authenticates while its client id is at the limit."""
+    with SocketClient(live) as game:
+        pin = request_pin(live, client_id=client_id)
+        return game.error("authenticate", data={"client_id": client_id, "pin": pin})
+
+
+def test_to_authenticate_over_the_limit_gets_429(two: LiveServer):
+    with linked_game(two), linked_game(two):
+        error = login_error(two)
+
+    assert (429, "Too Many Requests") == (error["status"], error["title"])
+    assert f"2 connections with client id {CLIENT_ID} are open; the limit is 2" == error["detail"]
+
+
+def test_a_page_over_the_limit_gets_429_with_retry_after(two: LiveServer):
+    with PusherClient(two), PusherClient(two, path="/app/another"), pytest.raises(InvalidStatus) as error:
+        PusherClient(two)
+
+    response = error.value.response
+    assert (429, "10") == (response.status_code, response.headers["Retry-After"])
+    assert "2 connections of pages are open; the limit is 2" == json.loads(response.body)["info"]
+
+
+def test_authenticate_for_a_client_id_at_its_limit_changes_nothing(two: LiveServer):
+    pin = request_pin(two, "777", OTHER_ID)
+    with linked_game(two, client_id=OTHER_ID), linked_game(two, client_id=OTHER_ID), linked_game(two) as game:
+        error = game.error("authenticate", data={"client_id": OTHER_ID, "pin": pin})
+        state = game.request("get", "state", {"state_id": "channel"})
+
+    assert (429, "Too Many Requests") == (error["status"], error["title"])
+    assert "errors" not in state

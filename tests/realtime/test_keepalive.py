@@ -2,123 +2,83 @@
 
 from __future__ import annotations
 
-import socket
 import struct
 from collections.abc import Iterator
-from contextlib import contextmanager
-from urllib.parse import urlsplit
+from contextlib import suppress
 
 import pytest
 
 from emulator.realtime.closes import closed_by_call
-from emulator.realtime.websocket import WebSocket
-from support.service import CLIENT_ID, LiveServer
-from support.socket_client import TIMEOUT, SocketClient
-
-PING, PONG = b"\x89\x00", b"\x8a\x80\x00\x00\x00\x00"
-"""As the server sends it, and as a client answers."""
+from realtime.raw_sockets import CLOSE, PING, PONG, TEXT, Raw, frame, latest, ping, settle
+from support.service import LiveServer, live_server
+from support.socket_client import SocketClient
 
 
-@contextmanager
-def raw(live: LiveServer, *, receive_buffer: int | None = None) -> Iterator[socket.socket]:
-    """A raw connection after its handshake, which answers no pings by itself."""
-    with socket.socket() as connection:
-        if receive_buffer:
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-        connection.settimeout(TIMEOUT)
-        connection.connect(("127.0.0.1", urlsplit(live.url).port))
-        connection.sendall(
-            f"GET /0.2.0/{CLIENT_ID} HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-            "Sec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\nSec-WebSocket-Version: 13\r\n\r\n".encode()
-        )
-        head = b""
-        while not head.endswith(b"\r\n\r\n"):
-            head += connection.recv(1)
-        assert head.startswith(b"HTTP/1.1 101 ")
-        yield connection
+@pytest.fixture
+def live() -> Iterator[LiveServer]:
+    """A service that has just started: its own pings, every 20 s, do not mix with those of the test."""
+    with live_server() as live:
+        yield live
 
 
-def latest(live: LiveServer) -> WebSocket:
-    """The service's side of the latest connection."""
-    return list(live.service.gateway.admission.peers)[-1].connection
-
-
-def ping(live: LiveServer, server_side: WebSocket) -> None:
-    """Ping the client as `keep_alive` does."""
-
-    async def act() -> None:
-        server_side.ping()
-
-    live.run(act())
-
-
-def settle(live: LiveServer) -> None:
-    """Return when the service has read everything sent to it so far."""
-    live.now()
-
-
-def is_closed(connection: socket.socket) -> bool:
-    """Whether the connection closes; discards what is still received."""
-    try:
-        while connection.recv(65_536):
+def is_closed(raw: Raw) -> bool:
+    """Wait until the connection closes; discards what is still received."""
+    with suppress(ConnectionResetError):
+        while raw.read() is not None:
             pass
-    except ConnectionResetError:
-        return True
-    except TimeoutError:
-        return False
     return True
 
 
 def test_a_connection_that_answers_pings_stays_open(live: LiveServer):
-    with raw(live) as connection:
+    with Raw(live) as raw:
         server_side = latest(live)
         for _ in range(4):
             ping(live, server_side)
-            assert PING == connection.recv(2)
-            connection.sendall(PONG)
+            assert (PING, b"") == raw.read()
+            raw.send(frame(PONG))
             settle(live)
 
         assert 1 == len(live.service.gateway.admission)
 
 
 def test_a_silent_connection_is_aborted_at_the_second_ping(live: LiveServer):
-    with raw(live) as connection, SocketClient(live) as other:
+    with Raw(live) as raw, SocketClient(live) as other:
         (server_side, _) = [session.connection for session in live.service.gateway.admission.peers]
         ping(live, server_side)
-        assert PING == connection.recv(2)
+        assert (PING, b"") == raw.read()
         assert 2 == len(live.service.gateway.admission)
 
         ping(live, server_side)
 
-        assert is_closed(connection)
+        assert is_closed(raw)
         settle(live)
         assert 1 == len(live.service.gateway.admission)
         assert other.no_update()
 
 
 def test_silence_counts_from_one_ping_to_the_next(live: LiveServer):
-    with raw(live) as connection:
+    with Raw(live) as raw:
         server_side = latest(live)
         for _ in range(2):
             ping(live, server_side)
-            connection.sendall(PONG)
+            raw.send(frame(PONG))
             settle(live)
         ping(live, server_side)
 
-        assert PING * 3 == connection.recv(6, socket.MSG_WAITALL)
+        assert [(PING, b"")] * 3 == [raw.read() for _ in range(3)]
         assert 1 == len(live.service.gateway.admission)
 
 
 @pytest.mark.parametrize(
     "received",
-    [b"\x81\x80\x00\x00\x00\x00", b"\x89\x80\x00\x00\x00\x00", b"\x01\x80\x00\x00\x00\x00", b"\x81"],
+    [frame(TEXT), frame(PING), frame(TEXT, fin=False), b"\x81"],
     ids=["a message", "a ping", "a fragment", "part of a frame"],
 )
 def test_any_received_bytes_keep_a_connection_open(live: LiveServer, received: bytes):
-    with raw(live) as connection:
+    with Raw(live) as raw:
         server_side = latest(live)
         ping(live, server_side)
-        connection.sendall(received)
+        raw.send(received)
         settle(live)
         ping(live, server_side)
 
@@ -146,7 +106,7 @@ def test_a_connection_that_the_service_does_not_read_stays_open(live: LiveServer
 
 
 def test_a_closing_connection_is_not_pinged(live: LiveServer):
-    with raw(live) as connection:
+    with Raw(live) as raw:
         server_side = latest(live)
 
         async def act() -> None:
@@ -155,23 +115,6 @@ def test_a_closing_connection_is_not_pinged(live: LiveServer):
 
         live.run(act())
 
-        assert b"\x88\x08" + struct.pack("!H", 1000) + b"enough" == connection.recv(10, socket.MSG_WAITALL)
-        connection.sendall(b"\x88\x80\x00\x00\x00\x00")
-        assert is_closed(connection)
-
-
-def flood(connection: socket.socket) -> None:
-    """Ping until the connection fails, 2.5 million times at most."""
-    pings = (b"\x89\xfd\x00\x00\x00\x00" + b"p" * 125) * 500
-    for _ in range(5_000):
-        connection.sendall(pings)
-
-
-def test_a_client_that_pings_but_never_reads_is_disconnected(live: LiveServer):
-    """Otherwise the pongs would fill the service's memory."""
-    with raw(live, receive_buffer=4096) as connection:
-        with pytest.raises(ConnectionError):
-            flood(connection)
-        settle(live)
-
-        assert 0 == len(live.service.gateway.admission)
+        assert (CLOSE, struct.pack("!H", 1000) + b"enough") == raw.read()
+        raw.send(frame(CLOSE))
+        assert is_closed(raw)

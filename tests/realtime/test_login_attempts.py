@@ -8,7 +8,7 @@ from contextlib import ExitStack
 import pytest
 from websockets.exceptions import ConnectionClosed
 
-from emulator.core.clock import HOUR, MINUTE, SECOND
+from emulator.core.clock import MINUTE, SECOND
 from support.authentication import authenticate, refused, status_of_pin
 from support.service import CHANNEL, CLIENT_ID, SECRET, LiveServer
 from support.socket_client import SocketClient, request_pin
@@ -42,15 +42,6 @@ def validate(live: LiveServer, pin: str, channel: str = CHANNEL) -> int:
     return broadcaster.post("validate_pin", json={"pin": pin}).status_code
 
 
-@pytest.mark.parametrize("credential", [{"pin": "ZZZZZZ"}, {"refresh": "x"}, {"jwt": "x"}, {}])
-def test_the_tenth_failed_login_gets_a_reply_and_closes_the_connection(unlinked, credential):
-    statuses = [refused(unlinked, **credential)[0] for _ in range(10)]
-
-    assert {400} == {400 if status == 401 else status for status in statuses}
-    with pytest.raises(ConnectionClosed, match="1008"):
-        unlinked.message()
-
-
 def test_requests_after_the_tenth_failure_are_dropped(live, game, broadcaster):
     for _ in range(10):
         game.send("authenticate", data={"client_id": CLIENT_ID, "pin": "ZZZZZZ"})
@@ -81,14 +72,6 @@ def test_wrong_pins_of_one_address_leave_others_their_attempts(frozen_production
     assert [400] == guess(frozen_production, 1, address="203.0.113.2")
 
 
-@pytest.mark.parametrize("other", ["2:a:b:c:d", "3::1", "ff00::1", ":1"])
-def test_the_addresses_of_an_ipv6_network_of_48_bits_count_as_one(frozen_production, other):
-    guess(frozen_production, 10, address="2001:db8:1:2::1")
-
-    assert 429 == status_of_pin(frozen_production, "ZZZZZZ", address=f"2001:db8:1:{other}")
-    assert 400 == status_of_pin(frozen_production, "ZZZZZZ", address="2001:db8:2:2::1")
-
-
 def test_simultaneous_wrong_pins_are_all_counted(frozen_production):
     headers = {"X-Forwarded-For": "203.0.113.1"}
     with ExitStack() as stack:
@@ -98,24 +81,6 @@ def test_simultaneous_wrong_pins_are_all_counted(frozen_production):
         statuses = [game.reply()["errors"][0]["status"] for game in games]
 
     assert {400: 10, 429: 20} == Counter(statuses)
-
-
-def test_after_60_wrong_pins_of_a_client_id_an_address_has_five_an_hour(frozen_production):
-    guess_from_many(frozen_production)
-
-    assert [*[400] * 5, 429] == guess(frozen_production, 6)
-    frozen_production.let_pass(HOUR)
-    guess_from_many(frozen_production)
-    assert [*[400] * 5, 429] == guess(frozen_production, 6)
-
-
-@pytest.mark.parametrize("address", ["2001:db8:{}::1", "203.0.{}.1"])
-def test_under_attack_a_wide_network_has_twenty_wrong_pins_an_hour(frozen_production, address):
-    guess_from_many(frozen_production)
-    allowed = [guess(frozen_production, 6, address=address.format(number)) for number in range(6)]
-
-    assert [5, 5, 5, 5, 0, 0] == [statuses.count(400) for statuses in allowed]
-    assert [*[400] * 5, 429] == guess(frozen_production, 6, address="192.0.2.1")
 
 
 def test_a_correct_pin_works_while_other_addresses_guess(frozen_production):
@@ -136,12 +101,6 @@ def test_the_429_says_when_to_retry(frozen_production):
     assert "too many wrong PINs from this address; retry in 2 s" == error["detail"]
     frozen_production.let_pass(2 * SECOND)
     assert [400, 429] == guess(frozen_production, 2)
-
-
-def test_valid_pins_are_not_counted(frozen_production):
-    pin = bound_pin(frozen_production)
-
-    assert [200] * 70 == [status_of_pin(frozen_production, pin) for _ in range(70)]
 
 
 def test_wrong_pins_of_validate_pin_count_per_channel_and_user(frozen_production):
@@ -167,3 +126,9 @@ def test_wrong_pins_of_one_broadcaster_leave_the_owner_theirs(frozen_production)
 
     assert [*[400] * 10, 429, 429] == statuses
     assert 200 == validate(frozen_production, bound_pin(frozen_production))
+
+
+def test_valid_pins_are_not_counted(frozen_production):
+    pin = bound_pin(frozen_production)
+
+    assert [200] * 70 == [status_of_pin(frozen_production, pin) for _ in range(70)]

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from realtime.resources import leak_checked_server
 from support.examples import examples
 from support.pusher_client import PusherClient, pusher_channel
-from support.resources import leak_checked_server
 from support.service import CHANNEL, LiveServer
 
 HERE, EVERYWHERE = pusher_channel(), pusher_channel("all")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import random
 import signal
 import socket
+import string
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import count
@@ -13,16 +15,16 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from emulator.core.config.settings import Limits, Settings
+from emulator.core.settings import Limits, Settings
+from realtime.raw_sockets import PING, TEXT, Raw, frame
 from support.process import server_process
+from support.pusher_client import PusherClient, pusher_channel, subscribed_page
 from support.service import CHANNEL, CLIENT_ID, LiveServer, RunningService, live_server
 from support.socket_client import TIMEOUT, SocketClient, linked_game, request_pin
 
 KIB = 1024
 OUTBOX = 16 * KIB
 BIG = {"text": "x" * 32 * KIB}
-MASK = b"\0\0\0\0"
-"""A mask that leaves bytes unchanged."""
 
 
 @pytest.fixture
@@ -32,57 +34,24 @@ def small() -> Iterator[LiveServer]:
         yield live
 
 
-class NeverReads:
+class NeverReads(Raw):
     """A linked game on a TCP connection with small buffers. It reads nothing until `close_code`."""
 
     def __init__(self, live: LiveServer, target: str = "state") -> None:
-        self._socket = socket.socket()
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 * KIB)
-        self._socket.settimeout(TIMEOUT)
-        self._socket.connect(("127.0.0.1", urlsplit(live.url).port or 0))
-        self._socket.sendall(
-            b"GET /ws HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
-            b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
-        )
-        self._stream = self._socket.makefile("rb")
-        while self._stream.readline() != b"\r\n":
-            pass
-        credentials = {"client_id": CLIENT_ID, "pin": request_pin(live)}
-        self.send({"action": "authenticate", "data": credentials})
-        self.send({"action": "subscribe", "params": {"target": target}, "data": {"topic_id": "channel"}})
-        assert [0x81, 0x81] == [self._frame()[0] for _ in range(2)]
+        super().__init__(live, receive_buffer=4 * KIB)
+        self.request("authenticate", "", client_id=CLIENT_ID, pin=request_pin(live))
+        self.request("subscribe", target, topic_id="channel")
+        assert ["data", "data"] == [next(reversed(self.message())) for _ in range(2)]
 
-    def send(self, request: object) -> None:
-        text = json.dumps(request).encode()
-        self._socket.sendall(bytes([0x81, 0xFE]) + len(text).to_bytes(2, "big") + MASK + text)
-
-    def ping(self, times: int) -> None:
-        self._socket.sendall((bytes([0x89, 0x80 | 125]) + MASK + b"x" * 125) * times)
-
-    def close_code(self) -> int | None:
-        """Read up to the close frame and return its code; `None` if there is none."""
-        with suppress(ConnectionError):
-            while (frame := self._frame())[0]:
-                if frame[0] == 0x88:
-                    return int.from_bytes(frame[1][:2], "big")
-        return None
+    def request(self, action: str, target: str, **data: str) -> None:
+        request = {"action": action, "params": {"target": target}, "data": data}
+        self.send(frame(TEXT, json.dumps(request).encode()))
 
     def message(self) -> Any:
         """Read the next message."""
-        return json.loads(self._frame()[1])
-
-    def close(self) -> None:
-        self._stream.close()
-        self._socket.close()
-
-    def _frame(self) -> tuple[int, bytes]:
-        head = self._stream.read(2)
-        if len(head) < 2:
-            return 0, b""
-        size = head[1]
-        if size > 125:
-            size = int.from_bytes(self._stream.read(2 if size == 126 else 8), "big")
-        return head[0], self._stream.read(size)
+        read = self.read()
+        assert read is not None
+        return json.loads(read[1])
 
 
 @pytest.fixture
@@ -130,7 +99,7 @@ def test_a_client_that_sends_but_never_reads_is_closed_with_1013(small, slow):
 
     with suppress(ConnectionError):
         for _ in range(3_000):
-            slow.send({"action": "get", "params": {"target": "state"}, "data": {"state_id": "channel"}})
+            slow.request("get", "state", state_id="channel")
             if len(small.service.gateway.admission) == 0:
                 break
 
@@ -149,13 +118,12 @@ def test_a_reader_that_keeps_up_receives_any_amount(small):
         assert 99 == game.data("get", "state", {"state_id": "channel"})["state"]["n"]
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_stopping_service_closes_its_sockets_with_1001(number):
+def test_a_stopping_service_closes_its_sockets_with_1001():
     with server_process() as served:
-        with linked_game(served) as game, SocketClient(served) as unlinked:
-            served.process.send_signal(number)
+        with linked_game(served) as game, SocketClient(served) as unlinked, subscribed_page(served) as page:
+            served.process.send_signal(signal.SIGTERM)
 
-            assert [1001, 1001] == [game.close_code(), unlinked.close_code()]
+            assert [1001] * 3 == [each.close_code() for each in (game, unlinked, page)]
         assert 0 == served.process.wait(TIMEOUT)
 
 
@@ -165,7 +133,7 @@ def test_the_outbox_of_a_client_that_pings_but_never_reads_is_bounded(small: Liv
 
     with suppress(ConnectionError, TimeoutError):
         for _ in range(200):
-            slow.ping(1_000)
+            slow.send(frame(PING, b"x" * 125) * 1_000)
 
     assert session.connection._transport.get_write_buffer_size() <= 512 * KIB
 
@@ -219,7 +187,7 @@ def test_a_game_that_does_not_read_loses_events_and_stays_open(small, slow_strea
 
 
 def test_events_leave_room_for_other_updates(small, slow_stream):
-    slow_stream.send({"action": "subscribe", "params": {"target": "state"}, "data": {"topic_id": "channel"}})
+    slow_stream.request("subscribe", "state", topic_id="channel")
     fill_half(small)
 
     broadcaster = small.client("broadcaster", user=CHANNEL, channel=CHANNEL)
@@ -266,3 +234,30 @@ def test_events_held_back_during_a_request_count_too(small: LiveServer):
 
         assert [0, 1] == numbers(game, 1)
         assert game.no_update()
+
+
+def incompressible(number: int) -> str:
+    """4,006 characters that are sent uncompressed, different for each number."""
+    return f"{number:06}" + "".join(random.Random(number).choices(string.ascii_letters, k=4_000))
+
+
+def page_that_never_reads(live: LiveServer) -> PusherClient:
+    """A page with small buffers that reads nothing until its close code is read."""
+    small = socket.socket()
+    small.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 * KIB)
+    small.settimeout(TIMEOUT)
+    small.connect(("127.0.0.1", urlsplit(live.url).port or 0))
+    return PusherClient(live, sock=small, max_queue=1).subscribe(pusher_channel())
+
+
+def test_a_slow_page_is_closed_with_1013_and_does_not_delay_others(small):
+    with page_that_never_reads(small) as slow, subscribed_page(small) as page:
+        admin = small.client("admin", channel=CHANNEL)
+        numbers = count()
+        while not is_closing(small):
+            admin.post("broadcast", json={"data": incompressible(number := next(numbers))}).raise_for_status()
+            assert [incompressible(number)] == [each.data for each in page.broadcasts()]
+
+        assert 1013 == slow.close_code()
+        admin.post("broadcast", json={"data": "after"}).raise_for_status()
+        assert ["after"] == [each.data for each in page.broadcasts()]

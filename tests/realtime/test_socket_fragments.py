@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from contextlib import suppress
 
 import pytest
 
-from realtime.test_keepalive import latest, ping, settle
-from realtime.test_socket_wire import BINARY, CLOSE, MIB, PING, PONG, READ, TEXT, Raw, frame
-from support.pusher_client import PusherClient
-from support.service import LiveServer
+from realtime.raw_sockets import BINARY, CLOSE, MIB, PING, PONG, READ, TEXT, Raw, frame, latest, ping, settle
+from support.service import LiveServer, live_server
 from support.socket_client import SocketClient
 
 CONTINUATION = 0
 MOST = 4_096
 """Frames of one message, with the control frames between them."""
+
+
+@pytest.fixture
+def live() -> Iterator[LiveServer]:
+    """A service that has just started: its own pings, every 20 s, do not mix with those of the test."""
+    with live_server() as live:
+        yield live
 
 
 def pieces(text: bytes, size: int) -> bytes:
@@ -65,13 +71,6 @@ def test_too_many_frames_of_one_message_close_the_connection_with_1009(game: Soc
         game.socket.socket.sendall(frame(kind, b"{", fin=False) + filler * MOST)
 
     assert (1009, f"a message of over {MOST} frames") == (game.close_code(), game.socket.close_reason)
-
-
-def test_a_page_has_the_same_number_of_frames(live: LiveServer):
-    with PusherClient(live) as page:
-        page.socket.socket.sendall(frame(TEXT, b"{", fin=False) + frame(CONTINUATION, b"", fin=False) * MOST)
-
-        assert 1009 == page.close_code()
 
 
 def test_as_many_frames_as_allowed_are_one_message(live: LiveServer):

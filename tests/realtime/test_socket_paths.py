@@ -1,6 +1,6 @@
-"""The socket's paths, and handshakes that are rejected (ruling X1).
+"""The socket's paths and subprotocols, and handshakes that are rejected (ruling X1).
 
-The rule for client ids in paths is in `rules/test_client_ids_of_paths.py`; the rules X1 of `extcli conform` connect at
+The rule for client ids in paths is in `rules/test_client_ids.py`; the rules X1 of `extcli conform` connect at
 each path.
 """
 
@@ -8,24 +8,14 @@ from __future__ import annotations
 
 import pytest
 from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
 
 from emulator.realtime.connection import Peer
 from emulator.realtime.websocket import WebSocket
 from support.middleware import Middleware
-from support.service import CLIENT_ID, OTHER_ID, LiveServer, live_server
-from support.socket_client import SocketClient, request_pin
-
-HTTP_PATHS = ["/v1/e/vote", "//v1/e/vote", "/schema", "/_emulator/clock"]
-
-
-@pytest.mark.parametrize("path", HTTP_PATHS)
-def test_an_upgrade_at_an_http_path_gets_404_as_json(live, path):
-    with pytest.raises(InvalidStatus) as rejected:
-        SocketClient(live, path)
-
-    response = rejected.value.response
-    assert (404, "application/json") == (response.status_code, response.headers["Content-Type"])
-    assert b'"status":404' in response.body
+from support.pusher_client import KEY, QUERY
+from support.service import LiveServer, live_server
+from support.socket_client import SocketClient, linked_game
 
 
 def test_a_client_id_of_over_100_characters_gets_400(live):
@@ -33,20 +23,6 @@ def test_a_client_id_of_over_100_characters_gets_400(live):
         SocketClient(live, f"/0.2.0/{'x' * 101}")
 
     assert 400 == rejected.value.response.status_code
-
-
-def test_the_client_id_in_authenticate_overrides_the_path(live):
-    with SocketClient(live, f"/0.2.0/{OTHER_ID}") as game:
-        game.data("authenticate", data={"client_id": CLIENT_ID, "pin": request_pin(live)})
-        game.data("broadcast", data={"topic": "news", "data": {}})
-        error = game.error("authenticate", data={"client_id": OTHER_ID, "pin": request_pin(live)})
-
-    assert 400 == error["status"]
-
-
-def test_an_unregistered_client_id_can_connect_but_not_authenticate(production: LiveServer):
-    with SocketClient(production, "/0.2.0/unregistered") as game:
-        assert 400 == game.error("authenticate", data={"client_id": "unregistered", "pin": "ABCDEF"})["status"]
 
 
 class Broken(Middleware):
@@ -64,3 +40,29 @@ def test_a_handshake_that_fails_unexpectedly_is_answered_and_closed(caplog: pyte
 
     assert answer.startswith(b"HTTP/1.1 500 ")
     assert ["unexpected failure in opening /ws"] == [each.message for each in caplog.records if each.exc_info]
+
+
+def test_a_message_without_a_target_is_told_which_targets_there_are(live: LiveServer):
+    with linked_game(live) as game:
+        errors = [game.error("set"), game.error("set", "nonsense"), game.error("get", "authentication")]
+
+    assert errors[0]["detail"].startswith("set needs a target; supported: ")
+    assert errors[1]["detail"].startswith("set does not support nonsense; supported: ")
+    assert errors[2]["detail"].startswith("get does not support authentication; supported: ")
+
+
+PATHS = ["/ws", "/0.2.0/my-extension", f"/app/{KEY}{QUERY}", "/_ns/other/ws"]
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("offered", [["json"], ["graphql-ws", "json"], ["access_token", "eyJh.bGci"]])
+def test_the_first_subprotocol_offered_is_answered(live: LiveServer, path: str, offered: list[str]):
+    with connect(f"{live.url.replace('http', 'ws', 1)}{path}", subprotocols=offered) as socket:  # type: ignore[arg-type]
+        assert offered[0] == socket.subprotocol
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_no_subprotocol_is_answered_to_a_client_that_offers_none(live: LiveServer, path: str):
+    with connect(f"{live.url.replace('http', 'ws', 1)}{path}") as socket:
+        assert socket.response is not None
+        assert "Sec-WebSocket-Protocol" not in socket.response.headers

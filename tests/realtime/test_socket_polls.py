@@ -6,97 +6,15 @@ from typing import Any
 
 import pytest
 
-from emulator.core.clock import SECOND
+from emulator.core.clock import MINUTE, SECOND
 from support.authentication import authenticated_game
+from support.service import LiveServer
 from support.socket_client import SocketClient, linked_game
 from support.socket_polls import OPTIONS, configure, create, poll, statuses, subscribe, vote
 
 
 def state(game: SocketClient) -> dict[str, Any]:
     return dict(game.data("get", "state", {"state_id": "channel"})["state"])
-
-
-def test_a_new_poll_has_its_definition_and_zeros(game):
-    assert {"ok": True} == create(game, user_data={"mystery": True})
-
-    view = {"poll_id": "color", "prompt": "Which?", "options": OPTIONS, "status": "active"}
-    assert {
-        "topic_id": "color",
-        "poll": {**view, "user_data": {"mystery": True}},
-        "results": [0, 0, 0],
-        "mean": 0,
-        "sum": 0,
-        "count": 0,
-        "stddev": 0,
-    } == poll(game)
-
-
-def test_votes_over_rest_count_per_option_and_in_the_statistics(live, game):
-    create(game)
-    for user, value in enumerate([0, 0, 2, 50, -99]):
-        vote(live, str(user), value)
-
-    standing = poll(game)
-
-    assert [2, 0, 1] == standing["results"]
-    assert (5, -47, -9.4) == (standing["count"], standing["sum"], standing["mean"])
-
-
-def test_a_poll_without_a_definition_has_64_results(live, game):
-    vote(live, "1", 63)
-
-    standing = poll(game)
-
-    view = {"poll_id": "color", "prompt": "", "options": [], "status": "active", "user_data": None}
-    assert view == standing["poll"]
-    assert [0] * 63 + [1] == standing["results"]
-
-
-def test_creating_an_existing_poll_replaces_its_definition_and_keeps_its_votes(live, game):
-    create(game)
-    vote(live, "1", 1)
-
-    create(game, prompt="Anew?", options=["a", "b"])
-
-    standing = poll(game)
-    assert ("Anew?", [0, 1], 1) == (standing["poll"]["prompt"], standing["results"], standing["count"])
-
-
-def test_a_disabled_poll_refuses_votes_and_stays_active(live, game):
-    create(game)
-    configure(game, disabled=True)
-    seen = vote(live, "1", 1), poll(game)["poll"]["status"]
-
-    configure(game, disabled=False)
-
-    assert (400, "active", 200) == (*seen, vote(live, "1", 1))
-
-
-def test_a_stopped_poll_is_expired_and_refuses_votes_until_deleted(live, game):
-    create(game)
-
-    configure(game, endsAt=-1)
-
-    assert ("expired", 400) == (poll(game)["poll"]["status"], vote(live, "1", 1))
-    game.data("delete", "poll", {"poll_id": "color"})
-    assert 200 == vote(live, "1", 1)
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        {"poll_id": "a b"},
-        {"poll_id": "p", "options": ["é" * 65]},
-        {"poll_id": "p", "user_data": "x" * 1_024},
-        {"poll_id": "p", "config": {"startsAt": 2, "endsAt": 1}},
-    ],
-)
-def test_an_invalid_poll_gets_400_and_leaves_nothing_behind(game, body):
-    error = game.error("create", "poll", body)
-
-    assert (400, "Bad Request") == (error["status"], error["title"])
-    assert {} == state(game)
-    assert 404 == game.error("get", "poll", {"poll_id": "p"})["status"]
 
 
 @pytest.mark.parametrize(
@@ -113,38 +31,6 @@ def test_a_new_poll_takes_fields_from_its_config_unless_they_are_given_outside_i
 
     found = poll(game)["poll"]
     assert expected == (found["prompt"], found["options"], found["user_data"])
-
-
-def test_an_empty_list_of_options_removes_those_of_the_poll(game):
-    create(game)
-
-    configure(game, options=[])
-
-    assert [] == poll(game)["poll"]["options"]
-
-
-def test_channels_have_separate_polls(live, game):
-    create(game)
-    with linked_game(live, "888") as elsewhere:
-        subscribe(elsewhere)
-        subscribe(elsewhere, "*")
-
-        vote(live, "1", 1)
-        live.advance(SECOND)
-
-        assert 404 == elsewhere.error("get", "poll", {"poll_id": "color"})["status"]
-        assert [] == statuses(elsewhere, 0)
-
-
-def test_a_global_poll_is_shared_by_all_channels(live, game):
-    with authenticated_game(live, "admin") as admin:
-        create(admin, "global-x")
-    with linked_game(live, "888") as elsewhere:
-        subscribe(elsewhere, "global-x")
-
-        vote(live, "1", 1, "global-x")
-
-        assert [0, 1, 0] == elsewhere.update()["data"]["results"]
 
 
 def test_an_extension_level_delete_removes_poll_and_entry_in_all_channels(live, game, broadcaster, backend):
@@ -170,6 +56,35 @@ def test_deleting_a_poll_keeps_a_developers_value_under_its_name(game, own):
     assert {"color": own} == state(game)
 
 
+def test_a_poll_without_a_definition_has_64_results(live, game):
+    vote(live, "1", 63)
+
+    standing = poll(game)
+
+    view = {"poll_id": "color", "prompt": "", "options": [], "status": "active", "user_data": None}
+    assert view == standing["poll"]
+    assert [0] * 63 + [1] == standing["results"]
+
+
+def test_a_global_poll_is_shared_by_all_channels(live, game):
+    with authenticated_game(live, "admin") as admin:
+        create(admin, "global-x")
+    with linked_game(live, "888") as elsewhere:
+        subscribe(elsewhere, "global-x")
+
+        vote(live, "1", 1, "global-x")
+
+        assert [0, 1, 0] == elsewhere.update()["data"]["results"]
+
+
+def test_an_empty_list_of_options_removes_those_of_the_poll(game):
+    create(game)
+
+    configure(game, options=[])
+
+    assert [] == poll(game)["poll"]["options"]
+
+
 def test_replacing_the_state_keeps_the_poll(game):
     create(game)
 
@@ -184,12 +99,151 @@ def test_a_poll_defined_over_rest_has_no_entry(game, broadcaster):
     assert {} == state(game)
 
 
-def test_state_subscribers_receive_the_entry_and_its_removal(game, other):
-    other.data("subscribe", "state", {"topic_id": "channel"})
+START = 2_000_000_000
+"""In Unix seconds."""
 
+
+@pytest.fixture
+def frozen(live: LiveServer) -> LiveServer:
+    """The service with its clock frozen at `START`, so that no update comes from passing time."""
+    live.set(START * SECOND)
+    return live
+
+
+def test_creating_subscribing_and_disabling_cause_no_update(frozen, game):
+    subscribe(game)
     create(game)
-    game.data("delete", "poll", {"poll_id": "color"})
+    subscribe(game)
+    configure(game, disabled=True)
+    configure(game, disabled=False)
+    frozen.advance(MINUTE)
 
-    entry = {"prompt": "Which?", "options": OPTIONS, "user_data": None}
-    assert [{"color": entry}, {}] == [other.update()["data"]["state"] for _ in range(2)]
-    assert other.no_update()
+    assert [] == statuses(game, 0)
+
+
+def test_many_votes_cause_one_update_at_once_and_one_after_the_pause(frozen, game):
+    create(game)
+    subscribe(game)
+    for user in range(20):
+        vote(frozen, str(user), 1)
+    first = game.update()["data"]["count"]
+
+    frozen.advance(SECOND)
+    counts = [first]
+    while counts[-1] < 20:
+        counts.append(game.update()["data"]["count"])
+
+    assert sorted(set(counts)) == counts
+    assert len(counts) <= 3
+    assert game.no_update()
+
+
+def test_overlapping_subscriptions_deliver_an_update_once(frozen, game):
+    subscribe(game, "*")
+    subscribe(game)
+
+    vote(frozen, "1", 1)
+
+    assert ["active"] == statuses(game, 1)
+
+
+def test_the_start_and_the_end_of_a_poll_are_one_update_each(frozen, game):
+    subscribe(game)
+    create(game, config={"startsAt": START + 10, "endsAt": START + 20})
+    before = poll(game)["poll"]["status"]
+
+    frozen.advance(10 * SECOND - 1)
+    pending = statuses(game, 0)
+    frozen.advance(1)
+    begun = statuses(game, 1)
+    frozen.advance(10 * SECOND)
+
+    assert ("pending", [], ["active"], ["expired"]) == (before, pending, begun, statuses(game, 1))
+
+
+def test_passing_start_and_end_in_one_move_is_one_expired_update(frozen, game):
+    subscribe(game)
+    create(game, config={"startsAt": START + 10, "endsAt": START + 20})
+
+    frozen.advance(MINUTE)
+
+    assert "expired" == game.update()["data"]["poll"]["status"]
+    assert game.no_update()
+
+
+@pytest.mark.parametrize("topic", ["color", "*"])
+@pytest.mark.parametrize("way", ["socket", "REST"])
+def test_earlier_and_later_subscribers_receive_start_and_end(frozen, game, other, broadcaster, topic, way):
+    config = {"startsIn": 10, "endsIn": 20}
+    subscribe(game, topic)
+    if way == "socket":
+        create(game, config=config)
+    else:
+        broadcaster.post("vote_config", json={"id": "color", "config": config}).raise_for_status()
+    subscribe(other, topic)
+
+    for status in ("active", "expired"):
+        frozen.advance(10 * SECOND)
+        assert [[status]] * 2 == [statuses(each, 1) for each in (game, other)]
+
+
+def test_a_moved_end_replaces_the_first(frozen, game):
+    subscribe(game)
+    create(game, config={"endsIn": 10})
+    configure(game, endsIn=30)
+
+    frozen.advance(29 * SECOND)
+    early = statuses(game, 0)
+    frozen.advance(SECOND)
+
+    assert ([], ["expired"]) == (early, statuses(game, 1))
+
+
+def test_a_stop_right_after_a_vote_is_an_update(frozen, game):
+    create(game)
+    subscribe(game)
+    vote(frozen, "1", 1)
+    assert "active" == game.update()["data"]["poll"]["status"]
+
+    configure(game, endsAt=-1)
+    frozen.advance(SECOND)
+
+    assert ["expired"] == statuses(game, 1)
+
+
+@pytest.mark.parametrize("side", ["socket", "rest"])
+def test_a_deleted_poll_sends_no_updates(frozen, game, broadcaster, side):
+    create(game, config={"endsIn": 10})
+    subscribe(game)
+
+    if side == "socket":
+        game.data("delete", "poll", {"poll_id": "color"})
+    else:
+        broadcaster.delete("vote", params={"id": "color"}).raise_for_status()
+    frozen.advance(MINUTE)
+
+    assert [] == statuses(game, 0)
+
+
+def test_deleting_a_poll_drops_its_pending_update(frozen, game):
+    create(game)
+    subscribe(game)
+    for user in range(2):
+        vote(frozen, str(user), 1)
+    game.update()
+
+    game.data("delete", "poll", {"poll_id": "color"})
+    frozen.advance(MINUTE)
+
+    assert [] == statuses(game, 0)
+
+
+def test_stopping_a_poll_repeatedly_is_one_update(frozen, game):
+    create(game)
+    subscribe(game)
+
+    for _ in range(3):
+        configure(game, endsAt=-1)
+    frozen.advance(MINUTE)
+
+    assert ["expired"] == statuses(game, 1)

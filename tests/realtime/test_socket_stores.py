@@ -1,59 +1,37 @@
-"""State and config over the socket: reads, writes, patches and roles (rulings A4, S1, S2, S4, X5)."""
+"""State and config over the socket: reads, writes, patches, roles and updates.
+
+Rulings A4, S1, S2, S4, S6, W1, X2, X4, X5. The rules of `extcli conform` for games hold the rest.
+"""
 
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
-from realtime.socket_stores import patch, set_state, state, updates
 from support.authentication import authenticated_game
+from support.service import CHANNEL, OTHER_ID
+from support.socket_client import SocketClient, linked_game
 
 CHANNEL_STATE = {"state_id": "channel"}
 
 
-def test_set_replaces_the_state_and_returns_it(game):
-    set_state(game, {"a": 1})
-
-    assert {"ok": True, "state": {"b": 2}} == set_state(game, {"b": 2})
-    assert {"b": 2} == state(game)
+def state(game: SocketClient, state_id: str = "channel") -> dict[str, Any]:
+    """Read a state."""
+    return dict(game.data("get", "state", {"state_id": state_id})["state"])
 
 
-def test_patch_changes_the_state_and_returns_all_of_it(game):
-    set_state(game, {"a": 1})
-
-    answer = game.data("patch", "state", patch({"op": "add", "path": "/b", "value": 2}))
-
-    assert {"ok": True, "state": {"a": 1, "b": 2}} == answer
+def set_state(game: SocketClient, document: object, state_id: str = "channel") -> dict[str, Any]:
+    """Replace a state; returns the response."""
+    return game.data("set", "state", {"state_id": state_id, "state": document})
 
 
-def test_a_patch_with_an_object_is_a_merge_patch(game):
-    set_state(game, {"a": 1, "b": 2})
-
-    answer = game.data("patch", "state", {"state_id": "channel", "state": {"a": None, "c": 3}})
-
-    assert {"b": 2, "c": 3} == answer["state"]
-
-
-def test_a_state_has_at_most_64_kib(game):
-    size = 64 * 1024 - len('{"a":""}')
-    set_state(game, {"a": "x" * size})
-
-    error = game.error("set", "state", {"state_id": "channel", "state": {"a": "x" * (size + 1)}})
-
-    assert (400, size) == (error["status"], len(state(game)["a"]))
-
-
-def test_a_failing_operation_gets_400_and_changes_nothing(game):
-    set_state(game, {"exp": 1})
-    game.data("subscribe", "state", {"topic_id": "channel"})
-
-    operations = {"op": "replace", "path": "/exp", "value": 2}, {"op": "remove", "path": "/nothing"}
-    error = game.error("patch", "state", patch(*operations))
-
-    assert (400, "Bad Request") == (error["status"], error["title"])
-    assert {"exp": 1} == state(game)
-    assert [] == updates(game, 0)
+def updates(game: SocketClient, number: int) -> list[Any]:
+    """The next updates, after checking that there are no more."""
+    seen = [game.update()["data"] for _ in range(number)]
+    assert game.no_update()
+    return seen
 
 
 @pytest.mark.parametrize("name", ["", "viewer", "extension_viewer", "Channel", "combined", "x" * 1_000])
@@ -94,15 +72,47 @@ def test_a_token_without_a_channel_has_only_the_extension_state(live):
         assert {"a": 1} == state(game, "extension")
 
 
-def test_config_is_read_by_id_or_combined(game, admin_game):
-    admin_game.data("set", "config", {"config_id": "extension", "config": {"e": 1}})
-    game.data("set", "config", {"config": {"c": 1}})
+def test_a_subscription_may_name_its_target_in_its_data(game):
+    game.data("subscribe", "", {"target": "channel"})
 
-    read = {name: game.data("get", "config", {"config_id": name}) for name in ("channel", "extension", "combined")}
+    set_state(game, {"a": 1})
 
-    assert {"channel": "channel", "extension": "extension", "combined": "combined"} == {
-        name: data["config_id"] for name, data in read.items()
-    }
-    assert [{"c": 1}, {"e": 1}, {"channel": {"c": 1}, "extension": {"e": 1}}] == [
-        data["config"] for data in read.values()
-    ]
+    assert [{"topic_id": "channel", "state": {"a": 1}}] == updates(game, 1)
+    game.data("unsubscribe", "", {"target": "channel"})
+    set_state(game, {"a": 2})
+    assert [] == updates(game, 0)
+
+
+def test_unsubscribing_ends_one_topic_of_one_connection(game, other, broadcaster):
+    for each in (game, other):
+        each.data("subscribe", "state", {"topic_id": "channel"})
+        each.data("subscribe", "config", {"config_id": "channel"})
+
+    game.data("unsubscribe", "state", {"topic_id": "channel"})
+
+    broadcaster.post("channel_state", json={"a": 1})
+    broadcaster.post("channel_config", json={"b": 2})
+    assert [{"config": {"b": 2}, "config_id": "channel"}] == updates(game, 1)
+    assert 2 == len(updates(other, 2))
+
+
+def test_each_extension_has_one_state_for_all_channels(live, admin_game):
+    with linked_game(live, "888") as elsewhere, linked_game(live, CHANNEL, OTHER_ID) as of_another:
+        for each in (elsewhere, of_another):
+            each.data("subscribe", "state", {"topic_id": "extension"})
+
+        set_state(admin_game, {"a": 1}, "extension")
+
+        assert [{"topic_id": "extension", "state": {"a": 1}}] == updates(elsewhere, 1)
+        assert [] == updates(of_another, 0)
+        assert {} == state(of_another, "extension")
+
+
+def test_the_combined_config_has_no_updates(game):
+    assert 400 == game.error("subscribe", "config", {"config_id": "combined"})["status"]
+
+
+def test_the_timestamp_is_the_time_of_the_service_in_ms(live, game):
+    live.set(2_000_000_000_123)
+
+    assert 2_000_000_000_123 == game.request("get", "state", {"state_id": "channel"})["meta"]["timestamp"]

@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from emulator.core.config.settings import Limits, Settings
+from emulator.core.settings import Limits, Settings
 from support.authentication import authenticate, authenticated_game
-from support.pusher_client import PusherClient, pusher_channel
 from support.service import CHANNEL, CLIENT_ID, LiveServer, live_server
-from support.socket_client import SocketClient, linked_game, request_pin
+from support.socket_client import SocketClient, request_pin
 
 A, B = {"user": "11"}, {"user": "22"}
 
@@ -144,16 +143,6 @@ def test_the_former_user_hears_nothing_of_whisper_self(live, first, viewer):
     assert ["22"] == heard(first)
 
 
-def test_a_change_back_gives_the_first_user_their_whispers_again(live, first):
-    first.data("subscribe", "news")
-    become(live, first, **B)
-    become(live, first, **A)
-
-    whisper(live, "11", "22")
-
-    assert ["11"] == heard(first)
-
-
 def test_more_ids_than_the_subscriptions_allow_refuse_the_login_and_change_nothing():
     with (
         live_server(Settings(limits=Limits(topics=8))) as live,
@@ -168,31 +157,3 @@ def test_more_ids_than_the_subscriptions_allow_refuse_the_login_and_change_nothi
 
         assert (400, "the connection would have 16 subscriptions; the limit is 8") == (error["status"], error["detail"])
         assert ["Uabc"] == heard(game)
-
-
-def test_a_page_that_subscribes_with_another_token_hears_that_user_only(live, admin):
-    with PusherClient(live) as page:
-        for claims in (A, B):
-            page.subscribe(pusher_channel(), auth=f"{CLIENT_ID} {token(live, **claims)}")
-
-        whisper(live, "11", "22")
-
-        assert {"whisper-22", "whisper-U22"} >= {each.target for each in page.broadcasts()}
-
-
-def test_another_channel_ends_all_subscriptions(live, first):
-    first.data("subscribe", "*")
-    become(live, first, channel="888", **A)
-
-    (session,) = live.service.gateway.admission.peers
-    assert frozenset() == session.topics
-
-
-def test_another_game_of_the_channel_keeps_its_whispers(live, first):
-    with linked_game(live) as other:
-        other.data("subscribe", "news")
-        become(live, first, **B)
-
-        whisper(live, CHANNEL)
-
-        assert [CHANNEL] == heard(other)

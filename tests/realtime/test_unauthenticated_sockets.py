@@ -10,8 +10,8 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from emulator.core.clock import SECOND
-from emulator.core.config.environment import AnonymousLimits
-from emulator.core.config.settings import Limits, Settings
+from emulator.core.environment import AnonymousLimits
+from emulator.core.settings import Limits, Settings
 from support.authentication import authenticate
 from support.pusher_client import PusherClient
 from support.service import CLIENT_ID, LiveServer, live_server, still_clock

@@ -43,13 +43,3 @@ def test_replacing_an_entry_of_a_full_cache_evicts_none():
     cache["a"] = "new"
 
     assert ["new", "b", "c"] == [cache.get(key) for key in "abc"]
-
-
-def test_a_removed_entry_makes_room_for_another():
-    cache = filled("abc")
-    assert "b" == cache.pop("b")
-    assert cache.pop("b") is None
-
-    cache["d"] = "d"
-
-    assert ["a", None, "c", "d"] == [cache.get(key) for key in "abcd"]

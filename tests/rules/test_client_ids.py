@@ -1,4 +1,4 @@
-"""Which texts are client ids, wherever one is given (rulings A1, X1)."""
+"""Which texts are client ids, wherever one is given, also in paths (rulings A1, X1)."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from emulator.auth.claims import split_header
 from emulator.contract.extensions_file import InvalidExtensions, parsed
 from emulator.control.calls import CallBody, check_call
 from emulator.control.seeds.plan import read_seed
-from emulator.core.errors import ServiceError
+from emulator.core.errors import NotFound, ServiceError
 from emulator.features.pins.rules import checked_client_id
 from emulator.http.access import bare_client_id
 from emulator.realtime.gateway import client_id_of
-from extcli.seeds.schema import SEED
+from extcli.seeds import SEED
 
 CLIENT_IDS = [
     "a",
@@ -95,3 +95,32 @@ def test_all_places_accept_the_same_client_ids(place: str, client_id: str):
         is_accepted = False
 
     assert (client_id in CLIENT_IDS) == is_accepted
+
+
+PATHS = {
+    "/ws": "",
+    "/ws/": "",
+    "//ws": "",
+    "/": "",
+    "": "",
+    "/game": "game",
+    "/0.2.0/game": "game",
+    "/0.2.0/game/": "",
+    "/99.0.0-beta/game": "game",
+    "/0.2.0/gateway-unity/1.0.3/game": "game",
+    "/0.2.0/csharp/0.0.1/game": "game",
+    "//0.2.0//game": "game",
+    "//0.2.0/gateway-unity//1.0.3/game": "game",
+    f"/0.2.0/{'x' * 100}": "x" * 100,
+}
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_the_last_segment_is_the_client_id(path: str):
+    assert PATHS[path] == client_id_of(path)
+
+
+@pytest.mark.parametrize("path", ["/v1", "/v1/e/ws", "/schema/openapi.json", "/a/b/c/d/e/game"])
+def test_any_other_path_has_no_socket(path: str):
+    with pytest.raises(NotFound):
+        client_id_of(path)

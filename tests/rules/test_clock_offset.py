@@ -1,10 +1,12 @@
-"""The clock: its offset, and pauses (operations.md, Controlling)."""
+"""The clock: its offset and pauses (operations.md, Controlling); and the record of changes after a reset."""
 
 from __future__ import annotations
 
 from itertools import count
 
+from emulator.core.changes import Change, Changes
 from emulator.core.clock import HOUR, Clock
+from emulator.core.keys import Key
 
 INSTANT = 2_000_000_000_000
 
@@ -27,3 +29,15 @@ def test_a_paused_clock_shows_one_instant_and_catches_up_afterwards():
         assert (INSTANT, INSTANT, False) == (paused_at, clock.now(), clock.frozen)
 
     assert (INSTANT + 5, 0) == (clock.now(), clock.offset)
+
+
+def test_no_mark_from_before_a_reset_is_kept_and_marks_go_on_rising():
+    changes = Changes(count(100).__next__)
+    before = changes.mark
+    changes.note(Change(Key("poll", "ext", "lunch", "777"), "vote"))
+    last = changes.mark
+
+    changes.forget()
+
+    assert (False, []) == (changes.keeps_since(before, "poll"), changes.latest("poll", 3))
+    assert changes.mark > last

@@ -4,39 +4,33 @@ from __future__ import annotations
 
 import pytest
 
-from extcli.completion.shells import written
-from extcli.completion.words import read_table, words_at_end
+from extcli.completion import NOTHING, Line, written
 
-TABLE = read_table(
-    "*\t\t\t-p=profiles --profile=profiles --url=- -q --quiet\n"
-    "\t\t\t* --version\n"
-    "vote\tPolls\t\t* --help\n"
-    "vote get\tPrint it\tpolls\t* --top=- --help\n"
-    "vote cast\tCast it\tpolls\t* --from=files --help\n"
-    "listen\tPrint events\tevents...\t* --count=-\n"
-    "connect\tPrint lines\tjs|cpp\t*\n"
-    "serve\tStart\t\t--log-format=text|json\n"
-)
+SHARED = {"-p": "profiles", "--profile": "profiles", "--url": "-", "-q": "", "--quiet": ""}
+TABLE = {
+    "*": ("", [], SHARED),
+    "": ("", [], {"*": "", "--version": ""}),
+    "vote": ("Polls", [], {"*": "", "--help": ""}),
+    "vote get": ("Print it", ["polls"], {"*": "", "--top": "-", "--help": ""}),
+    "vote cast": ("Cast it", ["polls"], {"*": "", "--from": "files", "--help": ""}),
+    "listen": ("Print events", ["events..."], {"*": "", "--count": "-"}),
+    "connect": ("Print lines", ["js|cpp"], {"*": ""}),
+    "serve": ("Start", [], {"--log-format": "text|json"}),
+}
 
 LINES = [
     ("extcli ", "commands", "", ""),
-    ("extcli vo", "commands", "vo", ""),
     ("extcli vote ", "commands", "", "vote"),
-    ("extcli vote get ", "polls", "", "vote get"),
     ("extcli vote get lun", "polls", "lun", "vote get"),
     ("extcli vote get --top 3 lun", "polls", "lun", "vote get"),
-    ("extcli vote get --top=3 lun", "polls", "lun", "vote get"),
     ("extcli -q vote get lun", "polls", "lun", "vote get"),
     ("EXTCLI_AS=backend extcli vote get ", "polls", "", "vote get"),
     ("extcli vote get -", "options", "-", "vote get"),
-    ("extcli vote cast --from ", "files", "", "vote cast"),
     ("extcli vote cast --from=b", "files", "b", "vote cast"),
     ("extcli -p ", "profiles", "", ""),
-    ("extcli vote --profile li", "profiles", "li", "vote"),
     ("extcli listen one two thr", "events", "thr", "listen"),
     ("extcli listen -- --str", "events", "--str", "listen"),
     ("extcli connect j", "js|cpp", "j", "connect"),
-    ("extcli serve --log-format ", "text|json", "", "serve"),
     ("extcli vote get 'my po", "polls", "my po", "vote get"),
     ("extcli vote get my\\ po", "polls", "my po", "vote get"),
 ]
@@ -44,9 +38,8 @@ LINES = [
 
 @pytest.mark.parametrize(("line", "kind", "typed", "command"), LINES)
 def test_the_word_at_the_cursor_has_a_kind(line: str, kind: str, typed: str, command: str) -> None:
-    found = words_at_end(TABLE, line)
+    found = Line(TABLE, line)
 
-    assert found is not None
     assert (kind, typed, command) == (found.kind, found.typed, found.command)
 
 
@@ -54,7 +47,7 @@ def test_the_word_at_the_cursor_has_a_kind(line: str, kind: str, typed: str, com
     "line", ["extcli nothing ", "extcli vote get lunch more", "extcli serve x", "extcli serve --x=1"]
 )
 def test_some_words_have_no_candidates(line: str) -> None:
-    assert words_at_end(TABLE, line) is None
+    assert Line(TABLE, line).kind == NOTHING
 
 
 @pytest.mark.parametrize(
@@ -72,4 +65,4 @@ def test_some_words_have_no_candidates(line: str) -> None:
     ],
 )
 def test_a_candidate_is_written_as_its_shell_reads_it(shell: str, line: str, name: str, text: str) -> None:
-    assert [text] == written(shell, line, [(name, "about it")])
+    assert [text] == written(shell, Line(TABLE, line), [(name, "about it")])

@@ -1,4 +1,4 @@
-"""The catalog of `extcli conform`, comparisons of its probes, and their pace."""
+"""The catalog of `extcli conform`, and comparisons of its probes."""
 
 from __future__ import annotations
 

@@ -25,20 +25,6 @@ def test_the_member_that_was_idle_longest_is_replaced_first():
     assert "a2" == full.add("c1", "c")
 
 
-def test_without_limits_all_are_admitted():
-    assert 1_000 == len(share(members=" ".join(f"a{number}" for number in range(1_000))))
-
-
-def test_a_removed_member_no_longer_counts_and_may_be_removed_again():
-    full = share(total=2, per_address=1, members="a1 b1")
-
-    full.remove("a1")
-    full.remove("a1")
-
-    assert (1, False) == (len(full), "a1" in full)
-    assert full.add("a2", "a") is None
-
-
 def test_random_steps_keep_the_share_fair():
     """Whatever happens, no address loses a member to one that has as many."""
     steps, limited, members = random.Random(1), FairShare[str]("things", 20, 8), dict[str, str]()

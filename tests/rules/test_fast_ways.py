@@ -15,11 +15,11 @@ from emulator.auth.signing_key import SigningKey
 from emulator.auth.tokens import Tokens
 from emulator.core.callers import Caller
 from emulator.core.clock import Clock
-from emulator.core.config.environment import PRODUCTION, SANDBOX, Environment
-from emulator.core.config.extensions import Extension, Extensions
-from emulator.core.config.settings import Settings
+from emulator.core.environment import PRODUCTION, SANDBOX, Environment
 from emulator.core.errors import ServiceError
+from emulator.core.extensions import Extension, Extensions
 from emulator.core.observability.request_context import RequestContext, bound_to
+from emulator.core.settings import Settings
 from emulator.core.wire.url import query_of
 from support.examples import examples
 from support.service import CLIENT_ID, OTHER_ID, SECRET

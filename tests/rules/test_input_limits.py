@@ -1,11 +1,13 @@
-"""A value at a limit is accepted, and the next one is refused."""
+"""A value at a limit is accepted, and the next one is refused (rules of broadcasts, calls, codes and receipts)."""
 
 from __future__ import annotations
 
 import pytest
 
+from emulator.contract.limits import MAX_USER_LENGTH
 from emulator.control.calls import CallBody, check_call
 from emulator.core.errors import BadRequest
+from emulator.features.broadcast.service import user_of_target
 from emulator.features.codes.uploads import (
     MAX_CODE_LENGTH,
     MAX_CODES,
@@ -53,3 +55,11 @@ def test_the_texts_of_a_receipt_have_1_to_256_characters(name: str):
     for wrong in ("", "x" * 257):
         with pytest.raises(BadRequest, match=f"transactionReceipt: {name}: must be 1 to 256 printable characters"):
             post(wrong)
+
+
+def test_a_whisper_names_a_user_of_at_most_256_characters():
+    longest = "u" * MAX_USER_LENGTH
+
+    assert (256, longest) == (MAX_USER_LENGTH, user_of_target(f"whisper-{longest}"))
+    with pytest.raises(BadRequest):
+        user_of_target(f"whisper-{longest}u")

@@ -31,6 +31,7 @@ def instant(text: str, *, ago: bool = False) -> int:
         ("100000000000", 100_000_000_000),
         ("0", 0),
         ("-5", -5_000),
+        *(("20261224.0", 20_261_224_000), ("20261324", 20_261_324_000), ("2026122418", 2_026_122_418_000)),
     ],
 )
 def test_an_instant_is_rfc_3339_a_duration_or_unix_time(text, ms):
@@ -60,3 +61,8 @@ def test_an_absolute_time_does_not_read_the_clock():
         raise AssertionError("read")
 
     assert [NOW, NOW] == [times.instant(text, now) for text in ("1900000000", "2030-03-17T17:46:40Z")]
+
+
+@pytest.mark.parametrize(("ms", "text"), [(NOW, "2030-03-17 17:46:40Z"), (NOW + 7, "2030-03-17 17:46:40.007Z")])
+def test_an_instant_is_shown_in_utc_to_the_millisecond_if_it_has_a_fraction(ms: int, text: str):
+    assert text == times.shown(ms)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from emulator.control.journal.rules import matches_of
-from emulator.core.journal import REQUEST, Entry
+from emulator.core.callers import Caller, Role
+from emulator.core.journal import FRAME, REQUEST, Entry
 
 ENTRIES = [
     Entry(REQUEST, 0, 0, "same"),
@@ -57,3 +58,48 @@ def test_a_search_finds_no_other_letters():
 
     assert matches is not None
     assert not matches(Entry(REQUEST, 0, 0, request="Apfel, öpfel".encode()))
+
+
+def request(id: str, line: str, status: int, caller: Caller, body: bytes = b"", detail: str = "") -> Entry:
+    method, path = line.split()
+    name = f"{method} {path.partition('?')[0]}"
+    return Entry(REQUEST, 0, 0, id, caller, name, path, status, request=body, detail=detail)
+
+
+VIEWER = Caller("ext", Role.VIEWER, "777", "1", "Uone")
+OWNER = Caller("ext", Role.BROADCASTER, "777", "777", "U777")
+REQUESTS = [
+    request("vote", "POST /v1/e/vote?id=a", 200, VIEWER),
+    request("malformed", "POST /v1/e/vote?id=b", 400, Caller("ext", Role.VIEWER, "777", "2", "U2")),
+    request("state", "POST /v1/e/channel_state", 200, OWNER, b'{"round":"Third"}'),
+    request("refused", "POST /v1/e/channel_state", 403, VIEWER, detail="role is not authorized"),
+    request("elsewhere", "GET /v1/e/vote?id=e", 200, Caller("other", Role.ADMIN, "888", "9", "U9")),
+    Entry(FRAME, 0, 0, "frame", OWNER, "get state", "", 404),
+]
+
+
+@pytest.mark.parametrize(
+    ("query", "ids"),
+    [
+        ({"status": "4xx"}, ["malformed", "refused", "frame"]),
+        ({"status": "none,403"}, ["refused"]),
+        ({"path": "/v1/e/vote"}, ["vote", "malformed", "elsewhere"]),
+        ({"path": "id=b"}, ["malformed"]),
+        ({"method": "get"}, ["elsewhere"]),
+        ({"method": "GET,POST", "path": "state"}, ["state", "refused"]),
+        ({"role": "broadcaster,admin"}, ["state", "elsewhere", "frame"]),
+        ({"client_id": "other"}, ["elsewhere"]),
+        ({"channel_id": "888"}, ["elsewhere"]),
+        ({"user": "1"}, ["vote", "refused"]),
+        ({"user": "Uone"}, ["vote", "refused"]),
+        ({"kind": "frame"}, ["frame"]),
+        ({"search": "THIRD"}, ["state"]),
+        ({"search": "not authorized"}, ["refused"]),
+        ({"status": "2xx", "role": "viewer"}, ["vote"]),
+    ],
+)
+def test_a_query_selects_entries_by_each_of_their_parts(query: dict[str, str], ids: list[str]):
+    matches = matches_of(query)
+
+    assert matches is not None
+    assert ids == [each.id for each in REQUESTS if matches(each)]

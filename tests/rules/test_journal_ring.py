@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from emulator.core.journal import REQUEST, Entry, Journal, JournalBudget
+from emulator.core.settings import read_settings
 
 
 def entry(body: bytes = b"", **members: object) -> Entry:
@@ -98,3 +99,17 @@ def test_many_entries_take_no_more_memory_than_the_ring_may(kind: str):
 
     grown, kept = map(int, ran.stdout.split())
     assert 0.5 * size < grown <= 1.2 * size, f"{grown / 2**20:.1f} MiB for {kept} entries"
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("0", 0), ("0MiB", 0), ("65536", 65_536), ("64KiB", 65_536), ("16MiB", 16_777_216), ("1GiB", 1_073_741_824)],
+)
+def test_a_size_of_the_journal_is_read(text: str, size: int):
+    assert (
+        size == read_settings(production=False, data="sqlite://", check_data=str, extensions=None, journal=text).journal
+    )
+
+
+def test_the_journal_has_16_mib_by_default():
+    assert 16_777_216 == read_settings(production=False, data="sqlite://", check_data=str, extensions=None).journal

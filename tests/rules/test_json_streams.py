@@ -1,4 +1,4 @@
-"""Items of a JSON text that comes in pieces: bounded in size and depth, however the pieces are cut."""
+"""JSON that extcli reads: in pieces, bounded in size and depth; and where a text is not JSON."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from extcli.reading import streams
-from extcli.reading.shapes import problem_of
+from extcli import reading as streams
+from extcli.reading import not_json, problem_of
 
 TEXTS = ["plain", 'a\\\\" [[', "\\\\", '[[[ "quoted" ]]]', "\\", '\\"', "{" * 300, "ü€\U0001f600", "", "]" * 300]
 DOCUMENT = {"result": [{"text": text, "nested": [[{"a": [number]}]]} for number, text in enumerate(TEXTS)]}
@@ -50,30 +50,25 @@ def test_digits_in_a_text_are_not_a_number(size: int):
     assert json.loads(text) == list(streams.items(pieces, "item", "a test"))
 
 
-def test_a_text_that_does_not_end_is_read_once():
-    """Looking for its end again after each quote takes hours."""
-    text = b'["' + b'\\"' * 100_000
-    pieces = (text[at : at + 4096] for at in range(0, len(text), 4096))
-
-    with pytest.raises(ValueError, match="not JSON"):
-        list(streams.items(pieces, "item", "a test"))
-
-
-def test_many_items_are_not_deep():
-    text = json.dumps({"result": [{"a": [1, {}], "b": "["}] * 5_000}).encode()
-
-    assert 5_000 == len(list(streams.items([text], "result.item", "a test")))
-
-
-@pytest.mark.parametrize("value", [None, True, 5, 10**30, 0.5, "x", [], {}])
-def test_every_value_fits_the_type_object(value: object):
-    assert "" == problem_of(value, object)
-    assert "" == problem_of({"a": [value]}, {"a": [object]})
-
-
 def test_a_field_may_be_absent_or_null():
     shape = {"options?": ([{"id": str}], None)}
 
     assert ["", "", ""] == [problem_of(each, shape) for each in ({}, {"options": None}, {"options": [{"id": "a"}]})]
     assert "options[0].id must be a text, not a whole number" == problem_of({"options": [{"id": 1}]}, shape)
     assert "options must be an array, not a whole number" == problem_of({"options": 5}, shape)
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("hello", "(line 1, column 1)"),
+        ("{round: 4}", "(line 1, column 2, after {)"),
+        ('{"a": 1,\n "b": }', '(line 2, column 7, after "b":)'),
+    ],
+)
+def test_a_text_that_is_not_json_is_located(text: str, place: str):
+    with pytest.raises(json.JSONDecodeError) as raised:
+        json.loads(text)
+
+    error = not_json("DATA", raised.value)
+    assert ("DATA is not JSON", True, True) == (error.what, error.why.endswith(place), "single quotes" in error.fix)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from emulator.core.clock import MINUTE, Clock
-from emulator.core.config.environment import PRODUCTION
+from emulator.core.environment import PRODUCTION
 from emulator.core.errors import BadRequest, TooManyRequests
 from emulator.core.limits import hidden_address, network_of
 from emulator.features.pins.attempt_limit import AttemptLimit

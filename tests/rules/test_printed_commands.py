@@ -81,7 +81,7 @@ def words_in(shell: str, line: str, folder: Path) -> list[str] | None:
     if shutil.which(shell) is None:
         pytest.skip(f"needs {shell}")
     command = [shell, "-c", f"printf '%s\\000' {line}"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, timeout=20, check=False)
+    done = subprocess.run(command, cwd=folder, capture_output=True, timeout=60, check=False)
     assert [] == list(folder.iterdir())
     return [each.decode(errors="replace") for each in done.stdout.split(b"\0")[:-1]] if not done.returncode else None
 
@@ -117,6 +117,6 @@ def test_the_dashboards_script_quotes_as_the_service_does(tmp_path: Path):
     script = f"{rules}\nconst words = {json.dumps(words)};\n"
     script += "console.log(JSON.stringify([words.map(posix), words.map(windows)]));"
 
-    done = subprocess.run(["node", "-e", script], capture_output=True, text=True, timeout=20, check=True)
+    done = subprocess.run(["node", "-e", script], capture_output=True, text=True, timeout=60, check=True)
 
     assert [[posix(word) for word in words], [windows(word) for word in words]] == json.loads(done.stdout)

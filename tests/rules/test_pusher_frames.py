@@ -1,4 +1,4 @@
-"""A check of a credential that fails is answered, and its page read on (ruling B4)."""
+"""Frames equal those of `websockets`, and a failed check of a credential is answered (ruling B4)."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+from websockets.frames import Frame, Opcode
 
 from emulator.core.callers import Caller
 from emulator.core.clock import Clock
 from emulator.core.errors import EngineError
 from emulator.core.observability.metrics import Metrics
 from emulator.core.scheduler import Scheduler
+from emulator.realtime.connection import text_frame
 from emulator.realtime.hub import Hub
 from emulator.realtime.web_page_connection import PusherAccess, PusherConnection
 
@@ -68,3 +70,10 @@ def test_a_check_of_a_credential_that_fails_is_answered_and_the_page_read_on(fai
     refused, pong = connection.sent
     assert ("pusher:subscription_error", status) == (refused["event"], json.loads(refused["data"])["status"])
     assert ("pusher:pong", False) == (pong["event"], connection.is_paused)
+
+
+@pytest.mark.parametrize("size", [0, 1, 125, 126, 127, 65_535, 65_536, 1_000_000])
+def test_a_text_frame_has_the_header_of_its_size(size: int):
+    text = b"x" * size
+
+    assert text_frame(text) == Frame(Opcode.TEXT, text).serialize(mask=False, extensions=[])

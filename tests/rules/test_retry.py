@@ -7,7 +7,7 @@ from email.utils import formatdate
 import pytest
 
 from extcli import clock
-from extcli.api.retry import FLOOR, pause, retry_after, until_done
+from extcli.api.call import FLOOR, pause, retry_after, until_done
 from extcli.errors import Refused
 
 

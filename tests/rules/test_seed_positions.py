@@ -1,4 +1,4 @@
-"""Lines and columns of the fields of a seed."""
+"""The text of a seed: lines and columns of its fields, and `${NAME}` in its texts."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from emulator.contract.positions import Path, Position, path_text, positions_of
+from extcli.tables import replaced
 from support.examples import examples
 
 SCALARS = st.one_of(st.text(), st.integers(-(1 << 60), 1 << 60), st.booleans(), st.floats(allow_nan=False))
@@ -108,3 +109,39 @@ def test_a_member_that_is_repeated_is_found():
     text = '{"a": {"b": 1,\n "b": 2}, "c": [{"b": 3}, {"b": 4}], "a": 1}'
 
     assert {("a", "b"): (2, 2), ("a",): (2, 38)} == positions_of(text, repeated=True)
+
+
+ENVIRONMENT = {"A": "x", "B_2": "${A}", "EMPTY": ""}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("plain $ and $A and {A}", "plain $ and $A and {A}"),
+        ("<${A}${A}>", "<xx>"),
+        ("${EMPTY}", ""),
+        ("${B_2}", "${A}"),
+        ("$${A}", "${A}"),
+        ("$$${A}", "$${A}"),
+        ("$${", "${"),
+    ],
+)
+def test_variables_are_replaced_once(text: str, expected: str):
+    faults: list[tuple[Path, str]] = []
+
+    assert (expected, []) == (replaced(text, ENVIRONMENT, lambda path, fault: faults.append((path, fault))), faults)
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("${C}", "the variable C is not set"),
+        *((each, "${ must be followed by a name and }; write $${ for the text ${") for each in ("${", "${A", "${1}")),
+    ],
+)
+def test_an_unset_or_malformed_variable_is_reported_with_its_field(text: str, fault: str):
+    faults: list[tuple[Path, str]] = []
+
+    replaced({"a": ["fine", text]}, ENVIRONMENT, lambda path, fault: faults.append((path, fault)))
+
+    assert [(("a", 1), fault)] == faults

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from fractions import Fraction
 
 import pytest
 
 from extcli.errors import UsageError
 from extcli.simulate import plan as planning
-from extcli.simulate.plan import Crowd, Pace, Plan, crowd_plan
+from extcli.simulate.plan import Pace, Plan, crowd_plan
 
+Parser = Callable[[str, str], Fraction | float]
 PACE = Pace(500)
 MIX = planning.mix("0:60,1:30,2:10")
 
 
 def plan_of(viewers: int = 5000, **options: object) -> Plan:
-    return crowd_plan(Crowd(viewers, MIX, PACE, **{"seed": 7, **options}))  # type: ignore[arg-type]
+    return crowd_plan(viewers, MIX, PACE, **{"seed": 7, **options})  # type: ignore[arg-type]
 
 
 def last_choices(plan: Plan) -> Counter[str]:
@@ -76,13 +78,6 @@ def test_late_viewers_send_nothing_in_time():
     assert set(range(4900, 5000)) == set(plan.viewer[plan.late_from :])
 
 
-def test_the_same_seed_gives_the_same_plan_and_another_seed_another():
-    options = {"requests": 9000, "change_mind": Fraction(1, 10), "late": Fraction(1, 10)}
-    assert plan_of(**options) == plan_of(**options)
-    assert plan_of(**options).viewer != plan_of(**options, seed=8).viewer
-    assert plan_of().users[0] != plan_of(seed=8).users[0]
-
-
 def test_a_steady_rate_plans_equal_gaps():
     plan = plan_of(1000)
 
@@ -99,24 +94,18 @@ def test_a_burst_is_densest_at_its_start_and_ends_in_time():
     assert at[1500] == pytest.approx(3 * (1 - 0.5**0.5))
 
 
-def test_too_few_votes_are_an_error_with_the_least_number():
-    with pytest.raises(
-        UsageError, match="--votes: 300 are too few for 5,000 viewers with 250 changes of mind"
-    ) as error:
+def test_too_few_votes_or_votes_of_nobody_are_an_error():
+    with pytest.raises(UsageError, match="--votes: 300 cannot be from 5,000 viewers who are not late") as error:
         plan_of(requests=300, change_mind=Fraction(1, 20))
     assert "5,250" in error.value.fix
-
-
-def test_votes_without_a_viewer_in_time_are_an_error():
-    with pytest.raises(UsageError, match="--votes needs a viewer who is not late"):
+    with pytest.raises(UsageError, match="--votes: 20 cannot be from 0 viewers who are not late"):
         plan_of(10, requests=20, late=Fraction(1))
-
     assert 10 == plan_of(10, late=Fraction(1)).late
 
 
 def test_a_mind_cannot_change_in_a_mix_of_one():
     with pytest.raises(UsageError, match="--change-mind needs a mix of two choices or more"):
-        crowd_plan(Crowd(10, planning.mix("0:1"), PACE, change_mind=Fraction(1, 2)))
+        crowd_plan(10, planning.mix("0:1"), PACE, change_mind=Fraction(1, 2))
 
 
 @pytest.mark.parametrize("text", ["", "0", "0:0", "0:-1", ":5", "0:5,,1:5", "0:5,0:6", "0:x"])
@@ -129,30 +118,26 @@ def test_a_choice_may_contain_colons():
     assert {"12:30": Fraction(2), "x": Fraction(1, 2)} == planning.mix("12:30:2, x:0.5")
 
 
-@pytest.mark.parametrize(("text", "value"), [("5%", Fraction(1, 20)), ("0.05", Fraction(1, 20)), ("100%", 1), ("0", 0)])
-def test_shares_are_percentages_or_fractions(text: str, value: object):
-    assert value == planning.parse_share(text, "--late")
+@pytest.mark.parametrize(
+    ("parse", "text", "value"),
+    [
+        *((planning.parse_share, text, value) for text, value in (("5%", 0.05), ("0.05", 0.05), ("100%", 1), ("0", 0))),
+        *((planning.parse_rate, text, value) for text, value in (("500", 500), ("600/min", 10), ("0.5/s", 0.5))),
+        (lambda text, _: planning.churn(text), "10%/min", 0.1 / 60),
+    ],
+)
+def test_shares_and_rates_are_read(parse: Parser, text: str, value: float):
+    assert pytest.approx(value) == float(parse(text, "--option"))
 
 
-@pytest.mark.parametrize("text", ["", "5", "101%", "-1%", "x", "5 %%"])
-def test_a_wrong_share_is_an_error_that_names_the_option(text: str):
-    with pytest.raises(UsageError, match="--late"):
-        planning.parse_share(text, "--late")
-
-
-@pytest.mark.parametrize(("text", "value"), [("500/s", 500), ("500", 500), ("600/min", 10), ("0.5/s", 0.5)])
-def test_rates_are_per_second_or_per_minute(text: str, value: float):
-    assert value == planning.parse_rate(text, "--rate")
-
-
-@pytest.mark.parametrize("text", ["", "0", "0/s", "-1", "5/h", "fast"])
-def test_a_wrong_rate_is_an_error(text: str):
-    with pytest.raises(UsageError, match="--rate"):
-        planning.parse_rate(text, "--rate")
-
-
-def test_churn_is_a_share_of_the_connections_per_time():
-    assert pytest.approx(0.1 / 60) == planning.churn("10%/min")
-    for wrong in ("10%", "10/min", "", "x%/min"):
-        with pytest.raises(UsageError, match="--churn"):
-            planning.churn(wrong)
+@pytest.mark.parametrize(
+    ("parse", "text"),
+    [
+        *((planning.parse_share, text) for text in ("", "5", "101%", "-1%", "x", "5 %%")),
+        *((planning.parse_rate, text) for text in ("", "0", "0/s", "-1", "5/h", "fast")),
+        *((lambda text, _: planning.churn(text), text) for text in ("10%", "10/min", "", "x%/min")),
+    ],
+)
+def test_a_wrong_share_or_rate_is_an_error_that_names_the_option(parse: Parser, text: str):
+    with pytest.raises(UsageError, match=r"--(option|churn): "):
+        parse(text, "--option")

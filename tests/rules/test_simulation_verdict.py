@@ -6,7 +6,7 @@ from array import array
 
 import pytest
 
-from extcli.simulate.outcome import NO_RESPONSE, NOT_SENT, Verdict, compare, compare_entries, possible_counts
+from extcli.simulate.outcome import NO_RESPONSE, NOT_SENT, Verdict, compare, compare_each, possible_counts
 from extcli.simulate.plan import Plan
 from extcli.simulate.subjects import wrong_statistics
 
@@ -16,7 +16,7 @@ def plan_of(*requests: tuple[int, int], expected: tuple[int, ...], late: int = 0
     viewers = array("l", (viewer for viewer, _ in requests))
     choices = array("H", (choice for _, choice in requests))
     at = array("d", (float(index) for index in range(len(requests))))
-    return Plan(7, 1 + max(viewers), ["a", "b"], viewers, choices, at, len(requests) - late, expected)
+    return Plan(7, 1 + max(viewers), viewers, at, ["a", "b"], choices, expected, late)
 
 
 TWO = plan_of((0, 0), (1, 1), (0, 1), expected=(0, 2))
@@ -67,20 +67,19 @@ def test_late_requests_do_not_count():
 
 
 @pytest.mark.parametrize(
-    ("status", "found", "verdict"),
+    ("status", "found", "doubled", "verdict"),
     [
-        ((200, 200), {"entries": 2}, Verdict.AS_PLANNED),
-        ((200, 200), {"entries": 1}, Verdict.DIFFERS),
-        ((200, 200), {"entries": 2, "doubled": 1}, Verdict.DIFFERS),
-        ((200, NO_RESPONSE), {"entries": 1}, Verdict.NOT_DECIDED),
-        ((200, NO_RESPONSE), {"entries": 2}, Verdict.AS_PLANNED),
-        ((200, NO_RESPONSE), {}, Verdict.DIFFERS),
-        ((200, 429), {"entries": 1}, Verdict.DIFFERS),
+        ((200, 200), 2, 0, Verdict.AS_PLANNED),
+        ((200, 200), 1, 0, Verdict.DIFFERS),
+        ((200, 200), 2, 1, Verdict.DIFFERS),
+        ((200, NO_RESPONSE), 1, 0, Verdict.NOT_DECIDED),
+        ((200, NO_RESPONSE), 2, 0, Verdict.AS_PLANNED),
+        ((200, NO_RESPONSE), 0, 0, Verdict.DIFFERS),
+        ((200, 429), 1, 0, Verdict.DIFFERS),
     ],
 )
-def test_each_entry_must_be_there_once(status: tuple[int, ...], found: dict[str, int], verdict: Verdict):
-    plan = plan_of((0, 0), (0, 0), expected=(2, 0))
-    assert verdict == compare_entries(plan, status, found).verdict
+def test_each_entry_must_be_there_once(status: tuple[int, ...], found: int, doubled: int, verdict: Verdict):
+    assert verdict == compare_each("entries", status, found, {"doubled": doubled}).verdict
 
 
 def stats(*specific: int, **wrong: float) -> dict[str, object]:

@@ -93,12 +93,6 @@ def test_a_damaged_body_is_read_only_if_it_is_still_valid(
         assert expected == small | {"codes": found}
 
 
-def test_the_last_of_duplicate_members_counts_also_if_it_is_empty():
-    body = b'{"x":1,"codes":[["a"],["b"]],"x":2,"codes":[[]]}'
-
-    assert ([[]], {"x": 2}) == read([body])
-
-
 def test_many_strings_are_read_in_order():
     codes = [[f"{array}-{number:06}" for number in range(20_000)] for array in range(3)]
     body = json.dumps({"codes": codes, "names": ["A"]}).encode()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from emulator.contract import user_files
-from emulator.core.config.extensions import read_extensions
+from emulator.core.extensions import read_extensions
 from emulator.process.http_server import is_taken
 from extcli import clock
 
@@ -57,7 +57,7 @@ def _printed(encoding: str, *args: str, channel: str = "1") -> str:
     """Return what a command writes to a file where the locale has this encoding."""
     environ = os.environ | {"PYTHONIOENCODING": encoding, "EXTCLI_CHANNEL": channel}
     command = [sys.executable, "-m", "extcli", *args]
-    return subprocess.run(command, env=environ, capture_output=True, check=True, timeout=30).stdout.decode()
+    return subprocess.run(command, env=environ, capture_output=True, check=True, timeout=60).stdout.decode()
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from emulator.auth.tokens import Tokens
-from emulator.core.errors import Forbidden, Unauthorized
+from emulator.core.errors import Unauthorized
 from support.service import CLIENT_ID, OTHER_ID
 from support.signing import NOW, production_tokens, signed
 
@@ -45,19 +45,6 @@ def test_the_last_second_below_1e11_is_accepted(tokens: Tokens):
     verify(tokens, CLAIMS | {"exp": 10**11 - 1})
 
 
-@pytest.mark.parametrize("stage", [["sandbox"], [], {"sandbox": 1}, 1, True])
-def test_a_stage_that_is_not_a_text_is_refused(tokens: Tokens, stage: object):
-    with pytest.raises(Unauthorized, match="the claim allowed_stage "):
-        verify(tokens, CLAIMS | {"allowed_stage": stage})
-
-
-def test_the_sandbox_stage_is_refused(tokens: Tokens):
-    with pytest.raises(Forbidden) as refused:
-        verify(tokens, CLAIMS | {"allowed_stage": "sandbox"})
-
-    assert "Allowed stage mismatch" == refused.value.detail
-
-
 @pytest.mark.parametrize("name", ["exp", "nbf", "user_id", "channel_id", "extension_id", "unknown"])
 def test_an_integer_of_over_4300_digits_is_refused(tokens: Tokens, name: str):
     payload = json.dumps(CLAIMS | {name: 0}).replace(f'"{name}": 0', f'"{name}": {"9" * 4_301}')
@@ -84,21 +71,6 @@ def test_an_id_with_a_lone_surrogate_is_refused(tokens: Tokens, name: str):
 )
 def test_an_id_may_be_any_text_or_integer(tokens: Tokens, value: object, user_id: str | None):
     assert user_id == tokens.verify(f"{CLIENT_ID} {signed(HEADER, CLAIMS | {'user_id': value})}").caller.user_id
-
-
-@pytest.mark.parametrize("value", [True, [], {}, 1.5])
-def test_an_id_that_is_not_a_text_or_integer_is_refused(tokens: Tokens, value: object):
-    with pytest.raises(Unauthorized, match="the claim user_id is neither a string nor a number"):
-        verify(tokens, CLAIMS | {"user_id": value})
-
-
-@pytest.mark.parametrize(
-    ("value", "role"),
-    [("viewer", "viewer"), ("broadcaster", "broadcaster"), ("admin", "admin"), ("backend", "backend")]
-    + [(value, "viewer") for value in ("Admin", "moderator", "", None, 1, True, [], ["admin"], {})],
-)
-def test_a_role_is_one_of_four_and_otherwise_viewer(tokens: Tokens, value: object, role: str):
-    assert role == tokens.verify(f"{CLIENT_ID} {signed(HEADER, CLAIMS | {'role': value})}").caller.role
 
 
 def issued(tokens: Tokens, **claims: Any) -> str:

@@ -12,7 +12,7 @@ import pytest
 
 from emulator.core.errors import ConfigurationError
 from emulator.process.http_server import listen
-from extcli.doctor.machine import listeners
+from extcli.doctor.checks import listeners
 from support.process import ServerProcess, server_process
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from emulator.core.config.extensions import Extension, read_extensions
+from emulator.core.extensions import Extension, read_extensions
 from extcli.errors import UsageError
-from extcli.extensions.registry import registrations
+from extcli.extensions import registrations
 from extcli.main import main
 
 SECRET = "dGhlIHNlY3JldCB0aGF0IG11c3Qgbm90IGJlIHNob3du"

@@ -125,7 +125,7 @@ def test_pages_and_games_on_another_machine_need_no_token(url: str):
 def from_inside(machine: Machine, url: str, *options: str) -> str:
     """Return the status of a call of the clock by a program on the other machine itself."""
     command = [*machine.under, "curl", "-s", "-o", os.devnull, "-w", "%{http_code}", *options, f"{url}/_emulator/clock"]
-    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=30).stdout
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
 
 
 def test_programs_on_the_same_machine_need_no_token(machine: Machine, url: str):
@@ -169,7 +169,7 @@ def test_a_given_token_is_not_shown_and_works_for_extcli(machine: Machine, tmp_p
         assert (4, True) == (refused.returncode, "EXTCLI_CONTROL_TOKEN" in refused.stderr)
         assert 0 == admitted.returncode
         served.process.terminate()
-        output, log = served.process.communicate(timeout=30)
+        output, log = served.process.communicate(timeout=60)
 
     assert [] == [text for text in (output, log, journal, admitted.stderr, refused.stderr) if GIVEN in text]
 
@@ -177,7 +177,7 @@ def test_a_given_token_is_not_shown_and_works_for_extcli(machine: Machine, tmp_p
 @pytest.mark.parametrize("given", ["short", "with a space and more text", "é" * 20])
 def test_an_unfit_token_is_refused_without_showing_it(given: str):
     with server_process(EXTCLI_SERVE_CONTROL_TOKEN=given) as served:
-        _, log = served.process.communicate(timeout=30)
+        _, log = served.process.communicate(timeout=60)
 
     assert 2 == served.process.returncode
     assert "EXTCLI_SERVE_CONTROL_TOKEN: " in log

@@ -20,11 +20,15 @@ PASSWORD = "hunter2-of-redis"
 WARNING = "--data: every user of this machine can read the password in the list of processes; set EXTCLI_SERVE_DATA"
 
 
-@pytest.fixture
-def redis(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RedisServer]:
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "run"))
-    with RedisServer(tmp_path, "--requirepass", PASSWORD, "--appendonly", "yes") as server:
+@pytest.fixture(scope="module")
+def redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    with RedisServer(tmp_path_factory.mktemp("redis"), "--requirepass", PASSWORD, "--appendonly", "yes") as server:
         yield server
+
+
+@pytest.fixture(autouse=True)
+def runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "run"))
 
 
 def forms(redis: RedisServer) -> list[str]:
@@ -40,11 +44,11 @@ def texts_of(served: ServerProcess, folder: Path) -> str:
     """Return what the service and the commands about it show."""
     environment = {**os.environ, "EXTCLI_URL": served.url}
     texts = [file.read_text() for file in folder.rglob("*.json")]
-    for args in (["status"], ["status", "-o", "json"], ["doctor"], ["doctor", "-o", "json"], ["contents"]):
+    for args in (["status", "-o", "json"], ["doctor"]):
         with preloaded.start(args, environment) as process:
             texts += process.communicate()
     for path in ("", "ready", "metrics", "clock", "parity"):
-        texts.append(httpx.get(f"{served.url}/_emulator/{path}").text)
+        texts.append(httpx.get(f"{served.url}/_emulator/{path}", timeout=60).text)
     return "".join(texts)
 
 
@@ -83,14 +87,14 @@ def test_the_variable_gives_no_warning(redis: RedisServer):
         f"redis://127.0.0.1:PORT/0?pasword={PASSWORD}",
     ],
 )
-@pytest.mark.parametrize("command", ["serve --port 0 --data DATA", "data info --data DATA", "exec --data DATA true"])
-def test_no_error_repeats_the_password(redis: RedisServer, data: str, command: str):
-    words = [each.replace("DATA", data.replace("PORT", str(redis.port))) for each in command.split()]
-    with preloaded.start(words, os.environ) as process:
-        printed, log = process.communicate()
+def test_no_error_repeats_the_password(redis: RedisServer, data: str):
+    for command in ("serve --port 0 --data DATA", "data info --data DATA", "exec --data DATA true"):
+        words = [each.replace("DATA", data.replace("PORT", str(redis.port))) for each in command.split()]
+        with preloaded.start(words, os.environ) as process:
+            printed, log = process.communicate()
 
-    assert 2 == process.returncode, log
-    assert PASSWORD not in printed + log
+        assert 2 == process.returncode, log
+        assert PASSWORD not in printed + log
 
 
 def test_the_password_is_in_no_record_of_a_run(redis: RedisServer, tmp_path: Path):

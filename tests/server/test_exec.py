@@ -211,7 +211,7 @@ def test_a_report_that_cannot_be_written_keeps_the_exit_code(tmp_path: Path):
     code, _, log = run_exec("--quiet", "--on-failure", str(tmp_path / "file" / "report"), "--", "sh", "-c", "exit 7")
 
     assert 7 == code
-    assert "extcli exec: cannot write the report: " in log
+    assert f"extcli exec: cannot write {tmp_path / 'file' / 'report'}: " in log
 
 
 def test_a_service_that_does_not_start_ends_the_run_with_its_code_and_line(tmp_path: Path):

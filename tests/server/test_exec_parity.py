@@ -56,24 +56,6 @@ def test_a_run_succeeds_if_production_would_have_responded_equally(extensions: l
     assert (0, "") == run("--fail-on", "parity", *extensions, claims={"exp": 4_000_000_000})
 
 
-def test_only_the_named_rules_count(extensions: list[str]):
-    assert (0, "") == run("--fail-on", "parity=stage,rate", *extensions)
-
-
-def test_unknown_verdicts_count_only_if_they_are_named():
-    claims: dict[str, object] = {"exp": 4_000_000_000}
-
-    assert 0 == run("--fail-on", "parity", claims=claims)[0]
-    code, log = run("--fail-on", "parity=unknown", claims=claims)
-
-    assert 7 == code
-    assert "signature: may refuse 1 request" in log
-
-
-def test_the_failure_of_the_command_counts_first(extensions: list[str]):
-    assert (3, "") == run("--fail-on", "parity", *extensions, code=3)
-
-
 @pytest.mark.parametrize("where", [{"reset": True}, {"path": "/_ns/other"}])
 def test_requests_before_a_reset_and_in_namespaces_count(extensions: list[str], where: dict[str, object]):
     code, log = run("--fail-on", "parity", *extensions, **where)  # type: ignore[arg-type]
@@ -94,3 +76,7 @@ def test_a_wrong_option_is_refused_before_the_command_runs(args: list[str], prob
 
     assert (2, "") == (code, printed)
     assert problem in log
+
+
+def test_the_failure_of_the_command_counts_first(extensions: list[str]):
+    assert (3, "") == run("--fail-on", "parity", *extensions, code=3)

@@ -3,66 +3,41 @@
 from __future__ import annotations
 
 import os
-import pty
-import re
-import select
 import sys
 from collections.abc import Iterator
 
 import pytest
 
 from support.program import PROGRAM
+from support.terminal import Terminal
 
 pytestmark = pytest.mark.long
-CTRL_C, CTRL_Z = b"\x03", b"\x1a"
-TIMEOUT = 30.0
+CTRL_C, CTRL_Z = "\x03", "\x1a"
 
 
-class Shell:
-    """An interactive bash on a new terminal."""
+class Shell(Terminal):
+    """An interactive bash on a terminal."""
 
     def __init__(self) -> None:
-        self.pid, self._terminal = pty.fork()
-        if self.pid == 0:
-            os.environ |= {"PS1": "$ ", "PATH": f"{PROGRAM.parent}:{os.environ['PATH']}", "TERM": "dumb"}
-            os.execvp("bash", ["bash", "--norc", "--noprofile", "-i"])
-        self._seen = ""
-
-    def type(self, data: bytes) -> None:
-        """Type these bytes."""
-        os.write(self._terminal, data)
-
-    def read_until(self, pattern: str) -> str:
-        """Return what appears on the terminal up to a match of this pattern, without what was read before."""
-        while not (found := re.search(pattern, self._seen)):
-            ready, _, _ = select.select([self._terminal], [], [], TIMEOUT)
-            assert ready, f"no {pattern!r} in {self._seen!r}"
-            self._seen += os.read(self._terminal, 4096).decode(errors="replace").replace("\r", "")
-        shown, self._seen = self._seen[: found.end()], self._seen[found.end() :]
-        return shown
+        path = f"{PROGRAM.parent}:{os.environ['PATH']}"
+        super().__init__("--norc", "--noprofile", "-i", program="bash", PS1="$ ", PATH=path)
+        self.read_until("$ ")
 
     def run(self, command: str) -> None:
         """Type a command."""
-        self.type(command.encode() + b"\n")
-
-    def close(self) -> None:
-        os.close(self._terminal)
-        os.waitpid(self.pid, 0)
+        self.type(f"{command}\n")
 
 
 @pytest.fixture
 def shell() -> Iterator[Shell]:
-    """A shell that has printed its prompt."""
-    shell = Shell()
-    shell.read_until(r"\$ ")
-    yield shell
-    shell.close()
+    with Shell() as shell:
+        yield shell
 
 
 def test_the_command_reads_the_keyboard(shell: Shell):
     shell.run("extcli exec -q -- sh -c 'echo rea''dy; read line; echo got $line'; echo co''de $?")
     shell.read_until("ready")
-    shell.type(b"hello\n")
+    shell.type("hello\n")
 
     assert "got hello" in shell.read_until("code 0")
 
@@ -96,6 +71,6 @@ def test_ctrl_z_stops_the_run_and_fg_continues_it(shell: Shell):
     shell.read_until("Stopped")
     shell.run("fg")
     shell.read_until("extcli exec")
-    shell.type(b"hello\n")
+    shell.type("hello\n")
 
     shell.read_until("got hello")

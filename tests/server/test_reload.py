@@ -83,16 +83,6 @@ def statuses(*clients: Client) -> list[int]:
     return statuses
 
 
-def test_new_secrets_verify_at_once_and_removed_ones_do_not(file: ExtensionsFile):
-    with server_process(*production(file)) as served:
-        old, new = client(served, SECRET), client(served, FRESH)
-        assert [200, 401] == statuses(old, new)
-        for secrets, expected in (((FRESH, SECRET), [200, 200]), ((FRESH,), [401, 200])):
-            file.write(my_extension=secrets)
-            hang_up(served, "reloaded by process")
-            assert expected == statuses(old, new)
-
-
 def test_an_invalid_file_is_logged_without_secrets_and_ignored(file: ExtensionsFile):
     with server_process(*production(file)) as served:
         ours, secret = client(served, SECRET), base64.b64encode(FRESH).decode()

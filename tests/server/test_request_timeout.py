@@ -10,7 +10,7 @@ from contextlib import suppress
 
 import pytest
 
-from emulator.core.config.settings import Limits, Settings
+from emulator.core.settings import Limits, Settings
 from support.examples import spread
 from support.service import Client, LiveServer, live_server
 

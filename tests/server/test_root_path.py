@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from emulator.core.config.settings import Settings, read_settings
 from emulator.core.errors import ConfigurationError
+from emulator.core.settings import Settings, read_settings
 from support.exec_process import run_exec
 from support.plugin_runs import run_pytest
 from support.process import server_process
@@ -115,7 +115,7 @@ def test_commands_reach_the_service_by_the_url_that_it_prints(tmp_path: Path):
 
         def run(*words: str) -> str:
             command = [PROGRAM, *words, "--url", served.url]
-            return subprocess.run(command, check=True, capture_output=True, text=True, timeout=30).stdout
+            return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
 
         run("wait")
         run("vote", "cast", "lunch", "--value", "1")

@@ -8,7 +8,6 @@ from pathlib import Path
 import httpx
 import pytest
 
-from engines.redis_server import RedisServer
 from extcli.main import main
 from support.exec_process import run_exec
 from support.process import server_process
@@ -48,28 +47,6 @@ def test_a_service_starts_with_the_data_of_a_seed(seed: Path):
         assert 0 == served.stop(signal.SIGTERM)
 
 
-def test_a_service_starts_with_the_faults_of_a_seed(tmp_path: Path):
-    path = tmp_path / "seed.toml"
-    path.write_text(SEED + '[[faults]]\nmatch = "GET /v1/e/vote"\nstatus = 503\ntimes = 1\n')
-
-    with server_process("--seed", str(path)) as served:
-        viewer = served.client("viewer", user="U1", channel="1001")
-        assert [503, 200] == [viewer.get("vote", params={"id": "lunch"}).status_code for _ in range(2)]
-
-
-@pytest.mark.slow
-def test_a_start_replaces_the_records_of_the_seed_and_keeps_the_rest(seed: Path, tmp_path: Path):
-    data = f"sqlite://{tmp_path}/emulator.db"
-    with server_process("--seed", str(seed), "--data", data) as served:
-        viewer = served.client("viewer", user="U9", channel="1001")
-        for poll in ("lunch", "dinner"):
-            viewer.post("vote", params={"id": poll}, json={"value": 0})
-        served.stop(signal.SIGTERM)
-
-    with server_process("--seed", str(seed), "--data", data) as served:
-        assert [2, 1] == [count(served, poll) for poll in ("lunch", "dinner")]
-
-
 def test_the_service_is_not_ready_before_the_data_are_in():
     answers = []
 
@@ -84,15 +61,6 @@ def test_the_service_is_not_ready_before_the_data_are_in():
     assert [200, 503, 200] == [each.status_code for each in answers]
 
 
-def test_a_faulty_seed_ends_the_start_with_its_errors(seed: Path):
-    seed.write_text(SEED + "ends_at = 5\nprompts = ''\n")
-
-    code, output, log = failed("--seed", str(seed))
-
-    assert (2, "") == (code, output)
-    assert ["polls[0].ends_at", "polls[0].prompts"] == [line.split(": ")[1] for line in log[1:]]
-
-
 @pytest.mark.slow
 def test_a_seed_that_the_service_refuses_ends_the_start(seed: Path, tmp_path: Path):
     seed.write_text(SEED + "starts_at = 2999-01-01T00:00:00Z")
@@ -101,17 +69,6 @@ def test_a_seed_that_the_service_refuses_ends_the_start(seed: Path, tmp_path: Pa
 
     assert (2, "") == (code, output)
     assert f"  {seed}:5:11: polls[0].votes.U1: " in log[-1]
-
-
-@pytest.mark.slow
-def test_a_seed_with_faults_ends_the_start_on_redis(seed: Path, tmp_path: Path):
-    seed.write_text(SEED + '[[faults]]\nid = "f"\nmatch = "GET /v1/e/vote"\ndrop = true')
-
-    with RedisServer(tmp_path) as redis:
-        code, output, log = failed("--seed", str(seed), "--data", redis.url())
-
-    assert (2, "") == (code, output)
-    assert f"--seed: {seed}: faults" in log[-1]
 
 
 @pytest.mark.slow

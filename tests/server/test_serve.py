@@ -1,20 +1,27 @@
-"""`extcli serve` as a process: how it starts and stops (operations, Starting)."""
+"""`extcli serve` as a process: how it starts, and how signals, a closed terminal and a lifeline stop it."""
 
 from __future__ import annotations
 
+import base64
+import os
 import re
 import signal
 import subprocess
-from contextlib import suppress
-from importlib.metadata import version
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
+from support.exec_process import refuses
 from support.extension_files import write_extensions
-from support.process import server_process, unexpected_log_lines
-from support.service import real_seconds
+from support.faults import RawClient, add_fault, hits_of
+from support.process import COMMAND, STOP_TIMEOUT, ServerProcess, server_process, unexpected_log_lines, wait_until
+from support.program import PROGRAM
+from support.service import CLIENT_ID, SECRET, real_seconds
+from support.socket_client import SocketClient
+from support.terminal import Terminal
 
 
 @pytest.fixture
@@ -63,19 +70,6 @@ def test_repeated_signals_cause_one_clean_stop(tmp_path: Path):
         assert (0, []) == (served.process.returncode, unexpected_log_lines(served))
 
 
-def test_start_and_stop_are_logged_once(tmp_path: Path):
-    with server_process("--data", f"sqlite:///{tmp_path}/data.db?synchronous=full") as served:
-        port = urlsplit(served.url).port
-        assert 0 == served.stop(signal.SIGTERM)
-        lines = [line.split(" emulator: ")[1].strip() for line in served.process.stderr]
-
-    assert [
-        f"serving: extcli {version('extcli')}, sandbox, data in {tmp_path}/data.db, format 1, port {port}, "
-        "registered extensions: 0",
-        "stopped",
-    ] == lines
-
-
 @pytest.mark.long
 def test_idle_and_incomplete_connections_do_not_delay_the_stop():
     with server_process() as served, served.connect() as idle, served.connect() as slow:
@@ -87,14 +81,148 @@ def test_idle_and_incomplete_connections_do_not_delay_the_stop():
         assert "Traceback" not in served.process.stderr.read()
 
 
-def test_a_flag_overrides_a_variable_and_production_has_no_control_api(registered: str):
-    with server_process("--production", "--extensions", registered, EXTCLI_SERVE_EXTENSIONS="/absent") as served:
-        statuses = [
-            served.client("viewer", exp=real_seconds() + 600).get("user_info").status_code,
-            served.client("viewer", exp=real_seconds() + 600, client_id="stranger").get("user_info").status_code,
-            served._http.get("/_emulator/clock").status_code,
-            served._http.post("/_emulator/reset").status_code,
-            served._http.post("/v1/e/authtoken", json={}).status_code,
-        ]
+@pytest.fixture
+def extensions(tmp_path: Path) -> tuple[str, str]:
+    file = tmp_path / "extensions.toml"
+    file.write_text(f'[extensions.my-extension]\nsecrets = ["{base64.b64encode(SECRET).decode()}"]\n')
+    file.chmod(0o600)
+    return "--extensions", str(file)
 
-    assert [200, 401, 404, 404, 404] == statuses
+
+def test_many_hangups_and_a_sigterm_mean_one_clean_stop():
+    with server_process() as served:
+        assert 0 == served.stop(signal.SIGHUP, signal.SIGTERM, signal.SIGHUP)
+
+
+@pytest.mark.parametrize("reads_input", [True, False])
+@pytest.mark.parametrize("is_registered", [True, False])
+def test_a_closed_terminal_stops_the_service(extensions, is_registered: bool, reads_input: bool):
+    with Terminal("serve", "--port", "0", *(extensions if is_registered else ()), reads_input=reads_input) as terminal:
+        terminal.read_until("listening on")
+        terminal.hang_up()
+        assert 0 == terminal.process.wait(STOP_TIMEOUT)
+
+
+def test_sighup_on_an_open_terminal_reloads_the_extensions(extensions):
+    with Terminal("serve", "--port", "0", *extensions) as terminal:
+        terminal.read_until("listening on")
+        terminal.process.send_signal(signal.SIGHUP)
+        terminal.read_until("reloaded by process")
+        terminal.process.send_signal(signal.SIGTERM)
+        assert 0 == terminal.wait()
+
+
+def test_a_service_under_nohup_stays_when_it_is_hung_up():
+    command = ["nohup", *COMMAND, "--port", "0"]
+
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith(b"listening on")
+        process.send_signal(signal.SIGHUP)
+        process.send_signal(signal.SIGCONT)
+        assert process.poll() is None
+        os.kill(process.pid, 0)
+        process.terminate()
+        _, log = process.communicate(timeout=STOP_TIMEOUT)
+        assert (0, 1) == (process.returncode, log.count(b"emulator: stopped"))
+
+
+@contextmanager
+def on_a_lifeline(*args: str) -> Iterator[tuple[subprocess.Popen[str], int, int]]:
+    """Run `extcli serve`; return the process, its port and the write end of its lifeline."""
+    reader, writer = os.pipe()
+    pipe = subprocess.PIPE
+    command = [PROGRAM, "serve", "--port", "0", "--lifeline", str(reader), *args]
+    with subprocess.Popen(command, pass_fds=[reader], stdout=pipe, stderr=pipe, text=True) as process:
+        os.close(reader)
+        assert process.stdout is not None
+        try:
+            yield process, urlsplit(process.stdout.readline().removeprefix("listening on ").strip()).port or 0, writer
+        finally:
+            process.kill()
+
+
+@pytest.mark.slow
+def test_the_service_stops_cleanly_when_its_lifeline_ends(tmp_path: Path):
+    with on_a_lifeline("--data", f"sqlite:///{tmp_path}/data.db") as (process, port, writer):
+        os.close(writer)
+        code = process.wait(STOP_TIMEOUT)
+        log = process.stderr.read() if process.stderr else ""
+
+    assert (0, True) == (code, refuses(port))
+    assert ["serving", "stopped"] == [line.split(" emulator: ")[1].partition(":")[0] for line in log.splitlines()]
+
+
+@pytest.mark.slow
+def test_a_lifeline_that_is_not_open_is_refused():
+    refused = subprocess.run(
+        [PROGRAM, "serve", "--lifeline", "99"], capture_output=True, text=True, timeout=STOP_TIMEOUT * 4, check=False
+    )
+
+    assert (2, True) == (refused.returncode, refused.stderr.startswith("extcli serve: --lifeline 99: "))
+
+
+VOTE = "/v1/e/vote?id=rps"
+
+
+def test_a_stop_ends_stalls_and_delays_within_five_seconds():
+    with server_process() as served, ExitStack() as stack:
+        viewer = served.client("viewer", user="5551", channel="777")
+        add_fault(served, "POST /v1/e/vote", "stall")
+        add_fault(served, "GET /v1/e/vote", "delay", delay=600_000)
+        add_fault(served, "SOCKET connect", "stall", client_id="stalled")
+        add_fault(served, "SOCKET set state", "stall")
+        add_fault(served, "BROADCAST *", "delay", delay=600_000)
+        stalled, delayed, handshake = (stack.enter_context(RawClient(served)) for _ in range(3))
+        game = stack.enter_context(SocketClient(served, f"/0.2.0/{CLIENT_ID}"))
+        stalled.send(viewer, "POST", VOTE, {"value": 1})
+        delayed.send(viewer, "GET", VOTE)
+        handshake.handshake("/0.2.0/stalled")
+        game.send("set", "state", {})
+        admin = served.client("admin", user="9001", channel="777")
+        admin.post("broadcast", json={"event": "late", "data": 1}).raise_for_status()
+        wait_until(lambda: [1, 1, 1, 1, 1] == hits_of(served))
+
+        assert 0 == served.stop(signal.SIGTERM)
+
+        assert (b"", b"") == (stalled.rest(), handshake.rest())
+        assert delayed.rest().startswith(b"HTTP/1.1 503 ")
+        assert 1001 == game.close_code()
+        assert [] == [line for line in unexpected_log_lines(served) if " INFO emulator.audit" not in line]
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path}/data.db"
+
+
+def refusal(*options: str) -> str:
+    """Start a service that must end with exit code 2, and return its one line."""
+    with server_process(*options) as served:
+        output, error = served.process.communicate(timeout=60)
+
+    assert (2, "") == (served.process.returncode, served.first_line + output)
+    (line,) = error.splitlines()
+    return line
+
+
+def vote(served: ServerProcess) -> int:
+    return served.client("viewer", user="1", channel="777").post("vote", json={"value": 1}).status_code
+
+
+@pytest.mark.parametrize("second", ["sandbox", "production"])
+def test_a_second_service_is_refused_and_names_the_first(data: str, tmp_path: Path, second: str):
+    options = ("--production", "--extensions", write_extensions(tmp_path)) if second == "production" else ()
+    with server_process("--data", data) as served:
+        line = refusal("--data", data, *options)
+
+        assert f"in use by another extcli serve, process {served.process.pid}; stop it first" in line
+        assert re.match(r"extcli serve: cannot open /\S*/data\.db: in use", line)
+        assert 200 == vote(served)
+
+
+def test_another_name_of_the_file_is_recognized(data: str, tmp_path: Path):
+    with server_process("--data", data):
+        (tmp_path / "link.db").symlink_to("data.db")
+
+        assert "in use by another extcli serve" in refusal("--data", f"sqlite:///{tmp_path}/link.db?synchronous=full")

@@ -19,12 +19,15 @@ pytestmark = pytest.mark.slow
 UNUSED = {
     "--help": {"emulator", "litestar", "asyncio", "http", "httpx", "websockets", "msgspec", "jwt", "json", "click"},
     "serve": {
-        "rich", "httpx", "jinja2", "redis", "prometheus_client", "ijson", "tomlkit", "platformdirs",
+        "rich", "httpx", "jinja2", "redis", "prometheus_client", "ijson", "tomlkit", "platformdirs", "psutil",
         "emulator.storage.redis", "emulator.process.tracing", "emulator.dashboard.pages",
         "cryptography.hazmat.bindings",
     },
     "exec": {"emulator", "litestar", "asyncio", "http", "httpx", "websockets", "msgspec", "jwt", "rich", "click"},
     "completion": {"emulator", "socket", "urllib", "typer", "extcli.api", "extcli.commands"},
+    "live names": {
+        "typer", "pydantic", "rich", "httpx", "http", "inspect", "email", "ssl", "platformdirs", "logging",
+    },
 }  # fmt: skip
 """Modules by command; a package stands for its modules, too. `serve` has its default options."""
 
@@ -54,7 +57,12 @@ def unused(command: str, log: Path) -> list[str]:
 
 @pytest.mark.parametrize(
     ("command", "args", "typed"),
-    [("--help", ["--help"], ""), ("completion", [], "extcli vote ca"), ("exec", ["exec", "--quiet", "--", "true"], "")],
+    [
+        ("--help", ["--help"], ""),
+        ("completion", [], "extcli vote ca"),
+        ("live names", [], "extcli vote get --url http://127.0.0.1:1 "),
+        ("exec", ["exec", "--quiet", "--", "true"], ""),
+    ],
 )
 def test_a_command_imports_nothing_of_others(log: Path, command: str, args: list[str], typed: str):
     variables = {"_EXTCLI_COMPLETE": "complete_bash", "_EXTCLI_LINE": typed} if typed else {}

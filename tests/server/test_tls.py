@@ -216,7 +216,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("files")
 
     def openssl(*args: str) -> None:
-        subprocess.run(["openssl", *args], cwd=folder, check=True, capture_output=True, timeout=30)
+        subprocess.run(["openssl", *args], cwd=folder, check=True, capture_output=True, timeout=60)
 
     curve = ["ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out"]
     openssl(*curve, "key.pem")

@@ -14,7 +14,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from extcli.running import authority
+from extcli.running import certificates as authority
 from support.authority import STATE, authority_in, trusting
 
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from itertools import cycle
 from typing import NamedTuple
 
 import pytest
 
-from emulator.core.config.settings import Settings
+from emulator.core.settings import Settings
 from engines.redis_server import RedisServer
 from support.pusher_client import PusherClient, decode_frame, parse_broadcast, subscribed_page
-from support.service import CHANNEL, CLIENT_ID, Client, LiveServer, in_production, live_server, real_seconds
+from support.service import CHANNEL, CLIENT_ID, Client, LiveServer, live_server
 from support.socket_client import SocketClient, linked_game, request_pin
 from support.waits import waiting
 
@@ -59,43 +57,6 @@ def nodes(running_nodes: Nodes) -> Nodes:
     return running_nodes
 
 
-def test_a_vote_on_one_node_replaces_one_on_the_other(nodes: Nodes):
-    here, there = nodes.viewer("1")
-
-    here.post("vote", json={"value": 3})
-    there.post("vote", json={"value": 5})
-
-    assert (1, 5, 5) == tuple(here.get("vote").json()[name] for name in ("count", "sum", "vote"))
-
-
-def test_concurrent_votes_on_both_nodes_all_count(nodes: Nodes):
-    def vote(number: int) -> int:
-        client = nodes.viewer(str(number))[number % 2]
-        return client.post("vote", json={"value": number % 10}).status_code
-
-    with ThreadPoolExecutor(8) as pool:
-        statuses = list(pool.map(vote, range(100)))
-
-    log = nodes.other.client("backend", channel=CHANNEL).get("vote_logs").json()["result"]
-    assert [200] * 100 == statuses
-    assert {str(number): number % 10 for number in range(100)} == {each["identifier"]: each["value"] for each in log}
-
-
-def test_concurrent_patches_on_both_nodes_are_all_kept(nodes: Nodes):
-    clients = nodes.broadcaster()
-    clients[0].post("channel_state", json={"all": []})
-
-    def add(number: int) -> int:
-        patch = [{"op": "add", "path": "/all/-", "value": number}]
-        return clients[number % 2].patch("channel_state", json=patch).status_code
-
-    with ThreadPoolExecutor(6) as pool:
-        statuses = list(pool.map(add, range(60)))
-
-    assert [200] * 60 == statuses
-    assert list(range(60)) == sorted(clients[1].get("channel_state").json()["all"])
-
-
 def test_writes_on_one_node_reach_games_on_the_other_in_order(nodes: Nodes):
     with linked_game(nodes.other) as game:
         game.data("subscribe", "state", {"topic_id": "channel"})
@@ -139,29 +100,6 @@ def test_a_revocation_applies_to_both_nodes_at_once(nodes: Nodes):
     assert (400, 401) == (refused["status"], nodes.other.bearer(grant["token"]).get("user_info").status_code)
 
 
-def test_each_code_is_handed_out_once_over_both_nodes(nodes: Nodes):
-    here, there = nodes.backend()
-    here.put("codes", json={"codes": [[f"C{number:03}" for number in range(100)]], "names": ["Hat"]})
-    users = [str(number) for number in range(120)]
-    there.post("codes/mark_from_list", json={"prizes": [0], "prize_limits": [1], "users": users})
-    next_node = cycle((0, 1))
-
-    def redeem(user: str) -> str | None:
-        code: str | None = (
-            nodes.viewer(user)[next(next_node)].post("codes/redeem", json={"prize": 0}).json().get("code")
-        )
-        return code
-
-    with ThreadPoolExecutor(8) as pool:
-        codes = [code for code in pool.map(redeem, users) if code]
-
-    held = [code for user in users for code in nodes.viewer(user)[1].get("codes/redeemed").json()["redeemed"][0]]
-    assert (100, 100) == (len(codes), len(set(codes)))
-    assert sorted(codes) == sorted(held)
-    assert {"distributed": [100]} == here.delete("codes").json()
-    assert [] == there.get("codes").json()["names"]
-
-
 def test_a_broadcast_reaches_games_and_pages_on_the_other_node(nodes: Nodes):
     with linked_game(nodes.other) as game, PusherClient(nodes.other) as page:
         game.data("subscribe", "boss")
@@ -195,19 +133,6 @@ def test_pages_on_both_nodes_receive_votes_and_writes_to_stores(nodes: Nodes):
             data["json_store_update:motd"] = data["json_store_update:motd"]["value"]
             assert expected == data
             assert [] == page.broadcasts()
-
-
-def test_in_production_each_node_verifies_the_tokens_of_the_other(tmp_path):
-    soon = real_seconds() + 600
-    with RedisServer(tmp_path) as server:
-        settings = in_production(data=server.url())
-        with live_server(settings) as one, live_server(settings) as other:
-            broadcaster = one.client("broadcaster", user=CHANNEL, channel=CHANNEL, exp=soon)
-            pin = broadcaster.post("link/pin").json()["pin"]
-            with SocketClient(other) as game:
-                token = game.data("authenticate", data={"client_id": CLIENT_ID, "pin": pin})["jwt"]
-
-            assert 200 == one.bearer(token).get("user_info").status_code
 
 
 def test_a_wait_on_one_node_is_met_by_a_vote_on_the_other(nodes: Nodes):

@@ -73,25 +73,21 @@ FLOORS = (
 EXTCLI_BASICS = {"errors", "bounded_json", "reading"}
 """What every folder of the command line may import. `reading` and `errors` import no other folder."""
 EXTCLI_IMPORTS = _imports("""
-reading
 output      clock errors
-config      atomic_file clock errors output toml_edit
-extensions  atomic_file errors output toml_edit
-snapshots   api atomic_file errors output
+config      atomic_file clock errors output toml_file
 api         clock config errors output
 cli         clock config errors output session
 codes       api cli clock config errors output session
-seeds       api atomic_file codes config errors faults output tables
-simulate    api atomic_file clock config errors output session
+simulate    api atomic_file bulk clock config errors output session
 bulk        api clock config errors output session
 realtime    api clock config errors output session
 running     api atomic_file clock config errors extensions journal.views output parity
 journal     api clock errors output session
-testing     api clock config errors faults journal.views output seeds session
+testing     api clock config errors faults journal.views output running seeds session
 doctor      api clock config errors output session
 conform     api atomic_file clock config doctor errors output session
 """)
-"""What each folder of the command line may import besides itself. `commands` and `completion` may import all."""
+"""What each folder of the command line may import besides itself. `commands` may import all."""
 
 
 def kept(make: Callable[[], T]) -> Callable[[], T]:
@@ -222,7 +218,7 @@ def root_violations(graph: Graph) -> list[str]:
         "emulator.app": {"emulator.process"},
         "emulator.feature_list": {"emulator.app", "emulator.process"},
         "emulator.dashboard": {"emulator.dashboard", "emulator.feature_list"},
-        "emulator": {"emulator", "extcli.commands.emulator.data", "extcli.commands.emulator.serve"},
+        "emulator": {"emulator", "extcli.commands.data", "extcli.commands.serve"},
         "extcli": {"extcli"},
     }
     return [

@@ -15,7 +15,7 @@ from support.program import PROGRAM
 
 MARK = "EXTCLI_RUN_OF_THE_TESTS"
 """A variable that every process of a run has; the system shows it in /proc."""
-TIMEOUT = 30
+TIMEOUT = 60
 """Seconds for a run to end."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from emulator.core.config.extensions import Extension, read_extensions
+from emulator.core.extensions import Extension, read_extensions
 from support.program import SECRET_BASE64
 from support.service import CLIENT_ID
 

@@ -8,7 +8,7 @@ from typing import Final
 
 import httpx
 
-from emulator.core.config.settings import Settings
+from emulator.core.settings import Settings
 from support.service import CHANNEL, CLIENT_ID, Client, LiveServer, live_server
 from support.socket_client import SocketClient, linked_game
 

@@ -7,7 +7,7 @@ import subprocess
 from emulator.core.keys import Key
 from support.service import CLIENT_ID
 
-TIMEOUT = 20
+TIMEOUT = 60
 """Seconds for a process to end."""
 CHANNEL = "1001"
 """The default channel of commands."""

@@ -158,6 +158,8 @@ GET    /_emulator/faults             fault list
 POST   /_emulator/faults/remove      fault rm f1
 PUT    /_emulator/faults             fault load faults.toml
 DELETE /_emulator/faults             fault clear
+POST   /_emulator/demo               demo
+POST   /_emulator/demo/stop          demo --stop
 POST   /_emulator/reset              reset --keep 1m
 POST   /_emulator/undo               reset --undo
 PUT    /_emulator/seed               seed apply seed.toml

@@ -16,7 +16,7 @@ CHROMIUM = "/usr/bin/chromium"
 
 def fetched(url: str, **headers: str) -> httpx.Response:
     """Return the response to a browser that follows no link."""
-    return httpx.get(url, headers={"Accept": "text/html", **headers}, timeout=10)
+    return httpx.get(url, headers={"Accept": "text/html", **headers}, timeout=30)
 
 
 def main_of(url: str) -> str:
@@ -102,6 +102,6 @@ class Stream:
 def following(url: str, last: str = "", **query: str) -> Iterator[Stream]:
     """Follow a screen."""
     headers = {"Last-Event-ID": last} if last else {}
-    with httpx.stream("GET", f"{url}/events", params=query, headers=headers, timeout=10) as answer:
+    with httpx.stream("GET", f"{url}/events", params=query, headers=headers, timeout=30) as answer:
         assert "text/event-stream; charset=utf-8" == answer.headers["content-type"]
         yield Stream(answer.iter_lines())

@@ -163,7 +163,7 @@ def _serve() -> None:
     if len(sys.argv) > 1:
         _import_all()
     else:
-        for name in ("extcli.commands.emulator.serve", "emulator.process.run", "uvloop"):
+        for name in ("extcli.commands.serve", "emulator.process.run", "uvloop"):
             import_module(name)
 
     listener = socket.socket(socket.AF_UNIX)

@@ -44,11 +44,11 @@ def unexpected_log_lines(served: ServerProcess) -> list[str]:
 
 
 def wait_until(condition: Callable[[], T], seen: Callable[[], object] = str) -> T:
-    """Call `condition` until it returns a true value, for up to 20 seconds, and return that value.
+    """Call `condition` until it returns a true value, for up to a minute, and return that value.
 
     `seen` is called after a timeout: its result is the message.
     """
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while not (result := condition()):
         assert time.monotonic() < deadline, f"timed out {seen()}"
         os.sched_yield()

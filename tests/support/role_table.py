@@ -167,6 +167,8 @@ GET    /_emulator/parity
 POST   /_emulator/pins/expire   {"client_id": "my-extension", "pin": "PIN"}
 POST   /_emulator/reset
 POST   /_emulator/undo
+POST   /_emulator/demo
+POST   /_emulator/demo/stop
 PUT    /_emulator/seed          {"extcli": 1, "client_id": "my-extension", "channel": "777"}
 GET    /_emulator/explain?rule=A1
 GET    /_emulator/snapshot
@@ -211,6 +213,8 @@ DELETE /_emulator/faults              faults removed: 0 faults
 POST /_emulator/faults/remove         faults removed: 0 faults
 POST /_emulator/reset                 data reset
 POST /_emulator/undo                  reset undone
+POST /_emulator/demo                  demo started
+POST /_emulator/demo/stop             demo stopped
 PUT /_emulator/seed                   seed applied
 PUT /_emulator/snapshot               snapshot loaded: 0 records
 POST /_ns                             namespace created: named red

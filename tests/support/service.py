@@ -18,13 +18,13 @@ import jwt
 from emulator.app import Service
 from emulator.control.undo import Undo
 from emulator.core.clock import Clock
-from emulator.core.config.environment import PRODUCTION
-from emulator.core.config.extensions import Extension
-from emulator.core.config.settings import Settings
+from emulator.core.environment import PRODUCTION
+from emulator.core.extensions import Extension
+from emulator.core.settings import Settings
 from emulator.feature_list import FEATURES, Features
 from emulator.http.endpoint import Call
 from emulator.http.hot_path import HOT, HotPath
-from emulator.http.middleware import Application
+from emulator.http.mount import Application
 from emulator.http.response import in_one_chunk
 from emulator.process.http_server import Server, Tls, config_of, listen, url_of
 from emulator.process.opening import open_app
@@ -73,7 +73,7 @@ class Client(httpx.Client):
     """An `httpx.Client` with a timeout. Most have the base URL `/v1/e/` and a credential."""
 
     def __init__(self, **settings: Any) -> None:
-        super().__init__(timeout=10, verify=NO_TLS, trust_env=False, **settings)
+        super().__init__(timeout=30, verify=NO_TLS, trust_env=False, **settings)
 
 
 class RunningService:
@@ -109,7 +109,7 @@ class RunningService:
     def connect(self) -> socket.socket:
         """Return a new connection, for bytes that no client for HTTP would send."""
         address = urlsplit(self.url)
-        return socket.create_connection((address.hostname or "", address.port or 0), timeout=20)
+        return socket.create_connection((address.hostname or "", address.port or 0), timeout=60)
 
     def exchange(self, *pieces: bytes) -> bytes:
         """Send bytes on a new connection, and return all that comes until the service closes it."""
@@ -218,7 +218,7 @@ def live_server(
 
     thread = threading.Thread(target=lambda: asyncio.run(serve()), daemon=True)
     thread.start()
-    assert ready.wait(timeout=20), "the service did not start"
+    assert ready.wait(timeout=60), "the service did not start"
     live, loop, server = started[0]
     try:
         yield live

@@ -11,9 +11,9 @@ from typing import Any
 from emulator.auth.signing_key import SigningKey
 from emulator.auth.tokens import Tokens
 from emulator.core.clock import Clock
-from emulator.core.config.environment import PRODUCTION
-from emulator.core.config.extensions import Extension, Extensions
-from emulator.core.config.settings import Settings
+from emulator.core.environment import PRODUCTION
+from emulator.core.extensions import Extension, Extensions
+from emulator.core.settings import Settings
 from support.service import CLIENT_ID, SECRET
 
 NOW = 2_000_000_000

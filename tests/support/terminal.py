@@ -6,26 +6,31 @@ import fcntl
 import os
 import pty
 import select
+import signal
 import subprocess
 import termios
 from functools import partial
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+import psutil
+
+from support.process import wait_until
 from support.program import PROGRAM
 
-TIMEOUT = 20.0
+TIMEOUT = 60
 """Seconds to wait for output."""
 CTRL_D = "\x04"
 
 
 class Terminal:
-    """The program on its own terminal, with standard output and standard error on one screen."""
+    """A program, `extcli` by default, on its own terminal, with both outputs on one screen."""
 
-    def __init__(self, *args: str, reads_input: bool = True, **variables: str) -> None:
+    def __init__(self, *args: str, program: str | Path = PROGRAM, reads_input: bool = True, **variables: str) -> None:
         self._controller, terminal = pty.openpty()
         self.process = subprocess.Popen(
-            [PROGRAM, *args],
+            [program, *args],
             stdin=terminal if reads_input else subprocess.DEVNULL,
             stdout=terminal,
             stderr=terminal,
@@ -61,6 +66,12 @@ class Terminal:
     def type(self, text: str) -> None:
         """Type `text`. It must contain the Enter key as a newline."""
         os.write(self._controller, text.encode())
+
+    def interrupt(self) -> None:
+        """Send SIGINT once the program waits for input. Before, Python can lose it between its check and the read."""
+        waiting = psutil.Process(self.process.pid)
+        wait_until(lambda: waiting.status() == psutil.STATUS_SLEEPING)
+        self.process.send_signal(signal.SIGINT)
 
     def wait(self) -> int:
         """Read until the program ends, and return its exit code."""

@@ -37,9 +37,5 @@ def ids(client: Client) -> list[str]:
     return [each["id"] for each in client.get("curated_poll").raise_for_status().json()["questions"]]
 
 
-def error_of(answer: httpx.Response) -> tuple[int, str]:
-    return answer.status_code, answer.json()["info"]
-
-
 def team(client: Client) -> str:
     return str(client.get("team_membership").raise_for_status().json()["id"])

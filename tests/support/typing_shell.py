@@ -27,7 +27,7 @@ _SETUP = {
     ),
 }
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[()][A-Z0-9]|\x1b[=>]|\x1b\][^\x07]*\x07|[\x07\x0e\x0f\r\x08]")
-TIMEOUT = 20
+TIMEOUT = 60
 
 
 class Shell:

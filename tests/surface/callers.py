@@ -38,6 +38,7 @@ MANAGERS = st.sampled_from(
 BROADCASTERS = st.sampled_from([OURS[5], OURS[5], OURS[6], THEIRS[5], OURS[7]])
 CHANNELS = st.sampled_from([{}, {}, {}, {"channel_id": "777"}, {"channel_id": "888"}])
 POLLS = st.sampled_from(["", "quiz", "global-x"])
+IDS_IN_BODIES = st.sampled_from([{}, {}, {"id": ""}, {"id": "quiz"}])
 BUFFERS = st.sampled_from(["", "global-x"])
 ADMINS = st.sampled_from([OURS[7], OURS[8], THEIRS[7], OURS[5]])
 MAPS = st.dictionaries(st.sampled_from(["1", "2", "9", "U1", "UX2Y"]), PATCHES, min_size=1)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
 from itertools import cycle
 from typing import Any
 
 import httpx
 import jwt
-from hypothesis.stateful import RuleBasedStateMachine, invariant
+from hypothesis import HealthCheck, settings
+from hypothesis.stateful import RuleBasedStateMachine, invariant, run_state_machine_as_test
 
+from support.examples import examples
 from support.service import SECRET, Client, LiveServer
 from surface.callers import OURS, THEIRS, WITNESSES
 from surface.calls import Call, Caller
@@ -114,3 +117,21 @@ class ComparisonMachine(RuleBasedStateMachine):
         """Set the clock of every node."""
         for node in self.nodes:
             node.set(now)
+
+
+def run_machine(machine: Callable[[], ComparisonMachine], count: int, steps: int, *, part: int = 4) -> None:
+    """Run this many random series of calls, or a `part` of them in `make test`.
+
+    The variables `SURFACE_EXAMPLES` and `SURFACE_STEPS` set other numbers.
+    """
+    examples_of_environment = int(os.environ.get("SURFACE_EXAMPLES", "0"))
+    chosen = settings(
+        max_examples=examples_of_environment or examples(count, part=part),
+        stateful_step_count=int(os.environ.get("SURFACE_STEPS", steps)),
+        derandomize=not examples_of_environment,
+        database=None,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        print_blob=False,
+    )
+    run_state_machine_as_test(machine, settings=chosen)  # type: ignore[arg-type]

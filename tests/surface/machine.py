@@ -19,6 +19,7 @@ from surface.callers import (
     CHANNELS,
     FIRST_GRANT,
     FIRST_SETS,
+    IDS_IN_BODIES,
     JSON_STORES,
     LONG,
     MANAGERS,
@@ -98,7 +99,7 @@ class SurfaceMachine(ComparisonMachine):
         self.changed = "vote", {"id": poll}
 
     @rule(caller=WRITERS, channel=CHANNELS, poll=POLLS, config=DEFINITIONS, starts=st.none() | st.integers(-2, 60),
-          lasts=st.none() | st.integers(-1, 600))  # fmt: skip
+          lasts=st.none() | st.integers(-1, 600), in_body=IDS_IN_BODIES)  # fmt: skip
     def define_poll(
         self,
         caller: Caller,
@@ -107,12 +108,14 @@ class SurfaceMachine(ComparisonMachine):
         config: dict[str, Any],
         starts: int | None,
         lasts: int | None,
+        in_body: dict[str, str],
     ) -> None:
         seconds = self.model.clock.now // SECOND
         starts_at = {} if starts is None else {"startsAt": seconds + starts}
         ends_at = {} if lasts is None else {"endsAt": seconds + (starts or 0) + lasts}
-        self.call(caller, "POST", "vote_config", {"id": poll} | channel, {"config": config | starts_at | ends_at})
-        self.changed = "vote_config", {"id": poll}
+        body = {"config": config | starts_at | ends_at} | in_body
+        self.call(caller, "POST", "vote_config", {"id": poll} | channel, body)
+        self.changed = "vote_config", {"id": in_body.get("id") or poll}
 
     @rule(
         caller=MANAGERS,

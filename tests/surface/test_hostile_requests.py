@@ -13,9 +13,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from emulator.core.config.environment import PRODUCTION, AnonymousLimits
-from emulator.core.config.extensions import Extension
-from emulator.core.config.settings import Limits, Settings
+from emulator.core.environment import PRODUCTION, AnonymousLimits
+from emulator.core.extensions import Extension
+from emulator.core.settings import Limits, Settings
 from support.service import LiveServer, live_server
 
 BENCHMARKS = str(Path(__file__).parents[2] / "benchmarks")

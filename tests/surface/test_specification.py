@@ -11,7 +11,7 @@ import subprocess
 
 import pytest
 
-from emulator.core.config.settings import Settings
+from emulator.core.settings import Settings
 from support.program import PROGRAM, SECRET_BASE64
 from support.service import in_production, live_server
 

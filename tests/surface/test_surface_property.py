@@ -1,37 +1,31 @@
-"""The whole REST surface on each engine, compared with a model of the specification."""
+"""The whole REST surface on each engine: every response equals that of a model of the specification."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
+from emulator.core.settings import Settings
 from engines.redis_server import RedisServer
-from surface.contract import SurfaceContract
+from support.service import live_server
+from surface.comparison import run_machine
+from surface.machine import SurfaceMachine
+
+EXAMPLES = 25
+STEPS = 40
 
 
-class TestInMemory(SurfaceContract):
-    @pytest.fixture
-    def data(self) -> str:
-        return "sqlite://"
-
-
-@pytest.mark.long
-class TestInAFile(SurfaceContract):
-    @pytest.fixture
-    def data(self, tmp_path: Path) -> str:
-        return f"sqlite:///{tmp_path}/surface.db"
-
-
-@pytest.mark.long
-class TestOnRedis(SurfaceContract):
-    @pytest.fixture
-    def data(self, tmp_path: Path) -> Iterator[str]:
-        with RedisServer(tmp_path) as server:
-            yield server.url()
+@pytest.mark.hypothesis
+def test_every_response_to_a_random_series_of_calls_equals_the_models(data: str) -> None:
+    with live_server(Settings(data=data)) as node:
+        run_machine(lambda: SurfaceMachine([node]), EXAMPLES, STEPS, part=2)
 
 
 @pytest.mark.long
-class TestOnTwoNodes(TestOnRedis):
-    size = 2
+@pytest.mark.hypothesis
+def test_two_nodes_respond_as_one(tmp_path: Path) -> None:
+    with RedisServer(tmp_path) as server, ExitStack() as stack:
+        nodes = [stack.enter_context(live_server(Settings(data=server.url()))) for _ in range(2)]
+        run_machine(lambda: SurfaceMachine(nodes), EXAMPLES, STEPS, part=2)

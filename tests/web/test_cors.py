@@ -20,23 +20,6 @@ def cors(answer: httpx.Response) -> dict[str, str]:
     return {name: value for name, value in answer.headers.items() if name.startswith("access-control-")}
 
 
-@pytest.mark.parametrize(
-    "path", ["vote", "//vote", "authtoken", "config/channel", "no/such/path", "accumulate?id=a&b#c"]
-)
-def test_a_preflight_succeeds_for_every_path(stranger: Client, path: str):
-    answer = stranger.options(
-        f"/v1/e/{path}",
-        headers={
-            "Origin": PAGE,
-            "Access-Control-Request-Method": "PATCH",
-            "Access-Control-Request-Headers": "authorization",
-        },
-    )
-
-    assert (200, b"{}", "application/json") == (answer.status_code, answer.content, answer.headers["content-type"])
-    assert OPEN | {"access-control-max-age": "7200"} == cors(answer)
-
-
 def test_any_origin_may_read_errors_raised_before_an_endpoint(live: LiveServer, stranger: Client, viewer):
     answers = [
         stranger.get("/v1/e/vote"),
@@ -75,16 +58,6 @@ def test_no_origin_may_read_anything_outside_the_api(stranger: Client, path: str
     answer = stranger.request(method, path, headers={"Origin": PAGE, "Access-Control-Request-Method": "POST"})
 
     assert {} == cors(answer)
-
-
-@pytest.mark.parametrize(
-    "path", ["/_emulator/clock", "/_emulator/reset", "/_emulator/live", "/schema/openapi.json", "/"]
-)
-def test_a_preflight_outside_the_api_gets_405_with_a_body(stranger: Client, path: str):
-    answer = stranger.options(path, headers={"Origin": PAGE, "Access-Control-Request-Method": "POST"})
-
-    assert (405, "application/json") == (answer.status_code, answer.headers["content-type"])
-    assert "Method Not Allowed" == answer.json()["reason"]
 
 
 SCRIPTS = ["/_emulator/sdk.js", "/_emulator/platform-helper.js"]

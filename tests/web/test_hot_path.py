@@ -6,12 +6,10 @@
 from __future__ import annotations
 
 import os
-import random
 import re
 import socket
 from collections.abc import Iterator
-from itertools import pairwise, product
-from typing import NamedTuple
+from itertools import pairwise
 from urllib.parse import urlsplit
 
 import jwt
@@ -21,19 +19,16 @@ from hypothesis import strategies as st
 from litestar.types import Receive, Scope, Send
 
 from emulator.core.clock import Clock
-from emulator.http import hot_path
 from emulator.http.hot_path import HOT, HotPath, Responder
 from emulator.http.request import Request as OneRequest
 from emulator.http.response import Reply
 from support.examples import examples
 from support.middleware import Middleware
-from support.service import CLIENT_ID, SECRET, Client, LiveServer, live_server
+from support.service import CLIENT_ID, SECRET, live_server
 
 pytestmark = pytest.mark.slow
 
 NOW = 1_900_000_000_000
-SAMPLE = 400
-
 PATHS = [
     *("vote", "//vote", "vote/", "rank", "accumulate", "channel_state", "vote%2F", "vot%65"),
     *("vote?id=global-x", "vote?id=Poll$1", "vote?id=", "vote?id=a.b", "vote?id=" + "i" * 65, "vote?channel_id=888"),
@@ -73,62 +68,6 @@ def credentials() -> list[str | None]:
     ]
     tokens = [f"{CLIENT_ID} {jwt.encode(claims, SECRET)}" for claims in claims_sets]
     return [*tokens, f"other {tokens[0].split()[1]}", None, "", "Bearer x", f"{CLIENT_ID} a.b.c", tokens[0] + " x"]
-
-
-class Answer(NamedTuple):
-    status: int
-    headers: list[tuple[bytes, bytes]]
-    body: bytes
-
-
-class Request(NamedTuple):
-    method: str
-    path: str
-    credential: str | None
-    body: bytes
-
-    def send(self, client: Client) -> Answer:
-        headers = {"X-Request-Id": "the-same"} | ({} if self.credential is None else {"Authorization": self.credential})
-        answer = client.request(self.method, f"/v1/e/{self.path}", content=self.body, headers=headers)
-        return Answer(
-            answer.status_code,
-            sorted((name.lower(), value) for name, value in answer.headers.raw if name.lower() != b"date"),
-            answer.content,
-        )
-
-
-@pytest.fixture
-def services() -> Iterator[tuple[Client, Client]]:
-    """Clients of two empty services at the same time: with the hot path, and without it."""
-    with live_server() as hot, live_server(hot=frozenset()) as ordinary:
-        for live in (hot, ordinary):
-            live.set(NOW)
-        with Client(base_url=hot.url) as one, Client(base_url=ordinary.url) as other:
-            yield one, other
-
-
-def test_the_hot_path_responds_like_the_router(services: tuple[Client, Client]):
-    hot, ordinary = services
-    combinations = list(product(METHODS, PATHS, credentials(), BODIES))
-    sampled = [Request(*each) for each in random.Random(1).sample(combinations, SAMPLE)]
-    common = [
-        Request(method, path.removeprefix("/v1/e/"), credential, body)
-        for (method, path), credential, body in product(sorted(HOT), credentials()[:3], BODIES)
-    ]
-
-    differing = [request for request in sampled + common if request.send(hot) != request.send(ordinary)]
-
-    assert [] == differing
-
-
-def test_the_compared_requests_cover_every_status(live: LiveServer):
-    with Client(base_url=live.url) as client:
-        statuses = {
-            Request(method, path.removeprefix("/v1/e/"), credential, body).send(client).status
-            for (method, path), credential, body in product(sorted(HOT), credentials()[::2], BODIES[:12])
-        }
-
-    assert {200, 400, 401, 403, 413} == statuses
 
 
 class ThroughAsgi(Middleware):
@@ -216,7 +155,7 @@ def exchange(url: str, sent: list[bytes]) -> tuple[bytes, bool]:
     """
     parts = urlsplit(url)
     received, was_reset = b"", False
-    with socket.create_connection((parts.hostname, parts.port), timeout=20) as connection:
+    with socket.create_connection((parts.hostname, parts.port), timeout=60) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
             for segment in sent:
@@ -236,24 +175,6 @@ def _without_own_id(received: bytes) -> bytes:
 @pytest.mark.hypothesis
 def test_hot_path_and_router_respond_byte_for_byte_alike(addresses: tuple[str, str], clock: Clock):
     compare_generated_connections(*addresses, clock)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("_lines", lambda headers: b"".join(b"%b: %b\r\n" % header for header in headers[::-1])),
-        ("STATUS_LINE", hot_path.STATUS_LINE | {200: hot_path.STATUS_LINE[201]}),
-    ],
-    ids=["another order of headers", "another status"],
-)
-def test_a_difference_that_is_planted_in_the_hot_path_is_found(
-    addresses: tuple[str, str], clock: Clock, monkeypatch: pytest.MonkeyPatch, name: str, value: object
-):
-    monkeypatch.setattr(hot_path, name, value)
-
-    with pytest.raises((AssertionError, ExceptionGroup)):
-        compare_generated_connections(*addresses, clock)
 
 
 def compare_generated_connections(hot: str, ordinary: str, clock: Clock) -> None:
@@ -283,16 +204,6 @@ def test_hot_path_and_router_order_verdict_and_hint_headers_alike(addresses: tup
     assert b"x-emulator-production: " in first
     assert b"x-emulator-hint: " in first
     assert _without_own_id(first) == _without_own_id(second)
-
-
-def test_hot_path_and_router_treat_unusual_headers_alike(addresses: tuple[str, str]):
-    for header in EXTRA_HEADERS:
-        head = b"POST /v1/e/vote HTTP/1.1\r\nHost: x\r\nX-Request-Id: one\r\nContent-Length: 11\r\n" + header
-        sent = [head + f"Authorization: {credentials()[0]}\r\n\r\n".encode(), b'{"value":3}', LAST]
-
-        (first, was_reset), (second, other_was_reset) = (exchange(url, sent) for url in addresses)
-
-        assert first == second or ((was_reset or other_was_reset) and first[: len(second)] == second[: len(first)])
 
 
 class Unsendable(HotPath):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from emulator.core.config.settings import KIB, MIB, Limits, Settings
+from emulator.core.settings import KIB, MIB, Limits, Settings
 from support.process import wait_until
 from support.service import OTHER_ID, OTHER_SECRET, OURS, THEIRS, Client, LiveServer, in_production, live_server
 
@@ -156,27 +156,6 @@ def test_the_limits_are_configurable():
         ]
 
     assert ([200, 413], [200, 413]) == (votes, maps)
-
-
-@pytest.mark.parametrize(
-    ("method", "path"), [("POST", "rank"), ("DELETE", "rank"), ("POST", "accumulate"), ("POST", "json_store")]
-)
-def test_ids_other_than_poll_ids_are_any_printable_text(admin: Client, method: str, path: str):
-    def statuses(*ids: str) -> set[int]:
-        return {admin.request(method, path, params={"id": each}, json={"key": "x"}).status_code for each in ids}
-
-    assert {200} == statuses("ä ?/", "é" * 64, "🎲" * 64, "a/b?c#d&e+%", "'--")
-    assert {400} == statuses("a\nb", "\x00", "a\tb", "\u200b", "\u2028", "x" * 65, "🎲" * 65)
-
-
-@pytest.mark.parametrize("path", ["rank", "accumulate", "json_store"])
-def test_ids_are_not_normalized(admin: Client, path: str):
-    for number, name in enumerate(("a", "A", "á", "a\u0301", "a ")):
-        admin.post(path, params={"id": name}, json={"key": "x", "n": number}).raise_for_status()
-
-    answers = [admin.get(path, params={"id": name}).text for name in ("a", "A", "á", "a\u0301", "a ")]
-
-    assert [1] * 5 == [answer.count('"x"') for answer in answers]
 
 
 def test_an_endless_head_gets_431(live: LiveServer, stranger: Client):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import json
 import re
-import threading
 from typing import Any
 
 import httpx
@@ -11,7 +11,6 @@ import pytest
 from jsonschema import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from emulator.http import openapi
 from support.role_table import CLIENT_ID_ROWS, OPEN_ROWS, ROWS, write_defaults
 from support.service import CHANNEL, Client, LiveServer
 
@@ -40,12 +39,11 @@ FULLER = {
 }  # fmt: skip
 """Bodies with more members than the bodies of the role table."""
 CALLS = {place: row._replace(body=FULLER.get(place, row.body)) for place, row in ENDPOINTS.items()}
-EACH_CALL = pytest.mark.parametrize(("method", "path"), CALLS, ids=[f"{method} {path}" for method, path in CALLS])
 
 
-@pytest.fixture
-def document(stranger: Client) -> dict[str, Any]:
-    return dict(stranger.get("/schema/openapi.json").raise_for_status().json())
+@pytest.fixture(scope="module")
+def document(running_live: LiveServer) -> dict[str, Any]:
+    return dict(httpx.get(f"{running_live.url}/schema/openapi.json").raise_for_status().json())
 
 
 @pytest.fixture
@@ -74,21 +72,6 @@ def test_the_document_is_valid_openapi_3_1(document: dict[str, Any]):
     assert [] == [str(error) for error in OpenAPIV31SpecValidator(document).iter_errors()]
 
 
-def test_no_schema_is_named_after_a_module(document: dict[str, Any]):
-    assert [] == [name for name in document["components"]["schemas"] if "." in name]
-
-
-def test_every_operation_has_a_unique_id_and_a_summary(document: dict[str, Any]):
-    operations = [each for operations in document["paths"].values() for each in operations.values()]
-
-    assert len(operations) == len({each["operationId"] for each in operations})
-    assert all(each["summary"].endswith(".") for each in operations)
-
-
-def test_every_operation_is_under_the_api_or_the_control_api(document: dict[str, Any]):
-    assert all(path.startswith(("/v1/e/", "/_emulator/", "/_ns")) for path in document["paths"])
-
-
 def test_every_response_matches_the_document(
     document: dict[str, Any], filled: Client, broadcaster: Client, stranger: Client
 ):
@@ -112,24 +95,17 @@ def deviations(document: dict[str, Any], answer: httpx.Response, responses: dict
     return errors(schema_of(document, documented), answer.json()) if content_type == "application/json" else []
 
 
-@EACH_CALL
-def test_every_accepted_body_matches_the_document(document: dict[str, Any], method: str, path: str):
-    operation = document["paths"][path][method.lower()]
-    body = CALLS[method, path].content
+def test_every_accepted_body_matches_the_document(document: dict[str, Any]):
+    wrong = {}
+    for (method, path), row in CALLS.items():
+        operation = document["paths"][path][method.lower()]
+        assert bool(row.content) == ("requestBody" in operation), (method, path)
+        if row.content:
+            validator = schema_of(document, operation["requestBody"]["content"])
+            if found := errors(validator, json.loads(row.content)):
+                wrong[method, path] = found
 
-    assert bool(body) == ("requestBody" in operation)
-    if body:
-        validator = schema_of(document, operation["requestBody"]["content"])
-        assert [] == errors(validator, httpx.Response(200, content=body).json())
-
-
-def test_a_poll_has_exactly_the_documented_fields(document: dict[str, Any], filled: Client):
-    described = document["components"]["schemas"]["Poll"]
-
-    poll = filled.get("vote").json()
-
-    assert set(described["properties"]) == set(poll)
-    assert set(described["properties"]) - {"vote"} == set(described["required"])
+    assert {} == wrong
 
 
 @pytest.mark.parametrize(
@@ -162,10 +138,6 @@ def test_the_document_requires_a_credential_where_the_role_table_has_roles(docum
     }
 
     assert {place for place, row in CALLS.items() if row.roles} == documented
-
-
-def test_an_endpoint_description_lists_its_aliases(document: dict[str, Any]):
-    assert "`/v1/e/config/channel`" in document["paths"]["/v1/e/channel_config"]["get"]["description"]
 
 
 @pytest.mark.parametrize("page", ["/schema", "/schema/docs"])
@@ -201,13 +173,6 @@ def test_the_document_of_production_omits_sandbox_endpoints(production: LiveServ
     assert "/v1/e/authtoken" not in paths
 
 
-@pytest.mark.parametrize(("path", "status"), [("/schema/openapi.json", 200), ("/schema/nothing", 404)])
-def test_json_under_schema_has_the_json_content_type(stranger: Client, path: str, status: int):
-    answer = stranger.get(path)
-
-    assert (status, "application/json") == (answer.status_code, answer.headers["content-type"].partition(";")[0])
-
-
 @pytest.mark.parametrize(
     "path", ["", "/docs", "/openapi.json", "/viewer.js", "/swagger-ui-bundle.js", "/swagger-ui.css"]
 )
@@ -226,20 +191,3 @@ def test_the_policy_forbids_framing_and_other_origins(stranger: Client, path: st
         headers["referrer-policy"],
         headers["cross-origin-resource-policy"],
     )
-
-
-def test_the_openapi_document_is_built_in_a_thread(live: LiveServer, stranger: Client, monkeypatch: pytest.MonkeyPatch):
-    threads = []
-
-    def noted_read(endpoints: object) -> dict[str, Any]:
-        threads.append(threading.get_ident())
-        return {}
-
-    async def thread_of_the_loop() -> int:
-        return threading.get_ident()
-
-    monkeypatch.setattr(openapi, "document", noted_read)
-    stranger.get("/schema/openapi.json").raise_for_status()
-
-    assert 1 == len(threads)
-    assert live.run(thread_of_the_loop()) not in threads

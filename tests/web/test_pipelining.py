@@ -8,7 +8,7 @@ from threading import Thread
 
 import pytest
 
-from emulator.core.config.settings import Settings
+from emulator.core.settings import Settings
 from emulator.http import http_protocol
 from emulator.http.hot_path import HOT
 from support.service import LiveServer, live_server

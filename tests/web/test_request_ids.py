@@ -8,7 +8,7 @@ import pytest
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
-from support.service import Client, LiveServer, live_server
+from support.service import Client, LiveServer
 
 GENERATED = r"[0-9a-f]{8}-\d+"
 
@@ -80,16 +80,6 @@ def test_a_streamed_response_and_a_413_carry_the_request_id(admin: Client):
     assert [(200, "mine"), (413, "mine")] == [(each.status_code, each.headers["x-request-id"]) for each in answers]
 
 
-def test_pipelined_requests_keep_their_own_ids(live: LiveServer):
-    requests = [
-        b"GET /_emulator/live HTTP/1.1\r\nHost: x\r\nX-Request-Id: %d\r\n%s\r\n"
-        % (number, b"Connection: close\r\n" if number == 9 else b"")
-        for number in range(10)
-    ]
-
-    assert [b"%d" % number for number in range(10)] == request_ids(live, b"".join(requests))
-
-
 def test_malformed_http_has_an_id_of_its_own_or_the_one_that_it_sent(live: LiveServer):
     (before, after) = request_ids(
         live, b"GET /_emulator/live HTTP/1.1\r\nHost: x\r\nX-Request-Id: first\r\n\r\n", b"\x16\x03\x01\r\n\r\n"
@@ -111,10 +101,3 @@ def test_a_handshake_carries_the_request_id_accepted_or_rejected(live: LiveServe
         ids = [each.headers.get_all("X-Request-Id") for each in (accepted.response, rejected.value.response)]
 
     assert [["mine"], ["mine"]] == ids
-
-
-def test_a_hot_endpoint_reached_by_the_router_carries_a_request_id():
-    with live_server(hot=frozenset()) as live:
-        answer = live.client("viewer", user="1", channel="777").get("vote")
-
-    assert re.fullmatch(GENERATED, answer.headers["x-request-id"])

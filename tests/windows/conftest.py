@@ -111,9 +111,11 @@ def wine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     Wine's server ends with the last program, and a program that starts in that moment fails.
     """
     environment = Path(os.environ["WINE_FOLDER"])
-    with Windows(environment, tmp_path_factory.mktemp("wine")).start("-c", "input()") as idle:
+    with Windows(environment, tmp_path_factory.mktemp("wine")).start("-c", "import sys; sys.stdin.read()") as idle:
         yield environment
-        idle.communicate(b"\n", timeout=TIMEOUT)
+        assert idle.stdin is not None
+        idle.stdin.close()
+        idle.wait(TIMEOUT)  # not until its output ends, which a process of Wine may hold open
 
 
 @pytest.fixture

@@ -79,7 +79,7 @@ def test_ctrl_c_stops_a_service_and_keeps_its_data(windows: Windows):
         code, log = service.interrupt()
 
     assert (0, "stopped") == (code, log.splitlines()[-1].rpartition(" ")[2])
-    assert '"value":3' in (windows.folder / "out é.json").read_text("utf-8")
+    assert '"choice":"3"' in (windows.folder / "out é.json").read_text("utf-8")
 
 
 def test_a_backup_is_restored(windows: Windows):

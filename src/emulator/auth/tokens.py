@@ -26,19 +26,19 @@ from emulator.auth.claims import (
     role_of,
     split_header,
 )
+from emulator.auth.jwts import wrong_key_of
 from emulator.auth.signing_key import SigningKey
-from emulator.auth.wrong_keys import wrong_key_of
 from emulator.core import parity
 from emulator.core.bounded_cache import BoundedCache
 from emulator.core.callers import Caller, Grant, Role
 from emulator.core.clock import Clock
-from emulator.core.config.extensions import Extension, Extensions
-from emulator.core.config.settings import Settings
 from emulator.core.errors import Forbidden, Unauthorized
+from emulator.core.extensions import Extension, Extensions
 from emulator.core.ids import token_id
 from emulator.core.keys import Key
 from emulator.core.observability.facts import CLIENT, NAMED, notice
 from emulator.core.observability.request_context import give_hint
+from emulator.core.settings import Settings
 
 PIN_USE, REFRESH_USE = "pin", "refresh"
 """Values of the claim `use`: a token that is invalid until its PIN is validated, and one for refreshing only."""

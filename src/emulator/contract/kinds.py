@@ -1,4 +1,4 @@
-"""The kinds of values in a file of tables, and the values that each accepts. No I/O.
+"""The kinds of values in a file of tables, the values that each accepts, and when two JSON values are equal. No I/O.
 
 No message quotes a text, because it may hold a secret from the environment.
 """
@@ -242,3 +242,12 @@ class Table:
 
 
 USER = Text(256)
+
+
+def are_equal(one: Any, other: Any) -> bool:
+    """Whether two decoded values are the same JSON: 1 equals 1.0, but not `true`. A tuple counts as an array."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(map(are_equal, one.values(), map(other.__getitem__, one)))
+    if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
+        return len(one) == len(other) and all(map(are_equal, one, other))
+    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)

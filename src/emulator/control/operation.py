@@ -17,11 +17,11 @@ from msgspec import Struct
 
 from emulator.auth.signing_key import SigningKey
 from emulator.core.clock import END_OF_TIME, SECOND, Clock, ClockState, clamp_instant, monotonic, system_now
-from emulator.core.config.settings import Settings
 from emulator.core.errors import Conflict, EngineError, Facts, Forbidden, NotFound, Unavailable, refusal, storage_failed
 from emulator.core.keys import Expired, Key
 from emulator.core.observability.audit import audit
 from emulator.core.observability.metrics import Metrics
+from emulator.core.settings import Settings
 from emulator.core.wire.json_codec import Milliseconds
 from emulator.core.wire.refusals import invalid_member
 from emulator.http.endpoint import Audience, Call, control_endpoint, endpoint, endpoints_in

@@ -153,11 +153,13 @@ class Sockets:
         """List the open sockets of this process, oldest first."""
         return self.read(call.page, call.text("client_id"), call.text("channel_id"))
 
-    def read(self, page: Page, client_id: str, channel_id: str) -> SocketList:
-        """Return a page of connections, all or only of a client id and a channel, oldest first."""
+    def read(self, page: Page, client_id: str, channel_id: str, search: str = "") -> SocketList:
+        """Return a page of connections, oldest first: all, or only of a client id, a channel, and that name a text."""
         after, peers = _number_of(page.cursor), sorted(self._peers(), key=attrgetter("number"))
         if client_id or channel_id:
             peers = [each for each in peers if _is_in(_where(each), client_id, channel_id)]
+        if search:
+            peers = [each for each in peers if _mentions(each, search)]
         later = [each for each in peers if each.number > after]
         found = later[: page.limit]  # there may be thousands, so only these are described
         cursor = str(found[-1].number) if len(later) > page.limit else FIRST
@@ -259,6 +261,12 @@ def _where(peer: AnyPeer) -> tuple[str, str]:
 
 def _is_in(where: tuple[str, str], client_id: str, channel_id: str) -> bool:
     return client_id in ("", where[0]) and channel_id in ("", where[1])
+
+
+def _mentions(peer: AnyPeer, text: str) -> bool:
+    each = _record(peer)
+    names = (f"{each.number} {each.kind}", each.client_id, each.channel_id, each.user_id, *each.subscriptions)
+    return any(text in name for name in names)
 
 
 def _record(peer: AnyPeer) -> SocketRecord:

@@ -174,6 +174,7 @@ _DEEDS = {
     RESET: "reset the connection",
     STALL: "keeps the connection open and silent",
     CLOSE: "closed the connection",
+    TRUNCATE: "cut the response short",
 }
 
 

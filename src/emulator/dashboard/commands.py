@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 from emulator.contract.shell import joined
 from emulator.core.keys import Key
 
-Form = Literal["", "optional", "each", "limits"]
+Form = Literal["", "optional", "each"]
 
 
 class Part(NamedTuple):
@@ -27,7 +27,6 @@ class Part(NamedTuple):
 
     - `optional`: left out if the field is empty, though it has no option.
     - `each`: the value is a JSON array, or has a line for each value. There is one word for each, after its own option.
-    - `limits`: the same, with the position in the array: `--limit 0=1 --limit 1=3`; a single value stands alone.
     """
     only: str = ""
     """Leave the part out unless the value begins with this, and leave this out of the value."""
@@ -65,11 +64,6 @@ def field(
     """Return the part for the value of one field. By default it is shown as the last part of the name in capitals."""
     shown = shown or name.partition(":")[0].rpartition(".")[2].upper()
     return Part(option, ((before, name, after),), shown, kind, only)
-
-
-def flag(option: str, name: str, value: str) -> Part:
-    """Return a part that adds an option to the command if the field has this value."""
-    return Part(option, (), "", when=(name, value))
 
 
 CALLER = Part("--as", (("", "role", ""), (":", "user_id", "")), "ROLE:USER")

@@ -22,7 +22,6 @@ _LEADING = (
     "broadcasts", "requests", "namespaces",
 )  # fmt: skip
 """The screens whose name is not also a path of the control API, and the path above all."""
-_TOKEN = Parameter("token", "The control token.")
 
 
 class Links(Struct):
@@ -52,7 +51,7 @@ async def read_overview(service: Any, call: Call) -> Reply:
     return await page.whole()
 
 
-@endpoint("GET", ENTER, audience=Audience.PAGE, query=(_TOKEN,))
+@endpoint("GET", ENTER, audience=Audience.PAGE, query=(Parameter("token", "The control token."),))
 async def sign_in(service: Any, call: Call) -> Reply:
     """Take the control token from the URL into a cookie, and send the browser to the dashboard."""
     token, path = service.settings.control_token, service.settings.root_path or "/"

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from itertools import zip_longest
+from itertools import takewhile, zip_longest
 from typing import Any, NamedTuple
-
-import msgspec
 
 from emulator.core.wire import json_codec
 
@@ -18,11 +16,6 @@ _REORDERING = re.compile("[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 def compact(value: Any) -> str:
     """Return JSON on one line."""
     return escaped(json_codec.encode(value).decode())
-
-
-def pretty(value: Any) -> str:
-    """Return JSON with one member or entry per line."""
-    return escaped(msgspec.json.format(json_codec.encode(value), indent=2).decode())
 
 
 def escaped(text: str) -> str:
@@ -77,12 +70,8 @@ def _entries(one: list[Any], other: list[Any]) -> list[tuple[str, Any, Any]]:
 
 def _equal_entries(one: Iterable[Any], other: Iterable[Any]) -> int:
     """Return how many entries at the beginning of two arrays are equal."""
-    count = 0
-    for entry, counterpart in zip(one, other, strict=False):
-        if json_codec.encode(entry) != json_codec.encode(counterpart):
-            break
-        count += 1
-    return count
+    pairs = zip(one, other, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: json_codec.encode(pair[0]) == json_codec.encode(pair[1]), pairs))
 
 
 def _text(value: Any) -> str | None:

@@ -17,12 +17,12 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from emulator.contract.shell import posix, quoted, windows
-from emulator.core.errors import Conflict, EngineError, NotFound, ServiceError, storage_failed
+from emulator.core.errors import BadRequest, Conflict, EngineError, NotFound, ServiceError, storage_failed
 from emulator.core.observability.request_context import DEFAULT_NAMESPACE as DEFAULT
 from emulator.dashboard import commands, refusals, texts
 from emulator.dashboard import screens as screens_package
 from emulator.dashboard.commands import Command, command_of
-from emulator.dashboard.rig.page import frame_activity, rig_page
+from emulator.dashboard.rig.page import frame_calls, rig_page
 from emulator.dashboard.screen import Query, Screen, Service, suggested
 from emulator.dashboard.screens.faults import effect_of, is_over
 from emulator.dashboard.static_files import version_of
@@ -31,7 +31,7 @@ from emulator.http.response import HTML, PAGE_HEADERS, Reply
 
 PATHS = {"overview": "", "rig": "rig"}
 """The pages that are not under `ui/`."""
-_SCRIPTS = {"rig": ("rig.js",), "demo": ("demo.js",), "requests": ("trace.js",)}
+_SCRIPTS = {"rig": ("rig.js",), "requests": ("trace.js",)}
 """Scripts of single pages; they follow the scripts of all pages."""
 _HEADING = re.compile("<h1>(.*?)</h1>", re.DOTALL)
 _DEFAULT_URL = "http://127.0.0.1:8282"
@@ -105,8 +105,8 @@ class RequestedPage:
 
     async def rig(self) -> Reply:
         """Return the rig. Its event stream has no content: the extension's frames update themselves."""
-        content, lists, status, origin = await rig_page(self.service, self.query, self.base_url, self.render)
-        return await self._around(content, lists, status, frames=origin)
+        content, calls, status, origin = await rig_page(self.service, self.query, self.base_url, self.render)
+        return await self._around(content, calls, status, frames=origin)
 
     async def _around(self, content: str, regions: dict[str, str], status: int, frames: str = "") -> Reply:
         """Return the page with this content of `<main>`.
@@ -126,7 +126,7 @@ class RequestedPage:
             "title": Markup(heading[1]).striptags() if heading else "",
             "content": Markup(content),
             "frame": Markup(regions["frame"]),
-            "scripts": _SCRIPTS.get("demo" if (name, self.service.name) == ("overview", "demo") else name, ()),
+            "scripts": _SCRIPTS.get(name, ()),
             "events": f"{self.service.prefix}/_emulator/ui/{name}/events?{urlencode(given)}" if name else "",
         }
         more = {b"content-security-policy": f"; frame-src {frames}".encode() if frames else b""}
@@ -149,17 +149,20 @@ class RequestedPage:
         return Reply(200, body, content_type=b"text/event-stream", more=_EVENT_HEADERS)
 
     async def _regions(self, screen: Screen | None) -> dict[str, str]:
-        """Return the regions of the page to render: content and frame; without a screen, frame and lists of the rig.
+        """Return the regions of the page to render: content and frame; without a screen, frame and calls of the rig.
 
         Raises `ServiceError` and `EngineError`.
         """
         regions = {} if screen is None else {"main": (await self._content(screen, None))[0]}
         if self.name == "rig":
-            regions |= await frame_activity(self.service, self.query, self.base_url, self.render)
+            regions |= frame_calls(self.service, self.query, self.base_url, self.render)
         return regions | {"frame": await self._frame(has_reload=screen is not None)}
 
     async def _content(self, screen: Screen, fields: Mapping[str, str] | None) -> tuple[str, int]:
-        """Return the content of a page and its HTTP status: 404 if the page says that its record does not exist yet."""
+        """Return the content of a page and its HTTP status.
+
+        It is 404 if the page says that its record does not exist yet, and 400 if it reports a problem beside a form.
+        """
         if fields is None:
             values = await screen.read(self.service, self.query)
         elif screen.submit is not None:
@@ -167,6 +170,8 @@ class RequestedPage:
         else:
             raise refusals.no_forms(screen=screen.name)
         text = self.render(f"{screen.name}.html", values)
+        if values.get("problem"):
+            return text, BadRequest.status
         return text, NotFound.status if values.get("is_missing") else 200
 
     def render(self, template: str, values: Mapping[str, Any]) -> str:
@@ -180,10 +185,13 @@ class RequestedPage:
             "root": self.service.settings.root_path,
             "namespace": self.service.name,
             "base": self.base_url,
+            "call": f"{self.service.prefix}/_emulator/call",
             "url": self._url,
             "cli": self._cli,
         }
-        return environment().get_template(template).render({**common, **values})
+        given = {**common, **values}
+        parts = environment().get_template("parts.html").make_module(given)
+        return environment().get_template(template).render({**given, "parts": parts})
 
     @property
     def base_url(self) -> str:
@@ -238,7 +246,7 @@ async def _state_of(service: Service) -> dict[str, Any]:
             "Live": ("requests", "broadcasts", "sockets", "rig"),
             "Control": ("clock", "faults", "namespaces"),
         },
-        "counts": {**counts, **live, "namespaces": len(names) + 1},
+        "counts": {**counts, **live, "namespaces": len(names)},
         "namespaces": [DEFAULT, *names[:_NAMESPACES]],
         "faults": faults,
         "refused": next((each for each in recent if each.reason and not each.is_probe), None),

@@ -29,8 +29,8 @@ def wrong_arrangement(field: str, problem: str) -> Facts:
     return Facts(f"{field}: {problem}", f"another {field}", problem)
 
 
-@refusal(Conflict, "Poll changed", "P4", "The poll was not restarted",
-         "Look at its definition: `extcli vote config {poll}`.")  # fmt: skip
-def not_restarted(*, poll: str, status: int) -> Facts:
-    detail = f"a call that restarts the poll {poll} was refused with status {status}"
-    return Facts(detail, f"a refusal with status {status}", "calls that are accepted")
+@refusal(Conflict, "Crowd stopped", _RULE, "A vote of the crowd was refused",
+         "Read why in the journal: `extcli logs --status 4xx`.")  # fmt: skip
+def crowd_stopped(*, poll: str, votes: int, status: int) -> Facts:
+    detail = f"{votes} viewers have voted in the poll {poll}; the next vote was answered with {status}"
+    return Facts(detail, f"a vote that was answered with {status}", "an open poll, and no fault")

@@ -77,7 +77,7 @@ def digest_of(name: str, content: str) -> str:
 
 
 def seconds_until_next_rendering(used: float, pages: int) -> float:
-    """Return the seconds from one rendering of a page to the next, with the processor time that one takes."""
+    """Return the seconds from one rendering of a page to the next, with the processor time of one."""
     many = max(1.0, pages / _MANY)
     return many * min(max(INTERVAL, _SHARE * used), _LONGEST_REST)
 

@@ -41,11 +41,6 @@ def ago(at: int, now: int) -> str:
     return f"{duration(at - now)} ahead of the clock" if at > now else f"{duration(now - at)} ago"
 
 
-def when(at: int, now: int) -> str:
-    """Return how long before `now` an instant (Unix ms) was, or how long after, if it is planned."""
-    return f"in {duration(at - now)}" if at > now else ago(at, now)
-
-
 def until(at: int, now: int) -> str:
     """Return the time until something expires, or `never`."""
     return "never" if at >= NEVER else "expired" if at <= now else f"in {duration(at - now)}"
@@ -80,12 +75,12 @@ def text(value: Any, most: int = _LONGEST) -> Markup:
     return Markup(f"<bdi>{escape(shown[:most] + end)}</bdi>")
 
 
-def prose(value: str) -> Markup:
-    """Return a text of the documentation, with the parts between backticks as code.
+def prose(value: str, most: int = 2_000) -> Markup:
+    """Return a text of the documentation, with the parts between backticks as code, cut at `most` characters.
 
     It may quote a client, so characters that reorder text are escaped.
     """
-    parts = escaped(value).split("`")
+    parts = escaped(value if len(value) <= most else f"{value[:most]}…").split("`")
     return Markup("").join(
         Markup("<code>{}</code>").format(part) if index % 2 else escape(part) for index, part in enumerate(parts)
     )
@@ -137,15 +132,15 @@ def verdict(production: str) -> str:
     return f"{said}: {rule}" if rule else said
 
 
-def select_options(values: Iterable[str], empty: str = "") -> list[tuple[str, str]]:
-    """Return the options of a select element as value and label; the empty value is labelled `empty`."""
-    return [(value, value or empty) for value in values]
+def select_options(values: Iterable[str]) -> list[tuple[str, str]]:
+    """Return the options of a select element as value and label."""
+    return [(value, value) for value in values]
 
 
 FILTERS = {
     each.__name__: each
     for each in (
-        offset, verdict, select_options, prose, pretty, duration, ago, when, coloured, until, countdown, instant, size,
+        offset, verdict, select_options, prose, pretty, duration, ago, coloured, until, countdown, instant, size,
         text,
     )
 } | {"number": "{:,}".format}  # fmt: skip

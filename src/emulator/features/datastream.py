@@ -10,11 +10,11 @@ from msgspec import Struct
 from emulator.contract.limits import MAX_MESSAGE_BYTES
 from emulator.core.callers import ANYONE, CHANNEL_WRITERS, EXTENSION_WRITERS, Caller, required_channel
 from emulator.core.clock import SECOND, Clock
-from emulator.core.config.settings import Settings
 from emulator.core.errors import BadRequest, Facts, TooManyRequests, refusal
 from emulator.core.keys import Key
 from emulator.core.limits import RateLimit, seconds_of
 from emulator.core.parity import CALLER_RATE, ProductionCheck
+from emulator.core.settings import Settings
 from emulator.core.wire import json_codec
 from emulator.http.endpoint import CHANNEL, Call, Nothing, endpoint
 from emulator.realtime.action import Message, feed

@@ -11,7 +11,7 @@ from emulator.auth.tokens import Tokens
 from emulator.contract.limits import MAX_USER_LENGTH
 from emulator.core.callers import ANYONE, EXTENSION_WRITERS, opaque_id_of
 from emulator.core.clock import MINUTE, Clock
-from emulator.core.config.extensions import Extensions
+from emulator.core.extensions import Extensions
 from emulator.core.ids import anonymous_id
 from emulator.core.keys import Key
 from emulator.core.limits import hidden_address

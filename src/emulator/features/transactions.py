@@ -20,7 +20,7 @@ from emulator.auth.tokens import Tokens
 from emulator.core.callers import ANYONE, CHANNEL_WRITERS, EXTENSION_WRITERS, Caller, required_channel
 from emulator.core.changes import Change, Changes
 from emulator.core.clock import DAY, Clock
-from emulator.core.config.environment import Environment
+from emulator.core.environment import Environment
 from emulator.core.errors import BadRequest, Facts, NotFound, refusal
 from emulator.core.ids import token_id as new_id
 from emulator.core.keys import Key

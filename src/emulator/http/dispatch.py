@@ -14,9 +14,8 @@ from litestar.types import Receive
 from emulator.core.callers import Caller, Identify, finish_recording, role_error
 from emulator.core.changes import Changes
 from emulator.core.clock import monotonic
-from emulator.core.config.settings import Limits
 from emulator.core.errors import EngineError, ServiceError
-from emulator.core.faults import DELAY, RESET, STALL, TRUNCATE, Attempt, FaultError, Faults, Hit, NoResponse
+from emulator.core.faults import DELAY, RESET, STALL, TRUNCATE, Attempt, FaultError, Faults, Hit
 from emulator.core.faults import REQUEST as REQUESTS
 from emulator.core.hints import Hints
 from emulator.core.journal import HIDDEN, MAX_BODY, REQUEST, Journal
@@ -25,11 +24,11 @@ from emulator.core.observability.masking import EVERYTHING, masked_path, masked_
 from emulator.core.observability.metrics import Metrics, answerable
 from emulator.core.observability.request_context import RequestContext, bound_to, inner_context
 from emulator.core.parity import UNJUDGED, Parity
+from emulator.core.settings import Limits
 from emulator.core.wire.refusals import malformed_json
 from emulator.core.wire.url import normalize_path, query_of
 from emulator.http.access import Access, authorization_of, bare_client_id
-from emulator.http.endpoint import Audience, Call, Endpoint
-from emulator.http.endpoint_table import EndpointTable
+from emulator.http.endpoint import Audience, Call, Endpoint, EndpointTable
 from emulator.http.faulty_requests import NO_ANSWER, hang_up, stall, truncated
 from emulator.http.long_requests import HeldRequests, Uploads
 from emulator.http.refusals import no_path
@@ -84,7 +83,7 @@ class Dispatcher:
     async def perform(self, endpoint: Endpoint, request: Request, receive: Receive) -> Reply:
         """Run one of this service's endpoints for an ASGI server; every error becomes a reply. Faults act here."""
         hit = await self._choose_fault(endpoint, request)
-        if hit is None or hit.fault.effect == TRUNCATE or (hit.fault.effect == DELAY and await hit.delayed()):
+        if hit is None or await _is_handled(hit):
             reply = await (self._wait(endpoint, request, receive) if endpoint.held else self.answer(endpoint, request))
             if hit is not None and hit.fault.effect == TRUNCATE:
                 reply = truncated(reply, hit.fault.bytes or 0, request)
@@ -105,20 +104,25 @@ class Dispatcher:
 
     async def _answer_by_fault(self, hit: Hit, endpoint: Endpoint, request: Request, receive: Receive) -> Reply:
         """Respond with a fault's error, or close the connection if the fault sends none."""
-        started = monotonic()
         with suppress(ServiceError):  # to close a connection with unread data would reset it
             await request.body(getattr(self.limits, endpoint.limit))
+        reply = self._reply_of_fault(hit, endpoint, request)
+        if reply.status:
+            return reply
+        if hit.fault.effect == STALL:
+            await stall(hit, receive)
+        hang_up(request, resets=hit.fault.effect == RESET)
+        return Reply(NO_ANSWER, b"")
+
+    def _reply_of_fault(self, hit: Hit, endpoint: Endpoint, request: Request) -> Reply:
+        """Return the error of a fault, and record it. The status is 0 if the fault sends no response."""
+        started = monotonic()
         error: FaultError = hit.error()
         request.context.route, request.context.production = endpoint.path, ""
-        if isinstance(error, NoResponse):
-            self._record(endpoint, request, Reply(0, b""), monotonic() - started, error)
-            if hit.fault.effect == STALL:
-                await stall(hit, receive)
-            hang_up(request, resets=hit.fault.effect == RESET)
-            return Reply(NO_ANSWER, b"")
         reply = error_reply(error, cors=True, shows_code=True)
-        self.recorder.endpoints[endpoint.method, endpoint.path].add(error.status, monotonic() - started)
-        self._record(endpoint, request, reply, monotonic() - started, error)
+        if error.status:
+            self.recorder.endpoints[endpoint.method, endpoint.path].add(error.status, monotonic() - started)
+        self._record(endpoint, request, reply if error.status else Reply(0, b""), monotonic() - started, error)
         return reply
 
     async def _attempt(self, endpoint: Endpoint, request: Request) -> Attempt:
@@ -213,7 +217,8 @@ class Dispatcher:
     ) -> tuple[Reply, RequestContext]:
         """Handle a request that the service makes to itself, under the current request's id.
 
-        An endpoint's error becomes a response. Raises `NotFound` for an unknown endpoint.
+        An endpoint's error becomes a response, and so does a fault, whose status is 0 if it sends none. Raises
+        `NotFound` for an unknown endpoint.
         """
         name = method, normalize_path(path)
         endpoint = self.table.endpoints.get(name)
@@ -222,7 +227,13 @@ class Dispatcher:
         context = inner_context(UNJUDGED)
         request = Request(context, {b"authorization": authorization.encode()}, query, peer, body, len(body))
         with bound_to(context):
-            return await self.answer(endpoint, request), context
+            hit = await self._choose_fault(endpoint, request)
+            if hit is not None and not await _is_handled(hit):
+                return self._reply_of_fault(hit, endpoint, request), context
+            reply = await self.answer(endpoint, request)
+            if hit is not None and hit.fault.effect == TRUNCATE:
+                reply = error_reply(hit.error(), cors=True)
+            return reply, context
 
     async def _answer(self, endpoint: Endpoint, request: Request) -> object:
         access = self.access
@@ -289,3 +300,8 @@ class Dispatcher:
         if receive is not None and (body or b"transfer-encoding" in request.headers):
             await self.access.caller_without_counting(header)
         return body
+
+
+async def _is_handled(hit: Hit) -> bool:
+    """Whether the endpoint handles a request all the same, after the delay of the fault."""
+    return hit.fault.effect == TRUNCATE or (hit.fault.effect == DELAY and await hit.delayed())

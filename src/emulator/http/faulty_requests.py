@@ -34,6 +34,8 @@ async def stall(hit: Hit, receive: Receive) -> None:
 def hang_up(request: Request, *, resets: bool = False) -> None:
     """Close the connection, and drop the rest of the response."""
     scope: Any = request.scope
+    if CYCLE not in scope["state"]:
+        return  # the caller is in this process
     cycle: Any = scope["state"][CYCLE]()
     cycle.disconnected = True  # the server flags only the last of pipelined requests
     cycle.message_event.set()

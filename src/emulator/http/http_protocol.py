@@ -27,7 +27,7 @@ from emulator.core.wire.json_codec import error_body
 from emulator.core.wire.transports import ShortReads, end_writing
 from emulator.http.faulty_requests import CYCLE
 from emulator.http.hot_path import Exchange, HotPath, is_plain
-from emulator.http.middleware import Application, Forwarding
+from emulator.http.mount import Application, Forwarding
 from emulator.http.refusals import duplicate_header, head_too_large, invalid_request, request_timeout, too_many_headers
 from emulator.http.request import Request
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from litestar.types import Receive
 
-from emulator.core.config.extensions import Extensions
+from emulator.core.extensions import Extensions
 from emulator.http.endpoint import Call
 from emulator.http.refusals import ended_early, left_early, too_many_uploads, too_many_waits
 from emulator.http.response import Reply, close_chunks

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from emulator.contract.names import ALIASES
-from emulator.core.config.settings import Limits
+from emulator.core.settings import Limits
 from emulator.core.wire.url import SERVICE
 from emulator.http.dispatch import Dispatcher
 from emulator.http.endpoint import UNDOCUMENTED, Audience, Call, Endpoint, endpoint

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -114,7 +115,8 @@ def json_of(body: bytes, headers: Mapping[bytes, bytes], shape: Any) -> bytes:
     Fields without a value are left out.
     The field `body.event` is the member `event` of the object `body`, at any depth. A name that ends with `:json` has
     JSON as its value, as `body.data:json`; one that ends with `:lines` has a list with its lines that are not empty.
-    With `:list` after that, the value is the only entry of a list: `body.indices:json:list`.
+    `:seconds` turns a date and time in UTC into Unix seconds. With `:list` after that, the value is the only entry of a
+    list: `body.indices:json:list`. `body:json` may come after fields of the same object.
     The first of a repeated field counts. A body that starts as JSON is never a form: curl sends JSON with a form's
     content type by default, and browsers escape these characters. Raises `BadRequest` naming a field of a wrong type.
     """
@@ -131,7 +133,7 @@ def json_of(body: bytes, headers: Mapping[bytes, bytes], shape: Any) -> bytes:
 def _members(fields: Mapping[str, str]) -> dict[str, Any]:
     """Return the members of the JSON object that the fields of a form describe. Raises `BadRequest`."""
     found: dict[str, Any] = {}
-    for field, text in fields.items():
+    for field, text in sorted(fields.items(), key=lambda pair: pair[0].count(".")):  # objects before their members
         name, *conversions = field.split(":")
         *outer, last = name.split(".")
         members, place = found, ""
@@ -155,4 +157,9 @@ def _value(name: str, text: str, conversions: Sequence[str]) -> Any:
             value = msgspec.json.decode(text)
         except (msgspec.DecodeError, RecursionError):
             raise invalid_member(name, text, "JSON; a text has double quotes") from None
+    elif "seconds" in conversions:
+        try:
+            value = int(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp())
+        except ValueError:
+            raise invalid_member(name, text, "a date and time such as 2030-01-31T18:00:00") from None
     return [value] if "list" in conversions else value

@@ -7,6 +7,7 @@ from typing import Any
 
 from litestar.types import HTTPScope, Receive, Scope, Send
 
+from emulator.control.demo import Demo
 from emulator.control.operation import Control
 from emulator.core.errors import MethodNotAllowed, ServiceError, TooManyRequests
 from emulator.core.observability.entries import Unrouted, unrouted_entry
@@ -32,6 +33,7 @@ class Front:
     """What a running service is for its process: an ASGI application, which can be emptied, copied and dropped."""
 
     control: Control
+    demo: Demo
     dispatcher: Dispatcher
     gateway: Gateway
     is_dropped = False

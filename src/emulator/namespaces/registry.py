@@ -18,7 +18,6 @@ from msgspec import Struct
 from emulator.contract.names import NAME
 from emulator.control.operation import RESET
 from emulator.core.clock import monotonic
-from emulator.core.config.settings import Settings
 from emulator.core.errors import Conflict, EngineError, NotFound, stopping
 from emulator.core.hints import nearest, placeholder_hint
 from emulator.core.ids import token_id
@@ -26,6 +25,7 @@ from emulator.core.keys import Key
 from emulator.core.observability.audit import audit
 from emulator.core.observability.request_context import DEFAULT_NAMESPACE as DEFAULT
 from emulator.core.observability.request_context import bound_to, give_hint, in_namespace
+from emulator.core.settings import Settings
 from emulator.namespaces import refusals
 from emulator.namespaces.front import Front
 from emulator.storage.engine import Medium

@@ -1,6 +1,6 @@
 """Routes `/_ns/<name>/…` to the service of that namespace, on the same port (`operations.md`, Namespaces).
 
-It also lists, creates and drops namespaces.
+It also lists, creates and drops namespaces, and plays the demo, which has one of its own.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ from typing import Any
 from litestar.types import HTTPScope, Receive, Scope, Send
 from msgspec import Struct
 
+from emulator.control.demo import NAMESPACE
 from emulator.control.gate import ControlGate
 from emulator.core.errors import EngineError, ServiceError, storage_failed
+from emulator.core.observability.audit import audit
 from emulator.core.observability.entries import Unrouted
 from emulator.core.observability.request_context import bind_context, enter_namespace, label_of
 from emulator.core.wire.refusals import invalid_member
@@ -91,13 +93,31 @@ def _agreed_value(member: str, given: str, other: str, other_name: str) -> str:
     return given or other
 
 
-endpoints = (list_namespaces, change_namespaces, create_namespace, drop_namespace)
+@control_endpoint("POST", "/_emulator/demo")
+async def play_demo(namespaces: Registry, call: Call) -> Nothing:
+    """Play the demo from its beginning in the namespace `demo`: first delete its data, and reset its clock.
+
+    It ends after three minutes, and at a reset or a drop of the namespace.
+    """
+    front = await namespaces.front(NAMESPACE)
+    await front.demo.play()
+    audit("demo started")
+    return Nothing()
+
+
+@control_endpoint("POST", "/_emulator/demo/stop")
+async def stop_demo(namespaces: Registry, call: Call) -> Nothing:
+    """Stop the demo. Its data stays."""
+    if front := namespaces.find(NAMESPACE):
+        await front.demo.close()
+    audit("demo stopped")
+    return Nothing()
 
 
 _PREFIX = "/_ns"
 _NAMED = "/_ns/{name}"
-_ABOUT = frozenset((each.method, each.path) for each in endpoints)
-"""The methods and paths of the calls about namespaces, which the default namespace answers."""
+_ABOUT = (list_namespaces, change_namespaces, create_namespace, drop_namespace)
+"""The calls about namespaces, which the default namespace answers."""
 _ADDRESS = re.compile(r"/+_ns/+(?P<name>[^/]*)(?P<path>(?:/.*)?)", re.DOTALL)
 _NESTED = re.compile(r"/+_ns(?:/|$)")
 """Below a namespace, there are none."""
@@ -181,12 +201,13 @@ class NamespaceRouter:
 def split_namespace_path(method: str, path: str) -> tuple[str, str] | None:
     """Return the namespace of a request and the rest of its path; `None` for the default one.
 
-    All paths below a name are routed, except those about the namespace itself (`endpoints`).
+    All paths below a name are routed, except those about the namespace itself.
     """
     found = _ADDRESS.fullmatch(path) if _PREFIX in path else None
     if found is None:
         return None
     name, rest = found["name"], found["path"]
     method = "GET" if method == "HEAD" else method  # ruling W9
-    is_about = rest in ("", "/") and (method, _NAMED if name else _PREFIX) in _ABOUT
+    called = method, _NAMED if name else _PREFIX
+    is_about = rest in ("", "/") and any((each.method, each.path) == called for each in _ABOUT)
     return None if is_about else (name, rest)

@@ -16,15 +16,14 @@ from typing import Any, NamedTuple, Protocol, cast
 import uvicorn
 from litestar.types import ASGIApp
 
-from emulator.core.config.settings import Settings
 from emulator.core.errors import ConfigurationError, PortTaken
 from emulator.core.limits import OpenConnections
+from emulator.core.settings import Settings
 from emulator.core.wire.transports import ShortReads
 from emulator.http.hot_path import HotPath
 from emulator.http.http_protocol import SECURITY_HEADERS
 from emulator.http.http_protocol import Protocol as HttpProtocol
-from emulator.http.middleware import Application, Forwarding, root_stripper
-from emulator.http.mount import mount
+from emulator.http.mount import Application, Forwarding, mount, root_stripper
 from emulator.realtime.websocket import PeerFactory, WebSocket
 
 _GRACE = 3

@@ -24,10 +24,10 @@ from litestar.types import ASGIApp
 
 from emulator.app import Service
 from emulator.auth.jwts import InsecureKeyLengthWarning
-from emulator.core.config.settings import Settings
 from emulator.core.errors import ConfigurationError
+from emulator.core.settings import Settings
 from emulator.http.hot_path import HotPath
-from emulator.http.middleware import AccessLog
+from emulator.http.mount import AccessLog
 from emulator.process import signals
 from emulator.process.http_server import Server, Tls, config_of, listen, url_of
 from emulator.process.opening import open_app

@@ -14,8 +14,8 @@ from pathlib import Path
 from types import FrameType
 
 from emulator.contract.limits import MIN_SECRET_BYTES
-from emulator.core.config.extensions import Extension, read_extensions
 from emulator.core.errors import ConfigurationError
+from emulator.core.extensions import Extension, read_extensions
 
 STOPS: tuple[signal.Signals, ...] = (signal.SIGTERM, signal.SIGINT)
 HANGUPS: tuple[signal.Signals, ...] = ()

@@ -9,11 +9,11 @@ from weakref import WeakValueDictionary
 
 from emulator.core.callers import EXTENSION_WRITERS, Caller, Role
 from emulator.core.clock import MINUTE, SECOND, Clock
-from emulator.core.config.environment import AnonymousLimits
-from emulator.core.config.settings import KIB, Limits
+from emulator.core.environment import AnonymousLimits
 from emulator.core.errors import ServiceError, TooManyRequests
 from emulator.core.limits import FairShare, RateLimit, network_of
 from emulator.core.observability.metrics import Metrics
+from emulator.core.settings import KIB, Limits
 from emulator.realtime import closes
 from emulator.realtime.session import Session
 from emulator.realtime.web_page_connection import PusherConnection

@@ -7,7 +7,6 @@ from dataclasses import KW_ONLY, InitVar, dataclass
 
 from emulator.core.callers import Identify, finish_recording, role_error
 from emulator.core.clock import Clock, monotonic
-from emulator.core.config.settings import Limits
 from emulator.core.errors import ServiceError, Unauthorized
 from emulator.core.faults import MESSAGE, FaultError, Faults, NoResponse
 from emulator.core.hints import Hints
@@ -18,6 +17,7 @@ from emulator.core.observability.masking import EVERYTHING
 from emulator.core.observability.metrics import Metrics, answerable
 from emulator.core.observability.request_context import RequestContext, current_request, label_of
 from emulator.core.parity import Parity
+from emulator.core.settings import Limits
 from emulator.realtime import envelope, refusals
 from emulator.realtime.action import Declared, Done, Message
 from emulator.realtime.envelope import Request

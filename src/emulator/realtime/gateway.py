@@ -12,13 +12,13 @@ from emulator.contract.names import is_client_id
 from emulator.core.callers import Caller
 from emulator.core.changes import Change
 from emulator.core.clock import Clock
-from emulator.core.config.environment import AnonymousLimits
-from emulator.core.config.settings import Limits
+from emulator.core.environment import AnonymousLimits
 from emulator.core.errors import TooManyRequests
 from emulator.core.faults import CONNECT, Faults
 from emulator.core.keys import Key
 from emulator.core.limits import RateLimits
 from emulator.core.observability.metrics import Metrics
+from emulator.core.settings import Limits
 from emulator.core.wire.url import query_of
 from emulator.realtime.admission import Admission, AnyPeer
 from emulator.realtime.closes import credential_ended

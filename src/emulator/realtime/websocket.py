@@ -17,11 +17,11 @@ from websockets.frames import DATA_OPCODES, CloseCode, Frame, Opcode
 from websockets.http11 import Request, Response
 from websockets.protocol import State
 
-from emulator.core.config.settings import Limits
 from emulator.core.errors import EngineError, RequestTimeout, ServiceError, internal_error, storage_failed
 from emulator.core.faults import RESET, STALL, Hit, NoResponse, Pause
 from emulator.core.observability.entries import Unrouted
 from emulator.core.observability.request_context import RequestContext, bound_to, current_request
+from emulator.core.settings import Limits
 from emulator.core.wire.transports import end_writing, reset
 from emulator.realtime import closes
 from emulator.realtime.connection import PING, Peer, text_frame

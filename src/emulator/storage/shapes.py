@@ -192,9 +192,17 @@ class Ballots(Protocol):
     """
 
     async def define(
-        self, key: Key, definition: bytes, terms: Terms, *, now: int, expires_at: int, only_if: Expected = UNSET
+        self,
+        key: Key,
+        definition: bytes,
+        terms: Terms,
+        *,
+        now: int,
+        expires_at: int,
+        only_if: Expected = UNSET,
+        clear: bool = False,
     ) -> bool:
-        """Set or replace the ballot's definition (opaque text) and terms in one step; casts stay.
+        """Set or replace the ballot's definition (opaque text) and terms in one step; casts stay unless `clear` is set.
 
         A ballot that has casts keeps its expiry; any other gets `expires_at`, if that is later. With `only_if`, nothing
         is written unless that is the present definition. Return whether it was written.

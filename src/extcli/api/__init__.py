@@ -1,3 +1,1 @@
-"""Communication with a service: REST (`client`), the control API (`control`), sending of calls (`call`, `signed_calls`,
-`http`), the WebSocket (`websocket`, `envelope`), and tokens.
-"""
+"""Communication with a service: REST and the control API (`call`, `client`, over `http`), the WebSocket, and tokens."""

@@ -6,32 +6,28 @@ Requests that only read are still sent, because commands need their results. The
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
-from urllib.parse import urlsplit
 
 from emulator.contract.shell import joined
 from emulator.contract.shell import posix as quote
-from extcli.api.call import Call
-from extcli.api.http import Streamed, headers, is_loopback, url_of
+from extcli import bounded_json
+from extcli.api.call import Body, Call
+from extcli.api.http import headers, url_of
 from extcli.api.masking import masked, shown_url
-from extcli.config import secret_lookup
 from extcli.errors import UsageError, Withheld
 from extcli.output.format import Format
 
 if TYPE_CHECKING:
-    from extcli.api.token_sources import Credentials
+    from extcli.api.tokens import Credentials
     from extcli.config.resolver import Resolver
     from extcli.output.printer import Output
 
 CURL = "curl"
 FORMS = ("request", CURL)
 _READS = ("GET", "HEAD", "OPTIONS")
-_LONGEST_ARGUMENT = 100_000
-"""In bytes. Linux allows 131,072 for one argument."""
-_PROXIES = ("http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
 
 
 class DryRun:
@@ -44,26 +40,18 @@ class DryRun:
         self._output = output
         self._curl = form == CURL
 
-    def withhold(self, url: str, call: Call, query: Mapping[str, Any], credentials: Credentials | None) -> None:
+    def withhold(self, url: str, call: Call, credentials: Credentials | None) -> None:
         """Print a call to `url` that may change something, and raise `Withheld`. Ignores one that only reads."""
         if call.method not in _READS or call.body is not None:  # a GET with a body is a broadcast
-            self.show(url, call, query, credentials if call.signed else None)
+            self.show(url, call, credentials)
             raise Withheld
 
-    def show(
-        self,
-        url: str,
-        call: Call,
-        query: Mapping[str, Any],
-        credentials: Credentials | None,
-        *,
-        user: str | None = None,
-    ) -> None:
+    def show(self, url: str, call: Call, credentials: Credentials | None, *, user: str | None = None) -> None:
         """Print a call with the identity of the credentials.
 
         With `user`, the identity is that user in the same role.
         """
-        url = url_of(f"{url}{call.path}", query)
+        url = url_of(f"{url}{call.path}", call.query)
         if self._curl:
             self._output.line(self._curl_of(call, url, credentials, user))
             return
@@ -71,44 +59,30 @@ class DryRun:
         if credentials:
             mask = " ***" if credentials.given or credentials.identity else ""
             authorization = f"{self._resolver.client_id()}{mask}"
-        self._print(
-            {
-                "method": call.method,
-                "url": shown_url(url),
-                "headers": headers(call.body, authorization),
-                "body": _shown_body(call.body),
-            }
-        )
+        self._print(call.method, shown_url(url), headers(call.body, authorization), _shown_body(call.body))
 
     def withhold_frame(self, frame: str) -> NoReturn:
         """Print a frame of the WebSocket. Raises `Withheld`."""
         if self._curl:
-            raise UsageError("curl cannot send this request", why="it goes over the WebSocket", fix="use --dry-run")
-        url = self._resolver.ws_url()
-        self._print({"method": "SEND", "url": url, "headers": {}, "body": masked(json.loads(frame))})
+            raise _not_for_curl("it goes over the WebSocket")
+        self._print("SEND", self._resolver.ws_url(), {}, masked(json.loads(frame)))
         raise Withheld
 
-    def _print(self, request: dict[str, Any]) -> None:
-        output = self._output
-        if output.format in (Format.JSON, Format.JSONL):
-            output.line(json.dumps(request, ensure_ascii=False))
+    def _print(self, method: str, url: str, fields: Mapping[str, str], body: Any) -> None:
+        if self._output.format in (Format.JSON, Format.JSONL):
+            request = {"method": method, "url": url, "headers": fields, "body": body}
+            self._output.line(json.dumps(request, ensure_ascii=False))
             return
-        lines = [f"{request['method']} {request['url']}"]
-        lines += [f"{name}: {value}" for name, value in request["headers"].items()]
-        if request["body"] is not None:
-            body = request["body"]
+        lines = [f"{method} {url}", *(f"{name}: {value}" for name, value in fields.items())]
+        if body is not None:
             lines += ["", body if isinstance(body, str) else json.dumps(body, ensure_ascii=False)]
         for line in [*lines, ""]:
-            output.line(line)
+            self._output.line(line)
 
     def _curl_of(self, call: Call, url: str, credentials: Credentials | None, user: str | None) -> str:
         if shown_url(url) != url:
-            raise UsageError(
-                "this request cannot be a line for curl", why="its query holds a secret", fix="use --dry-run"
-            )
+            raise _not_for_curl("its query holds a secret")
         words = ["curl", "--silent", "--show-error", "--fail-with-body", "--request", call.method]
-        if is_loopback(urlsplit(url).hostname or "") and any(map(os.environ.get, _PROXIES)):
-            words += ["--noproxy", "'*'"]
         if credentials:
             words += ["--header", self._authorization(credentials, user)]
         if call.body is not None:
@@ -123,48 +97,40 @@ class DryRun:
         resolver = self._resolver
         client_id = resolver.client_id()
         if credentials.given:
-            found = secret_lookup.find_token(resolver)
+            found = resolver.find_token()
             token = f"$(cat {quote(str(found.value))})" if found and isinstance(found.value, Path) else "$EXTCLI_TOKEN"
-            return f'"authorization: {_in_double_quotes(client_id)} {token}"'
+            escaped = client_id if quote(client_id) == client_id else f'"{quote(client_id)}"'
+            return f'"authorization: {escaped} {token}"'
         if credentials.identity is None:
             return quote(f"authorization: {client_id}")
         identity = f"{credentials.identity.role}:{user}" if user else str(credentials.identity)
         given = resolver.flags._replace(acts_as=identity).words()
-        return (
-            f'"$({joined(["extcli", "token", credentials.command, "--header", "--output", "plain", *given], quote)})"'
-        )
+        line = joined(["extcli", "token", credentials.command, "--header", "--output", "plain", *given], quote)
+        return f'"$({line})"'
 
 
-def _in_double_quotes(text: str) -> str:
-    """Return a text with escapes, so that a shell reads it literally between double quotes."""
-    return text if quote(text) == text else f'"{quote(text)}"'
-
-
-def _shown_body(body: bytes | Streamed | None) -> Any:
+def _shown_body(body: Body | None) -> Any:
     """Return the body to print: JSON with secrets masked, or its size."""
-    if body is None:
-        return None
     if not isinstance(body, bytes):
-        size = "" if body.length is None else f"{body.length:,} bytes, "
-        return f"({size}made from files while they are sent)"
-    try:
-        return masked(json.loads(body))
-    except (ValueError, RecursionError):
-        return f"({len(body):,} bytes that are not JSON)"
+        return body and "(made from files while they are sent)"
+    with suppress(ValueError):
+        return masked(bounded_json.decoded(body))
+    return f"({len(body):,} bytes that are not JSON)"
 
 
-def _curl_body(body: bytes | Streamed) -> str:
+def _curl_body(body: Body) -> str:
     """Return a body as an argument of curl. Raises `UsageError` if it holds a secret, or cannot be an argument."""
-    what = "this request cannot be a line for curl"
     if not isinstance(body, bytes):
-        raise UsageError(what, why="its body is made from files while they are sent", fix="use --dry-run")
-    if len(body) > _LONGEST_ARGUMENT:
-        raise UsageError(what, why=f"its body has {len(body):,} bytes; an argument {_LONGEST_ARGUMENT:,}")
+        raise _not_for_curl("its body is made from files while they are sent")
     try:
         text = body.decode()
-        document = json.loads(text)
-    except (ValueError, RecursionError):
-        raise UsageError(what, why="its body is not JSON", fix="use --dry-run") from None
-    if "\0" in text or masked(document) != document:
-        raise UsageError(what, why="its body holds a PIN, a token, a code or a receipt", fix="use --dry-run")
+        document = bounded_json.decoded(text)
+    except ValueError:
+        raise _not_for_curl("its body is not JSON") from None
+    if masked(document) != document:
+        raise _not_for_curl("its body holds a PIN, a token, a code or a receipt")
     return text
+
+
+def _not_for_curl(why: str) -> UsageError:
+    return UsageError("this request cannot be a line for curl", why=why, fix="use --dry-run")

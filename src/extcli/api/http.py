@@ -1,65 +1,49 @@
-"""HTTP connections to a service."""
+"""The HTTP client of a service: connections, limits of size and time, the trace, and errors in words."""
 
 from __future__ import annotations
 
-import os
+import re
 import ssl
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from copy import copy
-from ipaddress import ip_address
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import urlsplit
 
 from emulator.contract.names import TOKEN
 from extcli import __version__, clock
-from extcli.api.failures import incomplete, no_tls, not_connected, proxy_refused, timed_out, undecodable
+from extcli.api.call import Body, Call
+from extcli.api.connection import certificates, probe_id
 from extcli.api.masking import shown, shown_body, shown_url
-from extcli.api.trust import certificates
-from extcli.errors import CliError, TooLarge, UsageError
+from extcli.config.urls import is_loopback
+from extcli.errors import CliError, ExitCode, TooLarge, Unreachable, UsageError
 
 # Skip httpx's own command line: it imports click, pygments and rich, half of httpx's import time.
-_absent = "httpx._main" not in sys.modules
-if _absent:
-    sys.modules["httpx._main"] = None  # type: ignore[assignment]
+_modules: dict[str, Any] = sys.modules
+_modules.setdefault("httpx._main", None)
 import httpx  # noqa: E402
 
-if _absent:
-    del sys.modules["httpx._main"]
+if _modules["httpx._main"] is None:
+    del _modules["httpx._main"]
 
 CONNECT_SECONDS = 5.0
 PROBE = 16 << 20
 """Bytes read of the response to a probe. Another program may respond without end."""
 RESPONSE = 64 << 20
 """Bytes of a response that is read as a whole."""
-NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG")
-"""OpenSSL's reasons, in different versions, if the other side answers without TLS."""
 
-_HEADER = "both must be printable ASCII"
 _CONTROL = ("/_emulator", "/_ns")
 """Beginnings of the paths of the control API."""
+_NO_TLS = re.compile("WRONG_VERSION_NUMBER|RECORD_LAYER_FAILURE|PACKET_LENGTH_TOO_LONG")
+"""OpenSSL's reasons, in different versions, if the other side answers without TLS."""
+_STARTED = "extcli.started"
+"""The extension of a request with the time at which it was sent."""
 
 Response = httpx.Response
 
 
-class Streamed(Protocol):
-    """A request body that is produced while it is sent.
-
-    Each iteration starts from the beginning, for repeated requests.
-    """
-
-    @property
-    def length(self) -> int | None: ...
-
-    """In bytes; `None` if unknown."""
-
-    def __iter__(self) -> Iterator[bytes]: ...
-
-
-Body = bytes | Streamed
-
-__all__ = ["Body", "Http", "Response", "httpx"]
+__all__ = ["Http", "Response", "httpx"]
 
 
 class Http:
@@ -76,6 +60,8 @@ class Http:
         self._control_token = control_token
         self._trace = trace
         self._client = httpx.Client(**client_options(url, timeout))
+        if trace:
+            self._client.event_hooks = {"request": [self._trace_request], "response": [self._trace_response]}
 
     @property
     def timeout(self) -> float:
@@ -90,18 +76,15 @@ class Http:
 
     def send(self, method: str, path: str, *, body: Body | None = None) -> Response:
         """Send a probe without credentials and return its whole response. Raises `Unreachable`."""
-        with self.stream(method, path, body=body, is_probe=True) as response:
+        with self.stream(Call(method, path, body=body), is_probe=True) as response:
             response.read()
             return response
 
     @contextmanager
     def stream(
         self,
-        method: str,
-        path: str,
+        call: Call,
         *,
-        query: Mapping[str, Any] | None = None,
-        body: Body | None = None,
         authorization: str | None = None,
         is_probe: bool = False,
         extra: Mapping[str, str] | None = None,
@@ -115,35 +98,21 @@ class Http:
         stream; the body of an error stays bounded.
         `extra` are headers that are added to the usual ones, or replace them; their names are lower case.
         """
-        fields = headers(body, authorization) | dict(extra or {})
-        if self._control_token and path.startswith(_CONTROL):
+        fields = headers(call.body, authorization) | dict(extra or {})
+        if self._control_token and call.path.startswith(_CONTROL):
             fields.setdefault(TOKEN, self._control_token)
+        if is_probe:
+            fields["x-request-id"] = probe_id()
+            within, limit = within or self.timeout, min(limit or PROBE, PROBE)
         with translate_errors(self.url):
-            if is_probe:
-                fields["x-request-id"] = probe_id()
             request = self._client.build_request(
-                method, self.url + path, params=query or None, content=body, headers=fields
+                call.method, self.url + call.path, params=call.query or None, content=call.body, headers=fields
             )
-            if self._trace:
-                for line in _traced(request, body, authorization):
-                    self._trace(f"> {line}")
-            started = clock.elapsed()
             response = self._client.send(request, stream=True)
-            if is_probe:
-                within = self._client.timeout.read if within is None else within
-                limit = PROBE if limit is None else min(limit, PROBE)
             if limit is None and response.status_code >= 300:
                 limit = RESPONSE
-            response = bounded(response, self.url, limit=limit, within=within)
-            if self._trace:
-                milliseconds = (clock.elapsed() - started) * 1000
-                self._trace(f"< {response.status_code} {response.reason_phrase}, {milliseconds:.1f} ms")
-                if request_id := response.headers.get("x-request-id"):
-                    self._trace(f"< x-request-id: {request_id}")
-            try:
-                yield response
-            finally:
-                response.close()
+            with closing(bounded(response, self.url, limit=limit, within=within)) as limited:
+                yield limited
 
     def trace_body(self, response: Response) -> None:
         """Trace the body of a response that was read, with secrets masked."""
@@ -158,11 +127,31 @@ class Http:
         """Close the connection."""
         self._client.close()
 
+    def _trace_request(self, request: httpx.Request) -> None:
+        assert self._trace
+        self._trace(f"> {request.method} {shown_url(str(request.url))}")
+        client_id, space, _ = request.headers.get("authorization", "").partition(" ")
+        if client_id:
+            self._trace(f"> authorization: {client_id}{' ***' if space else ''}")
+        if content_type := request.headers.get("content-type"):
+            self._trace(f"> content-type: {content_type}")
+            length = request.headers.get("content-length", "an unknown number of")
+            is_whole = isinstance(request.stream, httpx.ByteStream)
+            self._trace(f"> {shown_body(request.url.path, request.content) if is_whole else f'{length} bytes'}")
+        request.extensions[_STARTED] = clock.elapsed()
+
+    def _trace_response(self, response: Response) -> None:
+        assert self._trace
+        milliseconds = (clock.elapsed() - response.request.extensions[_STARTED]) * 1000
+        self._trace(f"< {response.status_code} {response.reason_phrase}, {milliseconds:.1f} ms")
+        if request_id := response.headers.get("x-request-id"):
+            self._trace(f"< x-request-id: {request_id}")
+
 
 class _Body(httpx.SyncByteStream, httpx.AsyncByteStream):
     """The decoded body of a response, for synchronous and asynchronous clients, with a limit of size and of time."""
 
-    def __init__(self, response: Response, url: str, *, limit: int | None, deadline: float | None) -> None:
+    def __init__(self, response: Response, url: str, limit: int | None, deadline: float | None) -> None:
         self._response = response
         self._url = url
         self._limit = limit
@@ -170,21 +159,19 @@ class _Body(httpx.SyncByteStream, httpx.AsyncByteStream):
         self._size = 0
 
     def __iter__(self) -> Iterator[bytes]:
-        for piece in self._response.iter_bytes():
-            self._check(piece)
-            yield piece
+        return map(self._checked, self._response.iter_bytes())
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         async for piece in self._response.aiter_bytes():
-            self._check(piece)
-            yield piece
+            yield self._checked(piece)
 
-    def _check(self, piece: bytes) -> None:
+    def _checked(self, piece: bytes) -> bytes:
         self._size += len(piece)
         if self._limit is not None and self._size > self._limit:
             raise TooLarge(f"a response of {self._url}", self._limit)
         if self._deadline is not None and clock.elapsed() > self._deadline:
             raise timed_out(self._url)
+        return piece
 
     def close(self) -> None:
         self._response.close()
@@ -196,29 +183,13 @@ class _Body(httpx.SyncByteStream, httpx.AsyncByteStream):
 def bounded(response: Response, url: str, *, limit: int | None, within: float | None = None) -> Response:
     """Return a response whose decoded body is limited in bytes, and in seconds from now."""
     deadline = None if within is None else clock.elapsed() + within
-    fields = [(name, value) for name, value in response.headers.multi_items() if name != "content-encoding"]
     return Response(
         response.status_code,
-        headers=fields,
-        stream=_Body(response, url, limit=limit, deadline=deadline),
+        headers=[(name, value) for name, value in response.headers.multi_items() if name != "content-encoding"],
+        stream=_Body(response, url, limit, deadline),
         request=response.request,
         extensions=response.extensions,
     )
-
-
-def _traced(request: httpx.Request, body: Body | None, authorization: str | None) -> Iterator[str]:
-    """Yield the lines that show a request, with secrets masked."""
-    yield f"{request.method} {shown_url(str(request.url))}"
-    if authorization:
-        client_id, _, token = authorization.partition(" ")
-        yield f"authorization: {client_id}{' ***' if token else ''}"
-    if body is None:
-        return
-    yield f"content-type: {request.headers['content-type']}"
-    if isinstance(body, bytes):
-        yield shown_body(request.url.path, body)
-    else:
-        yield f"{'an unknown number of' if body.length is None else body.length} bytes"
 
 
 def url_of(url: str, query: Mapping[str, Any]) -> str:
@@ -229,25 +200,14 @@ def url_of(url: str, query: Mapping[str, Any]) -> str:
 
 def headers(body: Body | None, authorization: str | None) -> dict[str, str]:
     """Return the headers of a request."""
-    fields = {
-        "user-agent": f"extcli/{__version__}",
-        "accept": "application/json",
-        "accept-encoding": "gzip",
-    }
+    fields = {"user-agent": f"extcli/{__version__}", "accept": "application/json", "accept-encoding": "gzip"}
     if body is not None:
         fields["content-type"] = "application/json"
-    if body is not None and not isinstance(body, bytes) and body.length is not None:
-        fields["content-length"] = str(body.length)
+        if not isinstance(body, bytes) and body.length is not None:
+            fields["content-length"] = str(body.length)
     if authorization:
-        if not (authorization.isascii() and authorization.isprintable()):
-            raise UsageError("the client id or the token has a character that no header can carry", why=_HEADER)
         fields["authorization"] = authorization
     return fields
-
-
-def probe_id() -> str:
-    """Return a request id that marks a request of extcli's own, which the journal of an emulator does not list."""
-    return f"probe-{os.urandom(6).hex()}"
 
 
 def client_options(url: str, timeout: float) -> dict[str, Any]:
@@ -266,25 +226,43 @@ def _limits(seconds: float) -> httpx.Timeout:
     return httpx.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS))
 
 
-def proxy_of(url: str) -> str:
-    """Return the environment variable whose proxy httpx uses for a URL; empty if it uses none."""
-    from urllib.request import getproxies, proxy_bypass
-
-    parts, proxies = urlsplit(url), getproxies()
-    names = [name for name in (parts.scheme, "all") if proxies.get(name)]
-    if not names or is_loopback(parts.hostname or "") or proxy_bypass(parts.hostname or ""):
-        return ""
-    return f"{names[0].upper()}_PROXY"
+# Errors. They concern the WebSocket, too
 
 
-def is_loopback(host: str) -> bool:
-    """Return whether the host is a name or number of the loopback interface."""
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
+class NotConnected(Unreachable):
+    """Raised if no connection could be opened, so that nothing was sent."""
+
+
+def not_connected(url: str, error: Exception) -> Unreachable:
+    """Return the error for a service that accepts no connection, or has no TLS where the address requires it."""
+    if _NO_TLS.search(str(error)):
+        scheme, _, rest = url.partition("://")
+        fix = f"if you want to send your data unencrypted, use {scheme[:-1]}://{rest}"
+        return Unreachable(f"{url} does not use TLS", fix=fix)
+    why = str(error).partition("] ")[2] or str(error)
+    if isinstance(error, (TimeoutError, httpx.TimeoutException)):
+        why = "no connection in time"
+    fix = "start a service with `extcli serve`, or set --url or EXTCLI_URL (EXTCLI_WS_URL) to a running one"
+    if re.search("certificate verify failed.*(self.signed|issuer)", why):
+        fix = "if a private CA signed its certificate, set SSL_CERT_FILE to the CA's file"
+    return NotConnected(f"cannot connect to {url}", why=why[:1].lower() + why[1:], fix=fix)
+
+
+def timed_out(url: str) -> Unreachable:
+    """Return the error for a response that did not arrive in time."""
+    return Unreachable(f"no response from {url} in time", fix="allow more time with --timeout, for example 2m")
+
+
+def ended_early(url: str, protocol: str) -> Unreachable:
+    """Return the error for an answer that ends before it is complete, or that this protocol does not have."""
+    fix = "check the address; if the service was stopped meanwhile, start it again"
+    return Unreachable(f"{url} closed the connection, or does not speak {protocol}", fix=fix)
+
+
+def proxy_refused(url: str) -> Unreachable:
+    """Return the error for a proxy that does not forward the request."""
+    fix = "check HTTP_PROXY, HTTPS_PROXY and NO_PROXY"
+    return Unreachable(f"the proxy for {url} refused the connection", fix=fix)
 
 
 @contextmanager
@@ -294,27 +272,15 @@ def translate_errors(url: str) -> Iterator[None]:
         yield
     except (httpx.InvalidURL, httpx.UnsupportedProtocol, httpx.LocalProtocolError, UnicodeEncodeError):
         raise UsageError(f"cannot build this request to {url}", fix="check the path, ids and client id") from None
-    except httpx.HTTPError as error:
-        raise unreachable(url, error) from None
-
-
-def unreachable(url: str, error: httpx.HTTPError) -> CliError:
-    """Return the error for a request whose response is missing or incomplete."""
-    if isinstance(error, httpx.ConnectTimeout):
-        return not_connected(url, "no connection in time")
-    if isinstance(error, httpx.TimeoutException):
-        return timed_out(url)
-    if isinstance(error, httpx.ProxyError):
-        return proxy_refused(url)
-    if isinstance(error, httpx.DecodingError):
-        return undecodable(url)
-    if isinstance(error, httpx.ConnectError) and any(name in str(error) for name in NO_TLS):
-        return no_tls(url)
-    if isinstance(error, httpx.ConnectError):
-        return not_connected(url, _cause_of_error(error))
-    return incomplete(url)
-
-
-def _cause_of_error(error: httpx.HTTPError) -> str:
-    text = str(error).partition("] ")[2] or str(error)
-    return text[:1].lower() + text[1:]
+    except (httpx.ConnectTimeout, httpx.ConnectError) as error:
+        raise not_connected(url, error) from None
+    except httpx.TimeoutException:
+        raise timed_out(url) from None
+    except httpx.ProxyError:
+        raise proxy_refused(url) from None
+    except httpx.DecodingError:
+        refused = CliError(f"a response of {url} cannot be decoded", why="the compressed body is damaged")
+        refused.exit_code = ExitCode.SERVICE_FAILED
+        raise refused from None
+    except httpx.HTTPError:
+        raise ended_early(url, "HTTP") from None

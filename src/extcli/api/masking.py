@@ -14,21 +14,20 @@ from extcli.output.sanitize import compact, json_text
 _CREDENTIALS = frozenset({"refresh", "jwt", "transactionreceipt"})
 """Names of members that are secret in requests of the service API, in lower case."""
 _REWARDS = frozenset({"code", "codes", "all_prizes", "redeemed"})
-"""Names of members with reward codes, if they are texts: an error has a number `code`."""
+"""Names of members with reward codes, unless they are numbers: an error has a number `code`."""
 SENDING = frozenset({"broadcast", "extension_broadcast", "broadcast_extension", "whisper_self", "pusher_broadcast"})
 """Paths that send a message, some also with GET, and the action of a socket. A message may be a secret, such as a code,
 under any name."""
-_MESSAGE = ("data", "message")
+_MESSAGE = frozenset({"data", "message"})
 _LONGEST_SHOWN = 1000
 _MASK = "***"
 
 
 def shown(text: str | bytes) -> str:
     """Return JSON for `--verbose`: on one line, cut off, with secrets masked."""
-    try:
+    with suppress(ValueError):
         return shortened(json_text(masked(bounded_json.decoded(text))), _LONGEST_SHOWN)
-    except ValueError:
-        return f"{len(text)} {'characters' if isinstance(text, str) else 'bytes'} that are not JSON"
+    return f"{len(text)} {'characters' if isinstance(text, str) else 'bytes'} that are not JSON"
 
 
 def shown_body(path: str, body: bytes) -> str:
@@ -39,27 +38,23 @@ def shown_body(path: str, body: bytes) -> str:
 
 def shown_frame(text: str) -> str:
     """Return a frame to a socket for `--verbose`: JSON with secrets and messages masked."""
-    try:
-        frame = bounded_json.decoded(text)
-    except ValueError:
-        frame = None
-    if not (isinstance(frame, dict) and frame.get("action") in SENDING and "data" in frame):
-        return shown(text)
-    return shown(json_text(frame | {"data": _MASK}))
+    frame = bounded_json.members(text)
+    if "data" in frame and str(frame.get("action")) in SENDING:
+        text = json_text(frame | {"data": _MASK})
+    return shown(text)
 
 
 def shown_url(url: str) -> str:
     """Return a URL with the secrets and the message in its query masked."""
     path, mark, query = url.partition("?")
-    messages = _MESSAGE if _sends(path) else ()
-    parts = [(unquote_plus(part[0]), *part) for part in (part.partition("=") for part in query.split("&"))]
-    shown_parts = [
-        f"{typed}={_MASK}"
-        if is_secret(name) or name.lower() in {*_CREDENTIALS, *_REWARDS, *messages}
-        else f"{typed}{equals}{value}"
-        for name, typed, equals, value in parts
-    ]
-    return SECRET_TEXT.sub(_MASK, f"{path}{mark}{'&'.join(shown_parts)}")
+    secret = _CREDENTIALS | _REWARDS | (_MESSAGE if _sends(path) else frozenset())
+    parts = query.split("&")
+    for index, part in enumerate(parts):
+        typed = part.partition("=")[0]
+        name = unquote_plus(typed)
+        if is_secret(name) or name.lower() in secret:
+            parts[index] = f"{typed}={_MASK}"
+    return SECRET_TEXT.sub(_MASK, f"{path}{mark}{'&'.join(parts)}")
 
 
 def _sends(path: str) -> bool:
@@ -85,15 +80,7 @@ def _masked_text(text: str) -> str:
 
 
 def _member(name: str, value: Any) -> Any:
-    if is_secret(name) or name.lower() in _CREDENTIALS:
-        return _without_values(value, (str, int, float))
-    return _without_values(value, (str,)) if name.lower() in _REWARDS else masked(value)
-
-
-def _without_values(value: Any, kinds: tuple[type, ...]) -> Any:
-    """Return `***` for a value of these kinds, and for all such values in a list or an object."""
-    if isinstance(value, list):
-        return [_without_values(each, kinds) for each in value]
-    if isinstance(value, dict):
-        return {name: _without_values(each, kinds) for name, each in value.items()}
-    return _MASK if isinstance(value, kinds) and not isinstance(value, bool) else value
+    is_reward = name.lower() in _REWARDS and not isinstance(value, int | float)
+    if not (is_reward or is_secret(name) or name.lower() in _CREDENTIALS):
+        return masked(value)
+    return value if value is None or isinstance(value, bool) else _MASK

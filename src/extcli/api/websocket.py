@@ -1,47 +1,101 @@
-"""The WebSocket connection: requests, updates, and errors that say what to do.
+"""The WebSocket: its messages, connection and ends, with errors that say what to do.
 
 Only this module and `simulate/listeners.py` import websockets.
 """
 
 from __future__ import annotations
 
-import ssl
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, NoReturn
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import urlsplit
 
-from websockets.exceptions import (
-    ConnectionClosed,
-    InvalidProxy,
-    InvalidStatus,
-    InvalidURI,
-    ProxyError,
-    WebSocketException,
-)
-from websockets.frames import Close
+from websockets.exceptions import ConnectionClosed, InvalidStatus, InvalidURI, ProxyError, WebSocketException
+from websockets.frames import Close, CloseCode
 from websockets.sync.client import connect
 from websockets.uri import parse_uri
 
 from emulator.contract.names import MARK
-from extcli import __version__, clock
-from extcli.api import envelope
-from extcli.api.envelope import Message
-from extcli.api.failures import no_tls, not_connected, proxy_refused, timed_out
-from extcli.api.http import CONNECT_SECONDS, NO_TLS, is_loopback
+from extcli import __version__, bounded_json, clock
+from extcli.api.call import encoded
+from extcli.api.connection import certificates
+from extcli.api.http import CONNECT_SECONDS, ended_early, not_connected, proxy_refused, timed_out
 from extcli.api.masking import shown, shown_frame
-from extcli.api.trust import certificates
-from extcli.errors import LOG, CliError, ExitCode, Refused, ServerError, Unreachable, UsageError, shortened
+from extcli.config.urls import is_loopback
+from extcli.errors import FORBIDDEN, CliError, ErrorResponse, ExitCode, Refused, ServerError, Unreachable, UsageError
+from extcli.output.sanitize import visible
 
 if TYPE_CHECKING:
     from extcli.api.dry_run import DryRun
 
+NO_REQUEST = 65_535
+"""The request id of updates, and of replies to requests that had none."""
 _CLOSE_SECONDS = 2.0
 _LARGEST_MESSAGE = 16 * 1024 * 1024
-_LARGE_FRAME = 128 * 1024
-"""In characters. More than any valid request: a store holds 64 KiB."""
-_LAST_ID = envelope.NO_REQUEST - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A reply or an update, and its text as received."""
+
+    document: dict[str, Any]
+    text: bytes
+
+    @property
+    def request_id(self) -> object:
+        return self.document["meta"].get("request_id")
+
+    @property
+    def is_update(self) -> bool:
+        """Whether the message is an update, not a reply."""
+        return self.document["meta"].get("action") == "update" and self.request_id == NO_REQUEST and not self.errors
+
+    @property
+    def data(self) -> dict[str, Any]:
+        data = self.document.get("data")
+        return data if isinstance(data, dict) else {}
+
+    @property
+    def errors(self) -> list[Any]:
+        """The entries of `errors`; empty if the request succeeded."""
+        errors = self.document.get("errors")
+        return errors if isinstance(errors, list) else []
+
+
+def request(action: str, target: str, data: object, request_id: object) -> str:
+    """Return a request as text. `None` for `data` leaves the field out."""
+    params = {"request_id": request_id} | ({"target": target} if target else {})
+    return encoded({"action": action, "params": params} | ({} if data is None else {"data": data})).decode()
+
+
+def read_message(text: bytes) -> Message | None:
+    """Decode a message of the service; `None` if it has another format."""
+    document = bounded_json.members(text)
+    return Message(document, text) if isinstance(document.get("meta"), dict) else None
+
+
+def error_of(name: str, message: Message) -> ErrorResponse:
+    """Return the error for a reply with `errors`. `name` is the action and the target of the request."""
+    return _refusal(name, status_of(message), message.text)
+
+
+def status_of(message: Message) -> int:
+    """Return the status of the first error in a reply. Some deployments call this field `number`."""
+    first = message.errors[0] if message.errors and isinstance(message.errors[0], dict) else {}
+    found = first.get("status", first.get("number"))
+    return found if isinstance(found, int) else 400
+
+
+_ADVICE = {401: "authenticate first: omit --no-auth", 403: FORBIDDEN, 429: "retry later, or over fewer connections"}
+
+
+def _refusal(name: str, status: int, body: bytes, fix: str = "") -> ErrorResponse:
+    """Return the error for a request or handshake; `fix` is the advice about a status that is not in `_ADVICE`."""
+    if status >= 500:
+        return ServerError(name, status, body)
+    return Refused(name, status, body, fix=_ADVICE.get(status, fix))
 
 
 class WebSocketClient:
@@ -53,7 +107,6 @@ class WebSocketClient:
         self._trace = trace
         self._updates: deque[Message] = deque()
         self._last_id = 0
-        self._sent = 0
         self._count = 0
         """Messages sent. The journal also numbers them."""
         trace(f"> CONNECT {url}")
@@ -72,14 +125,13 @@ class WebSocketClient:
             ).__enter__()
             self._refuse_redirect()
         answer = self._socket.response
-        is_sandbox = answer is not None and MARK in answer.headers
-        self._handshake_id = answer.headers.get("X-Request-Id", "") if answer is not None and is_sandbox else ""
+        self._handshake_id = answer.headers.get("X-Request-Id", "") if answer and MARK in answer.headers else ""
         trace(f"< 101 Switching Protocols, {(clock.elapsed() - started) * 1000:.1f} ms")
 
     def request(self, action: str, target: str = "", data: object = None) -> Message:
         """Send a request and return its reply. Raises `Refused`, `ServerError` or `Unreachable`."""
-        request_id = self._last_id = self._last_id % _LAST_ID + 1
-        self.send(envelope.request(action, target, data, request_id))
+        request_id = self._last_id = self._last_id % (NO_REQUEST - 1) + 1
+        self.send(request(action, target, data, request_id))
         number = self._count
         deadline = clock.elapsed() + self.timeout
         while True:
@@ -90,7 +142,7 @@ class WebSocketClient:
                 self._updates.append(message)
             elif message.request_id == request_id:
                 if message.errors:
-                    error = envelope.error_of(f"{action} {target}".strip(), message)
+                    error = error_of(f"{action} {target}".strip(), message)
                     error.request_id = f"{self._handshake_id}/{number}" if self._handshake_id else ""
                     error.is_explained = bool(self._handshake_id)
                     raise error
@@ -113,9 +165,8 @@ class WebSocketClient:
     def send(self, text: str | bytes) -> None:
         """Send a text frame; bytes become a binary frame, which no extension service accepts."""
         self._trace(f"> {shown_frame(text)}" if isinstance(text, str) else f"> {len(text)} bytes")
-        self._sent = len(text)
         self._count += 1
-        with translate_errors(self.url, sent=self._sent):
+        with translate_errors(self.url):
             self._socket.send(text)
 
     def receive(self, seconds: float | None = None) -> Message | None:
@@ -123,27 +174,21 @@ class WebSocketClient:
         text = self.receive_text(seconds)
         if text is None:
             return None
-        message = envelope.read_message(text)
+        message = read_message(text)
         if message is None:
-            raise Closed(
-                f"{self.url} returned an unexpected response",
-                why="a message without meta",
-                fix="is EXTCLI_WS_URL (or --url) the WebSocket of an extension service?",
-                exit_code=ExitCode.SERVICE_FAILED,
-            )
+            what = f"{self.url} returned a message without meta"
+            raise Closed(what, fix=_CHECK_ADDRESS, exit_code=ExitCode.SERVICE_FAILED)
         return message
 
     def receive_text(self, seconds: float | None = None) -> bytes | None:
         """Wait for a text frame of any content and return it, or `None` after `seconds`."""
-        with translate_errors(self.url, sent=self._sent):
+        with translate_errors(self.url):
             for wait in clock.split_wait(seconds):
                 with suppress(TimeoutError):
-                    text = self._socket.recv(None if wait is None else max(wait, 0))
-                    break
-            else:
-                return None
-        self._trace(f"< {shown(text)}")
-        return text.encode() if isinstance(text, str) else text
+                    text = self._socket.recv(None if wait is None else max(wait, 0), decode=False)
+                    self._trace(f"< {shown(text)}")
+                    return text
+        return None
 
     def close(self) -> None:
         """Close the connection."""
@@ -154,8 +199,8 @@ class WebSocketClient:
         asked, reached = parse_uri(self.url), self._socket.protocol.uri
         if (asked.secure, asked.host, asked.port) != (reached.secure, reached.host, reached.port):
             self._socket.close()
-            why = f"to {reached.host}:{reached.port}"
-            raise Closed(f"{self.url} redirects", why=why, fix=_CHECK_ADDRESS, exit_code=ExitCode.REFUSED)
+            what = f"{self.url} redirects to {reached.host}:{reached.port}"
+            raise Closed(what, fix=_CHECK_ADDRESS, exit_code=ExitCode.REFUSED)
 
 
 class UnsentWebSocket(WebSocketClient):
@@ -166,7 +211,7 @@ class UnsentWebSocket(WebSocketClient):
 
     def request(self, action: str, target: str = "", data: object = None) -> NoReturn:
         """Print the request. Raises `Withheld`."""
-        self._dry_run.withhold_frame(envelope.request(action, target, data, 1))
+        self._dry_run.withhold_frame(request(action, target, data, 1))
 
     def close(self) -> None:
         """Do nothing."""
@@ -178,7 +223,15 @@ class Closed(CliError):
     The exit code says whether the client, the service or the network is the cause.
     """
 
-    def __init__(self, what: str, *, why: str, fix: str, exit_code: ExitCode, code: int | None = None) -> None:
+    def __init__(
+        self,
+        what: str,
+        *,
+        why: str = "",
+        fix: str,
+        exit_code: ExitCode,
+        code: int | None = None,
+    ) -> None:
         super().__init__(what, why=why, fix=fix)
         self.exit_code = exit_code
         self.code = code
@@ -186,66 +239,40 @@ class Closed(CliError):
 
 
 _CHECK_ADDRESS = "set EXTCLI_WS_URL to the address of the service's WebSocket, and EXTCLI_URL instead of --url"
-_STOPPED = "start the service again, then repeat the requests without a reply"
-_ENDINGS = {
-    1000: ("the service ended it", _STOPPED, ExitCode.UNREACHABLE),
-    1001: ("the service is stopping", _STOPPED, ExitCode.UNREACHABLE),
-    1003: ("it accepts text frames only", "", ExitCode.REFUSED),
-    1007: ("it accepts UTF-8 text only", "", ExitCode.REFUSED),
-    1008: ("too many failed attempts to authenticate", "request a new PIN, and try it once", ExitCode.REFUSED),
-    1009: ("the frame is too large", "send fewer bytes at once", ExitCode.REFUSED),
-    1011: ("the service failed", f"{LOG}; the request itself was fine", ExitCode.SERVICE_FAILED),
-    1012: ("the service is restarting", "try again in a moment", ExitCode.UNREACHABLE),
-    1013: ("updates were not read fast enough", "read faster, or subscribe to less", ExitCode.UNREACHABLE),
-}
-"""By close code: its meaning, what to do, and the exit code."""
+_REFUSED = (1003, 1007, 1008, 1009)
+"""The close codes for what the client has sent."""
 
 
 @contextmanager
-def translate_errors(url: str, *, sent: int = 0) -> Iterator[None]:
-    """Turn errors of websockets into `CliError`. `sent` is the length of the last frame."""
+def translate_errors(url: str) -> Iterator[None]:
+    """Turn errors of websockets into `CliError`."""
     try:
         yield
     except ConnectionClosed as error:
-        raise _closed_error(url, error.rcvd, sent) from None
+        raise _closed_error(url, error.rcvd) from None
     except InvalidStatus as error:
-        raise _refused_handshake(url, error.response.status_code, bytes(error.response.body or b"")) from None
+        response = error.response
+        body = bytes(response.body or b"")
+        raise _refusal(f"connecting to {url}", response.status_code, body, _CHECK_ADDRESS) from None
     except (InvalidURI, UnicodeError):
         raise UsageError(f"cannot connect to {url}: invalid address", fix="check EXTCLI_WS_URL and --url") from None
-    except (ProxyError, InvalidProxy):
+    except ProxyError:
         raise proxy_refused(url) from None
-    except ImportError as error:
-        raise UsageError(f"cannot use the proxy for {url}", why=str(error)) from None
     except WebSocketException:
-        raise Unreachable(
-            f"{url} closed the connection, or does not speak WebSocket",
-            why="the handshake is incomplete",
-            fix="is EXTCLI_WS_URL (or --url) the address of an extension service?",
-        ) from None
-    except TimeoutError:
-        raise not_connected(url, "no connection in time") from None
-    except ssl.SSLError as error:
-        if error.reason in NO_TLS:
-            raise no_tls(url) from None
-        raise not_connected(url, (error.reason or "TLS failed").replace("_", " ").lower()) from None
+        raise ended_early(url, "WebSocket") from None
     except OSError as error:
-        raise not_connected(url, (error.strerror or "the connection failed").lower()) from None
+        raise not_connected(url, error) from None
 
 
-def _refused_handshake(url: str, status: int, body: bytes) -> CliError:
-    name = f"connecting to {url}"
-    if status >= 500:
-        return ServerError(name, status, body)
-    return Refused(name, status, body, fix=envelope.TOO_MANY if status == 429 else _CHECK_ADDRESS)
-
-
-def _closed_error(url: str, close: Close | None, sent: int) -> CliError:
-    if close is None and sent > _LARGE_FRAME:
-        # The service's close frame was lost, because it closed the connection with our frame partly unread.
-        why = f"while receiving a frame of {sent:,} characters, which may be too large"
-        return Unreachable(f"{url} dropped the connection", why=why, fix="send fewer bytes at once")
+def _closed_error(url: str, close: Close | None) -> CliError:
     if close is None:
-        return Unreachable(f"{url} dropped the connection", why="no close frame was received", fix=_STOPPED)
-    meaning, fix, exit_code = _ENDINGS.get(close.code, ("unknown reason", "", ExitCode.UNREACHABLE))
-    why = f"close code {close.code}" + (f": {shortened(close.reason)}" if close.reason else "")
-    return Closed(f"{url} closed the connection: {meaning}", why=why, fix=fix, exit_code=exit_code, code=close.code)
+        # If a service refuses a large frame that it has only read in part, its close frame is lost.
+        fix = "start the service again; if the last request was large, send fewer bytes at once"
+        return Unreachable(f"{url} dropped the connection", why="no close frame was received", fix=fix)
+    exit_code, fix = ExitCode.UNREACHABLE, "repeat the requests without a reply once `extcli wait` succeeds"
+    if close.code in _REFUSED:
+        exit_code, fix = ExitCode.REFUSED, ""
+    elif close.code == CloseCode.INTERNAL_ERROR:
+        exit_code, fix = ExitCode.SERVICE_FAILED, "the service's log has details"
+    why = f"close code {close.code}" + (f": {visible(close.reason)}" if close.reason else "")
+    return Closed(f"{url} closed the connection", why=why, fix=fix, exit_code=exit_code, code=close.code)

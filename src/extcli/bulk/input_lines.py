@@ -1,315 +1,255 @@
-"""Parses lines of CSV or JSON from a file or standard input as they arrive, without holding the whole input."""
+"""Reads lines of CSV or JSON as they arrive, without holding the whole input, and says what each of them sends."""
 
 from __future__ import annotations
 
 import asyncio
-import csv
 import json
 import os
+import re
+import stat
 import sys
-from collections import deque
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from io import FileIO
 from itertools import chain
 from pathlib import Path
-from queue import SimpleQueue
 from threading import Thread
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
+from extcli.api.call import Call, answer_submission, buffer_addition, vote_cast
 from extcli.errors import UsageError, shortened
-from extcli.reading.csv_files import delimiter_of, may_be_headings
+from extcli.reading import Numbered, may_be_headings, rows
+
+T = TypeVar("T")
 
 _CHUNK = 1 << 16
 _MAX_LINE = 1 << 20
 _BATCH = 500
-_MOST_LINES = 1_000
-"""The most lines of a cell, and of blank lines that are kept because they may be in one."""
+_INTEGER = re.compile(r"\s*[+-]?[0-9]{1,4000}\s*")
+"""Excludes what Python also accepts, such as 1_0 or digits of other scripts, as mistakes in a file of votes."""
 
 
 @dataclass(slots=True)
 class Line:
-    """One parsed line."""
+    """One parsed line, and its request."""
 
     number: int
-    user: str | None = None
+    user: str = ""
     content: Any = None
     fault: str = ""
-    """Why the line cannot be parsed; it is not sent then."""
+    """Why the line is invalid; it is not sent then."""
+    call: Call = field(init=False)
+    """Its request, unless it is invalid."""
+    token: str = field(default="", repr=False)
+    """Of its user."""
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
-    """The names of the two columns that are read."""
+class Operation:
+    """How to turn each line into a request."""
 
-    user: str
-    value: str
-    named: bool
-    """Whether the caller named them; then the input must have them."""
+    call_of: Callable[[Line], Call]
+    """Returns the request. Raises `UsageError` for an invalid line."""
+    repeatable: str = ""
+    """Why it is harmless to repeat a request; empty if it is not."""
+    poll: str | None = None
+    """The poll, in which votes may add up: then repeating is not harmless."""
 
 
-Numbered = Iterator[tuple[int, str]]
+def votes(poll: str) -> Operation:
+    """Cast a vote for each line."""
+    return Operation(
+        lambda line: vote_cast(_value(line), poll=poll),
+        repeatable="a repeated vote replaces the first, unless votes of the poll add up",
+        poll=poll,
+    )
+
+
+def _value(line: Line) -> int:
+    text = line.content
+    if isinstance(text, str) and not _INTEGER.fullmatch(text):
+        raise UsageError(f"not an integer: {text[:20]!r}")
+    value: int = int(text) if isinstance(text, str) else text
+    return value
+
+
+def answers(ranking: str) -> Operation:
+    """Submit an answer for each line."""
+    return Operation(
+        lambda line: answer_submission(line.content, ranking=ranking), repeatable="a repeated answer replaces the first"
+    )
+
+
+def additions(buffer: str) -> Operation:
+    """Add each line to the buffer, unchanged."""
+    return Operation(lambda line: buffer_addition(line.content.encode(), buffer=buffer))
+
+
 Parser = Callable[[Numbered], Iterator[Line]]
 
 
 class Input:
-    """The numbered lines of a file or pipe, without blank ones at its end. Lines are yielded when they arrive.
+    """The lines of a file or pipe, in batches of a few hundred, or fewer when no more have arrived.
 
-    Reads the descriptor directly: a thread blocked in Python's buffers would keep the process from exiting.
+    Reads without a buffer: a thread blocked in Python's buffers would keep the process from exiting.
     """
 
-    def __init__(self, source: Path) -> None:
-        self.size: int | None = None
-        self.consumed = 0
-        self._pending: list[tuple[int, str]] = []
-        if str(source) == "-":
-            self._descriptor = sys.stdin.fileno()
-            return
-        try:
-            self._descriptor = os.open(source, os.O_RDONLY | getattr(os, "O_BINARY", 0))
-            self.size = os.fstat(self._descriptor).st_size or None
-        except OSError as error:
-            raise UsageError(f"cannot read {source}", why=error.strerror or "") from None
-        if source.is_dir():
-            raise UsageError(f"cannot read {source}", why="it is a directory")
-
-    def __iter__(self) -> Iterator[tuple[int, str]]:
-        rest, number, blank = b"", 0, list[tuple[int, bytes]]()
-        while chunk := os.read(self._descriptor, _CHUNK):
-            self.consumed += len(chunk)
-            *whole, rest = (rest + chunk).split(b"\n")
-            if len(rest) > _MAX_LINE:
-                raise UsageError("the input has a line longer than 1 MiB", fix="put one record on each line")
-            lines = [*blank, *enumerate(whole, number + 1)]
-            end = next((at for at in range(len(lines), 0, -1) if lines[at - 1][1].strip()), 0)
-            # Blank lines, which are part of a cell if it is not closed, wait for the next line: `drained` stays exact.
-            blank = lines[end:][:_MOST_LINES]
-            self._pending = [(at, _decode_line(line)) for at, line in lines[:end]]
-            self._pending.reverse()
-            number += len(whole)
-            while self._pending:
-                yield self._pending.pop()
-        if rest.strip():
-            yield from ((at, _decode_line(line)) for at, line in (*blank, (number + 1, rest)))
-
-    @property
-    def drained(self) -> bool:
-        """Whether no complete line is buffered, so that reading the next one may block."""
-        return not self._pending
-
-    def close(self) -> None:
-        """Close the file."""
-        if self.size is not None:
-            os.close(self._descriptor)
-
-
-class Batches:
-    """The parsed lines of an input in batches of a few hundred, without the first `skip` lines."""
-
     def __init__(self, source: Path, parse: Parser, *, name_users: bool, skip: int) -> None:
-        self.input = Input(source)
-        self._skip = skip
         self.name_users = name_users
         """Whether each line names the user it is sent for."""
-        self._lines = parse(iter(self.input))
+        self._parse = parse
+        self._skip = skip
+        self._is_drained = False
+        """Whether no complete line is left, so that reading the next one may block."""
+        is_pipe = str(source) == "-"
+        try:
+            self._file = FileIO(sys.stdin.fileno() if is_pipe else source, closefd=not is_pipe)
+        except OSError as error:
+            raise UsageError(f"cannot read {source}", why=error.strerror or "") from None
 
     def __iter__(self) -> Iterator[list[Line]]:
+        """Yield the lines without the first `skip`."""
         batch: list[Line] = []
-        for line in self._lines:
+        for line in self._parse(self._numbered()):
             if line.number <= self._skip:
                 continue
             batch.append(line)
-            if len(batch) >= _BATCH or self.input.drained:
+            if len(batch) >= _BATCH or self._is_drained:
                 yield batch
                 batch = []
         if batch:
             yield batch
 
+    def _numbered(self) -> Numbered:
+        """Yield the lines when they arrive, without blank ones at the end."""
+        rest, number = b"", 0
+        while chunk := self._file.read(_CHUNK):
+            rest += chunk
+            # Blank lines wait for the next line: they may be at the end, or in a cell that is not closed.
+            complete = rest[: rest.rfind(b"\n") + 1].rstrip()
+            end = rest.find(b"\n", len(complete)) + 1
+            lines, rest = rest[:end].split(b"\n")[:-1], rest[end:]
+            if len(rest.strip()) > _MAX_LINE:
+                raise UsageError("the input has a line longer than 1 MiB", fix="put one record on each line")
+            for left, line in enumerate(lines, 1 - len(lines)):
+                self._is_drained = left == 0
+                number += 1
+                yield number, _decoded(line)
+        if rest.strip():
+            yield from enumerate(map(_decoded, rest.split(b"\n")), number + 1)
 
-def records(source: Path, column: str, *, columns: str | None = None, skip: int = 0) -> Batches:
+    def count(self) -> int | None:
+        """Return the number of lines of a file; `None` for a pipe, whose lines are not known yet."""
+        if not stat.S_ISREG(os.fstat(self._file.fileno()).st_mode):
+            return None
+        start = self._file.tell()
+        lines = sum(chunk.count(b"\n") for chunk in iter(lambda: self._file.read(_CHUNK), b""))
+        self._file.seek(start)
+        return lines
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+def records(source: Path, column: str, *, columns: str | None = None, skip: int = 0) -> Input:
     """Read lines with a user and one more column: CSV, with or without a heading, or JSON objects.
 
     `columns` names the two columns, if not `user` and `column`: `voter,choice`. Raises `UsageError` if it is malformed.
     """
-    user, _, value = (columns or f"user,{column}").partition(",")
-    user, value = user.strip(), value.strip()
-    if not user or not value or "," in value:
+    names = [name.strip() for name in (columns or f"user,{column}").split(",")]
+    if len(names) != 2 or not all(names):
         raise UsageError(f"{shortened(columns or '')!r} (--columns) does not name two columns", fix="write USER,VALUE")
-    wanted = Columns(user, value, named=columns is not None)
-    return Batches(source, lambda lines: _records(lines, wanted), name_users=True, skip=skip)
+
+    def parse(lines: Numbered) -> Iterator[Line]:
+        for number, first in lines:
+            if first.strip():
+                everything = chain([(number, first)], lines)
+                if first.lstrip().startswith("{"):
+                    return _json_lines(everything, *names)
+                return _csv(everything, [name.lower() for name in names], are_given=columns is not None)
+        return iter(())
+
+    return Input(source, parse, name_users=True, skip=skip)
 
 
-def documents(source: Path, user_field: str | None, *, skip: int = 0) -> Batches:
+def documents(source: Path, user_field: str | None, *, skip: int = 0) -> Input:
     """Read one JSON document per line; `user_field` names the member with the user."""
-    return Batches(source, lambda lines: _documents(lines, user_field), name_users=user_field is not None, skip=skip)
+    names = [] if user_field is None else [user_field]
+    return Input(source, lambda lines: _json_lines(lines, *names), name_users=user_field is not None, skip=skip)
 
 
-def _records(lines: Numbered, column: Columns) -> Iterator[Line]:
-    at, first = next(((at, text) for at, line in lines if (text := line.removeprefix("\ufeff")).strip()), (1, ""))
-    everything = chain([(at, first)] if first else [], lines)
-    return _json_records(everything, column) if first.lstrip().startswith("{") else _csv(everything, first, column)
-
-
-def _csv(lines: Numbered, first: str, wanted: Columns) -> Iterator[Line]:
-    delimiter = delimiter_of(first)
-    user, column = wanted.user.lower(), wanted.value.lower()
+def _csv(lines: Numbered, names: list[str], *, are_given: bool) -> Iterator[Line]:
+    """Yield a line for each row. `are_given` says that the caller named the two columns: then the input has them."""
+    needed = " and ".join(names)
     user_at, value_at = 0, 1
     may_be_heading = True
-    for number, row in _rows(lines, delimiter):
-        if isinstance(row, str):
-            yield Line(number, fault=row)
+    for number, row in rows(lines):
+        if row is None:
+            yield Line(number, fault="not CSV, for example because a quote is not closed")
             continue
-        names = [cell.strip().lower() for cell in row] if may_be_heading else []
+        cells = [cell.strip().lower() for cell in row] if may_be_heading else []
         may_be_heading = False
-        if user in names and column in names:
-            user_at, value_at = names.index(user), names.index(column)
-        elif names and (wanted.named or _may_be_other_heading(names, wanted)):
+        if set(names) <= set(cells):
+            user_at, value_at = map(cells.index, names)
+        elif cells and (are_given or _may_be_other_headings(cells, names)):
             raise UsageError(
-                f"the first line of the input seems to be a heading without the columns {user} and {column}",
-                why=f"it has the columns {shortened(', '.join(names))}",
+                f"the first line of the input seems to be a heading without the columns {needed}",
+                why=f"it has the columns {shortened(', '.join(cells))}",
                 fix="name the two columns with --columns USER,VALUE; other columns are ignored. "
-                f"If the line is data, put the line {user},{column} before it",
+                f"If the line is data, put the line {','.join(names)} before it",
             )
         elif len(row) <= max(user_at, value_at):
-            yield Line(number, fault=f"{len(row)} column{'s' * (len(row) != 1)}; {user} and {column} are needed")
+            yield Line(number, fault=f"{len(row)} column{'s' * (len(row) != 1)}; {needed} are needed")
         else:
             yield Line(number, row[user_at].strip(), row[value_at])
 
 
-def _may_be_other_heading(names: list[str], wanted: Columns) -> bool:
-    """Return whether the first line may be a heading that lacks the two columns."""
-    return len(names) > 1 and (wanted.user.lower() in names or wanted.value.lower() in names or may_be_headings(names))
+def _may_be_other_headings(cells: list[str], names: list[str]) -> bool:
+    has_one = any(name in cells for name in names)
+    return len(cells) > 1 and (has_one or may_be_headings(cells))
 
 
-def _rows(lines: Numbered, delimiter: str) -> Iterator[tuple[int, list[str] | str]]:
-    """Yield each row with the number of its first line; for a line that is not CSV, what is wrong.
+def _json_lines(lines: Numbered, *names: str) -> Iterator[Line]:
+    """Yield a line for each JSON text. The members that `names` names are needed: the user and, if given, the value.
 
-    A quoted cell may have several lines. If it does not end, only its first line is wrong: a stray quote in one text
-    does not swallow the next lines.
+    Without the name of a value, the whole text is the content. The id of a user may be a number.
     """
-    ahead = deque[tuple[int, str]]()
-    while entry := ahead.popleft() if ahead else next(lines, None):
-        number, text = entry
-        row, more = _row(text, delimiter), list[tuple[int, str]]()
-        if row == _NOT_CLOSED:
-            while text.count('"') % 2 and len(more) < _MOST_LINES:
-                following = ahead.popleft() if ahead else next(lines, None)
-                if following is None:
-                    break
-                more.append(following)
-                text = f"{text}\n{following[1]}"
-            whole = _row(text, delimiter)
-            if isinstance(whole, str):
-                ahead.extendleft(reversed(more))
-            else:
-                row = whole
-        if text.strip():
-            yield number, row
-
-
-def _row(text: str, delimiter: str) -> list[str] | str:
-    """Return the cells of a row, or what is wrong with it."""
-    try:
-        return next(csv.reader([text.removesuffix("\r")], delimiter=delimiter, strict=True), [])
-    except csv.Error as error:
-        return f"not CSV: {_CSV_FAULTS.get(str(error), error)}"
-
-
-_CSV_FAULTS = {"unexpected end of data": "a quote is not closed on its line"}
-"""Clearer words for errors of Python's parser."""
-_NOT_CLOSED = f"not CSV: {_CSV_FAULTS['unexpected end of data']}"
-
-
-def _json_records(lines: Numbered, wanted: Columns) -> Iterator[Line]:
-    for number, text in _without_blank(lines):
-        document = _parsed(text)
-        if not isinstance(document, dict) or wanted.user not in document or wanted.value not in document:
-            yield Line(number, fault=f"not a JSON object with {wanted.user} and {wanted.value}")
-        else:
-            yield _line_of_user(number, document[wanted.user], document[wanted.value])
-
-
-def _documents(lines: Numbered, user_field: str | None) -> Iterator[Line]:
-    for number, text in _without_blank(lines):
-        stripped = text.strip()
-        document = _parsed(stripped)
-        if document is _NOT_JSON:
+    for number, line in lines:
+        if not (text := line.strip()):
+            continue
+        try:
+            document = json.loads(text)
+        except (ValueError, RecursionError):
             yield Line(number, fault="not JSON")
-        elif user_field is None:
-            yield Line(number, None, stripped)
-        elif not isinstance(document, dict) or user_field not in document:
-            yield Line(number, fault=f"not a JSON object with {user_field}")
+            continue
+        if not names:
+            yield Line(number, content=text)
+        elif not isinstance(document, dict) or not all(name in document for name in names):
+            yield Line(number, fault=f"not a JSON object with {' and '.join(names)}")
+        elif type(user := document[names[0]]) in (str, int):
+            yield Line(number, str(user), document[names[1]] if len(names) > 1 else text)
         else:
-            yield _line_of_user(number, document[user_field], stripped)
+            yield Line(number, fault="the user is neither text nor an integer")
 
 
-_NOT_JSON = object()
+def _decoded(line: bytes) -> str:
+    """Decode a line without a byte order mark; invalid UTF-8 becomes surrogates, which are refused before sending."""
+    return line.removeprefix(BOM_UTF8).decode(errors="surrogateescape")
 
 
-def _parsed(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return _NOT_JSON
+async def in_daemon_thread(call: Callable[[], T]) -> T:
+    """Return what a call returns that may be blocked on a terminal. asyncio would wait for its own threads at exit."""
+    result: Future[T] = Future()
+    result.set_running_or_notify_cancel()
 
+    def run() -> None:
+        try:
+            result.set_result(call())
+        except Exception as error:
+            result.set_exception(error)
 
-def _without_blank(lines: Numbered) -> Numbered:
-    return ((number, text) for number, text in lines if text.strip())
-
-
-def _line_of_user(number: int, user: Any, content: Any) -> Line:
-    """Return a line with its user, whose id in JSON may be a number."""
-    if isinstance(user, str):
-        return Line(number, user, content)
-    if isinstance(user, int) and not isinstance(user, bool):
-        return Line(number, str(user), content)
-    return Line(number, fault="the user is neither text nor an integer")
-
-
-def _decode_line(line: bytes) -> str:
-    """Decode a line; invalid UTF-8 becomes surrogates, which are refused before sending."""
-    return line.decode(errors="surrogateescape")
-
-
-T = TypeVar("T")
-
-
-class ReaderThread(Generic[T]):
-    """Fetches items from an iterator in a thread, one at a time.
-
-    The thread is a daemon, because it may be blocked on a terminal. asyncio would wait for its own threads at exit.
-    """
-
-    def __init__(self, items: Iterator[T]) -> None:
-        self._items = items
-        self._requests: SimpleQueue[asyncio.Future[T | None] | None] = SimpleQueue()
-        Thread(target=self._run, name="input", daemon=True).start()
-
-    def next_item(self) -> asyncio.Future[T | None]:
-        """Return the next item from the thread, or `None` after the last."""
-        future: asyncio.Future[T | None] = asyncio.get_running_loop().create_future()
-        self._requests.put(future)
-        return future
-
-    def close(self) -> None:
-        """End the thread after the item it is fetching."""
-        self._requests.put(None)
-
-    def _run(self) -> None:
-        while (future := self._requests.get()) is not None:
-            try:
-                item, error = next(self._items, None), None
-            except Exception as raised:
-                item, error = None, raised
-            try:
-                future.get_loop().call_soon_threadsafe(_settle, future, item, error)
-            except RuntimeError:  # the loop has ended
-                return
-
-
-def _settle(future: asyncio.Future[T | None], item: T | None, error: Exception | None) -> None:
-    if future.done():
-        return
-    if error is not None:
-        future.set_exception(error)
-    else:
-        future.set_result(item)
+    Thread(target=run, name="input", daemon=True).start()
+    return await asyncio.wrap_future(result)

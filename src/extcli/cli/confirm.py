@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from functools import wraps
-from inspect import Parameter
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
-from extcli.cli.options import declare, flag, parameters_of
-from extcli.config import settings
+from extcli.cli.options import flag
 from extcli.errors import CliError, ExitCode, UsageError
 from extcli.output.printer import write_stderr
 from extcli.output.sanitize import visible
 
 if TYPE_CHECKING:
-    from extcli.config.profiles import Profile
-    from extcli.config.resolver import Resolver
     from extcli.session import Session
-
 
 Yes = Annotated[bool, flag("--yes", "Do not ask for confirmation.")]
 """For commands that may ask for confirmation."""
@@ -60,24 +54,6 @@ def guard(session: Session, loss: str, *, yes: bool, over_socket: bool = False, 
         ask(session, [visible(loss)], "Continue?", over_socket=over_socket)
 
 
-def with_confirmation(loses: str, *, is_control: bool = False) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command the option --yes. Without it, the command asks before it destroys production data.
-
-    `loses` says what would be lost. `{poll}` in it stands for that argument.
-    """
-
-    def decorate(function: Callable[..., None]) -> Callable[..., None]:
-        @wraps(function)
-        def run(session: Session, *, yes: bool, **values: Any) -> None:
-            guard(session, loses.format_map(values), yes=yes, is_control=is_control)
-            function(session, **values)
-
-        asked = Parameter("yes", Parameter.KEYWORD_ONLY, default=False, annotation=Yes)
-        return declare(run, [*parameters_of(function), asked])
-
-    return decorate
-
-
 def ask(session: Session, losses: Sequence[str], question: str, *, over_socket: bool = False) -> None:
     """Show what data would be lost on which service, and ask.
 
@@ -85,16 +61,10 @@ def ask(session: Session, losses: Sequence[str], question: str, *, over_socket: 
     """
     if session.dry_run:
         return
-    if profile := session.resolver.production():
-        losses = [*_lines_about_target(session.resolver, profile, over_socket=over_socket), *losses]
-    elif claim := _why_production(session, over_socket=over_socket):
-        losses = [claim, *losses]
+    if target := session.why_production(over_socket=over_socket):
+        losses = [target, *losses]
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise UsageError(
-            "confirmation needed, but there is no terminal to ask on",
-            why="; ".join(losses),
-            fix="pass --yes to confirm",
-        )
+        raise UsageError("confirmation needed, but no terminal", why="; ".join(losses), fix="pass --yes to confirm")
     write_stderr(losses)
     sys.stderr.write(f"{question} [y/N] ")
     sys.stderr.flush()
@@ -103,31 +73,3 @@ def ask(session: Session, losses: Sequence[str], question: str, *, over_socket: 
         write_stderr([""])  # after Ctrl-D the cursor is still on the line of the question
     if answer.strip().lower() not in ("y", "yes"):
         raise NotConfirmed("nothing was changed")
-
-
-def _why_production(session: Session, *, over_socket: bool) -> str:
-    """Return why a service that no profile names counts as production; empty if it is a sandbox."""
-    address = session.resolver.ws_url() if over_socket else session.resolver.url()
-    environment = session.environment(over_socket=over_socket)
-    if environment == "sandbox":
-        return ""
-    return (
-        f"{address} is {environment}"
-        if environment
-        else f"{address} does not say whether it is production, so it may be"
-    )
-
-
-def _lines_about_target(resolver: Resolver, profile: Profile, *, over_socket: bool) -> list[str]:
-    """Return the production service as text, and which option or variable chose its address."""
-    address = resolver.ws_url() if over_socket else resolver.url()
-    production = f"profile {profile.name} is production"
-    if profile.is_of(address):
-        return [f"{production}: {address}"]
-    found = (resolver.configured_ws_url() if over_socket else None) or resolver.find(settings.URL)
-    origin = found.origin if found else "the default"
-    own = visible(profile.texts["url"])
-    return [
-        f"the address {address} ({origin}) differs from the address of profile {profile.name}, {own}",
-        f"{production}, and this may be another name for it",
-    ]

@@ -4,34 +4,26 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Any, BinaryIO
+from contextlib import nullcontext
+from typing import Any
 
 from emulator.contract import user_files
 from extcli import bounded_json
 from extcli.errors import UsageError
-from extcli.reading.shapes import not_json
+from extcli.reading import not_json
 
 
 def read_bytes(source: str) -> bytes:
     """Return the bytes of `-` (standard input), of `@file`, or of the argument itself."""
-    if source == "-":
-        if sys.__stdin__ is None:
-            # `main` replaced it by the null device, which would read as an empty value.
-            raise UsageError("standard input is closed")
-        return _read(sys.stdin.buffer, "standard input")
-    if not source.startswith("@"):
+    if source != "-" and not source.startswith("@"):
         return source.encode(errors="surrogateescape")
+    if source == "-" and sys.__stdin__ is None:
+        # `main` replaced it by the null device, which would read as an empty value.
+        raise UsageError("standard input is closed")
+    name = "standard input" if source == "-" else source[1:]
     try:
-        file = user_files.opened(source[1:], pipes=True)
-    except OSError as error:
-        raise UsageError(f"cannot read {source[1:]}", why=error.strerror or "") from None
-    with file:
-        return _read(file, source[1:])
-
-
-def _read(file: BinaryIO, name: str) -> bytes:
-    try:
-        return user_files.bounded(file, user_files.DOCUMENT)
+        with nullcontext(sys.stdin.buffer) if source == "-" else user_files.opened(name, pipes=True) as file:
+            return user_files.bounded(file, user_files.DOCUMENT)
     except OSError as error:
         raise UsageError(f"cannot read {name}", why=error.strerror or "") from None
 
@@ -48,9 +40,14 @@ def read_document(arguments: Sequence[str], what: str) -> Any:
     """Return one JSON document, or an object built from `KEY=JSON` pairs."""
     if not arguments:
         raise UsageError(f"{what} is missing", fix="give JSON, @file, - for standard input, or KEY=JSON pairs")
-    if len(arguments) == 1 and (arguments[0] == "-" or arguments[0][:1] in '@{["' or "=" not in arguments[0]):
+    if len(arguments) == 1 and not is_pair(arguments[0]):
         return read_json(arguments[0], what)
     return read_pairs(arguments)
+
+
+def is_pair(argument: str) -> bool:
+    """Return whether an argument is a `KEY=JSON` pair, not a document."""
+    return "=" in argument and argument[0] not in '@{["'
 
 
 def read_pairs(pairs: Sequence[str]) -> dict[str, Any]:

@@ -7,13 +7,16 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
+from enum import StrEnum
 from functools import wraps
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, get_args
 
 import typer
-from typer.models import ParameterInfo
+from typer.models import ArgumentInfo, ParameterInfo
 
-F = TypeVar("F", bound=Callable[..., Any])
+Function = Callable[..., Any]
+"""A command, or what declares a group of options."""
+F = TypeVar("F", bound=Function)
 
 
 def option(names: str, help: str, default: Any = None, **settings: Any) -> Any:
@@ -43,22 +46,40 @@ def parameters_of(function: Any, types: Mapping[str, Any] | None = None) -> list
     `types` resolves names in annotations that its module does not import.
     """
     found = inspect.signature(function, eval_str=True, locals=types).parameters.values()
-    return [_as_annotated(each) for each in found]
+    return [as_annotated(each) for each in found]
 
 
-def _as_annotated(parameter: inspect.Parameter) -> inspect.Parameter:
-    """Return a parameter as Typer reads it: the declaration in `Annotated`, without a default in it."""
-    kind, info, default = parameter.annotation, parameter.default, parameter.default
-    if isinstance(info, ParameterInfo):
+def as_annotated(parameter: inspect.Parameter) -> inspect.Parameter:
+    """Return a parameter as Typer reads it: the declaration in `Annotated`, without a default in it.
+
+    Where it has no name for the value, the help lists the choices there, and those of an argument in its text.
+    """
+    kind, default = parameter.annotation, parameter.default
+    if isinstance(default, ParameterInfo):
+        info = default
         default = inspect.Parameter.empty if info.default is ... else info.default
-    elif metadata := getattr(kind, "__metadata__", None):
-        kind, info = kind.__origin__, metadata[0]
-    if not isinstance(info, ParameterInfo):
+    elif hasattr(kind, "__metadata__"):
+        info = kind.__metadata__[0]
+        kind = kind.__origin__
+    else:
         return parameter
     declared = copy(info)
     declared.default = ...
+    choices = _choices(kind)
+    declared.metavar = info.metavar or "|".join(choices) or parameter.name.upper()
+    if choices and isinstance(info, ArgumentInfo) and "|" not in declared.metavar:
+        listed = f" One of {', '.join(choices)}."
+        declared.help = str(info.help).removesuffix(listed) + listed
     annotated: Any = Annotated
     return parameter.replace(annotation=annotated[kind, declared], default=default)
+
+
+def _choices(kind: Any) -> list[str]:
+    """Return the values of an enumeration, which may be optional; none of any other type."""
+    for each in get_args(kind) or (kind,):
+        if isinstance(each, type) and issubclass(each, StrEnum):
+            return list(each)
+    return []
 
 
 def declare(function: F, parameters: Iterable[inspect.Parameter]) -> F:
@@ -71,7 +92,7 @@ def declare(function: F, parameters: Iterable[inspect.Parameter]) -> F:
     return function
 
 
-def with_options(name: str, group: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def with_options(name: str, group: Function) -> Callable[[Function], Function]:
     """Give a command the options that `group` declares, in place of its parameter `name`.
 
     That parameter receives what `group` returns. Both take the `Session` first.
@@ -80,13 +101,15 @@ def with_options(name: str, group: Callable[..., Any]) -> Callable[[Callable[...
     types = {inspect.signature(group).return_annotation: Any}
     _, *options = parameters_of(group, types)
 
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+    def decorate(function: Function) -> Function:
         @wraps(function)
         def run(session: Any, **values: Any) -> Any:
             given = {each.name: values.pop(each.name) for each in options}
             return function(session, **values, **{name: group(session, **given)})
 
-        own = parameters_of(function, types)
-        return declare(run, [each for one in own for each in (options if one.name == name else [one])])
+        parameters = parameters_of(function, types)
+        at = [each.name for each in parameters].index(name)
+        parameters[at : at + 1] = options
+        return declare(run, parameters)
 
     return decorate

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from extcli.output.columns import Column, grouped, listing, table
@@ -17,7 +18,7 @@ Record = dict[str, Any]
 
 _VISIBLE = 4
 _INDEX = Column("index", text=lambda index: grouped(index) if index != "" else "", right=True)
-_NAME = Column("name", folds=True)
+_NAME = Column("name")
 _COUNTS = (
     Column("handed out", "distributed", text=grouped, right=True, optional=True),
     Column("left", text=grouped, right=True, optional=True),
@@ -42,31 +43,21 @@ def distributed(names: Mapping[int, str]) -> View:
     """Return the view of how many codes each of the ended sets, given by name, had handed out."""
 
     def records(document: Any) -> list[Record]:
-        counts = document["distributed"] or []
-        # The sets may have changed after their names were read.
-        known: Sequence[tuple[object, str]] = (
-            sorted(names.items()) if len(counts) == len(names) else [("", "")] * len(counts)
-        )
-        return [
-            {"index": index, "name": name, "distributed": count}
-            for (index, name), count in zip(known, counts, strict=True)
-        ]
+        pairs = zip(sorted(names.items()), document["distributed"] or [], strict=False)
+        return [{"index": index, "name": name, "distributed": count} for (index, name), count in pairs]
 
     return listing(records, _INDEX, _NAME, _COUNTS[0], else_shown="no sets")
 
 
 def redeemed(*, reveal: bool) -> View:
     """Return the view of all codes that a user has redeemed."""
-    return listing(
-        lambda document: [
-            {"index": index, "code": str(code)}
-            for index, codes in enumerate(document["redeemed"] or [])
-            for code in codes or []
-        ],
-        _INDEX,
-        Column("code", text=visible if reveal else masked, folds=True),
-        else_shown="nothing redeemed yet",
-    )
+
+    def records(document: Mapping[str, Any]) -> list[Record]:
+        sets = enumerate(document["redeemed"] or [])
+        return [{"index": index, "code": str(code)} for index, codes in sets for code in codes or []]
+
+    shown = visible if reveal else masked
+    return listing(records, _INDEX, Column("code", text=shown), else_shown="nothing redeemed yet")
 
 
 def codes_of(document: Any) -> list[str]:
@@ -85,12 +76,10 @@ def redemption(*, reveal: bool) -> View:
 
 def _sets(document: Mapping[str, Any]) -> list[Record]:
     names = names_by_index(document)
-    counted = [each.member for each in _COUNTS if each.member in document]
-    counts = {member: dict(zip(names, document[member], strict=True)) for member in counted}
-    return [
-        {"index": index, "name": name, **{member: numbers[index] for member, numbers in counts.items()}}
-        for index, name in sorted(names.items())
-    ]
+    members = {"index": names.keys(), "name": names.values()}
+    members |= {each.member: document[each.member] for each in _COUNTS if each.member in document}
+    rows = zip(*members.values(), strict=True)
+    return sorted((dict(zip(members, row, strict=True)) for row in rows), key=itemgetter("index"))
 
 
 SETS = listing(_sets, _INDEX, _NAME, *_COUNTS, else_shown="no sets")
@@ -111,12 +100,12 @@ ELIGIBILITY = replace(listing(_eligible, *_ELIGIBLE), table=_eligibility_table)
 
 CHECKED_SETS = listing(
     "",
-    Column("index", text=str, right=True),
+    Column("index", right=True),
     _NAME,
     Column("codes", text=grouped, right=True),
     Column("longest", text=grouped, right=True),
     Column("duplicates", text=grouped, right=True),
     Column("in earlier sets", "in_earlier_sets", text=grouped, right=True),
-    Column("replaces", lambda each: each["replaces"] or "", folds=True, optional=True),
+    Column("replaces", lambda each: each["replaces"] or "", optional=True),
 )
 """The counts of checked sets and, for a dry run, the names of the sets that they replace."""

@@ -1,4 +1,4 @@
-"""The commands: one file per noun, in a folder for each section of `extcli --help`. A command parses its arguments,
-calls one method of `api/client.py` or `api/control.py`, and prints. `access/clients` has the files that `connect`
-prints, `access/project` the templates of `new`.
+"""The commands: one file per noun, or for a few. A command parses its arguments, makes a call, and prints.
+
+`clients` has the files that `connect` prints, `project` the templates of `new`.
 """

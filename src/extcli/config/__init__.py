@@ -1,3 +1,1 @@
-"""The user's configuration: settings and their origins (`resolver`), profiles, secrets (`secret_lookup`) and stored
-links.
-"""
+"""The user's configuration: settings and secrets with their origins (`resolver`), profiles, and stored links."""

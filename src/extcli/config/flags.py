@@ -1,14 +1,26 @@
-"""The shared options of one run. In a file of its own, because every command line reads it, `--help` too."""
+"""The shared options of one run, and the rules of the configuration that completion shares with commands.
+
+Every command line and every completion reads this, so it imports next to nothing: completion has 200 ms.
+"""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import NamedTuple
+import os
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DEFAULT_URL = "http://127.0.0.1:8282"
+DEFAULT_CLIENT_ID = "my-extension"
 _PLACE = {
     "profile": "-p", "url": "--url", "client_id": "--client-id", "channel": "--channel", "acts_as": "--as",
     "token_file": "--token-file",
 }  # fmt: skip
+
+T = TypeVar("T")
 
 
 class Flags(NamedTuple):
@@ -42,3 +54,23 @@ class Flags(NamedTuple):
         """
         given = ((_PLACE[name], getattr(self, name)) for name in names or _PLACE)
         return [word for option, value in given if value for word in (option, str(value))]
+
+
+def by_precedence(variable: T, profile: T, *, is_named: bool) -> tuple[T, T]:
+    """Return the values of a setting in the environment and in the profile, the one with precedence first.
+
+    A profile that is named on the command line (`-p NAME`) comes before the environment.
+    """
+    return (profile, variable) if is_named else (variable, profile)
+
+
+def profiles_file(environ: Mapping[str, str]) -> str:
+    """Return the path of the profiles file: EXTCLI_CONFIG, or the default of the platform."""
+    if named := environ.get("EXTCLI_CONFIG"):
+        return named
+    if sys.platform != "linux":
+        import platformdirs
+
+        return str(platformdirs.user_config_path("extcli", appauthor=False) / "config.toml")
+    base = environ.get("XDG_CONFIG_HOME", "").strip() or os.path.expanduser("~/.config")
+    return os.path.join(base, "extcli", "config.toml")

@@ -2,7 +2,11 @@
 
 A profile named on the command line (`-p NAME`) counts as an option: its settings come before the environment.
 `Resolver.find` does that for every setting alike. Addresses need more care: a WebSocket address belongs to one service
-only, and so do a profile's secret and token (`secret_lookup.py`).
+only, and so do a profile's secret and token.
+
+With `-p live --url http://other`, the command goes to another service, by mistake or on purpose. That service must not
+receive a token that is valid for live. So a profile's token, and tokens signed with its secret, go to the profile's own
+addresses only. Tokens and secrets from options and variables are used for any address.
 """
 
 from __future__ import annotations
@@ -15,12 +19,12 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from extcli.config import settings
-from extcli.config.flags import Flags
-from extcli.config.precedence import by_precedence, profiles_file
-from extcli.config.profiles import Profile, Profiles, read_profiles
-from extcli.config.settings import Identity, Setting
+from extcli.config.flags import Flags, by_precedence, profiles_file
+from extcli.config.profiles import Profile, Profiles
+from extcli.config.settings import Identity, Setting, header_word
 from extcli.config.urls import socket_of
-from extcli.output.format import Format
+from extcli.errors import UsageError
+from extcli.output.printer import write_stderr
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -91,10 +95,12 @@ class Resolver:
             return Found(value, source, str(self.profile), setting.key)
         return None
 
-    def value(self, setting: Setting[T], default: T) -> T:
+    def value(self, setting: Setting[T], default: T | None = None) -> T:
         """Return the value with the highest precedence, or the default. Raises `UsageError` like `find`."""
         found = self.find(setting)
-        return found.value if found else default
+        value = found.value if found else setting.default if default is None else default
+        assert value is not None, f"{setting.key} has no default: use `find`"
+        return value
 
     # The profile
 
@@ -106,7 +112,7 @@ class Resolver:
     @cached_property
     def profiles(self) -> Profiles:
         """The content of the profiles file."""
-        return read_profiles(self.profiles_file)
+        return Profiles(self.profiles_file)
 
     @property
     def named_profile(self) -> tuple[str, str] | None:
@@ -146,7 +152,7 @@ class Resolver:
     # Addresses
 
     def url(self) -> str:
-        return self.value(settings.URL, settings.DEFAULT_URL)
+        return self.value(settings.URL)
 
     def configured_ws_url(self) -> Found[str] | None:
         """Return the configured WebSocket address; `None` means the default, derived from the URL.
@@ -165,32 +171,20 @@ class Resolver:
         found = self.configured_ws_url()
         return found.value if found else socket_of(self.url())
 
-    def pin_path(self) -> str:
-        """Return the path below `/v1/e/` that issues PINs. Deployments have their own."""
-        return self.value(settings.PIN_PATH, settings.DEFAULT_PIN_PATH)
-
     def broadcast_method(self, *, post: bool) -> str:
         """Return the method for broadcasts: GET as specified, or POST for deployments that accept nothing else."""
-        return "POST" if post else self.value(settings.BROADCAST_METHOD, settings.DEFAULT_BROADCAST_METHOD)
+        return "POST" if post else self.value(settings.BROADCAST_METHOD)
 
     # How a command behaves
 
-    def state_dir(self) -> Path | None:
-        """Return the directory for stored links; `None` for the platform's default."""
-        text = self.variable("EXTCLI_STATE_DIR")
-        return Path(text) if text else None
-
-    def timeout(self, default: float = settings.DEFAULT_TIMEOUT) -> float:
-        """Return the timeout in seconds, above zero."""
+    def timeout(self, default: float | None = None) -> float:
+        """Return the timeout in seconds, above zero; the command may have a default of its own."""
         return self.value(settings.TIMEOUT, default)
-
-    def format(self, *, terminal: bool) -> Format:
-        return self.value(settings.OUTPUT, Format.TABLE if terminal else Format.PLAIN)
 
     # Who it acts as
 
     def client_id(self) -> str:
-        return self.value(settings.CLIENT_ID, settings.DEFAULT_CLIENT_ID)
+        return self.value(settings.CLIENT_ID)
 
     def channel(self) -> str | None:
         """Return the configured channel; `None` means the role's default, see `DEFAULT_CHANNEL`."""
@@ -198,5 +192,80 @@ class Resolver:
         return found.value if found else None
 
     def identity(self, default: str) -> Identity:
-        found = self.find(settings.ACTS_AS)
-        return found.value if found else Identity.parse(default, "the command's default")
+        return self.value(settings.ACTS_AS, Identity.parse(default, "the command's default"))
+
+    # Secrets and tokens. `to` is the address that gets them, by default the service
+
+    def find_token(self, to: str | None = None) -> Found[str | Path] | None:
+        """Return the ready-made token, or the path of its file.
+
+        `--as` excludes tokens from the environment and from the profile. `EXTCLI_AS`, or a secret in the environment,
+        excludes the profile's. If the profile is named on the command line, its own identity or secret excludes the
+        token in the environment.
+        """
+        flags = self.flags
+        if flags.token_file and flags.acts_as:
+            raise UsageError("--token-file and --as exclude each other", why="a token already has a role and a user")
+        if flags.token_file:
+            return Found(flags.token_file, Source.FLAG, "--token-file", "token")
+        if flags.acts_as:
+            return None
+        given, own = self._in_text("EXTCLI_TOKEN", "token"), self._own_file(settings.TOKEN_FILE, to)
+        if flags.profile:
+            identity = self.in_profile(settings.ACTS_AS) or self._own_file(settings.SECRET_FILE, to)
+            return own if own or identity else given
+        has_other = any(map(self.variable, ("EXTCLI_AS", "EXTCLI_SECRET", "EXTCLI_SECRET_FILE")))
+        return given or (None if has_other else own)
+
+    def find_secret(self, to: str | None = None) -> Found[str | Path] | None:
+        """Return the secret that signs tokens, or the path of its file.
+
+        There is no option for it, because arguments are visible in process lists and shell histories.
+        """
+        return self._in_text_or_file("EXTCLI_SECRET", settings.SECRET_FILE, to)
+
+    def token(self, to: str | None = None) -> str | None:
+        """Return the token that `find_token` finds, read from its file if necessary. Raises `UsageError`."""
+        found = self.find_token(to)
+        return None if found is None else header_word(self._content(found), _place_of(found), "token")
+
+    def secret(self, to: str | None = None) -> bytes | None:
+        """Return the secret that `find_secret` finds, decoded. Raises `UsageError`."""
+        found = self.find_secret(to)
+        return None if found is None else settings.decoded_secret(self._content(found), found.label)
+
+    def control_token(self) -> str | None:
+        """Return the token for the control API of the service, if one is configured. Raises `UsageError`."""
+        found = self._in_text_or_file("EXTCLI_CONTROL_TOKEN", settings.CONTROL_TOKEN_FILE, None)
+        return None if found is None else header_word(self._content(found), _place_of(found), "control token")
+
+    def _in_text_or_file(self, variable: str, file: Setting[Path], to: str | None) -> Found[str | Path] | None:
+        """Return what the variable holds, otherwise the path of the file that its variable or the profile names.
+
+        The profile comes first if it is named on the command line.
+        """
+        own = self._own_file(file, to)
+        if own and self.flags.profile:
+            return own
+        return self._in_text(variable, file.key.removesuffix("_file")) or self.in_variable(file) or own
+
+    def _in_text(self, variable: str, key: str) -> Found[str | Path] | None:
+        text = self.variable(variable)
+        return Found(text, Source.VARIABLE, variable, key) if text else None
+
+    def _own_file(self, file: Setting[Path], to: str | None) -> Found[str | Path] | None:
+        """Return the profile's secret or token file, unless the address belongs to another service."""
+        found = self.in_profile(file)
+        return found if found and self.profile and self.profile.is_of(to or self.url()) else None
+
+    def _content(self, found: Found[str | Path]) -> str:
+        if isinstance(found.value, str):
+            return found.value.strip()
+        if not self.flags.quiet and found.value not in self.checked_files:
+            self.checked_files.add(found.value)
+            write_stderr(filter(None, [settings.permission_warning(found.value)]))
+        return settings.secret_text(found.value, found.label)
+
+
+def _place_of(found: Found[str | Path]) -> str:
+    return f"{found.value} ({found.label})" if isinstance(found.value, Path) else found.label

@@ -1,17 +1,24 @@
-"""Every setting: its key in a profile, its variable, its option, and how to parse it."""
+"""Every setting: its key in a profile, its variable, its option, and how to parse it. And the files of secrets."""
 
 from __future__ import annotations
 
+import base64
+import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from stat import S_IRGRP, S_IROTH, S_ISREG
 from typing import Any, Generic, TypeVar
 
+from emulator.contract import user_files
+from emulator.contract.limits import MIN_SECRET_BYTES
 from emulator.contract.names import Role
+from emulator.contract.shell import quoted
+from extcli.config.flags import DEFAULT_CLIENT_ID as DEFAULT_CLIENT_ID
+from extcli.config.flags import DEFAULT_URL as DEFAULT_URL
 from extcli.config.flags import Flags
-from extcli.config.precedence import DEFAULT_CLIENT_ID as DEFAULT_CLIENT_ID
-from extcli.config.precedence import DEFAULT_URL as DEFAULT_URL
 from extcli.config.urls import SOCKET, checked_path, checked_url, socket_of
 from extcli.errors import UsageError, shortened
 from extcli.output import times
@@ -21,10 +28,8 @@ ROLES = tuple(map(str, Role))
 DEFAULT_CHANNEL = "1001"
 DEFAULT_USER = "U1"
 DEFAULT_PIN_PATH = "link/pin"
-DEFAULT_TIMEOUT = 30.0
 _LONGEST_TIMEOUT = 24 * 86_400_000
 """In ms; a socket of the operating system waits at most 24.8 days."""
-DEFAULT_BROADCAST_METHOD = "GET"
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -66,6 +71,8 @@ class Setting(Generic[T_co]):
     """Parses the text. The second argument names its origin in the `UsageError`."""
     variable: str = ""
     option: str = ""
+    default: T_co | None = None
+    """`None` if each command chooses one."""
 
     def option_value(self, flags: Flags) -> str | None:
         """Return the value of the setting's command-line option, if given. It may be empty."""
@@ -93,17 +100,13 @@ def _seconds(text: str, origin: str) -> float:
         length = times.duration(text, bare="s")
     except UsageError as error:
         raise UsageError(f"{error.what} ({origin})", fix=error.fix) from None
-    if length > _LONGEST_TIMEOUT:
-        raise UsageError(f"{text!r} ({origin}) is longer than {times.span(_LONGEST_TIMEOUT)}")
-    return max(length, 1) / 1000
+    return min(max(length, 1), _LONGEST_TIMEOUT) / 1000
 
 
 def _format(text: str, origin: str) -> Format:
     if text not in list(Format):
-        raise UsageError(
-            f"{text!r} ({origin}) is not an output format",
-            fix="use table, plain (tab-separated), json, jsonl or csv; `status` and `connect env` also take env",
-        )
+        fix = "use table, plain (tab-separated), json, jsonl or csv; `status` and `connect env` also take env"
+        raise UsageError(f"{text!r} ({origin}) is not an output format", fix=fix)
     return Format(text)
 
 
@@ -113,24 +116,24 @@ def _method(text: str, origin: str) -> str:
     return text.upper()
 
 
-URL = Setting("url", lambda text, origin: checked_url(text, origin, like=DEFAULT_URL), "EXTCLI_URL", "--url")
-WS_URL = Setting(
-    "ws_url",
-    lambda text, origin: checked_url(text, origin, schemes=SOCKET, like=socket_of(DEFAULT_URL)),
-    "EXTCLI_WS_URL",
-)
-CLIENT_ID = Setting(
-    "client_id", lambda text, origin: header_word(text, origin, "client id"), "EXTCLI_CLIENT_ID", "--client-id"
-)
+def _path(text: str, _: str) -> Path:
+    return Path(text)
+
+
+_client_id = partial(header_word, what="client id")
+
+URL = Setting("url", partial(checked_url, like=DEFAULT_URL), "EXTCLI_URL", "--url", DEFAULT_URL)
+WS_URL = Setting("ws_url", partial(checked_url, schemes=SOCKET, like=socket_of(DEFAULT_URL)), "EXTCLI_WS_URL")
+CLIENT_ID = Setting("client_id", _client_id, "EXTCLI_CLIENT_ID", "--client-id", DEFAULT_CLIENT_ID)
 ACTS_AS = Setting("as", Identity.parse, "EXTCLI_AS", "--as")
 CHANNEL = Setting("channel", _not_empty, "EXTCLI_CHANNEL", "--channel")
-SECRET_FILE = Setting("secret_file", lambda text, _: Path(text), "EXTCLI_SECRET_FILE")
-TOKEN_FILE = Setting("token_file", lambda text, _: Path(text), option="--token-file")
-CONTROL_TOKEN_FILE = Setting("control_token_file", lambda text, _: Path(text), "EXTCLI_CONTROL_TOKEN_FILE")
-PIN_PATH = Setting("pin_path", checked_path, "EXTCLI_PIN_PATH")
-BROADCAST_METHOD = Setting("broadcast_method", _method, "EXTCLI_BROADCAST_METHOD")
+SECRET_FILE = Setting("secret_file", _path, "EXTCLI_SECRET_FILE")
+TOKEN_FILE = Setting("token_file", _path, option="--token-file")
+CONTROL_TOKEN_FILE = Setting("control_token_file", _path, "EXTCLI_CONTROL_TOKEN_FILE")
+PIN_PATH = Setting("pin_path", checked_path, "EXTCLI_PIN_PATH", default=DEFAULT_PIN_PATH)
+BROADCAST_METHOD = Setting("broadcast_method", _method, "EXTCLI_BROADCAST_METHOD", default="GET")
 OUTPUT = Setting("output", _format, "EXTCLI_OUTPUT", "--output")
-TIMEOUT = Setting("timeout", _seconds, "EXTCLI_TIMEOUT", "--timeout")
+TIMEOUT = Setting("timeout", _seconds, "EXTCLI_TIMEOUT", "--timeout", 30.0)
 
 FILES = (SECRET_FILE, TOKEN_FILE, CONTROL_TOKEN_FILE)
 FILE_KEYS = frozenset(each.key for each in FILES)
@@ -162,3 +165,52 @@ VARIABLES = {
     "EXTCLI_STATE_DIR": "Where links are stored",
 }
 """Every variable that commands read, with its meaning. The variables of `serve` are declared with its options."""
+
+
+# The files of secrets and tokens
+
+
+def secret_text(file: Path, label: str) -> str:
+    """Return the text of a file. `label` names the setting. Raises `UsageError`."""
+    try:
+        return user_files.text(file, user_files.SECRET, pipes=True).strip()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else "not a text file"
+        raise UsageError(f"cannot read {file} ({label})", why=why) from None
+
+
+def decoded_secret(text: str, origin: str) -> bytes:
+    """Return the secret that a text in base64 stands for. Raises `UsageError`."""
+    try:
+        secret = base64.b64decode(text.strip(), validate=True)
+    except ValueError:
+        secret = b""
+    if not secret:
+        # The cause is not chained, as it could quote the secret.
+        raise UsageError(f"{origin} is not base64", fix="use the secret exactly as Twitch shows it") from None
+    return secret
+
+
+def random_secret() -> str:
+    """Return a new secret in base64."""
+    return base64.b64encode(os.urandom(MIN_SECRET_BYTES)).decode()
+
+
+def write_secret(file: Path, secret: str, *, owned_like: Path | None = None) -> None:
+    """Write a secret in base64 to a new file with mode 0600. Raises `UsageError`."""
+    from extcli import atomic_file
+
+    with atomic_file.write_errors(file):
+        atomic_file.write_new(file, f"{secret.strip()}\n", owned_like=owned_like or file.parent)
+
+
+def permission_warning(file: Path) -> str:
+    """Return a warning if other users can read this file, which holds a secret or token; otherwise an empty string."""
+    try:
+        mode = file.stat().st_mode
+    except OSError:
+        return ""
+    # A pipe, as in `<(pass show …)`, belongs to this user. On Windows the mode means nothing.
+    if os.name != "posix" or not S_ISREG(mode) or not mode & (S_IRGRP | S_IROTH):
+        return ""
+    return f"other users can read {file}: chmod 600 {quoted(str(file))}"

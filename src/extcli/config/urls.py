@@ -9,26 +9,24 @@ from extcli.errors import UsageError
 
 WEB = ("http", "https")
 SOCKET = ("ws", "wss")
+_PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
 _ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}
 """Addresses to listen on that no client can connect to, and one that it can."""
 
 
 def checked_url(text: str, origin: str, *, schemes: tuple[str, str] = WEB, like: str) -> str:
     """Return a base URL without its final slash. Raises `UsageError`, which shows `like` as an example."""
-    how = f"write it like {like}"
     try:
         parts = urlsplit(text)
-        usable = parts.scheme in schemes and bool(parts.hostname) and (parts.port or 1) > 0
+        usable = parts.scheme in schemes and bool(parts.hostname) and (parts.port or 1) > 0 and parts.username is None
     except ValueError:
         usable = False
-    if not usable:
+    # `?` or `#` alone would swallow every path.
+    if not usable or "?" in text or "#" in text:
         shown = "its value" if "@" in text else repr(text)  # a password may stand before an @
-        raise UsageError(f"{shown} ({origin}) is not a URL with {schemes[0]} or {schemes[1]}", fix=how)
-    if parts.username or parts.password:
-        raise UsageError(f"the URL in {origin} contains a user name or password", fix=how)
-    # Also if they are empty: `?` or `#` alone would swallow every path.
-    if "?" in text or "#" in text:
-        raise UsageError(f"{text!r} ({origin}) has a query or fragment", fix=how)
+        why = "it must have a host, and no user, password, query or fragment"
+        what = f"{shown} ({origin}) is not a URL with {schemes[0]} or {schemes[1]}"
+        raise UsageError(what, why=why, fix=f"write it like {like}")
     return text.rstrip("/")
 
 
@@ -54,7 +52,7 @@ def checked_path(text: str, origin: str) -> str:
 
 def same_address(one: str, other: str) -> bool:
     """Return whether two URLs are equal apart from case of the host, default port and a final slash."""
-    return _normalized_url(one) == _normalized_url(other)
+    return _normalized(one) == _normalized(other)
 
 
 def may_be_one_service(one: str, other: str) -> bool:
@@ -65,6 +63,23 @@ def may_be_one_service(one: str, other: str) -> bool:
     return _normalized_loosely(one) == _normalized_loosely(other)
 
 
+def is_loopback(host: str) -> bool:
+    """Return whether the host is a name or number of the loopback interface. `127.1` is `127.0.0.1`."""
+    # imported here: most commands need neither
+    from ipaddress import IPv6Address, ip_address
+    from socket import inet_aton
+
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        number = ip_address(host if ":" in host else inet_aton(host))
+    except (OSError, ValueError):
+        return False
+    if isinstance(number, IPv6Address) and number.ipv4_mapped:
+        number = number.ipv4_mapped
+    return number.is_loopback
+
+
 def reachable(url: str) -> str:
     """Return the URL of a service, with an address to connect to if it listens on all addresses."""
     parts = urlsplit(url)
@@ -73,34 +88,15 @@ def reachable(url: str) -> str:
 
 
 def _normalized_loosely(url: str) -> tuple[str, int | None, str]:
-    _, host, port, path = _normalized_url(url)
-    return _machine(host), None if port in (80, 443) else port, re.sub("/+", "/", unquote(path))
+    _, host, port, path = _normalized(url)
+    here = is_loopback(host) or host in ("0.0.0.0", "::")
+    return "localhost" if here else host, None if port in (80, 443) else port, re.sub("/+", "/", unquote(path))
 
 
-def _machine(host: str) -> str:
-    """Return the host; `localhost` for every name and number of the loopback interface. `127.1` is `127.0.0.1`."""
-    # imported here: only needed if a profile is production
-    from ipaddress import IPv6Address, ip_address
-    from socket import inet_aton
-
-    if host == "localhost" or host.endswith(".localhost"):
-        return "localhost"
-    try:
-        number = ip_address(inet_aton(host))
-    except OSError:
-        try:
-            number = ip_address(host)
-        except ValueError:
-            return host
-    if isinstance(number, IPv6Address) and number.ipv4_mapped:
-        number = number.ipv4_mapped
-    return "localhost" if number.is_loopback or number.is_unspecified else str(number)
-
-
-def _normalized_url(url: str) -> tuple[str, str, int | None, str]:
+def _normalized(url: str) -> tuple[str, str, int | None, str]:
     try:
         parts = urlsplit(url)
-        port = parts.port or {"http": 80, "https": 443, "ws": 80, "wss": 443}.get(parts.scheme)
+        port = parts.port or _PORTS.get(parts.scheme)
     except ValueError:
         return "", url, None, ""
     return parts.scheme, (parts.hostname or "").rstrip("."), port, parts.path.rstrip("/")

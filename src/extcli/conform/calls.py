@@ -1,21 +1,106 @@
-"""Makes HTTP calls as one caller, and returns every response, whatever its status."""
+"""The service that a run of `conform` checks, the pace of its requests, and HTTP calls as one caller."""
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partialmethod
-from typing import Any, Protocol
-from urllib.parse import urlencode
+from typing import Any
+from urllib.parse import parse_qs, urlencode, urlsplit
 
-from extcli import bounded_json
-from extcli.api.call import SERVICE, encoded
-from extcli.api.http import PROBE
-from extcli.api.masking import SENDING
-from extcli.api.retry import RATE_LIMITED, Deadline
-from extcli.conform.rule import Differs, Rule, shown
-from extcli.conform.target import Target
+from extcli import bounded_json, clock
+from extcli.api import tokens
+from extcli.api.call import RATE_LIMITED, SERVICE, Call, Deadline, encoded
+from extcli.api.http import PROBE, Http
+from extcli.api.masking import SENDING, masked
+from extcli.conform.rule import Differs, Rule, Skipped, Unspecified, expect, expect_members, shown
 from extcli.errors import TooLarge
+from extcli.reading import document_of
+
+OMIT: Any = object()
+"""Leaves a claim out of a token."""
+PREFIX = "conform-"
+"""Every id that a run makes up begins with it."""
+
+
+@dataclass(slots=True)
+class Target:
+    """The service that a run of `conform` checks."""
+
+    http: Http
+    ws_url: str
+    environment: str
+    """`sandbox` or `production`."""
+    is_emulator: bool
+    """Whether it is `extcli serve`, so that a difference from a ruling is a failure."""
+    has_control: bool
+    """Whether its control API can be used."""
+    client_id: str
+    secret: bytes | None = field(repr=False)
+    """Signs tokens. `None` if the service must issue them, or a token was given."""
+    token: str | None = field(repr=False)
+    """The only token, if one was given."""
+    writes: bool
+    whole_extension: bool
+    """Whether probes may change what belongs to the whole extension."""
+    ahead: int
+    """How far the service's clock is ahead of this machine's, in ms."""
+    timeout: float
+    has_default_ws: bool = True
+    """Whether the address of the socket follows from the URL."""
+    left: list[str] = field(default_factory=list)
+    """The data that probes wrote and could not remove."""
+
+    def now(self) -> int:
+        """Return the service's time in Unix ms. It is wrong if the service's clock is frozen."""
+        return clock.now() + self.ahead
+
+    def missing(self, rule: Rule) -> str:
+        """Return why a rule cannot be checked on this service; empty if it can."""
+        other = "production" if self.environment == "sandbox" else "sandbox"
+        if other in rule.traits:
+            return f"only in {other}"
+        if "emulator" in rule.traits and not self.has_control:
+            return "needs the control API of an emulator"
+        if "writes" in rule.traits and not self.writes:
+            return "changes data: --writes"
+        if "extension" in rule.traits and not self.whole_extension:
+            return "replaces data of the whole extension: --whole-extension"
+        if self.token is not None:
+            return self._needs_secret() if {"secret", "writes"} & rule.traits else ""
+        needs_token = self.environment == "production" and "anonymous" not in rule.traits
+        return self._needs_secret() if self.secret is None and (needs_token or "secret" in rule.traits) else ""
+
+    def _needs_secret(self) -> str:
+        """Return why a rule is skipped that needs other tokens than there are."""
+        given = "" if self.token is None else f": the given token is of a {self._given_role}"
+        return f"needs the extension's secret (EXTCLI_SECRET){given}"
+
+    @property
+    def _given_role(self) -> str:
+        return str(tokens.claims_in(self.token or "").get("role", "viewer"))
+
+    def token_of(self, claims: dict[str, Any], client_id: str) -> str:
+        """Return a token with these claims: signed, given, or issued by the sandbox. `OMIT` leaves a claim out.
+
+        Raises `Skipped` if the given token is of another role.
+        """
+        if self.token is not None:
+            if claims.get("role") != self._given_role:
+                raise Skipped(self._needs_secret())
+            return self.token
+        if self.secret is not None:
+            claims = {"exp": (self.now() + tokens.LIFETIME) // 1000, **claims}
+            return tokens.sign({name: value for name, value in claims.items() if value is not OMIT}, self.secret)
+        answer = self.http.send("POST", f"{SERVICE}authtoken", body=encoded({"app_id": client_id, **claims}))
+        return str(document_of(answer, {"token": str})["token"]) if answer.status_code == 200 else ""
+
+
+def fresh(kind: str = "") -> str:
+    """Return a random id that no one else uses. It ends in a digit, as ids of users do."""
+    return f"{PREFIX}{kind}{secrets.token_hex(5)}{secrets.randbelow(10)}"
+
 
 HEADERS = ("content-type", "retry-after")
 """The headers of a response that rules are about."""
@@ -49,34 +134,35 @@ READS = ("GET", "HEAD", "OPTIONS")
 EXTENSION_WIDE = ("codes", "extension_", "config/extension")
 """The beginnings of paths to data of the whole extension. Such data is removed only if the probe certainly wrote it."""
 NOTHING: Any = object()
+ANY = 0
+"""Stands for any status of a response."""
 _LONGEST_WAIT = 70.0
 """The longest `Retry-After` in seconds that a probe waits for, and the longest time of a response."""
+_LONGEST_SHOWN = 100
+"""Characters of a body that a report shows."""
 
 
-class Probing(Protocol):
-    """The probe for which calls are made."""
+@dataclass(slots=True)
+class Probing:
+    """One probe of a rule: what it has sent, and what it has written."""
 
     target: Target
     rule: Rule
-    exchanges: list[Exchange]
+    exchanges: list[Exchange] = field(default_factory=list)
+    """What was sent and answered, in order."""
+    writes: list[tuple[Caller | None, str, str]] = field(default_factory=list)
+    """The caller, name and id of each write that has succeeded, or may have; `None` for a socket's caller."""
 
-    def wrote(self, caller: Caller, path: str, query: Mapping[str, Any], body: Any) -> None: ...
 
-    def note_socket_write(self, action: str, target: str, data: Mapping[str, Any]) -> None: ...
-
-
+@dataclass(frozen=True, slots=True)
 class Reply:
     """The response to a call."""
 
-    def __init__(self, request: str, status: int, headers: Mapping[str, str], content: bytes) -> None:
-        self.request = request
-        self.status = status
-        self.headers = headers
-        self.content = content
-
-    @property
-    def text(self) -> str:
-        return self.content.decode(errors="replace")
+    request: str
+    """`POST vote?id=x`."""
+    status: int
+    headers: Mapping[str, str]
+    content: bytes
 
     @property
     def json(self) -> Any:
@@ -84,18 +170,37 @@ class Reply:
         try:
             return bounded_json.decoded(self.content)
         except ValueError:
-            raise Differs(f"the body of {self.request}", "JSON", self.text[:200]) from None
+            raise Differs(f"the body of {self.request}", "JSON", self._start) from None
+
+    def check(self, status: int = 200, case: str = "") -> None:
+        """Raise `Differs` unless the response has this status, and after a success JSON.
+
+        `case` says more about the call: `with an expired token`.
+        """
+        if status != self.status:
+            are_refusals = all(400 <= each < 500 for each in (status, self.status))
+            what = f"the status of {self.request} {case}".rstrip()
+            # Only an error is shown: what a success has may be secret, such as a PIN.
+            seen = self.status if self.status < 300 else f"{self.status}: {self._start}"
+            raise (Unspecified if are_refusals else Differs)(what, status, seen)
+        if status == 200:
+            self.json  # noqa: B018
+
+    def returns(self, body: object, what: str = "") -> None:
+        """Raise `Differs` unless the response has this body. `what` says what it is: `the ranking`."""
+        expect(what or f"the response to {self.request}", body, self.json)
+
+    def has(self, **members: object) -> None:
+        """Raise `Differs` unless the body has these members. It may have others."""
+        expect_members(members, self.json, f"in the response to {self.request}")
+
+    def has_header(self, name: str, value: str | None) -> None:
+        """Raise `Differs` unless the header has this value; `None` is no header."""
+        expect(f"{name} of {self.request} ({self.status})", value, self.headers.get(name))
 
     @property
-    def data(self) -> Any:
-        """The decoded body of a success. Raises `Differs` for any other status."""
-        if self.status // 100 != 2:
-            raise Differs(f"the status of {self.request}", 200, f"{self.status}: {self.text[:200]}")
-        return self.json
-
-    def check(self) -> None:
-        """Raise `Differs` unless the response has a success status."""
-        self.data  # noqa: B018
+    def _start(self) -> str:
+        return self.content[:200].decode(errors="replace")
 
 
 class Caller:
@@ -106,25 +211,24 @@ class Caller:
         self.role = role
         self.authorization = authorization
 
-    @property
-    def token(self) -> str:
-        return (self.authorization or "").partition(" ")[2]
-
     def call(
         self,
         method: str,
         path: str,
         json: Any = NOTHING,
         *,
+        status: int = 200,
+        case: str = "",
         content: bytes | None = None,
         headers: Mapping[str, str] | None = None,
         repeat: bool = True,
         **query: Any,
     ) -> Reply:
-        """Send a request and return its response, whatever its status. Raises `Unreachable`.
+        """Send a request, check the status of its response as `Reply.check` does, and return it.
 
-        A path without a leading slash is below `/v1/e/`. `json` is the body, or `content` its bytes; `query` adds
-        parameters. After 429 the call is repeated when the service allows it, unless `repeat` is false.
+        With `status=ANY` the response may be a refusal. A path without a leading slash is below `/v1/e/`. `json` is
+        the body, or `content` its bytes; `query` adds parameters. After 429 the call is repeated when the service
+        allows it, unless `repeat` is false. Raises `Differs` for another status, and `Unreachable`.
         """
         self._check_may_write(method, path)
         body = content if json is NOTHING else encoded(json)
@@ -147,6 +251,8 @@ class Caller:
         )
         if reply.status < 300:
             self._note_write(method, path, query, body, is_certain=True)
+        if status != ANY:
+            reply.check(status, " ".join(filter(None, (f"as {self.role}", _body_text(body), case))))
         return reply
 
     get = partialmethod[Reply](call, "GET")
@@ -155,6 +261,17 @@ class Caller:
     patch = partialmethod[Reply](call, "PATCH")
     delete = partialmethod[Reply](call, "DELETE")
 
+    def refuses(self, path: str, *bodies: Any, method: str = "POST", **query: Any) -> None:
+        """Raise `Differs` unless each of these bodies is refused with 400. Bytes are sent as they are."""
+        for body in bodies:
+            sent = {"content": body} if isinstance(body, bytes) else {"json": body}
+            self.call(method, path, status=400, **sent, **query)
+
+    def user_info(self, status: int = 200, case: str = "") -> Any:
+        """Return the body of `user_info`, after the same check as `call` makes; `None` if the caller is refused."""
+        reply = self.get("user_info", status=status, case=case)
+        return reply.json if status == 200 else None
+
     def _send(
         self, method: str, path: str, body: bytes | None, headers: Mapping[str, str] | None, *, repeat: bool
     ) -> Reply:
@@ -162,12 +279,9 @@ class Caller:
         target, url = self._at.target, path if path.startswith("/") else SERVICE + path
         deadline = Deadline(_LONGEST_WAIT)
         while True:
-            target.pace.take(self.authorization or "")
             try:
                 with target.http.stream(
-                    method,
-                    url,
-                    body=body,
+                    Call(method, url, body=body),
                     authorization=self.authorization,
                     extra=headers,
                     within=_LONGEST_WAIT,
@@ -183,13 +297,17 @@ class Caller:
     def _note_write(
         self, method: str, path: str, query: Mapping[str, Any], body: bytes | None, *, is_certain: bool
     ) -> None:
-        if method not in READS and (is_certain or not path.startswith(EXTENSION_WIDE)):
-            self._at.wrote(self, path, query, None if body is None else bounded_json.decoded_or_text(body))
+        if method in READS or (not is_certain and path.startswith(EXTENSION_WIDE)):
+            return
+        where, sent = urlsplit(path), bounded_json.decoded_or_text(body or b"")
+        members = sent if isinstance(sent, dict) else {}
+        id = query.get("id") or parse_qs(where.query).get("id", [""])[0] or members.get("id") or "default"
+        self._at.writes.append((self, where.path.strip("/").removeprefix("v1/e/"), str(id)))
 
     def _check_may_write(self, method: str, path: str) -> None:
         """Raise an error if a rule writes but is not declared as `writes`. Such rules run only with --writes."""
         name = path.partition("?")[0].strip("/").rpartition("/")[2]
-        if not self._at.rule.writes and (method not in READS or name in SENDING):
+        if "writes" not in self._at.rule.traits and (method not in READS or name in SENDING):
             raise AssertionError(f"{self._at.rule.name} writes ({method} {path}), but is not marked `writes`")
 
 
@@ -199,3 +317,11 @@ def _query(path: str, query: Mapping[str, Any]) -> str:
     return ("&" if "?" in path else "?") + urlencode(
         {name: value if isinstance(value, str) else shown(value) for name, value in query.items()}
     )
+
+
+def _body_text(body: bytes | None) -> str:
+    """Return what a body is, for reports: its start, without secrets, and the size of a long one."""
+    if body is None:
+        return ""
+    text = shown(masked(bounded_json.decoded_or_text(body))).encode(errors="backslashreplace").decode()
+    return f"with {text}" if len(text) <= _LONGEST_SHOWN else f"with {text[:_LONGEST_SHOWN]}… ({len(body):,} bytes)"

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection
+from functools import partial
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qs, urlsplit
 
 from extcli import clock
 from extcli.api import tokens
-from extcli.api.call import SERVICE, encoded
-from extcli.api.http import is_loopback
-from extcli.api.token_sources import service_time
-from extcli.api.tokens import opaque_id
-from extcli.config import secret_lookup
+from extcli.api.call import SERVICE, Call, encoded
+from extcli.api.tokens import opaque_id, service_time
 from extcli.config.urls import socket_of
-from extcli.conform.calls import Caller, Exchange, Reply
-from extcli.conform.rule import Rule, Skipped
-from extcli.conform.sockets import PATH, Page, Socket
-from extcli.conform.target import OMIT, PREFIX, Pace, Target, fresh
+from extcli.conform.calls import ANY, PREFIX, Caller, Probing, Reply, Target, fresh
+from extcli.conform.rule import ROLES, Rule, Skipped
+from extcli.conform.sockets import PATH, Connection, Page, Socket
 from extcli.doctor.service import Kind, Probe, probe
 from extcli.errors import CliError, ErrorResponse, ExpectationFailed, Unreachable, UsageError, shortened
 
@@ -33,7 +29,7 @@ def target_of(session: Session, *, writes: bool, whole_extension: bool) -> Targe
     environment = _environment(session, found)
     is_sandbox_emulator = found.kind is Kind.EMULATOR and environment == "sandbox"
     now = service_time(session.http) if found.clock else None
-    secret = secret_lookup.secret(session.resolver, url)
+    secret = session.resolver.secret(url)
     token = _given_token(session) if secret is None or session.resolver.flags.token_file else None
     target = Target(
         http=session.http,
@@ -48,7 +44,6 @@ def target_of(session: Session, *, writes: bool, whole_extension: bool) -> Targe
         whole_extension=whole_extension,
         ahead=now - clock.now() if now is not None else 0,
         timeout=session.resolver.timeout(),
-        pace=Pace(unlimited=is_sandbox_emulator, shared=not is_loopback(urlsplit(url).hostname or "")),
         has_default_ws=session.resolver.configured_ws_url() is None,
     )
     if is_sandbox_emulator and token is None:
@@ -73,7 +68,7 @@ def _checked_probe(session: Session) -> Probe:
 
 def _given_token(session: Session) -> str | None:
     """Return the token that the user gave, or `None`. Raises `UsageError` if it is not a JWT."""
-    token = secret_lookup.token(session.resolver, session.resolver.url())
+    token = session.resolver.token()
     if token is not None and not tokens.claims_in(token):
         fix = "check it with `extcli token inspect`, or unset EXTCLI_TOKEN (--token-file)"
         raise UsageError("the given token is not a JWT", fix=fix)
@@ -85,7 +80,7 @@ def _use_own_extension(target: Target) -> None:
     target.secret = target.secret or secrets.token_bytes(32)  # a sandbox does not check signatures (ruling A1)
     client_id = fresh()
     authorization = f"{client_id} {target.token_of({'role': 'viewer'}, client_id)}"
-    with target.http.stream("GET", f"{SERVICE}user_info", authorization=authorization) as answer:
+    with target.http.stream(Call("GET", f"{SERVICE}user_info"), authorization=authorization) as answer:
         if answer.status_code == 200:  # not with `serve --registered-only`
             target.client_id, target.whole_extension = client_id, True
 
@@ -99,120 +94,28 @@ def _environment(session: Session, found: Probe) -> str:
     return "sandbox" if answer.status_code == 200 else "production"
 
 
-STORES = {
-    "config/channel": "channel_config",
-    "config/extension": "extension_config",
-}
-VIEWER_STORES = ("viewer_state", "extension_viewer_state")
-CHANNEL_STORES = ("channel_state", "channel_config")
-EXTENSION_STORES = ("extension_state", "extension_config", "extension_hidden_state")
-
+_STORES = {"config/channel": "channel_config", "config/extension": "extension_config"}
+"""Other paths of stores."""
+_LINKING = ("validate_pin", "link/pin", "gamelink/pin", "gamelink/token", "pin")
+Removal = Callable[..., Reply]
 _GONE = (200, 404)
 """The statuses of a removal after which nothing is left."""
-
-
-class Leftovers:
-    """The data that one probe has written, with the calls that remove it."""
-
-    def __init__(self, at: Deployment) -> None:
-        self._at = at
-        self._removals: dict[tuple[str, str], Callable[[], Reply]] = {}
-        self._is_removing = False
-
-    def wrote(self, caller: Caller, path: str, query: Mapping[str, Any], body: Any) -> None:
-        """Record what to remove after a call that has succeeded, or may have."""
-        where = urlsplit(path)
-        name = where.path.strip("/").removeprefix("v1/e/")
-        in_path = {name: values[0] for name, values in parse_qs(where.query).items()}
-        name = STORES.get(name, name)
-        members = body if isinstance(body, dict) else {}
-        id = str(query.get("id") or in_path.get("id") or members.get("id") or "default")
-        match name:
-            case "vote" | "vote_config":
-                self.poll(id)
-            case "rank":
-                self._add(f"ranking {id}", lambda: self._clear("rank", id))
-            case "codes":
-                self._add("codes", lambda: self._at.admin.delete("codes"))
-            case "curated_poll_edit":
-                self._add(f"question {id}", lambda: self._at.admin.delete("curated_poll_edit", {"id": id}))
-            case "json_store":
-                self._add(f"json_store {id}", lambda: self._at.admin.post("json_store", {}, id=id))
-            case "validate_pin" | "link/pin" | "gamelink/pin" | "gamelink/token" | "pin":
-                self.link()
-            case _ if name in VIEWER_STORES:
-                self._add(f"{name} of a {caller.role}", lambda: caller.post(name, {}), str(caller.authorization))
-            case _ if name in CHANNEL_STORES:
-                self.store(name)
-            case _ if name in EXTENSION_STORES:
-                self._add(name, lambda: self._at.extension_admin.post(name, {}))
-
-    def note_socket_write(self, action: str, target: str, data: Mapping[str, Any]) -> None:
-        """Record what to remove after a socket request that has succeeded, or may have."""
-        if action == "create" and target == "poll":
-            self.poll(str(data.get("poll_id", "default")))
-            self.store("channel_state")
-        elif action in ("set", "patch") and target in ("state", "config"):
-            self.store(f"channel_{target}")
-        elif action == "authenticate" and ("pin" in data or "jwt" in data):
-            self.link()
-
-    def poll(self, id: str) -> None:
-        """Record a written poll, to be removed."""
-        self._add(f"poll {id}", lambda: self._clear("vote", id))
-
-    def store(self, name: str) -> None:
-        """Record a written store of the channel, to be cleared."""
-        self._add(name, lambda: self._at.broadcaster.post(name, {}))
-
-    def link(self) -> None:
-        """Record that the channel was linked, so that its links are revoked."""
-        self._add("links", lambda: self._at.broadcaster.delete("pin"))
-
-    def _clear(self, path: str, id: str) -> Reply:
-        """Delete a poll or ranking: in all channels if only this probe can have made it, otherwise in the probe's
-        channel.
-        """
-        own = id.removeprefix("global-").startswith(PREFIX)
-        return (self._at.extension_admin if own else self._at.admin).delete(path, id=id)
-
-    def _add(self, what: str, removal: Callable[[], Reply], owner: str = "") -> None:
-        if not self._is_removing:
-            self._removals[what, owner] = removal
-
-    def remove(self) -> list[str]:
-        """Remove all recorded data, the latest first. Return what could not be removed."""
-        self._is_removing = True
-        failed = []
-        for (what, _), removal in reversed(self._removals.items()):
-            try:
-                is_gone = removal().status in _GONE
-            except CliError:
-                is_gone = False
-            if not is_gone:
-                failed.append(what)
-        self._removals.clear()
-        return failed
 
 
 OWN: Any = object()
 """Stands for the rule's own channel, user or client id."""
 
 
-class Deployment:
+class Deployment(Probing):
     """One service, as one probe uses it. Channel and users are the probe's own."""
 
     def __init__(self, target: Target, rule: Rule) -> None:
-        self.target = target
-        self.rule = rule
+        super().__init__(target, rule)
         self.names: dict[str, str] = {target.client_id: "<client-id>"}
         """The random texts of this probe, with their names in recordings."""
-        self.exchanges: list[Exchange] = []
-        """What was sent and answered, in order."""
-        self._leftovers = Leftovers(self)
         self.channel = self.fresh("channel")
         self.user = self.fresh("user")
-        self._sockets: list[Socket | Page] = []
+        self._sockets: list[Connection] = []
 
     @property
     def client_id(self) -> str:
@@ -261,28 +164,22 @@ class Deployment:
         """An admin of the whole extension: the token names no channel."""
         return self.caller("admin", channel=None)
 
+    def stranger(self, **claims: Any) -> Caller:
+        """Return another viewer, a new one each time."""
+        return self.caller("viewer", self.fresh("user"), **claims)
+
+    def elsewhere(self, role: str = "viewer", **claims: Any) -> Caller:
+        """Return a caller in another channel, a new one each time."""
+        return self.caller(role, channel=self.fresh("channel"), **claims)
+
     @property
     def anonymous(self) -> Caller:
         """A caller without credentials."""
         return Caller(self, "anonymous", None)
 
-    def caller(
-        self,
-        role: str,
-        user: str | None = OWN,
-        *,
-        channel: str | None = OWN,
-        opaque: str | None = OWN,
-        client_id: str = OWN,
-        **claims: Any,
-    ) -> Caller:
-        """Return a caller with a token of these claims. `None` and `OMIT` leave out a claim of the three ids.
-
-        A broadcaster's user is the owner of the channel; admins and backends have no user. Other claims are set as
-        given, also to `None`; `exp=OMIT` leaves it out.
-        """
-        token = self.token(role, user, channel=channel, opaque=opaque, client_id=client_id, **claims)
-        return self.bearer(token, role=role, client_id=client_id)
+    def caller(self, role: str, user: str | None = OWN, *, client_id: str = OWN, **claims: Any) -> Caller:
+        """Return a caller with a token of these claims, completed as for `token`."""
+        return self.bearer(self.token(role, user, client_id=client_id, **claims), role=role, client_id=client_id)
 
     def bearer(self, token: str, *, role: str = "bearer", client_id: str = OWN) -> Caller:
         """Return a caller that sends this token. `role` names the caller in recordings."""
@@ -298,16 +195,26 @@ class Deployment:
         client_id: str = OWN,
         **claims: Any,
     ) -> str:
-        """Return a token with these claims, completed as for `caller`."""
+        """Return a token with these claims. `None` leaves out a claim of the three ids.
+
+        A broadcaster's user is the owner of the channel; admins and backends have no user. Other claims are set as
+        given, also to `None`; `exp=OMIT` leaves it out.
+        """
         where = self.channel if channel is OWN else channel
         if user is OWN:
             user = {"viewer": self.user, "broadcaster": where}.get(role or "")
         if opaque is OWN:
             opaque = opaque_id(user) if isinstance(user, str) else None
         ids = {"role": role, "channel_id": where, "user_id": user, "opaque_user_id": opaque}
-        given = {name: value for name, value in ids.items() if value is not None and value is not OMIT}
+        given = {name: value for name, value in ids.items() if value is not None}
         app = self.client_id if client_id is OWN else client_id
         return self.target.token_of({**given, **claims}, app)
+
+    def is_read_by(self, readers: Collection[str], path: str, kind: str = "") -> None:
+        """Raise `Differs` unless these roles can read a path, and others get 403. `kind` is what a new id is for."""
+        for role in ROLES:
+            query = {"id": self.fresh(kind)} if kind else {}
+            self.caller(role).get(path, status=200 if role in readers else 403, **query)
 
     # Sockets
 
@@ -335,9 +242,7 @@ class Deployment:
     def game(self, role: str = "broadcaster", **options: Any) -> Socket:
         """Open a game socket with the rights of a token, by default of the channel's owner."""
         socket = self.socket()
-        caller = self.caller(role, **options)
-        socket.data("authenticate", data={"client_id": self.client_id, "jwt": caller.token})
-        socket.caller = caller
+        socket.authenticate(jwt=self.token(role, **options))
         return socket
 
     def page(self) -> Page:
@@ -354,16 +259,44 @@ class Deployment:
     # After the probe
 
     def close(self) -> list[str]:
-        """Close the sockets and remove what the probe wrote. Returns what could not be removed."""
+        """Close the sockets and remove what the probe wrote, the latest first. Returns what could not be removed."""
         while self._sockets:
             self._sockets.pop().close()
-        return self._leftovers.remove()
+        removals = {}
+        for caller, name, id in list(self.writes):
+            if found := self._removal(caller, _STORES.get(name, name), id):
+                what, removal = found
+                removals[what, caller.authorization if caller and "viewer_state" in name else ""] = removal
+        return [what for (what, _), removal in reversed(removals.items()) if not _is_gone(removal)]
 
-    def wrote(self, caller: Caller, path: str, query: Mapping[str, Any], body: Any) -> None:
-        """Record the data to remove after a call that has succeeded."""
-        self._leftovers.wrote(caller, path, query, body)
+    def _removal(self, caller: Caller | None, name: str, id: str) -> tuple[str, Removal] | None:
+        """Return what was written with these facts of a call, and the call that removes it."""
+        # A poll or ranking is deleted in all channels if only this probe can have made it.
+        owner = self.extension_admin if id.removeprefix("global-").startswith(PREFIX) else self.admin
+        match name:
+            case "vote" | "vote_config":
+                return f"poll {id}", partial(owner.delete, "vote", id=id)
+            case "rank":
+                return f"ranking {id}", partial(owner.delete, "rank", id=id)
+            case "codes":
+                return "codes", partial(self.admin.delete, "codes")
+            case "curated_poll_edit":
+                return f"question {id}", partial(self.admin.delete, name, {"id": id})
+            case "json_store":
+                return f"json_store {id}", partial(self.admin.post, name, {}, id=id)
+            case "viewer_state" | "extension_viewer_state" if caller:
+                return f"{name} of a {caller.role}", partial(caller.post, name, {})
+            case "channel_state" | "channel_config":
+                return name, partial(self.broadcaster.post, name, {})
+            case "extension_state" | "extension_config" | "extension_hidden_state":
+                return name, partial(self.extension_admin.post, name, {})
+            case _ if name in _LINKING:
+                return "links", partial(self.broadcaster.delete, "pin")
+        return None
 
-    def note_socket_write(self, action: str, target: str, data: Mapping[str, Any]) -> None:
-        """Record the data to remove after a socket request that has succeeded."""
-        if self.rule.writes:
-            self._leftovers.note_socket_write(action, target, data)
+
+def _is_gone(removal: Removal) -> bool:
+    try:
+        return removal(status=ANY).status in _GONE
+    except CliError:
+        return False

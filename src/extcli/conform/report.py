@@ -15,18 +15,17 @@ from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as Xml
 
 from emulator.contract import user_files
-from emulator.contract.json_values import are_equal
+from emulator.contract.kinds import are_equal
 from extcli import bounded_json
 from extcli.atomic_file import save
-from extcli.conform.calls import Exchange
-from extcli.conform.rule import shown
+from extcli.conform.calls import PREFIX, Exchange
 from extcli.conform.run import Result, Status
-from extcli.conform.target import PREFIX
 from extcli.errors import UsageError, shortened
-from extcli.output.columns import table_of
+from extcli.output.columns import Column, table
 from extcli.output.printer import View
 from extcli.output.sanitize import field, visible
 from extcli.output.views import stacked
+from extcli.reading import problem_of
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -35,6 +34,7 @@ VERSION = 1
 SAME = "same"
 NOT_RECORDED = "not recorded"
 _HEAD = "extcli_conform"
+_AGAIN = "make it again with `extcli conform --record`"
 _TOKEN = re.compile(r"eyJ[\w+/=-]{5,}\.[\w+/=-]{5,}\.[\w+/=-]*")
 _RANDOM = re.compile(rf"{PREFIX}\w+", re.IGNORECASE)
 _TIME = re.compile(r"\b[12]\d{12}\b|\b[12]\d{9}\b")
@@ -45,8 +45,8 @@ _OPAQUE = re.compile(r"\bA\d{8,}\b")
 """An opaque id that a sandbox makes up."""
 _PINS = ("pin", "token")
 _PIN_LENGTH = 6
-_ISSUED = ("muxy_id",)
-"""Members that hold an id which the service makes up."""
+_ISSUED = ("muxy_id", "retry-after")
+"""Members whose value the service makes up, an id or a time."""
 _OF_EXTENSION = (
     "extension_config",
     "config/extension",
@@ -88,21 +88,15 @@ def read(path: Path) -> Mapping[str, Any]:
         raise UsageError(f"cannot read {path}: {error.strerror}") from None
     except ValueError:
         document = None
-    if not isinstance(document, dict) or _HEAD not in document or not isinstance(document.get("rules"), dict):
+    if problem_of(document, {_HEAD: object, "rules": dict}):
         raise UsageError(f"{path} is not a recording", fix="`extcli conform --record FILE` makes one")
     if document[_HEAD] != VERSION:
-        raise UsageError(
-            f"{path} has version {shortened(str(document[_HEAD]))} of the format; this extcli reads version {VERSION}",
-            fix="make it again with `extcli conform --record`",
-        )
+        version = shortened(str(document[_HEAD]))
+        raise UsageError(f"{path} has version {version} of the format; this extcli reads {VERSION}", fix=_AGAIN)
     rules: Mapping[str, Any] = document["rules"]
     for name, rule in rules.items():
-        answers = rule.get("answers") if isinstance(rule, dict) else None
-        if not isinstance(answers, list) or not all(isinstance(each, dict) for each in answers):
-            raise UsageError(
-                f"{path}: rule {shortened(name)}: `answers` is not a list of objects",
-                fix="make it again with `extcli conform --record`",
-            )
+        if problem := problem_of(rule, {"answers": [dict]}):
+            raise UsageError(f"{path}: rule {shortened(name)}: {problem}", fix=_AGAIN)
     return rules
 
 
@@ -149,10 +143,15 @@ def _shown_value(value: Any) -> str:
 
 
 def _exchange_as_json(each: Exchange, names: Mapping[str, str]) -> dict[str, Any]:
-    found = {"as": each.caller, "request": each.request, "body": each.body, "status": each.status}
-    found |= {"headers": dict(each.headers), "answer": _without_extension_data(each, names)}
-    if each.body is None:
-        del found["body"]
+    body = {} if each.body is None else {"body": each.body}
+    found = {
+        "as": each.caller,
+        "request": each.request,
+        **body,
+        "status": each.status,
+        "headers": dict(each.headers),
+    }
+    found["answer"] = _without_extension_data(each, names)
     return {name: _normalize(value, names, name) for name, value in found.items()}
 
 
@@ -180,7 +179,7 @@ def _normalize(value: Any, names: Mapping[str, str], member: str) -> Any:
     if isinstance(value, str):
         if member in _PINS and len(value) == _PIN_LENGTH:
             return "<pin>"
-        return f"<{member}>" if member in ("retry-after", *_ISSUED) else _text(value, names)
+        return f"<{member}>" if member in _ISSUED else _text(value, names)
     return "<time>" if type(value) is int and _TIME.fullmatch(str(value)) else value
 
 
@@ -194,9 +193,8 @@ def _text(text: str, names: Mapping[str, str]) -> str:
     return _TIME.sub("<time>", _OPAQUE.sub("<opaque>", _RANDOM.sub("<id>", text)))
 
 
-_STYLES = {"pass": "green", "fail": "bold red", "skipped": "dim", "unknown": "yellow"}
+_STYLES = {"pass": "good", "fail": "bad", "skipped": "quiet", "unknown": "warning"}
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_LONGEST = 300
 _COLUMNS = ("status", "rule", "sentence", "reason", "what", "expected", "seen", "request_id", "recorded")
 _MOST_SKIPPED = 5
 """A table lists up to this many rules that are skipped for the same reason."""
@@ -209,58 +207,33 @@ def document_of(url: str, environment: str, found: Sequence[Result]) -> dict[str
         "url": url,
         "environment": environment,
         "counts": {status.value: counts[status] for status in Status},
-        "rules": [as_json(each) for each in found],
+        "rules": [
+            {
+                "rule": each.rule.name,
+                "source": each.rule.source,
+                "sentence": each.rule.sentence,
+                "status": each.status.value,
+                **each.facts,
+            }
+            for each in found
+        ],
     }
-
-
-def as_json(result: Result) -> dict[str, Any]:
-    """Return one result as JSON."""
-    rule = result.rule
-    facts: dict[str, Any] = {
-        "rule": rule.name,
-        "source": rule.source,
-        "sentence": rule.sentence,
-        "status": result.status.value,
-    }
-    if result.status is Status.SKIPPED:
-        facts["reason"] = result.reason
-    if result.status in (Status.FAIL, Status.UNKNOWN):
-        facts |= {"what": result.what, "expected": text_of(result.expected), "seen": text_of(result.seen)}
-        facts |= {"request_id": result.request_id} if result.request_id else {}
-    facts |= {"recorded": result.recorded} if result.recorded else {}
-    return facts
-
-
-def text_of(value: object) -> str:
-    """Return a value as one line of JSON, or a string unchanged, cut to 300 characters."""
-    text = value if isinstance(value, str) else shown(value)
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
-
-
-def view() -> View:
-    """Return the view that prints the results."""
-    return View(
-        table=_table,
-        rows=lambda document: [[field(each.get(name, "")) for name in _COLUMNS] for each in document["rules"]],
-        items=lambda document: document["rules"],
-    )
 
 
 def _table(document: dict[str, Any]) -> RenderableType:
     from rich.text import Text
 
-    is_compared = any("recorded" in each for each in document["rules"])
-    table = table_of("", "rule", "what must hold", *(["recorded"] if is_compared else []), folded=(2, 3))
     reasons = Counter(each["reason"] for each in document["rules"] if "reason" in each)
-    for each in document["rules"]:
-        if reasons[each.get("reason", "")] > _MOST_SKIPPED:
-            continue
-        status = Text(each["status"], _STYLES[each["status"]])
-        recorded = [visible(each.get("recorded", ""))] if is_compared else []
-        table.add_row(status, each["rule"], "\n".join(map(visible, _details(each))), *recorded)
+    listed = [each for each in document["rules"] if reasons[each.get("reason", "")] <= _MOST_SKIPPED]
+    columns = (
+        Column("", "status", text=lambda status: Text(status, _STYLES[status])),
+        Column("rule"),
+        Column("what must hold", lambda each: "\n".join(map(visible, _details(each))), text=str),
+        Column("recorded", lambda each: each.get("recorded", ""), in_table=any("recorded" in each for each in listed)),
+    )
     skipped = [f"{number} skipped: {why}" for why, number in reasons.items() if number > _MOST_SKIPPED]
     counts = ", ".join(f"{number} {status}" for status, number in document["counts"].items() if number)
-    return stacked(table, "\n".join([*skipped, f"{counts} ({document['environment']})"]))
+    return stacked(table(columns, listed), "\n".join([*skipped, f"{counts} ({document['environment']})"]))
 
 
 def _details(each: dict[str, Any]) -> list[str]:
@@ -274,10 +247,20 @@ def _details(each: dict[str, Any]) -> list[str]:
     return lines
 
 
-def junit(document: dict[str, Any]) -> bytes:
+RESULTS = View(
+    table=_table,
+    rows=lambda document: [[field(each.get(name, "")) for name in _COLUMNS] for each in document["rules"]],
+    items=lambda document: document["rules"],
+)
+"""The results of all rules."""
+
+
+def junit(document: dict[str, Any]) -> str:
     """Return the results as JUnit XML: one test case per rule. `unknown` counts as skipped."""
     counts, rules = document["counts"], document["rules"]
-    suite = Xml.Element(
+    suites = Xml.Element("testsuites")
+    suite = Xml.SubElement(
+        suites,
         "testsuite",
         name="extcli conform",
         tests=str(len(rules)),
@@ -287,25 +270,20 @@ def junit(document: dict[str, Any]) -> bytes:
     )
     for each in rules:
         case = Xml.SubElement(suite, "testcase", classname=f"conform.{each['source']}", name=each["rule"])
-        details = _xml_text("\n".join(_details(each)))
         if is_failure(each):
-            message = each.get("what") or each["recorded"]
-            Xml.SubElement(case, "failure", message=_xml_text(message)).text = details
+            result = Xml.SubElement(case, "failure", message=each.get("what") or each["recorded"])
         elif each["status"] in ("skipped", "unknown"):
             reason = each.get("reason") or "the specification is silent, and this service differs"
-            Xml.SubElement(case, "skipped", message=_xml_text(reason)).text = details
-    suites = Xml.Element("testsuites")
-    suites.append(suite)
+            result = Xml.SubElement(case, "skipped", message=reason)
+        else:
+            continue
+        result.text = "\n".join(_details(each))
     Xml.indent(suites)
-    return bytes(Xml.tostring(suites, "utf-8", xml_declaration=True)) + b"\n"
+    text = _NOT_XML.sub("\ufffd", Xml.tostring(suites, "unicode"))
+    return f"<?xml version='1.0' encoding='utf-8'?>\n{text}\n"
 
 
 def is_failure(each: Mapping[str, Any], *, strict: bool = False) -> bool:
     """Return whether a rule is not kept, or answers differ from the recording. With `strict`, also for `unknown`."""
     statuses = ("fail", "unknown") if strict else ("fail",)
     return each["status"] in statuses or each.get("recorded", SAME) not in (SAME, NOT_RECORDED)
-
-
-def _xml_text(text: str) -> str:
-    """Return the text without characters that XML cannot hold."""
-    return _NOT_XML.sub("\ufffd", text)

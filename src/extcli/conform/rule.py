@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
-from emulator.contract.json_values import are_equal
+from emulator.contract.kinds import are_equal
 from emulator.contract.names import Role
 
 ROLES = tuple(map(str, Role))
 Probe = Callable[[Any], None]
 """Takes a `Deployment`, and raises `Differs` if the rule is not kept there."""
+Trait = Literal["writes", "specified", "anonymous", "secret", "extension", "emulator", "sandbox", "production"]
+"""What a rule is, besides one that reads.
+
+`writes` changes data, only of ids of its own; `extension` also what belongs to the whole extension: codes, its config
+and its state. `specified` is a ruling that the specification has too. `anonymous` needs no token; `secret` signs tokens
+of unusual content. `emulator` needs the control API of a sandbox emulator. `sandbox` and `production` hold only there.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,54 +33,28 @@ class Rule:
     sentence: str
     """What must hold, for reports."""
     probe: Probe
-    roles: frozenset[str]
-    """The roles that it acts in."""
-    writes: bool
-    """Whether it changes data: only of ids of its own."""
-    extension: bool
-    """Whether it changes what belongs to the whole extension: codes, its config and its state."""
-    secret: bool
-    """Whether it signs tokens of unusual content."""
-    emulator: bool
-    """Whether it needs the control API of a sandbox emulator."""
-    mode: str | None
-    """`sandbox` or `production` if it holds only there."""
-    specified: bool
-    """Whether the specification says so. Otherwise other services may differ: the result is `unknown`, not `fail`."""
+    traits: frozenset[Trait]
+
+    @property
+    def specified(self) -> bool:
+        """Whether the specification says so. Otherwise other services may differ: the result is `unknown`."""
+        return self.source.startswith("spec:") or "specified" in self.traits
 
 
-def rule(
-    source: str,
-    *roles: str,
-    writes: bool = False,
-    extension: bool = False,
-    secret: bool = False,
-    emulator: bool = False,
-    mode: str | None = None,
-    specified: bool | None = None,
-) -> Callable[[Probe], Rule]:
-    """Make a probe a rule, named after its source and the function. Its docstring is the sentence of reports.
-
-    Rules of sections are `specified` by default.
-    """
+def reads(source: str, *traits: Trait) -> Callable[[Probe], Rule]:
+    """Make a probe a rule, named after its source and the function. Its docstring is the sentence of reports."""
+    section = source.rpartition(": ")[2].lower().replace(" ", "-") if ":" in source else source
 
     def decorate(probe: Probe) -> Rule:
-        prefix = source.rpartition(": ")[2].lower().replace(" ", "-") if ":" in source else source
-        return Rule(
-            name=f"{prefix}.{probe.__name__.replace('_', '-')}",
-            source=source,
-            sentence=" ".join((probe.__doc__ or "").split()),
-            probe=probe,
-            roles=frozenset(roles),
-            writes=writes or extension,
-            extension=extension,
-            secret=secret,
-            emulator=emulator,
-            mode=mode,
-            specified=source.startswith("spec:") if specified is None else specified,
-        )
+        name = f"{section}.{probe.__name__.replace('_', '-')}"
+        return Rule(name, source, " ".join((probe.__doc__ or "").split()), probe, frozenset(traits))
 
     return decorate
+
+
+def writes(source: str, *traits: Trait) -> Callable[[Probe], Rule]:
+    """Make a probe that changes data a rule, as `reads` does."""
+    return reads(source, "writes", *traits)
 
 
 class Differs(Exception):
@@ -117,6 +98,11 @@ def expect_that(what: str, holds: bool, expected: object, seen: object) -> None:
     """Raise `Differs` unless the condition holds. `expected` describes it."""
     if not holds:
         raise Differs(what, expected, seen)
+
+
+def expect_members(wanted: Mapping[str, object], found: Mapping[str, object], of: str = "") -> None:
+    """Raise `Differs` unless these members of an object have these values. It may have others."""
+    expect(f"{', '.join(wanted)} {of}".rstrip(), wanted, {name: found.get(name) for name in wanted})
 
 
 def shown(value: object) -> str:

@@ -8,15 +8,16 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import Any
 
 from extcli.api.websocket import Closed
 from extcli.conform import rules as rule_files
-from extcli.conform.calls import Exchange
+from extcli.conform.calls import Exchange, Target
 from extcli.conform.deployment import Deployment
 from extcli.conform.rule import Differs, Rule, Skipped, Unknown, Unspecified, shown
-from extcli.conform.target import Target
 from extcli.errors import Refused, ServerError, UsageError
+
+_LONGEST = 300
+"""Characters of a value in a report."""
 
 
 def all_rules() -> list[Rule]:
@@ -43,10 +44,7 @@ def chosen(only: Sequence[str]) -> list[Rule]:
         return found
     for text in only:
         if not any(_is_named(each, text) for each in found):
-            raise UsageError(
-                f"no rule is named {text!r}",
-                fix="`extcli conform` lists the rules",
-            )
+            raise UsageError(f"no rule is named {text!r}", fix="`extcli conform` lists the rules")
     return [each for each in found if any(_is_named(each, text) for text in only)]
 
 
@@ -69,20 +67,14 @@ class Status(StrEnum):
 
 @dataclass(slots=True)
 class Result:
-    """The result of probing one rule."""
+    """The result of one rule."""
 
     rule: Rule
     status: Status
-    reason: str = ""
-    """Why it was skipped."""
-    what: str = ""
-    """What differs: `the status of GET vote`."""
-    expected: Any = None
-    seen: Any = None
-    request_id: str = ""
-    """The id of the last request of a probe that found a difference."""
-    recorded: str = ""
-    """With a recording: `same`, or how the responses differ from it."""
+    facts: dict[str, str] = field(default_factory=dict)
+    """For reports: the `reason` why it was skipped; `what` differs, `expected` and `seen`, and the `request_id` of the
+    last request; with a recording `recorded`, which is `same` or how the responses differ from it.
+    """
     exchanges: list[Exchange] = field(default_factory=list, repr=False)
     names: dict[str, str] = field(default_factory=dict, repr=False)
 
@@ -90,30 +82,27 @@ class Result:
 def results(rules: Sequence[Rule], target: Target) -> Iterator[Result]:
     """Probe each rule. Raises `Unreachable` if the service does not respond, after removing the written data."""
     for rule in rules:
-        reason = target.missing(rule)
-        yield Result(rule, Status.SKIPPED, reason) if reason else probe(rule, target)
+        if reason := target.missing(rule):
+            yield Result(rule, Status.SKIPPED, {"reason": reason})
+            continue
+        at = Deployment(target, rule)
+        try:
+            status, facts = _probed(rule, at, is_own=target.is_emulator)
+            result = Result(rule, status, facts, list(at.exchanges), at.names)
+        finally:
+            target.left += at.close()
+        yield result
 
 
-def probe(rule: Rule, target: Target) -> Result:
-    """Probe one rule. Raises `Unreachable` if the service does not answer."""
-    at = Deployment(target, rule)
-    try:
-        result = _probe_rule(rule, at, is_own=target.is_emulator)
-        result.exchanges, result.names = list(at.exchanges), at.names
-    finally:
-        target.left += at.close()
-    return result
-
-
-def _probe_rule(rule: Rule, at: Deployment, *, is_own: bool) -> Result:
-    """Probe a rule, and decide its result.
+def _probed(rule: Rule, at: Deployment, *, is_own: bool) -> tuple[Status, dict[str, str]]:
+    """Probe a rule, and return its result.
 
     Where the specification is silent, another service's difference is `unknown`.
     """
     try:
         rule.probe(at)
     except Skipped as skipped:
-        return Result(rule, Status.SKIPPED, str(skipped))
+        return Status.SKIPPED, {"reason": str(skipped)}
     except Differs as difference:
         found = difference
     except (LookupError, TypeError, AttributeError, ValueError) as error:
@@ -128,8 +117,15 @@ def _probe_rule(rule: Rule, at: Deployment, *, is_own: bool) -> Result:
             raise
         found = Differs("the connection", "it stays open", "; ".join(filter(None, (error.what, error.why))))
     else:
-        return Result(rule, Status.PASS)
+        return Status.PASS, {}
     silent = not rule.specified or isinstance(found, Unspecified)
     is_unknown = isinstance(found, Unknown) or (silent and not is_own)
-    status = Status.UNKNOWN if is_unknown else Status.FAIL
-    return Result(rule, status, what=found.what, expected=found.expected, seen=found.seen, request_id=at.request_id)
+    facts = {"what": found.what, "expected": _text_of(found.expected), "seen": _text_of(found.seen)}
+    facts |= {"request_id": at.request_id} if at.request_id else {}
+    return Status.UNKNOWN if is_unknown else Status.FAIL, facts
+
+
+def _text_of(value: object) -> str:
+    """Return a value as one line of JSON, or a string unchanged, cut to 300 characters."""
+    text = value if isinstance(value, str) else shown(value)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -7,10 +7,10 @@ from collections import deque
 from typing import Any
 
 from extcli import bounded_json
-from extcli.api import envelope
+from extcli.api import websocket
 from extcli.api.websocket import Closed, WebSocketClient
-from extcli.conform.calls import Caller, Exchange, Probing
-from extcli.conform.rule import Differs
+from extcli.conform.calls import Exchange, Probing
+from extcli.conform.rule import Differs, expect
 from extcli.errors import ExitCode
 
 WAIT = 5.0
@@ -19,33 +19,41 @@ READS = ("get", "subscribe", "unsubscribe", "authenticate")
 Json = dict[str, Any]
 
 
-class Socket:
-    """One connection. Updates that arrive before a reply are kept for `update`."""
+class Connection:
+    """One connection of a game or a page."""
 
     def __init__(self, at: Probing, url: str) -> None:
         self._at = at
         self._socket = WebSocketClient(url, timeout=at.target.timeout, trace=lambda _: None)
-        self._updates: deque[Json] = deque()
-        self._last = 0
-        self.caller: Caller | None = None
-        """The caller whose rights the socket has."""
-
-    def send(self, action: str, target: str = "", data: Any = None) -> int:
-        """Send a request without waiting for the reply, and return its id."""
-        if not self._at.rule.writes and action not in READS:
-            raise AssertionError(f"{self._at.rule.name} writes ({action} {target}), but is not marked `writes`")
-        self._last += 1
-        self.send_raw(envelope.request(action, target, data, self._last))
-        return self._last
 
     def send_raw(self, frame: str | bytes) -> None:
         """Send a frame as it is. Bytes become a binary frame."""
-        self._at.target.pace.take(f"socket {id(self)}")
         self._socket.send(frame)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._socket.close()
+
+
+class Socket(Connection):
+    """A connection of a game. Updates that arrive before a reply are kept for `update`."""
+
+    def __init__(self, at: Probing, url: str) -> None:
+        super().__init__(at, url)
+        self._updates: deque[Json] = deque()
+        self._last = 0
+
+    def send(self, action: str, target: str = "", data: Any = None) -> int:
+        """Send a request without waiting for the reply, and return its id."""
+        if "writes" not in self._at.rule.traits and action not in READS:
+            raise AssertionError(f"{self._at.rule.name} writes ({action} {target}), but is not marked `writes`")
+        self._last += 1
+        self.send_raw(websocket.request(action, target, data, self._last))
+        return self._last
 
     def reply(self) -> Json:
         """Return the next message that is not an update."""
-        while (message := self._receive("a reply"))["meta"].get("action") == "update":
+        while (message := self.message("a reply"))["meta"].get("action") == "update":
             self._updates.append(message)
         return message
 
@@ -55,7 +63,7 @@ class Socket:
             number = self.send(action, target, data)
             reply = self.reply()
         except BaseException:  # also Ctrl-C: the service may have taken the write
-            self._at.note_socket_write(action, target, data if isinstance(data, dict) else {})
+            self._note_write(action, target, data)
             raise
         name = f"{action} {target}".strip()
         errors = reply.get("errors")
@@ -64,7 +72,7 @@ class Socket:
         if reply["meta"].get("request_id") != number:
             raise Differs(f"the request_id in the reply to {name}", number, reply["meta"].get("request_id"))
         if status == 200:
-            self._at.note_socket_write(action, target, data if isinstance(data, dict) else {})
+            self._note_write(action, target, data)
         return reply
 
     def data(self, action: str, target: str = "", data: Any = None) -> Json:
@@ -82,6 +90,31 @@ class Socket:
             raise Differs(f"the reply to {action} {target}".strip(), "errors", reply.get("data", reply))
         return dict(errors[0])
 
+    def refuses(
+        self,
+        status: int,
+        action: str,
+        target: str = "",
+        data: Any = None,
+        *,
+        case: str = "",
+    ) -> Json:
+        """Send a request that must fail with this status, and return its first error."""
+        error = self.error(action, target, data)
+        expect(f"the status {case or f'of {action} {target}'.strip()}", status, error.get("status"))
+        return error
+
+    def authenticate(self, **credential: str) -> Json:
+        """Authenticate with this `pin`, `jwt` or `refresh`, and return the data of the reply."""
+        return self.data("authenticate", data={"client_id": self._at.target.client_id, **credential})
+
+    def refuses_credential(self, status: int | None = None, case: str = "of authenticate", **credential: str) -> Json:
+        """Authenticate with a credential that must be refused, with this status if it is given. Returns the error."""
+        error = self.error("authenticate", data={"client_id": self._at.target.client_id, **credential})
+        if status is not None:
+            expect(f"the status {case}", status, error.get("status"))
+        return error
+
     def update(self, what: str = "an update", *, is_noted: bool = True) -> Json:
         """Return the next complete update. Raises `Differs` if none arrives in time.
 
@@ -90,16 +123,18 @@ class Socket:
         if self._updates:
             message = self._updates.popleft()
         else:
-            message = self._receive(what)
+            message = self.message(what)
             if message["meta"].get("action") != "update":
                 raise Differs(what, "an update", message)
         if is_noted:
             self._at.exchanges.append(Exchange("game", "update", None, 0, message, {}, self._request_id))
         return message
 
-    def message(self) -> Json:
-        """Return the next message of any kind."""
-        return self._receive("a message")
+    def next_updates(self, number: int) -> list[Json]:
+        """Return the next updates, after checking that there are no more."""
+        found = [self.update() for _ in range(number)]
+        expect("the number of updates", number, number + len(self.updates()))
+        return found
 
     def updates(self) -> list[Json]:
         """Return the updates so far. First makes a request, whose reply arrives after all earlier updates."""
@@ -112,22 +147,29 @@ class Socket:
         """Read until the service closes the connection, and return the close code."""
         try:
             while True:
-                self._receive("the end of the connection")
+                self.message("the end of the connection")
         except Closed as closed:
             if closed.code is None:
                 raise
             return closed.code
 
-    def close(self) -> None:
-        """Close the connection."""
-        self._socket.close()
+    def _note_write(self, action: str, target: str, data: Any) -> None:
+        """Record what to remove after a request that has succeeded, or may have."""
+        members, written = data if isinstance(data, dict) else {}, self._at.writes
+        if action == "create" and target == "poll":
+            written += [(None, "vote", str(members.get("poll_id", "default"))), (None, "channel_state", "")]
+        elif action in ("set", "patch") and target in ("state", "config"):
+            written.append((None, f"channel_{target}", ""))
+        elif action == "authenticate" and "writes" in self._at.rule.traits and ("pin" in members or "jwt" in members):
+            written.append((None, "pin", ""))
 
     @property
     def _request_id(self) -> str:
         handshake, number = self._socket.place
         return f"{handshake}/{number}" if handshake else ""
 
-    def _receive(self, what: str) -> Json:
+    def message(self, what: str = "a message") -> Json:
+        """Return the next message of any kind. Raises `Differs` if none arrives in time."""
         try:
             message = self._socket.receive(WAIT)
         except Closed as closed:
@@ -141,23 +183,17 @@ class Socket:
         return message.document
 
 
-def frame(action: str, target: str, data: Any, request_id: Any) -> str:
-    """Return a request as text, with any request id."""
-    return json.dumps({"action": action, "params": {"request_id": request_id, "target": target}, "data": data})
-
-
 PATH = "/app/conform?protocol=7"
 _GREETING = "pusher:connection_established"
 _SUBSCRIBED = "pusher_internal:subscription_succeeded"
 _REFUSED = "pusher:subscription_error"
 
 
-class Page:
+class Page(Connection):
     """One connection of a page."""
 
     def __init__(self, at: Probing, url: str) -> None:
-        self._at = at
-        self._socket = WebSocketClient(url, timeout=at.target.timeout, trace=lambda _: None)
+        super().__init__(at, url)
         self._receive("a greeting", _GREETING)
 
     def subscribe(self, channel: str, authorization: str = "") -> int:
@@ -180,13 +216,8 @@ class Page:
             found.append(bounded_json.decoded(message[1]["message"])["data"])
         return found
 
-    def close(self) -> None:
-        """Close the connection."""
-        self._socket.close()
-
     def _send(self, event: str, data: object) -> None:
-        self._at.target.pace.take(f"socket {id(self)}")
-        self._socket.send(json.dumps({"event": event, "data": data}))
+        self.send_raw(json.dumps({"event": event, "data": data}))
 
     def _receive(self, what: str, *events: str) -> tuple[str, Any]:
         """Return event and data of the next message. Raises `Differs` unless it is one of these events."""

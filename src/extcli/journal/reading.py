@@ -4,59 +4,47 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from math import inf
-from typing import Any, Final
+from typing import Any
 
 from extcli import bounded_json, clock
-from extcli.api.call import SERVICE, encoded
+from extcli.api.call import SERVICE, Outage, encoded
+from extcli.api.client import Service
 from extcli.api.http import Response
-from extcli.errors import CliError, ExitCode, Refused, TooLarge, UnexpectedResponse, Unreachable, UsageError
+from extcli.errors import CliError, Refused, TooLarge, UnexpectedResponse, Unreachable, UsageError
 from extcli.output import times
-from extcli.reading.shapes import document_of, expect_shape, problem_of
-from extcli.reading.streams import lines
+from extcli.reading import document_of, expect_shape, lines, problem_of
 from extcli.session import Session
 
 Json = dict[str, Any]
 
-_BODY: Final = {"text": str, "encoding": str, "size": int, "is_cut": bool, "is_hidden": bool}
-_CALLER: Final = {"client_id": str, "role": str, "channel_id": (str, None), "user_id": (str, None), "opaque_id": str}
-ENTRY: Final = {
-    "number": int,
-    "kind": str,
-    "at": int,
-    "system_at": int,
-    "id": str,
-    "namespace": str,
+_BODY = {"text": str, "encoding": str, "size": int, "is_cut": bool, "is_hidden": bool}
+_CALLER = {"client_id": str, "role": str, "channel_id": (str, None), "user_id": (str, None), "opaque_id": str}
+_TEXTS = ("kind", "id", "namespace", "endpoint", "path", "reason", "detail", "rule", "production")
+ENTRY = {
+    **dict.fromkeys(("number", "at", "system_at", "status", "delivered", "dropped"), int),
+    **dict.fromkeys(_TEXTS, str),
+    **dict.fromkeys(("code?", "next_step?", "fault?", "hint?"), (str, None)),
     "caller": (_CALLER, None),
-    "endpoint": str,
-    "path": str,
-    "status": int,
     "duration_ms": float,
     "request": _BODY,
     "response": _BODY,
     "recipients": [str],
-    "delivered": int,
-    "dropped": int,
-    **dict.fromkeys(("reason", "detail", "rule", "production"), str),
-    **dict.fromkeys(("code?", "next_step?", "fault?", "hint?"), (str, None)),
 }
 """The shape of an entry."""
-_PAGE: Final = {"entries": [ENTRY], "mark": int, "lost": int, "next": (int, None), "run": str}
-_LINE: Final = {"mark": int, "lost?": int, "run?": str}
+_PAGE = {"entries": [ENTRY], "mark": int, "lost": int, "next": (int, None), "run": str}
+_LINE = {"mark": int, "lost?": int, "run?": str}
 """The shape of a line of the stream that is not an entry."""
 
-LATEST: Final = "latest"
+LATEST = "latest"
 """Instead of an id: the latest entry."""
-PAGE: Final = 1_000
+PAGE = 1_000
 """Entries in one response."""
-_SILENCE: Final = 45.0
+_SILENCE = 45.0
 """Seconds without a line after which a stream counts as lost. The service sends a line every 15."""
-_GIVE_UP_AFTER: Final = 120.0
-"""Seconds of outage after which following ends."""
-_WAIT: Final = 0.2
-"""Seconds before the first attempt to reconnect."""
-_LONGEST_WAIT: Final = 5.0
-_MARGIN: Final = 0.1
+_MARGIN = 0.1
 """Seconds before the deadline in which the service may end the stream."""
 
 
@@ -65,14 +53,22 @@ def mark_of(text: str) -> int | None:
     return int(text) if re.fullmatch("[0-9]{1,9}", text) else None
 
 
+@contextmanager
+def _journal_of(session: Session) -> Iterator[Service]:
+    """Yield the service whose journal is read. Raises `UsageError` if it has none."""
+    try:
+        yield session.control()
+    except Refused as refused:
+        if refused.status != 404:
+            raise
+        what, why = f"{session.http.url} has no journal", "only an emulator in sandbox keeps one"
+        raise UsageError(what, why=why, fix="check --url (EXTCLI_URL)") from None
+
+
 def page(session: Session, query: Mapping[str, Any]) -> Json:
     """Return one part of the journal. Raises `UsageError` if the service has none."""
-    try:
-        response = session.control().read_journal(query)
-    except Refused as refused:
-        raise _without_journal(session) if refused.status == 404 else refused from None
-    found: Json = document_of(response, _PAGE)
-    return found
+    with _journal_of(session) as service:
+        return dict(document_of(service.get("journal", **query), _PAGE))
 
 
 def latest(session: Session, query: Mapping[str, Any], *, since: str | None, limit: int | None) -> Json:
@@ -83,42 +79,34 @@ def latest(session: Session, query: Mapping[str, Any], *, since: str | None, lim
     """
     mark = mark_of(since) if since else None
     earliest = times.instant(since, clock.now, ago=True) if since and mark is None else 0
-    query = {**query, "order": "newest", **({} if mark is None else {"since": mark})}
+    query = {**query, "order": "newest", "since": mark}
+    wanted = inf if limit is None else limit
     found: list[Json] = []
     first: Json = {}
-    while True:
-        wanted = PAGE if limit is None else min(PAGE, limit - len(found))
-        if wanted <= 0 and first:
-            break
-        part = page(session, {**query, "limit": max(wanted, 1)})
+    more = True
+    while more and len(found) < wanted:
+        part = page(session, {**query, "limit": min(PAGE, wanted - len(found))})
         first = first or part
-        newer = [entry for entry in part["entries"] if entry["system_at"] >= earliest][: max(wanted, 0)]
+        newer = [entry for entry in part["entries"] if entry["system_at"] >= earliest]
         found += newer
-        if part["next"] is None or len(newer) < len(part["entries"]):
-            break
-        if part["next"] >= query.get("before", inf):
-            raise _without_end(session)
+        more = part["next"] is not None and len(newer) == len(part["entries"])
+        if more and part["next"] >= query.get("before", inf):
+            what = f"the journal of {session.http.url} has no end"
+            fix = "check that --url (EXTCLI_URL) is an extension service"
+            raise Unreachable(what, why="a page leads to itself", fix=fix)
         query["before"] = part["next"]
-    more = part["next"] is not None and len(newer) == len(part["entries"])
-    return {"entries": found[::-1], "mark": first["mark"], "lost": first["lost"], "run": first["run"], "more": more}
-
-
-def everything(session: Session, query: Mapping[str, Any], *, since: str | None) -> Iterator[Json]:
-    """Yield all kept entries that a query selects, oldest first, without holding them."""
-    mark = mark_of(since) if since else None
-    earliest = times.instant(since, clock.now, ago=True) if since and mark is None else 0
-    mark = mark or 0
-    while mark is not None:
-        part = page(session, {**query, "order": "oldest", "since": mark, "limit": PAGE})
-        yield from (entry for entry in part["entries"] if entry["system_at"] >= earliest)
-        if part["next"] is not None and part["next"] <= mark:
-            raise _without_end(session)
-        mark = part["next"]
+    return {
+        "entries": found[::-1],
+        "mark": first["mark"],
+        "lost": first["lost"],
+        "run": first["run"],
+        "more": more,
+    }
 
 
 def find(session: Session, id: str) -> Json:
     """Return the entry with a request id or a number, or the latest."""
-    entry: Json = document_of(session.control().read_journal_entry(id), ENTRY)
+    entry: Json = document_of(session.control().get("journal/entry", id=id), ENTRY)
     return entry
 
 
@@ -126,10 +114,8 @@ def with_deliveries(session: Session, entry: Json) -> Json:
     """Return a request or a frame with the deliveries that it caused, as `deliveries` if there are any."""
     if entry["kind"] == "delivery":
         return entry
-    caused = latest(session, {"kind": "delivery", "id": entry["id"], "probes": "true"}, since=None, limit=PAGE)[
-        "entries"
-    ]
-    caused = [each for each in caused if each["id"] == entry["id"]]
+    query = {"kind": "delivery", "id": entry["id"], "probes": "true"}
+    caused = [each for each in latest(session, query, since=None, limit=PAGE)["entries"] if each["id"] == entry["id"]]
     return {**entry, "deliveries": caused} if caused else entry
 
 
@@ -141,93 +127,74 @@ def latest_request(session: Session, path: str) -> Json:
     return dict(entries[0])
 
 
-def _is_transient(error: CliError) -> bool:
-    """Return whether reconnecting may help after this error. It does not if the stream has an unexpected form."""
-    if isinstance(error, (TooLarge, UnexpectedResponse)):
-        return False
-    return error.exit_code in (ExitCode.UNREACHABLE, ExitCode.SERVICE_FAILED)
-
-
 class _Restarted(Exception):
     """Raised if the service was restarted: its entries are numbered from 1 again, so the stream must begin again."""
 
 
+@dataclass
 class Follower:
     """Follows the journal, reconnects when the connection is lost, and reports gaps."""
 
-    def __init__(self, session: Session, query: Mapping[str, Any], mark: int, run: str = "") -> None:
-        """Begin after a mark, of this run of the service if that is known."""
-        self._session = session
-        self._query = query
-        self._mark = mark
-        self._run = run
-        self._heard_at: int | None = None
-        """When the latest entry happened, in Unix ms of the service's machine."""
+    session: Session
+    query: Mapping[str, Any]
+    mark: int
+    """The number of the last entry that was read."""
+    run: str = ""
+    """The run of the service, if it is known."""
+    heard_at: int | None = None
+    """When the latest entry happened, in Unix ms of the service's machine."""
 
     def items(self, deadline: float) -> Iterator[Json]:
         """Yield entries, and `{"lost": 12}` for a gap, until the deadline by `clock.elapsed`.
 
         Raises the error of an outage that lasts until then, or two minutes.
         """
-        waited, lost_at = _WAIT, inf
+        report = self.session.output.report
+        outage = Outage(report, deadline)
+        self.session.http.set_timeout(_SILENCE)
         while (left := deadline - clock.elapsed()) > 0:
-            self._session.http.set_timeout(_SILENCE)
             try:
                 for item in self._connection(left):
-                    if lost_at < inf:
-                        self._session.output.report(f"connected again after {clock.elapsed() - lost_at:.1f} s")
-                        waited, lost_at = _WAIT, inf
+                    if outage.since is not None:
+                        report(f"connected again after {outage.end():.1f} s")
                     yield from self._note_position(item)
                     if clock.elapsed() >= deadline:
                         return
-                error: CliError = Unreachable(f"{self._session.http.url} ended the stream")
+                if clock.elapsed() >= deadline - _MARGIN:
+                    return
+                raise Unreachable(f"{self.session.http.url} ended the stream")
             except _Restarted:
                 continue
-            except CliError as failure:
-                error = failure
-            if not _is_transient(error):
-                raise error
-            if clock.elapsed() >= deadline - _MARGIN:
-                return
-            if lost_at == inf:
-                lost_at = clock.elapsed()
-                self._session.output.report(f"lost: {error.what}; trying again")
-            if clock.elapsed() + waited > min(deadline, lost_at + _GIVE_UP_AFTER):
-                raise error
-            clock.sleep(waited)
-            waited = min(2 * waited, _LONGEST_WAIT)
+            except (TooLarge, UnexpectedResponse):
+                raise
+            except CliError as error:
+                if not outage.wait(error):
+                    raise
 
     def _connection(self, seconds: float) -> Iterator[Json]:
-        query = {**self._query, "since": self._mark, **({} if seconds == inf else {"timeout": round(seconds * 1000)})}
-        try:
-            with self._session.control().follow_journal(query) as response:
-                for line in lines(response.iter_bytes(), "the journal"):
-                    yield _item(response, line)
-        except Refused as refused:
-            raise _without_journal(self._session) if refused.status == 404 else refused from None
+        timeout = None if seconds == inf else round(seconds * 1000)
+        query = {**self.query, "since": self.mark, "timeout": timeout}
+        with _journal_of(self.session) as service, service.stream("journal/stream", **query) as response:
+            for line in lines(response.iter_bytes(), "the journal"):
+                yield _item(response, line)
 
     def _note_position(self, item: Json) -> Iterator[Json]:
         """Remember the position of a line, and yield the line if it is an entry or a gap."""
         if "number" in item:
-            self._mark, self._heard_at = item["number"], item["system_at"]
+            self.mark, self.heard_at = item["number"], item["system_at"]
             yield item
             return
-        before, self._run = self._run, item.get("run", self._run)
-        if before not in ("", self._run):
-            self._session.output.report("gap: the service was restarted; entries that it had not sent yet are lost")
-            self._mark = 0
+        before, self.run = self.run, item.get("run", self.run)
+        if before not in ("", self.run):
+            self.session.output.report("gap: the service was restarted; entries that it had not sent yet are lost")
+            self.mark = 0
             raise _Restarted
-        self._mark = item["mark"]
+        self.mark = item["mark"]
         if "lost" in item:
-            earlier = "before" if self._heard_at is None else f"between {times.shown(self._heard_at)} and"
             count = f"{item['lost']:,} {'entry was' if item['lost'] == 1 else 'entries were'}"
-            self._session.output.report(f"gap: {count} lost {earlier} {times.shown(clock.now())}")
+            earlier = "before" if self.heard_at is None else f"between {times.shown(self.heard_at)} and"
+            self.session.output.report(f"gap: {count} lost {earlier} {times.shown(clock.now())}")
             yield {"lost": item["lost"]}
-
-
-def _without_end(session: Session) -> CliError:
-    what = f"the journal of {session.http.url} has no end"
-    return Unreachable(what, why="a page leads to itself", fix="check that --url (EXTCLI_URL) is an extension service")
 
 
 def _item(response: Response, line: bytes) -> Json:
@@ -239,28 +206,19 @@ def _item(response: Response, line: bytes) -> Json:
     return dict(item)
 
 
-def _without_journal(session: Session) -> UsageError:
-    return UsageError(
-        f"{session.http.url} has no journal",
-        why="only an emulator in sandbox keeps one",
-        fix="check --url (EXTCLI_URL)",
-    )
-
-
 def call_of(entry: Mapping[str, Any]) -> Json:
     """Return the body of `POST /_emulator/call` that repeats a request. Raises `UsageError` if that is impossible."""
-    what = f"{entry['id']} cannot be repeated"
     body, caller = entry["request"], entry["caller"]
-    if entry["kind"] != "request" or not entry["path"].startswith(SERVICE):
-        raise UsageError(what, why=f"it is not a request below {SERVICE}")
-    if caller is None:
-        raise UsageError(what, why="its caller is unknown: it had no token, or a refused one")
-    if body["is_cut"]:
-        raise UsageError(what, why=f"the journal keeps only the beginning of its {body['size']:,} bytes")
-    if body["is_hidden"] or "[hidden]" in entry["path"]:
-        raise UsageError(what, why="it has a secret, which the journal does not keep")
-    if body["encoding"] != "text":
-        raise UsageError(what, why="its body is not UTF-8")
+    problems = {
+        f"it is not a request below {SERVICE}": entry["kind"] != "request" or not entry["path"].startswith(SERVICE),
+        "its caller is unknown: it had no token, or a refused one": caller is None,
+        f"the journal keeps only the beginning of its {body['size']:,} bytes": body["is_cut"],
+        "it has a secret, which the journal does not keep": body["is_hidden"] or "[hidden]" in entry["path"],
+        "its body is not UTF-8": body["encoding"] != "text",
+    }
+    for why, applies in problems.items():
+        if applies:
+            raise UsageError(f"{entry['id']} cannot be repeated", why=why)
     return {
         "method": entry["endpoint"].partition(" ")[0],
         "path": entry["path"],
@@ -280,24 +238,15 @@ def _opaque_id(caller: Mapping[str, Any]) -> str:
     return "" if opaque == derived else opaque
 
 
-_RESPONSE = {"status": int, "request_id": str}
-
-
 def replay(session: Session, entry: Mapping[str, Any], times: int) -> Json:
     """Repeat a request this many times, and compare each response with the first one. Raises `UsageError`."""
     call = encoded(call_of(entry))
-    control = session.control()
     replays = []
     for _ in range(times):
-        response = document_of(control.call_as(call), _RESPONSE)
-        replays.append(
-            {
-                "before": entry["status"],
-                "status": response["status"],
-                "same_body": _is_same(session, entry, response["request_id"]),
-                "request_id": response["request_id"],
-            }
-        )
+        response = document_of(session.control().send("POST", "call", call), {"status": int, "request_id": str})
+        id, status = response["request_id"], response["status"]
+        same = _is_same(session, entry, id)
+        replays.append({"before": entry["status"], "status": status, "same_body": same, "request_id": id})
     return {"id": entry["id"], "replays": replays}
 
 

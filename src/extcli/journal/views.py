@@ -6,10 +6,8 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from shutil import get_terminal_size
-from textwrap import wrap
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
 from extcli import __version__, bounded_json
@@ -18,13 +16,14 @@ from extcli.output import times
 from extcli.output.columns import Column, listing
 from extcli.output.printer import View
 from extcli.output.sanitize import field, pretty_json, visible, visible_lines
+from extcli.output.terminal import literal, wrapped
+from extcli.output.views import stacked
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.text import Text
 
 Json = Mapping[str, Any]
-
-_INDENT = 17
-"""Columns before the request: the time in UTC, and the status."""
-_LONGEST_ID = 24
-"""Characters of an id that is shown next to the request; a longer one is below."""
 
 
 def request_of(entry: Json) -> str:
@@ -68,43 +67,43 @@ def _note_of(entry: Json) -> str:
     return f"production: {entry['production']}" if entry["production"] and not is_control else ""
 
 
-def _status(entry: Json) -> str:
-    return str(entry["status"] or "")
+_WIDE, _NARROW = 120, 80
+"""Columns of a terminal from which request ids are shown, and below which milliseconds are left out."""
+_STYLES = {2: "quiet", 3: "quiet", 4: "warning"}
+"""The style of a line by the first digit of its status. Others failed."""
 
 
-def _cells(entry: Json, *, with_client: bool = False) -> list[str]:
-    took = "" if entry["kind"] == "delivery" else f"{entry['duration_ms']:.1f} ms"
-    return [
-        times.time_of_day(entry["system_at"]),  # by the system's clock
-        _status(entry),
-        visible(request_of(entry)),
-        visible(caller_of(entry, with_client=with_client)),
-        took,
-        visible(entry["id"]),
-        visible(note_of(entry)),
-    ]
+def lines_of(entries: Iterable[Json], width: int) -> Text:
+    """Return the lines of each entry: its request and caller, then its note, wrapped at words.
 
-
-def lines_of(entries: Iterable[Json], total: int) -> str:
-    """Return the lines of each entry, of at most `total` columns: the request, then its caller and a note, wrapped.
-
-    Callers are shown with their client ids if there are several.
+    A narrow terminal gets neither ids nor milliseconds. Callers are shown with their client ids if there are several.
     """
+    from rich.text import Text
+
     listed = list(entries)
     with_client = len(clients_of(listed)) > 1
-    rows = [_cells(entry, with_client=with_client) for entry in listed]
-    ids = max((len(id) for *_, id, _ in rows if len(id) <= _LONGEST_ID), default=0)
-    times_taken = max((len(took) for *_, took, _, _ in rows), default=0)
-    around = _INDENT + times_taken + len("  ") + ids
-    width = min(max(total - around, 20), max((len(request) for _, _, request, *_ in rows), default=0))
-    lines = []
-    for time, status, request, caller, took, id, note in rows:
-        beside, below = (id, "") if len(id) <= _LONGEST_ID else ("", f"{id} ")
-        first = f"{time} {status:<3} {_cut_to_width(request, width):<{width}} {took:>{times_taken}} {beside}"
-        lines.append(_cut_to_width(first.rstrip(), total))
-        second = f"{below}{caller:<18} {note}"
-        lines += [_cut_to_width(f"{'':<{_INDENT}}{part}", total) for part in wrap(second, max(total - _INDENT, 20))]
-    return "\n".join(lines)
+    return Text("\n").join(line_of(entry, width, with_client=with_client) for entry in listed)
+
+
+def line_of(entry: Json, width: int, *, with_client: bool = False) -> Text:
+    """Return the lines of one entry."""
+    from rich.cells import cell_len
+
+    at = times.time_of_day(entry["system_at"])[: 8 if width < _NARROW else None]  # by the system's clock
+    is_delivery = entry["kind"] == "delivery"
+    took = "" if is_delivery else f"{entry['duration_ms']:.1f} ms"
+    caller, note = visible(caller_of(entry, with_client=with_client)), visible(note_of(entry))
+    named = f"{at} {entry['status'] or '':<3} {visible(request_of(entry)):<29} {caller}"
+    timed = f"{named:<{len(at) + 57}} {took:>9}"
+    forms = ([f"{timed}  {visible(entry['id'])}"] if width >= _WIDE else []) + ([timed] if width >= _NARROW else [])
+    first = next((form.rstrip() for form in forms if cell_len(form) <= width), named)
+    indent = len(at) + 5
+    style = "good" if is_delivery else _STYLES.get(entry["status"] // 100, "bad")
+    made = literal("").append(wrapped(first, width, indent), style)
+    if not note:
+        return made
+    fits = width >= _WIDE and cell_len(f"{first}  {note}") <= width
+    return made.append(f"  {note}" if fits else "\n" + wrapped(" " * indent + note, width))
 
 
 def clients_of(entries: Iterable[Json]) -> set[str]:
@@ -112,43 +111,29 @@ def clients_of(entries: Iterable[Json]) -> set[str]:
     return {entry["caller"]["client_id"] for entry in entries if entry["caller"] is not None}
 
 
-def _cut_to_width(text: str, width: int) -> str:
-    """Return a text of at most `width` columns of a terminal."""
-    from rich.cells import cell_len, set_cell_size
-
-    return text if cell_len(text) <= width else f"{set_cell_size(text, width - 1)}…"
-
-
 _ENTRIES = listing(
     "entries",
-    Column("time", "system_at", plain=str),
-    Column("status", plain=str),
+    Column("time", "system_at"),
+    Column("status"),
     Column("request", request_of),
     Column("caller", caller_of),
-    Column("ms", "duration_ms", plain=str),
+    Column("ms", "duration_ms"),
     Column("id"),
     Column("note", note_of),
 )
 ENTRIES = replace(
-    _ENTRIES,
-    table=lambda document: lines_of(document["entries"], get_terminal_size().columns) or "no entries",
+    _ENTRIES, table=lambda document: lines_of(document["entries"], get_terminal_size().columns) or "no entries"
 )
 """A part of the journal."""
 
 
-def line_of(entry: Json, *, with_client: bool = False) -> str:
-    """Return an entry as one line for people, in columns, cut to the width of the terminal."""
-    time, status, request, caller, took, id, note = _cells(entry, with_client=with_client)
-    total = get_terminal_size().columns
-    width = 36 if total >= 120 else 30
-    line = f"{time} {status:<3} {_cut_to_width(request, width):<{width}} {id:<14} {caller:<18} {took:>10} {note}"
-    return _cut_to_width(line.rstrip(), total)
-
-
-ENTRY_LINE = View(table=line_of, rows=lambda entry: _ENTRIES.rows({"entries": [entry]}), columns=_ENTRIES.columns)
-"""One entry of many, as it happens."""
-ENTRY_LINE_WITH_CLIENT = replace(ENTRY_LINE, table=partial(line_of, with_client=True))
-"""The same, where callers have several client ids."""
+def entry_line(*, with_client: bool) -> View:
+    """Return the view of one entry of many, as it happens."""
+    return View(
+        table=lambda entry: line_of(entry, get_terminal_size().columns, with_client=with_client),
+        rows=lambda entry: _ENTRIES.rows({"entries": [entry]}),
+        columns=_ENTRIES.columns,
+    )
 
 
 _FACTS = ("rule", "detail", "next_step", "production", "fault", "hint")
@@ -156,7 +141,7 @@ _FACTS = ("rule", "detail", "next_step", "production", "fault", "hint")
 
 def _facts(entry: Json) -> Iterator[tuple[str, str]]:
     at, system_at = times.shown(entry["at"]), times.shown(entry["system_at"])
-    yield "request", f"{request_of(entry)}"
+    yield "request", request_of(entry)
     yield "response", _response_of(entry)
     yield "id", f"{entry['id']} (number {entry['number']})"
     yield "time", system_at if at == system_at else f"{system_at}; {at} by the service's clock"
@@ -173,17 +158,19 @@ def _facts(entry: Json) -> Iterator[tuple[str, str]]:
 def _response_of(entry: Json) -> str:
     if entry["kind"] == "delivery":
         return note_of(entry)
-    return " ".join(filter(None, (_status(entry), entry["reason"], f"in {entry['duration_ms']:.1f} ms")))
+    return " ".join(filter(None, (str(entry["status"] or ""), entry["reason"], f"in {entry['duration_ms']:.1f} ms")))
 
 
-def _shown_time(entry: Json) -> str:
-    width = max(len(name) for name, _ in _facts(entry)) + 2
-    lines = [f"{name:<{width}}{visible(value)}" for name, value in _facts(entry)]
+def _entry_table(entry: Json) -> RenderableType:
+    facts = list(_facts(entry))
+    width = max(len(name) for name, _ in facts) + 2
+    parts: list[RenderableType] = ["\n".join(f"{name:<{width}}{visible(value)}" for name, value in facts)]
     for name in ("request", "response"):
         body = entry[name]
         if body["size"] or body["text"]:
-            lines += ["", f"{name} body, {_size(body)}:", *(f"  {line}" for line in _readable(body).split("\n"))]
-    return "\n".join(lines)
+            lines = [f"{name} body, {_size(body)}:", *(f"  {line}" for line in _readable(body).split("\n"))]
+            parts.append(literal("\n".join(lines)))
+    return stacked(*parts)
 
 
 def _size(body: Json) -> str:
@@ -207,30 +194,19 @@ def _rows(entry: Json) -> Iterator[tuple[str, str]]:
             yield f"{name} body", field(text)
 
 
-ENTRY = View(table=_shown_time, rows=_rows)
+ENTRY = View(table=_entry_table, rows=_rows)
 """One entry with all that is known."""
-
-
-def _replays_table(document: Json) -> str:
-    return "\n".join(
-        f"{each['before']} before, now {each['status']}; {_SAME[each['same_body']]}; "
-        f"request id {visible(each['request_id'])}"
-        for each in document["replays"]
-    )
 
 
 _SAME = {True: "the body is the same", False: "the body differs", None: "the bodies cannot be compared"}
 
 
-REPLAYS = replace(
-    listing(
-        "replays",
-        Column("status before", "before", plain=str),
-        Column("status", plain=str),
-        Column("same body", "same_body", plain=json.dumps),
-        Column("request id", "request_id"),
-    ),
-    table=_replays_table,
+REPLAYS = listing(
+    "replays",
+    Column("status before", "before"),
+    Column("status"),
+    Column("same body", "same_body", text=_SAME.__getitem__),
+    Column("request id", "request_id"),
 )
 """The outcomes of repeated requests."""
 
@@ -261,52 +237,40 @@ def _entry(entry: Mapping[str, Any], url: str) -> Json:
     method, took = entry["endpoint"].partition(" ")[0], entry["duration_ms"]
     base = url if entry["namespace"] in ("", "default") else f"{url}/_ns/{entry['namespace']}"
     began = _EPOCH + timedelta(milliseconds=entry["system_at"] - took)
+    sent, answered = entry["request"], entry["response"]
+    query = parse_qsl(entry["path"].partition("?")[2], keep_blank_values=True)
+    request = {
+        "method": method,
+        "url": f"{base}{entry['path']}",
+        "queryString": [{"name": name, "value": value} for name, value in query],
+        "bodySize": sent["size"],
+    }
+    if sent["size"]:
+        request["postData"] = _content(sent, "_encoding")
+    response = {
+        "status": entry["status"],
+        "statusText": status_line(entry["status"])[4:],
+        "content": {"size": answered["size"], **_content(answered, "encoding")},
+        "redirectURL": "",
+        "bodySize": answered["size"] or -1,  # a streamed response has no known size
+    }
     return {
         "startedDateTime": began.isoformat(timespec="milliseconds"),
         "time": took,
-        "request": _request(method, f"{base}{entry['path']}", entry["request"]),
-        "response": _response(entry["status"], entry["response"]),
+        "request": request | _UNKNOWN,
+        "response": response | _UNKNOWN,
         "cache": {},
         "timings": {"send": 0, "wait": took, "receive": 0},
         **{f"_{name}": entry[name] for name in _PRIVATE if entry.get(name)},
     }
 
 
-def _request(method: str, url: str, body: Mapping[str, Any]) -> Json:
-    query = parse_qsl(url.partition("?")[2], keep_blank_values=True)
-    request = {
-        "method": method,
-        "url": url,
-        "httpVersion": "HTTP/1.1",
-        "cookies": [],
-        "headers": [],
-        "queryString": [{"name": name, "value": value} for name, value in query],
-        "headersSize": -1,
-        "bodySize": body["size"],
-    }
-    if body["size"]:
-        request["postData"] = {"mimeType": _JSON, "text": body["text"], **_comment(body)}
-        if body["encoding"] == "base64":
-            request["postData"]["_encoding"] = "base64"
-    return request
+_UNKNOWN: dict[str, Any] = {"httpVersion": "HTTP/1.1", "cookies": [], "headers": [], "headersSize": -1}
+"""What HAR requires of both a request and a response, and the journal does not have."""
 
 
-def _response(status: int, body: Mapping[str, Any]) -> Json:
-    content = {"size": body["size"], "mimeType": _JSON, "text": body["text"], **_comment(body)}
-    if body["encoding"] == "base64":
-        content["encoding"] = "base64"
-    return {
-        "status": status,
-        "statusText": status_line(status)[4:],
-        "httpVersion": "HTTP/1.1",
-        "cookies": [],
-        "headers": [],
-        "content": content,
-        "redirectURL": "",
-        "headersSize": -1,
-        "bodySize": body["size"] or -1,  # a streamed response has no known size
-    }
-
-
-def _comment(body: Mapping[str, Any]) -> Json:
-    return {"comment": _CUT} if body["is_cut"] else {}
+def _content(body: Mapping[str, Any], encoding: str) -> Json:
+    """Return a body. `encoding` is the member that says that it is in base64."""
+    comment = {"comment": _CUT} if body["is_cut"] else {}
+    coded = {encoding: "base64"} if body["encoding"] == "base64" else {}
+    return {"mimeType": _JSON, "text": body["text"], **comment, **coded}

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from operator import itemgetter
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any
 
 from extcli.output import times
 from extcli.output.printer import View
 from extcli.output.sanitize import field, visible
+from extcli.output.terminal import painted
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -40,13 +42,13 @@ class Column:
     """The member of a record, or a function of the record; by default the member `name`."""
     heading: str | None = None
     """The heading in tables; by default the name."""
-    text: Callable[[Any], RenderableType] = visible
+    text: Callable[[Any], RenderableType] = shown
     """How tables show the value."""
     plain: Callable[[Any], str] = field
     """How plain output prints the value."""
     right: bool = False
-    folds: bool = False
-    """Whether a table breaks long texts into lines, instead of cutting them off."""
+    fills: bool = False
+    """Whether a table gives the column the width that is left, for bars."""
     optional: bool = False
     """Whether the column is left out if no record has its member."""
     in_table: bool = True
@@ -62,39 +64,35 @@ class Column:
         return self.value(record) if callable(self.value) else record[self.member]
 
 
-def table_of(*columns: str, right: Sequence[int] = (), folded: Sequence[int] = ()) -> Table:
-    """Return a table without lines. Columns in `folded` wrap; the others are cut off. Those in `right` align right."""
+def table(
+    columns: Iterable[Column], records: Iterable[Any], *, leads: Callable[[Any], bool] = lambda record: False
+) -> Table:
+    """Return the table of these records; one that `leads` is bold. If no column has a heading, it has no such line."""
     from rich.table import Table
 
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for index, name in enumerate(columns):
-        folds = index in folded
-        table.add_column(
-            name,
-            justify="right" if index in right else "left",
-            overflow="fold" if folds else "ellipsis",
-            no_wrap=not folds,
-            min_width=min(len(name), 8),
+    seen = [each for each in columns if each.in_table]
+    has_bars = any(each.fills for each in seen)
+    made = Table(box=None, pad_edge=False, header_style="heading", expand=has_bars)
+    for each in seen:
+        heading = each.name if each.heading is None else each.heading
+        made.add_column(
+            heading,
+            justify="right" if each.right else "left",
+            overflow="fold",
+            no_wrap=each.right,
+            min_width=min(len(heading), 8),
+            max_width=get_terminal_size().columns // 2 if has_bars and not each.fills else None,
+            ratio=1 if each.fills else None,
         )
-    return table
-
-
-def table(columns: Iterable[Column], records: Iterable[Any], *, numbered: bool = False) -> Table:
-    """Return the table of these records, with their numbers from 1 in front if it is `numbered`.
-
-    If no column has a heading, it has no line of headings.
-    """
-    place = [Column("", heading="", right=True)] if numbered else []
-    seen = [*place, *(each for each in columns if each.in_table)]
-    made = table_of(
-        *(each.name if each.heading is None else each.heading for each in seen),
-        right=[at for at, each in enumerate(seen) if each.right],
-        folded=[at for at, each in enumerate(seen) if each.folds],
-    )
     made.show_header = any(column.header for column in made.columns)
-    for number, record in enumerate(records, 1):
-        made.add_row(*[str(number)] * numbered, *(each.text(each.of(record)) for each in seen[len(place) :]))
+    for record in records:
+        cells = (each.text(each.of(record)) for each in seen)
+        made.add_row(*map(_painted, cells), style="leader" if leads(record) else None)
     return made
+
+
+def _painted(cell: RenderableType) -> RenderableType:
+    return painted(cell) if isinstance(cell, str) and "`extcli " in cell else cell
 
 
 def whole(document: object) -> list[object]:
@@ -121,49 +119,41 @@ def listing(
     at: str | Callable[[Any], Iterable[Any]],
     *columns: Column,
     else_shown: str | Callable[[Any], RenderableType] = "",
-    plain: Sequence[str] = (),
-    numbered: bool = False,
     around: Callable[[Any, Table], RenderableType] = lambda _, table: table,
     items: Callable[[Any], Iterable[object]] | None = None,
+    leads: Callable[[Any], bool] = lambda record: False,
 ) -> View:
     """Return the view of a list: the member `at` of a document, the whole document (`""`), or the result of a function.
 
-    `else_shown` stands for a table without rows; without it, the headings are shown. `plain` names the columns in the
-    order of plain output, if that differs. A table that is `numbered` begins with the place of each record. `around`
-    adds to the table what concerns the document as a whole. `items` are the lines of jsonl, if not the records.
+    `else_shown` stands for a table without rows; without it, the headings are shown. `around` adds to the table what
+    concerns the document as a whole. `items` are the lines of jsonl, if not the records. A record that `leads` is bold.
     """
 
     def found(document: Any) -> Iterable[Any]:
         return at(document) if callable(at) else document[at] if at else document
 
-    def present(records: Iterable[Any]) -> tuple[list[Column], Iterable[Any]]:
-        if not any(each.optional for each in columns):
-            return list(columns), records
-        records = list(records)
+    def present(document: Any) -> tuple[list[Column], Iterable[Any]]:
+        records = found(document)
+        if any(each.optional for each in columns):
+            records = list(records)
         return [each for each in columns if not each.optional or any(each.member in one for one in records)], records
 
     def as_table(document: Any) -> RenderableType:
-        made = table(*present(found(document)), numbered=numbered)
+        made = table(*present(document), leads=leads)
         if made.row_count or else_shown == "":
             return around(document, made)
         return else_shown(document) if callable(else_shown) else else_shown
 
     def as_csv(document: Any) -> Iterator[Iterable[str]]:
-        shown, records = present(found(document))
-        fields = _columns_by_name(shown, plain)
+        shown, records = present(document)
+        fields = [each for each in shown if each.name]
         yield [each.name for each in fields]
         yield from ([each.plain(each.of(record)) for each in fields] for record in records)
 
-    names = [each.name for each in _columns_by_name(columns, plain)]
     return View(
         table=as_table,
         rows=lambda document: islice(as_csv(document), 1, None),
         items=items or found,
-        columns=names,
+        columns=[each.name for each in columns if each.name],
         csv=as_csv,
     )
-
-
-def _columns_by_name(columns: Iterable[Column], order: Sequence[str]) -> list[Column]:
-    """Return the columns of plain output, in this order of names if there is one."""
-    return sorted((each for each in columns if each.name), key=lambda each: order.index(each.name) if order else 0)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
-from codecs import getincrementaldecoder
+from codecs import iterdecode
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from io import TextIOWrapper
 from itertools import chain
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -15,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 from emulator.contract.names import HINT
 from extcli import bounded_json
 from extcli.errors import CliError, UnexpectedResponse, UsageError
-from extcli.output.format import Format, silence
+from extcli.output import terminal
+from extcli.output.format import Format, flush, silence
 from extcli.output.sanitize import compact, printable, visible
-from extcli.reading import shapes, streams
-from extcli.reading.shapes import expect_shape
+from extcli.reading import document_of, expect_shape, items, limit_size
 
 if TYPE_CHECKING:
     from httpx import Response
@@ -44,17 +45,13 @@ class View:
     csv: Callable[[Any], Iterable[Iterable[str]]] | None = None
     """For `csv`: the names of the columns, then the fields. Without it, `columns` and `rows`."""
 
-    def named_rows(self, document: Any) -> Iterator[Iterable[str]]:
-        """Yield the names of the columns if it has any, otherwise nothing, then the rows."""
-        if self.csv:
-            yield from self.csv(document)
-            return
-        yield self.columns
-        yield from self.rows(document)
-
     def described(self, text: str | None) -> str:
         """Return the help of a command that prints this, where `$columns` stands for the fields of plain output."""
         return (text or "").replace("$columns", f"`{'<TAB>'.join(self.columns)}`")
+
+
+NOTHING = View(table=lambda _: "", rows=lambda _: [], items=lambda _: [])
+"""Prints nothing, for the response `{}`."""
 
 
 class Output:
@@ -64,10 +61,12 @@ class Output:
         self.format = chosen
         self.quiet = quiet
         self.query: Callable[[Any], tuple[Any, View]] | None = None
-        """Returns the part to print of a result, with its view; `None` for all of it (`output/query.py`)."""
+        """Returns the part to print of a result, with its view; `None` for all of it (`views.query`)."""
         self.watcher: Callable[[Any, View], None] | None = None
-        """Shows results instead of printing them, with --watch (`output/progress.py`)."""
+        """Shows results instead of printing them, with --watch."""
         self._verbose = verbose
+        self._last = ""
+        """The value that was shown last, with --watch."""
         self._found_nothing = False
         self._columns: list[str] = []
         """The columns that were printed last, as `csv`."""
@@ -79,14 +78,16 @@ class Output:
         """
         if hint := response.headers.get(HINT):
             self.report(f"hint: {hint}")
-        document = shapes.document_of(response, object)
-        if self.query or self.watcher:
-            self.show_value(document, view, of=response)
-        elif self.format is Format.JSON:
+        document = document_of(response, object)
+        if self.format is Format.JSON and not (self.query or self.watcher):
             self.body([response.content])
         else:
-            with expect_shape(response):
-                self.print_value(document, view)
+            self.show_value(document, view, of=response)
+
+    def done(self, response: Response, text: str) -> None:
+        """Print a response without content: its body as JSON, or else a note of what was done."""
+        self.show(response, NOTHING)
+        self.note(text)
 
     def show_stream(self, response: Response, items_at: str, view: View) -> None:
         """Print a response while reading it.
@@ -95,7 +96,7 @@ class Output:
         """
         path = str(response.request.url.path)
         if self.query:
-            whole = b"".join(streams.limit_size(response.iter_bytes(), f"the response of {path}"))
+            whole = b"".join(limit_size(response.iter_bytes(), f"the response of {path}"))
             with expect_shape(response):
                 document = bounded_json.decoded(whole)
             self.show_value(document, view, of=response)
@@ -105,9 +106,9 @@ class Output:
             return
         pieces = response.iter_bytes()
         if self.format is Format.TABLE:
-            pieces = streams.limit_size(pieces, f"the response of {path}")
+            pieces = limit_size(pieces, f"the response of {path}")
         with expect_shape(response):
-            self.print_value(streams.items(pieces, items_at, path), view)
+            self.print_value(items(pieces, items_at, path), view)
 
     def show_value(self, value: Any, view: View, *, of: Response | None = None) -> None:
         """Print a value that extcli computed, or the document of the response `of`, which may lack expected fields."""
@@ -119,7 +120,10 @@ class Output:
                 self.report("--query selects nothing in the response; -o json without it shows what there is")
         with expect_shape(of):
             if self.watcher:
-                self.watcher(value, view)
+                if (text := compact(value)) != self._last:
+                    self.watcher(value, view)
+                    flush()
+                self._last = text
             elif self.format is Format.JSON:
                 self.line(json.dumps(value, ensure_ascii=False))
             else:
@@ -128,7 +132,10 @@ class Output:
     def body(self, chunks: Iterable[bytes]) -> None:
         """Print bytes, and a line break if they do not end with one. Only a terminal gets unsafe characters escaped."""
         last = b"\n"
-        for chunk in _for_terminal(chunks) if sys.stdout.isatty() else chunks:
+        if sys.stdout.isatty():
+            texts = iterdecode(chunks, "utf-8", "replace")  # bytes that are not UTF-8 become question marks
+            chunks = (printable(text).encode() for text in texts)
+        for chunk in chunks:
             _write(chunk)
             last = chunk or last
         if not last.endswith(b"\n"):
@@ -138,20 +145,15 @@ class Output:
         """Print one line of data, with unsafe characters escaped."""
         _write(printable(text).encode() + b"\n")
 
-    @property
-    def shows_notes(self) -> bool:
-        """Whether notes are shown: the output is a table and --quiet is not given."""
-        return self.format is Format.TABLE and not self.quiet
-
     def note(self, text: str) -> None:
         """Print a note to standard error, if the output is a table and --quiet is not given."""
-        if self.shows_notes:
+        if self.format is Format.TABLE:
             self.report(text)
 
     def report(self, text: str) -> None:
         """Print a note in any format, unless --quiet."""
         if not self.quiet:
-            write_stderr([text])
+            write_stderr([text], is_prose=self.format is Format.TABLE)
 
     def trace(self, text: str) -> None:
         """Print a line of the trace, if --verbose."""
@@ -166,10 +168,27 @@ class Output:
             for item in view.items(document):
                 self.line(compact(item))
         elif self.format is Format.CSV:
-            self._print_csv(view.named_rows(document))
+            self._print_csv(iter(view.csv(document)) if view.csv else chain([view.columns], view.rows(document)))
         else:
             for row in view.rows(document):
                 self.line("\t".join(map(visible, row)))
+
+    @contextmanager
+    def watching(self, *, is_chosen: bool) -> Iterator[None]:
+        """Show a result that the block prints again only if it has changed; on a terminal in place of the one before.
+
+        Elsewhere each is a line of JSON, unless another format `is_chosen`.
+        """
+        if self.format is Format.TABLE and sys.stdout.isatty():
+            from rich.live import Live
+
+            with Live(console=terminal.console(sys.stdout), auto_refresh=False) as live:
+                self.watcher = lambda value, view: live.update(view.table(value), refresh=True)
+                yield
+        else:
+            as_json = not is_chosen or self.format is Format.JSON
+            self.watcher = (lambda value, _: self.line(compact(value))) if as_json else self.print_value
+            yield
 
     def _print_csv(self, rows: Iterator[Iterable[str]]) -> None:
         """Print a list, or a part of it, as CSV. The names of the columns are printed only once.
@@ -192,36 +211,28 @@ class Output:
 
 def _checked_stream(response: Response) -> Iterator[bytes]:
     """Yield the chunks of a long body, after checking that it begins like a JSON object or array."""
-    blank = b""
     chunks = response.iter_bytes()
-    for chunk in chunks:
-        blank += chunk
-        if start := blank.lstrip()[:1]:
-            if start not in b"{[":
-                break
-            yield blank
-            yield from chunks
-            return
-    raise UnexpectedResponse(response)
+    first = next(chunks, b"")
+    if not first.lstrip().startswith((b"{", b"[")):
+        raise UnexpectedResponse(response)
+    yield first
+    yield from chunks
 
 
-def _for_terminal(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield chunks of UTF-8 with unsafe characters escaped. Bytes that are not UTF-8 become question marks."""
-    decoder = getincrementaldecoder("utf-8")("replace")
-    for chunk in chain(chunks, [b""]):
-        yield printable(decoder.decode(chunk, final=not chunk)).encode()
-
-
-def write_stderr(lines: Iterable[str]) -> None:
+def write_stderr(lines: Iterable[str], *, is_prose: bool = False) -> None:
     """Write lines to standard error, with unsafe characters escaped. A closed reader is not an error.
 
     What was printed before comes first, even where standard output has a buffer and both are one terminal or file.
+    A terminal gets prose in colors, wrapped at words.
     """
+    text = "".join(f"{printable(line)}\n" for line in lines)
     with suppress(OSError, UsageError):  # the output keeps what it cannot write, and the flush at exit reports that
         sys.stdout.flush()
     try:
-        for line in lines:
-            sys.stderr.write(f"{printable(line)}\n")
+        if is_prose and sys.stderr.isatty():
+            terminal.show(terminal.Prose(text.removesuffix("\n")), sys.stderr)
+        else:
+            sys.stderr.write(text)
         sys.stderr.flush()
     except BrokenPipeError:
         silence(sys.stderr)
@@ -229,7 +240,8 @@ def write_stderr(lines: Iterable[str]) -> None:
 
 def print_error(error: CliError, *, as_json: bool) -> None:
     """Print an error: in up to three lines, or as one JSON object."""
-    write_stderr([json.dumps(error.as_json(), ensure_ascii=False)] if as_json else error.lines())
+    lines = [json.dumps(error.as_json(), ensure_ascii=False)] if as_json else error.lines()
+    write_stderr(lines, is_prose=not as_json)
 
 
 def _write(data: bytes) -> None:
@@ -238,13 +250,9 @@ def _write(data: bytes) -> None:
 
 def _render(renderable: RenderableType) -> None:
     if isinstance(renderable, str):
-        _write(printable(renderable).encode() + b"\n" if renderable else b"")
+        _write(printable(renderable).encode() + b"\n" if renderable else b"")  # lines to copy: they are not wrapped
         return
-    from io import TextIOWrapper
-
-    from rich.console import Console
-
     if isinstance(sys.stdout, TextIOWrapper):
         # A terminal whose encoding lacks bars and dashes shows question marks. A file gets all, as from other formats.
         sys.stdout.reconfigure(encoding=None if sys.stdout.isatty() else "utf-8", errors="replace")
-    Console(highlight=False, markup=False, emoji=False).print(renderable)
+    terminal.show(renderable, sys.stdout)

@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from extcli.errors import UsageError, shortened
 
 _UNITS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
+_DURATIONS = "write it like 500ms, 30s, 5m, 1h30m, 8d or 2w"
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|[smhdw])")
 _MS_FROM = 1e11
 _DATE_WITHOUT_SIGNS = re.compile(r"(19|20|21)\d\d((0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])((\d\d){2,3})?)?")
@@ -20,7 +21,7 @@ FORMS = 'RFC 3339, local time ("2026-11-22 18:00"), a duration from now, or Unix
 """What `instant` accepts, for the help of options."""
 FORMS_AGO = 'RFC 3339, local time ("2026-11-22 18:00"), a duration such as 2h (that long ago), or Unix time'
 """The same for an option that looks back."""
-LONGEST = 3_652_500 * _UNITS["d"]
+_LONGEST = 3_652_500 * _UNITS["d"]
 """The longest duration: ten thousand years, in ms. Clocks end with the year 9999."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -28,19 +29,17 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def duration(text: str, *, bare: str | None = None) -> int:
     """Parse `500ms`, `5m`, `1h30m`, `8d` to ms. A number without a unit is in the unit `bare`, or is an error.
 
-    Raises `UsageError`, also above `LONGEST`.
+    Raises `UsageError`, also above `_LONGEST`.
     """
     compact = text.strip().lower()
     if bare and re.fullmatch(r"\d+(\.\d+)?", compact):
         compact += bare
     if not compact or _PART.sub("", compact):
-        raise UsageError(f"{shortened(text)!r} is not a duration", fix="write it like 500ms, 30s, 5m, 1h30m, 8d or 2w")
+        raise UsageError(f"{shortened(text)!r} is not a duration", fix=_DURATIONS)
     length = sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(compact))
-    if length > LONGEST:
-        days = LONGEST // _UNITS["d"]
+    if length > _LONGEST:
         raise UsageError(
-            f"the duration {shortened(text, 40)!r} is longer than {days}d, ten thousand years",
-            fix="write it like 500ms, 30s, 5m, 1h30m, 8d or 2w",
+            f"the duration {shortened(text, 40)!r} is longer than 3652500d, ten thousand years", fix=_DURATIONS
         )
     return round(length)
 
@@ -99,6 +98,11 @@ def span(milliseconds: int) -> str:
         if count:
             parts.append(f"{count}{unit}")
     return " ".join(parts[:2]) or "0s"
+
+
+def ahead(offset: int) -> str:
+    """Say how far a clock is from the real time: `8d ahead`, `5m behind`; empty if it is not."""
+    return f"{span(offset)} {'ahead' if offset > 0 else 'behind'}" if offset else ""
 
 
 def instant_of(claim: object) -> int | None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
+from extcli.errors import UsageError, shortened
 from extcli.output import times
 from extcli.output.columns import (
     Column,
@@ -14,56 +15,49 @@ from extcli.output.columns import (
     listing,
     name_and_count_columns,
     name_with_spaces,
-    shown,
     table,
     whole,
 )
+from extcli.output.printer import NOTHING as NOTHING
 from extcli.output.printer import View
 from extcli.output.sanitize import compact, field, json_text, pretty_json, visible
+from extcli.output.terminal import Prose, bar, literal
 from extcli.output.times import instant_of
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-_BAR = 28
-
-
-def bar(share: float, width: int = _BAR) -> str:
-    """Return a bar of `share` of `width` columns, drawn in eighths."""
-    eighths = round(share * width * 8)
-    whole, rest = divmod(eighths, 8)
-    return "█" * whole + (" ▏▎▍▌▋▊▉"[rest] if rest else "")
-
 
 def stacked(*parts: RenderableType) -> RenderableType:
     """Return these texts and tables below each other, with blank lines between them."""
     from rich.console import Group
-    from rich.text import Text
 
-    spaced = [each for part in parts for each in ("", Text(part) if isinstance(part, str) else part)]
+    spaced = [each for part in parts for each in ("", Prose(part) if isinstance(part, str) else part)]
     return Group(*spaced[1:])
 
 
 # Rankings
 
 
-_ANSWER = (Column("key", heading="answer", folds=True), Column("score", text=grouped, right=True))
-
-
 def ranking(top: int | None) -> View:
     """Return the view of the `top` first answers of a ranking, or of all."""
 
-    def first(document: dict[str, Any]) -> list[dict[str, Any]]:
-        return list(document["data"][:top])
+    def answers(document: dict[str, Any]) -> list[dict[str, Any]]:
+        found = document["data"][:top]
+        most = max((each["score"] for each in found), default=0) or 1
+        return [{**each, "place": place, "share": each["score"] / most} for place, each in enumerate(found, 1)]
 
-    def as_table(document: dict[str, Any]) -> RenderableType:
-        answers = first(document)
-        most = max((answer["score"] for answer in answers), default=0) or 1
-        share = Column("", "score", "", lambda score: bar(score / most, 20))
-        return table([*_ANSWER, share], answers, numbered=True) if answers else "no answers yet"
-
-    return replace(listing(first, *_ANSWER), table=as_table)
+    return listing(
+        answers,
+        Column("", "place", right=True),
+        Column("key", heading="answer"),
+        Column("score", text=grouped, right=True),
+        Column("", "share", text=bar, fills=True),
+        else_shown="no answers yet",
+        items=lambda document: document["data"][:top],
+        leads=lambda answer: answer["place"] == 1,
+    )
 
 
 # Accumulation
@@ -76,9 +70,9 @@ def _poster_of_entry(entry: dict[str, Any]) -> str:
 BUFFER = listing(
     "",
     Column("observed", heading="observed (UTC)", text=times.shown),
-    Column("channel_id", heading="channel", text=shown, folds=True),
-    Column("user", _poster_of_entry, folds=True),
-    Column("data", text=lambda data: visible(compact(data)), plain=json_text, folds=True),
+    Column("channel_id", heading="channel"),
+    Column("user", _poster_of_entry),
+    Column("data", text=json_text, plain=json_text),
     else_shown="nothing collected",
 )
 
@@ -89,17 +83,15 @@ BUFFER = listing(
 def _pretty(document: object) -> RenderableType:
     from rich.highlighter import JSONHighlighter
 
-    return JSONHighlighter()(pretty_json(document))
-
-
-def _members(document: Any) -> list[tuple[str, Any]]:
-    return list(document.items())
+    made = literal(pretty_json(document))
+    JSONHighlighter().highlight(made)
+    return made
 
 
 STORE = View(
     table=_pretty,
-    rows=lambda document: [(field(key), json_text(value)) for key, value in _members(document)],
-    items=lambda document: [{"key": key, "value": value} for key, value in _members(document)],
+    rows=lambda document: [(key, json_text(value)) for key, value in document.items()],
+    items=lambda document: [{"key": key, "value": value} for key, value in document.items()],
     columns=("key", "JSON"),
 )
 """A JSON object, by member."""
@@ -124,43 +116,32 @@ def _fact(name: str, value: object) -> str:
     return f"{text}  ({times.shown(instant)})" if isinstance(instant, int) and instant else text
 
 
-_MEMBERS = (
-    Column("name", lambda pair: pair[0], ""),
-    Column("value", lambda pair: _fact(*pair), "", folds=True),
-)
-
-
 def _record_table(document: Any) -> Table:
-    return table(_MEMBERS, document.items())
+    name, value = Column("name", itemgetter(0), ""), Column("value", lambda pair: _fact(*pair), "")
+    return table((name, value), document.items())
 
 
-RECORD = View(
-    table=_record_table, rows=lambda document: [(field(key), field(value)) for key, value in _members(document)]
-)
+RECORD = View(_record_table, lambda document: [(field(key), field(value)) for key, value in document.items()])
 """Named values."""
 
-NOTHING = View(table=lambda _: "", rows=lambda _: [], items=lambda _: [])
-"""Prints nothing, for the response `{}`."""
+OUTCOME = View(table=lambda _: "", rows=lambda _: [])
+"""Prints nothing, except as JSON."""
 
 
 # The clock
 
 
 def _clock_facts(clock: dict[str, Any]) -> dict[str, Any]:
-    offset = clock["offset"]
-    ahead = f"{times.span(offset)} {'ahead' if offset > 0 else 'behind'}" if offset else "none"
-    return {"now": times.shown(clock["now"]), "offset": ahead, "frozen": "yes" if clock["frozen"] else "no"}
+    offset = times.ahead(clock["offset"]) or "none"
+    return {"now": times.shown(clock["now"]), "offset": offset, "frozen": "yes" if clock["frozen"] else "no"}
 
 
 CLOCK = member_view("now", lambda clock: _record_table(_clock_facts(clock)))
 
 
-_DIGEST = re.compile(r"[0-9a-f]{64}")
-
-
 def _short_id(name: str) -> str:
     """Return an id, shortened if it is the digest of a PIN."""
-    return f"{name[:12]}…" if _DIGEST.fullmatch(name) else name
+    return f"{name[:12]}…" if re.fullmatch("[0-9a-f]{64}", name) else name
 
 
 def _clock_line(clock: dict[str, Any]) -> str:
@@ -170,7 +151,7 @@ def _clock_line(clock: dict[str, Any]) -> str:
 MOVED_CLOCK = listing(
     lambda clock: clock.get("expired", []),
     Column("kind", heading="expired"),
-    Column("id", lambda entry: _short_id(entry["id"]), folds=True),
+    Column("id", lambda entry: _short_id(entry["id"])),
     Column("at", heading="at (UTC)", text=times.shown),
     else_shown=_clock_line,
     around=lambda clock, table: stacked(table, _clock_line(clock)),
@@ -206,68 +187,41 @@ def _token_table(document: dict[str, Any]) -> RenderableType:
 
 TOKEN_CONTENT = View(
     table=_token_table,
-    rows=lambda document: [
-        *[(field(name), field(value)) for name, value in document["claims"].items()],
-        *[("trap", field(trap)) for trap in document["traps"]],
-    ],
+    rows=lambda document: [*RECORD.rows(document["claims"]), *(("trap", trap) for trap in document["traps"])],
 )
 
 
-def _ids(document: Any) -> list[str]:
-    return [str(entry["twitch_id"]) for entry in document["results"]]
+USER_IDS = listing("results", Column("user", "twitch_id", ""))
 
 
-USER_IDS = View(
-    table=lambda document: "\n".join(map(visible, _ids(document))),
-    rows=lambda document: [(name,) for name in _ids(document)],
-    items=lambda document: document["results"],
-    columns=("user",),
-)
-
-
-_NAMESPACE_COLUMNS = (
-    Column("name", heading="namespace", folds=True),
-    Column("records", text=str, right=True),
-    Column("sockets", text=str, right=True),
-    Column("age", text=lambda seconds: times.span(seconds * 1000)),
-    Column("idle", heading="last use", text=lambda seconds: f"{times.span(seconds * 1000)} ago"),
-)
-NAMESPACES = View(
-    table=lambda document: table(_NAMESPACE_COLUMNS, document["details"]) if document["details"] else "no namespaces",
-    rows=lambda document: [(visible(name),) for name in document["namespaces"]],
+NAMESPACES = listing(
+    "details",
+    Column("name", heading="namespace"),
+    Column("", "records", "records", right=True),
+    Column("", "sockets", "sockets", right=True),
+    Column("", "age", "age", lambda seconds: times.span(seconds * 1000)),
+    Column("", "idle", "last use", lambda seconds: f"{times.span(seconds * 1000)} ago"),
+    else_shown="no namespaces",
     items=lambda document: document["namespaces"],
-    columns=("name",),
 )
-
-
-_WIDTH = 78
-"""Columns of a line in an error, which is indented by two."""
 
 
 def outcome_lines(outcome: Mapping[str, Any], name: str) -> list[str]:
-    """Return the result of a wait in lines of at most 78 columns: wanted and actual values, and the last changes.
+    """Return the result of a wait in lines: wanted and actual values, and the last changes.
 
     Without changes of what has this `name`, it lists others of the same kind, which show a misspelled name.
     """
     wanted, found = outcome["wanted"], outcome["found"]
-    texts = [f"{name}: {text}" for name, text in wanted.items()]
     facts = [f"{name}: {compact(found[name]) if name in found else 'absent'}" for name in wanted]
     own = [change for change in outcome["changes"] if change["id"] == name]
-    changes = [_change_line(change) for change in own or outcome["changes"]]
     heading = "last changes:" if own else "last changes of this kind:"
     lines = [
-        f"wanted: {', '.join(texts)}",
-        f"found:  {', '.join(facts)}",
-        heading if changes else "nothing of this kind has changed yet",
-        *(f"  {line}" for line in changes),
+        f"expected: {', '.join(f'{name}: {text}' for name, text in wanted.items())}",
+        f"got:      {', '.join(facts)}",
+        heading if outcome["changes"] else "nothing of this kind has changed yet",
+        *(f"  {_change_line(change)}" for change in own or outcome["changes"]),
     ]
-    return [cut_line(line) for line in lines]
-
-
-def cut_line(line: str, width: int = _WIDTH) -> str:
-    """Return the line with control characters escaped, cut to these columns."""
-    line = visible(line)
-    return line if len(line) <= width else f"{line[: width - 1]}…"
+    return [visible(line) for line in lines]
 
 
 def _change_line(change: Mapping[str, Any]) -> str:
@@ -276,3 +230,54 @@ def _change_line(change: Mapping[str, Any]) -> str:
     channel = f" in channel {change['channel_id']}" if change["channel_id"] else ""
     name = change["id"] or change["kind"]
     return f"{times.shown(change['at'])}  {name}: {change['did']}{value}{user}{channel}"
+
+
+# A part of a result: `--query`
+
+
+def query(expression: str) -> Callable[[Any], tuple[Any, View]]:
+    """Return a function that selects a part of a document: `None` if the document has none, and how to print it.
+
+    Both raise `UsageError`: for an expression that is not JMESPath, and for a wrong call of a function in it.
+    """
+    import jmespath  # type: ignore[import-untyped]
+    from jmespath.exceptions import JMESPathError  # type: ignore[import-untyped]
+
+    try:
+        compiled = jmespath.compile(expression)
+    except JMESPathError as error:
+        raise _not_usable(expression, error) from None
+
+    def part_of(document: Any) -> tuple[Any, View]:
+        try:
+            return compiled.search(document), PART
+        except JMESPathError as error:
+            raise _not_usable(expression, error) from None
+
+    return part_of
+
+
+def _not_usable(expression: str, error: Exception) -> UsageError:
+    return UsageError(
+        f"--query: cannot use {shortened(expression, 60)!r}",
+        why=shortened(str(error).partition("\n")[0]),
+        fix="see https://jmespath.org/specification.html; `stats.count` and `polls[].id` are examples",
+    )
+
+
+def _parts(value: Any) -> Iterable[object]:
+    if value is None:
+        return []
+    return value if isinstance(value, list) else [value]
+
+
+def _part_table(value: Any) -> RenderableType:
+    return _pretty(value) if isinstance(value, (dict, list)) else visible("".join(map(field, _parts(value))))
+
+
+PART = View(
+    table=_part_table,
+    rows=lambda value: (map(field, each if isinstance(each, list) else [each]) for each in _parts(value)),
+    items=_parts,
+)
+"""A part of a result. Plain output has a line for each item of a list, and a field for each item of a list in it."""

@@ -1,25 +1,35 @@
-"""Authenticates the WebSocket with a PIN, a stored refresh token or another token, and stores new refresh tokens."""
+"""Authenticates the WebSocket with a PIN, a stored refresh token or another token, and stores new refresh tokens.
+
+PINs come from a prompt or a pipe, never from the command line.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, TypeVar
 
 from extcli import clock
 from extcli.api import tokens
-from extcli.api.envelope import Message
-from extcli.api.token_sources import SandboxTokens, channel_of
-from extcli.config import secret_lookup, settings
-from extcli.config.link_store import Link
-from extcli.config.settings import DEFAULT_CHANNEL
+from extcli.config import settings
 from extcli.errors import CliError, ExitCode, Refused, UsageError
+from extcli.output.printer import write_stderr
 from extcli.output.times import instant_of
 from extcli.session import BROADCASTER, Session
 
+if TYPE_CHECKING:
+    from extcli.api.websocket import Message
+    from extcli.config.link_store import Link
+
+T = TypeVar("T")
+
 OPEN_SOCKETS = "sockets that are open keep their rights; `extcli socket close --all` closes sockets of an emulator"
 """The data that a revocation keeps (ruling X4)."""
+_LENGTH_OF_PIN = 6
+_RETRIES = 3
+_MAX_LINE = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,23 +41,20 @@ class TokenPair:
     channel_id: str
     channel_name: str
 
-    @property
-    def access_until(self) -> int | None:
-        """When the access token expires, in ms; `None` if it has no `exp`."""
-        return _expiry_of(self.access)
-
 
 def log_in(session: Session, pin: str) -> tuple[TokenPair, Link]:
     """Exchange a PIN for tokens, and store the refresh token."""
-    pair = _pair_of(session, _send_authenticate(session, pin=pin), else_channel=session.resolver.channel() or "")
+    from extcli.config.link_store import Link
+
+    pair, resolver = _pair_of(session, _send_authenticate(session, pin=pin)), session.resolver
     link = Link(
-        service=session.resolver.url(),
-        socket=session.resolver.ws_url(),
-        client_id=session.resolver.client_id(),
+        service=resolver.url(),
+        socket=resolver.ws_url(),
+        client_id=resolver.client_id(),
         channel_id=pair.channel_id,
         refresh=pair.refresh,
         since=clock.now(),
-        until=_expiry_of(pair.refresh),
+        until=expiry_of(pair.refresh),
     )
     session.link_store.add(link)
     return pair, link
@@ -63,7 +70,7 @@ def renew(session: Session, link: Link) -> TokenPair:
             error.what = f"the stored link to channel {link.channel_id} is no longer valid, and was deleted"
             error.fix = "link again with `extcli pin login`; a service without --data loses all links when it stops"
         raise
-    session.link_store.renew(link, pair.refresh, _expiry_of(pair.refresh))
+    session.link_store.renew(link, pair.refresh, expiry_of(pair.refresh))
     return pair
 
 
@@ -81,10 +88,9 @@ def delete_links(session: Session) -> None:
 
 def own_channel(session: Session) -> str:
     """Return the channel of a command that acts as broadcaster: from the given token, or the configured channel."""
-    given = secret_lookup.token(session.resolver)
-    if given:
+    if given := session.resolver.token():
         return _channel_of(given)
-    return channel_of(session.resolver.identity(BROADCASTER), session.resolver) or DEFAULT_CHANNEL
+    return tokens.channel_of(session.resolver.identity(BROADCASTER), session.resolver) or settings.DEFAULT_CHANNEL
 
 
 def is_invalid(error: Refused) -> bool:
@@ -94,16 +100,13 @@ def is_invalid(error: Refused) -> bool:
 
 def stored_link(session: Session) -> Link:
     """Return the link to this service, client id and channel. Raises `UsageError` if there is none."""
-    link = _find_link(session)
-    if link is None:
-        resolver = session.resolver
-        channel = resolver.channel()
-        raise UsageError(
-            f"no link is stored for {resolver.client_id()} at {resolver.url()}"
-            + (f", channel {channel}" if channel else ""),
-            fix="link with `extcli pin request -o plain | extcli pin login`; `extcli link list` shows stored links",
-        )
-    return link
+    if link := _find_link(session):
+        return link
+    resolver = session.resolver
+    channel = resolver.channel()
+    where = f"{resolver.client_id()} at {resolver.url()}" + (f", channel {channel}" if channel else "")
+    fix = "link with `extcli pin request -o plain | extcli pin login`; `extcli link list` shows stored links"
+    raise UsageError(f"no link is stored for {where}", fix=fix)
 
 
 def authenticate(session: Session, acts_as: str = BROADCASTER) -> str:
@@ -113,15 +116,12 @@ def authenticate(session: Session, acts_as: str = BROADCASTER) -> str:
     """
     if session.dry_run:
         return "without identity: nothing is sent"
-    link = None if _is_identity_chosen(session) else _find_link(session)
-    if link is not None:
+    resolver = session.resolver
+    is_chosen = bool(resolver.find(settings.ACTS_AS) or resolver.find_token(resolver.ws_url()))
+    if not is_chosen and (link := _find_link(session)):
         renew(session, link)
         return f"as broadcaster of channel {link.channel_id}, with the stored refresh token"
-    return _authenticate_by_token(session, acts_as)
-
-
-def _authenticate_by_token(session: Session, acts_as: str) -> str:
-    credentials = session.credentials(acts_as, to=session.resolver.ws_url())
+    credentials = session.credentials(acts_as, to=resolver.ws_url())
     try:
         reply = _send_authenticate(session, jwt=credentials.token())
     except Refused as error:
@@ -133,24 +133,19 @@ def _authenticate_by_token(session: Session, acts_as: str) -> str:
         reply = _send_authenticate(session, jwt=credentials.token())
     if credentials.given:
         return f"with {credentials.origin}"
-    channel = reply.data.get("twitch_id")
-    where = f" of channel {channel}" if isinstance(channel, str) and channel else ""
-    is_stand_in = isinstance(credentials, SandboxTokens) and acts_as == BROADCASTER and not _is_identity_chosen(session)
-    reason = ", as no link is stored" if is_stand_in else ""
-    return f"as {session.resolver.identity(acts_as).role}{where}, with {credentials.origin}{reason}"
-
-
-def _is_identity_chosen(session: Session) -> bool:
-    """Return whether the user chose a role or a token."""
-    resolver = session.resolver
-    return bool(resolver.find(settings.ACTS_AS) or secret_lookup.find_token(resolver, resolver.ws_url()))
+    channel = _text(reply.data.get("twitch_id"))
+    where = f" of channel {channel}" if channel else ""
+    return f"as {resolver.identity(acts_as).role}{where}, with {credentials.origin}"
 
 
 def _find_link(session: Session) -> Link | None:
     resolver = session.resolver
-    found = session.link_store.find(
-        service=resolver.url(), socket=resolver.ws_url(), client_id=resolver.client_id(), channel_id=resolver.channel()
-    )
+    place, channel = (resolver.url(), resolver.ws_url(), resolver.client_id()), resolver.channel()
+    found = [
+        link
+        for link in session.link_store.all()
+        if (link.service, link.socket, link.client_id) == place and channel in (None, link.channel_id)
+    ]
     if len(found) > 1:
         channels = ", ".join(link.channel_id for link in found)
         raise UsageError("links to several channels are stored", why=channels, fix="choose one with --channel")
@@ -161,39 +156,81 @@ def _send_authenticate(session: Session, **by: str) -> Message:
     return session.open_socket().request("authenticate", data={"client_id": session.resolver.client_id(), **by})
 
 
-def _pair_of(session: Session, reply: Message, channel_id: str = "", else_channel: str = "") -> TokenPair:
-    """Return the tokens in a reply, for the channel `channel_id`.
-
-    Without it, the reply or its token names the channel, otherwise it is `else_channel`.
-    """
-    data: Mapping[str, Any] = reply.data
-    channel = channel_id or _text(data.get("twitch_id")) or _channel_of(_text(data.get("jwt"))) or else_channel
-    pair = TokenPair(
-        access=_text(data.get("jwt")),
-        refresh=_text(data.get("refresh")),
-        channel_id=channel,
-        channel_name=_text(data.get("twitch_name")) or channel,
-    )
-    if not (pair.access and pair.refresh):
+def _pair_of(session: Session, reply: Message, known_channel: str = "") -> TokenPair:
+    """Return the tokens in a reply, for the channel that is known, or that the reply, its token or the user names."""
+    access, refresh = _text(reply.data.get("jwt")), _text(reply.data.get("refresh"))
+    if not (access and refresh):
         fix = "is EXTCLI_WS_URL (or --url) an extension service?"
         error = CliError(f"{session.resolver.ws_url()} replied without tokens", fix=fix)
         error.exit_code = ExitCode.SERVICE_FAILED
         raise error
+    named = _text(reply.data.get("twitch_id")) or _channel_of(access)
+    channel = known_channel or named or session.resolver.channel()
     if not channel:
-        raise UsageError(
-            "the tokens for this PIN name no channel, so no link was stored", fix="use a new PIN, with --channel ID"
-        )
-    return pair
+        what = "the tokens for this PIN name no channel, so no link was stored"
+        raise UsageError(what, fix="use a new PIN, with --channel ID")
+    return TokenPair(access, refresh, channel, _text(reply.data.get("twitch_name")) or channel)
 
 
 def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _expiry_of(token: str) -> int | None:
+def expiry_of(token: str) -> int | None:
+    """Return when a token expires, in ms; `None` if it has no `exp`."""
     return instant_of(tokens.claims_in(token).get("exp"))
 
 
 def _channel_of(token: str) -> str:
     """Return the channel in the token's claims; the specified reply does not name it."""
     return _text(tokens.claims_in(token).get("channel_id"))
+
+
+# PINs
+
+
+def ask_for_pin(argument: str | None, shown_by: str, use: Callable[[str], T]) -> T:
+    """Read a PIN and return `use(pin)`. On a terminal an empty line or a refused PIN can be retyped three times.
+
+    `shown_by` names the program or page that shows the PIN, for the prompt.
+    """
+    fix = "type it at the prompt, or pipe it in"
+    if argument not in (None, "-"):
+        why = "process lists and shell histories show it"
+        raise UsageError("a PIN cannot be given on the command line", why=why, fix=fix)
+    if sys.__stdin__ is None:
+        raise UsageError("standard input is closed", fix=fix)
+    left = _RETRIES if sys.stdin.isatty() else 0
+    while True:
+        if sys.stdin.isatty():
+            sys.stderr.write(f"The PIN that {shown_by} shows: ")
+            sys.stderr.flush()
+        line = sys.stdin.buffer.readline(_MAX_LINE).decode(errors="replace")
+        if not line:
+            raise UsageError("no PIN was given", why="standard input is empty", fix=fix)
+        try:
+            return use(_checked_pin(line.strip()))
+        except (Refused, _InvalidPin) as error:
+            if isinstance(error, Refused):
+                if error.status != 400:
+                    raise
+                error.fix = f"PINs expire after five minutes: request a new one in {shown_by}"
+            if not left:
+                raise
+            write_stderr(error.lines())
+            left -= 1
+
+
+class _InvalidPin(UsageError):
+    """Raised for input that cannot be a PIN."""
+
+
+def _checked_pin(text: str) -> str:
+    """Return a text that can be a PIN. Raises `UsageError` for another, without quoting it."""
+    if len(text) == _LENGTH_OF_PIN and text.isascii() and text.isalnum():
+        return text
+    raise _InvalidPin(
+        "this is not a PIN",
+        why=f"a PIN is {_LENGTH_OF_PIN} letters and digits",
+        fix="pipe in the PIN alone: `extcli pin request -o plain`, or with --game its first column, `cut -f1`",
+    )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from emulator.contract.limits import PIN_LIFETIME
 from extcli.output import times
-from extcli.output.columns import Column, listing, shown
+from extcli.output.columns import Column, listing
 from extcli.output.printer import View
 from extcli.output.sanitize import compact, field, json_text, visible
 from extcli.output.views import RECORD, member_view
@@ -14,7 +14,7 @@ from extcli.output.views import RECORD, member_view
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from extcli.api.envelope import Message
+    from extcli.api.websocket import Message
     from extcli.config.link_store import Link
 
 _INSTANT_WIDTH, _SCOPE_WIDTH = len("2026-11-20 20:15:00.250Z"), len("extension")
@@ -51,15 +51,13 @@ def _pin_table(pin: str, next_step: str) -> RenderableType:
     return Group(panel, *[Text(line, overflow="fold") for line in (f"valid for {times.span(PIN_LIFETIME)}", next_step)])
 
 
-PIN = member_view(
-    "pin", lambda document: _pin_table(document["pin"], "next: type it into the game, or into `extcli pin login`")
-)
+_TO_GAME = "next: type it into the game, or into `extcli pin login`"
+_TO_PAGE = "next: the broadcaster types it into the extension, or into `extcli pin validate`"
+PIN = member_view("pin", lambda document: _pin_table(document["pin"], _TO_GAME))
 """A PIN for a game to send."""
 
 PIN_AND_TOKEN = View(
-    table=lambda document: _pin_table(
-        document["pin"], "next: the broadcaster types it into the extension, or into `extcli pin validate`"
-    ),
+    table=lambda document: _pin_table(document["pin"], _TO_PAGE),
     rows=lambda document: [(field(document["pin"]), field(document["token"]))],
 )
 """A PIN for a broadcaster to type, and the game's token, which the command prints below the table on one line."""
@@ -74,16 +72,12 @@ def _local_time(milliseconds: int | None) -> str:
     return "unknown" if milliseconds is None else times.shown(milliseconds)
 
 
-LOGIN = View(
-    table=lambda login: RECORD.table(
-        {
-            "channel": login["channel_id"] + (f" ({login['name']})" if login["name"] != login["channel_id"] else ""),
-            "access until": _local_time(login["access_until"]),
-            "refresh until": _local_time(login["refresh_until"]),
-        }
-    ),
-    rows=lambda login: [(field(name), field(value)) for name, value in login.items()],
-)
+def _login_table(login: dict[str, Any]) -> RenderableType:
+    ends = {name: _local_time(login[name]) for name in ("access_until", "refresh_until")}
+    return RECORD.table(login | ends)
+
+
+LOGIN = View(table=_login_table, rows=RECORD.rows)
 """The channel that a game is linked to, and when its tokens expire."""
 
 
@@ -98,10 +92,10 @@ def _day(milliseconds: int | None) -> str:
 
 LINKS = listing(
     "",
-    Column("service", text=shown, folds=True),
-    Column("client id", "client_id", text=shown, folds=True),
-    Column("channel", "channel_id", text=shown, folds=True),
-    Column("since", text=_day, folds=True),
-    Column("until", text=_day, folds=True),
+    Column("service"),
+    Column("client id", "client_id"),
+    Column("channel", "channel_id"),
+    Column("since", text=_day),
+    Column("until", text=_day),
     else_shown="no links are stored",
 )

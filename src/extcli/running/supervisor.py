@@ -1,181 +1,170 @@
-"""Runs a command with a service: starts the service, then the command, passes signals on, and stops both."""
+"""Runs a command with a service: what is the same on all systems. `unix` and `windows` start, signal and end both."""
 
 from __future__ import annotations
 
+import errno
 import os
-import selectors
-import signal
-import sys
-from collections.abc import Callable, Mapping, Sequence
+import re
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from math import inf
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Final
 
 from extcli import clock
-from extcli.running.failure_report import Log
-from extcli.running.processes import ENDING, CommandProcess, ServiceProcess, Signals, Terminal
-from extcli.running.startup import GRACE, READY_INTERVAL, STOP_TIMEOUT, Readiness, notes_of_death
+from extcli.api import connection
+from extcli.errors import CliError
+from extcli.output.printer import write_stderr
 
-if sys.platform == "win32":
-    raise ImportError("there are no process groups: `extcli.running.windows` takes its place")
+GRACE: Final = 10.0
+"""Seconds that a command has to end by itself after its service has died."""
+INTERVAL: Final = 0.01
+"""Seconds between two looks at a service that starts or stops."""
+_STOP_TIMEOUT: Final = 60.0
+"""Seconds until a service that does not stop is killed. It may have to write an export."""
+_READY_TIMEOUT: Final = 10.0
+_SLOW_START: Final = 5.0
+"""Seconds until a note says why the service is not ready."""
+_FIRST_LINE: Final = re.compile(rb"listening on (https?://\S+)\r?\n")
 
 
-class Supervisor:
+def note(text: str) -> None:
+    """Tell the user what happens in a run."""
+    write_stderr([f"extcli exec: {text}"])
+
+
+class CannotRun(CliError):
+    """The command was not started. `exit_code` is 127 if it was not found, otherwise 126, as in a shell."""
+
+    def __init__(self, name: str, error: OSError) -> None:
+        absent = error.errno in (errno.ENOENT, errno.ENOTDIR)
+        super().__init__(f"{name}: {'command not found' if absent else error.strerror}")
+        self.exit_code = 127 if absent else 126  # type: ignore[assignment]
+
+
+class Log:
+    """Keeps what a service writes to standard error in a file without a name, and shows it unless it is quiet."""
+
+    def __init__(self, directory: Path, *, shown: bool) -> None:
+        self.is_shown = shown
+        self._file = TemporaryFile(buffering=0, dir=directory)  # noqa: SIM115  (open as long as the process)
+
+    def write(self, data: bytes) -> None:
+        """Append text to the log."""
+        with suppress(OSError):  # no space, or the reader of standard error has ended
+            self._file.write(data)
+        if self.is_shown:
+            _print(data)
+
+    def show(self) -> None:
+        """Print the log to standard error, unless it was already printed."""
+        for data in () if self.is_shown else self.parts():
+            _print(data)
+
+    def parts(self) -> Iterator[bytes]:
+        """Yield the log in parts. Raises `OSError`."""
+        self._file.seek(0)
+        while data := self._file.read(1 << 16):
+            yield data
+
+    def tail(self) -> list[str]:
+        """Return the last lines."""
+        return b"".join(self.parts()).decode(errors="replace").splitlines()[-20:]
+
+
+def _print(data: bytes) -> None:
+    with suppress(OSError):
+        while data:
+            data = data[os.write(2, data) :]
+
+
+class Supervisor(ABC):
     """One service and one command."""
 
-    def __init__(self, log: Log, note: Callable[[str], object]) -> None:
+    def __init__(self, log: Log) -> None:
         self._log = log
-        self._note = note
-        self._terminal = Terminal()
-        self._signals = Signals()
-        self._selector = selectors.DefaultSelector()
-        self._selector.register(self._signals.descriptor, selectors.EVENT_READ, self._on_signals)
+        self._printed: list[bytes] = []
+        """What the service has printed, in parts. Only its first line matters."""
+        self._readers: list[threading.Thread] = []
         self._endings: list[int] = []
         """The signals so far that ask for the end."""
-        self._readiness = Readiness(note)
-        self._kill_at: float | None = None
-        """When a command whose service has died is killed, by `clock.elapsed`."""
-        self._service: ServiceProcess | None = None
-        self._command: CommandProcess | None = None
-
-    @property
-    def has_lost_service(self) -> bool:
+        self.has_lost_service = False
         """Whether the service died while the command ran."""
-        return self._kill_at is not None
 
     @property
     def signaled(self) -> int:
         """The first signal that asked for the end, or 0."""
         return self._endings[0] if self._endings else 0
 
-    def start_service(self, serve: Callable[[int], int], at_end: Callable[[], object]) -> None:
-        """Start the service in a new process."""
+    @abstractmethod
+    def _service_code(self, seconds: float) -> int | None:
+        """Return the exit code of the service, or `None` if it still runs after this time."""
 
-        def run(lifeline: int) -> int:
-            self._signals.restore()
-            self._selector.close()
-            return serve(lifeline)
+    @abstractmethod
+    def _close_lifeline(self) -> None:
+        """Ask the service to stop."""
 
-        self._service = service = ServiceProcess.start(run, at_end)
-        self._selector.register(service.stdout, selectors.EVENT_READ, self._on_output)
-        self._selector.register(service.stderr, selectors.EVENT_READ, self._on_log)
+    @abstractmethod
+    def _kill_service(self) -> None:
+        """End the service at once."""
 
     def wait_until_ready(self) -> str:
         """Wait until the service is ready, and return its URL; empty if it ended, or a signal asks for the end."""
-        service, readiness = self._service_process(), self._readiness
-        while service.exit_code is None and not self._endings:
-            if not readiness.url:
-                self._handle_events(None)
-            elif readiness.is_reached():
-                return readiness.url
-            else:
-                self._handle_events(READY_INTERVAL)
+        note_at = clock.elapsed() + _SLOW_START
+        while self._service_code(INTERVAL) is None and not self._endings:
+            found = _FIRST_LINE.match(b"".join(self._printed))
+            problem = problem_of(found[1].decode()) if found else ""
+            if found and not problem:
+                return found[1].decode()
+            if problem and clock.elapsed() > note_at:
+                note(f"waiting for the service to be ready: {problem}")
+                note_at = inf
         return ""
 
-    def run_command(self, args: Sequence[str], environment: Mapping[str, str]) -> int:
-        """Run the command and return its exit code, 128+n for a signal. Raises `CannotRun`.
-
-        If the service dies meanwhile, the command is ended: first by SIGTERM, then by SIGKILL.
-        """
-        service = self._service_process()
-
-        def prepare(pid: int) -> None:
-            self._signals.restore()
-            service.kills_with_it(pid)
-
-        self._command = command = CommandProcess(args, environment, prepare)
-        while command.exit_code is None:
-            self._handle_events(None if self._kill_at is None else max(self._kill_at - clock.elapsed(), 0))
-            if self._kill_at is None and service.exit_code is not None and command.exit_code is None:
-                self._on_dead_service(service.exit_code, command)
-            elif self._kill_at is not None and clock.elapsed() >= self._kill_at:
-                command.signal(signal.SIGKILL)
-                self._kill_at += GRACE
-        self._terminal.take_back(command.pid)
-        # Processes that the command left behind may run until the service has stopped.
-        command.signal(signal.SIGTERM)
-        return command.exit_code
-
     def stop_service(self) -> int:
-        """Stop the service, end what the command left behind, and return the service's exit code."""
-        service = self._service_process()
-        if service.exit_code is None:
-            service.stop()
-        deadline = clock.elapsed() + STOP_TIMEOUT
-        while service.exit_code is None:
-            self._handle_events(0.1)
+        """Stop the service, and return its exit code."""
+        self._close_lifeline()
+        deadline = clock.elapsed() + _STOP_TIMEOUT
+        while (code := self._service_code(INTERVAL)) is None:
             if clock.elapsed() > deadline:
-                self._note(f"the service did not stop within {STOP_TIMEOUT:g} s, and is killed")
-                service.kill()
+                note(f"the service did not stop within {_STOP_TIMEOUT:g} s, and is killed")
+                self._kill_service()
                 deadline = inf  # its end may still take a while
-        if self._command is not None:
-            self._command.signal(signal.SIGKILL)
-        while self._on_log():
-            pass
-        return service.exit_code
+        self._join_readers()
+        return code
 
-    def _service_process(self) -> ServiceProcess:
-        assert self._service is not None, "the service has not been started"
-        return self._service
+    def _read(self, stdout: int, stderr: int) -> None:
+        """Read what the service prints and its log, in threads, until it ends."""
 
-    def _handle_events(self, timeout: float | None) -> None:
-        for key, _ in self._selector.select(timeout):
-            key.data()
+        def read(pipe: int, take: Callable[[bytes], object]) -> None:
+            while data := os.read(pipe, 1 << 16):
+                take(data)
 
-    def _on_output(self) -> None:
-        service = self._service_process()
-        data = os.read(service.stdout, 4096)
-        self._readiness.printed(data)
-        if not data:
-            self._selector.unregister(service.stdout)
+        for source in ((stdout, self._printed.append), (stderr, self._log.write)):
+            reader = threading.Thread(target=read, args=source, daemon=True)
+            reader.start()
+            self._readers.append(reader)
 
-    def _on_log(self) -> bool:
-        """Read the service's log; return whether there was something to read."""
-        service = self._service_process()
-        try:
-            data = os.read(service.stderr, 1 << 16)
-        except BlockingIOError:
-            return False
-        self._log.write(data)
-        if not data and service.stderr in self._selector.get_map():
-            self._selector.unregister(service.stderr)
-        return bool(data)
+    def _join_readers(self) -> None:
+        for each in self._readers:
+            each.join(GRACE)
 
-    def _on_signals(self) -> None:
-        for number in self._signals.read():
-            if number in ENDING:
-                self._on_ending(number)
-            elif number == signal.SIGTSTP:  # Ctrl-Z stops the command along with this process
-                if self._command is not None:
-                    self._command.signal(signal.SIGTSTP)
-                os.kill(os.getpid(), signal.SIGSTOP)
-            elif number == signal.SIGCONT and self._command is not None:
-                self._command.signal(signal.SIGCONT)
-        self._service_process().poll()
-        if self._command is not None and (number := self._command.poll()):
-            self._on_stopped_command(self._command.pid, number)
+    def _on_lost_service(self, code: int) -> None:
+        """Tell the user that the service has died while the command ran."""
+        self.has_lost_service = True
+        self._join_readers()
+        note(f"the service died with exit code {code} while the command ran, so the command is ended")
+        if not self._log.is_shown and (last := self._log.tail()):
+            note("\n  ".join(["the service's log ends with:", *last]))
 
-    def _on_ending(self, number: int) -> None:
-        """Pass the first signal on to the command; the second one kills it."""
-        self._endings.append(number)
-        if self._command is not None and self._command.exit_code is None:
-            self._command.signal(number if len(self._endings) == 1 else signal.SIGKILL)
-            self._command.signal(signal.SIGCONT)
 
-    def _on_dead_service(self, code: int, command: CommandProcess) -> None:
-        """Report that the service has died, and ask the command to end."""
-        while self._on_log():
-            pass
-        for each in notes_of_death(code, self._log):
-            self._note(each)
-        self._kill_at = clock.elapsed() + GRACE
-        command.signal(signal.SIGTERM)
-        command.signal(signal.SIGCONT)
-
-    def _on_stopped_command(self, group: int, number: int) -> None:
-        """Lend the terminal to a command that was stopped because it needs one.
-
-        After Ctrl-Z, stop this process as well.
-        """
-        if number in (signal.SIGTTIN, signal.SIGTTOU) and self._terminal.lend(group):
-            os.killpg(group, signal.SIGCONT)
-        elif self._terminal.take_back(group) or (self._terminal.exists and number == signal.SIGTTIN):
-            os.killpg(os.getpgrp(), signal.SIGSTOP)  # the whole job, as the terminal would
+def problem_of(url: str) -> str:
+    """Return why the service at this URL is not ready: the body of its response, or the error. Empty if it is ready."""
+    try:
+        response = connection.get(url, "/_emulator/ready", seconds=_READY_TIMEOUT)
+    except connection.Failed as failed:
+        return str(failed)
+    return "" if response.status == 200 else response.body.decode(errors="replace")

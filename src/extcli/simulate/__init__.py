@@ -1,3 +1,1 @@
-"""Simulated crowds with exact results: the plan (`plan`), sending on time (`pool`), the comparison (`outcome`), and
-reports.
-"""
+"""Simulated crowds with exact results: the plan, sending on time (`crowds`), the comparison (`outcome`), the report."""

@@ -1,4 +1,4 @@
-"""Connections of games or pages that count the broadcasts they receive.
+"""A run of games or pages that must receive broadcasts: sends them at planned instants, and counts what arrives.
 
 Only this module and `api/websocket.py` import websockets.
 """
@@ -9,258 +9,249 @@ import asyncio
 import base64
 import json
 import zlib
-from array import array
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
 from urllib.parse import urlsplit
 
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
 from extcli import bounded_json, clock
-from extcli.api import envelope
-from extcli.api.http import is_loopback
-from extcli.api.trust import certificates
-from extcli.api.websocket import translate_errors
-from extcli.errors import Refused, ServerError, Unreachable
-from extcli.reading.shapes import SHAPE_ERRORS
+from extcli.api import websocket
+from extcli.api.call import SERVICE, Call, encoded
+from extcli.api.connection import certificates
+from extcli.config.urls import is_loopback
+from extcli.errors import Refused
+from extcli.output.sanitize import visible
+from extcli.reading import SHAPE_ERRORS
+from extcli.session import BROADCASTER, Session
+from extcli.simulate import outcome
+from extcli.simulate.crowds import Sending, extend_tokens, reopenings, requests_of, run
+from extcli.simulate.plan import Plan, entries_plan
+from extcli.simulate.result import Options, conclude
 
 _AT_ONCE = 50
 """Handshakes at the same time."""
 _PAGE_QUERY = "/app/simulation?protocol=7&client=js&version=7.0.3&flash=false"
-_PAGE_CHANNEL = "twitch.pubsub.{}.{}"
-_OTHER_MESSAGE = (*SHAPE_ERRORS, RecursionError, zlib.error)
+_OTHER_MESSAGE = (*SHAPE_ERRORS, zlib.error)
 """Errors while reading a message that is not one of the broadcasts."""
 
 
-@dataclass(slots=True)
-class Received:
-    """The broadcasts that one connection has received."""
+@dataclass(frozen=True, slots=True)
+class Audience:
+    """The broadcasts that each connection must receive."""
 
-    times: array[int]
-    """How often each came."""
-    last: int = -1
-    disordered: int = 0
-    """How many came after a later one."""
-    awaited: int = 0
-    arrived: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when `awaited` broadcasts have come, or when the connection is closed."""
-    closed: str = ""
-    """Why the service closed the connection; empty while it is open."""
-    at: array[float] = field(default_factory=lambda: array("d"))
-    """When each came first, in seconds of `clock.elapsed`, in the order of `numbers`."""
-    numbers: array[int] = field(default_factory=lambda: array("l"))
+    broadcasts: int
+    kind: str
+    """`page` or `game`."""
+    event: str
+    channel: str
+    seed: int = 0
 
 
-class Listeners:
-    """A crowd of connections."""
+class Listener:
+    """One connection, and the broadcasts that it has received."""
 
-    def __init__(self, url: str, ws_url: str, *, client_id: str, event: str, seed: int, broadcasts: int) -> None:
-        self._url = url
-        self._ws_url = ws_url
-        self._client_id = client_id
-        self._event = event
-        self._seed = seed
-        self._broadcasts = broadcasts
-        self.received: list[Received] = []
-        self._missing = 0
-        self._complete = asyncio.Event()
-        self._open: list[ClientConnection] = []
-        self._tasks: list[asyncio.Task[None]] = []
-        self._connect: Callable[[], Awaitable[ClientConnection]]
-        self._number_of: Callable[[str | bytes], int | None]
+    def __init__(self, audience: Audience, url: str, client_id: str, token: str, timeout: float) -> None:
+        """`url` is the address of the WebSocket, and `timeout` the seconds that each step may take."""
+        self.audience = audience
+        self.url = url
+        self.client_id = client_id
+        self.token = token
+        self.timeout = timeout
+        self.arrived: dict[int, float] = {}
+        """When each broadcast came first, by its number, in seconds of `clock.elapsed`."""
+        self.doubled = 0
+        self.disordered = 0
+        """How many broadcasts came after a later one."""
+        self.closed = ""
+        """Why the service closed the connection; empty while it is open."""
+        self._changed = asyncio.Event()
+        """Set when a broadcast has come, or the connection is closed."""
+        self._socket: ClientConnection
+        self._listening: asyncio.Task[None] | None = None
 
-    async def open_games(self, count: int, token: str, timeout: float) -> None:
-        """Open connections of games, authenticate and subscribe each. Raises `CliError`."""
-
-        async def begin(socket: ClientConnection) -> None:
-            await self._request(socket, 1, "authenticate", "", {"client_id": self._client_id, "jwt": token}, timeout)
-            await self._request(socket, 2, "subscribe", "broadcast", {"topic_id": self._event}, timeout)
-
-        await self._open_all(count, self._ws_url, begin, self._number_in_update, timeout)
-
-    async def open_pages(self, count: int, channel: str, token: str, timeout: float) -> None:
-        """Open connections of pages, and subscribe each with a token, which production needs. Raises `CliError`."""
-        scheme, _, rest = self._url.partition("://")
-        url = f"{'wss' if scheme == 'https' else 'ws'}://{rest}{_PAGE_QUERY}"
-        topic = _PAGE_CHANNEL.format(self._client_id, channel)
-        subscription = {"auth": f"{self._client_id} {token}", "channel": topic}
-
-        async def begin(socket: ClientConnection) -> None:
-            await asyncio.wait_for(socket.recv(), timeout)
-            await socket.send(json.dumps({"event": "pusher:subscribe", "data": subscription}))
-            _check_subscribed(await asyncio.wait_for(socket.recv(), timeout))
-
-        await self._open_all(count, url, begin, self._number_in_page_event, timeout)
-
-    async def wait(self, seconds: float) -> None:
-        """Wait until every connection has received every broadcast or is closed, but no longer than `seconds`."""
-        if self._missing > 0:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._complete.wait(), seconds)
-        # A frame that was sent twice arrives before the response to a ping.
-        with suppress(TimeoutError, ConnectionClosed):
-            await asyncio.wait_for(asyncio.gather(*(self._pong(socket) for socket in self._open)), seconds)
-
-    def skip(self) -> None:
-        """Stop waiting for one of the broadcasts, because the service refused it."""
-        self._missing -= len(self.received)
-        self._check_complete()
-
-    async def reopen(self, index: int, sent: int, seconds: float) -> None:
-        """Wait until a connection has received `sent` broadcasts, at most `seconds`; then close it and open it again.
-
-        Raises `CliError`.
-        """
-        received = self.received[index]
-        if len(received.numbers) < sent and not received.closed:
-            received.awaited, received.arrived = sent, asyncio.Event()
-            with suppress(TimeoutError):
-                await asyncio.wait_for(received.arrived.wait(), seconds)
-        if received.closed:
-            return
-        self._tasks[index].cancel()
-        await self._open[index].close()
-        self._open[index] = await self._connect()
-        self._tasks[index] = asyncio.create_task(self._listen(self._open[index], received))
-
-    async def close(self) -> None:
-        """Close all connections."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        for socket in self._open:
-            socket.transport.abort()
-
-    async def _open_all(
-        self,
-        count: int,
-        url: str,
-        begin: Callable[[ClientConnection], Awaitable[None]],
-        number_of: Callable[[str | bytes], int | None],
-        timeout: float,
-    ) -> None:
-        gate = asyncio.Semaphore(_AT_ONCE)
-
-        async def open_one() -> ClientConnection:
-            async with gate:
-                with translate_errors(url):
-                    socket = await connect(
-                        url,
+    async def open(self, gate: asyncio.Semaphore) -> None:
+        """Connect and subscribe. Raises `CliError`."""
+        async with gate:
+            with websocket.translate_errors(self.url):
+                async with asyncio.timeout(self.timeout):
+                    self._socket = await connect(
+                        self.url,
                         compression=None,
-                        proxy=None if is_loopback(urlsplit(url).hostname or "") else True,
-                        ssl=certificates() if url.startswith("wss:") else None,
-                        open_timeout=timeout,
+                        proxy=None if is_loopback(urlsplit(self.url).hostname or "") else True,
+                        ssl=certificates() if self.url.startswith("wss:") else None,
                         close_timeout=1,
-                        max_size=None,
                         max_queue=None,
                         ping_interval=None,
                     )
-                    await begin(socket)
-                return socket
+                    await (self._subscribe_page() if self.audience.kind == "page" else self._subscribe_game())
+        self._listening = asyncio.create_task(self._listen())
 
-        self._connect, self._number_of = open_one, number_of
-        self._missing = count * self._broadcasts
-        self._open = await asyncio.gather(*(open_one() for _ in range(count)))
-        self.received = [Received(array("H", bytes(2 * self._broadcasts))) for _ in range(count)]
-        self._tasks = [
-            asyncio.create_task(self._listen(socket, received))
-            for socket, received in zip(self._open, self.received, strict=True)
-        ]
+    async def _subscribe_page(self) -> None:
+        await self._socket.recv()
+        topic = f"twitch.pubsub.{self.client_id}.{self.audience.channel}"
+        subscription = {"auth": f"{self.client_id} {self.token}", "channel": topic}
+        await self._socket.send(json.dumps({"event": "pusher:subscribe", "data": subscription}))
+        answer = await self._socket.recv(decode=False)
+        if b"pusher:subscription_error" in answer:
+            raise Refused("pusher:subscribe", 403, answer)
 
-    async def _pong(self, socket: ClientConnection) -> None:
-        with suppress(ConnectionClosed):
-            await (await socket.ping())
+    async def _subscribe_game(self) -> None:
+        identity = {"client_id": self.client_id, "jwt": self.token}
+        requests = (("authenticate", "", identity), ("subscribe", "broadcast", {"topic_id": self.audience.event}))
+        for number, (action, target, data) in enumerate(requests, 1):
+            await self._socket.send(websocket.request(action, target, data, number))
+            message = None
+            while message is None or message.request_id != number:
+                message = websocket.read_message(await self._socket.recv(decode=False))
+            if message.errors:
+                raise websocket.error_of(f"{action} {target}".strip(), message)
 
-    async def _request(
-        self, socket: ClientConnection, number: int, action: str, target: str, data: object, timeout: float
-    ) -> None:
-        await socket.send(envelope.request(action, target, data, number))
-        while True:
-            text = await asyncio.wait_for(socket.recv(), timeout)
-            message = envelope.read_message(text.encode() if isinstance(text, str) else text)
-            if message is None:
-                raise Unreachable(f"{self._ws_url} replied with a message without meta")
-            if message.request_id == number:
-                if message.errors:
-                    raise envelope.error_of(f"{action} {target}".strip(), message)
-                return
-
-    async def _listen(self, socket: ClientConnection, received: Received) -> None:
+    async def _listen(self) -> None:
+        last = -1
         try:
             while True:
-                text = await socket.recv()
-                now = clock.elapsed()
-                try:
-                    number = self._number_of(text)
-                except _OTHER_MESSAGE:
+                text = await self._socket.recv()
+                now, number = clock.elapsed(), None
+                with suppress(*_OTHER_MESSAGE):
+                    number = self._number_in(text)
+                if number is None:
                     continue
-                if number is not None and 0 <= number < self._broadcasts:
-                    self._note(received, number, now)
+                self.doubled += number in self.arrived
+                self.arrived.setdefault(number, now)
+                self.disordered += number < last
+                last = max(last, number)
+                self._changed.set()
         except ConnectionClosed as closed:
-            code = closed.rcvd.code if closed.rcvd else 1006
-            received.closed = f"closed with {code}"
-            received.arrived.set()
-            self._missing -= sum(not times for times in received.times)
-            self._check_complete()
+            self.closed = f"closed with {closed.rcvd.code if closed.rcvd else 1006}"
+            self._changed.set()
 
-    def _note(self, received: Received, number: int, now: float) -> None:
-        if not received.times[number]:
-            received.at.append(now)
-            received.numbers.append(number)
-            self._missing -= 1
-            if len(received.numbers) >= received.awaited:
-                received.arrived.set()
-        received.times[number] = min(received.times[number] + 1, 0xFFFF)
-        received.disordered += number < received.last
-        received.last = max(received.last, number)
-        self._check_complete()
+    def _number_in(self, text: str | bytes) -> int | None:
+        """Return the number of the broadcast in a message, which may be compressed for pages; `None` in another one.
 
-    def _check_complete(self) -> None:
-        if self._missing <= 0:
-            self._complete.set()
-
-    def _number_in_update(self, text: str | bytes) -> int | None:
-        """Return the number of this run's broadcast in an update, or `None`."""
+        Another message may also raise an error.
+        """
         message = bounded_json.decoded(text)
-        data = message.get("data") if message.get("meta", {}).get("target") == self._event else None
-        return self._number(data.get("data") if isinstance(data, dict) else None)
+        if self.audience.kind == "game":
+            event, data = message["meta"]["target"], message["data"]["data"]
+        else:
+            data = message["data"]
+            body = (bounded_json.decoded(data) if isinstance(data, str) else data)["message"]
+            if body[:1] not in ("{", "["):
+                body = zlib.decompress(base64.b64decode(body), 32 + zlib.MAX_WBITS)
+            message = bounded_json.decoded(body)
+            event, data = message["event"], message["data"]
+        is_own = event.endswith(self.audience.event) and data["simulation"] == self.audience.seed
+        return int(data["number"]) if is_own and 0 <= data["number"] < self.audience.broadcasts else None
 
-    def _number_in_page_event(self, text: str | bytes) -> int | None:
-        """Return the number of this run's broadcast in a page's message, which may be compressed, or `None`."""
-        frame = bounded_json.decoded(text)
-        if str(frame.get("event", "")).startswith("pusher"):
-            return None
-        data = frame.get("data")
-        message = (bounded_json.decoded(data) if isinstance(data, str) else data or {}).get("message", "")
-        if message[:1] not in ("{", "["):
-            message = zlib.decompress(base64.b64decode(message), 32 + zlib.MAX_WBITS)
-        event = bounded_json.decoded(message)
-        return self._number(event.get("data")) if event.get("event", "").endswith(self._event) else None
+    async def wait(self, count: int) -> None:
+        """Wait until this many broadcasts have come, or the connection is closed, but not longer than the timeout."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self.timeout):
+                while len(self.arrived) < count and not self.closed:
+                    self._changed.clear()
+                    await self._changed.wait()
 
-    def _number(self, data: object) -> int | None:
-        if not isinstance(data, dict) or data.get("simulation") != self._seed:
-            return None
-        number = data.get("number")
-        return number if isinstance(number, int) else None
+    async def wait_for_repeats(self) -> None:
+        """Wait for the response to a ping. A frame that was sent twice arrives before it."""
+        with suppress(TimeoutError, ConnectionClosed):
+            async with asyncio.timeout(self.timeout):
+                await (await self._socket.ping())
+
+    async def reopen(self, count: int, gate: asyncio.Semaphore) -> None:
+        """Wait until this many broadcasts have come; then close the connection and open it again. Raises `CliError`."""
+        await self.wait(count)
+        if self._listening and not self.closed:
+            self._listening.cancel()
+            await self._socket.close()
+            await self.open(gate)
+
+    def close(self) -> None:
+        """End the connection."""
+        if self._listening:
+            self._listening.cancel()
+            self._socket.transport.abort()
 
 
-def _check_subscribed(text: str | bytes) -> None:
-    """Raise `CliError` for the refusal of a page's subscription. Services of others may confirm in other words."""
+def simulate(session: Session, audience: Audience, options: Options) -> None:
+    """Run an audience, print what it received, and raise an error if it is not as planned or expected."""
+    size, broadcasts, resolver = options.connections, audience.broadcasts, session.resolver
+    will = (
+        f"will: {size:,} {audience.kind}s receive {broadcasts:,} broadcasts each, "
+        f"{size * broadcasts:,} deliveries, each of them once and in order"
+    )
+    session.output.report(will)
+    credentials = session.credentials(BROADCASTER)
+    service, method = session.service_with(credentials), resolver.broadcast_method(post=False)
+
+    def call(number: int) -> Call:
+        data = {"simulation": audience.seed, "number": number}
+        message = {"event": audience.event, "target": "broadcast", "user_id": audience.channel, "data": data}
+        return Call(method, f"{SERVICE}broadcast", service.query, encoded(message))
+
+    if service.withhold:
+        service.withhold(call(0))
+    plan = entries_plan(1, broadcasts, options.pace, audience.seed)
+    extend_tokens(credentials, plan)
+    request = requests_of(session, plan, [credentials.token()], call)
+    sending = Sending(resolver.url(), plan, request, Options(options.pace, connections=1), timeout=resolver.timeout())
+    page_url = f"ws{resolver.url().removeprefix('http')}{_PAGE_QUERY}"
+    to, url = (resolver.url(), page_url) if audience.kind == "page" else (resolver.ws_url(), resolver.ws_url())
+    token = session.credentials(BROADCASTER, to=to).token()
+    listeners = [Listener(audience, url, resolver.client_id(), token, resolver.timeout()) for _ in range(size)]
+    run(session, _listen(listeners, sending, options), sending, "broadcasts")
+    about = {"simulation": "socket", "what": "event", "id": audience.event, "requests": "broadcasts"}
+    numbers = {"seed": audience.seed, "viewers": size, "will": will, "notes": ()}
+    comparison = _compare(sending.measured, listeners)
+    conclude(session, options, about | numbers, comparison, _facts(plan, sending, listeners))
+
+
+async def _listen(listeners: Sequence[Listener], sending: Sending, options: Options) -> None:
+    """Open the connections, send all broadcasts, and wait for their arrival. Some connections are opened again."""
+    measured, at, gate = sending.measured, sending.plan.at, asyncio.Semaphore(_AT_ONCE)
+    waiting = reopenings(sending.plan.seed, options, at)
+
+    async def after(number: int) -> None:
+        while waiting and number + 1 < len(at) and waiting[0][0] <= at[number + 1]:
+            chosen = listeners[int(waiting.pop(0)[1] * len(listeners))]
+            await chosen.reopen(sum(map(outcome.is_accepted, measured.status)), gate)
+            measured.reopened += 1
+
+    sending.after = after
     try:
-        frame = bounded_json.decoded(text)
-        if frame["event"] != "pusher:subscription_error":
-            return
-        data = bounded_json.decoded(frame["data"])
-        status, why = int(data["status"]), str(data["error"])
-    except _OTHER_MESSAGE:
-        return
-    body = json.dumps({"reason": why, "info": why}).encode()
-    raise (Refused if status < 500 else ServerError)("pusher:subscribe", status, body)
+        await asyncio.gather(*(each.open(gate) for each in listeners))
+        await sending.run()
+        expected = sum(not outcome.is_refused(status) for status in measured.status)
+        await asyncio.gather(*(each.wait(expected) for each in listeners))
+        await asyncio.gather(*(each.wait_for_repeats() for each in listeners))
+    finally:
+        for each in listeners:
+            each.close()
 
 
-def closings(all: Sequence[Received]) -> dict[str, int]:
-    """Return how many connections the service closed, by the reason."""
-    return Counter(each.closed for each in all if each.closed)
+def _compare(measured: outcome.Measured, listeners: Sequence[Listener]) -> outcome.Comparison:
+    """Compare what arrived with what was sent. Only a broadcast without a clear response leaves a doubt."""
+    unplanned = {
+        "doubled": sum(each.doubled for each in listeners),
+        "out of order": sum(each.disordered for each in listeners),
+    }
+    lost = Counter(each.closed for each in listeners if each.closed)
+    faults = [f"{visible(reason)}: {count:,} of the connections" for reason, count in lost.items()]
+    found = sum(len(each.arrived) for each in listeners)
+    return outcome.compare_each("deliveries", measured.status, found, unplanned, faults, times=len(listeners))
+
+
+def _facts(plan: Plan, sending: Sending, listeners: Sequence[Listener]) -> dict[str, Any]:
+    """Return what the broadcasts came to. Latencies and points are of deliveries, not of responses."""
+    planned = sending.measured.due
+    arrived = chain.from_iterable(each.arrived.items() for each in listeners)
+    delivered = [(planned[number], at - sending.started) for number, at in arrived]
+    return outcome.facts_of(plan, sending.measured) | {
+        "latencies": outcome.latencies(at - due for due, at in delivered),
+        "series": outcome.points_over_time([due for due, _ in delivered], delivered, []),
+    }

@@ -4,236 +4,139 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from math import ceil
+from typing import Any
 
-from extcli.api.http import httpx
 from extcli.simulate.plan import Plan
 
 NO_RESPONSE = 0
 """The status of a request without a response: it may have been applied."""
 NOT_SENT = 1
 """The status of a request that found no connection."""
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """Requests, each with its sender and its planned instant in seconds from the start."""
-
-    request: Callable[[int], httpx.Request]
-    """Returns a request by its index."""
-    viewer: Sequence[int]
-    at: Sequence[float]
-    reopen_at: Sequence[tuple[float, float]] = ()
-    """When a connection is closed and opened again, and which: a share of the pool, 0 to 1."""
-
-
-@dataclass(slots=True)
-class Measured:
-    """The outcome of each request. Times are seconds from the start."""
-
-    status: array[int]
-    sent: array[float]
-    done: array[float]
-    reasons: dict[int, str] = field(default_factory=dict)
-    """Why requests were refused, by index."""
-    sendings: int = 0
-    """Requests sent, with repetitions."""
-    repeated: int = 0
-    """Responses with 429 or 503 after which the request was sent again."""
-    repeats_at: array[float] = field(default_factory=lambda: array("d"))
-    reopened: int = 0
-    lag: float = 0.0
-    """The most seconds by which this program itself was late to handle a request."""
-
-    @classmethod
-    def of(cls, count: int) -> Measured:
-        return cls(array("H", bytes(2 * count)), array("d", bytes(8 * count)), array("d", bytes(8 * count)))
-
-
 PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999, "max": 1.0}
 """The latencies that are reported, by name."""
+Counts = Mapping[str, int]
+"""Numbers of users by choice, or of entries."""
 _BUCKETS = 60
 
 
-@dataclass(slots=True)
-class Tally:
-    """The outcomes of a run's requests, and how long the requests took."""
+class Measured:
+    """The outcome of each request of a plan. Times are seconds from the start."""
 
-    planned: int
-    sent: int
-    answered: int
-    refused: int
-    """Responses with 4xx except the planned ones, and each 429 or 503 before a repetition."""
-    late: int
-    """Requests after the end that were refused as closed, as planned."""
-    failed: int
-    """Requests without a response, and responses with 5xx."""
-    unsent: int
-    """Failed requests that found no connection: they were not applied."""
-    repeated: int
-    reopened: int
-    rate: float
-    """Requests in time that were sent per second, from the first planned instant to the last sending."""
-    lag: float
-    """The most seconds by which this program itself was late."""
-    latencies: dict[str, float]
-    """Seconds from the planned instant to the response, by the names of `PERCENTILES`; empty without responses."""
-    reasons: dict[str, int] = field(default_factory=dict)
-    """How often each refusal came, the most frequent first."""
+    def __init__(self, count: int) -> None:
+        self.due = array("d", bytes(8 * count))
+        self.status = array("H", bytes(2 * count))
+        self.sent = array("d", bytes(8 * count))
+        self.done = array("d", bytes(8 * count))
+        self.reasons: dict[int, str] = {}
+        """Why requests were refused, by index."""
+        self.sendings = 0
+        """Requests sent, with repetitions."""
+        self.repeats_at: list[float] = []
+        """When responses with 429 or 503 came, after which the request was sent again."""
+        self.reopened = 0
+        self.lag = 0.0
+        """The most seconds by which this program itself was late to handle a request."""
 
-    def value(self, name: str) -> float | None:
-        """Return the measured value with this name, latencies in ms; `None` if it was not measured."""
-        if name in PERCENTILES:
-            seconds = self.latencies.get(name)
-            return None if seconds is None else seconds * 1000
-        return float(getattr(self, name))
+    def is_closed(self, index: int) -> bool:
+        """Return whether a vote was refused because the poll had ended: the reason says `closed` (ruling P4)."""
+        return self.status[index] == 400 and "closed" in self.reasons[index].lower()
 
 
-def percentile(ordered: Sequence[float], part: float) -> float:
-    """Return the smallest value that `part` of the values do not exceed (nearest rank)."""
-    return ordered[max(ceil(part * len(ordered)) - 1, 0)]
+def is_accepted(status: int) -> bool:
+    return 200 <= status < 300
 
 
-def latencies(values: Sequence[float]) -> dict[str, float]:
-    """Return the latencies by the names of `PERCENTILES`; empty without values."""
-    ordered = sorted(values)
-    return {name: percentile(ordered, part) for name, part in PERCENTILES.items()} if ordered else {}
+def is_refused(status: int) -> bool:
+    return 300 <= status < 500
 
 
-def points_over_time(
-    due: Sequence[float], done: Sequence[float], is_answered: Sequence[bool], refusals: Sequence[float]
-) -> list[dict[str, float | None]]:
-    """Return a run in at most 60 intervals of equal length. All times are seconds from the start.
+def is_unknown(status: int) -> bool:
+    """Return whether a request may or may not have been applied."""
+    return status == NO_RESPONSE or status >= 500
 
-    An interval begins `at`, and has per second the requests that were due in it (`planned`), and the responses and
-    refusals that arrived in it; failures and planned refusals count as `refused`. `p50`, `p99` and `max` are the
-    latency in ms of the requests that were due in it, `None` without responses.
+
+def latencies(values: Iterable[float]) -> dict[str, float]:
+    """Return the latencies in ms by the names of `PERCENTILES`; empty without values. `values` are in seconds.
+
+    Each is the smallest value that this part of the values do not exceed (nearest rank).
     """
-    end = max([*due, *done, *refusals], default=0.0)
-    if not end:
-        return []
-    width = rounded_up(end / (_BUCKETS - 1))
-    count = int(end / width) + 1
-    planned, answered, refused = [0] * count, [0] * count, [0] * count
-    delays: list[list[float]] = [[] for _ in range(count)]
-    for at, finished, is_one in zip(due, done, is_answered, strict=True):
-        bucket = int(at / width)
-        planned[bucket] += 1
-        if is_one:
-            answered[int(finished / width)] += 1
-            delays[bucket].append(finished - at)
-    for at in refusals:
-        refused[int(at / width)] += 1
-    counts = {"planned": planned, "answered": answered, "refused": refused}
-    found = []
-    for bucket, values in enumerate(delays):
-        seconds = latencies(values)
-        found.append(
-            {
-                "at": round(bucket * width, 3),
-                **{name: round(each[bucket] / width, 3) for name, each in counts.items()},
-                **{name: in_ms(seconds[name]) if values else None for name in ("p50", "p99", "max")},
-            }
-        )
-    return found
+    ordered = sorted(values)
+    ranks = {name: max(ceil(part * len(ordered)) - 1, 0) for name, part in PERCENTILES.items()}
+    return {name: in_ms(ordered[rank]) for name, rank in ranks.items()} if ordered else {}
 
 
 def in_ms(seconds: float) -> float:
     return round(seconds * 1000, 3)
 
 
+def facts_of(plan: Plan, measured: Measured) -> dict[str, Any]:
+    """Return what a crowd's requests came to, as `-o json` prints it: figures, latencies in ms, reasons and series."""
+    status, due, done = measured.status, measured.due, measured.done
+    answered = [
+        (at, end) for at, end, each in zip(due, done, status, strict=True) if each not in (NO_RESPONSE, NOT_SENT)
+    ]
+    in_time = [at for at, each in zip(measured.sent[: plan.late_from], status, strict=False) if each != NOT_SENT]
+    span = max(in_time) - min(in_time) if in_time else 0.0
+    late = sum(map(measured.is_closed, range(plan.late_from, len(plan))))
+    refusals = [at for at, each in zip(done, status, strict=True) if not is_accepted(each)]
+    reasons = Counter(f"{status[index]} {text}".strip() for index, text in measured.reasons.items())
+    return {
+        "figures": {
+            "planned": len(plan),
+            "sent": measured.sendings,
+            "answered": len(answered),
+            "refused": sum(map(is_refused, status)) - late + len(measured.repeats_at),
+            "late": late,
+            "failed": sum(each == NOT_SENT or is_unknown(each) for each in status),
+            "unsent": status.count(NOT_SENT),
+            "repeated": len(measured.repeats_at),
+            "reopened": measured.reopened,
+            "rate": round((len(in_time) - 1) / span, 2) if span else 0.0,
+        },
+        "latencies": latencies(end - at for at, end in answered),
+        "lag": in_ms(measured.lag),
+        "reasons": dict(reasons.most_common(20)),
+        "series": points_over_time(due, answered, [*refusals, *measured.repeats_at]),
+    }
+
+
+def points_over_time(
+    due: Sequence[float], answered: Sequence[tuple[float, float]], refusals: Sequence[float]
+) -> list[dict[str, float | None]]:
+    """Return a run in at most 60 intervals of equal length. All times are seconds from the start.
+
+    `answered` has of each response the instant at which its request was due, and the one at which it arrived. An
+    interval begins `at`, and has per second the requests that were due in it (`planned`), and the responses and
+    refusals that arrived in it; failures and planned refusals count as `refused`. `p50`, `p99` and `max` are the
+    latency in ms of the requests that were due in it, `None` without responses.
+    """
+    arrived = [end for _, end in answered]
+    last = max([*due, *arrived, *refusals], default=0.0)
+    if not last:
+        return []
+    width = rounded_up(last / (_BUCKETS - 1))
+    instants = {"planned": due, "answered": arrived, "refused": refusals}
+    counts = {name: Counter(int(at / width) for at in each) for name, each in instants.items()}
+    delays: list[list[float]] = [[] for _ in range(int(last / width) + 1)]
+    for at, end in answered:
+        delays[int(at / width)].append(end - at)
+    found: list[dict[str, float | None]] = []
+    for bucket, values in enumerate(delays):
+        shown = latencies(values)
+        per_second = {name: round(each[bucket] / width, 3) for name, each in counts.items()}
+        delay = {name: shown.get(name) for name in ("p50", "p99", "max")}
+        found.append({"at": round(bucket * width, 3), **per_second, **delay})
+    return found
+
+
 def rounded_up(value: float) -> float:
     """Return a number rounded up to 1, 2 or 5 times a power of ten, at least 0.001; 1 for 0."""
-    step = 0.001
-    while value > 0:
-        for factor in (1, 2, 5):
-            if value <= step * factor:
-                return step * factor
-        step *= 10
-    return 1.0
-
-
-_CLOSED = "closed"
-"""The reason of a late vote's refusal has this word (ruling P4)."""
-
-
-@dataclass(slots=True)
-class Outcome:
-    """The outcomes of a plan's requests. Times are seconds from the start."""
-
-    measured: Measured
-    due: Sequence[float]
-    tally: Tally
-    faults: Sequence[str]
-    """Late votes that were not refused as they must be, as sentences."""
-
-
-def outcome_of(plan: Plan, in_time: Measured, late: Measured, offset: float) -> Outcome:
-    """Join both parts of a run, and count. The second part began `offset` seconds after the first."""
-    measured = _joined_parts(plan, in_time, late, offset)
-    due = plan.at[: plan.late_from] + _moved(plan.at[plan.late_from :], offset)
-    closed = sum(status == 400 and _CLOSED in late.reasons[index].lower() for index, status in enumerate(late.status))
-    return Outcome(measured, due, _tally(plan, measured, due, closed), _faults(late, closed))
-
-
-def _joined_parts(plan: Plan, in_time: Measured, late: Measured, offset: float) -> Measured:
-    return Measured(
-        status=in_time.status + late.status,
-        sent=in_time.sent + _moved(late.sent, offset),
-        done=in_time.done + _moved(late.done, offset),
-        reasons=in_time.reasons | {index + plan.late_from: text for index, text in late.reasons.items()},
-        sendings=in_time.sendings + late.sendings,
-        repeated=in_time.repeated + late.repeated,
-        repeats_at=in_time.repeats_at + _moved(late.repeats_at, offset),
-        reopened=in_time.reopened + late.reopened,
-        lag=max(in_time.lag, late.lag),
-    )
-
-
-def _faults(late: Measured, closed: int) -> list[str]:
-    """Return what late votes did that was not planned. `closed` were refused because the poll had ended."""
-    accepted = sum(map(is_accepted, late.status))
-    other = sum(map(is_refused, late.status)) - closed
-    faults = [f"{accepted:,} late {_votes(accepted)} accepted"] if accepted else []
-    return faults + ([f"{other:,} late {_votes(other)} refused for a reason other than the end"] if other else [])
-
-
-def _tally(plan: Plan, measured: Measured, due: Sequence[float], closed: int) -> Tally:
-    status = measured.status
-    answered = [index for index, each in enumerate(status) if each not in (NO_RESPONSE, NOT_SENT)]
-    in_time = zip(measured.sent[: plan.late_from], status, strict=False)
-    sent = [at for at, each in in_time if each != NOT_SENT]
-    span = max(sent) - min(sent) if len(sent) > 1 else 0.0
-    reasons = Counter(f"{status[index]} {text}".strip() for index, text in measured.reasons.items())
-    return Tally(
-        planned=len(plan),
-        sent=measured.sendings,
-        answered=len(answered),
-        refused=sum(map(is_refused, status)) - closed + measured.repeated,
-        late=closed,
-        failed=sum(each == NOT_SENT or is_unknown(each) for each in status),
-        unsent=sum(each == NOT_SENT for each in status),
-        repeated=measured.repeated,
-        reopened=measured.reopened,
-        rate=(len(sent) - 1) / span if span else 0.0,
-        lag=measured.lag,
-        latencies=latencies([measured.done[index] - due[index] for index in answered]),
-        reasons=dict(reasons.most_common(20)),
-    )
-
-
-def _votes(count: int) -> str:
-    return "vote was" if count == 1 else "votes were"
-
-
-def _moved(times: array[float], offset: float) -> array[float]:
-    return array("d", (each + offset for each in times))
-
-
-ENTRIES = "entries"
+    steps = (factor * 10.0**power for power in range(-3, 15) for factor in (1, 2, 5))
+    return next(step for step in steps if value <= step) if value else 1.0
 
 
 class Verdict(StrEnum):
@@ -255,19 +158,9 @@ class Count:
     """The least and the most that the responses allow."""
     found: int
 
-    @property
-    def differs(self) -> bool:
-        return self.found != self.planned
-
-    @property
-    def agrees_with_known_responses(self) -> bool:
-        """Whether the result agrees with every response that arrived."""
-        return self.acknowledged[0] <= self.found <= self.acknowledged[1]
-
-    @property
-    def is_undecidable(self) -> bool:
-        """Whether lost responses make it impossible to judge the result: both `found` and `planned` are possible."""
-        return self.agrees_with_known_responses and self.acknowledged[0] <= self.planned <= self.acknowledged[1]
+    def allows(self, number: int) -> bool:
+        """Return whether the responses allow this number."""
+        return self.acknowledged[0] <= number <= self.acknowledged[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,36 +170,36 @@ class Comparison:
     counts: Sequence[Count]
     undecided: int
     """How many users, or entries, may or may not have been counted."""
-    faults: Sequence[str] = field(default_factory=list)
+    faults: Sequence[str] = ()
     """Other differences from the plan, such as a late vote that was counted."""
     suspicion: str = ""
     """Another possible cause, if the service has something else than it acknowledged."""
 
     @property
-    def verdict(self) -> Verdict:
-        wrong = [count for count in self.counts if count.differs]
-        if not wrong and not self.faults:
-            return Verdict.AS_PLANNED
-        is_open = not self.faults and all(count.is_undecidable for count in wrong)
-        return Verdict.NOT_DECIDED if self.undecided and is_open else Verdict.DIFFERS
+    def wrong(self) -> Sequence[Count]:
+        """The figures that differ from the plan."""
+        return [each for each in self.counts if each.found != each.planned]
 
     @property
     def agrees_with_responses(self) -> bool:
         """Whether the result agrees with the responses, so that a difference from the plan comes from refusals."""
-        return not self.faults and all(count.agrees_with_known_responses for count in self.counts)
+        return not self.faults and all(each.allows(each.found) for each in self.counts)
+
+    @property
+    def verdict(self) -> Verdict:
+        if not self.wrong and not self.faults:
+            return Verdict.AS_PLANNED
+        is_open = not self.faults and all(each.allows(each.found) and each.allows(each.planned) for each in self.wrong)
+        return Verdict.NOT_DECIDED if self.undecided and is_open else Verdict.DIFFERS
 
 
-def is_accepted(status: int) -> bool:
-    return 200 <= status < 300
-
-
-def is_refused(status: int) -> bool:
-    return 300 <= status < 500
-
-
-def is_unknown(status: int) -> bool:
-    """Return whether a request may or may not have been applied."""
-    return status == NO_RESPONSE or status >= 500
+def faults_of(plan: Plan, measured: Measured) -> list[str]:
+    """Return what late votes did that was not planned, as sentences."""
+    late = range(plan.late_from, len(plan))
+    accepted = sum(is_accepted(measured.status[index]) for index in late)
+    other = sum(is_refused(measured.status[index]) and not measured.is_closed(index) for index in late)
+    faults = {"accepted": accepted, "refused for a reason other than the end": other}
+    return [f"late votes that were {outcome}: {count:,}" for outcome, count in faults.items() if count]
 
 
 def possible_counts(plan: Plan, status: Sequence[int]) -> tuple[list[tuple[int, int]], tuple[int, int], int]:
@@ -323,41 +216,38 @@ def possible_counts(plan: Plan, status: Sequence[int]) -> tuple[list[tuple[int, 
             latest[viewer] = plan.choice[index]
         elif is_unknown(status[index]):
             open_choices.setdefault(viewer, set()).add(plan.choice[index])
-    least, most = [0] * len(plan.choices), [0] * len(plan.choices)
-    voters_least = voters_most = undecided = 0
-    for viewer, choice in enumerate(latest):
-        possible = open_choices.get(viewer, set()) | {choice}
-        undecided += len(possible) > 1
-        voters_least += none not in possible
-        voters_most += possible != {none}
-        for each in possible - {none}:
-            most[each] += 1
-            least[each] += len(possible) == 1
-    return list(zip(least, most, strict=True)), (voters_least, voters_most), undecided
+    possible = [open_choices.get(viewer, set()) | {choice} for viewer, choice in enumerate(latest)]
+    most = Counter(choice for choices in possible for choice in choices)
+    least = Counter(choice for choices in possible if len(choices) == 1 for choice in choices)
+    by_choice = [(least[choice], most[choice]) for choice in range(len(plan.choices))]
+    voters = plan.viewers - most[none], plan.viewers - least[none]
+    return by_choice, voters, sum(len(choices) > 1 for choices in possible)
 
 
 def compare(
-    plan: Plan, status: Sequence[int], before: Mapping[str, int], after: Mapping[str, int], faults: Sequence[str]
+    plan: Plan, status: Sequence[int], before: Counts, after: Counts, faults: Sequence[str], total: str = "voters"
 ) -> Comparison:
-    """Compare the users of each choice, and all users, before and after a run. Other choices must not change."""
+    """Compare the users of each choice, and all users, before and after a run. Other choices must not change.
+
+    `total` is what all users are called.
+    """
     by_choice, voters, undecided = possible_counts(plan, status)
-    counts = []
-    for choice, planned, answers in zip(plan.choices, plan.expected, by_choice, strict=True):
-        counts.append(Count(choice, planned, answers, after.get(choice, 0) - before.get(choice, 0)))
-    for choice in sorted({*before, *after} - set(plan.choices)):
-        if (change := after.get(choice, 0) - before.get(choice, 0)) != 0:
-            counts.append(Count(choice, 0, (0, 0), change))
-    total = sum(after.values()) - sum(before.values())
-    counts.append(Count(plan.total, sum(plan.expected), voters, total))
-    return Comparison(counts, undecided, faults)
+    change = Counter(after)
+    change.subtract(before)
+    everyone = Count(total, sum(plan.expected), voters, change.total())
+    planned = zip(plan.choices, plan.expected, by_choice, strict=True)
+    counts = [Count(choice, number, possible, change.pop(choice, 0)) for choice, number, possible in planned]
+    return Comparison([*counts, *_unplanned(change), everyone], undecided, faults)
 
 
-def compare_entries(
-    plan: Plan, status: Sequence[int], found: Mapping[str, int], faults: Sequence[str] = ()
+def compare_each(
+    name: str, status: Sequence[int], found: int, unplanned: Counts, faults: Sequence[str] = (), *, times: int = 1
 ) -> Comparison:
-    """Compare the entries of a buffer. Each must be there once. `found` also counts what must not be there."""
-    accepted = sum(map(is_accepted, status))
-    unknown = sum(map(is_unknown, status))
-    counts = [Count(ENTRIES, len(plan), (accepted, accepted + unknown), found.get(ENTRIES, 0))]
-    counts += [Count(name, 0, (0, 0), found[name]) for name in found if name != ENTRIES]
-    return Comparison(counts, unknown, faults)
+    """Compare what must be there `times` for each request, such as the entries of a buffer, which are there once."""
+    accepted, unknown = times * sum(map(is_accepted, status)), times * sum(map(is_unknown, status))
+    count = Count(name, times * len(status), (accepted, accepted + unknown), found)
+    return Comparison([count, *_unplanned(unplanned)], unknown, faults)
+
+
+def _unplanned(found: Counts) -> list[Count]:
+    return [Count(name, 0, (0, 0), number) for name, number in sorted(found.items()) if number]

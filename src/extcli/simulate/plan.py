@@ -4,63 +4,60 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import accumulate
 from random import Random
 
 from extcli.errors import UsageError, shortened
 
 _NUMBER = r"([0-9]{1,9}(?:\.[0-9]{1,9})?)"
-_SHARE = re.compile(_NUMBER + r"(%?)")
-_RATE = re.compile(_NUMBER + r"(?:/(s|min|m))?")
-_CHURN = re.compile(_NUMBER + r"%/(s|min|m)")
+_QUANTITY = re.compile(_NUMBER + "(%?)(?:/(s|min|m))?")
 _PER_SECOND = {None: 1, "s": 1, "m": 60, "min": 60}
+
+
+def _quantity(text: str) -> tuple[Fraction, bool, str | None]:
+    """Return the number, whether it is a percentage, and the unit of time behind a slash; -1 if the text has none."""
+    found = _QUANTITY.fullmatch(text.strip())
+    return (Fraction(found[1]), bool(found[2]), found[3]) if found else (Fraction(-1), False, None)
+
+
+def _wrong(option: str, text: str, what: str, example: str) -> UsageError:
+    return UsageError(f"{option}: {shortened(text, 40)!r} is not {what}", fix=f"write it like {example}")
 
 
 def parse_share(text: str, option: str) -> Fraction:
     """Parse `5%` or `0.05`, from 0 to 1. Raises `UsageError` that names the option."""
-    found = _SHARE.fullmatch(text.strip())
-    value = Fraction(found[1]) / (100 if found[2] else 1) if found else None
-    if value is None or value > 1:
-        raise UsageError(f"{option}: {shortened(text, 40)!r} is not a share from 0% to 100%", fix="write it like 5%")
+    value, is_percentage, unit = _quantity(text)
+    value /= 100 if is_percentage else 1
+    if unit or not 0 <= value <= 1:
+        raise _wrong(option, text, "a share from 0% to 100%", "5%")
     return value
 
 
 def parse_rate(text: str, option: str) -> float:
     """Parse `500/s`, `600/min` or `500` to requests per second, above 0. Raises `UsageError`."""
-    found = _RATE.fullmatch(text.strip())
-    value = Fraction(found[1]) / _PER_SECOND[found[2]] if found else Fraction(0)
-    if not value:
-        raise UsageError(f"{option}: {shortened(text, 40)!r} is not a rate", fix="write it like 500/s or 600/min")
-    return float(value)
+    value, is_percentage, unit = _quantity(text)
+    if is_percentage or value <= 0:
+        raise _wrong(option, text, "a rate", "500/s or 600/min")
+    return float(value / _PER_SECOND[unit])
 
 
 def churn(text: str) -> float:
     """Parse `10%/min` to the share of the connections per second. Raises `UsageError`."""
-    found = _CHURN.fullmatch(text.strip())
-    if not found:
-        raise UsageError(
-            f"--churn: {shortened(text, 40)!r} is not a share per time",
-            why="it is the share of the connections that is closed and opened again",
-            fix="write it like 10%/min",
-        )
-    return float(Fraction(found[1]) / 100 / _PER_SECOND[found[2]])
+    value, is_percentage, unit = _quantity(text)
+    if not is_percentage or unit is None:
+        raise _wrong("--churn", text, "a share per time", "10%/min")
+    return float(value / 100 / _PER_SECOND[unit])
 
 
 def mix(text: str) -> dict[str, Fraction]:
     """Parse `0:60,1:30,2:10` to weights above 0 by choice, in order. A choice may contain colons, but no comma."""
     weights: dict[str, Fraction] = {}
     for part in text.split(","):
-        choice, colon, weight = part.strip().rpartition(":")
-        if not colon or not choice or not re.fullmatch(_NUMBER, weight) or not Fraction(weight):
-            raise UsageError(
-                f"--mix: {shortened(part, 40)!r} is not CHOICE:WEIGHT with a weight above 0",
-                fix="write it like 0:60,1:30,2:10",
-            )
-        if choice in weights:
-            raise UsageError(f"--mix: {shortened(choice, 40)!r} is given twice", fix="add its weights")
+        choice, _, weight = part.strip().rpartition(":")
+        if not choice or choice in weights or not re.fullmatch(_NUMBER, weight) or not Fraction(weight):
+            raise _wrong("--mix", part, "CHOICE:WEIGHT of a new choice, with a weight above 0", "0:60,1:30,2:10")
         weights[choice] = Fraction(weight)
     return weights
 
@@ -76,11 +73,6 @@ def rounded(weights: Sequence[Fraction], total: int) -> list[int]:
     return counts
 
 
-def part_of(of: Fraction, total: int) -> int:
-    """Return a share of `total` as a whole number; halves are rounded up."""
-    return int(of * total + Fraction(1, 2))
-
-
 @dataclass(frozen=True, slots=True)
 class Plan:
     """The requests of a crowd, in the order of their instants, and the expected result.
@@ -90,18 +82,17 @@ class Plan:
 
     seed: int
     viewers: int
-    choices: Sequence[str]
     viewer: array[int]
     """The viewer who sends each request."""
-    choice: array[int]
     at: array[float]
     """Seconds from the start; of late requests, from the start of the late ones."""
-    late_from: int
-    """The index of the first late request, or the number of requests."""
-    expected: Sequence[int]
+    choices: Sequence[str] = ()
+    choice: Sequence[int] = ()
+    """The choice in each request."""
+    expected: Sequence[int] = ()
     """The users by choice in the end."""
-    total: str = "voters"
-    """The name of their sum: `voters` or `users`."""
+    late: int = 0
+    """The number of requests at the end that must be refused, because they come after the end of the poll."""
     notes: Sequence[str] = ()
     """How shares were rounded."""
 
@@ -109,9 +100,9 @@ class Plan:
         return len(self.viewer)
 
     @property
-    def late(self) -> int:
-        """The number of requests that must be refused, because they come after the end."""
-        return len(self) - self.late_from
+    def late_from(self) -> int:
+        """The index of the first late request, or the number of requests."""
+        return len(self) - self.late
 
     @property
     def duration(self) -> float:
@@ -139,151 +130,78 @@ class Pace:
         return array("d", (self.burst * (1 - (1 - index / count) ** 0.5) for index in range(count)))
 
 
-@dataclass(frozen=True, slots=True)
-class Crowd:
-    """A crowd in which each user has one choice. A later choice replaces it."""
-
-    viewers: int
-    mix: dict[str, Fraction]
-    pace: Pace
-    seed: int = 0
-    requests: int | None = None
-    """How many requests in time; `None` for as many as the viewers need."""
-    change_mind: Fraction = Fraction(0)
-    late: Fraction = Fraction(0)
-    total: str = "voters"
-    option: str = "--votes"
-    """The option with the number of requests, for errors."""
-
-
-def crowd_plan(crowd: Crowd) -> Plan:
-    """Plan a crowd. Raises `UsageError` if its numbers cannot be met.
+def crowd_plan(
+    viewers: int,
+    mix: dict[str, Fraction],
+    pace: Pace,
+    *,
+    seed: int = 0,
+    requests: int | None = None,
+    change_mind: Fraction = Fraction(0),
+    late: Fraction = Fraction(0),
+    what: str = "votes",
+) -> Plan:
+    """Plan a crowd in which each user has one choice; a later one replaces it. Raises `UsageError` if it cannot be.
 
     The mix is the final result of the viewers that are in time. A viewer who changes their mind first sends another
-    choice. Requests beyond these are further choices of random viewers, at random by the mix, before their last.
+    choice. With more `requests`, which are `what`, random viewers send further choices by the mix before their last.
     """
-    random = Random(crowd.seed)
-    late = part_of(crowd.late, crowd.viewers)
-    in_time = crowd.viewers - late
-    changing = part_of(crowd.change_mind, in_time)
-    if changing and len(crowd.mix) < 2:
+    random, weights = Random(seed), list(mix.values())
+    # Halves are rounded up.
+    too_late = int(late * viewers + Fraction(1, 2))
+    in_time = viewers - too_late
+    changing = int(change_mind * in_time + Fraction(1, 2))
+    least = in_time + changing
+    given = least if requests is None else requests
+    if changing and len(mix) < 2:
         raise UsageError("--change-mind needs a mix of two choices or more")
-    total = _total(crowd, in_time, changing)
-    expected = rounded(list(crowd.mix.values()), in_time)
-    final = _shuffle([index for index, count in enumerate(expected) for _ in range(count)], random)
-    changers = _shuffle(range(in_time), random)[:changing]
-    further = [int(random.random() * in_time) for _ in range(total - in_time - changing)]
-    senders = _shuffle([*range(in_time), *changers, *further], random)
-    senders += range(in_time, crowd.viewers)
-    at = crowd.pace.instants(total)
-    at.extend(crowd.pace.instants(late))
-    return Plan(
-        seed=crowd.seed,
-        viewers=crowd.viewers,
-        choices=list(crowd.mix),
-        viewer=array("l", senders),
-        choice=_choices(crowd, senders, final, changers, random),
-        at=at,
-        late_from=total,
-        expected=expected,
-        total=crowd.total,
-        notes=_rounding_notes(crowd, expected, in_time, changing, late),
-    )
-
-
-def entries_plan(viewers: int, entries: int, pace: Pace, seed: int) -> Plan:
-    """Plan entries of a buffer, each by a random viewer. The choice of each is 0; its number is its index."""
-    random = Random(seed)
-    senders = array("l", (int(random.random() * viewers) for _ in range(entries)))
-    choice = array("H", bytes(2 * entries))
+    if given < least or (given and not in_time):
+        changes = f" with {changing:,} changes of mind" if changing else ""
+        problem = f"--{what}: {given:,} cannot be from {in_time:,} viewers who are not late{changes}"
+        raise UsageError(problem, fix=f"give at least {least:,}, or fewer viewers" if in_time else "lower --late")
+    expected = rounded(weights, in_time)
+    final = [index for index, count in enumerate(expected) for _ in range(count)]
+    random.shuffle(final)
+    changers = random.sample(range(in_time), changing)
+    senders = [*range(in_time), *changers, *random.choices(range(in_time or 1), k=given - least)]
+    random.shuffle(senders)
+    senders += range(in_time, viewers)
+    exact = [weight * in_time / sum(weights) for weight in weights]
     return Plan(
         seed=seed,
         viewers=viewers,
-        choices=["entries"],
-        viewer=senders,
-        choice=choice,
-        at=pace.instants(entries),
-        late_from=entries,
-        expected=[entries],
+        viewer=array("l", senders),
+        at=pace.instants(given) + pace.instants(too_late),
+        choices=list(mix),
+        choice=_choices(senders, final, changers, weights, random),
+        expected=expected,
+        late=too_late,
+        notes=[
+            f"--mix: {float(number):,.2f} viewers for {choice} are rounded to {count:,}"
+            for choice, number, count in zip(mix, exact, expected, strict=True)
+            if number != count
+        ],
     )
 
 
-def _total(crowd: Crowd, in_time: int, changing: int) -> int:
-    given = crowd.requests
-    least = in_time + changing
-    if given is not None and given < least:
-        changed = f" with {changing:,} changes of mind" if changing else ""
-        raise UsageError(
-            f"{crowd.option}: {given:,} are too few for {in_time:,} viewers{changed}",
-            fix=f"give at least {least:,}, or fewer viewers",
-        )
-    if given and not in_time:
-        raise UsageError(f"{crowd.option} needs a viewer who is not late", fix="lower --late, or leave it out")
-    return least if given is None else given
-
-
-def _shuffle(items: Iterable[int], random: Random) -> list[int]:
-    """Shuffle with `random()` only, because other methods differ between versions of Python."""
-    shuffled = list(items)
-    for index in range(len(shuffled) - 1, 0, -1):
-        other = int(random.random() * (index + 1))
-        shuffled[index], shuffled[other] = shuffled[other], shuffled[index]
-    return shuffled
-
-
 def _choices(
-    crowd: Crowd, senders: Sequence[int], final: Sequence[int], changers: Sequence[int], random: Random
+    senders: Sequence[int], final: Sequence[int], changers: Sequence[int], weights: Sequence[Fraction], random: Random
 ) -> array[int]:
-    """Return the choice of each request.
-
-    The last request of a viewer in time has the choice in `final`. The first of a changer has another one. All others,
-    also of late viewers, are drawn by the mix.
+    """Return the choice of each request: at random by weight, except for the last of each viewer in time, which is in
+    `final`, and the first of each changer, which is another one.
     """
-    draw, others = _drawer_by_weight(list(crowd.mix.values()), random), len(crowd.mix) - 1
-    left = array("l", bytes(array("l").itemsize * crowd.viewers))
-    for viewer in senders:
-        left[viewer] += 1
-    changes = bytearray(crowd.viewers)
+    count = len(weights)
+    choice = array("H", random.choices(range(count), list(map(float, weights)), k=len(senders)))
+    last = {viewer: index for index, viewer in enumerate(senders)}
+    first = {viewer: index for index, viewer in reversed(list(enumerate(senders)))}
     for viewer in changers:
-        changes[viewer] = 1
-    chosen = array("H")
-    for viewer in senders:
-        left[viewer] -= 1
-        if not left[viewer] and viewer < len(final):
-            chosen.append(final[viewer])
-        elif changes[viewer]:
-            changes[viewer] = 0
-            chosen.append((final[viewer] + 1 + int(random.random() * others)) % len(crowd.mix))
-        else:
-            chosen.append(draw())
-    return chosen
+        choice[first[viewer]] = (final[viewer] + random.randrange(1, count)) % count
+    for viewer, wanted in enumerate(final):
+        choice[last[viewer]] = wanted
+    return choice
 
 
-def _drawer_by_weight(weights: Sequence[Fraction], random: Random) -> Callable[[], int]:
-    """Return a function that draws an index by weight."""
-    from bisect import bisect_right
-
-    limits = [float(each / sum(weights)) for each in accumulate(weights)][:-1]
-    return lambda: bisect_right(limits, random.random())
-
-
-def _rounding_notes(crowd: Crowd, expected: Sequence[int], in_time: int, changing: int, late: int) -> list[str]:
-    """Return a note for each share that is not a whole number of viewers."""
-    notes = []
-    for name, of, total, count in (
-        ("--late", crowd.late, crowd.viewers, late),
-        ("--change-mind", crowd.change_mind, in_time, changing),
-    ):
-        if of * total != count:
-            notes.append(f"{name}: {_exact_number(of * total)} of {total:,} viewers is rounded to {count:,}")
-    whole = sum(crowd.mix.values())
-    for (choice, weight), count in zip(crowd.mix.items(), expected, strict=True):
-        if weight * in_time / whole != count:
-            notes.append(
-                f"--mix: {_exact_number(weight * in_time / whole)} viewers for {choice} are rounded to {count:,}"
-            )
-    return notes
-
-
-def _exact_number(value: Fraction) -> str:
-    return f"{float(value):,.2f}"
+def entries_plan(viewers: int, entries: int, pace: Pace, seed: int) -> Plan:
+    """Plan entries of a buffer, each by a random viewer. The number of each is its index."""
+    senders = Random(seed).choices(range(viewers), k=entries)
+    return Plan(seed, viewers, array("l", senders), pace.instants(entries))

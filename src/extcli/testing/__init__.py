@@ -1,26 +1,19 @@
 """The objects of the pytest plugin: namespaces of a running service, for tests of an extension (docs/guide/pytest.md).
 
 Each operation is written once, for blocking and for asynchronous tests (`operation`).
-Import names for annotations from here. They load on first use, so that pytest starts fast.
+Import names for annotations from here.
 """
 
-from __future__ import annotations
+from typing import TypeAlias
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from extcli.errors import Refused
+from extcli.testing import server
+from extcli.testing.actor import Awaited, Blocking
+from extcli.testing.server import Factory, Server
 
-if TYPE_CHECKING:
-    from extcli.errors import Refused as Refused
-    from extcli.testing.server import AsyncNamespace as AsyncNamespace
-    from extcli.testing.server import Factory as Factory
-    from extcli.testing.server import Namespace as Namespace
-    from extcli.testing.server import Server as Server
+Namespace: TypeAlias = server.Namespace[Blocking]
+"""The fixture `extcli`."""
+AsyncNamespace: TypeAlias = server.Namespace[Awaited]
+"""The fixture `extcli_async`."""
 
-_PLACES = {"Refused": "extcli.errors"}
-_PLACES |= dict.fromkeys(("Namespace", "AsyncNamespace", "Factory", "Server"), "extcli.testing.server")
-
-
-def __getattr__(name: str) -> Any:
-    if name in _PLACES:
-        return getattr(import_module(_PLACES[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__all__ = ["AsyncNamespace", "Factory", "Namespace", "Refused", "Server"]

@@ -1,4 +1,4 @@
-"""Viewers, broadcasters and backends: callers with tokens of their own, and how their operations call a service.
+"""Who calls a service in a test: viewers, broadcasters and backends with tokens of their own, games and pages.
 
 Each operation is written once, for blocking and for asynchronous tests.
 """
@@ -7,22 +7,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial, update_wrapper
-from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
+from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar, overload
 
-from extcli import bounded_json
-from extcli.api.call import SERVICE, Call, encoded
+from extcli import clock
+from extcli.api.call import answer_submission, buffer_addition, encoded, vote_cast
 from extcli.api.client import Service
-from extcli.api.control import Control
-from extcli.api.http import Http, Response
-from extcli.api.signed_calls import CallsWithCredentials
-from extcli.api.token_sources import Credentials, SandboxTokens, SignedByServiceClock
-from extcli.config.settings import Identity
-from extcli.errors import CliError, ErrorResponse
-from extcli.reading.shapes import document_of
-from extcli.reading.streams import limit_size
+from extcli.api.http import Response
+from extcli.api.websocket import WebSocketClient
+from extcli.config.settings import DEFAULT_PIN_PATH
+from extcli.errors import CliError, Refused
+from extcli.reading import document_of
 
 Json = dict[str, Any]
+TIMEOUT = 5.0
+"""Seconds to wait, unless a test gives another time; the service allows up to 60. With 0 it is an assertion."""
 
 
 class Blocking:
@@ -36,15 +37,14 @@ class Awaited:
 ModeT = TypeVar("ModeT", Blocking, Awaited)
 PartT = TypeVar("PartT")
 ResultT = TypeVar("ResultT")
-ErrorT = TypeVar("ErrorT", bound=CliError)
 P = ParamSpec("P")
 
 
+@dataclass(eq=False, repr=False)
 class Part(Generic[ModeT]):
     """Base class of objects with operations."""
 
-    def __init__(self, *, awaited: bool) -> None:
-        self.awaited = awaited
+    awaited: bool = field(kw_only=True)
 
 
 class operation(Generic[PartT, P, ResultT]):
@@ -55,111 +55,60 @@ class operation(Generic[PartT, P, ResultT]):
         update_wrapper(self, method)  # type: ignore[arg-type]
 
     @overload
-    def __get__(self, part: None, owner: type) -> Self: ...
-    @overload
     def __get__(self, part: Part[Blocking], owner: type) -> Callable[P, ResultT]: ...
     @overload
     def __get__(self, part: Part[Awaited], owner: type) -> Callable[P, Coroutine[Any, Any, ResultT]]: ...
     def __get__(self, part: Any, owner: type) -> Any:
-        if part is None:
-            return self
         method = partial(self._run, part)
-        return partial(asyncio.to_thread, method) if part.awaited else method
+        return partial(asyncio.to_thread, method) if part and part.awaited else method
 
     def _run(self, part: PartT, /, *args: P.args, **named: P.kwargs) -> ResultT:
-        """Call the method, and remove this file from an error's traceback, so that it begins in the test."""
+        """Call the method. An error begins in the test, and has the service's reason as a note, which pytest prints."""
         __tracebackhide__ = True
         try:
             return self._method(part, *args, **named)
         except (CliError, AssertionError) as error:
+            if isinstance(error, CliError) and error.why:
+                error.add_note(error.why)
             raise error.with_traceback(None) from None
 
 
-TIMEOUT = 90.0
-"""Seconds for any response. The service holds a request for up to 60."""
+def json_of(response: Response) -> Json:
+    """Return the JSON object of a response."""
+    return dict(document_of(response))
 
 
-class Calls(CallsWithCredentials):
-    """The calls of one caller. Errors carry the reason of the service as a note, which pytest prints."""
-
-    def __init__(self, http: Http, client_id: str = "", credentials: Credentials | None = None) -> None:
-        super().__init__(http, credentials)
-        self._client_id = client_id
-
-    @property
-    def authorization(self) -> str:
-        """The value of the header `Authorization`; empty without credentials."""
-        return self._authorization(self._credentials) if self._credentials else ""
-
-    def _authorization(self, credentials: Credentials) -> str:
-        return f"{self._client_id} {credentials.token()}"
-
-    def _error_of(self, call: Call, response: Response, credentials: Credentials | None) -> ErrorResponse:
-        return with_note(super()._error_of(call, response, credentials))
-
-
-def with_note(error: ErrorT) -> ErrorT:
-    """Return the error with the service's reason as a note, which pytest prints."""
-    if error.why:
-        error.add_note(error.why)
-    return error
-
-
-def signed_calls(
-    http: Http, client_id: str, role: str, user: str | None, channel: str | None, secret: bytes | None
-) -> Calls:
-    """Return calls with tokens of this identity: signed with the `secret`, otherwise issued by the sandbox."""
-    identity = Identity(role, user)
-    if secret is None:
-        return Calls(http, client_id, SandboxTokens(client_id, identity, channel, http, for_helper=True))
-    advice = f"is EXTCLI_SECRET_FILE the secret of client id {client_id}?"
-    return Calls(http, client_id, SignedByServiceClock(secret, identity, channel, http, advice=advice))
-
-
-def control(http: Http) -> Control:
-    """Return the control API of a namespace."""
-    return Control(Calls(http))
-
-
-def document(response: Response) -> Any:
-    """Return the JSON document of a response."""
-    return document_of(response, object)
-
-
+@dataclass(eq=False, repr=False)
 class Actor(Part[ModeT]):
     """One caller. Each operation is one request and returns the service's JSON.
 
     A refusal raises `Refused`, with the `status` of the response.
     """
 
-    def __init__(self, calls: Calls, *, awaited: bool) -> None:
-        super().__init__(awaited=awaited)
-        self._calls = calls
-        self._service = Service(calls)
+    _service: Service
 
     @operation
     def headers(self) -> dict[str, str]:
         """Return the headers with which your own code can send a request as this caller."""
-        return {"Authorization": self._calls.authorization}
+        return {"Authorization": self._service.authorization}
 
     @operation
     def request(self, method: str, path: str, body: object = None, /, **query: Any) -> Any:
         """Make any request, for example `request("GET", "user_info")`. `path` is below `/v1/e/`."""
-        content = None if body is None else encoded(body)
-        response = self._service.perform(Call(method, f"{SERVICE}{path}", query, content))
-        return document(response) if response.content else None
+        response = self._service.send(method, path, None if body is None else encoded(body), **query)
+        return document_of(response, object) if response.content else None
 
     # Polls
 
     @operation
     def vote(self, poll: str, value: int, *, count: int | None = None) -> Json:
         """Cast a vote, and return the poll's statistics after it."""
-        return _object(self._service.cast_vote(value, poll=poll, count=count))
+        return json_of(self._service.perform(vote_cast(value, poll=poll, count=count)))
 
     @operation
     def poll(self, poll: str) -> Json:
         """Read the statistics of a poll."""
-        return _object(self._service.read_poll(poll))
+        return json_of(self._service.get("vote", id=poll))
 
     @operation
     def define_poll(self, poll: str, config: Mapping[str, Any]) -> None:
@@ -169,90 +118,153 @@ class Actor(Part[ModeT]):
     @operation
     def clear_poll(self, poll: str) -> None:
         """Delete the votes of a poll."""
-        self._service.clear_poll(poll)
+        self._service.delete("vote", id=poll)
 
     # Rankings and buffers
 
     @operation
     def submit(self, ranking: str, key: str) -> Json:
         """Submit an answer to a ranking."""
-        return _object(self._service.submit_answer(key, ranking=ranking))
+        return json_of(self._service.perform(answer_submission(key, ranking=ranking)))
 
     @operation
     def ranking(self, ranking: str) -> Json:
         """Read a ranking."""
-        return _object(self._service.read_ranking(ranking))
+        return json_of(self._service.get("rank", id=ranking))
 
     @operation
     def clear_ranking(self, ranking: str) -> None:
         """Delete the answers of a ranking."""
-        self._service.clear_ranking(ranking)
+        self._service.delete("rank", id=ranking)
 
     @operation
     def add(self, buffer: str, entry: object) -> None:
         """Add an entry to an accumulation buffer."""
-        self._service.add_to_buffer(encoded(entry), buffer=buffer)
+        self._service.perform(buffer_addition(encoded(entry), buffer=buffer))
 
     @operation
     def buffer(self, buffer: str, *, start: int = 0) -> Json:
         """Read the entries of an accumulation buffer, from `start` (Unix ms)."""
-        with self._service.read_buffer(buffer, start=start) as response:
-            return dict(bounded_json.decoded(b"".join(limit_size(response.iter_bytes(), f"buffer {buffer}"))))
+        return json_of(self._service.get("accumulate", id=buffer, start=start))
 
     # Stores, by the last part of their path: extension_state, channel_config, viewer_state, …
 
     @operation
     def store(self, store: str) -> Json:
         """Read a store."""
-        return _object(self._service.read_store(store))
+        return json_of(self._service.get(store))
 
     @operation
     def set_store(self, store: str, value: object) -> None:
         """Replace a store."""
-        self._service.replace_store(store, value)
+        self._service.post(store, value)
 
     @operation
     def patch_store(self, store: str, patch: object) -> None:
         """Change a store by a JSON Patch."""
-        self._service.patch_store(store, patch)
+        self._service.send("PATCH", store, encoded(patch))
 
     @operation
     def json_store(self, store: str) -> Any:
         """Read a JSON store."""
-        return document(self._service.read_json_store(store))
+        return document_of(self._service.get("json_store", id=store), object)
 
     @operation
     def set_json_store(self, store: str, value: object) -> None:
         """Replace a JSON store."""
-        self._service.replace_json_store(store, value)
+        self._service.post("json_store", value, id=store)
 
     # Codes, broadcasts and PINs
 
     @operation
     def define_codes(self, sets: object) -> None:
         """Replace the reward codes."""
-        self._service.define_codes(encoded(sets))
+        self._service.send("PUT", "codes", encoded(sets))
 
     @operation
     def eligibility(self) -> Any:
         """Read which codes this viewer may redeem."""
-        return document(self._service.read_eligibility())
+        return document_of(self._service.get("codes/eligibility"), object)
 
     @operation
     def redeem(self, prize: int) -> Json:
         """Redeem a code of the set at this index."""
-        return _object(self._service.redeem_code(prize))
+        return json_of(self._service.post("codes/redeem", {"prize": prize}))
 
     @operation
     def broadcast(self, event: str, data: object, *, target: str = "broadcast") -> None:
         """Send an event to the pages and games of the channel."""
-        self._service.broadcast(event, data, target=target, channel=None, method="POST")
+        self._service.broadcast(event, data, target=target, method="POST")
 
     @operation
     def pin(self) -> str:
         """Request a PIN that links a game to the channel."""
-        return str(document(self._service.request_pin())["pin"])
+        return str(json_of(self._service.send("POST", DEFAULT_PIN_PATH))["pin"])
 
 
-def _object(response: Any) -> Json:
-    return dict(document(response))
+class Event(NamedTuple):
+    """A broadcast event."""
+
+    name: str
+    data: Any
+
+
+@dataclass(eq=False, repr=False)
+class Game(Part[ModeT]):
+    """The WebSocket of a game."""
+
+    _socket: WebSocketClient
+
+    @operation
+    def request(self, action: str, target: str = "", data: object = None) -> dict[str, Any]:
+        """Send a request, and return the data of its reply. Raises `Refused`."""
+        return self._socket.request(action, target, data).data
+
+    @operation
+    def subscribe(self, target: str, topic: str = "") -> None:
+        """Subscribe to updates: `subscribe("poll", "boss")`, `subscribe("broadcast", "round-over")`."""
+        self._socket.request("subscribe", target, {"topic_id": topic} if topic else None)
+
+    @operation
+    def update(self, timeout: float = TIMEOUT) -> dict[str, Any]:
+        """Return the next update, with `meta` and `data`. Raises `AssertionError` after `timeout` seconds."""
+        message = self._socket.next_update(clock.elapsed() + timeout)
+        assert message is not None, f"the game received no update within {timeout:g} s"
+        return message.document
+
+    @operation
+    def close(self) -> None:
+        """Close the connection. The end of the test also closes it."""
+        self._socket.close()
+
+
+@dataclass(eq=False, repr=False)
+class Events(Part[ModeT]):
+    """The events that a page of the extension receives."""
+
+    _socket: WebSocketClient
+    _names: tuple[str, ...]
+
+    @operation
+    def next(self, timeout: float = TIMEOUT) -> Event:
+        """Wait for the next event. Raises `AssertionError` after `timeout` seconds."""
+        event = self._next(clock.elapsed() + timeout)
+        assert event is not None, f"no event {' or '.join(self._names)} within {timeout:g} s"
+        return event
+
+    @operation
+    def received(self) -> list[Event]:
+        """Return the events that were sent before this call, without those already returned."""
+        # The reply comes after every update that the service sent before it.
+        with suppress(Refused):
+            self._socket.request("get", "state", {"state_id": "channel"})
+        found: list[Event] = []
+        while event := self._next(clock.elapsed()):
+            found.append(event)
+        return found
+
+    def _next(self, deadline: float) -> Event | None:
+        message = self._socket.next_update(deadline)
+        if message is None:
+            return None
+        return Event(str(message.data.get("event", "")), message.data.get("data"))

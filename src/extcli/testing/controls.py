@@ -1,27 +1,26 @@
-"""Controls of a service for tests: its clock, its faults and its sockets."""
+"""The clock and the faults of a service, and waits for what a test expects, without sleeping."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any, TypedDict, Unpack
 
-from extcli import clock
-from extcli.api.control import Control
-from extcli.api.websocket import WebSocketClient
-from extcli.errors import Refused
+from emulator.contract.names import MARK
+from extcli.api.client import Service
 from extcli.faults import checked_members
 from extcli.output import times
-from extcli.testing.actor import ModeT, Part, document, operation
+from extcli.output.views import outcome_lines
+from extcli.testing.actor import TIMEOUT, Json, ModeT, Part, json_of, operation
 
 
+@dataclass(eq=False, repr=False)
 class Clock(Part[ModeT]):
     """Moves the time of one namespace. Each move returns what expired, once it has expired."""
 
-    def __init__(self, control: Control, *, awaited: bool) -> None:
-        super().__init__(awaited=awaited)
-        self._control = control
+    _control: Service
 
     @operation
     def now(self) -> int:
@@ -29,180 +28,208 @@ class Clock(Part[ModeT]):
         return self._now()
 
     @operation
-    def advance(self, by: str | timedelta) -> list[dict[str, Any]]:
+    def advance(self, by: str | timedelta) -> list[Json]:
         """Move the clock forward by `"8d"`, `"1h30m"`, `"500ms"` or a timedelta."""
         ms = times.duration(by) if isinstance(by, str) else by // timedelta(milliseconds=1)
         return self._move({"advance": ms})
 
     @operation
-    def set(self, to: str | int | datetime) -> list[dict[str, Any]]:
+    def set(self, to: str | int | datetime) -> list[Json]:
         """Set the time: RFC 3339, Unix ms or a datetime. The clock runs on from there, unless it is frozen."""
         return self._move({"set": self._instant(to)})
 
     @operation
-    def freeze(self, at: str | int | datetime | None = None) -> list[dict[str, Any]]:
+    def freeze(self, at: str | int | datetime | None = None) -> list[Json]:
         """Stop the clock at its current time, or at the given time."""
         return self._move({"freeze": True} if at is None else {"freeze": True, "set": self._instant(at)})
 
     @operation
-    def unfreeze(self) -> list[dict[str, Any]]:
+    def unfreeze(self) -> list[Json]:
         """Let a stopped clock run again."""
         return self._move({"freeze": False})
 
     def _now(self) -> int:
-        return int(document(self._control.read_clock())["now"])
+        return int(json_of(self._control.get("clock"))["now"])
 
     def _instant(self, at: str | int | datetime) -> int:
         if isinstance(at, datetime):
             return round(at.timestamp() * 1000)
         return at if isinstance(at, int) else times.instant(at, self._now)
 
-    def _move(self, change: Mapping[str, Any]) -> list[dict[str, Any]]:
-        return list(document(self._control.move_clock(change))["expired"])
+    def _move(self, change: Mapping[str, Any]) -> list[Json]:
+        return list(json_of(self._control.post("clock", change))["expired"])
 
 
+class FaultOptions(TypedDict, total=False):
+    """The options of `extcli fault add` as Python has them."""
+
+    id: str
+    event: str
+    role: str
+    user: str
+    client_id: str
+    channel: str
+    status: int
+    retry_after: int
+    delay: str | timedelta
+    drop: bool
+    reset: bool
+    truncate: int
+    stall: bool
+    close: int
+    lose: bool
+    double: bool
+    reorder: bool
+    times: int
+    share: float
+    seed: int
+    lasts: str | timedelta
+
+
+@dataclass(eq=False, repr=False)
 class Faults(Part[ModeT]):
     """Adds and removes faults. They end with the namespace, and with `reset`."""
 
-    def __init__(self, control: Control, *, awaited: bool) -> None:
-        super().__init__(awaited=awaited)
-        self._control = control
+    _control: Service
 
     @operation
-    def add(
-        self,
-        match: str | None = None,
-        *,
-        id: str | None = None,
-        event: str | None = None,
-        role: str | None = None,
-        user: str | None = None,
-        client_id: str | None = None,
-        channel: str | None = None,
-        status: int | None = None,
-        retry_after: int | None = None,
-        delay: str | timedelta | None = None,
-        drop: bool = False,
-        reset: bool = False,
-        truncate: int | None = None,
-        stall: bool = False,
-        close: int | None = None,
-        lose: bool = False,
-        double: bool = False,
-        reorder: bool = False,
-        times: int | None = None,
-        share: float | None = None,
-        seed: int | None = None,
-        lasts: str | timedelta | None = None,
-    ) -> dict[str, Any]:
+    def add(self, match: str | None = None, **options: Unpack[FaultOptions]) -> Json:
         """Add a fault, and return it: `add("POST /v1/e/vote", status=503, times=3)`.
 
         Takes the options of `extcli fault add`; `lasts` is `--for`. Raises `UsageError`, or `Refused` if the
         service finds an error.
         """
-        given = {
-            "match": match, "id": id, "event": event, "role": role, "user": user, "client_id": client_id,
-            "channel": channel, "status": status, "retry_after": retry_after, "delay": _text(delay), "drop": drop,
-            "reset": reset, "truncate": truncate, "stall": stall, "close": close, "lose": lose, "double": double,
-            "reorder": reorder, "times": times, "share": share, "seed": seed, "for": _text(lasts),
-        }  # fmt: skip
-        return dict(document(self._control.add_fault(checked_members(given, _option_name))))
+        given = {"match": match, **options, "delay": _text(options.get("delay")), "for": _text(options.get("lasts"))}
+        given.pop("lasts", None)
+        fault = checked_members(given, lambda option: "lasts" if option == "for" else option)
+        return json_of(self._control.post("faults", fault))
 
     @operation
-    def list(self) -> list[dict[str, Any]]:
+    def list(self) -> list[Json]:
         """Return the faults, oldest first, with the number of their `hits`."""
-        return [*document(self._control.list_faults())["faults"]]
+        return [*json_of(self._control.get("faults"))["faults"]]
 
     @operation
     def remove(self, id: str) -> None:
         """Remove one fault."""
-        self._control.remove_fault(id)
+        self._control.post("faults/remove", {"id": id})
 
     @operation
     def clear(self) -> None:
         """Remove all faults."""
-        self._control.clear_faults()
-
-
-def _option_name(option: str) -> str:
-    return "lasts" if option == "for" else option
+        self._control.delete("faults")
 
 
 def _text(duration: str | timedelta | None) -> str | None:
     return f"{duration // timedelta(milliseconds=1)}ms" if isinstance(duration, timedelta) else duration
 
 
-TIMEOUT = 5.0
-"""Seconds to wait for an update, unless a test gives another time."""
+Count = int | str
+"""`3` is at least three, `"=3"` exactly three."""
 
 
-class Event(NamedTuple):
-    """A broadcast event."""
+class Wanted(TypedDict, total=False):
+    """What most waits take."""
 
-    name: str
-    data: Any
+    count: Count
+    """How many there must be."""
+    since: int
+    """A mark: only later changes count."""
+    timeout: float
+    """Seconds of real time, whatever the clock of the namespace."""
 
 
-class Game(Part[ModeT]):
-    """The WebSocket of a game."""
+@dataclass(eq=False, repr=False)
+class Wait(Part[ModeT]):
+    """Waits until a condition holds.
 
-    def __init__(self, socket: WebSocketClient, *, awaited: bool) -> None:
-        super().__init__(awaited=awaited)
-        self._socket = socket
+    Each operation returns what it found, or raises `AssertionError` with the condition and the last changes.
+    """
 
-    @operation
-    def request(self, action: str, target: str = "", data: object = None) -> dict[str, Any]:
-        """Send a request, and return the data of its reply. Raises `Refused`."""
-        return self._socket.request(action, target, data).data
-
-    @operation
-    def subscribe(self, target: str, topic: str = "") -> None:
-        """Subscribe to updates: `subscribe("poll", "boss")`, `subscribe("broadcast", "round-over")`."""
-        self._socket.request("subscribe", target, {"topic_id": topic} if topic else None)
+    _control: Service
+    _client_id: str
+    _channel: str
 
     @operation
-    def update(self, timeout: float = TIMEOUT) -> dict[str, Any]:
-        """Return the next update, with `meta` and `data`. Raises `AssertionError` after `timeout` seconds."""
-        message = self._socket.next_update(clock.elapsed() + timeout)
-        assert message is not None, f"the game received no update within {timeout:g} s"
-        return message.document
+    def mark(self) -> int:
+        """Return the mark of the latest change, for `since`."""
+        return int(self._control.get("clock").headers[MARK])
 
     @operation
-    def close(self) -> None:
-        """Close the connection. The end of the test also closes it."""
-        self._socket.close()
-
-
-class Events(Part[ModeT]):
-    """The events that a page of the extension receives."""
-
-    def __init__(self, socket: WebSocketClient, names: tuple[str, ...], *, awaited: bool) -> None:
-        super().__init__(awaited=awaited)
-        self._socket = socket
-        self._names = names
-        for name in names:
-            socket.request("subscribe", "broadcast", {"topic_id": name})
+    def poll(
+        self, poll: str, *, values: Mapping[int, Count] | None = None, sum: Count = "", **wanted: Unpack[Wanted]
+    ) -> Json:
+        """Wait for votes: all together, for some values (`values={1: 2}`), or the sum of the values."""
+        value = None if values is None else ",".join(f"{each}={count}" for each, count in values.items())
+        return self._wait_until_met("poll", poll, wanted, value=value, sum=sum)
 
     @operation
-    def next(self, timeout: float = TIMEOUT) -> Event:
-        """Wait for the next event. Raises `AssertionError` after `timeout` seconds."""
-        event = self._next(clock.elapsed() + timeout)
-        assert event is not None, f"no event {' or '.join(self._names)} within {timeout:g} s"
-        return event
+    def ranking(self, ranking: str, *, key: str = "", score: Count = "", **wanted: Unpack[Wanted]) -> Json:
+        """Wait for answers: all together, or the users who gave the answer `key`."""
+        return self._wait_until_met("rank", ranking, wanted, key=key, score=score)
 
     @operation
-    def received(self) -> list[Event]:
-        """Return the events that were sent before this call, without those already returned."""
-        # The reply comes after every update that the service sent before it.
-        with suppress(Refused):
-            self._socket.request("get", "state", {"state_id": "channel"})
-        found: list[Event] = []
-        while event := self._next(clock.elapsed()):
-            found.append(event)
-        return found
+    def buffer(self, buffer: str, *, latest: object = None, **wanted: Unpack[Wanted]) -> Json:
+        """Wait for entries of an accumulation buffer, or until the newest is `latest`."""
+        return self._wait_until_met("accumulate", buffer, wanted, latest=_json(latest))
 
-    def _next(self, deadline: float) -> Event | None:
-        message = self._socket.next_update(deadline)
-        if message is None:
-            return None
-        return Event(str(message.data.get("event", "")), message.data.get("data"))
+    @operation
+    def store(
+        self, store: str, path: str = "", *, equals: object = None, user: str = "", **wanted: Unpack[Wanted]
+    ) -> Json:
+        """Wait until a store has a value at this JSON pointer, or just this value. Viewer stores have a `user`."""
+        return self._wait_until_met("store", store, wanted, path=path, equals=_json(equals), user=user)
+
+    @operation
+    def json_store(self, store: str, path: str = "", *, equals: object = None, **wanted: Unpack[Wanted]) -> Json:
+        """Wait until a JSON store has a value at this JSON pointer, or just this value."""
+        return self._wait_until_met("json_store", store, wanted, path=path, equals=_json(equals))
+
+    @operation
+    def pin(self, event: str, **wanted: Unpack[Wanted]) -> Json:
+        """Wait until a PIN was `issued`, `used` or `revoked`."""
+        return self._wait_until_met("pin", event, wanted)
+
+    @operation
+    def broadcast(self, event: str, **wanted: Unpack[Wanted]) -> Json:
+        """Wait until an event was broadcast."""
+        return self._wait_until_met("broadcast", event, wanted)
+
+    @operation
+    def journal(
+        self,
+        endpoint: str = "*",
+        /,
+        *,
+        status: str | int = "",
+        role: str = "",
+        user: str = "",
+        search: str = "",
+        **wanted: Unpack[Wanted],
+    ) -> Json:
+        """Wait for entries of the journal, such as `journal("POST /v1/e/vote", status=200, count=2)`.
+
+        `since` is the `number` of an entry.
+        """
+        chosen = {"status": status, "role": role, "user": user, "search": search}
+        return self._wait_until_met("journal", endpoint, wanted, **chosen)
+
+    @operation
+    def sockets(self, topic: str = "connected", **wanted: Unpack[Wanted]) -> Json:
+        """Wait until `count` sockets, by default one, are connected, or subscribed to a topic."""
+        return self._wait_until_met("sockets", topic, {"count": 1, **wanted})
+
+    def _wait_until_met(self, subject: str, name: str, wanted: Wanted, **more: Any) -> Json:
+        timeout = wanted.get("timeout", TIMEOUT)
+        place = {} if subject == "journal" else {"client_id": self._client_id, "channel_id": self._channel}
+        given = {key: value for key, value in (wanted | more).items() if value not in (None, "")}
+        query = {"for": subject, "id": name, **place, **given, "timeout": round(timeout * 1000)}
+        outcome: Json = json_of(self._control.get("wait", **query))
+        if not outcome["met"]:
+            within = f" within {timeout:g} s" if timeout else ""
+            raise AssertionError("\n  ".join([f"{subject} {name}: not met{within}", *outcome_lines(outcome, name)]))
+        return dict(outcome["found"])
+
+
+def _json(value: object) -> str | None:
+    return None if value is None else json.dumps(value)

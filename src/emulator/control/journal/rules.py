@@ -16,7 +16,7 @@ MAX_LIMIT = 1_000
 KINDS = (REQUEST, FRAME, DELIVERY)
 ORDERS = ("newest", "oldest")
 ANY = "any"
-"""As `production`: any difference."""
+"""As `production`: any difference. As `reason`: any refusal."""
 _MAX_LENGTH = 1_024
 """Characters in a value."""
 _NUMBER = re.compile("[0-9]{1,15}")
@@ -149,6 +149,10 @@ def _production(text: str) -> Matches:
     return matches
 
 
+def _reason(text: str) -> Matches:
+    return lambda entry: bool(entry.reason) and text in (ANY, entry.reason)
+
+
 def _search(text: str) -> Matches:
     text = text.lower()
 
@@ -190,6 +194,7 @@ FILTERS: Mapping[str, Filter] = {
     "kind": Filter(f"{', '.join(KINDS)}, or several, joined with commas.", _kind, has_alternatives=True),
     "id": Filter("A request id. The id of a handshake selects all frames of the socket.", _id),
     "production": Filter(_PRODUCTION, _production, has_alternatives=True),
+    "reason": Filter("The reason of a refusal as in its body, or `any`.", _reason),
     "search": Filter("A text in the path, the bodies, the caller or the refusal; case does not matter.", _search),
     "probes": Filter("With `true`, also requests that a tool made for itself: ids that begin with `probe-`.", _probes),
 }

@@ -11,11 +11,11 @@
   }
   // Browsers block this port, so a request to it fails at once with the errors of a failed connection.
   const NOWHERE = 'https://127.0.0.1:1/';
-  const network = { isMuted: isMutedFirst };
+  const { fetch, WebSocket, EventSource } = window;
+  const network = { isMuted: isMutedFirst, fetch };
   window.extcliNetwork = network;
 
   const route = (url) => (network.isMuted ? NOWHERE : url);
-  const { fetch, WebSocket, EventSource } = window;
   const { open } = XMLHttpRequest.prototype;
   const sendBeacon = navigator.sendBeacon.bind(navigator);
   const connections = new Set(); // the open sockets and event sources

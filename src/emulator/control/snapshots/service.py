@@ -27,9 +27,9 @@ from emulator.control.snapshots.codec import (
     type_name,
 )
 from emulator.core.clock import Clock, system_now
-from emulator.core.config.settings import Settings
 from emulator.core.errors import temporary_file_errors
 from emulator.core.observability.audit import audit
+from emulator.core.settings import Settings
 from emulator.core.wire.refusals import invalid_parameter
 from emulator.http.endpoint import Call, Parameter, control_endpoint
 from emulator.storage.engine import Engine

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from emulator.contract.json_values import are_equal
+from emulator.contract.kinds import are_equal
 from emulator.control.journal import rules as journal
 from emulator.core.changes import KEPT
 from emulator.core.clock import MINUTE

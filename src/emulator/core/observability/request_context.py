@@ -62,7 +62,7 @@ class RequestContext:
     delivery_fault: str = ""
     """The id of the fault that acts on its current broadcast; empty for none."""
     is_audited: bool = True
-    """Whether the service itself makes its changes."""
+    """Whether the audit log has its changes: not of a scratch service, and not of the demo."""
     facts: dict[tuple[str, Key], None] = field(default_factory=dict)
     """What services noticed so far, in order (`facts.py`)."""
 

@@ -1,4 +1,4 @@
-"""The page of the rig, and the calls that each of its frames made: the journal's entries with the frame's user."""
+"""The page of the rig, and the calls that its frames made: the journal's entries of their users."""
 
 from __future__ import annotations
 
@@ -9,87 +9,76 @@ from typing import Any
 from markupsafe import Markup
 
 from emulator.control.explanations import explanation_of
-from emulator.control.journal.service import JournalCaller
-from emulator.core.callers import opaque_id_of
+from emulator.core.callers import Caller, opaque_id_of
 from emulator.core.errors import BadRequest
+from emulator.core.journal import DELIVERY
 from emulator.dashboard.rig import arrangement as rules
 from emulator.dashboard.rig.framing import Finding, check_page
 from emulator.dashboard.screen import Query, Service
 
 SANDBOX = "allow-scripts allow-same-origin allow-forms"
 """With these, a page of the service could remove its own sandbox; `arrangement` refuses such pages."""
-_ROWS = 20
-_READ = "200"
-"""Entries to read; the refused are counted, and calls of anonymous viewers are looked for."""
+_ROWS = 50
+_LOOKED_AT = 2_000
+"""Entries of the journal in which calls of the frames are looked for."""
 
 Render = Callable[[str, Mapping[str, Any]], str]
 """Renders a template with values."""
 
 
 async def rig_page(service: Service, query: Query, base: str, render: Render) -> tuple[str, dict[str, str], int, str]:
-    """Return the rig with the arrangement of the query: the content, `frame_activity`, the status, the frames' origin.
+    """Return the rig with the arrangement of the query: the content, `frame_calls`, the status, the frames' origin.
 
     `base` is the URL of the service. An invalid arrangement is status 400, with the form as it was filled in.
     """
     arrangement, problem, status = None, "", 200
-    findings, lists = list[Finding](), dict[str, str]()
-    client_id = next(iter(service.extensions.current), rules.DEFAULT_CLIENT)
+    findings = list[Finding]()
     if any(query[name] for name in ("url", "config", "live")):
         try:
-            arrangement = rules.arrangement_of(query, base, client_id=client_id)
+            arrangement = rules.arrangement_of(query, base, client_id=_default_client(service))
         except BadRequest as error:
             problem, status = error.detail, error.status
     if arrangement is not None:
         urls = dict.fromkeys(frame.url for frame in arrangement.frames)
         findings = await asyncio.gather(*(check_page(url, base) for url in urls))
-        lists = await frame_activity(service, query, base, render)
+    regions = frame_calls(service, query, base, render)
     values = {
         "rig": arrangement,
         "problem": problem,
         "findings": [each for each in findings if each.text],
-        "client_id": client_id,
+        "client_id": _default_client(service),
         "rules": rules,
         "sandbox": SANDBOX,
-        "did": {name: Markup(text) for name, text in lists.items()},
+        "calls": Markup(regions.get("calls", "")),
     }
-    return render("rig.html", values), lists, status, arrangement.origin if arrangement else ""
+    return render("rig.html", values), regions, status, arrangement.origin if arrangement else ""
 
 
-async def frame_activity(service: Service, query: Query, base: str, render: Render) -> dict[str, str]:
-    """Return the calls and the count of each frame by the id of its element; none for an invalid arrangement."""
-    if not service.journal.is_on:
-        return {}
+def frame_calls(service: Service, query: Query, base: str, render: Render) -> dict[str, str]:
+    """Return the latest calls of all frames by the id of their element; none for an invalid arrangement."""
     try:
-        frames = rules.arrangement_of(query, base).frames
+        frames = rules.arrangement_of(query, base, client_id=_default_client(service)).frames
     except BadRequest:
         return {}
-    regions = dict[str, str]()
-    for frame in frames:
-        found, has_more = await _entries(service, frame)
-        refused = sum(bool(each.reason) for each in found)
-        count = {"refused": refused, "most": len(found) if has_more else 0}
-        regions[f"refused-{frame.name}"] = render("refused.html", count)
-        calls = []
-        for each in found[:_ROWS]:
-            entry = service.journals.find(str(each.number)) if each.reason else None
-            calls.append((each, entry and explanation_of(entry)))
-        regions[f"did-{frame.name}"] = render("happened.html", {"frame": frame.name, "calls": calls})
-    return regions
+    calls = []
+    for entry in service.journal.newest(_LOOKED_AT):
+        made_by = [frame for frame in frames if entry.kind != DELIVERY and _is_of(frame, entry.caller)]
+        if made_by:
+            calls.append((entry, made_by, explanation_of(entry)))
+        if len(calls) == _ROWS:
+            break
+    return {"calls": render("calls.html", {"calls": calls})}
 
 
-async def _entries(service: Service, frame: rules.Frame) -> tuple[list[Any], bool]:
-    """Return the latest entries of a frame's user, newest first, and whether the journal has earlier ones."""
-    identity = frame.settings["identity"]
-    is_anonymous = identity == "anonymous"
-    only = {name: frame.settings[name] for name in ("client_id", "channel_id", "role")} | {"limit": _READ}
-    if not is_anonymous:
-        only["user"] = opaque_id_of(frame.user_id) if identity == "unshared" else frame.user_id
-    listing = await service.journals.page(only)
-    found = listing.entries
-    if is_anonymous:
-        found = [each for each in found if _is_of_anonymous(each.caller)]
-    return found, listing.next is not None
+def _default_client(service: Service) -> str:
+    return next(iter(service.extensions.current), rules.DEFAULT_CLIENT)
 
 
-def _is_of_anonymous(caller: JournalCaller | None) -> bool:
-    return caller is not None and not caller.user_id and caller.opaque_id.startswith("A")
+def _is_of(frame: rules.Frame, caller: Caller | None) -> bool:
+    """Whether a caller is the user of a frame. Anonymous viewers are not told apart."""
+    settings = frame.settings
+    if caller is None or any(getattr(caller, name) != settings[name] for name in ("client_id", "channel_id", "role")):
+        return False
+    if settings["identity"] == "anonymous":
+        return not caller.user_id and caller.opaque_id.startswith("A")
+    return caller.opaque_id == opaque_id_of(frame.user_id)

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from emulator.contract.limits import MAX_SETS
 from emulator.control.contents import Filter
 from emulator.core.wire.cursors import FIRST
 from emulator.dashboard.screen import Query, Screen, Service, Suggested, suggested, viewer_of
@@ -17,6 +18,7 @@ _LATEST = 50
 """Requests for a code that are shown."""
 _LOOKED_AT = 5_000
 """Entries of the journal that one view looks at."""
+_MARK = "/v1/e/codes/mark_from_poll?id="
 _REDEEM = "POST /v1/e/codes/redeem"
 _SHOWN = 20
 """Redeemed codes of one set that are shown, masked."""
@@ -26,12 +28,16 @@ async def read(service: Service, query: Query) -> dict[str, Any]:
     """Return the code sets of all extensions, and one user's grants and codes."""
     client_id, user = query["client_id"], query["user"]
     found = await service.contents.page("codes", Filter(client_id), limit=ROWS)
+    place = suggested(service, query)
+    polls = await service.contents.page("polls", Filter(*place), limit=ROWS)
+    names = {row.id: f"{row.id}, {row.name}" for row in found.rows if row.client_id == place.client_id}
     return {
         "rows": found.rows,
         "is_whole": found.next == FIRST,
         "redemptions": list(islice(_redemptions(service, client_id), _LATEST)),
-        "poll": query["poll"] or "default",
-        "shares": await _shares_of_user(service, suggested(service, query), user) if user else [],
+        "sets": [(index, names.get(index, index)) for index in map(str, range(MAX_SETS))],
+        "polls": [(f"{_MARK}{row.id}", row.id) for row in polls.rows] or [(f"{_MARK}default", "default")],
+        "shares": await _shares_of_user(service, place, user) if user else [],
     }
 
 

@@ -1,38 +1,38 @@
-"""Polls: a list of all, and one with its results, its latest votes, and what closes, opens and restarts it."""
+"""Polls: a list of all, and one with its results, its latest votes, and what edits, closes, opens and restarts it."""
 
 from __future__ import annotations
 
 from collections import Counter
 from itertools import takewhile
+from random import Random
 from typing import Any
 from urllib.parse import quote
 
 import msgspec
 
-from emulator.contract.limits import HIGHEST, LOWEST
 from emulator.control.calls import CallBody
-from emulator.core.callers import Role, is_global, opaque_id_of
+from emulator.core.callers import is_global, opaque_id_of
 from emulator.core.changes import KEPT, Change
 from emulator.core.clock import HOUR, MINUTE, SECOND
 from emulator.core.keys import Key
 from emulator.core.wire import json_codec
-from emulator.core.wire.url import parameters_of
 from emulator.dashboard.commands import CALLER, field, record_command
-from emulator.dashboard.json_text import pretty
-from emulator.dashboard.refusals import not_restarted
+from emulator.dashboard.refusals import crowd_stopped
 from emulator.dashboard.screen import Query, Service, is_earlier, named, screen_of_records
 from emulator.dashboard.screens.records import commands_of, entries_of
+from emulator.dashboard.timeline import VOTING, poll_of
 from emulator.features.votes.results import SPECIFIC_VALUES, stats_of
 from emulator.features.votes.rules import Definition, checked_poll_id
 
-_NEW = {"prompt": "", "options": ["Yes", "No"]}
-"""What the editor shows for a poll without a definition."""
+CROWD = 200
+"""The viewers of a crowd."""
+_FIELDS = ("prompt", "options", "startsAt", "endsAt")
+"""The members of a definition that the editor has fields for."""
 _STATED = ("id", "status")
 """The members of a definition that the poll states, and no client defines."""
 _STATES = {"pending": "pending", "active": "open", "expired": "closed"}
 _VERBS = ("logs", "close", "reopen", "restart")
 """The commands beside the forms and the log."""
-_VOTING = "POST /v1/e/vote"
 _LOOKED_AT = 5_000
 """Requests among which refused votes are counted."""
 _NOW_SECONDS = 5
@@ -67,25 +67,29 @@ async def results_of(service: Service, key: Key) -> dict[str, Any]:
 
 
 async def _poll(service: Service, key: Key, query: Query) -> dict[str, Any]:
-    key = _key(key)
+    key, now = _key(key), service.clock.now()
     poll = await results_of(service, key)
     found = await entries_of(service, key, query)
     recent = await _recent_votes(service, key, poll["stats"].count)
-    oldest = found["entries"][0].cast_at if found["entries"] and not query["from"] else 0
+    definition = poll["definition"]
+    is_first_page = not query["from"]
+    oldest = 0
+    if found["entries"] and is_first_page:
+        oldest = found["entries"][0].cast_at
     return poll | {
         **found,
         "exists": poll["exists"] or bool(query["edit"]),
-        "edited": _edited(poll["definition"]),
-        "switch": json_codec.encode(_switched(poll["definition"], poll["state"], service.clock.now())).decode(),
+        "edited": _edited(definition),
+        "switch": _as_text(_switched(definition, poll["state"], now)),
+        "fresh_start": _as_text(_switched(definition, "closed", now)),
+        "crowd": CROWD,
         "latest": recent[:_LATEST],
-        "times": _over_time(recent, service.clock.now()),
-        **_rates(recent, service.clock.now()),
+        "times": _over_time(recent, now),
+        **_rates(recent, now),
         "refused": _refused_votes(service, key),
         "found": await _searched_voter(service, key, query["voter"].strip()),
         "is_earlier": is_earlier(service, oldest),
         "oldest": oldest,
-        "lowest": LOWEST,
-        "highest": HIGHEST,
         **commands_of("vote", key),
         "casting": record_command("vote", "cast", key.name, field("body.value:json", "--value"), CALLER, key=key),
         "verbs": {verb: record_command("vote", verb, key.name, key=key) for verb in _VERBS},
@@ -131,9 +135,9 @@ def _refused_votes(service: Service, key: Key) -> list[tuple[str, int]]:
     """Return the reasons of the refused votes among the latest requests, with their numbers, most frequent first."""
     reasons: Counter[str] = Counter()
     for each in service.journal.newest(_LOOKED_AT):
-        if each.reason and each.name == _VOTING and each.caller and each.caller.client_id == key.owner:
-            poll_id = parameters_of(each.path.partition("?")[2]).get("id", "default")
-            if poll_id == key.name and key.channel in ("", each.caller.channel_id):
+        if each.reason and each.name == VOTING and poll_of(each) == key.name:
+            caller = each.caller  # none if a fault acted first
+            if not caller or (caller.client_id, caller.channel_id if key.channel else "") == (key.owner, key.channel):
                 reasons[each.reason] += 1
     return reasons.most_common()
 
@@ -150,11 +154,14 @@ def _config_of(definition: Definition | None) -> dict[str, Any]:
 
 
 def _edited(definition: Definition | None) -> dict[str, str]:
-    """Return a poll's definition as JSON for the editor, and as the `expected` definition that `vote_config` compares
-    before it writes.
-    """
+    """Return what the editor shows as JSON, and what `vote_config` has to find before it writes."""
     found = {} if definition is None else msgspec.to_builtins(definition)
-    return {"expected": json_codec.encode(found).decode(), "config": pretty(_config_of(definition) or _NEW)}
+    rest = {name: value for name, value in _config_of(definition).items() if name not in _FIELDS}
+    return {"expected": _as_text(found), "rest": _as_text(rest)}
+
+
+def _as_text(document: dict[str, Any]) -> str:
+    return json_codec.encode(document).decode()
 
 
 def _switched(definition: Definition | None, state: str, now: int) -> dict[str, Any]:
@@ -164,26 +171,27 @@ def _switched(definition: Definition | None, state: str, now: int) -> dict[str, 
     config = _config_of(definition)
     if state == "open":
         return config | {"endsAt": -1}
-    ends_at = config["endsAt"]
-    return config | {"disabled": False, "startsAt": 0, "endsAt": ends_at if ends_at * SECOND > now else 0}
+    opened = {"disabled": False, "startsAt": 0}
+    if config.get("endsAt", 0) * SECOND <= now:
+        opened["endsAt"] = 0
+    return config | opened
 
 
-async def _restart(service: Service, query: Query, fields: Query) -> dict[str, Any]:
-    """Delete the votes, and open the poll with the definition that it has. Raises `Conflict`.
-
-    The definition is written first, too, so that one which would be refused deletes nothing.
-    """
+async def _send_crowd(service: Service, query: Query, fields: Query) -> dict[str, Any]:
+    """Vote as many new viewers, most of them for one of the first options. Raises `Conflict` if a vote is refused."""
     key = _key(Key("poll", query["client_id"], query["id"], query["channel_id"]))
     poll = await results_of(service, key)
-    config = _switched(poll["definition"], "closed", service.clock.now()) if poll["definition"] else {}
-    role, channel = Role.ADMIN if is_global(key.name) else Role.BROADCASTER, key.channel or ""
-    define = ("POST", "vote_config", {"config": config})
-    for method, name, body in (define, ("DELETE", "vote", None), define):
-        path = f"/v1/e/{name}?id={quote(key.name)}"
-        called = await service.calls.call(CallBody(path, key.owner, method, body, role, channel_id=channel), "")
-        if called.status >= 400:
-            raise not_restarted(poll=key.name, status=called.status)
-    return await _SCREEN.read(service, query)
+    last = len(poll["bars"]) - 1 if poll["definition"] and poll["definition"].options else 5
+    path = f"/v1/e/vote?id={quote(key.name)}"
+    choice = Random(poll["fresh"])
+    for number in range(CROWD):
+        body = {"value": int(choice.triangular(0, last + 1, 0))}
+        viewer = f"{poll['fresh']}-{number}"
+        vote = CallBody(path, key.owner, "POST", body, channel_id=key.channel or "", opaque_user_id=viewer)
+        called = await service.calls.call(vote, "")
+        if called.status != 200:
+            raise crowd_stopped(poll=key.name, votes=number, status=called.status)
+    return await _read(service, query)
 
 
 async def _searched_voter(service: Service, key: Key, user: str) -> tuple[str, str | None] | None:
@@ -197,5 +205,12 @@ async def _searched_voter(service: Service, key: Key, user: str) -> tuple[str, s
     return user, None
 
 
+async def _read(service: Service, query: Query) -> dict[str, Any]:
+    """Return one poll, or the list of polls with the `results` of each."""
+    values = await _SCREEN.read(service, query)
+    keys = [Key("poll", row.client_id, row.id, row.channel_id) for row in values.get("rows", ())]
+    return {**values, "results": [await results_of(service, key) for key in keys]}
+
+
 _SCREEN = screen_of_records("polls", "Polls", "poll", _poll)
-SCREENS = (_SCREEN._replace(is_live=lambda query: not query["edit"], submit=_restart),)
+SCREENS = (_SCREEN._replace(read=_read, is_live=lambda query: not query["edit"], submit=_send_crowd),)

@@ -69,9 +69,7 @@ def _position(start: str) -> tuple[int, int]:
         return 0, 0
     at, _, skipped = start.partition(".")
     if not (at.isdecimal() and skipped.isdecimal() and len(start) <= 30):
-        raise invalid_parameter(
-            "from", start, "the value from a link to the next page", "follow a link to the next page"
-        )
+        raise invalid_parameter("from", start, "the value from a link to the next page")
     if int(skipped) > _MAX_SKIPPED:
         problem = f"at most {_MAX_SKIPPED:,} entries of one instant are shown"
         raise invalid_parameter("from", start, f"after at most {_MAX_SKIPPED:,} entries", problem)
@@ -106,6 +104,7 @@ def _line_of(item: Item) -> dict[str, Any]:
     text = bytes(entry.data).decode()
     return {
         "at": item.at,
+        "key": f"{item.at} {entry.opaque_user_id}",
         "opaque_id": entry.opaque_user_id,
         "user_id": entry.user_id,
         "text": escaped(text) if len(text) <= _SHORT else texts.pretty(text),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -17,7 +18,7 @@ from emulator.core.errors import BadRequest, Conflict
 from emulator.core.wire import json_codec
 from emulator.core.wire.refusals import invalid_parameter, missing_parameter
 from emulator.core.wire.url import SERVICE
-from emulator.dashboard.json_text import Difference, differences, pretty
+from emulator.dashboard.json_text import differences
 from emulator.dashboard.screen import Query, Screen, Service, suggested, viewer_of
 from emulator.features.stores.json_stores import SHARED_PREFIX, json_store_key
 from emulator.features.stores.rules import STORES, digest_of
@@ -25,7 +26,7 @@ from emulator.features.stores.rules import STORES, digest_of
 ROWS = 100
 JSON_STORE = "json_store"
 _KINDS = {each.name: each for each in STORES}
-_DIFFERENCES = 200
+_MOST = 200
 """Differences that are shown."""
 _NOUNS = {"state": "state", "config": "store-config"}
 """The nouns of the command line, by the last word of a store's name. The others are the scope."""
@@ -50,12 +51,12 @@ class Opened:
         return digest_of(self.text)
 
     @property
-    def value(self) -> Any:
-        return msgspec.json.decode(self.text or b"{}")
+    def content(self) -> str:
+        return (self.text or b"{}").decode()
 
     @property
-    def pretty(self) -> str:
-        return pretty(self.value)
+    def value(self) -> Any:
+        return msgspec.json.decode(self.content)
 
     @property
     def size(self) -> int:
@@ -92,14 +93,19 @@ class Opened:
 
 async def read(service: Service, query: Query) -> dict[str, Any]:
     """Return the stores of all extensions, and the one that the query names."""
+    only = Filter(search=query["search"])
     return {
+        "only": only,
+        "stores": await service.contents.page("stores", only, limit=ROWS, cursor=query["cursor"]),
+        "objects": await service.contents.page("json_stores", only, limit=ROWS, cursor=query["json_cursor"]),
+        "kinds": [*_KINDS, JSON_STORE],
         "opened": await _open(service, query) if query["store"] else None,
         "step": "edit" if query["edit"] else "read",
         "draft": None,
         "problem": "",
         "is_changed": False,
-        **_first_differences({}, {}),
-        **await _lists(service, query),
+        "differences": (),
+        "most": _MOST,
     }
 
 
@@ -111,7 +117,7 @@ async def submit(service: Service, query: Query, fields: Query) -> dict[str, Any
     try:
         wanted = json_codec.decode(draft.encode(), dict)
     except BadRequest as error:
-        wanted, step, problem = opened.value, "edit", error.detail
+        wanted, step, problem = opened.value, "edit", f"{error.detail}{_line_of(error.detail, draft)}"
     if step == "compare" and fields["step"] == "save" and not is_changed:
         written = await service.calls.call(_call(opened, wanted), "")
         opened = await _open(service, fields)
@@ -120,22 +126,15 @@ async def submit(service: Service, query: Query, fields: Query) -> dict[str, Any
             step = "saved"
         elif not is_changed:
             step, problem = "edit", _problem(written.body)
-    return {
+    pair = (wanted, opened.value) if step == "saved" else (opened.value, wanted)
+    return await read(service, query) | {
         "opened": opened,
         "step": step,
         "draft": draft,
         "problem": problem,
         "is_changed": is_changed,
-        **(_first_differences(wanted, opened.value) if step == "saved" else _first_differences(opened.value, wanted)),
-        **await _lists(service, query),
+        "differences": list(islice(differences(*pair), _MOST)),
     }
-
-
-async def _lists(service: Service, query: Query) -> dict[str, Any]:
-    only = Filter(query["only_client"], query["only_channel"], query["search"])
-    stores = await service.contents.page("stores", only, limit=ROWS, cursor=query["cursor"])
-    objects = await service.contents.page("json_stores", only, limit=ROWS, cursor=query["json_cursor"])
-    return {"only": only, "stores": stores, "objects": objects, "kinds": [*_KINDS, JSON_STORE]}
 
 
 async def _open(service: Service, query: Query) -> Opened:
@@ -162,22 +161,18 @@ async def _open(service: Service, query: Query) -> Opened:
 def _call(opened: Opened, wanted: Any) -> CallBody:
     """Return the call that writes a store, unless it has changed since it was opened."""
     query = {"expected": opened.digest} | ({"id": opened.id} if opened.id else {})
-    is_id = opened.user.isdecimal()
-    return CallBody(
-        f"{SERVICE}{opened.store}?{urlencode(query)}",
-        opened.client_id,
-        "POST",
-        wanted,
-        opened.role,
-        opened.user if is_id else "",
-        opened.channel_id,
-        "" if is_id else opened.user,
-    )
+    user = {"user_id" if opened.user.isdecimal() else "opaque_user_id": opened.user}
+    path = f"{SERVICE}{opened.store}?{urlencode(query)}"
+    return CallBody(path, opened.client_id, "POST", wanted, opened.role, channel_id=opened.channel_id, **user)
 
 
-def _first_differences(before: Any, after: Any) -> dict[str, Any]:
-    found: list[Difference] = list(islice(differences(before, after), _DIFFERENCES + 1))
-    return {"differences": found[:_DIFFERENCES], "more": len(found) > _DIFFERENCES}
+def _line_of(problem: str, draft: str) -> str:
+    """Return the line of a text with the byte that a problem names, and what it holds."""
+    if not (found := re.search(r"byte (\d+)", problem)):
+        return ""
+    before = draft.encode()[: int(found[1])].decode(errors="ignore")
+    number = before.count("\n")
+    return f", in line {number + 1}: {draft.splitlines()[number].strip()[:80]}"
 
 
 def _problem(body: object) -> str:

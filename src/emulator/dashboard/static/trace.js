@@ -1,18 +1,9 @@
-// The script of the requests: keys, a pause, and rows that stand still while the reader is at them.
+// The script of the requests: a pause, and rows that stand still while the reader is at them.
 "use strict";
 
 let isPaused = false;
 let held = null; // the latest update, while the reader looks at rows
 let isReleasing = false; // while that update is shown, wherever the reader looks
-const links = () => [...document.querySelectorAll("#rows tbody th a")];
-
-/** Move the focus to the next row, or the one before; from elsewhere, to the one that is shown, or the first. */
-function go(step) {
-  const all = links();
-  const from = document.activeElement.closest("tr") ?? document.querySelector("#rows [aria-current]")?.closest("tr");
-  const at = all.findIndex((link) => link.closest("tr") === from);
-  all[at < 0 ? 0 : Math.min(Math.max(at + step, 0), all.length - 1)]?.focus();
-}
 
 /** Whether the reader looks at rows, so that they must stay where they are. */
 function isRead() {
@@ -50,20 +41,7 @@ function showPause() {
   if (button) button.textContent = isPaused ? "Resume" : "Pause";
 }
 
-const KEYS = {
-  j: () => go(1),
-  k: () => go(-1),
-  p: pause,
-  "/": () => document.getElementById("filter-search")?.focus(),
-  "?": () => document.getElementById("keys")?.toggleAttribute("open"),
-};
-
-document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input, textarea, select")) return;
-  if (!Object.hasOwn(KEYS, event.key)) return;
-  event.preventDefault();
-  KEYS[event.key]();
-});
+KEYS_OF_ALL.p = pause;
 document.addEventListener("htmx:before:swap", ({ detail: { ctx, tasks } }) => {
   const at = tasks.findIndex(({ target }) => target === main || target === "#main");
   if (at < 0) return;

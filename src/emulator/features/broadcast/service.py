@@ -19,9 +19,9 @@ from emulator.contract.compression import compress
 from emulator.contract.limits import MAX_JSON_BYTES, MAX_MESSAGE_BYTES, MAX_USER_LENGTH
 from emulator.core.callers import CHANNEL_WRITERS, Caller, required_channel, role_error
 from emulator.core.changes import Change, Changes
-from emulator.core.config.environment import Environment
-from emulator.core.config.extensions import Extensions
+from emulator.core.environment import Environment
 from emulator.core.errors import BadRequest, Facts, refusal
+from emulator.core.extensions import Extensions
 from emulator.core.keys import Key
 from emulator.core.observability.facts import NAMED, UNHEARD, UNSENT, notice
 from emulator.core.parity import ROLE, note

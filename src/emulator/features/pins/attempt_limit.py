@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from emulator.core.clock import HOUR, MINUTE, Clock
-from emulator.core.config.environment import AnonymousLimits
+from emulator.core.environment import AnonymousLimits
 from emulator.core.errors import BadRequest, Facts, TooManyRequests, refusal
 from emulator.core.limits import RateLimit, network_of, seconds_of
 from emulator.core.parity import PIN_CHANNEL, PIN_GUESSES, ProductionCheck, current_verdict, is_reached

@@ -13,12 +13,12 @@ from emulator.auth.tokens import PIN_USE, REFRESH_USE, Credential, Tokens
 from emulator.core.callers import CHANNEL_WRITERS, Caller, Grant, Role, required_channel
 from emulator.core.changes import Change, Changes
 from emulator.core.clock import SECOND, Clock
-from emulator.core.config.extensions import Extensions
-from emulator.core.config.settings import Settings
+from emulator.core.extensions import Extensions
 from emulator.core.ids import NewId, token_id
 from emulator.core.keys import Key
 from emulator.core.observability.audit import audit
 from emulator.core.parity import PIN_CHANNEL, ProductionCheck, current_verdict, note
+from emulator.core.settings import Settings
 from emulator.core.wire.refusals import wrong_shape
 from emulator.features.kinds import Measured
 from emulator.features.pins import rules

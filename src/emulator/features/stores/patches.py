@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from emulator.contract.json_values import are_equal
+from emulator.contract.kinds import are_equal
 from emulator.contract.limits import MAX_STORE_BYTES
 from emulator.core.wire import json_codec
 from emulator.features.stores.rules import operation_fails, patch_replaces_store, too_many_operations

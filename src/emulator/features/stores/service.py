@@ -14,10 +14,10 @@ from msgspec import UNSET
 from emulator.core.callers import Caller, Role, required_channel, role_error
 from emulator.core.changes import Change, Changes
 from emulator.core.clock import Clock
-from emulator.core.config.settings import Settings
 from emulator.core.keys import Key
 from emulator.core.observability.audit import audit
 from emulator.core.observability.facts import CHANGED, READ, REPLACED, notice
+from emulator.core.settings import Settings
 from emulator.core.wire import json_codec
 from emulator.core.wire.refusals import wrong_shape
 from emulator.features.broadcast.service import PageEvents

@@ -11,7 +11,7 @@ from msgspec import Struct
 from emulator.core.callers import ANYONE, EXTENSION_WRITERS, Caller
 from emulator.core.changes import Change, Changes
 from emulator.core.clock import Clock
-from emulator.core.config.environment import Environment
+from emulator.core.environment import Environment
 from emulator.core.ids import token_id as new_id
 from emulator.core.keys import Key
 from emulator.core.observability.audit import audit

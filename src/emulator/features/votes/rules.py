@@ -13,7 +13,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
 
 from emulator.contract import limits
-from emulator.contract.json_values import are_equal
+from emulator.contract.kinds import are_equal
 from emulator.contract.limits import HIGHEST, LOWEST, MAX_VOTES
 from emulator.contract.names import POLL_ID, POLL_ID_RULE
 from emulator.core.callers import GLOBAL, is_global
@@ -24,7 +24,7 @@ from emulator.core.wire import json_codec
 from emulator.core.wire.refusals import invalid_member, too_long
 from emulator.storage.kinds import Stored, decoded, text_of, wrong
 from emulator.storage.records import BallotRecord, ChoiceRecord, EntryRecord
-from emulator.storage.shapes import CLOSED, OVER_ALLOWANCE, UNKNOWN_VOTER, Terms
+from emulator.storage.shapes import CLOSED, OVER_ALLOWANCE, UNKNOWN_VOTER, BallotEntry, Terms
 
 _UNACCEPTABLE = "unacceptable vote"
 _DEFINE = "Define the poll first: `extcli vote define {poll}`."
@@ -304,6 +304,13 @@ class Vote(Struct):
     timestamp: int
     count: int | UnsetType = UNSET
     """This user's votes for this value; only in polls where votes add up."""
+
+
+def log_entry(entry: BallotEntry, shared: Mapping[str, str], counted: bool) -> bytes:
+    """Return the JSON of one `Vote`. `shared` has the ids that voters shared after they voted, by opaque id."""
+    identifier = entry.note.decode() or shared.get(entry.voter, entry.voter)
+    count = entry.times if counted or entry.times > 1 else UNSET
+    return json_codec.encode(Vote(identifier, entry.voter, int(entry.choice), entry.cast_at, count))
 
 
 def _check_poll(record: BallotRecord) -> None:

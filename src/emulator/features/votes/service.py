@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -65,6 +65,8 @@ class PollConfigBody(Struct):
     id: str = ""
     expected: dict[str, Any] | None = None
     """The definition as the caller has read it, `{}` for none: 409 if the poll has changed since."""
+    restart: bool = False
+    """Delete the votes in the same step."""
 
 
 class CreateBody(Struct):
@@ -206,7 +208,7 @@ class Polls:
         async for page in pages:
             unshared = [entry.voter for entry in page if not entry.note]
             shared = await self._directory.shared_ids(client_id, unshared) if unshared else {}
-            yield [_log_entry(entry, shared, counted) for entry in page]
+            yield [rules.log_entry(entry, shared, counted) for entry in page]
 
     async def voters(
         self, caller: Caller, channel: str | None, poll_id: str, value: int
@@ -225,7 +227,7 @@ class Polls:
 
     @endpoint("POST", "/v1/e/vote_config", roles=CHANNEL_WRITERS, body=PollConfigBody, query=(_POLL, CHANNEL))
     async def define_poll(self, call: Call) -> Nothing:
-        """Create a poll, or replace the definition of an existing one and keep its votes."""
+        """Create a poll, or replace the definition of an existing one. Its votes stay, unless `restart` is true."""
         caller, body = call.caller, call.body(PollConfigBody)
         key = _managed_key(caller, call.channel or "", body.id or call.id)
         definition = rules.checked_definition(key.name, body.config, now=self._clock.now())
@@ -235,7 +237,7 @@ class Polls:
             if body.expected is not None:
                 text, found = await self._reader.stored_definition(key)
                 rules.check_unchanged(key.name, found, body.expected)
-            is_written = await self._define(caller, key, definition, only_if=text)
+            is_written = await self._define(caller, key, definition, only_if=text, clear=body.restart)
         return Nothing()
 
     @action("create", "poll", roles=CHANNEL_WRITERS)
@@ -336,19 +338,24 @@ class Polls:
         await self._updates.watch(key)
         return (key,)
 
-    async def _define(self, caller: Caller, key: Key, definition: Definition, *, only_if: Expected = UNSET) -> bool:
-        """Write a definition.
+    async def _define(
+        self, caller: Caller, key: Key, definition: Definition, *, only_if: Expected = UNSET, clear: bool = False
+    ) -> bool:
+        """Write a definition, and with `clear` delete the votes.
 
         With `only_if`, write only if that is the current definition. Return whether it was written.
         """
         now = self._clock.now()
         text, terms, until = json_codec.encode(definition), definition.terms, now + LIFETIME
-        write = partial(self._ballots.define, key, text, terms, now=now, expires_at=until, only_if=only_if)
+        write = partial(self._ballots.define, key, text, terms, now=now, expires_at=until, only_if=only_if, clear=clear)
         if not await self._id_quota.write(key, caller, LIFETIME, now, write):  # it has been changed meanwhile
             return False
         if definition.disabled:
             audit("polls disabled", caller, channel=key.channel, poll=key.name)
         notice(NAMED, key)
+        if clear:
+            audit("polls restarted", caller, channel=key.channel, poll=key.name)
+            await self._changes.committed(Change(key, "cleared", caller.opaque_id))
         await self._changes.committed(Change(key, "defined", at=now, content=definition))
         return True
 
@@ -391,10 +398,3 @@ def _managed_key(caller: Caller, channel: str | None, poll_id: str) -> Key:
     if is_global(poll_id):
         check_extension_wide(caller, poll_id)
     return key
-
-
-def _log_entry(entry: BallotEntry, shared: Mapping[str, str], counted: bool) -> bytes:
-    """Return the JSON of one `Vote`. `shared` has the ids that voters shared after they voted, by opaque id."""
-    identifier = entry.note.decode() or shared.get(entry.voter, entry.voter)
-    count = entry.times if counted or entry.times > 1 else UNSET
-    return json_codec.encode(rules.Vote(identifier, entry.voter, int(entry.choice), entry.cast_at, count))

@@ -18,10 +18,9 @@ from emulator.core.errors import EngineError
 from emulator.core.keys import Expired
 from emulator.storage.engine import Engine, Medium
 from emulator.storage.redis.ballots import RedisBallots, RedisLogs
-from emulator.storage.redis.catalog import RedisCatalog
 from emulator.storage.redis.client import Client, NoReply, checked_url, connect, engine_errors
 from emulator.storage.redis.documents import RedisDocuments
-from emulator.storage.redis.dump import Dump
+from emulator.storage.redis.dump import Dump, RedisCatalog
 from emulator.storage.redis.keys import parse_namespace, parse_thing
 from emulator.storage.redis.pools import RedisPools, RedisRosters
 from emulator.storage.redis.relay import RedisRelay

@@ -131,10 +131,18 @@ class RedisBallots(_Groups):
         """The latest of each ballot, while one of them waits."""
 
     async def define(
-        self, key: Key, definition: bytes, terms: Terms, *, now: int, expires_at: int, only_if: Expected = UNSET
+        self,
+        key: Key,
+        definition: bytes,
+        terms: Terms,
+        *,
+        now: int,
+        expires_at: int,
+        only_if: Expected = UNSET,
+        clear: bool = False,
     ) -> bool:
-        condition = () if only_if is UNSET else (True, only_if)
-        return bool(await self._script.run("define", key, definition, terms, expires_at, now, *condition))
+        condition = (False, None) if only_if is UNSET else (True, only_if)
+        return bool(await self._script.run("define", key, definition, terms, expires_at, now, *condition, clear))
 
     async def definition(self, key: Key, *, now: int) -> bytes | None:
         found: bytes | None = await self._script.run("definition", key, now)

@@ -1,4 +1,5 @@
-"""Reads everything in a namespace as records (`storage/records.py`), and writes records.
+"""Reads everything in a namespace as records (`storage/records.py`), and writes records. The catalog walks the same
+namespace through its index of expiries in bounded steps, so writes need no further index.
 
 Redis returns records and their contents in no order, so they are sorted on the way out. To replace everything, records
 are written under a new generation in short steps, and then that generation becomes the present one. Other records are
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from functools import partial
@@ -17,14 +19,14 @@ from typing import Any
 import msgspec
 
 from emulator.core.errors import EngineError
-from emulator.core.keys import Key
+from emulator.core.keys import NEVER, Expired, Key
 from emulator.storage import records as types
 from emulator.storage.merging import PAGE
 from emulator.storage.records import TYPES, Record, position_of
 from emulator.storage.redis.ballots import entry_of
-from emulator.storage.redis.client import Client
-from emulator.storage.redis.keys import CHANNEL_LAST, NAME_LAST, USER_LAST
-from emulator.storage.shapes import Terms
+from emulator.storage.redis.client import Client, Script
+from emulator.storage.redis.keys import CHANNEL_LAST, NAME_LAST, USER_LAST, escape, parse_thing
+from emulator.storage.shapes import Search, Terms, Thing
 
 STEP = 250
 """Records that one operation writes."""
@@ -174,3 +176,53 @@ class Dump:
         async for rows in self._reading.scan(operation, *args):
             for row in rows:
                 yield row
+
+
+WALKED = 500
+"""Things that one operation looks at."""
+_LISTED = (b"b", b"l")
+"""The letters of ballots and logs, which have listings of their own."""
+
+
+class RedisCatalog:
+    def __init__(self, namespace: Script) -> None:
+        self._namespace = namespace
+
+    async def count(self, kinds: Sequence[str], *, now: int, most: int) -> dict[str, int]:
+        counted = Counter(thing.key.kind for _, thing in await self._walk(kinds, now))
+        return {kind: min(most, counted[kind]) for kind in kinds}
+
+    async def owners(self, kind: str, *, now: int, limit: int, after: str = "") -> list[str]:
+        things = await self._walk([kind], now)
+        found = {thing.key.owner for letter, thing in things if letter in _LISTED}
+        return sorted(owner for owner in found if owner > after)[:limit]
+
+    async def things(self, search: Search, *, now: int, limit: int) -> list[Thing]:
+        kinds, owner, channel, matching, after = search
+        chosen = [
+            thing
+            for letter, thing in await self._walk(kinds, now)
+            if letter not in _LISTED
+            and (after is None or after < thing.key)
+            and owner in (None, thing.key.owner)
+            and channel in (None, thing.key.channel)
+            and any(matching in (part or "") for part in thing.key[2:])
+        ]
+        return sorted(chosen)[:limit]
+
+    async def upcoming(self, kinds: Sequence[str], *, now: int, limit: int) -> list[Expired]:
+        things = [thing for _, thing in await self._walk(kinds, now)]
+        found = [Expired(thing.key, thing.expires_at) for thing in things if thing.expires_at < NEVER]
+        return sorted(found, key=lambda one: (one.at, one.key))[:limit]
+
+    async def _walk(self, kinds: Sequence[str], now: int) -> list[tuple[bytes, Thing]]:
+        """Return the live records of these kinds, with the letters of their types."""
+        found: dict[bytes, tuple[bytes, Thing]] = {}
+        rank, is_last = 0, False
+        names = [escape(kind) for kind in kinds]
+        while not is_last:
+            count, is_last, *rows = await self._namespace.run("expiries", rank, WALKED, names, now)
+            rank += count
+            for name, ends, size in rows:  # one may move to a later rank meanwhile
+                found[name] = name[:1], Thing(parse_thing(name), ends, size)
+        return list(found.values())

@@ -15,16 +15,14 @@ from emulator.storage.sqlite.catalog import SqliteCatalog
 from emulator.storage.sqlite.connection import check_space, permission_warnings
 from emulator.storage.sqlite.documents import SqliteDocuments
 from emulator.storage.sqlite.dump import Dump
-from emulator.storage.sqlite.files.locks import service_lock, temporary_file
 from emulator.storage.sqlite.group_commit import GroupCommit
 from emulator.storage.sqlite.load import Load
+from emulator.storage.sqlite.locks import service_lock, temporary_file
 from emulator.storage.sqlite.logs import SqliteLogs
 from emulator.storage.sqlite.namespace import HIDDEN, Namespace, Tables, id_of, reads, writes
-from emulator.storage.sqlite.pools import SqlitePools
+from emulator.storage.sqlite.pools import SqlitePools, SqliteRosters
 from emulator.storage.sqlite.purge import Purge
-from emulator.storage.sqlite.rosters import SqliteRosters
-from emulator.storage.sqlite.schema import VERSION
-from emulator.storage.sqlite.tables import THINGS
+from emulator.storage.sqlite.tables import THINGS, VERSION
 
 
 class SqliteRelay(Tables, Relay):

@@ -48,7 +48,7 @@ class BallotCache(Tables):
         return ballot if ballot is not None and now < ballot.expires_at else None
 
     def create(self, key: Key, expires_at: int) -> CachedBallot:
-        """Create a ballot where none is alive."""
+        """Create a ballot without casts, in place of the present one."""
         self.drop(key)
         terms = Terms()
         id = self._add(BALLOTS, key, expires_at, None, *terms)

@@ -24,8 +24,8 @@ from emulator.storage.shapes import (
     Terms,
 )
 from emulator.storage.sqlite.ballot_cache import BallotCache, CachedBallot
+from emulator.storage.sqlite.catalog import GroupListings
 from emulator.storage.sqlite.namespace import Namespace, reads, writes
-from emulator.storage.sqlite.reading import GroupListings
 from emulator.storage.sqlite.tables import BALLOTS, BY_KEY_ALL_CHANNELS, ENTRIES, TERMS
 
 _TOP = "SELECT choice, count FROM tallies WHERE ballot = ? ORDER BY count DESC, since LIMIT ?"
@@ -63,11 +63,20 @@ class SqliteBallots(GroupListings):
 
     @writes
     def define(
-        self, key: Key, definition: bytes, terms: Terms, *, now: int, expires_at: int, only_if: Expected = UNSET
+        self,
+        key: Key,
+        definition: bytes,
+        terms: Terms,
+        *,
+        now: int,
+        expires_at: int,
+        only_if: Expected = UNSET,
+        clear: bool = False,
     ) -> bool:
         if only_if is not UNSET and self._definition(key, now=now) != only_if:
             return False
-        ballot = self._cache.find_live(key, now) or self._cache.create(key, expires_at)
+        ballot = None if clear else self._cache.find_live(key, now)
+        ballot = ballot or self._cache.create(key, expires_at)
         self._execute(_DEFINE, definition, *terms, ballot.id)
         ballot.definition, ballot.terms = definition, terms
         if ballot.counts is not None and not ballot.counts:

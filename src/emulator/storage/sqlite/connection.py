@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, NoReturn, TypeVar
 
 from emulator.core.errors import EngineError
-from emulator.storage.sqlite.schema import UnusableDatabase, create_tables
+from emulator.storage.sqlite.tables import UnusableDatabase, create_tables
 
 Result = TypeVar("Result")
 # Between attempts while another program is writing, for about 5 s.

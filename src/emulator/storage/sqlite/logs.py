@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from emulator.core.keys import NEVER, Key
 from emulator.storage.merging import Fetch, Row, merged_items
 from emulator.storage.shapes import ListedLog, Span
+from emulator.storage.sqlite.catalog import GroupListings
 from emulator.storage.sqlite.connection import engine_errors
 from emulator.storage.sqlite.namespace import reads, writes
-from emulator.storage.sqlite.reading import GroupListings
 from emulator.storage.sqlite.tables import BY_KEY, ITEMS, LOGS
 
 _LOG = f"SELECT id FROM logs WHERE {BY_KEY}"

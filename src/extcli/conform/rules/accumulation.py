@@ -6,138 +6,143 @@ import json
 from typing import Any
 
 from extcli.api.tokens import opaque_id
+from extcli.conform.calls import Caller
 from extcli.conform.deployment import Deployment
-from extcli.conform.rule import ROLES, expect, expect_that, rule
+from extcli.conform.rule import expect, expect_members, expect_that, reads, writes
 from extcli.conform.rules.votes import SLACK
 
 
-def add(at: Deployment, buffer: str, *values: Any) -> None:
-    """Add values to a buffer as the probe's viewer, in order."""
-    for value in values:
-        at.viewer.post("accumulate", value, id=buffer).check()
+class Buffer:
+    """A new buffer, as callers use it."""
+
+    def __init__(self, at: Deployment, *values: Any) -> None:
+        """Add values as the probe's viewer, in order."""
+        self._at = at
+        self.id = at.fresh("buffer")
+        for value in values:
+            self.add(value)
+
+    def add(self, value: Any, by: Caller | None = None) -> None:
+        """Add a value as the probe's viewer, or another caller."""
+        (by or self._at.viewer).post("accumulate", value, id=self.id)
+
+    def add_text(self, text: str, status: int = 200) -> None:
+        """Add this JSON text, and check the status of the response."""
+        self._at.viewer.post("accumulate", content=text.encode(), id=self.id, status=status)
+
+    def read(self, by: Caller | None = None, **query: Any) -> Any:
+        """Return the buffer as its broadcaster, or another caller, reads it."""
+        return (by or self._at.broadcaster).get("accumulate", id=self.id, **query).json
+
+    def holds(self, *wanted: Any, **query: Any) -> None:
+        """Raise `Differs` unless its broadcaster reads these values, the newest first."""
+        expect("the values", list(wanted), [entry["data"] for entry in self.read(**query)["data"]])
 
 
-def values(at: Deployment, buffer: str, **query: Any) -> list[Any]:
-    """Read the values of a buffer as its broadcaster."""
-    return [entry["data"] for entry in at.broadcaster.get("accumulate", id=buffer, **query).data["data"]]
-
-
-@rule("R2", "broadcaster")
+@reads("R2")
 def buffer_without_entries(at: Deployment) -> None:
     """A buffer without entries is {"data": [], "latest": 0}."""
-    buffer = at.broadcaster.get("accumulate", id=at.fresh("buffer")).data
-    expect("the buffer", {"data": [], "latest": 0}, buffer)
+    at.broadcaster.get("accumulate", id=at.fresh("buffer")).returns({"data": [], "latest": 0})
 
 
-@rule("spec: Authentication", *ROLES)
+@reads("spec: Authentication")
 def buffer_by_role(at: Deployment) -> None:
     """Broadcasters, admins and backends read buffers; a viewer is refused with 403."""
-    for role, status in (("viewer", 403), ("broadcaster", 200), ("admin", 200), ("backend", 200)):
-        expect(f"the status for role {role}", status, at.caller(role).get("accumulate", id=at.fresh("buffer")).status)
+    at.is_read_by(("broadcaster", "admin", "backend"), "accumulate", "buffer")
 
 
-@rule("R2", "broadcaster")
+@reads("R2")
 def malformed_start(at: Deployment) -> None:
     """A `start` that is not an integer is refused with 400."""
     for start in ("x", "1.5", "1e3", "null", "1_000", " 1", "\u0661"):
-        reply = at.broadcaster.get("accumulate", id=at.fresh("buffer"), start=start)
-        expect(f"the status with start={start}", 400, reply.status)
+        at.broadcaster.get("accumulate", id=at.fresh("buffer"), start=start, status=400)
 
 
-@rule("spec: Limits", "viewer", "broadcaster", writes=True)
+@writes("spec: Limits")
 def size_of_a_value(at: Deployment) -> None:
     """A value of 255 bytes is stored; one of 256 is refused with 400."""
-    buffer, fits = at.fresh("buffer"), "x" * 253
-    expect("status and body with 255 bytes", [200, {}], _status(at, buffer, json.dumps(fits)))
-    expect("the status with 256 bytes", 400, _status(at, buffer, json.dumps(fits + "x"))[0])
-    expect("the values", [fits], values(at, buffer))
+    buffer, fits = Buffer(at), "x" * 253
+    at.viewer.post("accumulate", fits, id=buffer.id).returns({})
+    buffer.add_text(f'"{fits}x"', 400)
+    buffer.holds(fits)
 
 
-@rule("R3", "viewer", "broadcaster", writes=True)
+@writes("R3")
 def compact_size_of_a_value(at: Deployment) -> None:
     """The limit counts bytes of compact UTF-8 JSON: not spaces, and not escapes of letters."""
-    buffer, letters = at.fresh("buffer"), "\u00e9" * 126
-    expect("the status with 254 bytes of UTF-8, escaped", 200, _status(at, buffer, json.dumps(letters))[0])
-    expect("the status with 256 bytes of UTF-8", 400, _status(at, buffer, f'"{letters}\u00e9"')[0])
-    expect("the status with 1,000 spaces", 200, _status(at, buffer, '{ "a" : 1 }' + " " * 1000)[0])
-    expect("the values", [{"a": 1}, letters], values(at, buffer))
+    buffer, letters = Buffer(at), "\u00e9" * 126
+    buffer.add_text(json.dumps(letters))
+    buffer.add_text(f'"{letters}\u00e9"', 400)
+    buffer.add_text('{ "a" : 1 }' + " " * 1000)
+    buffer.holds({"a": 1}, letters)
 
 
-@rule("spec: Accumulation", "viewer", "broadcaster", writes=True)
+@writes("spec: Accumulation")
 def stored_values(at: Deployment) -> None:
     """Any JSON is stored unchanged, newest first."""
-    buffer = at.fresh("buffer")
-    stored: list[Any] = [{"rating": 5}, [], None, True, -0.5, "5", "\0", 10**30, {"": {"b": [None]}}]
-    add(at, buffer, *stored)
-    expect("the values", stored[::-1], values(at, buffer))
+    stored: list[Any] = [
+        {"rating": 5},
+        [],
+        None,
+        True,
+        -0.5,
+        "5",
+        "\0",
+        10**30,
+        {"": {"b": [None]}},
+    ]
+    Buffer(at, *stored).holds(*stored[::-1])
 
 
-@rule("spec: Resources", "viewer", "broadcaster", writes=True)
+@writes("spec: Resources")
 def entries_of_a_buffer(at: Deployment) -> None:
     """An entry has time, channel, and the poster's user id, or opaque id if it is not shared."""
-    buffer, opaque, before = at.fresh("buffer"), at.fresh("opaque", prefix="A"), at.now()
-    add(at, buffer, 1)
-    at.caller("viewer", None, opaque=opaque).post("accumulate", 2, id=buffer).check()
-    read = at.broadcaster.get("accumulate", id=buffer).data
-    expect(
-        "channel, opaque id and user id of the entries",
-        [[at.channel, opaque, ""], [at.channel, "", at.user]],
-        [[entry.get(name) for name in ("channel_id", "opaque_id", "user_id")] for entry in read["data"]],
-    )
-    near = all(before - SLACK < entry["observed"] < at.now() + SLACK for entry in read["data"])
-    times = [entry["observed"] for entry in read["data"]]
+    opaque, before = at.fresh("opaque", prefix="A"), at.now()
+    buffer = Buffer(at, 1)
+    buffer.add(2, at.caller("viewer", None, opaque=opaque))
+    latest, first = buffer.read()["data"]
+    expect_members({"channel_id": at.channel, "opaque_id": opaque, "user_id": ""}, latest)
+    expect_members({"channel_id": at.channel, "opaque_id": "", "user_id": at.user}, first)
+    times = [entry["observed"] for entry in (latest, first)]
+    near = all(before - SLACK < time < at.now() + SLACK for time in times)
     expect_that("`observed`", near, "the time of the call in Unix ms", times)
 
 
-@rule("R2", "viewer", "broadcaster", writes=True)
+@writes("R2")
 def opaque_user_id_of_an_entry(at: Deployment) -> None:
     """`opaque_user_id` is the poster's opaque id, also if the user id is shared."""
-    buffer = at.fresh("buffer")
-    add(at, buffer, 1)
-    entry = at.broadcaster.get("accumulate", id=buffer).data["data"][0]
+    entry = Buffer(at, 1).read()["data"][0]
     expect("`opaque_user_id`", opaque_id(at.user), entry.get("opaque_user_id"))
 
 
-@rule("spec: Accumulation", "viewer", "broadcaster", writes=True)
+@writes("spec: Accumulation")
 def latest_entry(at: Deployment) -> None:
     """`latest` is the time of the newest entry, whatever `start` is."""
-    buffer = at.fresh("buffer")
-    add(at, buffer, 1, 2)
-    read = at.broadcaster.get("accumulate", id=buffer).data
+    buffer = Buffer(at, 1, 2)
+    read = buffer.read()
     newest = max(entry["observed"] for entry in read["data"])
     expect("`latest`", newest, read["latest"])
-    later = at.broadcaster.get("accumulate", id=buffer, start=newest + 1).data
+    later = buffer.read(start=newest + 1)
     expect("the buffer read from after its newest entry", {"data": [], "latest": newest}, later)
 
 
-@rule("spec: Accumulation", "viewer", "broadcaster", writes=True)
+@writes("spec: Accumulation")
 def start_of_a_read(at: Deployment) -> None:
     """`start` is inclusive, and any integer."""
-    buffer = at.fresh("buffer")
-    add(at, buffer, 1)
-    observed = at.broadcaster.get("accumulate", id=buffer).data["data"][0]["observed"]
-    expect("the values from the time of the entry", [1], values(at, buffer, start=observed))
-    expect("the values from one ms later", [], values(at, buffer, start=observed + 1))
-    for start, wanted in ((-(10**40), [1]), (10**40, [])):
-        expect(f"the values with start={start}", wanted, values(at, buffer, start=start))
+    buffer = Buffer(at, 1)
+    observed = buffer.read()["data"][0]["observed"]
+    buffer.holds(1, start=observed)
+    buffer.holds(start=observed + 1)
+    buffer.holds(1, start=-(10**40))
+    buffer.holds(start=10**40)
 
 
-@rule("spec: Accumulation", "viewer", "broadcaster", "backend", writes=True)
+@writes("spec: Accumulation")
 def buffer_of_a_channel(at: Deployment) -> None:
     """A broadcaster reads their own channel; an extension-level token reads all."""
-    buffer, second = at.fresh("buffer"), at.fresh("channel")
-    for channel, value in ((at.channel, 1), (second, 2)):
-        at.caller("viewer", channel=channel).post("accumulate", value, id=buffer).check()
-    expect("the values that the broadcaster reads", [1], values(at, buffer, channel_id=second))
-    read = at.caller("backend", channel=None).get("accumulate", id=buffer).data["data"]
-    expect(
-        "the values with their channels that a backend reads",
-        [[second, 2], [at.channel, 1]],
-        [[entry["channel_id"], entry["data"]] for entry in read],
-    )
-
-
-def _status(at: Deployment, buffer: str, text: str) -> list[Any]:
-    """Add this JSON text; return the status and the body of the response."""
-    reply = at.viewer.call("POST", "accumulate", content=text.encode(), id=buffer)
-    return [reply.status, reply.json]
+    buffer, second = Buffer(at, 1), at.fresh("channel")
+    buffer.add(2, at.caller("viewer", channel=second))
+    buffer.holds(1, channel_id=second)
+    read = buffer.read(at.caller("backend", channel=None))["data"]
+    seen = [[entry["channel_id"], entry["data"]] for entry in read]
+    expect("the values with their channels that a backend reads", [[second, 2], [at.channel, 1]], seen)

@@ -7,7 +7,8 @@ from typing import Any
 
 from extcli.conform.calls import Reply
 from extcli.conform.deployment import Deployment
-from extcli.conform.rule import ROLES, Skipped, expect, expect_that, rule, shown
+from extcli.conform.rule import ROLES, Skipped, expect, expect_that, reads, shown, writes
+from extcli.conform.rules.votes import Poll
 
 
 def code(at: Deployment, length: int = 0) -> str:
@@ -17,247 +18,266 @@ def code(at: Deployment, length: int = 0) -> str:
     return text + "x" * max(length - len(text), 0)
 
 
+def listed(at: Deployment) -> Any:
+    """Return the list of the sets, as a backend reads it."""
+    return at.backend.get("codes").json
+
+
 def check_unused(at: Deployment) -> None:
     """Skip the rule if the extension has code sets, which it would replace."""
-    if at.backend.get("codes").data["names"]:
+    if listed(at)["names"]:
         raise Skipped("the extension has code sets, which this rule would replace")
 
 
-def define(at: Deployment, *sets: list[str], **members: Any) -> Reply:
-    """Define sets of these codes as a backend, and return the response."""
+def define(at: Deployment, *sets: list[str], status: int = 200, **members: Any) -> None:
+    """Define sets of these codes as a backend."""
     names = [f"conform {index}" for index in range(len(sets))]
-    return at.backend.put("codes", {"codes": list(sets), "names": names, **members})
+    at.backend.put("codes", {"codes": list(sets), "names": names, **members}, status=status)
 
 
 def new_set(at: Deployment, size: int = 1, **members: Any) -> list[str]:
     """Define one set of new codes, and return them. Skips the rule if the extension has code sets."""
     check_unused(at)
     codes = [code(at) for _ in range(size)]
-    define(at, codes, **members).check()
+    define(at, codes, **members)
     return codes
 
 
-def grant(at: Deployment, *users: str, prizes: list[int], limits: list[int]) -> Reply:
+def grant(
+    at: Deployment,
+    *users: str,
+    prizes: list[int],
+    limits: list[int],
+    status: int = 200,
+) -> Reply:
     """Grant users prizes, and return the response."""
     body = {"users": list(users), "prizes": prizes, "prize_limits": limits}
-    return at.backend.post("codes/mark_from_list", body)
+    return at.backend.post("codes/mark_from_list", body, status=status)
 
 
 def eligible(at: Deployment, user: str) -> list[int]:
     """Return how many codes of each set a user may redeem."""
-    return list(at.caller("viewer", user).get("codes/eligibility").data["eligible"])
+    return list(at.caller("viewer", user).get("codes/eligibility").json["eligible"])
 
 
 def redeem(at: Deployment, user: str, prize: int = 0) -> Any:
     """Redeem a code of a set as a user, and return the response."""
-    return at.caller("viewer", user).post("codes/redeem", {"prize": prize}).data
+    return at.caller("viewer", user).post("codes/redeem", {"prize": prize}).json
+
+
+def has_names(at: Deployment, *names: str) -> None:
+    """Raise `Differs` unless the sets have these names, by index."""
+    expect("the names of the sets", list(names), listed(at)["names"])
 
 
 # Sets
 
 
-@rule("C1", *ROLES)
+@reads("C1")
 def code_sets_by_role(at: Deployment) -> None:
     """Admins and backends list code sets; others are refused with 403."""
-    for role in ROLES:
-        status = 200 if role in ("admin", "backend") else 403
-        expect(f"the status for role {role}", status, at.caller(role).get("codes").status)
+    at.is_read_by(("admin", "backend"), "codes")
 
 
-@rule("spec: Endpoints", *ROLES)
+@reads("spec: Endpoints")
 def eligibility_by_role(at: Deployment) -> None:
     """Any user may ask for their eligibility."""
-    for role in ROLES:
-        expect(f"the status for role {role}", 200, at.caller(role).get("codes/eligibility").status)
+    at.is_read_by(ROLES, "codes/eligibility")
 
 
-@rule("C1", *ROLES)
+@reads("C1")
 def redeemed_codes_by_role(at: Deployment) -> None:
     """Any user may read the codes that they have redeemed."""
     for role in ROLES:
-        redeemed = at.caller(role).get("codes/redeemed").data.get("redeemed")
+        redeemed = at.caller(role).get("codes/redeemed").json.get("redeemed")
         expect_that(f"`redeemed` for role {role}", isinstance(redeemed, list), "an array", redeemed)
 
 
-@rule("C1", *ROLES, extension=True)
+@writes("C1", "extension")
 def code_writers(at: Deployment) -> None:
     """Viewers and broadcasters may not define, delete or grant codes: 403."""
     check_unused(at)
     mark = {"prizes": [0], "prize_limits": [1]}
     for caller in (at.viewer, at.broadcaster):
-        replies = (
-            caller.put("codes", {"codes": [[code(at)]], "names": ["conform"]}),
-            caller.delete("codes"),
-            caller.post("codes/mark_from_list", {**mark, "users": [at.user]}),
-            caller.post("codes/mark_from_poll", {**mark, "correct": 1, "cutoff_timestamp": 1}),
-        )
-        for reply in replies:
-            expect(f"the status of {reply.request} for a {caller.role}", 403, reply.status)
-    expect("the names of the sets", [], at.backend.get("codes").data["names"])
+        caller.put("codes", {"codes": [[code(at)]], "names": ["conform"]}, status=403)
+        caller.delete("codes", status=403)
+        caller.post("codes/mark_from_list", {**mark, "users": [at.user]}, status=403)
+        caller.post("codes/mark_from_poll", {**mark, "correct": 1, "cutoff_timestamp": 1}, status=403)
+    has_names(at)
 
 
-@rule("spec: Endpoints", "backend", extension=True)
+@writes("spec: Endpoints", "extension")
 def indices_of_sets(at: Deployment) -> None:
     """A set gets the given index, otherwise its position. Sets are listed by index."""
     check_unused(at)
-    expect("the status of PUT", 200, define(at, [code(at)], [code(at)], names=["Sword", "Hat"], indices=[5, 2]).status)
-    expect("the names", ["Hat", "Sword"], at.backend.get("codes").data["names"])
-    define(at, [code(at)], [code(at)], names=["A", "B"]).check()
-    listed = at.backend.get("codes").data
-    expect("the names after a PUT without indices", ["A", "B", "Hat", "Sword"], listed["names"])
-    expect("`indices`, `distributed` and `left`", [[0, 1, 2, 5], [0] * 4, [1] * 4], _counts(listed))
+    define(at, [code(at)], [code(at)], names=["Sword", "Hat"], indices=[5, 2])
+    has_names(at, "Hat", "Sword")
+    define(at, [code(at)], [code(at)], names=["A", "B"])
+    found = at.backend.get("codes")
+    found.has(
+        names=["A", "B", "Hat", "Sword"],
+        indices=[0, 1, 2, 5],
+        distributed=[0] * 4,
+        left=[1] * 4,
+    )
 
 
-@rule("spec: Limits", "backend", extension=True)
+@writes("spec: Limits", "extension")
 def length_of_a_code(at: Deployment) -> None:
     """A code has fewer than 64 characters; one of 64 is refused with 400."""
     check_unused(at)
-    for length, status in ((64, 400), (63, 200)):
-        expect(f"the status with {length} characters", status, define(at, [code(at, length)]).status)
-    expect("the status with an empty code", 400, define(at, [""]).status)
+    define(at, [code(at, 64)], status=400)
+    define(at, [code(at, 63)])
+    define(at, [""], status=400)
 
 
-@rule("spec: Limits", "backend", extension=True)
+@writes("spec: Limits", "extension")
 def number_of_sets(at: Deployment) -> None:
     """There are at most ten sets, at the indices 0 to 9."""
     check_unused(at)
-    expect("the status with eleven sets", 400, define(at, *([code(at)] for _ in range(11))).status)
-    expect("the status with index 10", 400, define(at, [code(at)], indices=[10]).status)
-    expect("the status with index -1", 400, define(at, [code(at)], indices=[-1]).status)
-    expect("the names afterwards", [], at.backend.get("codes").data["names"])
-    expect("the status with ten sets", 200, define(at, *([code(at)] for _ in range(10))).status)
+    define(at, *([code(at)] for _ in range(11)), status=400)
+    define(at, [code(at)], indices=[10], status=400)
+    define(at, [code(at)], indices=[-1], status=400)
+    has_names(at)
+    define(at, *([code(at)] for _ in range(10)))
 
 
-@rule("spec: Endpoints", "backend", extension=True)
+@writes("spec: Endpoints", "extension")
 def names_of_sets(at: Deployment) -> None:
     """Names are unique, one for each set; a refused PUT changes nothing."""
     check_unused(at)
     for names in (["A", "A"], ["A"], ["A", "B", "C"]):
-        expect(f"the status with names {shown(names)}", 400, define(at, [code(at)], [code(at)], names=names).status)
-    expect("the names afterwards", [], at.backend.get("codes").data["names"])
+        define(at, [code(at)], [code(at)], names=names, status=400)
+    has_names(at)
 
 
-@rule("spec: Endpoints", "viewer", "backend", extension=True)
+@writes("spec: Endpoints", "extension")
 def deletion_of_sets(at: Deployment) -> None:
     """DELETE removes all sets, and answers how many codes of each were handed out."""
     check_unused(at)
-    empty: dict[str, list[Any]] = {"names": [], "indices": [], "distributed": [], "left": []}
-    expect("the list without sets", empty, at.backend.get("codes").data)
-    expect("the response without sets", {"distributed": []}, at.backend.delete("codes").data)
-    define(at, [code(at), code(at)], [code(at)], indices=[4, 0]).check()
-    grant(at, at.user, prizes=[4], limits=[1] * 5).check()
+    at.backend.get("codes").returns({"names": [], "indices": [], "distributed": [], "left": []})
+    at.backend.delete("codes").returns({"distributed": []})
+    define(at, [code(at), code(at)], [code(at)], indices=[4, 0])
+    grant(at, at.user, prizes=[4], limits=[1] * 5)
     expect("whether the user got a code", True, "code" in redeem(at, at.user, 4))
-    expect("`indices`, `distributed` and `left`", [[0, 4], [0, 1], [1, 1]], _counts(at.backend.get("codes").data))
-    expect("the response to DELETE", {"distributed": [0, 1]}, at.backend.delete("codes").data)
-    expect("the names afterwards", [], at.backend.get("codes").data["names"])
+    at.backend.get("codes").has(indices=[0, 4], distributed=[0, 1], left=[1, 1])
+    at.backend.delete("codes").returns({"distributed": [0, 1]})
+    has_names(at)
 
 
 # Grants and redemption
 
 
-@rule("C2", "viewer", "backend", extension=True)
+@writes("C2", "extension")
 def order_of_codes(at: Deployment) -> None:
     """Codes are handed out in the order of their list, one for each grant."""
-    codes = new_set(at, 3)
-    grant(at, at.user, prizes=[0, 0], limits=[2]).check()
+    first, second, _ = new_set(at, 3)
+    grant(at, at.user, prizes=[0, 0], limits=[2])
     expect("the codes that the user may redeem", [2], eligible(at, at.user))
-    for number in (1, 2):
-        wanted = {"code": codes[number - 1], "all_prizes": codes[:number]}
-        expect(f"redemption {number}", wanted, redeem(at, at.user))
-    expect("redemption 3", {"all_prizes": codes[:2]}, redeem(at, at.user))
+    expect("redemption 1", {"code": first, "all_prizes": [first]}, redeem(at, at.user))
+    expect("redemption 2", {"code": second, "all_prizes": [first, second]}, redeem(at, at.user))
+    expect("redemption 3", {"all_prizes": [first, second]}, redeem(at, at.user))
 
 
-@rule("C2", "viewer", "backend", extension=True)
+@writes("C2", "extension")
 def codes_handed_out_once(at: Deployment) -> None:
     """A code that was handed out is never handed out again, also after DELETE."""
     check_unused(at)
     codes, other = [code(at), code(at)], at.fresh("user")
     for index, user, wanted in ((0, at.user, codes[0]), (7, other, codes[1])):
-        define(at, codes, indices=[index]).check()
-        grant(at, user, prizes=[index], limits=[1] * 10).check()
+        define(at, codes, indices=[index])
+        grant(at, user, prizes=[index], limits=[1] * 10)
         expect("the code of a new set with the same codes", wanted, redeem(at, user, index).get("code"))
-        at.backend.delete("codes").check()
+        at.backend.delete("codes")
 
 
-@rule("C3", "viewer", "backend", extension=True)
+@writes("C3", "extension")
 def limits_of_prizes(at: Deployment) -> None:
     """`prize_limits` bounds what a user gets; a lower limit takes nothing away."""
     new_set(at, 5)
-    for prizes, limit, wanted in (([0, 0, 0], 2, 2), ([0], 2, 2), ([0], 3, 3), ([0], 1, 3), ([0], 0, 3)):
-        reply = grant(at, at.user, prizes=prizes, limits=[limit])
-        expect("status and body of the grant", [200, {}], [reply.status, reply.json])
+    for prizes, limit, wanted in (
+        ([0, 0, 0], 2, 2),
+        ([0], 2, 2),
+        ([0], 3, 3),
+        ([0], 1, 3),
+        ([0], 0, 3),
+    ):
+        grant(at, at.user, prizes=prizes, limits=[limit]).returns({})
         expect(f"the codes after prizes {shown(prizes)} with limit {limit}", [wanted], eligible(at, at.user))
 
 
-@rule("C3", "viewer", "backend", extension=True)
+@writes("C3", "extension")
 def unknown_prizes(at: Deployment) -> None:
     """A grant of a set that does not exist is refused with 400 and grants nothing."""
     new_set(at)
     for prizes in ([1], [0, 9], [-1], []):
-        expect(
-            f"the status with prizes {shown(prizes)}", 400, grant(at, at.user, prizes=prizes, limits=[9] * 10).status
-        )
+        grant(at, at.user, prizes=prizes, limits=[9] * 10, status=400)
     expect("the codes that the user may redeem", [0], eligible(at, at.user))
 
 
-@rule("C4", "viewer", "backend", extension=True)
+@writes("C4", "extension")
 def grants_from_a_poll(at: Deployment) -> None:
     """A poll's grant is for the voters of `correct` up to the cutoff, in seconds or ms."""
     new_set(at, 5)
-    poll, right, wrong = at.fresh("poll"), at.user, at.fresh("user")
-    for user, value in ((right, 2), (wrong, 3)):
-        at.caller("viewer", user).post("vote", {"value": value}, id=poll).check()
-    cast_at = at.backend.get("vote_logs", id=poll).data["result"][0]["timestamp"]
+    poll, right, wrong = Poll(at), at.user, at.fresh("user")
+    poll.cast_each((right, 2), (wrong, 3))
+    cast_at = poll.log(at.backend)[0]["timestamp"]
     body = {"prizes": [0], "prize_limits": [9], "correct": 2}
-    for cutoff, wanted in ((cast_at - 1, 0), (cast_at, 1), (cast_at // 1000 - 1, 1), (cast_at // 1000, 2)):
-        reply = at.backend.post("codes/mark_from_poll", {**body, "cutoff_timestamp": cutoff}, id=poll)
-        expect("status and body of the grant", [200, {}], [reply.status, reply.json])
+    for cutoff, wanted in (
+        (cast_at - 1, 0),
+        (cast_at, 1),
+        (cast_at // 1000 - 1, 1),
+        (cast_at // 1000, 2),
+    ):
+        reply = at.backend.post("codes/mark_from_poll", {**body, "cutoff_timestamp": cutoff}, id=poll.id)
+        reply.returns({})
         expect("the codes of the right voter", [wanted], eligible(at, right))
     expect("the codes of the wrong voter", [0], eligible(at, wrong))
 
 
-@rule("C4", "backend", extension=True)
+@writes("C4", "extension")
 def members_of_a_grant_from_a_poll(at: Deployment) -> None:
     """`mark_from_poll` needs all four members: without one it is refused with 400."""
     new_set(at)
     body = {"prizes": [0], "prize_limits": [1], "correct": 2, "cutoff_timestamp": 4_000_000_000}
     for missing in body:
         part = {name: value for name, value in body.items() if name != missing}
-        reply = at.backend.post("codes/mark_from_poll", part, id=at.fresh("poll"))
-        expect(f"the status without {missing}", 400, reply.status)
+        at.backend.post("codes/mark_from_poll", part, id=at.fresh("poll"), status=400)
 
 
-@rule("C5", "viewer", "backend", extension=True)
+@writes("C5", "extension")
 def redemption_of_nothing(at: Deployment) -> None:
     """`redeem` returns no `code` if the user is not eligible, the set has no codes left, or there is no set."""
     new_set(at)
     first, second = at.user, at.fresh("user")
     for prize in (0, 9):
         expect(f"the response for set {prize} without a grant", {"all_prizes": []}, redeem(at, first, prize))
-    grant(at, first, second, prizes=[0], limits=[1]).check()
+    grant(at, first, second, prizes=[0], limits=[1])
     expect("whether the first user got the only code", True, "code" in redeem(at, first))
     expect("the response when no code is left", {"all_prizes": []}, redeem(at, second))
     expect("the codes that the second user may redeem", [1], eligible(at, second))
 
 
-@rule("C5", "viewer", writes=True)
+@writes("C5")
 def index_to_redeem(at: Deployment) -> None:
     """`redeem` takes one index from 0 to 9; others are refused with 400."""
-    for body in ({"prize": 10}, {"prize": -1}, {"prize": "0"}, {"prize": 0, "index": 1}, {}):
-        expect(f"the status with {shown(body)}", 400, at.viewer.post("codes/redeem", body).status)
+    at.viewer.refuses(
+        "codes/redeem",
+        {"prize": 10},
+        {"prize": -1},
+        {"prize": "0"},
+        {"prize": 0, "index": 1},
+        {},
+    )
 
 
-@rule("C6", "viewer", "backend", extension=True)
+@writes("C6", "extension")
 def redeemed_codes_of_ended_sets(at: Deployment) -> None:
     """After DELETE, a user's codes stay in `redeemed`, and eligibility ends."""
-    codes = new_set(at, 2, indices=[1])
-    grant(at, at.user, prizes=[1, 1], limits=[2, 2]).check()
-    expect("the code", codes[0], redeem(at, at.user, 1).get("code"))
-    at.backend.delete("codes").check()
-    expect("`redeemed` after DELETE", [[], [codes[0]]], at.viewer.get("codes/redeemed").data["redeemed"])
-    define(at, [code(at)], indices=[1]).check()
+    first, _ = new_set(at, 2, indices=[1])
+    grant(at, at.user, prizes=[1, 1], limits=[2, 2])
+    expect("the code", first, redeem(at, at.user, 1).get("code"))
+    at.backend.delete("codes")
+    at.viewer.get("codes/redeemed").has(redeemed=[[], [first]])
+    define(at, [code(at)], indices=[1])
     expect("the codes of the new set that the user may redeem", [0, 0], eligible(at, at.user))
-
-
-def _counts(listed: Any) -> list[Any]:
-    return [listed.get(name) for name in ("indices", "distributed", "left")]

@@ -2,46 +2,42 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
+from extcli.api.websocket import request
 from extcli.conform.deployment import Deployment
-from extcli.conform.rule import expect, expect_that, rule, shown
-from extcli.conform.sockets import Socket, frame
+from extcli.conform.rule import expect, expect_members, expect_that, reads, shown, writes
+from extcli.conform.sockets import Socket
 
 NO_REQUEST = 65_535
 KIB = 1024
 STATE = {"state_id": "channel"}
 
 
-def credential(at: Deployment, role: str = "viewer") -> dict[str, str]:
-    return {"client_id": at.client_id, "jwt": at.token(role)}
-
-
-def works(game: Socket) -> None:
-    """Check that the connection still answers."""
-    game.data("get", "state", STATE)
+def refuses_frame(game: Socket, text: str) -> None:
+    """Raise `Differs` unless the error about this frame has the status 400."""
+    game.send_raw(text)
+    expect(f"the status of {text[:100]}", 400, game.reply().get("errors", [{}])[0].get("status"))
 
 
 # X1
 
 
-@rule("X1", "viewer")
+@reads("X1")
 def paths(at: Deployment) -> None:
     """The socket is at every path that published clients use."""
     for path in ("/ws", "", f"/0.2.0/{at.client_id}", f"/0.2.0/gateway-unity/1.0.3/{at.client_id}"):
-        at.socket(path).data("authenticate", data=credential(at))
+        at.socket(path).authenticate(jwt=at.token("viewer"))
 
 
-@rule("X1", "viewer")
+@reads("X1")
 def client_id_of_the_path(at: Deployment) -> None:
     """The last segment of the path is the client id, if `authenticate` names none."""
     at.socket(f"/0.2.0/{at.client_id}").data("authenticate", data={"jwt": at.token("viewer")})
-    error = at.socket("/ws").error("authenticate", data={"jwt": at.token("viewer")})
-    expect("the status without any client id", 400, error.get("status"))
+    at.socket("/ws").refuses(400, "authenticate", data={"jwt": at.token("viewer")})
 
 
-@rule("X1")
+@reads("X1", "anonymous")
 def paths_of_the_api(at: Deployment) -> None:
     """A handshake at a path of the API gets 404."""
     for path in ("/v1/e/vote", "//v1/e/vote"):
@@ -51,34 +47,34 @@ def paths_of_the_api(at: Deployment) -> None:
 # X2
 
 
-@rule("spec: Endpoints", "viewer")
+@reads("spec: Endpoints")
 def reply(at: Deployment) -> None:
     """A reply has `meta` with request id, action, target and timestamp, and `data`."""
     found = at.game("viewer").request("get", "state", STATE)
     expect("the members", {"meta", "data"}, set(found))
     expect("the members of meta", {"request_id", "action", "target", "timestamp"}, set(found["meta"]))
-    expect("action and target", ("get", "state"), (found["meta"]["action"], found["meta"]["target"]))
+    expect_members({"action": "get", "target": "state"}, found["meta"])
     stamp = found["meta"]["timestamp"]
     expect_that("timestamp", type(stamp) is int and stamp > 10**12, "Unix ms", stamp)
 
 
-@rule("spec: Errors", "viewer")
+@reads("spec: Errors")
 def error(at: Deployment) -> None:
     """An error has `meta` and `errors` with status, title and detail."""
     found = at.game("viewer").request("get", "state", {"state_id": "nothing"})
     expect("the members", {"meta", "errors"}, set(found))
     first = found["errors"][0]
-    expect("status and title", (400, "Bad Request"), (first.get("status"), first.get("title")))
+    expect_members({"status": 400, "title": "Bad Request"}, first)
     expect_that("detail", isinstance(first.get("detail"), str), "a text", first.get("detail"))
 
 
-@rule("X2", "viewer")
+@reads("X2")
 def number_of_an_error(at: Deployment) -> None:
     """An error also has its status as `number`."""
     expect("number", 400, at.game("viewer").error("get", "state", {"state_id": "nothing"}).get("number"))
 
 
-@rule("X2", "viewer")
+@reads("X2")
 def order_of_replies(at: Deployment) -> None:
     """Fifty requests sent at once are answered in their order."""
     game = at.game("viewer")
@@ -86,44 +82,43 @@ def order_of_replies(at: Deployment) -> None:
     expect("the request ids", sent, [game.reply()["meta"].get("request_id") for _ in sent])
 
 
-@rule("X2", "viewer")
+@reads("X2")
 def echoed_request_id(at: Deployment) -> None:
     """A numeric request id is echoed: 0, 65536, 1.5."""
     game = at.game("viewer")
     for number in (0, 65_536, -1, 1.5, 2**53):
-        game.send_raw(frame("get", "state", STATE, number))
+        game.send_raw(request("get", "state", STATE, number))
         found = game.reply()
-        expect(
-            f"request id and success for {number}", (number, True), (found["meta"].get("request_id"), "data" in found)
-        )
+        expect("the request id", number, found["meta"].get("request_id"))
+        expect(f"success for {number}", True, "data" in found)
 
 
-@rule("X2", "viewer")
+@reads("X2")
 def malformed_request_id(at: Deployment) -> None:
     """A request id that is not a number gets 400, in a reply with the id 65535."""
     game = at.game("viewer")
     wrong: list[Any] = ["1", None, [], True]
     for number in wrong:
-        game.send_raw(frame("get", "state", STATE, number))
+        game.send_raw(request("get", "state", STATE, number))
         found = game.reply()
         seen = found["meta"].get("request_id"), found.get("errors", [{}])[0].get("status")
         expect(f"request id and status for {shown(number)}", (NO_REQUEST, 400), seen)
 
 
-@rule("X2", "broadcaster", writes=True)
+@writes("X2")
 def reply_before_update(at: Deployment) -> None:
     """The reply comes before the updates that its request causes."""
     game = at.game()
     game.data("subscribe", "state", {"topic_id": "channel"})
     game.send("set", "state", {**STATE, "state": {"a": 1}})
     expect("the next two messages", ["set", "update"], [game.message()["meta"].get("action") for _ in range(2)])
-    at.note_socket_write("set", "state", {})
+    at.writes.append((None, "channel_state", ""))
 
 
 # X3
 
 
-@rule("X3")
+@reads("X3", "anonymous")
 def unauthenticated(at: Deployment) -> None:
     """Before authentication every request but `authenticate` gets 401."""
     game = at.socket()
@@ -134,11 +129,10 @@ def unauthenticated(at: Deployment) -> None:
         ("subscribe", "state"),
         ("get", "match"),
     ):
-        found = game.error(action, target, {**STATE, "topic_id": "x"})
-        expect(f"the status of {action} {target}", 401, found.get("status"))
+        game.refuses(401, action, target, {**STATE, "topic_id": "x"})
 
 
-@rule("spec: Events")
+@reads("spec: Events", "anonymous")
 def topic_authentication(at: Deployment) -> None:
     """The topic `authentication` can be followed before authentication."""
     game = at.socket()
@@ -146,38 +140,41 @@ def topic_authentication(at: Deployment) -> None:
     expect("the reply to unsubscribe", {"ok": True}, game.data("unsubscribe", "authentication"))
 
 
-@rule("X3", "viewer")
+@reads("X3")
 def missing_target(at: Deployment) -> None:
     """A subscription without a target gets 400, also before authentication."""
     for game in (at.socket(), at.game("viewer")):
         for action in ("subscribe", "unsubscribe"):
-            expect(f"the status of {action}", 400, game.error(action, "", {}).get("status"))
+            game.refuses(400, action, data={})
 
 
-@rule("X3", "viewer", writes=True)
+@writes("X3")
 def unknown_action(at: Deployment) -> None:
     """An unknown action or target gets 404."""
     game = at.game("viewer")
     for action, target in (
-        *(("frobnicate", "state"), ("get", "no-such-target"), ("vote", "poll"), ("GET", "state")),
-        *(("set", "matchmaking"), ("create", "match_poll"), ("validate", "drops"), ("broadcast", "gatewayActionState")),
+        ("frobnicate", "state"),
+        ("get", "no-such-target"),
+        ("vote", "poll"),
+        ("GET", "state"),
+        ("set", "matchmaking"),
+        ("create", "match_poll"),
+        ("validate", "drops"),
+        ("broadcast", "gatewayActionState"),
     ):
-        expect(f"the status of {action} {target}", 404, game.error(action, target, {}).get("status"))
+        game.refuses(404, action, target, {})
 
 
-@rule("X3", "viewer")
+@reads("X3")
 def malformed_request(at: Deployment) -> None:
     """A malformed request gets 400, and the connection stays open."""
     game = at.game("viewer")
-    request = {"action": "get", "params": {"request_id": 9, "target": "state"}}
-    for text in ("{", "[]", "NaN", '{"action":""}', json.dumps({**request, "data": 1})):
-        game.send_raw(text)
-        found = game.reply()
-        expect(f"the status of {text}", 400, found.get("errors", [{}])[0].get("status"))
-    works(game)
+    for text in ("{", "[]", "NaN", '{"action":""}', request("get", "state", 1, 9)):
+        refuses_frame(game, text)
+    game.data("get", "state", STATE)
 
 
-@rule("X3", "viewer")
+@reads("X3")
 def binary_message(at: Deployment) -> None:
     """A binary message closes the connection with 1003."""
     game = at.game("viewer")
@@ -185,35 +182,31 @@ def binary_message(at: Deployment) -> None:
     expect("the close code", 1003, game.close_code())
 
 
-@rule("X3")
+@reads("X3", "anonymous")
 def long_message(at: Deployment) -> None:
     """Before authentication a message over 4 KiB closes the connection with 1009."""
     game = at.socket()
-    game.send_raw("{}".ljust(4 * KIB))
-    expect("the status of 4 KiB", 400, game.reply().get("errors", [{}])[0].get("status"))
+    refuses_frame(game, "{}".ljust(4 * KIB))
     game.send_raw("{}".ljust(4 * KIB + 1))
     expect("the close code", 1009, game.close_code())
 
 
-@rule("X3", "viewer")
+@reads("X3")
 def long_data(at: Deployment) -> None:
     """A request with 80 KiB of data gets 413, and the connection stays open."""
     game = at.game("viewer")
-    found = game.error("get", "state", {**STATE, "x": "x" * 80 * KIB})
-    expect("the status", 413, found.get("status"))
-    works(game)
+    game.refuses(413, "get", "state", {**STATE, "x": "x" * 80 * KIB})
+    game.data("get", "state", STATE)
 
 
 # X9
 
 
-@rule("X9", "viewer")
+@reads("X9")
 def unsupported_targets(at: Deployment) -> None:
     """An unknown target gets 404, with a text that says so."""
     game = at.game("viewer")
     for target in ("drops", "matchmaking", "match", "match_poll", "gameMetadata", "gatewayActions"):
         for action in ("get", "subscribe", "unsubscribe"):
-            found = game.error(action, target, {"topic_id": "x"})
-            expect(f"the status of {action} {target}", 404, found.get("status"))
-            detail = str(found.get("detail"))
+            detail = str(game.refuses(404, action, target, {"topic_id": "x"}).get("detail"))
             expect_that(f"detail of {action} {target}", target in detail, f"a text that names {target}", detail)

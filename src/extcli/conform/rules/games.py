@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from extcli.conform.deployment import Deployment
-from extcli.conform.rule import expect, rule, shown
-from extcli.conform.rules.links import link
-from extcli.conform.rules.pins import bound_pin
+from extcli.conform.rule import expect, expect_members, reads, shown, writes
+from extcli.conform.rules.pins import bound_pin, link
+from extcli.conform.rules.votes import has_votes
 from extcli.conform.sockets import Socket
 
 CHANNEL = {"state_id": "channel"}
 OPTIONS = ["Blue", "Red", "Orange"]
+BAD_REQUEST = {"status": 400, "title": "Bad Request"}
 
 
 def state(game: Socket) -> Any:
@@ -28,83 +29,77 @@ def follow(game: Socket) -> None:
 
 def states(game: Socket, number: int) -> list[Any]:
     """Return the states in the next updates, after checking that there are no more."""
-    found = [game.update("an update of the state")["data"].get("state") for _ in range(number)]
-    expect("the number of updates", number, number + len(game.updates()))
-    return found
+    return [each["data"].get("state") for each in game.next_updates(number)]
 
 
-def create(game: Socket, poll: str, **members: Any) -> None:
-    game.data("create", "poll", {"poll_id": poll, "prompt": "Which?", "options": OPTIONS, **members})
+def create(game: Socket, at: Deployment, **members: Any) -> dict[str, str]:
+    """Create a poll with these members, and return its id as the data of a request."""
+    poll = {"poll_id": at.fresh("poll")}
+    game.data("create", "poll", {**poll, "prompt": "Which?", "options": OPTIONS, **members})
+    return poll
 
 
 # X4
 
 
-@rule("X4", "viewer", "admin", "backend")
+@reads("X4")
 def token_of_another_role(at: Deployment) -> None:
     """A token of a role other than broadcaster gets its rights, and no refresh token."""
     for role in ("viewer", "admin", "backend"):
         game, token = at.socket(), at.token(role)
-        found = game.data("authenticate", data={"client_id": at.client_id, "jwt": token})
-        expect(f"jwt, refresh and twitch_id for a {role}", (True, None, at.channel), _pair_of_tokens(found, token))
+        found = game.authenticate(jwt=token)
+        expect_members({"refresh": None, "twitch_id": at.channel}, found, f"for a {role}")
+        expect("whether `jwt` is the token", True, found.get("jwt") == token)
         state(game)
 
 
-def _pair_of_tokens(found: dict[str, Any], token: str) -> tuple[bool, Any, Any]:
-    return found.get("jwt") == token, found.get("refresh"), found.get("twitch_id")
-
-
-@rule("X4")
+@reads("X4", "anonymous")
 def refused_token(at: Deployment) -> None:
     """A refused `jwt` gets 401."""
     game = at.socket()
     for token in ("", "x", "a.b.c"):
-        error = game.error("authenticate", data={"client_id": at.client_id, "jwt": token})
-        expect(f"the status of {shown(token)}", 401, error.get("status"))
+        game.refuses_credential(401, f"of {shown(token)}", jwt=token)
 
 
-@rule("spec: Errors", writes=True)
+@writes("spec: Errors", "anonymous")
 def wrong_pin(at: Deployment) -> None:
     """A wrong PIN gets 400 Bad Request, and gives no rights."""
     game = at.socket()
-    error = game.error("authenticate", data={"client_id": at.client_id, "pin": "ZZZZZZ"})
-    expect("status and title", (400, "Bad Request"), (error.get("status"), error.get("title")))
-    expect("the status of a read afterwards", 401, game.error("get", "state", CHANNEL).get("status"))
+    expect_members(BAD_REQUEST, game.refuses_credential(pin="ZZZZZZ"))
+    game.refuses(401, "get", "state", CHANNEL, case="of a read afterwards")
 
 
-@rule("spec: Errors")
+@reads("spec: Errors", "anonymous")
 def wrong_refresh_token(at: Deployment) -> None:
     """A refresh token that cannot be verified gets 400 Bad Request."""
     game = at.socket()
     for token in ("", "x", "a.b.c"):
-        error = game.error("authenticate", data={"client_id": at.client_id, "refresh": token})
-        expect(f"status and title of {shown(token)}", (400, "Bad Request"), (error.get("status"), error.get("title")))
+        expect_members(BAD_REQUEST, game.refuses_credential(refresh=token), f"of {shown(token)}")
 
 
-@rule("spec: Authentication", "viewer")
+@reads("spec: Authentication")
 def failed_later_attempt(at: Deployment) -> None:
     """A failed attempt leaves the rights of the connection unchanged."""
     game = at.game("viewer")
-    game.error("authenticate", data={"client_id": at.client_id, "jwt": "x"})
+    game.refuses_credential(jwt="x")
     state(game)
 
 
-@rule("X4", "broadcaster", "viewer", writes=True)
+@writes("X4")
 def switched_channel(at: Deployment) -> None:
     """Authenticating for another channel ends the subscriptions."""
     game = at.game("viewer")
     follow(game)
-    elsewhere = at.token("viewer", channel=at.fresh("channel"))
-    game.data("authenticate", data={"client_id": at.client_id, "jwt": elsewhere})
-    at.broadcaster.post("channel_state", {"a": 1}).check()
+    game.authenticate(jwt=at.token("viewer", channel=at.fresh("channel")))
+    at.broadcaster.post("channel_state", {"a": 1})
     expect("the updates", [], states(game, 0))
 
 
-@rule("X4", "broadcaster", writes=True)
+@writes("X4")
 def rights_after_a_revocation(at: Deployment) -> None:
     """An open connection keeps its rights after a revocation."""
     game = link(at, pin=bound_pin(at))
-    at.broadcaster.delete("pin").check()
+    at.broadcaster.delete("pin")
     set_state(game, {"a": 1})
     expect("the state", {"a": 1}, state(game))
 
@@ -112,30 +107,30 @@ def rights_after_a_revocation(at: Deployment) -> None:
 # X5: state and config
 
 
-@rule("X5", "broadcaster", writes=True)
+@writes("X5")
 def shared_state(at: Deployment) -> None:
     """The socket and REST share the channel's state."""
     game = at.game()
     set_state(game, {"a": 1})
-    expect("the state over REST", {"a": 1}, at.broadcaster.get("channel_state").data)
-    at.broadcaster.post("channel_state", {"b": 2}).check()
+    at.broadcaster.get("channel_state").returns({"a": 1}, "the state over REST")
+    at.broadcaster.post("channel_state", {"b": 2})
     expect("the state over the socket", {"b": 2}, state(game))
     game.data("patch", "state", {**CHANNEL, "state": [{"op": "add", "path": "/c", "value": 3}]})
-    expect("the patched state", {"b": 2, "c": 3}, at.broadcaster.get("channel_state").data)
+    at.broadcaster.get("channel_state").returns({"b": 2, "c": 3}, "the patched state")
 
 
-@rule("X5", "broadcaster", writes=True)
+@writes("X5")
 def shared_config(at: Deployment) -> None:
     """The socket and REST share the channel's config."""
     game = at.game()
     game.data("set", "config", {"config": {"a": 1}})
-    expect("the config over REST", {"a": 1}, at.broadcaster.get("channel_config").data)
-    at.broadcaster.post("channel_config", {"b": 2}).check()
+    at.broadcaster.get("channel_config").returns({"a": 1}, "the config over REST")
+    at.broadcaster.post("channel_config", {"b": 2})
     found = game.data("get", "config", {"config_id": "channel"})
     expect("the config over the socket", {"b": 2}, found.get("config"))
 
 
-@rule("X5", "broadcaster", "viewer", writes=True)
+@writes("X5")
 def update_of_the_state(at: Deployment) -> None:
     """Every write notifies every subscriber once, the writer included; a subscription causes none."""
     game, viewer = at.game(), at.game("viewer")
@@ -143,26 +138,25 @@ def update_of_the_state(at: Deployment) -> None:
     for each in (game, viewer, viewer):
         follow(each)
     set_state(game, {"a": 1})
-    at.broadcaster.post("channel_state", {"b": 2}).check()
-    at.broadcaster.patch("channel_state", {"c": 3}).check()
+    at.broadcaster.post("channel_state", {"b": 2})
+    at.broadcaster.patch("channel_state", {"c": 3})
     expected = [{"a": 1}, {"b": 2}, {"b": 2, "c": 3}]
     expect("the updates of the writer", expected, states(game, 3))
     expect("the updates of a viewer", expected, states(viewer, 3))
 
 
-@rule("X5", "broadcaster", writes=True)
+@writes("X5")
 def form_of_an_update(at: Deployment) -> None:
     """An update is a message with the action `update`, the request id 65535 and its store."""
     game = at.game()
     follow(game)
     set_state(game, {"a": 1})
     found = game.update("an update of the state")
-    seen = [found["meta"].get(name) for name in ("action", "request_id", "target")]
-    expect("action, request_id and target", ["update", 65_535, "channel"], seen)
+    expect_members({"action": "update", "request_id": 65_535, "target": "channel"}, found["meta"])
     expect("data", {"topic_id": "channel", "state": {"a": 1}}, found.get("data"))
 
 
-@rule("X5", "broadcaster", "viewer", writes=True)
+@writes("X5")
 def updates_in_one_channel(at: Deployment) -> None:
     """Updates stay in their channel."""
     elsewhere = at.game("viewer", channel=at.fresh("channel"))
@@ -172,17 +166,16 @@ def updates_in_one_channel(at: Deployment) -> None:
     expect("the state of another channel", {}, state(elsewhere))
 
 
-@rule("X5", "broadcaster", "viewer", writes=True)
+@writes("X5")
 def update_of_a_refused_write(at: Deployment) -> None:
     """A refused write causes no update."""
     game = at.game("viewer")
     follow(game)
-    error = game.error("set", "state", {**CHANNEL, "state": {"a": 1}})
-    expect("the status for a viewer", 403, error.get("status"))
+    game.refuses(403, "set", "state", {**CHANNEL, "state": {"a": 1}}, case="for a viewer")
     expect("the updates", [], states(game, 0))
 
 
-@rule("X5", "broadcaster", writes=True)
+@writes("X5")
 def unsubscribed(at: Deployment) -> None:
     """After `unsubscribe` there are no more updates; without a subscription it is not an error."""
     game = at.game()
@@ -200,106 +193,102 @@ def unsubscribed(at: Deployment) -> None:
 # X5, X6: polls
 
 
-@rule("X5", "broadcaster", "viewer", writes=True)
+@writes("X5")
 def shared_poll(at: Deployment) -> None:
     """A poll that a game creates is the poll of REST."""
-    game, poll = at.game(), at.fresh("poll")
-    create(game, poll)
-    found = at.viewer.get("vote_config", id=poll).data
-    expect("prompt and options", ("Which?", OPTIONS), (found.get("prompt"), found.get("options")))
-    at.viewer.post("vote", {"value": 2}, id=poll).check()
-    seen = game.data("get", "poll", {"poll_id": poll})
-    expect("results and count", ([0, 0, 1], 1), (seen.get("results"), seen.get("count")))
-    game.data("delete", "poll", {"poll_id": poll})
-    expect("the status of vote_config afterwards", 404, at.viewer.get("vote_config", id=poll).status)
-    expect("the votes afterwards", 0, at.viewer.get("vote", id=poll).data["stats"]["count"])
+    game = at.game()
+    poll = create(game, at)
+    id = poll["poll_id"]
+    at.viewer.get("vote_config", id=id).has(prompt="Which?", options=OPTIONS)
+    at.viewer.post("vote", {"value": 2}, id=id)
+    expect_members({"results": [0, 0, 1], "count": 1}, game.data("get", "poll", poll))
+    game.data("delete", "poll", poll)
+    at.viewer.get("vote_config", id=id, status=404)
+    has_votes(at.viewer.get("vote", id=id), 0)
 
 
-@rule("X5", "broadcaster", writes=True)
+@writes("X5")
 def absent_poll(at: Deployment) -> None:
     """An absent poll gets 404, and deleting it is not an error."""
     game, poll = at.game(), at.fresh("poll")
     for action in ("get", "reconfigure"):
-        error = game.error(action, "poll", {"poll_id": poll, "config": {"disabled": True}})
-        expect(f"the status of {action} poll", 404, error.get("status"))
+        game.refuses(404, action, "poll", {"poll_id": poll, "config": {"disabled": True}})
     expect("the reply to delete poll", {"ok": True}, game.data("delete", "poll", {"poll_id": poll}))
 
 
-@rule("P4", "broadcaster", writes=True)
+@writes("P4")
 def options_of_another_type(at: Deployment) -> None:
     """`reconfigure` with options that are not a list of texts gets 400, and keeps the options of the poll."""
-    game, poll = at.game(), at.fresh("poll")
-    create(game, poll)
+    game = at.game()
+    poll = create(game, at)
     others: tuple[Any, ...] = (None, False, 0, "", {}, [1])
     for options in others:
-        error = game.error("reconfigure", "poll", {"poll_id": poll, "config": {"options": options}})
-        expect(f"the status of options {shown(options)}", 400, error.get("status"))
-    found = game.data("get", "poll", {"poll_id": poll}).get("poll") or {}
-    expect("the options", OPTIONS, found.get("options"))
+        config = {"options": options}
+        game.refuses(400, "reconfigure", "poll", {**poll, "config": config}, case=f"of {shown(config)}")
+    expect("the options", OPTIONS, game.data("get", "poll", poll)["poll"]["options"])
 
 
-@rule("X5", "broadcaster", "viewer", writes=True)
+@writes("X5")
 def update_of_a_poll(at: Deployment) -> None:
     """A vote sends the subscribers of its poll what `get poll` returns."""
-    game, poll = at.game(), at.fresh("poll")
-    create(game, poll)
-    game.data("subscribe", "poll", {"topic_id": poll})
-    at.viewer.post("vote", {"value": 2}, id=poll).check()
+    game = at.game()
+    poll = create(game, at)
+    id = poll["poll_id"]
+    game.data("subscribe", "poll", {"topic_id": id})
+    at.viewer.post("vote", {"value": 2}, id=id)
     found = game.update("an update of the poll")
     expect("the target", "poll", found["meta"].get("target"))
-    expect("the data", game.data("get", "poll", {"poll_id": poll}), found.get("data"))
+    expect("the data", game.data("get", "poll", poll), found.get("data"))
 
 
-@rule("X5", "broadcaster", "viewer", writes=True)
+@writes("X5")
 def final_update_of_a_poll(at: Deployment) -> None:
     """The last update of a poll has the final count."""
-    game, poll = at.game(), at.fresh("poll")
-    create(game, poll)
-    game.data("subscribe", "poll", {"topic_id": poll})
+    game = at.game()
+    id = create(game, at)["poll_id"]
+    game.data("subscribe", "poll", {"topic_id": id})
     for _ in range(5):
-        at.caller("viewer", at.fresh("user")).post("vote", {"value": 1}, id=poll).check()
+        at.stranger().post("vote", {"value": 1}, id=id)
     counts = []
     while 5 not in counts:
         counts.append(game.update("an update with 5 votes", is_noted=False)["data"].get("count"))
     expect("the counts in their order", sorted(set(counts)), counts)
 
 
-@rule("X5", "viewer", writes=True)
+@writes("X5")
 def polls_of_a_viewer(at: Deployment) -> None:
     """A viewer reads polls over the socket, and may not create or delete them: 403."""
     game, poll = at.game("viewer"), at.fresh("poll")
     game.data("subscribe", "poll", {"topic_id": poll})
     for action in ("create", "delete"):
-        error = game.error(action, "poll", {"poll_id": poll, "prompt": "?"})
-        expect(f"the status of {action}", 403, error.get("status"))
+        game.refuses(403, action, "poll", {"poll_id": poll, "prompt": "?"})
 
 
-@rule("X6", "broadcaster", writes=True)
+@writes("X6")
 def entry_of_a_poll(at: Deployment) -> None:
     """A poll that a game creates is in the channel's state until it is deleted."""
     game = at.game()
     for way in ("socket", "REST"):
-        poll = at.fresh("poll")
-        create(game, poll, user_data={"x": 1})
+        poll = create(game, at, user_data={"x": 1})
         entry = {"prompt": "Which?", "options": OPTIONS, "user_data": {"x": 1}}
-        expect("the state", {poll: entry}, state(game))
+        expect("the state", {poll["poll_id"]: entry}, state(game))
         if way == "socket":
-            game.data("delete", "poll", {"poll_id": poll})
+            game.data("delete", "poll", poll)
         else:
-            at.broadcaster.delete("vote", id=poll).check()
+            at.broadcaster.delete("vote", id=poll["poll_id"])
         expect(f"the state after a deletion over {way}", {}, state(game))
 
 
 # X7
 
 
-@rule("X7", "broadcaster", writes=True)
+@writes("X7")
 def update_of_a_link(at: Deployment) -> None:
     """Games of a channel learn when another is linked, and when links are revoked."""
     game = link(at, pin=bound_pin(at))
     game.data("subscribe", "authentication")
     link(at, pin=bound_pin(at))
-    at.broadcaster.delete("pin").check()
+    at.broadcaster.delete("pin")
     for event in ("authenticated", "revoked"):
         found = game.update(f"an update with the event {event}").get("data")
         expect("the data", {"topic_id": "authentication", "event": event, "twitch_id": at.channel}, found)

@@ -8,10 +8,10 @@ from ipaddress import ip_address, ip_network
 from typing import Any
 
 from extcli.api import tokens
-from extcli.conform.calls import Caller, Reply
+from extcli.conform.calls import OMIT, Reply
 from extcli.conform.deployment import Deployment
-from extcli.conform.rule import ROLES, expect, rule, shown
-from extcli.conform.target import OMIT
+from extcli.conform.rule import ROLES, expect, expect_members, reads, shown, writes
+from extcli.conform.rules.votes import Poll
 
 LATER = 600
 """Seconds from now for an `exp`."""
@@ -22,14 +22,10 @@ def segment(value: object) -> str:
     return base64.urlsafe_b64encode(json.dumps(value).encode()).rstrip(b"=").decode()
 
 
-def with_header(at: Deployment, **members: Any) -> Caller:
-    """Return a caller whose token has these members in its header. The signature fits the claims, not the header."""
-    claims, signature = at.token("viewer").split(".")[1:]
-    return at.bearer(f"{segment({'alg': 'HS256', **members})}.{claims}.{signature}")
-
-
-def status(caller: Caller) -> int:
-    return caller.get("user_info").status
+def refuses_claim(at: Deployment, name: str, *values: Any) -> None:
+    """Raise `Differs` unless a viewer's token with each of these values in a claim is refused with 401."""
+    for value in values:
+        at.caller("viewer", **{name: value}).user_info(401, f"with {name} {shown(value)}")
 
 
 def seconds(at: Deployment, offset: int) -> int:
@@ -37,7 +33,7 @@ def seconds(at: Deployment, offset: int) -> int:
     return at.now() // 1000 + offset
 
 
-@rule("spec: Authentication", "viewer")
+@reads("spec: Authentication")
 def malformed_header(at: Deployment) -> None:
     """A header that is not `<client id> <token>` is refused with 401."""
     token = at.token("viewer")
@@ -47,187 +43,178 @@ def malformed_header(at: Deployment) -> None:
         "Bearer": f"Bearer {token}",
         "a third word": f"{at.client_id} {token} more",
     }.items():
-        reply = at.anonymous.call("GET", "user_info", headers={"authorization": text})
-        expect(f"the status with {name}", 401, reply.status)
+        at.anonymous.get("user_info", headers={"authorization": text}, status=401, case=f"with {name}")
 
 
-@rule("spec: Authentication")
+@reads("spec: Authentication", "anonymous")
 def malformed_token(at: Deployment) -> None:
     """A token that is not a JWT is refused with 401."""
     for text in ("abc", "a.b", "a.b.c", "a.b.c.d", "...", f"{segment({'alg': 'HS256'})}.{segment([])}.x"):
-        expect(f"the status with {text}", 401, status(at.bearer(text)))
+        at.bearer(text).user_info(401, f"with {text}")
 
 
-@rule("spec: Authentication", *ROLES)
+@reads("spec: Authentication")
 def four_roles(at: Deployment) -> None:
     """The roles of tokens are viewer, broadcaster, admin and backend."""
     for role in ROLES:
-        expect(f"the role of a {role}", role, at.caller(role).get("user_info").data.get("role"))
+        expect(f"the role of a {role}", role, at.caller(role).user_info().get("role"))
 
 
-@rule("A1", "viewer", secret=True, specified=True)
+@reads("A1", "secret", "specified")
 def expired_token(at: Deployment) -> None:
     """A token is refused with 401 from its `exp` on."""
-    expect("the status before exp", 200, status(at.caller("viewer", exp=seconds(at, LATER))))
-    expect("the status after exp", 401, status(at.caller("viewer", exp=seconds(at, -LATER))))
+    at.caller("viewer", exp=seconds(at, LATER)).user_info(case="before exp")
+    at.caller("viewer", exp=seconds(at, -LATER)).user_info(401, "after exp")
 
 
-@rule("A1", "viewer", secret=True)
+@reads("A1", "secret")
 def early_token(at: Deployment) -> None:
     """A token is refused with 401 before its `nbf`."""
-    expect("the status before nbf", 401, status(at.caller("viewer", nbf=seconds(at, LATER))))
-    expect("the status after nbf", 200, status(at.caller("viewer", nbf=seconds(at, -LATER))))
+    at.caller("viewer", nbf=seconds(at, LATER)).user_info(401, "before nbf")
+    at.caller("viewer", nbf=seconds(at, -LATER)).user_info(case="after nbf")
 
 
-@rule("A1", "viewer", secret=True)
+@reads("A1", "secret")
 def malformed_exp(at: Deployment) -> None:
     """An `exp` that is not a number is refused with 401."""
-    wrong: list[Any] = [True, "soon", []]
-    for exp in wrong:
-        expect(f"the status with exp {shown(exp)}", 401, status(at.caller("viewer", exp=exp)))
+    refuses_claim(at, "exp", True, "soon", [])
 
 
-@rule("A1", secret=True, mode="production")
+@reads("A1", "secret", "production")
 def exp_in_milliseconds(at: Deployment) -> None:
     """An `exp` that is null, or in milliseconds, is refused with 401."""
-    for exp in (None, at.now() + LATER * 1000, 10**11):
-        expect(f"the status with exp {shown(exp)}", 401, status(at.caller("viewer", exp=exp)))
-    expect("the status with exp 10**11 - 1", 200, status(at.caller("viewer", exp=10**11 - 1)))
+    refuses_claim(at, "exp", None, at.now() + LATER * 1000, 10**11)
+    at.caller("viewer", exp=10**11 - 1).user_info(case="with exp 10**11 - 1")
 
 
-@rule("A1", "viewer", secret=True, mode="production")
+@reads("A1", "secret", "production")
 def malformed_stage(at: Deployment) -> None:
     """An `allowed_stage` that is not a text is refused with 401."""
-    stages: list[Any] = [["sandbox"], {}, 1, True]
-    for stage in stages:
-        expect(f"the status with {shown(stage)}", 401, status(at.caller("viewer", allowed_stage=stage)))
+    refuses_claim(at, "allowed_stage", ["sandbox"], {}, 1, True)
 
 
-@rule("A1", "viewer", secret=True, mode="production")
+@reads("A1", "secret", "production")
 def sandbox_token_in_production(at: Deployment) -> None:
     """Production refuses a token of the sandbox with 403."""
-    expect("the status", 403, status(at.caller("viewer", allowed_stage="sandbox")))
+    at.caller("viewer", allowed_stage="sandbox").user_info(403)
 
 
-@rule("A1", "viewer", mode="production", specified=True)
+@reads("A1", "production", "specified")
 def wrong_signature(at: Deployment) -> None:
     """Production refuses a token with another signature."""
     head, claims, signature = at.token("viewer").split(".")
     other = tokens.sign({"role": "viewer"}, b"another secret of 32 bytes or more").rpartition(".")[2]
-    expect("the status with the signature of another key", 401, status(at.bearer(f"{head}.{claims}.{other}")))
+    at.bearer(f"{head}.{claims}.{other}").user_info(401, "with the signature of another key")
     admin = segment({"role": "admin", "exp": seconds(at, LATER)})
-    expect("the status with other claims", 401, status(at.bearer(f"{head}.{admin}.{signature}")))
+    at.bearer(f"{head}.{admin}.{signature}").user_info(401, "with other claims")
     unsigned = segment({"alg": "none", "typ": "JWT"})
-    expect("the status with alg none", 401, status(at.bearer(f"{unsigned}.{claims}.")))
+    at.bearer(f"{unsigned}.{claims}.").user_info(401, "with alg none")
 
 
-@rule("A1", "viewer", mode="sandbox", specified=True)
+@reads("A1", "sandbox", "specified")
 def ignored_signature(at: Deployment) -> None:
     """The sandbox does not check signatures."""
     head, claims, _ = at.token("viewer").split(".")
     for signature in ("any", ""):
-        reply = at.bearer(f"{head}.{claims}.{signature}").get("user_info")
-        expect(
-            f"status and role with the signature {shown(signature)}",
-            (200, "viewer"),
-            (reply.status, reply.json.get("role")),
-        )
+        found = at.bearer(f"{head}.{claims}.{signature}").user_info(case=f"with the signature {shown(signature)}")
+        expect("the role", "viewer", found.get("role"))
 
 
-@rule("A1", secret=True, mode="production")
+@reads("A1", "secret", "production")
 def missing_exp(at: Deployment) -> None:
     """Production refuses tokens without `exp` of viewers and broadcasters with 401."""
-    for role, expected in (("viewer", 401), ("broadcaster", 401), ("admin", 200), ("backend", 200)):
-        expect(f"the status for a {role}", expected, status(at.caller(role, exp=OMIT)))
+    for role, status in (("viewer", 401), ("broadcaster", 401), ("admin", 200), ("backend", 200)):
+        at.caller(role, exp=OMIT).user_info(status)
 
 
-@rule("A1", "viewer", secret=True, mode="production")
+@reads("A1", "secret", "production")
 def unregistered_extension(at: Deployment) -> None:
     """Production serves registered extensions only: others get 401."""
-    expect("the status", 401, status(at.caller("viewer", client_id=at.fresh("client"))))
+    at.caller("viewer", client_id=at.fresh("client")).user_info(401)
 
 
-@rule("A1", secret=True, mode="production")
+@reads("A1", "secret", "production")
 def token_of_another_extension(at: Deployment) -> None:
     """Production refuses a token that names another extension."""
     for claim in ("extension_id", "app_id"):
-        expect(f"the status with {claim} of another", 401, status(at.caller("viewer", **{claim: at.fresh("client")})))
-        expect(f"the status with {claim} of this one", 200, status(at.caller("viewer", **{claim: at.client_id})))
+        refuses_claim(at, claim, at.fresh("client"))
+        at.caller("viewer", **{claim: at.client_id}).user_info(case=f"with {claim} of this one")
 
 
-@rule("A1", "viewer", mode="production")
+@reads("A1", "production")
 def key_in_the_header(at: Deployment) -> None:
     """A token whose header holds a key, or `crit`, is refused with 401."""
+    claims, signature = at.token("viewer").split(".")[1:]
     for name, value in {"jku": "https://x.example/", "jwk": {}, "x5u": "https://x.example/", "crit": ["b64"]}.items():
-        expect(f"the status with {name}", 401, status(with_header(at, **{name: value})))
+        header = segment({"alg": "HS256", name: value})
+        at.bearer(f"{header}.{claims}.{signature}").user_info(401, f"with {name}")
 
 
-@rule("spec: Authentication", writes=True, mode="sandbox")
+@writes("spec: Authentication", "sandbox", "anonymous")
 def authtoken(at: Deployment) -> None:
     """The sandbox issues tokens."""
-    token = str(request_token(at).data.get("token"))
-    expect("the role of the token", "viewer", at.bearer(token).get("user_info").data.get("role"))
+    token = str(request_token(at).json.get("token"))
+    expect("the role of the token", "viewer", at.bearer(token).user_info().get("role"))
 
 
-@rule("spec: Authentication", writes=True, mode="production")
+@writes("spec: Authentication", "production", "anonymous")
 def no_authtoken(at: Deployment) -> None:
     """Production issues no tokens: `authtoken` gets 404."""
-    expect("the status", 404, request_token(at).status)
+    request_token(at, 404)
 
 
-def request_token(at: Deployment) -> Reply:
+def request_token(at: Deployment, status: int = 200) -> Reply:
     """Return the response to a request for a token of a viewer."""
-    return at.anonymous.post("authtoken", {"app_id": at.client_id, "role": "viewer", "channel_id": at.channel})
+    body = {"app_id": at.client_id, "role": "viewer", "channel_id": at.channel}
+    return at.anonymous.post("authtoken", body, status=status)
 
 
-@rule("A2", "viewer", secret=True)
+@reads("A2", "secret")
 def numeric_ids(at: Deployment) -> None:
     """Numbers in the ids of a token count as text."""
-    found = at.caller("viewer", 5551, channel=777, opaque=12).get("user_info").data  # type: ignore[arg-type]
-    seen = [found.get(name) for name in ("user_id", "channel_id", "opaque_user_id")]
-    expect("user_id, channel_id and opaque_user_id", ["5551", "777", "12"], seen)
+    found = at.caller("viewer", 5551, channel=777, opaque=12).user_info()  # type: ignore[arg-type]
+    expect_members({"user_id": "5551", "channel_id": "777", "opaque_user_id": "12"}, found)
 
 
-@rule("A2", "viewer", secret=True)
+@reads("A2", "secret")
 def unknown_role(at: Deployment) -> None:
     """An unknown role counts as viewer."""
     for role in ("moderator", "Admin", ""):
-        expect(f"the role for {shown(role)}", "viewer", at.caller(role).get("user_info").data.get("role"))
-        refused = at.caller(role).get("vote_logs", id=at.fresh("poll")).status
-        expect(f"the status of vote_logs for {shown(role)}", 403, refused)
+        expect(f"the role for {shown(role)}", "viewer", at.caller(role).user_info().get("role"))
+        at.caller(role).get("vote_logs", id=at.fresh("poll"), status=403)
 
 
-@rule("A2", secret=True, writes=True)
+@writes("A2", "secret")
 def broadcaster_without_a_channel(at: Deployment) -> None:
     """A broadcaster without `channel_id` acts for the channel of their `user_id`."""
-    at.caller("broadcaster", at.channel, channel=None).post("channel_state", {"round": 4}).check()
-    expect("the state of the channel", {"round": 4}, at.viewer.get("channel_state").data)
+    at.caller("broadcaster", at.channel, channel=None).post("channel_state", {"round": 4})
+    at.viewer.get("channel_state").returns({"round": 4})
 
 
-@rule("A2", "viewer", secret=True)
+@reads("A2", "secret")
 def malformed_ids(at: Deployment) -> None:
     """An id in a token that is neither text nor an integer is refused with 401."""
     values: list[Any] = [True, 1.5, [1], {}, "7\0"]
     for claim in ("user_id", "channel_id", "opaque_user_id"):
         for value in values:
             token = at.target.token_of({"role": "viewer", claim: value}, at.client_id)
-            expect(f"the status with {claim} {shown(value)}", 401, status(at.bearer(token)))
+            at.bearer(token).user_info(401, f"with {claim} {shown(value)}")
 
 
-@rule("A3", "viewer", secret=True, writes=True)
+@writes("A3", "secret")
 def one_person(at: Deployment) -> None:
     """A user who shares their id stays the same voter."""
-    poll, opaque = at.fresh("poll"), at.fresh("opaque", prefix="U")
-    at.caller("viewer", None, opaque=opaque).post("vote", {"value": 1}, id=poll).check()
-    for caller in (at.caller("viewer", at.user, opaque=opaque), at.caller("viewer", at.user, opaque=None)):
-        reply = caller.post("vote", {"value": 2}, id=poll).data
-        expect("count and sum of the votes", (1, 2), (reply["stats"]["count"], reply["stats"]["sum"]))
+    poll, opaque = Poll(at), at.fresh("opaque", prefix="U")
+    poll.cast(1, at.caller("viewer", None, opaque=opaque))
+    for known in (opaque, None):
+        reply = poll.cast(2, at.caller("viewer", at.user, opaque=known))
+        expect_members({"count": 1, "sum": 2}, reply.json["stats"])
 
 
-@rule("A6", "viewer")
+@reads("A6")
 def hidden_address(at: Deployment) -> None:
     """`user_info` hides the last part of the caller's address."""
-    found = at.viewer.get("user_info").data.get("ip_address")
+    found = at.viewer.user_info().get("ip_address")
     address = ip_address(found) if found else None  # a service behind a Unix socket knows none
     if address is not None:
         bits = 24 if address.version == 4 else 48
@@ -235,10 +222,8 @@ def hidden_address(at: Deployment) -> None:
         expect(f"the address, without all but {bits} bits", str(hidden), found)
 
 
-@rule("gaps: Clock and directory", "viewer")
+@reads("gaps: Clock and directory")
 def user_info(at: Deployment) -> None:
     """`user_info` has the caller's role, channel, ids and client id."""
-    found = at.viewer.get("user_info").data
-    names = ("role", "channel_id", "user_id", "opaque_user_id", "extension_id")
-    expected = ["viewer", at.channel, at.user, f"U{at.user}", at.client_id]
-    expect(", ".join(names), expected, [found.get(name) for name in names])
+    ids = {"channel_id": at.channel, "user_id": at.user, "opaque_user_id": f"U{at.user}"}
+    expect_members({"role": "viewer", **ids, "extension_id": at.client_id}, at.viewer.user_info())

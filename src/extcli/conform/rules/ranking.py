@@ -4,132 +4,134 @@ from __future__ import annotations
 
 from typing import Any
 
+from extcli.conform.calls import Caller
 from extcli.conform.deployment import Deployment
-from extcli.conform.rule import ROLES, expect, rule, shown
+from extcli.conform.rule import expect, reads, writes
 
 
-def answer(at: Deployment, ranking: str, user: str, key: str) -> Any:
-    """Submit a user's answer and return the response."""
-    return at.caller("viewer", user).post("rank", {"key": key}, id=ranking).data
+class Ranking:
+    """A new ranking, as callers use it."""
+
+    def __init__(self, at: Deployment, *keys: str, prefix: str = "") -> None:
+        """Submit one answer after the other, each of a new user."""
+        self._at = at
+        self.id = at.fresh("ranking", prefix=prefix)
+        for key in keys:
+            self.answer(at.stranger(), key)
+
+    def answer(self, caller: Caller, key: str) -> Any:
+        """Submit a user's answer and return the response."""
+        return caller.post("rank", {"key": key}, id=self.id).json
+
+    def shows(self, *wanted: tuple[str, int], by: Caller | None = None) -> None:
+        """Raise `Differs` unless its broadcaster, or another caller, reads these answers with their scores."""
+        rows = (by or self._at.broadcaster).get("rank", id=self.id).json["data"]
+        expect("the ranking", wanted, [(row.get("key"), row.get("score")) for row in rows])
 
 
-def answers(at: Deployment, *keys: str) -> str:
-    """Submit one user's answer after the other to a new ranking, and return its id."""
-    ranking = at.fresh("ranking")
-    for key in keys:
-        answer(at, ranking, at.fresh("user"), key)
-    return ranking
-
-
-def scores(at: Deployment, ranking: str) -> list[list[object]]:
-    """Read a ranking as its broadcaster: keys with scores."""
-    return [[row.get("key"), row.get("score")] for row in at.broadcaster.get("rank", id=ranking).data["data"]]
-
-
-@rule("spec: Ranking", "broadcaster")
+@reads("spec: Ranking")
 def ranking_without_answers(at: Deployment) -> None:
     """A ranking without answers is {"data": []}."""
-    expect("the ranking", {"data": []}, at.broadcaster.get("rank", id=at.fresh("ranking")).data)
+    at.broadcaster.get("rank", id=at.fresh("ranking")).returns({"data": []})
 
 
-@rule("spec: Authentication", *ROLES)
+@reads("spec: Authentication")
 def ranking_by_role(at: Deployment) -> None:
     """Broadcasters, admins and backends read rankings; a viewer is refused with 403."""
-    for role, status in (("viewer", 403), ("broadcaster", 200), ("admin", 200), ("backend", 200)):
-        expect(f"the status for role {role}", status, at.caller(role).get("rank", id=at.fresh("ranking")).status)
+    at.is_read_by(("broadcaster", "admin", "backend"), "rank", "ranking")
 
 
-@rule("spec: Ranking", "viewer", "broadcaster", writes=True)
+@writes("spec: Ranking")
 def second_answer(at: Deployment) -> None:
     """A user's new answer replaces the previous one, which the reply has as `original`."""
-    ranking = at.fresh("ranking")
-    replies = [answer(at, ranking, at.user, key) for key in ("blue", "red", "red")]
+    ranking = Ranking(at)
+    replies = [ranking.answer(at.viewer, key) for key in ("blue", "red", "red")]
     wanted = [{"accepted": True}, *({"accepted": True, "original": key} for key in ("blue", "red"))]
     expect("the replies to blue, red, red", wanted, replies)
-    expect("the ranking", [["red", 1]], scores(at, ranking))
+    ranking.shows(("red", 1))
 
 
-@rule("spec: Ranking", "viewer", "broadcaster", writes=True)
+@writes("spec: Ranking")
 def order_by_score(at: Deployment) -> None:
     """The score of a text is the number of its users; highest first."""
-    expect("the ranking", [["red", 2], ["blue", 1]], scores(at, answers(at, "blue", "red", "red")))
+    Ranking(at, "blue", "red", "red").shows(("red", 2), ("blue", 1))
 
 
-@rule("R1", "viewer", "broadcaster", writes=True)
+@writes("R1")
 def order_of_ties(at: Deployment) -> None:
     """Answers with the same score are in the order of their first submission."""
-    ranking = answers(at, "zebra", "ant", "mole", "ant", "zebra")
-    expect("the ranking", [["zebra", 2], ["ant", 2], ["mole", 1]], scores(at, ranking))
+    Ranking(at, "zebra", "ant", "mole", "ant", "zebra").shows(("zebra", 2), ("ant", 2), ("mole", 1))
 
 
-@rule("spec: Ranking", "viewer", "broadcaster", writes=True)
+@writes("spec: Ranking")
 def unaltered_answers(at: Deployment) -> None:
     """Answers are not altered: spaces, case and Unicode forms make different answers."""
     texts = ["red", "Red", " red", "red ", "caf\u00e9", "cafe\u0301", "", "01", "1", "i", "I", "\u0131", "\U0001f600"]
     texts += ["a\0b", '"quoted"\\', "\u2028\u200b\ufeff", "x" * 1_024]
-    expect("the ranking", [[text, 1] for text in texts], scores(at, answers(at, *texts)))
+    Ranking(at, *texts).shows(*((text, 1) for text in texts))
 
 
-@rule("R1", "viewer", "broadcaster", writes=True)
+@writes("R1")
 def size_of_an_answer(at: Deployment) -> None:
     """An answer has at most 1 KiB of UTF-8; a longer one is refused with 400."""
-    ranking = at.fresh("ranking")
-    for key, status in (("\u00e9" * 512, 200), ("\u00e9" * 512 + "x", 400)):
-        sent = at.viewer.post("rank", {"key": key}, id=ranking)
-        expect(f"the status of an answer of {len(key.encode())} bytes", status, sent.status)
+    ranking, longest = at.fresh("ranking"), "\u00e9" * 512
+    at.viewer.post("rank", {"key": longest}, id=ranking)
+    at.viewer.post("rank", {"key": longest + "x"}, id=ranking, status=400)
 
 
-@rule("spec: Limits", "viewer", "broadcaster", writes=True)
+@writes("spec: Limits")
 def top_100(at: Deployment) -> None:
     """A ranking shows its top 100 answers."""
-    keys = [f"answer {number}" for number in range(101)]
-    ranking = answers(at, *keys, keys[100])
-    wanted = [[keys[100], 2], *([key, 1] for key in keys[:99])]
-    expect("the ranking", wanted, scores(at, ranking))
+    *keys, last = [f"answer {number}" for number in range(101)]
+    Ranking(at, *keys, last, last).shows((last, 2), *((key, 1) for key in keys[:99]))
 
 
-@rule("spec: Ranking", "viewer", "broadcaster", writes=True)
+@writes("spec: Ranking")
 def answer_without_a_text(at: Deployment) -> None:
     """An answer whose `key` is missing or not a string is refused with 400."""
-    ranking = at.fresh("ranking")
-    bodies: list[Any] = [{}, [], None, {"key": 5}, {"key": None}, {"key": ["red"]}, {"Key": "red"}]
-    for body in bodies:
-        expect(f"the status of {shown(body)}", 400, at.viewer.post("rank", body, id=ranking).status)
-    expect("the ranking afterwards", [], scores(at, ranking))
+    ranking = Ranking(at)
+    bodies: list[Any] = [
+        {},
+        [],
+        None,
+        {"key": 5},
+        {"key": None},
+        {"key": ["red"]},
+        {"Key": "red"},
+    ]
+    at.viewer.refuses("rank", *bodies, id=ranking.id)
+    ranking.shows()
 
 
-@rule("spec: Ranking", "viewer", "broadcaster", writes=True)
+@writes("spec: Ranking")
 def deletion_of_a_ranking(at: Deployment) -> None:
     """DELETE removes a ranking, also an absent one; a viewer is refused with 403."""
-    ranking, user = at.fresh("ranking"), at.fresh("user")
-    answer(at, ranking, user, "red")
-    expect("the status for a viewer", 403, at.viewer.delete("rank", id=ranking).status)
-    expect("the ranking afterwards", [["red", 1]], scores(at, ranking))
+    ranking, user = Ranking(at), at.stranger()
+    ranking.answer(user, "red")
+    at.viewer.delete("rank", id=ranking.id, status=403)
+    ranking.shows(("red", 1))
     for _ in range(2):
-        reply = at.broadcaster.delete("rank", id=ranking)
-        expect("status and body for a broadcaster", [200, {}], [reply.status, reply.json])
-        expect("the ranking afterwards", [], scores(at, ranking))
-    expect("the reply to a new answer of the same user", {"accepted": True}, answer(at, ranking, user, "blue"))
+        at.broadcaster.delete("rank", id=ranking.id).returns({})
+        ranking.shows()
+    expect("the reply to a new answer of the same user", {"accepted": True}, ranking.answer(user, "blue"))
 
 
-@rule("R1", "viewer", "broadcaster", writes=True)
+@writes("R1")
 def ranking_of_channels(at: Deployment) -> None:
     """All channels share a `global-` ranking, which a broadcaster may not delete; others are of one channel."""
     second = at.fresh("channel")
     for prefix, wanted in (("", 1), ("global-", 2)):
-        ranking = at.fresh("ranking", prefix=prefix)
-        for channel in (at.channel, second):
-            at.caller("viewer", at.fresh("user"), channel=channel).post("rank", {"key": "red"}, id=ranking).check()
-        expect(f"the score in {ranking}", [["red", wanted]], scores(at, ranking))
-    expect("the status of DELETE", 403, at.broadcaster.delete("rank", id=ranking).status)
-    expect("the ranking afterwards", [["red", 2]], scores(at, ranking))
+        ranking = Ranking(at, "red", prefix=prefix)
+        ranking.answer(at.stranger(channel=second), "red")
+        ranking.shows(("red", wanted))
+    at.broadcaster.delete("rank", id=ranking.id, status=403)
+    ranking.shows(("red", 2))
 
 
-@rule("A4", "viewer", "admin", writes=True)
+@writes("A4")
 def ranking_in_all_channels(at: Deployment) -> None:
     """An extension-level token reads the answers of all channels as one ranking."""
-    ranking = at.fresh("ranking")
-    for channel, key in ((at.channel, "red"), (at.fresh("channel"), "blue"), (at.fresh("channel"), "blue")):
-        at.caller("viewer", at.fresh("user"), channel=channel).post("rank", {"key": key}, id=ranking).check()
-    rows = at.caller("admin", channel=None).get("rank", id=ranking).data["data"]
-    expect("the ranking", [["blue", 2], ["red", 1]], [[row["key"], row["score"]] for row in rows])
+    ranking = Ranking(at, "red")
+    for _ in range(2):
+        ranking.answer(at.stranger(channel=at.fresh("channel")), "blue")
+    ranking.shows(("blue", 2), ("red", 1), by=at.caller("admin", channel=None))

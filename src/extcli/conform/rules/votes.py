@@ -2,91 +2,80 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from extcli.api.tokens import opaque_id
+from extcli.conform.calls import Caller, Reply
 from extcli.conform.deployment import Deployment
-from extcli.conform.rule import ROLES, expect, expect_that, rule, shown
+from extcli.conform.rule import ROLES, expect, expect_members, expect_that, reads, writes
 
 SLACK = 60_000
 """How far the service's time may be from this machine's idea of it, in ms."""
-
-
-@rule("spec: Voting", "admin")
-def log_without_votes(at: Deployment) -> None:
-    """The log of a poll without votes is {"result": []}."""
-    expect("the log", {"result": []}, at.admin.get("vote_logs", id=at.fresh("poll")).data)
-
-
-@rule("spec: Authentication", *ROLES)
-def log_by_role(at: Deployment) -> None:
-    """Admins and backends read the vote log; others are refused with 403."""
-    for role, status in (("viewer", 403), ("broadcaster", 403), ("admin", 200), ("backend", 200)):
-        reply = at.caller(role).get("vote_logs", id=at.fresh("poll"))
-        expect(f"the status for role {role}", status, reply.status)
-
-
-@rule("spec: Resources", "viewer", "admin", writes=True)
-def log_entries(at: Deployment) -> None:
-    """A log entry has the shared id (or the opaque id without one), the opaque id, value and time of a vote."""
-    poll, opaque, before = at.fresh("poll"), at.fresh("opaque", prefix="A"), at.now()
-    vote(at, poll, (at.user, 3))
-    at.caller("viewer", None, opaque=opaque).post("vote", {"value": 4}, id=poll).check()
-    entries = at.admin.get("vote_logs", id=poll).data["result"]
-    expect(
-        "identifier, opaque id and value of the entries",
-        [[at.user, opaque_id(at.user), 3], [opaque, opaque, 4]],
-        [[entry.get(name) for name in ("identifier", "opaque", "value")] for entry in entries],
-    )
-    for entry in entries:
-        near = isinstance(entry.get("timestamp"), int) and before - SLACK < entry["timestamp"] < at.now() + SLACK
-        expect_that("`timestamp`", near, "the time of the vote in Unix ms", entry.get("timestamp"))
-
-
-@rule("P3", "viewer", "admin", writes=True)
-def order_of_the_log(at: Deployment) -> None:
-    """The log is oldest first, with the latest vote of each user once."""
-    poll, users = at.fresh("poll"), [at.fresh("user") for _ in range(3)]
-    vote(at, poll, *((user, value) for value, user in enumerate(users)), (users[0], 9))
-    log = at.admin.get("vote_logs", id=poll).data["result"]
-    expect("the values", [1, 2, 9], [entry["value"] for entry in log])
-    expect("the users", [users[1], users[2], users[0]], [entry["identifier"] for entry in log])
-
-
-@rule("P3", "viewer", "admin", writes=True)
-def part_of_the_log(at: Deployment) -> None:
-    """`since` is inclusive, and `limit` keeps the oldest entries."""
-    poll = at.fresh("poll")
-    vote(at, poll, (at.user, 1), (at.fresh("user"), 2))
-    log = at.admin.get("vote_logs", id=poll).data["result"]
-    expect("the entries with limit=1", log[:1], at.admin.get("vote_logs", id=poll, limit=1).data["result"])
-    expect("the entries with limit=0", [], at.admin.get("vote_logs", id=poll, limit=0).data["result"])
-    for since, wanted in (
-        (log[0]["timestamp"], log),
-        (-(10**20), log),
-        (log[-1]["timestamp"] + 1, []),
-        (10**20, []),
-    ):
-        expect("the entries with since", wanted, at.admin.get("vote_logs", id=poll, since=since).data["result"])
-
-
-@rule("P3", "admin")
-def malformed_part_of_the_log(at: Deployment) -> None:
-    """A `since` or `limit` that is not a number, and a negative limit, is refused with 400."""
-    for name, value in (("since", "x"), ("since", "1e3"), ("limit", "1.5"), ("limit", "-1")):
-        reply = at.admin.get("vote_logs", id=at.fresh("poll"), **{name: value})
-        expect(f"the status with {name}={value}", 400, reply.status)
-
-
 FIELDS = ("stddev", "mean", "sum", "count", "specific")
 
 
-def vote(at: Deployment, poll: str, *votes: tuple[str, int]) -> dict[str, Any]:
-    """Cast votes of these users, in order. Returns the last response."""
-    answer: dict[str, Any] = {}
-    for user, value in votes:
-        answer = at.caller("viewer", user).post("vote", {"value": value}, id=poll).data
-    return answer
+class Poll:
+    """A new poll. `by` is who acts: by default the probe's viewer, for the log an admin, else a broadcaster."""
+
+    def __init__(
+        self,
+        at: Deployment,
+        *values: int,
+        config: Mapping[str, Any] | None = None,
+        prefix: str = "",
+    ) -> None:
+        """Define the poll if there is a `config`, and cast a vote for each value."""
+        self._at = at
+        self.id = at.fresh("poll", prefix=prefix)
+        if config is not None:
+            self.define(config)
+        for value in values:
+            self.cast(value)
+
+    def cast(self, value: Any, by: Caller | None = None, *, status: int = 200, **members: Any) -> Reply:
+        """Vote, and return the response. Its body has more `members`."""
+        return (by or self._at.viewer).post("vote", {"value": value, **members}, id=self.id, status=status)
+
+    def refuses(self, *values: Any) -> None:
+        """Raise `Differs` unless a vote for each of these values gets 400."""
+        for value in values:
+            self.cast(value, status=400)
+
+    def cast_each(self, *votes: tuple[str, int]) -> Any:
+        """Cast votes of these users in order, and return the last response."""
+        for user, value in votes:
+            reply = self.cast(value, self._at.caller("viewer", user))
+        return reply.json
+
+    def read(self, by: Caller | None = None, **query: Any) -> Any:
+        """Return the poll."""
+        return (by or self._at.viewer).get("vote", id=self.id, **query).json
+
+    def counts(self, number: int, by: Caller | None = None, **query: Any) -> None:
+        """Raise `Differs` unless the poll has this number of votes."""
+        has_votes((by or self._at.viewer).get("vote", id=self.id, **query), number)
+
+    def log(self, by: Caller | None = None, **query: Any) -> Any:
+        """Return the entries of the log."""
+        return (by or self._at.admin).get("vote_logs", id=self.id, **query).json["result"]
+
+    def delete(self, by: Caller | None = None, *, status: int = 200, **query: Any) -> Reply:
+        """Delete the poll, and return the response."""
+        return (by or self._at.broadcaster).delete("vote", id=self.id, status=status, **query)
+
+    def define(self, config: Mapping[str, Any], by: Caller | None = None, *, status: int = 200) -> None:
+        """Define the poll."""
+        (by or self._at.broadcaster).post("vote_config", {"id": self.id, "config": config}, status=status)
+
+    def definition(self) -> Any:
+        """Return the definition of the poll."""
+        return self._at.viewer.get("vote_config", id=self.id).json
+
+
+def has_votes(reply: Reply, number: int) -> None:
+    """Raise `Differs` unless the poll in this response has this number of votes."""
+    expect(f"the number of votes in {reply.request}", number, reply.json["stats"]["count"])
 
 
 def specific(**counts: int) -> list[int]:
@@ -94,239 +83,294 @@ def specific(**counts: int) -> list[int]:
     return [counts.get(f"v{value}", 0) for value in range(64)]
 
 
-@rule("P1", "viewer")
+# The log
+
+
+@reads("spec: Voting")
+def log_without_votes(at: Deployment) -> None:
+    """The log of a poll without votes is {"result": []}."""
+    at.admin.get("vote_logs", id=at.fresh("poll")).returns({"result": []})
+
+
+@reads("spec: Authentication")
+def log_by_role(at: Deployment) -> None:
+    """Admins and backends read the vote log; others are refused with 403."""
+    at.is_read_by(("admin", "backend"), "vote_logs", "poll")
+
+
+@writes("spec: Resources")
+def log_entries(at: Deployment) -> None:
+    """A log entry has the shared id (or the opaque id without one), the opaque id, value and time of a vote."""
+    opaque, before, poll = at.fresh("opaque", prefix="A"), at.now(), Poll(at, 3)
+    poll.cast(4, at.caller("viewer", None, opaque=opaque))
+    entries = poll.log()
+    first, second = entries
+    expect_members({"identifier": at.user, "opaque": opaque_id(at.user), "value": 3}, first)
+    expect_members({"identifier": opaque, "opaque": opaque, "value": 4}, second)
+    for entry in entries:
+        time = entry.get("timestamp")
+        is_near = isinstance(time, int) and before - SLACK < time < at.now() + SLACK
+        expect_that("`timestamp`", is_near, "the time of the vote in Unix ms", time)
+
+
+@writes("P3")
+def order_of_the_log(at: Deployment) -> None:
+    """The log is oldest first, with the latest vote of each user once."""
+    poll = Poll(at)
+    one, two, three = (at.fresh("user") for _ in range(3))
+    poll.cast_each((one, 0), (two, 1), (three, 2), (one, 9))
+    log = poll.log()
+    expect("the values", [1, 2, 9], [entry["value"] for entry in log])
+    expect("the users", [two, three, one], [entry["identifier"] for entry in log])
+
+
+@writes("P3")
+def part_of_the_log(at: Deployment) -> None:
+    """`since` is inclusive, and `limit` keeps the oldest entries."""
+    poll = Poll(at)
+    poll.cast_each((at.user, 1), (at.fresh("user"), 2))
+    log = poll.log()
+    first, last = (entry["timestamp"] for entry in log)
+    expect("the entries with limit=1", log[:1], poll.log(limit=1))
+    expect("the entries with limit=0", [], poll.log(limit=0))
+    for since, wanted in (
+        (first, log),
+        (-(10**20), log),
+        (last + 1, []),
+        (10**20, []),
+    ):
+        expect("the entries with since", wanted, poll.log(since=since))
+
+
+@reads("P3")
+def malformed_part_of_the_log(at: Deployment) -> None:
+    """A `since` or `limit` that is not a number, and a negative limit, is refused with 400."""
+    for part in ({"since": "x"}, {"since": "1e3"}, {"limit": "1.5"}, {"limit": "-1"}):
+        at.admin.get("vote_logs", id=at.fresh("poll"), status=400, **part)
+
+
+# Votes
+
+
+@reads("P1")
 def poll_without_votes(at: Deployment) -> None:
     """A poll without votes reads as zeros, under `stats` and as flat fields."""
     empty = {"stddev": 0, "mean": 0, "sum": 0, "count": 0, "specific": specific()}
-    expect("the poll", {"stats": empty, **empty}, at.viewer.get("vote", id=at.fresh("poll")).data)
+    at.viewer.get("vote", id=at.fresh("poll")).returns({"stats": empty, **empty})
 
 
-@rule("P1", "viewer", writes=True)
+@writes("P1")
 def flat_fields(at: Deployment) -> None:
     """The flat fields equal the fields of `stats`."""
-    poll = vote(at, at.fresh("poll"), (at.user, 3), (at.fresh("user"), 4))
+    poll = Poll(at).cast_each((at.user, 3), (at.fresh("user"), 4))
     expect("the flat fields", poll["stats"], {name: poll.get(name) for name in FIELDS})
 
 
-@rule("spec: Voting", "viewer", writes=True)
+@writes("spec: Voting")
 def answer_to_a_vote(at: Deployment) -> None:
     """The response to a vote is the poll, including that vote."""
-    poll, other = at.fresh("poll"), at.fresh("user")
-    answer = vote(at, poll, (other, 1), (at.user, 4))
-    wanted = {"stddev": 1.5, "mean": 2.5, "sum": 5, "count": 2, "specific": specific(v1=1, v4=1)}
+    poll = Poll(at)
+    answer = poll.cast_each((at.fresh("user"), 1), (at.user, 4))
+    wanted = {
+        "stddev": 1.5,
+        "mean": 2.5,
+        "sum": 5,
+        "count": 2,
+        "specific": specific(v1=1, v4=1),
+    }
     expect("`stats`", wanted, answer["stats"])
     expect("the voter's vote", 4, answer.get("vote"))
-    expect("the poll read by the voter", answer, at.viewer.get("vote", id=poll).data)
+    expect("the poll read by the voter", answer, poll.read())
 
 
-@rule("spec: Voting", "viewer", writes=True)
+@writes("spec: Voting")
 def second_vote(at: Deployment) -> None:
     """A user's second vote replaces the first and is not counted again."""
-    poll = at.fresh("poll")
-    answer = vote(at, poll, (at.fresh("user"), 1), (at.user, 3), (at.user, 5))
-    stats = answer["stats"]
-    expect("count and sum", [2, 6], [stats["count"], stats["sum"]])
-    expect("`specific`", specific(v1=1, v5=1), stats["specific"])
+    answer = Poll(at).cast_each((at.fresh("user"), 1), (at.user, 3), (at.user, 5))
+    expect_members({"count": 2, "sum": 6, "specific": specific(v1=1, v5=1)}, answer["stats"])
     expect("the voter's vote", 5, answer.get("vote"))
 
 
-@rule("spec: Voting", "viewer", writes=True)
+@writes("spec: Voting")
 def own_vote(at: Deployment) -> None:
     """`vote` is the caller's own vote, and is missing if there is none."""
-    poll, other = at.fresh("poll"), at.fresh("user")
-    vote(at, poll, (other, 7), (at.user, 3))
-    for user, value in ((at.user, 3), (other, 7)):
-        expect("the caller's vote", value, at.caller("viewer", user).get("vote", id=poll).data.get("vote"))
-    read = at.caller("viewer", at.fresh("user")).get("vote", id=poll).data
+    poll, other = Poll(at), at.stranger()
+    poll.cast(7, other)
+    poll.cast(3)
+    expect("the vote of one user", 3, poll.read().get("vote"))
+    expect("the vote of another", 7, poll.read(other).get("vote"))
+    read = poll.read(at.stranger())
     expect_that("the poll read by a user without a vote", "vote" not in read, "no member `vote`", read.get("vote"))
 
 
-@rule("P1", "viewer", writes=True)
+@writes("P1")
 def population_deviation(at: Deployment) -> None:
     """`stddev` is the deviation of the population: of the votes 1 and 4 it is 1.5."""
-    stats = vote(at, at.fresh("poll"), (at.user, 1), (at.fresh("user"), 4))["stats"]
-    expect("`stddev` of the votes 1 and 4", 1.5, stats["stddev"])
+    answer = Poll(at).cast_each((at.user, 1), (at.fresh("user"), 4))
+    expect("`stddev` of the votes 1 and 4", 1.5, answer["stats"]["stddev"])
 
 
-@rule("spec: Limits", "viewer", writes=True)
+@writes("spec: Limits")
 def vote_within_bounds(at: Deployment) -> None:
     """The lowest vote is -99 and the highest is 99."""
-    poll = at.fresh("poll")
+    poll = Poll(at)
     for value in (-99, 99, 0):
-        reply = at.viewer.post("vote", {"value": value}, id=poll)
-        expect(f"the status of a vote for {value}", 200, reply.status)
-        expect(f"the vote after a vote for {value}", value, reply.data.get("vote"))
+        poll.cast(value).has(vote=value)
 
 
-@rule("spec: Limits", "viewer", writes=True)
+@writes("spec: Limits")
 def vote_out_of_bounds(at: Deployment) -> None:
     """A vote below -99 or above 99 is refused with 400 and changes nothing."""
-    poll = at.fresh("poll")
-    before = at.viewer.post("vote", {"value": 3}, id=poll).data
-    for value in (-100, 100, 2**63, -(2**64), 10**400):
-        reply = at.viewer.post("vote", {"value": value}, id=poll)
-        expect(f"the status of a vote for {shown(value)}", 400, reply.status)
-    expect("the poll after refused votes", before, at.viewer.get("vote", id=poll).data)
+    poll = Poll(at)
+    before = poll.cast(3).json
+    poll.refuses(-100, 100, 2**63, -(2**64), 10**400)
+    expect("the poll after refused votes", before, poll.read())
 
 
-@rule("P2", "viewer", writes=True)
+@writes("P2")
 def vote_not_an_integer(at: Deployment) -> None:
     """A vote that is not a JSON integer is refused with 400: true, 1.0, "1", null."""
-    poll = at.fresh("poll")
-    for text in ("true", "1.0", '"1"', "null", "[1]"):
-        reply = at.viewer.call("POST", "vote", content=f'{{"value":{text}}}'.encode(), id=poll)
-        expect(f"the status of a vote for {text}", 400, reply.status)
-    expect("the number of votes", 0, at.viewer.get("vote", id=poll).data["stats"]["count"])
+    poll = Poll(at)
+    poll.refuses(True, 1.0, "1", None, [1])
+    poll.counts(0)
 
 
-@rule("spec: Resources", "viewer", writes=True)
+@writes("spec: Resources")
 def specific_values(at: Deployment) -> None:
     """`specific` has the values 0 to 63; other votes count in the other statistics only."""
-    votes = [(at.fresh("user"), value) for value in (0, 63, 64, -1, 63)]
-    stats = vote(at, at.fresh("poll"), *votes)["stats"]
-    expect("`specific`", specific(v0=1, v63=2), stats["specific"])
-    expect("count, sum and mean", [5, 189, 37.8], [stats[name] for name in ("count", "sum", "mean")])
+    answer = Poll(at).cast_each(*((at.fresh("user"), value) for value in (0, 63, 64, -1, 63)))
+    expect_members({"count": 5, "sum": 189, "mean": 37.8, "specific": specific(v0=1, v63=2)}, answer["stats"])
 
 
-@rule("spec: Voting", "viewer", "admin", writes=True)
-def deletion(at: Deployment) -> None:
-    """DELETE removes a poll's votes and log, and returns {}."""
-    poll = at.fresh("poll")
-    vote(at, poll, (at.user, 3))
-    expect("the response to DELETE", {}, at.admin.delete("vote", id=poll).data)
-    read = at.viewer.get("vote", id=poll).data
-    expect("count and vote after DELETE", [0, None], [read["stats"]["count"], read.get("vote")])
-    expect("the log after DELETE", {"result": []}, at.admin.get("vote_logs", id=poll).data)
-    again = vote(at, poll, (at.user, 1))["stats"]
-    seen = [again[name] for name in ("count", "sum", "specific")]
-    expect("count, sum and `specific` of the poll made again", [1, 1, specific(v1=1)], seen)
-
-
-@rule("spec: Voting", "broadcaster", writes=True)
-def deletion_of_nothing(at: Deployment) -> None:
-    """Deleting a poll that does not exist is not an error."""
-    reply = at.broadcaster.delete("vote", id=at.fresh("poll"))
-    expect("status and body", [200, {}], [reply.status, reply.json])
-
-
-@rule("spec: Authentication", *ROLES, writes=True)
-def deletion_by_role(at: Deployment) -> None:
-    """Broadcasters, admins and backends delete polls; a viewer is refused with 403."""
-    poll = at.fresh("poll")
-    vote(at, poll, (at.user, 3))
-    expect("the status for a viewer", 403, at.viewer.delete("vote", id=poll).status)
-    expect("the number of votes afterwards", 1, at.viewer.get("vote", id=poll).data["stats"]["count"])
-    for role in ("broadcaster", "admin", "backend"):
-        vote(at, poll, (at.user, 3))
-        expect(f"the status for role {role}", 200, at.caller(role).delete("vote", id=poll).status)
-        expect("the number of votes afterwards", 0, at.viewer.get("vote", id=poll).data["stats"]["count"])
-
-
-@rule("spec: Authentication", *ROLES, writes=True)
-def votes_of_all_roles(at: Deployment) -> None:
-    """Every role may vote."""
-    poll = at.fresh("poll")
-    for role in ROLES:
-        reply = at.caller(role, at.fresh("user")).post("vote", {"value": 1}, id=poll)
-        expect(f"the status for role {role}", 200, reply.status)
-    expect("the number of votes", 4, at.viewer.get("vote", id=poll).data["stats"]["count"])
-
-
-@rule("A3", "viewer", writes=True)
+@writes("A3")
 def votes_by_opaque_id(at: Deployment) -> None:
     """Viewers who share no id are distinguished by their opaque ids."""
-    poll, one, two = at.fresh("poll"), at.fresh("opaque", prefix="A"), at.fresh("opaque", prefix="A")
-    for opaque, value in ((one, 3), (two, 4), (one, 5)):
-        reply = at.caller("viewer", None, opaque=opaque).post("vote", {"value": value}, id=poll)
-    stats = reply.data["stats"]
-    expect("count and sum", [2, 9], [stats["count"], stats["sum"]])
+    poll = Poll(at)
+    one, two = (at.caller("viewer", None, opaque=at.fresh("opaque", prefix="A")) for _ in range(2))
+    poll.cast(3, one)
+    poll.cast(4, two)
+    expect_members({"count": 2, "sum": 9}, poll.cast(5, one).json["stats"])
 
 
-@rule("W8", "viewer")
+# Deletion, and roles
+
+
+@writes("spec: Voting")
+def deletion(at: Deployment) -> None:
+    """DELETE removes a poll's votes and log, and returns {}."""
+    poll = Poll(at, 3)
+    poll.delete(at.admin).returns({})
+    read = poll.read()
+    expect("count and vote after DELETE", [0, None], [read["stats"]["count"], read.get("vote")])
+    at.admin.get("vote_logs", id=poll.id).returns({"result": []}, "the log after DELETE")
+    again = poll.cast(1).json["stats"]
+    expect_members({"count": 1, "sum": 1, "specific": specific(v1=1)}, again, "of the poll made again")
+
+
+@writes("spec: Voting")
+def deletion_of_nothing(at: Deployment) -> None:
+    """Deleting a poll that does not exist is not an error."""
+    Poll(at).delete().returns({})
+
+
+@writes("spec: Authentication")
+def deletion_by_role(at: Deployment) -> None:
+    """Broadcasters, admins and backends delete polls; a viewer is refused with 403."""
+    poll = Poll(at, 3)
+    poll.delete(at.viewer, status=403)
+    poll.counts(1)
+    for caller in (at.broadcaster, at.admin, at.backend):
+        poll.cast(3)
+        poll.delete(caller)
+        poll.counts(0)
+
+
+@writes("spec: Authentication")
+def votes_of_all_roles(at: Deployment) -> None:
+    """Every role may vote."""
+    poll = Poll(at)
+    for role in ROLES:
+        poll.cast(1, at.caller(role, at.fresh("user")))
+    poll.counts(4)
+
+
+@writes("A4")
+def deletion_of_a_global_poll(at: Deployment) -> None:
+    """A broadcaster may not delete a `global-` poll; an admin may."""
+    poll = Poll(at, 3, prefix="global-")
+    poll.delete(at.broadcaster, status=403)
+    poll.counts(1)
+    poll.delete(at.admin)
+    poll.counts(0)
+
+
+# Ids and channels
+
+
+@reads("W8")
 def poll_ids(at: Deployment) -> None:
     """A poll id has 1 to 64 letters, digits, `$`, `-` and `_`; others are refused with 400."""
     start = at.fresh("poll")
     for name in (start + "$_-Z", start.ljust(64, "a"), f"global-{start}".ljust(64, "a")):
-        expect(f"the status of poll {name}", 200, at.viewer.get("vote", id=name).status)
-    for name in (start + "a" * (65 - len(start)), start + ".", start + " ", start + "é"):
-        expect(f"the status of poll {name}", 400, at.viewer.get("vote", id=name).status)
+        at.viewer.get("vote", id=name)
+    for name in (start.ljust(65, "a"), start + ".", start + " ", start + "é"):
+        at.viewer.get("vote", id=name, status=400)
 
 
-@rule("spec: Voting", "viewer", writes=True)
+@writes("spec: Voting")
 def default_poll(at: Deployment) -> None:
     """Without `id`, the poll is `default`."""
-    at.viewer.post("vote", {"value": 3}).check()
+    at.viewer.post("vote", {"value": 3})
     for path in ("vote", "vote?id=default", "vote?id="):
-        expect(f"the votes of GET {path}", 1, at.viewer.get(path).data["stats"]["count"])
+        has_votes(at.viewer.get(path), 1)
 
 
-@rule("spec: Resources", "viewer", writes=True)
+@writes("spec: Resources")
 def poll_of_a_channel(at: Deployment) -> None:
     """A poll belongs to one channel; elsewhere its id is another poll."""
-    poll, elsewhere = at.fresh("poll"), at.caller("viewer", at.user, channel=at.fresh("channel"))
-    vote(at, poll, (at.user, 3))
-    read = elsewhere.get("vote", id=poll).data
+    poll, elsewhere = Poll(at, 3), at.elsewhere()
+    read = poll.read(elsewhere)
     expect("count and vote in another channel", [0, None], [read["stats"]["count"], read.get("vote")])
-    voted = elsewhere.post("vote", {"value": 4}, id=poll).data
-    expect("count and sum in another channel", [1, 4], [voted["stats"]["count"], voted["stats"]["sum"]])
-    expect("the vote in the first channel", 3, at.viewer.get("vote", id=poll).data.get("vote"))
+    expect_members({"count": 1, "sum": 4}, poll.cast(4, elsewhere).json["stats"], "in another channel")
+    expect("the vote in the first channel", 3, poll.read().get("vote"))
 
 
-@rule("spec: Resources", "viewer", writes=True)
+@writes("spec: Resources")
 def global_poll(at: Deployment) -> None:
     """All channels share a poll whose id begins with `global-`."""
-    poll = at.fresh("poll", prefix="global-")
-    for user, channel in (
-        (at.user, at.channel),
-        (at.fresh("user"), at.fresh("channel")),
-        (at.user, at.fresh("channel")),
-    ):
-        at.caller("viewer", user, channel=channel).post("vote", {"value": 3}, id=poll).check()
-    read = at.caller("viewer", channel=at.fresh("channel")).get("vote", id=poll).data
-    expect("the votes read in a third channel", 2, read["stats"]["count"])
+    poll = Poll(at, prefix="global-")
+    for caller in (at.viewer, at.stranger(channel=at.fresh("channel")), at.elsewhere()):
+        poll.cast(3, caller)
+    poll.counts(2, at.elsewhere())
 
 
-@rule("A4", "viewer", "broadcaster", "admin", writes=True)
-def deletion_of_a_global_poll(at: Deployment) -> None:
-    """A broadcaster may not delete a `global-` poll; an admin may."""
-    poll = at.fresh("poll", prefix="global-")
-    vote(at, poll, (at.user, 3))
-    expect("the status for a broadcaster", 403, at.broadcaster.delete("vote", id=poll).status)
-    expect("the number of votes afterwards", 1, at.viewer.get("vote", id=poll).data["stats"]["count"])
-    expect("the status for an admin", 200, at.admin.delete("vote", id=poll).status)
-    expect("the number of votes afterwards", 0, at.viewer.get("vote", id=poll).data["stats"]["count"])
-
-
-@rule("A4", "viewer", "backend", writes=True)
+@writes("A4")
 def poll_in_all_channels(at: Deployment) -> None:
     """An extension-level token reads the votes of all channels, or of the one in `channel_id`."""
-    poll, second = at.fresh("poll"), at.fresh("channel")
-    for channel, value in ((at.channel, 3), (second, 4)):
-        at.caller("viewer", at.fresh("user"), channel=channel).post("vote", {"value": value}, id=poll).check()
+    poll, second = Poll(at), at.fresh("channel")
+    poll.cast(3, at.stranger())
+    poll.cast(4, at.stranger(channel=second))
     backend = at.caller("backend", channel=None)
-    expect("the sum over all channels", 7, backend.get("vote", id=poll).data["stats"]["sum"])
-    expect("the sum in one channel", 4, backend.get("vote", id=poll, channel_id=second).data["stats"]["sum"])
-    log = backend.get("vote_logs", id=poll).data["result"]
-    expect("the values in the log of all channels", [3, 4], sorted(entry["value"] for entry in log))
+    expect("the sum over all channels", 7, poll.read(backend)["stats"]["sum"])
+    expect("the sum in one channel", 4, poll.read(backend, channel_id=second)["stats"]["sum"])
+    expect("the values in the log of all channels", [3, 4], sorted(entry["value"] for entry in poll.log(backend)))
 
 
-@rule("A4", "viewer", "broadcaster", writes=True)
+@writes("A4")
 def foreign_channel(at: Deployment) -> None:
     """Viewers and broadcasters cannot reach another channel with `channel_id`."""
-    poll, second = at.fresh("poll"), at.fresh("channel")
-    at.caller("viewer", at.fresh("user"), channel=second).post("vote", {"value": 4}, id=poll).check()
+    poll, second = Poll(at), at.fresh("channel")
+    poll.cast(4, at.stranger(channel=second))
     for caller in (at.viewer, at.broadcaster):
-        read = caller.get("vote", id=poll, channel_id=second).data
-        expect(f"the votes that a {caller.role} of another channel reads", 0, read["stats"]["count"])
-    at.viewer.post("vote", {"value": 3}, id=poll, channel_id=second).check()
-    at.broadcaster.delete("vote", id=poll, channel_id=second).check()
-    read = at.caller("viewer", channel=second).get("vote", id=poll).data
-    expect("the votes after DELETE by another channel's broadcaster", 1, read["stats"]["count"])
+        poll.counts(0, caller, channel_id=second)
+    at.viewer.post("vote", {"value": 3}, id=poll.id, channel_id=second)
+    poll.delete(at.broadcaster, channel_id=second)
+    poll.counts(1, at.caller("viewer", channel=second))
 
 
-@rule("spec: Resources", "viewer", writes=True)
+@writes("spec: Resources")
 def case_of_poll_ids(at: Deployment) -> None:
     """Polls whose ids differ in case only are different polls."""
-    poll = at.fresh("poll")
-    vote(at, poll, (at.user, 3))
-    expect("the votes of the id in upper case", 0, at.viewer.get("vote", id=poll.upper()).data["stats"]["count"])
+    poll = Poll(at, 3)
+    poll.id = poll.id.upper()
+    poll.counts(0)

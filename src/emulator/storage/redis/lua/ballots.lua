@@ -24,9 +24,9 @@ local function alive(key, now)
   return ballot and now < ballot.ends and ballot or nil
 end
 
--- Create a ballot where none is alive.
+-- Create a ballot without casts.
 local function create(key, ends)
-  remove.b(key) -- an expired one, if it was not purged yet
+  remove.b(key) -- an expired one, if it was not purged yet, or one to clear
   redis.call('HSET', prefix .. 'b:' .. key, 'id', next_number(), 'end', ends)
   enlist('b', key)
   set_expiry('b' .. key, ends)
@@ -218,10 +218,10 @@ function ops.cast(key, ...)
 end
 
 -- With `is_conditional`, only if the present definition is `expected`. → whether it was written
-function ops.define(key, definition, terms, ends, now, is_conditional, expected)
+function ops.define(key, definition, terms, ends, now, is_conditional, expected, clears)
   local ballot = alive(key, now)
   if is_conditional and (ballot and redis.call('HGET', ballot.name, 'def') or nil) ~= expected then return 0 end
-  ballot = ballot or create(key, ends)
+  if clears or not ballot then ballot = create(key, ends) end
   redis.call('HSET', ballot.name, 'def', definition, 'terms', terms)
   if redis.call('EXISTS', ballot.of .. ':t') == 0 then
     redis.call('HSET', ballot.name, 'end', later(ballot.ends, ends))

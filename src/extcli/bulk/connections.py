@@ -1,0 +1,104 @@
+"""Connections for many requests at a time, the order of those of one user, and their errors. Crowds use them too."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Generic, TypeVar
+
+from extcli.api.http import httpx
+from extcli.errors import CliError
+
+Connection = TypeVar("Connection", bound=httpx.AsyncClient | httpx.AsyncHTTPTransport)
+T = TypeVar("T")
+
+_IDLE = 4.0
+"""Seconds after which an unused connection is closed, before the service or a proxy closes it."""
+
+
+ONE_CONNECTION = httpx.Limits(max_connections=1, max_keepalive_connections=1, keepalive_expiry=_IDLE)
+"""The limits of a client with one connection.
+
+In a shared client every request searches all connections at each step, which costs more than the request itself.
+"""
+
+
+class Connections(Generic[Connection]):
+    """Connections to one service, each for one request at a time. They open on first use."""
+
+    def __init__(self, make: Callable[[], Connection], count: int, *, in_turn: bool = False) -> None:
+        """`in_turn` uses all connections one after the other, otherwise only as many as are needed."""
+        self._make = make
+        self._all = [make() for _ in range(count)]
+        self._in_turn = in_turn
+        self._free = deque(range(count))
+        self._space = asyncio.Semaphore(count)
+        """Gives connections to those who wait longest, unlike an `asyncio.Queue`."""
+        self._aging: set[int] = set()
+        self.reopened = 0
+        """How many connections were closed and opened again on request."""
+
+    def reopen(self, share: float) -> None:
+        """Let a connection be closed and opened again before its next request; `share` of the pool, 0 to 1, is it."""
+        self._aging.add(int(share * len(self._all)))
+
+    @asynccontextmanager
+    async def free(self) -> AsyncIterator[Connection]:
+        """Wait for a free connection, and hold it during the block."""
+        async with self._space:
+            number = self._free.popleft() if self._in_turn else self._free.pop()
+            try:
+                if number in self._aging:
+                    self._aging.remove(number)
+                    self.reopened += 1
+                    await self._all[number].aclose()
+                    self._all[number] = self._make()
+                yield self._all[number]
+            finally:
+                self._free.append(number)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        for each in self._all:
+            await each.aclose()
+
+
+@contextmanager
+def first_error() -> Iterator[None]:
+    """Raise one error instead of a group of those of tasks, at first one that is a bug.
+
+    A broken pipe is none: it ends a command quietly.
+    """
+    try:
+        yield
+    except BaseExceptionGroup as errors:  # not `except*`: on Python 3.11.2 the error raised there is lost
+        found: BaseException = errors.split((CliError, BrokenPipeError))[1] or errors
+        while isinstance(found, BaseExceptionGroup):
+            found = found.exceptions[0]
+        raise found from None
+
+
+class InOrder(Generic[T]):
+    """Handles items in tasks of a group: those of one user one after the other, those of others at the same time."""
+
+    def __init__(self, group: asyncio.TaskGroup, handle: Callable[[T], Awaitable[None]]) -> None:
+        self._group = group
+        self._handle = handle
+        self._behind: dict[Hashable, deque[T]] = {}
+        """The items that wait for an earlier item of their user."""
+
+    def add(self, user: Hashable, item: T) -> None:
+        """Handle an item after the earlier ones of the user."""
+        if user in self._behind:
+            self._behind[user].append(item)
+        else:
+            self._behind[user] = deque([item])
+            self._group.create_task(self._handle_all(user))
+
+    async def _handle_all(self, user: Hashable) -> None:
+        waiting = self._behind[user]
+        while waiting:
+            await self._handle(waiting.popleft())
+        del self._behind[user]

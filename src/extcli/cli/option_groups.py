@@ -1,0 +1,77 @@
+"""Options that several commands have: to send the lines of a file, and to select entries of the journal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+from extcli.cli.options import flag, option, with_options
+from extcli.errors import UsageError
+from extcli.session import Session
+
+Concurrency = Annotated[int, option("--concurrency N", "With --from: the parallel requests.", min=1, max=1024)]
+Columns = Annotated[str | None, option("--columns USER,VALUE", "With --from: the names of the file's two columns.")]
+Skip = Annotated[int, option("--skip N", "With --from: skip N lines, to resume a run.", min=0, show_default=False)]
+
+
+def one_or_file(
+    one: str | None,
+    source: Path | None,
+    option: str,
+    *,
+    columns: str | None,
+    skip: int,
+) -> str | Path:
+    """Return the one value, or the file. `option` is the option for the one value: `--key TEXT`.
+
+    Raises `UsageError` if both are given, or neither, or options without the file that they are about.
+    """
+    if source is not None and one is None:
+        return source
+    if source is not None or one is None:
+        raise UsageError(f"give either {option} or --from FILE")
+    refuse_without_file({"--columns": columns, "--skip": skip})
+    return one
+
+
+def refuse_without_file(options: Mapping[str, object]) -> None:
+    """Raise `UsageError` if an option is given that needs --from."""
+    for name, value in options.items():
+        if value not in (None, 0):
+            raise UsageError(f"{name} requires --from", why="it is about the lines of a file")
+
+
+# The journal
+
+Since = Annotated[str | None, option("--since MARK|TIME", "Only entries after this number, or of the last 5m, 1h, …")]
+
+
+def filters(
+    session: Session,
+    status: str | None = option(
+        "--status 4xx|403", "Only these statuses: 4xx, 400,503, or `none` if a fault took the response."
+    ),
+    path: str | None = option("--path TEXT", "Only entries with this text in their path, action or topic."),
+    method: str | None = option("--method METHOD", "Only requests with this HTTP method."),
+    role: str | None = option("--role ROLE", "Only entries of callers with this role."),
+    user: str | None = option("--user ID", "Only entries of this user, by id or opaque id."),
+    kind: str | None = option("--kind KIND", "Only these kinds: request, frame or delivery; join several with commas."),
+    production: str | None = option("--production RULE|any", "Only requests that production handles differently."),
+    search: str | None = option("--search TEXT", "Only entries with this text in path, bodies, caller or refusal."),
+    probes: bool = flag("--probes", "Include the requests that extcli sends for its own purposes."),
+) -> dict[str, str | None]:
+    """Return the parameters of a query, with `None` for those that are not given."""
+    flags = session.resolver.flags
+    return {
+        "status": status, "path": path, "method": method, "role": role, "user": user, "kind": kind,
+        "production": production, "search": search,
+        "probes": "true" if probes else None, "client_id": flags.client_id, "channel_id": flags.channel,
+    }  # fmt: skip
+
+
+filtered = with_options("query", filters)
+"""Gives a command the filters as options.
+
+Its parameter `query` receives them, with --client-id and --channel.
+"""

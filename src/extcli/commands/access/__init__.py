@@ -1,1 +1,0 @@
-"""Commands for tokens, links and connections."""

@@ -1,0 +1,90 @@
+"""`extcli api`: calls any endpoint, with credentials."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from dataclasses import replace
+from urllib.parse import unquote, urlsplit
+
+from emulator.contract.names import ALIASES
+from extcli import bounded_json
+from extcli.api.call import CONTROL, SERVICE, encoded
+from extcli.api.http import url_of
+from extcli.cli import argument, confirm, flag, option, shared
+from extcli.cli.confirm import Yes
+from extcli.cli.json_input import read_bytes, read_pairs
+from extcli.commands.stores import CONFIG, STATE
+from extcli.errors import ErrorResponse, UsageError
+from extcli.output.format import Format
+from extcli.output.printer import Output
+from extcli.output.views import DATA
+from extcli.session import BROADCASTER, Session
+
+_ANY = replace(DATA, items=lambda document: document if isinstance(document, list) else [document])
+_REPLACED = {"json_store", "vote_config", *(scope.path for each in (STATE, CONFIG) for scope in each.values())}
+"""The paths below `/v1/e/` to which a POST replaces what is there."""
+
+
+@shared
+def api(
+    session: Session,
+    method: str = argument("METHOD", "GET, POST, PUT, PATCH or DELETE."),
+    path: str = argument("PATH", "The path below /v1/e/. A path that begins with a slash is used as it is."),
+    fields: list[str] | None = option("-f --field KEY=VALUE", "A member of the JSON body: JSON or text. Repeatable."),
+    source: str | None = option("--input FILE|-", "Send this body, byte for byte."),
+    no_auth: bool = flag("--no-auth", "Send the request without an Authorization header."),
+    yes: Yes = False,
+) -> None:
+    """Call any endpoint and print the body of its response, even of an error. Acts as broadcaster.
+
+    Any method can have a body, even GET. With a production profile, calls that delete,
+    replace or reset ask for confirmation.
+
+    Tables show JSON indented; jsonl has one line, or one for each item of an array. The
+    other formats print the body unchanged.
+
+    \b
+    Examples:
+      extcli api GET 'vote?id=lunch'
+      extcli api POST 'rank?id=colour' -f 'key="5"'
+      extcli api PATCH channel_state -f round=5
+      extcli api GET /_emulator/ready --no-auth
+    """
+    if fields and source is not None:
+        raise UsageError("-f and --input exclude each other")
+    body = None
+    if source is not None:
+        body = read_bytes(source if source == "-" else f"@{source}")
+    elif fields:
+        body = encoded(read_pairs(fields))
+    method = method.upper()
+    full_path = path if path.startswith("/") else SERVICE + path
+    if _destroys(method, url_of(session.resolver.url() + full_path, {})):
+        confirm.guard(session, f"{method} {path} deletes, replaces or resets data", yes=yes)
+    service = session.service_with(None) if no_auth else session.service(BROADCASTER)
+    try:
+        _print(session.output, service.send(method, full_path, body).content)
+    except ErrorResponse as error:
+        _print(session.output, error.body)
+        raise
+
+
+def _print(output: Output, body: bytes) -> None:
+    """Print a body: JSON as the format wants it, anything else unchanged."""
+    if output.query or output.format in (Format.TABLE, Format.JSONL):
+        with suppress(ValueError, RecursionError):
+            output.show_value(bounded_json.decoded(body), _ANY)
+            return
+    output.body([body])
+
+
+def _destroys(method: str, url: str) -> bool:
+    """Return whether a call loses data: DELETE, PUT, and POST of a store, of a definition or to the control API.
+
+    The service reads the path of the URL decoded, with slashes that repeat or end it left out, and knows other names.
+    """
+    place = re.sub("//+", "/", unquote(urlsplit(url).path)).rstrip("/").lower()
+    name = place.rpartition(SERVICE)[2]
+    posted_over = ALIASES.get(name, name) in _REPLACED or CONTROL in place
+    return method in ("DELETE", "PUT") or (method == "POST" and posted_over)

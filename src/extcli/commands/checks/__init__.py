@@ -1,1 +1,0 @@
-"""Commands that wait, compare and diagnose."""

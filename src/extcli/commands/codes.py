@@ -1,0 +1,210 @@
+"""`extcli codes`: reward codes."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+from extcli.cli import argument, command, confirm, flag, noun, option
+from extcli.cli.confirm import Yes
+from extcli.codes import views as code_views
+from extcli.codes.entries import Entries, FileFormat
+from extcli.codes.upload import count_in, counted, cutoff_of, existing_sets, grant, mark_all, upload_sets
+from extcli.errors import ExpectationFailed, UsageError
+from extcli.output import times, views
+from extcli.output.sanitize import visible
+from extcli.reading import document_of
+from extcli.session import BACKEND, VIEWER, Session
+
+if TYPE_CHECKING:
+    from extcli.api.http import Response
+
+app = noun("Reward codes: upload sets, mark winners, redeem.")
+
+Column = Annotated[
+    str | None,
+    option("--column NAME|N", "Which column of CSV, by heading or number from 1, or which member of JSON lines."),
+]
+Form = Annotated[FileFormat | None, option("--format", "The format of the files. Default: by their extension.")]
+Prizes = Annotated[list[int], option("--prize I", "Grant one code of the set at index I. Repeatable.", min=0, max=9)]
+Limits = Annotated[
+    list[str] | None,
+    option(
+        "--limit [I=]N",
+        "The most codes a user may get of each set, or of the set at index I, including earlier grants. "
+        "Default: as many as this command grants.",
+    ),
+]
+Reveal = Annotated[bool, flag("--reveal", "Show complete codes in tables, where they are masked by default.")]
+
+
+@command(app, prints=code_views.CHECKED_SETS)
+def upload(
+    session: Session,
+    sets: list[str] = option("--set NAME=FILE|-", "A set's name, and the file of its codes. Repeatable.", ...),
+    index: list[int] | None = option("--index N", "The index of each --set. By default 0, 1, ….", min=0, max=9),
+    column: Column = None,
+    form: Form = None,
+    yes: Yes = False,
+) -> None:
+    """Upload up to ten sets, each of fewer than a million codes. Acts as backend.
+
+    The extension of a file decides its format: CSV (needs --column), a JSON array, JSON lines,
+    otherwise one code per line. gzip is detected. All codes are checked before anything is sent.
+    Existing sets at other indices stay. Replacing a set asks for confirmation, except in a sandbox;
+    --yes skips it. --dry-run checks the files, counts their codes and duplicates,
+    shows what would be replaced, and sends nothing. Its plain output is $columns.
+
+    \b
+    Examples:
+      extcli codes upload --set "Pistol skin"=pistol.txt --set Hat=hats.txt.gz
+      extcli codes upload --set Hat=more-hats.csv --column code --index 1 --yes
+      extcli codes upload --set Hat=hats.txt --dry-run
+    """
+    upload_sets(session, sets, index or [], form=form, column=column, yes=yes)
+
+
+@command(app, "list", prints=code_views.SETS)
+def list_sets(session: Session) -> None:
+    """List the active sets, with the codes handed out and left. Acts as backend.
+
+    Plain output is $columns.
+
+    Example: extcli codes list
+    """
+    session.output.show(session.service(BACKEND).get("codes"), code_views.SETS)
+
+
+@command(app, prints=code_views.distributed({}))
+def rm(session: Session, yes: Yes = False) -> None:
+    """End all sets, and print how many codes each handed out. Acts as backend.
+
+    Viewers keep the codes they have redeemed, but can redeem no more. Asks for
+    confirmation, except in a sandbox; --yes skips it. Plain output is
+    $columns.
+
+    Example: extcli codes rm --yes
+    """
+    service = session.service(BACKEND)
+    existing = existing_sets(service)
+    if existing and not yes and not confirm.in_sandbox(session):
+        losses = [f"set {index}, {visible(name)!r}, ends" for index, name in sorted(existing.items())]
+        confirm.ask(session, losses, "Codes not handed out will be lost. End all sets?")
+    session.output.show(service.delete("codes"), code_views.distributed(existing))
+
+
+class CutoffUnit(StrEnum):
+    """The unit of a time that is sent."""
+
+    SECONDS = "s"
+    MILLISECONDS = "ms"
+
+
+@command(app)
+def mark_from_poll(
+    session: Session,
+    correct: Annotated[int, option("--correct N", "The value of the correct vote.")],
+    prizes: Prizes,
+    poll: str = argument("POLL", "The poll's id.", "default"),
+    limits: Limits = None,
+    cutoff: str | None = option("--cutoff TIME", f"Ignore later votes: {times.FORMS_AGO}. Default: now."),
+    unit: CutoffUnit = option("--cutoff-unit", "Send the time in seconds, rounded up, or in ms.", CutoffUnit.SECONDS),
+) -> None:
+    """Grant codes to the users who chose the correct option. Acts as backend.
+
+    Counts votes in all channels; --channel selects one. Reports how many users may redeem
+    more codes than before.
+
+    \b
+    Examples:
+      extcli codes mark-from-poll quiz --correct 2 --prize 0
+      extcli codes mark-from-poll quiz --correct 2 --prize 0 --prize 1 --limit 1=3
+    """
+    granted = grant(prizes, limits or [])
+    instant = times.instant(cutoff, session.now, ago=True) if cutoff is not None else session.now()
+    sent = cutoff_of(instant, milliseconds=unit is CutoffUnit.MILLISECONDS)
+    body = {**granted, "correct": correct, "cutoff_timestamp": sent}
+    response = session.service(BACKEND).post("codes/mark_from_poll", body, id=poll)
+    voters = count_in(response, "extcli-users")
+    users = "all users" if voters is None else counted(voters, "user")
+    _report_marked(session, response, f"{users} voted {correct} in poll {visible(poll)}")
+
+
+@command(app)
+def mark_from_list(
+    session: Session,
+    prizes: Prizes,
+    users: list[str] | None = argument("USER", "User ids.", None),
+    limits: Limits = None,
+    source: str | None = option("--from FILE", "A file of user ids, in a format of `codes upload`, or -."),
+    column: Column = None,
+    form: Form = None,
+) -> None:
+    """Grant codes to users by their ids. Acts as backend.
+
+    Reports how many users may redeem more codes than before.
+
+    \b
+    Examples:
+      extcli codes mark-from-list U1 U2 --prize 0
+      extcli codes mark-from-list --from winners.csv --column user --prize 0
+    """
+    granted = grant(prizes, limits or [])
+    if bool(users) == (source is not None):
+        raise UsageError("no users, or two lists of users", fix="give either user ids or --from FILE")
+    service = session.service(BACKEND)
+    if source is None:
+        sent = len(users or [])
+        response = service.post("codes/mark_from_list", {"users": users, **granted})
+    else:
+        with closing(Entries(source, form=form, column=column)) as listed:
+            sent, response = mark_all(session, service, listed, granted)
+    _report_marked(session, response, f"{counted(sent, 'user')} sent")
+
+
+def _report_marked(session: Session, response: Response, users: str) -> None:
+    """Report how many of these users may redeem more codes than before."""
+    session.output.show(response, views.NOTHING)
+    marked = count_in(response, "extcli-marked")
+    session.output.report(f"{users}; {'an unknown number' if marked is None else f'{marked:,}'} newly marked")
+
+
+@command(app, prints=code_views.ELIGIBILITY)
+def eligible(session: Session) -> None:
+    """Show how many codes of each set the viewer may redeem. Acts as viewer:U1.
+
+    Plain output is $columns.
+
+    Example: extcli codes eligible --as viewer:U2
+    """
+    session.output.show(session.service(VIEWER).get("codes/eligibility"), code_views.ELIGIBILITY)
+
+
+@command(app, prints=code_views.redeemed(reveal=True))
+def redeemed(session: Session, reveal: Reveal = False) -> None:
+    """List the codes the viewer has redeemed. Acts as viewer:U1.
+
+    Tables mask the codes; all other formats show them. Plain output is $columns.
+
+    Example: extcli codes redeemed --as viewer:U2 --reveal
+    """
+    session.output.show(session.service(VIEWER).get("codes/redeemed"), code_views.redeemed(reveal=reveal))
+
+
+@command(app)
+def redeem(session: Session, prize: int = argument("PRIZE", "The index of the set."), reveal: Reveal = False) -> None:
+    """Redeem a code and print it. Acts as viewer:U1.
+
+    A terminal shows it masked. Exits 7 if no code is available.
+
+    Example: extcli codes redeem 0 --as viewer:U2 -o plain > code.txt
+    """
+    response = session.service(VIEWER).post("codes/redeem", {"prize": prize})
+    session.output.show(response, code_views.redemption(reveal=reveal))
+    if not code_views.codes_of(document_of(response, object)):
+        raise ExpectationFailed(
+            f"no code of set {prize} is available",
+            why="the viewer is not marked for it or has redeemed it already, or the set is used up",
+            fix="`extcli codes eligible`, `redeemed` and `list` show which",
+        )

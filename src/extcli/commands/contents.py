@@ -1,0 +1,196 @@
+"""`extcli contents`, `reset` and `clock`: the data of the emulator over all extensions, and its time."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from functools import partial
+
+from emulator.contract.limits import MAX_UNDO_SECONDS
+from extcli.cli import argument, command, confirm, flag, noun, option, shared
+from extcli.cli.confirm import Yes
+from extcli.commands.listing import show_all
+from extcli.errors import ExpectationFailed, UsageError
+from extcli.output import times, views
+from extcli.output.columns import Column, grouped, instant, listing, name_and_count_columns, name_with_spaces, whole
+from extcli.reading import document_of
+from extcli.session import Session
+
+clock_app = noun("The emulator's clock, by which polls, buffers and tokens expire: read, move or freeze it.")
+
+
+class Kind(StrEnum):
+    POLLS = "polls"
+    RANKINGS = "rankings"
+    BUFFERS = "buffers"
+    STORES = "stores"
+    JSON_STORES = "json-stores"
+    CODES = "codes"
+    PINS = "pins"
+    LINKS = "links"
+    TRIVIA = "trivia"
+    PURCHASES = "purchases"
+
+
+RECORDS = listing(
+    "rows",
+    Column("id"),
+    Column("client_id", heading="client id"),
+    Column("channel_id", heading="channel"),
+    Column("user", lambda each: each.get("user", ""), optional=True),
+    Column("name", optional=True),
+    Column("count", text=grouped, right=True, optional=True),
+    Column("left", text=grouped, right=True, optional=True),
+    Column("size", heading="bytes", text=grouped, right=True, optional=True),
+    Column("status", optional=True),
+    Column("latest", in_table=False),
+    Column("expires_at", heading="expires (UTC)", text=instant),
+    else_shown="no such records",
+)
+"""The records of one kind, with the columns that the kind has."""
+COUNTS = listing(lambda counts: counts.items(), *name_and_count_columns(text=name_with_spaces, plain=str), items=whole)
+"""How many things of each kind there are."""
+
+
+@shared
+def contents(
+    session: Session,
+    kind: Kind | None = argument("KIND", "List the records of this kind. Default: count all kinds.", None),
+    search: str | None = option("--search TEXT", "Only records whose id, channel or user contains this text."),
+) -> None:
+    """List the data in the emulator, of all extensions and channels.
+
+    Without KIND, prints the number of records of each kind; 10,000 may mean more. With KIND,
+    --client-id and --channel limit the list. Codes and PINs are not shown; a PIN is listed by the
+    start of its digest.
+
+    \b
+    Examples:
+      extcli contents
+      extcli contents polls --search lunch
+    """
+    control = session.control()
+    if kind is None:
+        session.output.show(control.get("contents"), COUNTS)
+        return
+    flags, name = session.resolver.flags, kind.value.replace("-", "_")
+    only = {"client_id": flags.client_id, "channel_id": flags.channel, "search": search}
+    path = f"contents/{name}"
+    show_all(session, lambda cursor: control.get(path, **only, limit=200, cursor=cursor), "rows", RECORDS)
+
+
+@partial(shared, loses="all data is deleted, or replaced by the former", is_control=True)
+def reset(
+    session: Session,
+    undo: bool = flag("--undo", "Restore the data and the clock from before the latest reset."),
+    keep: str | None = option("--keep DURATION", "Keep the old data for --undo for this long, at most 10m."),
+) -> None:
+    """Delete all data of the emulator, and reset its clock to real time.
+
+    Also deletes the stored links to it: they are no longer valid.
+
+    With --keep, or after a reset in the dashboard, `extcli reset --undo` brings everything back.
+    Data written since the reset is lost then. --keep does not work on Redis.
+
+    \b
+    Examples:
+      extcli reset
+      extcli reset --keep 1m && extcli reset --undo
+    """
+    from extcli.realtime import login
+
+    if undo and keep is not None:
+        raise UsageError("--undo and --keep exclude each other")
+    seconds, rest = divmod(times.duration(keep or "0s"), 1_000)
+    if rest or seconds > MAX_UNDO_SECONDS or (keep is not None and not seconds):
+        raise UsageError(f"--keep: {keep} is not a time of whole seconds from 1s to 10m")
+    if undo:
+        session.output.done(session.control().send("POST", "undo"), "the data and the clock are back")
+        return
+    response = session.control().send("POST", "reset", undo=seconds or None)
+    session.output.done(response, "deleted all data; the clock shows real time")
+    if keep is None:  # else `--undo` brings the links back
+        login.delete_links(session)
+
+
+# `extcli clock`
+
+
+_COMING = listing(
+    "next",
+    Column("Unix ms", "at", "expires (UTC)", text=lambda at: times.shown(at)[:16]),
+    Column("kind"),
+    Column("id"),
+    Column("client id", "client_id"),
+    Column("channel", "channel_id"),
+    else_shown="nothing will expire",
+)
+"""What expires next."""
+
+
+@command(clock_app)
+def now(session: Session) -> None:
+    """Print the time of the clock. Plain output is Unix milliseconds.
+
+    Example: extcli clock now
+    """
+    session.output.show(session.control().get("clock"), views.CLOCK)
+
+
+@command(clock_app, loses="the clock moves, and data may expire", is_control=True)
+def advance(session: Session, by: str = argument("DURATION", "How far: 500ms, 30s, 5m, 1h30m, 8d, 2w.")) -> None:
+    """Move the clock forward, and print what expired.
+
+    Example: extcli clock advance 8d
+    """
+    _move(session, advance=times.duration(by))
+
+
+@command(clock_app, "set", loses="the clock moves, and data may expire", is_control=True)
+def set_clock(session: Session, to: str = argument("TIME", f"{times.FORMS}, by its own time; or `system`.")) -> None:
+    """Set the clock, and print what expired. `system` sets it back to the system's time.
+
+    \b
+    Examples:
+      extcli clock set 2026-12-24T18:00:00Z
+      extcli clock set -1h
+      extcli clock set system
+    """
+    _move(session, set=to if to == "system" else times.instant(to, session.now))
+
+
+@command(clock_app, loses="the clock stops or runs again, and data may expire", is_control=True)
+def freeze(session: Session, off: bool = flag("--off", "Let a stopped clock run again.")) -> None:
+    """Stop the clock.
+
+    Example: extcli clock freeze && extcli clock freeze --off
+    """
+    _move(session, freeze=not off)
+
+
+@command(clock_app, "next", prints=_COMING)
+def show_next(
+    session: Session,
+    limit: int = option("--limit N", "List at most this many records.", 10, min=1, max=200),
+    jump: bool = flag("--jump", "Advance the clock to the first expiry, and print what expired."),
+    yes: Yes = False,
+) -> None:
+    """List the records that expire next, soonest first. Plain output is $columns.
+
+    \b
+    Examples:
+      extcli clock next
+      extcli clock next --jump
+    """
+    coming = session.control().get("clock/next", limit=1 if jump else limit)
+    if not jump:
+        session.output.show(coming, _COMING)
+        return
+    confirm.guard(session, "the clock moves, and data may expire", yes=yes, is_control=True)
+    document = document_of(coming, {"now": int, "next": [{"at": int}]})
+    if not document["next"]:
+        raise ExpectationFailed("nothing will expire")
+    _move(session, advance=max(0, document["next"][0]["at"] - document["now"]))
+
+
+def _move(session: Session, **change: int | bool | str) -> None:
+    session.output.show(session.control().post("clock", change), views.MOVED_CLOCK)

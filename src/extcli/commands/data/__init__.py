@@ -1,1 +1,0 @@
-"""Commands for the data of an extension."""

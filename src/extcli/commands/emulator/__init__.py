@@ -1,1 +1,0 @@
-"""Commands that run a service on this machine, and control it."""

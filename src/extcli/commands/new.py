@@ -1,0 +1,153 @@
+"""`extcli new`: makes a small extension that works at once, from the templates in `project`."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from html import escape
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from emulator.contract.shell import posix as quote
+from extcli.cli import argument, option, shared
+from extcli.commands.connect import SIGNERS, WRITERS, Kind, Writer, fill_template, place_of
+from extcli.config.resolver import Resolver
+from extcli.config.settings import DEFAULT_CHANNEL, DEFAULT_CLIENT_ID, DEFAULT_URL
+from extcli.errors import UsageError
+from extcli.output import views
+from extcli.running.registry import NO_DEVICE
+from extcli.session import Session
+
+_PROJECT = Path(__file__).with_name("project")
+_NAME = re.compile(NO_DEVICE + r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}(?<!\.)")
+_IN_CI = "python3 -m venv .venv && .venv/bin/pip install pytest ./tools/extcli"
+
+
+class Backend(StrEnum):
+    """The language of the backend and of its tests."""
+
+    NODE = "node"
+    PYTHON = "python"
+
+
+@dataclass(frozen=True, slots=True)
+class _Language:
+    """The differences between the languages of backends."""
+
+    words: Mapping[str, str]
+    """Texts of the README, by the words in capitals that they replace."""
+    printed: Mapping[str, Writer]
+    """Files that `extcli connect` prints."""
+    steps: Mapping[str, str]
+    """Texts of the CI job, by those in the job that `extcli connect github` prints."""
+
+
+_LANGUAGES = {
+    Backend.NODE: _Language(
+        {"BACKEND": "backend.mjs", "SIGNER": "sign.mjs", "RUN": "node backend.mjs", "TEST": "npm test", "NEEDS": ""},
+        {
+            "sign.mjs": SIGNERS[Kind.NODE],
+            "sign.d.mts": SIGNERS[Kind.NODE_TYPES],
+            "tests/extcli.mjs": WRITERS[Kind.NODE_TEST],
+            "tests/extcli.d.mts": WRITERS[Kind.NODE_TYPES],
+        },
+        {},
+    ),
+    Backend.PYTHON: _Language(
+        {
+            "BACKEND": "backend.py",
+            "SIGNER": "sign.py",
+            "RUN": "python backend.py",
+            "TEST": "python -m pytest",
+            "NEEDS": "The tests need pytest, in the environment that extcli is installed in: `pip install pytest`.\n\n",
+        },
+        {"sign.py": SIGNERS[Kind.PYTHON]},
+        {"npm install": _IN_CI, "npm test": ".venv/bin/python -m pytest"},
+    ),
+}
+
+
+@shared
+def new(
+    session: Session,
+    name: str = argument("NAME", "The name of the folder to create in the current folder."),
+    backend: Backend = option("--backend", "The language of the backend and its tests.", Backend.NODE),
+) -> None:
+    """Create a small extension, with pages, a backend and tests.
+
+    It has a panel, a live page and a config page with the published SDK, a backend that
+    signs its tokens, tests, and a CI job. Its README says how to test it and how to see it.
+    The files contain --url, --client-id and --channel. An existing folder is not changed.
+    Sends nothing.
+
+    \b
+    Examples:
+      extcli new boss-poll
+      extcli new boss-poll --backend python --client-id my-extension
+    """
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"{name[:80]!r} (NAME) is not the name of a folder",
+            fix="use up to 64 letters, digits, `.`, `-`, `_`; first no `.` or `-`, last no `.`, no device such as con",
+        )
+    folder, files = Path(name), _files(name, backend, session.resolver)
+    try:
+        folder.mkdir()
+    except FileExistsError:
+        raise UsageError(f"{name} exists already", fix="choose another name: `extcli new` changes no folder") from None
+    except OSError as error:
+        raise UsageError(f"cannot make the folder {name}", why=error.strerror or "") from None
+    try:
+        for path, text in files.items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        shutil.rmtree(folder, ignore_errors=True)  # only what was just written
+        raise UsageError(f"cannot write the files of {name}", why=error.strerror or "") from None
+    words = _LANGUAGES[backend].words
+    session.output.show_value({"folder": name, "test": f"cd {name} && extcli exec -- {words['TEST']}"}, views.RECORD)
+
+
+def _files(name: str, backend: Backend, resolver: Resolver) -> dict[str, str]:
+    """Return the texts of all files, by their paths in the project."""
+    language = _LANGUAGES[backend]
+    in_pages = {word: escape(value) for word, value in place_of(resolver).items()}
+    files = {
+        path.relative_to(start).as_posix().removesuffix(".template"): path.read_text(encoding="utf-8")
+        for start in (_PROJECT / "common", _PROJECT / backend)
+        for path in sorted(start.rglob("*"))
+        if path.is_file()
+    }
+    for path, text in files.items():
+        in_page = path.endswith(".html")
+        files[path] = _with_words(text, in_pages) if in_page else fill_template(text, resolver)
+    files["README.md"] = _with_words(files["README.md"], _template_words(name, language, resolver))
+    files[".gitignore"] = files.pop("gitignore")
+    for path, write in language.printed.items():
+        files[path] = write(resolver)
+    _comment, _, job = WRITERS[Kind.GITHUB](resolver).partition("\n")
+    files[".github/workflows/test.yml"] = _with_words(job, language.steps)
+    return files
+
+
+def _template_words(name: str, language: _Language, resolver: Resolver) -> dict[str, str]:
+    place = place_of(resolver)
+    url = urlsplit(place["SERVICE"])
+    port = f" --port {url.port}" if url.hostname == "127.0.0.1" and place["SERVICE"] != DEFAULT_URL else ""
+    differs = {
+        "--url": (place["SERVICE"], DEFAULT_URL),
+        "--client-id": (place["CLIENT_ID"], DEFAULT_CLIENT_ID),
+        "--channel": (place["CHANNEL"], DEFAULT_CHANNEL),
+    }
+    options = [f" {option} {quote(value)}" for option, (value, default) in differs.items() if value != default]
+    settings = {word: quote(value) for word, value in place.items()}
+    return {**language.words, **settings, "NAME": name, " PORT": port, " OPTIONS": "".join(options)}
+
+
+def _with_words(text: str, words: Mapping[str, str]) -> str:
+    """Return the text with each of these words replaced, in one pass."""
+    pattern = "|".join(rf"(?<!\w){re.escape(word)}(?!\w)" if word[0] != " " else word for word in words)
+    return re.sub(pattern, lambda found: words[found[0]], text) if words else text

@@ -1,0 +1,229 @@
+"""`extcli simulate`: crowds with exact results."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from extcli.cli import command, flag, noun, option
+from extcli.cli.confirm import Yes, guard, in_production
+from extcli.cli.options import with_options
+from extcli.errors import UsageError
+from extcli.session import Session
+
+if TYPE_CHECKING:
+    from extcli.simulate.plan import Plan
+    from extcli.simulate.result import Options
+    from extcli.simulate.subjects import Poll, Ranking, Subject
+
+app = noun("Simulate crowds: predict the result, send at planned instants, and compare.")
+
+
+class Kind(StrEnum):
+    """The clients that receive broadcasts."""
+
+    PAGE = "page"
+    GAME = "game"
+
+
+Viewers = Annotated[int, option("--viewers N", "The number of viewers. Each is another user.", min=1, max=1_000_000)]
+Mix = Annotated[str, option("--mix CHOICE:WEIGHT,…", "The final choices and their weights, such as 0:60,1:30,2:10.")]
+ChangeMind = Annotated[str, option("--change-mind SHARE", "The share who first choose something else, such as 5%.")]
+Rate = Annotated[str | None, option("--rate RATE", "Send requests at this steady rate [500/s; in production 100/s].")]
+Burst = Annotated[str | None, option("--burst TIME", "Send all requests within this time, most of them at its start.")]
+Add = Annotated[bool, flag("--add", "Allow data that already exists; compare only what is added.")]
+Churn = Annotated[
+    str | None, option("--churn SHARE/min", "The share of connections that are replaced, such as 10%/min.")
+]
+Connections = Annotated[int, option("--connections N", "The largest number of connections at once.", min=1, max=10_000)]
+Seed = Annotated[
+    int, option("--seed N", "Decides all random choices; another simulates other users.", min=0, max=2**31)
+]
+Expect = Annotated[
+    list[str] | None,
+    option(
+        "--expect NAME<LIMIT",
+        "Exit 7 unless this holds, such as p99<50ms. "
+        "Figures: p50 p90 p99 p999 max rate sent answered refused failed. Repeatable.",
+    ),
+]
+Report = Annotated[Path | None, option("--report FILE", "Write a report with charts to this HTML file.")]
+
+
+def sending(
+    session: Session,
+    rate: Rate = None,
+    burst: Burst = None,
+    churn: Churn = None,
+    connections: Connections = 100,
+    add: Add = False,
+    expect: Expect = None,
+    report: Report = None,
+) -> Options:
+    """Return the options that the simulations share. Raises `UsageError`."""
+    from extcli.atomic_file import check_place
+    from extcli.output import times
+    from extcli.simulate import plan as planning
+    from extcli.simulate.result import Options, expectation
+
+    if rate and burst:
+        raise UsageError("--rate and --burst exclude each other")
+    check_place(report, "--report")
+    is_production = in_production(session) if session.dry_run else session.is_production()
+    if burst:
+        pace = planning.Pace(burst=times.duration(burst) / 1000)
+        if not pace.burst:
+            raise UsageError("--burst: give a time above zero")
+    else:
+        default = "100/s" if is_production else "500/s"
+        pace = planning.Pace(planning.parse_rate(rate or default, "--rate"))
+    churned = planning.churn(churn) if churn else 0.0
+    return Options(pace, connections, churned, is_production, add, [expectation(text) for text in expect or []], report)
+
+
+@command(app)
+@with_options("options", sending)
+def crowd(
+    session: Session,
+    viewers: Viewers,
+    mix: Mix,
+    poll: str = option("--poll POLL", "The poll's id.", "default"),
+    votes: int | None = option(
+        "--votes N", "How many votes; above --viewers, each one's last counts.", min=1, max=10_000_000
+    ),
+    change_mind: ChangeMind = "0%",
+    late: str = option("--late SHARE", "The share who vote after the end; their votes must be refused.", "0%"),
+    seed: Seed = 0,
+    *,
+    options: Options,
+    yes: Yes = False,
+) -> None:
+    """Let a crowd vote in a poll, and check its result exactly.
+
+    Latencies count from the instant at which a request was planned. Exits 7 if the result differs
+    from the plan, and 3 if requests without a response leave the result uncertain. With --late, the
+    poll must have a definition. The simulation waits for the poll's end, or disables a poll without
+    an end.
+
+    \b
+    Examples:
+      extcli simulate crowd --viewers 300 --poll final --mix 0:60,1:30,2:10
+      extcli simulate crowd --viewers 50 --poll p --mix 0:1,1:1 --expect 'p99<2s'
+    """
+    from extcli.simulate.subjects import Poll
+
+    subject = Poll(session, poll)
+    _let_choose(subject, mix, change_mind, options, viewers=viewers, requests=votes, seed=seed, yes=yes, late=late)
+
+
+@command(app)
+@with_options("options", sending)
+def rank(
+    session: Session,
+    viewers: Viewers,
+    mix: Mix,
+    ranking: str = option("--ranking RANKING", "The ranking's id.", "default"),
+    answers: int | None = option(
+        "--answers N", "How many answers; above --viewers, the last counts.", min=1, max=10_000_000
+    ),
+    change_mind: ChangeMind = "0%",
+    seed: Seed = 0,
+    *,
+    options: Options,
+    yes: Yes = False,
+) -> None:
+    """Let a crowd answer a ranking, and check its scores exactly.
+
+    Exits 7 if the result differs from the plan, and 3 if requests without a response leave the
+    result uncertain. The service must show the ranking to the broadcaster.
+
+    Example: extcli simulate rank --viewers 100 --ranking title --mix 'apple:70,pear:30'
+    """
+    from extcli.simulate.subjects import Ranking
+
+    subject = Ranking(session, ranking)
+    _let_choose(subject, mix, change_mind, options, viewers=viewers, requests=answers, seed=seed, yes=yes)
+
+
+def _let_choose(
+    subject: Poll | Ranking, mix: str, change_mind: str, options: Options, *, yes: bool, late: str = "0%", **more: Any
+) -> None:
+    """Let a crowd vote or answer. `more` are further arguments of `crowd_plan`."""
+    from extcli.simulate import plan as planning
+
+    weights = planning.mix(mix)
+    subject.check(list(weights))
+    more["change_mind"] = planning.parse_share(change_mind, "--change-mind")
+    more["late"] = planning.parse_share(late, "--late")
+    plan = planning.crowd_plan(mix=weights, pace=options.pace, what=subject.requests, **more)
+    _simulate(subject, plan, options, yes=yes)
+
+
+def _simulate(subject: Subject, plan: Plan, options: Options, *, yes: bool) -> None:
+    """Run a plan, after a confirmation in production."""
+    from extcli.simulate import crowds
+
+    loss = f"{subject.what} {subject.name} gets {len(plan):,} {subject.requests} of users who do not exist"
+    guard(subject.session, loss, yes=yes)
+    crowds.simulate(subject, plan, options)
+
+
+@command(app)
+@with_options("options", sending)
+def accumulate(
+    session: Session,
+    viewers: Viewers,
+    buffer: str = option("--buffer BUFFER", "The buffer's id.", "default"),
+    entries: int | None = option("--entries N", "The total number of entries [one per viewer].", min=1, max=1_000_000),
+    seed: Seed = 0,
+    *,
+    options: Options,
+    yes: Yes = False,
+) -> None:
+    """Let a crowd fill a buffer, and check that no entry is lost.
+
+    Exits 7 if entries are missing or doubled, and 3 if requests without a response leave the result
+    uncertain.
+
+    Example: extcli simulate accumulate --viewers 20 --buffer cheers --entries 100
+    """
+    from extcli.simulate.plan import entries_plan
+    from extcli.simulate.subjects import Buffer
+
+    plan = entries_plan(viewers, entries or viewers, options.pace, seed)
+    _simulate(Buffer(session, buffer), plan, options, yes=yes)
+
+
+@command(app)
+def socket(
+    session: Session,
+    connections: int = option("--connections N", "The number of connections that listen.", ..., min=1, max=20_000),
+    broadcasts: int = option("--broadcasts N", "How many broadcasts each must receive.", 10, min=1, max=100_000),
+    kind: Kind = option("--kind", "Connect as pages or as games.", Kind.PAGE),
+    event: str = option("--event EVENT", "The name of the event.", "simulation"),
+    rate: str = option("--rate RATE", "How many broadcasts to send per second.", "5/s"),
+    churn: Churn = None,
+    seed: Seed = 0,
+    expect: Expect = None,
+    report: Report = None,
+    yes: Yes = False,
+) -> None:
+    """Let pages or games listen, and check what each receives.
+
+    Latencies count from the instant at which a broadcast was planned until it arrives. Exits 7
+    if deliveries are missing, doubled or out of order. With --churn, connections are opened
+    again between two broadcasts. Acts as broadcaster.
+
+    \b
+    Examples:
+      extcli simulate socket --connections 50 --broadcasts 5
+      extcli simulate socket --connections 20 --kind game --expect 'max<5s'
+    """
+    from extcli.realtime.login import own_channel
+    from extcli.simulate import listeners
+
+    options = sending(session, rate=rate, churn=churn, connections=connections, expect=expect, report=report)
+    audience = listeners.Audience(broadcasts, kind, event, own_channel(session), seed)
+    guard(session, f"channel {audience.channel} receives {broadcasts:,} broadcasts named {event}", yes=yes)
+    listeners.simulate(session, audience, options)

@@ -1,1 +1,0 @@
-"""The extensions file: reading and editing it."""
