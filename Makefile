@@ -22,8 +22,8 @@ ifneq ($(shell cat $(SERVE_STAMP) 2>/dev/null),$(CURDIR))
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test test-all test-long quick lint check fix lock docs screenshots twin soak bench bench-docs bench-peers bench-guard clean check-system
-.PHONY: mutants release test-windows
+.PHONY: help serve test test-all test-long quick lint check fix lock docs screenshots soak bench bench-docs bench-peers bench-guard clean check-system
+.PHONY: release test-windows
 # Remove pyvenv.cfg if venv fails, so that the next run starts again.
 .DELETE_ON_ERROR:
 # The steps share one environment, and pytest uses all cores by itself.
@@ -52,7 +52,7 @@ test-windows: $(DEV_STAMP)  ## Run the tests of Windows under Wine; needs wine a
 	WINE_FOLDER=$(abspath $(WINE_FOLDER)) $(PYTEST) -n 2 --dist loadfile tests/windows $(ARGS); code=$$?; \
 	    WINEPREFIX=$(abspath $(WINE_FOLDER))/prefix wineboot -k >/dev/null 2>&1; exit $$code
 
-test-all: test test-long test-windows twin  ## Run all checks, all tests and the comparison with the version before
+test-all: test test-long test-windows  ## Run all checks and all tests
 
 quick: $(DEV_STAMP)  ## Run the fast tests
 	$(PYTEST) -n logical $(FAST_TESTS) $(ARGS)
@@ -93,9 +93,6 @@ docs: $(DEV_STAMP)  ## Write the generated parts of docs/, the table of completi
 release: $(DEV_STAMP)  ## Check, commit, tag and build a version into dist/: VERSION=0.2.0; publish nothing
 	$(PYTHON) tools/release.py "$(VERSION)" $(MAKE) check
 
-mutants: $(DEV_STAMP)  ## Break the code at 400 places, and check that tests still notice; ARGS="--all --record"
-	PYTHONPATH=tests $(PYTHON) -m mutants $(ARGS)
-
 bench: $(DEV_STAMP) $(PEERS_STAMP)  ## Measure the goals of docs/performance.md, about an hour; GOAL="1 1b" ROUNDS=5 SECONDS=2
 	$(PYTHON) benchmarks/run.py $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SECONDS),--seconds $(SECONDS)) $(GOAL)
 
@@ -107,9 +104,6 @@ bench-peers:  ## Compare with fastify, json-server, prism, mockoon, ws and nats-
 
 screenshots: $(DEV_STAMP)  ## Take the pictures of the README again; needs Chromium
 	SCREENSHOTS=docs/images $(BIN)/pytest -q tests/dashboard/test_screenshots.py
-
-twin: $(DEV_STAMP)  ## Compare with the version before, except docs/changes.toml; QUICK=1 SEED=2
-	PYTHONPATH=tests $(PYTHON) -m twin $(if $(QUICK),--quick) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 soak: $(DEV_STAMP)  ## Run the service for long, and fail if memory, open files or tasks grow; MINUTES=30
 	PYTHONPATH=benchmarks $(PYTHON) tests/endurance/soak.py $(or $(MINUTES),30)
