@@ -27,8 +27,8 @@ LINE = "_EXTCLI_LINE"
 """The command line up to the cursor."""
 COMPLETE_FILES = 10
 """The exit code that makes the shell complete the name of a file."""
-SECONDS = 0.12
-"""How long the service may take. With the start of Python, the response then comes within 200 ms."""
+SECONDS = 0.5
+"""How long the service may take. A local one takes some 20 ms; a busy machine may need ten times that."""
 SHELLS = os.path.join(os.path.dirname(__file__), "shells")
 """The folder of the scripts, and of the table of commands."""
 
