@@ -49,7 +49,7 @@ SHARED = """\
 Every command but `serve` and `exec` takes these, before or after its name. [configuration.md](configuration.md) lists
 their variables.
 """
-SERVE_OPTIONS = "Options: [serve.md](serve.md).\n"
+SERVE_OPTIONS = "See [Options of serve](serve.md).\n"
 
 
 OPERATIONS = """\

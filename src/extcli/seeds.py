@@ -226,7 +226,8 @@ SEED = Table(
 def reference(table: Table = SEED, prefix: str = "") -> Iterator[tuple[str, str, str]]:
     """Yield every field as three texts: its path, what it accepts, and its meaning."""
     for name, each in table.fields.items():
-        kind, path, allowed = each.kind, f"{prefix}{name}", each.kind.allowed
+        kind, path = each.kind, f"{prefix}{name}"
+        allowed = "a client id, as at the top" if prefix and kind is _CLIENT_ID else kind.allowed
         if isinstance(kind, ListOf) and isinstance(kind.kind, Table):
             kind, path, allowed = kind.kind, f"{path}[]", "a list of tables"
         yield path, f"{allowed}; required" if each.required else allowed, each.meaning

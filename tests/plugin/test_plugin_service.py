@@ -49,7 +49,7 @@ def test_a_url_without_namespaces_is_one_readable_error(running_production: Live
 
     assert 1 == run.exit_code
     expected = (
-        f"{running_production.url} (--extcli-url) has no namespaces for tests: it is not a sandbox with control API"
+        f"{running_production.url} (--extcli-url) has no namespaces for tests: it is not a sandbox with a control API"
     )
     assert expected in run.output
     assert "Traceback" not in run.output

@@ -95,10 +95,10 @@ def test_a_burst_is_densest_at_its_start_and_ends_in_time():
 
 
 def test_too_few_votes_or_votes_of_nobody_are_an_error():
-    with pytest.raises(UsageError, match="--votes: 300 cannot be from 5,000 viewers who are not late") as error:
+    with pytest.raises(UsageError, match="--votes: 300 does not fit 5,000 viewers in time") as error:
         plan_of(requests=300, change_mind=Fraction(1, 20))
     assert "5,250" in error.value.fix
-    with pytest.raises(UsageError, match="--votes: 20 cannot be from 0 viewers who are not late"):
+    with pytest.raises(UsageError, match="--votes: 20 does not fit 0 viewers in time"):
         plan_of(10, requests=20, late=Fraction(1))
     assert 10 == plan_of(10, late=Fraction(1)).late
 

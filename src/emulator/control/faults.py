@@ -56,7 +56,7 @@ def not_alone() -> Facts:
 
 @refusal(BadRequest, "Too many faults", _RULE, "There are too many faults", "Remove some: `extcli fault rm ID`.")
 def too_many_faults(*, count: int, limit: int) -> Facts:
-    detail = f"faults: there would be {count}; the limit is {limit}"
+    detail = f"faults: {count} are too many; the limit is {limit}"
     return Facts(detail, f"{count} faults", f"at most {limit} faults")
 
 

@@ -10,11 +10,11 @@ _ABSENT = (NotFound, "No such namespace", _RULE)
 _USED = (Conflict, "Namespace in use", _RULE)
 
 
-@refusal(*_ABSENT, "The namespace does not exist, and neither a page nor a call by an unknown host name creates one",
+@refusal(*_ABSENT, "The namespace does not exist, and this caller cannot create it",
          "Create it first: `extcli ns new {name}`.")  # fmt: skip
 def not_created(*, name: str) -> Facts:
-    detail = f"{name}: a web page of another origin, or a call by a host name that --control-host does not allow, uses "
-    detail += f"namespaces but creates none; create it first: `extcli ns new {name}`, or call an IP address"
+    detail = f"{name}: does not exist; a web page of another origin, or a call to a host name that --control-host does "
+    detail += f"not allow, cannot create it: run `extcli ns new {name}` first, or call an IP address"
     return Facts(detail, f"namespace {name}, which does not exist", "a namespace that exists")
 
 

@@ -57,9 +57,9 @@ class Options:
     max_codes: int = _option("MIB", "Largest upload of codes, in MiB.", 1024, min=1)
     max_user_list: int = _option("MIB", "Largest list of users to mark, in MiB.", 64, min=1)
     max_uploads: int = _option("N", "Uploads at once of codes, lists of users, seeds and snapshots.", 16, min=1)
-    max_frame: int = _option("KIB", "Largest WebSocket message, in KiB.", 2048, min=1)
-    max_sockets: int = _option("N", "Authenticated WebSockets of a client id; also those of all pages.", 10_000, min=1)
-    max_subscriptions: int = _option("N", "Topics of one WebSocket; an event uses about six.", 1_000, min=1)
+    max_frame: int = _option("KIB", "Largest socket message, in KiB.", 2048, min=1)
+    max_sockets: int = _option("N", "Game sockets of a client id; as many sockets of all pages.", 10_000, min=1)
+    max_subscriptions: int = _option("N", "Topics of one socket; an event uses about six.", 1_000, min=1)
     max_ids: int = _option(
         "N", "Polls of owners in one channel; as many of viewers, rankings, buffers, JSON stores.", 1_000, min=1
     )
@@ -68,11 +68,11 @@ class Options:
     address_pins: int | None = _limit("PINs a minute for one address without a token.", 30)
     address_pin_attempts: int | None = _limit("Wrong PINs a minute of one address.", 10)
     client_pin_attempts: int | None = _limit("Wrong PINs a minute of one client id; then five an hour per address.", 60)
-    address_sockets: int | None = _limit("WebSockets of one user, and of one address unauthenticated.", 50)
-    max_unauthenticated: int | None = _limit("Unauthenticated WebSockets of all addresses.", 2000)
-    login_timeout: int | None = _limit("Time for a WebSocket to authenticate.", 600, "SECONDS")
+    address_sockets: int | None = _limit("Game sockets of one user, and of one address before authentication.", 50)
+    max_unauthenticated: int | None = _limit("Game sockets of all addresses before authentication.", 2000)
+    login_timeout: int | None = _limit("Time for a game socket to authenticate.", 600, "SECONDS")
     address_connections: int | None = _limit("HTTP connections of one address.", 500)
-    address_pages: int | None = _limit("WebSockets of pages of one address; also of viewers.", 500)
+    address_pages: int | None = _limit("Page sockets of one address, and game sockets of its viewers.", 500)
     address_kib: int | None = _limit("KiB a minute that one address sends before authentication.", 4096, "KIB")
     request_timeout: int = _option("SECONDS", "Time to receive a request and send a response. 0: no limit.", 30, min=0)
     proxy: list[str] | None = _option(

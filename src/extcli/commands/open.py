@@ -92,7 +92,7 @@ def _show_address(session: Session, address: str, *, is_opened: bool = True) -> 
 
 
 @shared
-def demo(session: Session, stop: bool = flag("--stop", "Stop the demo that plays.")) -> None:
+def demo(session: Session, stop: bool = flag("--stop", "Stop the running demo.")) -> None:
     """Play a demo stream for three minutes, open it in the browser, and print its address.
 
     A crowd votes, ranks words, redeems codes and receives broadcasts, in the namespace demo. Some

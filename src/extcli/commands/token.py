@@ -72,6 +72,8 @@ def sandbox(
 ) -> None:
     """Request a token from a sandbox, for viewer:U1 by default.
 
+    With --role viewer alone, each token is for a new anonymous viewer.
+
     \b
     Examples:
       extcli token sandbox --role broadcaster --channel 1001

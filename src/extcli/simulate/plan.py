@@ -157,7 +157,7 @@ def crowd_plan(
         raise UsageError("--change-mind needs a mix of two choices or more")
     if given < least or (given and not in_time):
         changes = f" with {changing:,} changes of mind" if changing else ""
-        problem = f"--{what}: {given:,} cannot be from {in_time:,} viewers who are not late{changes}"
+        problem = f"--{what}: {given:,} does not fit {in_time:,} viewers in time{changes}"
         raise UsageError(problem, fix=f"give at least {least:,}, or fewer viewers" if in_time else "lower --late")
     expected = rounded(weights, in_time)
     final = [index for index, count in enumerate(expected) for _ in range(count)]

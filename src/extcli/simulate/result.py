@@ -63,7 +63,7 @@ def expectation(text: str) -> Expectation:
     if unit not in _UNITS.get(name, ()):
         raise UsageError(
             f"--expect: {shortened(text, 40)!r} is not an expectation",
-            why="it is NAME, a comparison, and a limit: of a latency in us, ms or s, of the rate in /s or /min",
+            why="it needs a name, a comparison and a limit: a latency in us, ms or s, the rate in /s or /min",
             fix=f"write it like 'p99<50ms' or 'refused==0'; names: {' '.join(_UNITS)}",
         )
     return Expectation(text.strip(), name, sign, float(limit) * _UNITS[name][unit])

@@ -159,7 +159,7 @@ def running(url: str, origin: str) -> Server:
     except CliError as error:
         _fail(f"{error.what} ({origin}): {error.why or error.fix}")
     if response.status_code != 200:
-        _fail(f"{root} ({origin}) has no namespaces for tests: it is not a sandbox with control API")
+        _fail(f"{root} ({origin}) has no namespaces for tests: it is not a sandbox with a control API")
     return server
 
 

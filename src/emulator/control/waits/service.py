@@ -237,7 +237,7 @@ _PARAMETERS = (
     Parameter("key", "An answer of a ranking."),
     Parameter("score", "The users with that answer, as `count`; at least 1 when absent."),
     Parameter("latest", "The newest entry of a buffer, as JSON."),
-    Parameter("path", "A JSON pointer into a store; the whole when absent. Or a part of a path in the journal."),
+    Parameter("path", "A JSON pointer into a store, by default all of it; or a part of a path in the journal."),
     Parameter("equals", "The value there, as JSON; any value when absent."),
     Parameter("since", "A mark, from `X-Emulator-Mark`: only later changes count. Of the journal: a number."),
     *(Parameter(name, "A filter of the journal, as in `GET /_emulator/journal`.") for name in sorted(FILTERS - _OWN)),
