@@ -15,9 +15,9 @@ from extcli.cli.shared_options import Command, Group
 SECTIONS = {
     "The emulator": {
         "serve": "Start the service on this machine.",
-        "exec": "Run a command with a service of its own.",
-        "status": "List the services of this machine.",
-        "stop": "Stop a service of this machine.",
+        "exec": "Start a service, run a command with it, and stop it.",
+        "status": "List the services on this machine.",
+        "stop": "Stop a service on this machine.",
         "open": "Open the dashboard of the emulator in the browser.",
         "demo": "Play a demo stream in the browser.",
         "rig": "Print the address of a page with an extension's pages.",

@@ -46,7 +46,7 @@ def problems(options: Mapping[str, Any], named: Named) -> Iterator[tuple[str, st
         also = f", or {named('event')} for the broadcasts of an event" if broadcasts else ""
         yield "match", f"give {named('match')}, such as '{example}'{also}"
     elif len(effects) == 1:
-        yield from _not_allowed(effects[0], options, named)
+        yield from _refused_options(effects[0], options, named)
     for name, read in (("delay", delays), ("for", times.duration)):
         try:
             if name in options:
@@ -55,7 +55,7 @@ def problems(options: Mapping[str, Any], named: Named) -> Iterator[tuple[str, st
             yield name, f"{error.what}; {error.fix or error.why}"
 
 
-def _not_allowed(effect: str, options: Mapping[str, Any], named: Named) -> Iterator[tuple[str, str]]:
+def _refused_options(effect: str, options: Mapping[str, Any], named: Named) -> Iterator[tuple[str, str]]:
     """Yield the effect, conditions and close code that are not allowed for the fault's kind of match."""
     kind = MATCHES[_kind_of(options.get("match", "BROADCAST"))]
     if effect not in kind.effects:

@@ -35,7 +35,7 @@ class Edit:
         """Write a new table at the end of the file."""
         self._added[self._section] = tomlkit.table(is_super_table=True).append(name, values)
 
-    def intended(self) -> dict[str, Any]:
+    def edited_content(self) -> dict[str, Any]:
         """Return what the file is to contain."""
         content: dict[str, Any] = self.document.unwrap()
         if not self._added:
@@ -51,7 +51,7 @@ class Edit:
             text += f"{gap}{tomlkit.dumps(self._added)}"
         if text == self._before:
             return
-        if not _has_content(text, self.intended()):  # tomlkit cannot edit every layout
+        if not _has_content(text, self.edited_content()):  # tomlkit cannot edit every layout
             what = f"{self._path}: cannot edit the layout of {self._section}"
             raise UsageError(what, fix=f"write one table [{self._section}.NAME] per entry")
         atomic_file.save(self._path, text)

@@ -290,7 +290,7 @@ async def read_coming_expiries(contents: Contents, call: Call) -> ComingExpiries
 def endpoints_of(kinds: Sequence[Kind]) -> tuple[Endpoint, ...]:
     """Return the endpoints about these kinds."""
     counts = msgspec.defstruct("Counts", [(kind.name, int) for kind in kinds])
-    counts.__doc__ = "How many things of each kind the service holds; 10,000 may mean more."
+    counts.__doc__ = "How many records of each kind the service has, counted up to 10,000."
 
     @control_endpoint("GET", "/_emulator/contents", answer=counts)
     async def count_contents(contents: Contents, call: Call) -> Any:

@@ -25,7 +25,7 @@ def too_many_uploads(*, limit: int, is_share: bool = False) -> Facts:
     """Refuse an upload because too many run. `is_share` means that the limit is one extension's share."""
     found = f"{limit} uploads run already, the limit of --max-uploads"
     if is_share:
-        found = f"{limit} uploads of this extension run already, half of --max-uploads; the rest is for the others"
+        found = f"{limit} uploads of this extension run already, half of --max-uploads; the rest is for others"
     detail = f"{found}; nothing was changed, so send it again later"
     return Facts(detail, f"{limit} uploads at once", f"fewer than {limit}", retry_after=5)
 
@@ -125,7 +125,7 @@ class Ended(ServiceError, status=503):
 @refusal(Ended, "Service Unavailable", "docs: Waits", "The wait ended early", "Wait again.")
 def ended_early() -> Facts:
     detail = "the wait ended early: the service stops, or the namespace was dropped"
-    return Facts(detail, "a service that stops, or a dropped namespace", "a service that goes on")
+    return Facts(detail, "a service that stops, or a dropped namespace", "a service that keeps running")
 
 
 _RULE = "gaps: Limits"

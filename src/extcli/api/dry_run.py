@@ -133,4 +133,4 @@ def _curl_body(body: Body) -> str:
 
 
 def _not_for_curl(why: str) -> UsageError:
-    return UsageError("this request cannot be a line for curl", why=why, fix="use --dry-run")
+    return UsageError("this request cannot be printed as a curl command", why=why, fix="use --dry-run")

@@ -77,7 +77,7 @@ def check_identity(session: Session) -> None:
     if chosen and (chosen.value.role == "broadcaster" or chosen.value.user):
         raise UsageError(
             f"{chosen.value} ({chosen.label}) cannot act for many users",
-            why="each request is of another user, and a broadcaster is one user, the owner of the channel",
+            why="each line is sent as another user, and a broadcaster is always the owner of the channel",
             fix="use --as viewer",
         )
 

@@ -133,7 +133,7 @@ def _parsed(value: Any, kind: Any, limits: Any) -> Any:
 # Usage errors: what is wrong, then where to read the usage; for what was removed, what to use instead
 
 REMOVED: Final = {
-    "broadcast as-page": "use `extcli broadcast send`; what a page sends is `extcli api POST pusher_broadcast`",
+    "broadcast as-page": "use `extcli broadcast send`, or as a page does, `extcli api POST pusher_broadcast`",
     "codes check": "use `extcli codes upload --dry-run`",
     "pin check": "use `extcli pin status`; with the token of a game, `extcli user info` shows whether it is valid",
     "pin revoke": "use `extcli link end`, or without a stored link `extcli api DELETE pin`",

@@ -167,8 +167,8 @@ def _file_of(url: str | None) -> str:
     except ValueError as error:
         raise UsageError(f"--data: {error}") from None
     if path is None:
-        fix = "extcli snapshot saves and loads them; Redis has tools of its own, such as BGSAVE"
-        raise UsageError("--data: data in memory or in Redis are in no file", fix=fix)
+        fix = "extcli snapshot saves and loads them; for Redis, use its own tools, such as BGSAVE"
+        raise UsageError("--data: data in memory or on Redis has no file", fix=fix)
     return path
 
 

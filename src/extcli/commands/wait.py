@@ -114,11 +114,11 @@ def _wait_until_met(session: Session, condition: Condition, seconds: float) -> N
         channel = session.channel(VIEWER)
         query |= {"client_id": session.resolver.client_id(), "channel_id": channel}
         what += f" in channel {channel}" if channel else ""
-    response, outcome = _ask(session, query, min(seconds, _FIRST_CALL))
+    response, outcome = _outcome_within(session, query, min(seconds, _FIRST_CALL))
     if seconds > _FIRST_CALL and not outcome["met"]:
         _report_wait(session, seconds, what)
     while not outcome["met"] and (left := deadline - clock.elapsed()) > 0:
-        response, outcome = _ask(session, query, min(left, _LONGEST_CALL))
+        response, outcome = _outcome_within(session, query, min(left, _LONGEST_CALL))
     session.output.show(response, views.OUTCOME)
     if not outcome["met"]:
         what = f"not met{f' within {seconds:g} s' if seconds else ''}: {what}"
@@ -128,7 +128,7 @@ def _wait_until_met(session: Session, condition: Condition, seconds: float) -> N
         raise ExpectationFailed(visible(what), details=lines, facts=facts)
 
 
-def _ask(session: Session, query: dict[str, Any], seconds: float) -> tuple[Response, dict[str, Any]]:
+def _outcome_within(session: Session, query: dict[str, Any], seconds: float) -> tuple[Response, dict[str, Any]]:
     """Return the outcome of a condition, once it is met or after so many seconds, and the response that has it."""
     session.http.set_timeout(seconds + _MARGIN)
     try:

@@ -74,7 +74,7 @@ class Target:
 
     def _needs_secret(self) -> str:
         """Return why a rule is skipped that needs other tokens than there are."""
-        given = "" if self.token is None else f": the given token is of a {self._given_role}"
+        given = "" if self.token is None else f": the given token has the role {self._given_role}"
         return f"needs the extension's secret (EXTCLI_SECRET){given}"
 
     @property

@@ -173,7 +173,7 @@ def run(plan: Plan, serve: Callable[[int], int]) -> int:
             return _end_without_command(plan, supervisor, log)
         url = reachable(url)
         code = _try(partial(_run_command, plan, supervisor, directory, url))
-        if supervisor.has_lost_service and not supervisor.signaled:
+        if supervisor.has_lost_service and not supervisor.first_signal:
             code = ExitCode.SERVICE_FAILED
         if not code and plan.fail_on:
             code = _try(partial(_check, plan.fail_on, url))
@@ -223,8 +223,8 @@ def _try(step: Callable[[], int | None]) -> int:
 def _end_without_command(plan: Plan, supervisor: SystemSupervisor, log: Log) -> int:
     """End a run whose service is not ready, and return the exit code."""
     code = supervisor.stop_service()
-    if supervisor.signaled:
-        return 128 + supervisor.signaled
+    if supervisor.first_signal:
+        return 128 + supervisor.first_signal
     log.show()
     if plan.report:
         _try(partial(_write_log, plan.report, log))

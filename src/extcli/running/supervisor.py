@@ -95,7 +95,7 @@ class Supervisor(ABC):
         """Whether the service died while the command ran."""
 
     @property
-    def signaled(self) -> int:
+    def first_signal(self) -> int:
         """The first signal that asked for the end, or 0."""
         return self._endings[0] if self._endings else 0
 

@@ -64,7 +64,7 @@ class UnixSupervisor(Supervisor):
         self._command = process.pid
         self._kill_with_service(process.pid)
         if self._endings:  # while it started
-            self._signal_command(self.signaled)
+            self._signal_command(self.first_signal)
         kill_at = inf
         while process.pid not in self._codes:
             self._wait(None if kill_at == inf else max(kill_at - clock.elapsed(), 0))

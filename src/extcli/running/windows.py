@@ -68,7 +68,7 @@ class WindowsSupervisor(Supervisor):
             if len(self._endings) > 1 or signal.SIGTERM in self._endings:
                 command.kill()
                 command.wait()
-                return 128 + self.signaled
+                return 128 + self.first_signal
             if clock.elapsed() > kill_at:
                 command.kill()
             served = self._service.poll()

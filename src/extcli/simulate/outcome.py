@@ -118,7 +118,7 @@ def points_over_time(
     last = max([*due, *arrived, *refusals], default=0.0)
     if not last:
         return []
-    width = rounded_up(last / (_BUCKETS - 1))
+    width = round_step(last / (_BUCKETS - 1))
     instants = {"planned": due, "answered": arrived, "refused": refusals}
     counts = {name: Counter(int(at / width) for at in each) for name, each in instants.items()}
     delays: list[list[float]] = [[] for _ in range(int(last / width) + 1)]
@@ -133,7 +133,7 @@ def points_over_time(
     return found
 
 
-def rounded_up(value: float) -> float:
+def round_step(value: float) -> float:
     """Return a number rounded up to 1, 2 or 5 times a power of ten, at least 0.001; 1 for 0."""
     steps = (factor * 10.0**power for power in range(-3, 15) for factor in (1, 2, 5))
     return next(step for step in steps if value <= step) if value else 1.0
@@ -237,7 +237,7 @@ def compare(
     everyone = Count(total, sum(plan.expected), voters, change.total())
     planned = zip(plan.choices, plan.expected, by_choice, strict=True)
     counts = [Count(choice, number, possible, change.pop(choice, 0)) for choice, number, possible in planned]
-    return Comparison([*counts, *_unplanned(change), everyone], undecided, faults)
+    return Comparison([*counts, *_unplanned_counts(change), everyone], undecided, faults)
 
 
 def compare_each(
@@ -246,8 +246,8 @@ def compare_each(
     """Compare what must be there `times` for each request, such as the entries of a buffer, which are there once."""
     accepted, unknown = times * sum(map(is_accepted, status)), times * sum(map(is_unknown, status))
     count = Count(name, times * len(status), (accepted, accepted + unknown), found)
-    return Comparison([count, *_unplanned(unplanned)], unknown, faults)
+    return Comparison([count, *_unplanned_counts(unplanned)], unknown, faults)
 
 
-def _unplanned(found: Counts) -> list[Count]:
+def _unplanned_counts(found: Counts) -> list[Count]:
     return [Count(name, 0, (0, 0), number) for name, number in sorted(found.items()) if number]

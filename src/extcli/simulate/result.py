@@ -17,7 +17,7 @@ from extcli.output.sanitize import field, visible
 from extcli.output.terminal import bar
 from extcli.output.views import stacked
 from extcli.session import Session
-from extcli.simulate.outcome import PERCENTILES, Comparison, Verdict, rounded_up
+from extcli.simulate.outcome import PERCENTILES, Comparison, Verdict, round_step
 from extcli.simulate.plan import Pace
 
 if TYPE_CHECKING:
@@ -216,7 +216,7 @@ def _page(found: Mapping[str, Any]) -> str:
     charts = []
     for (title, unit), columns in _CHARTS.items():
         largest = {name: max((each[name] or 0 for each in found["series"]), default=0) for name in columns}
-        charts.append({"title": title, "unit": unit, "largest": largest, "most": rounded_up(max(largest.values()))})
+        charts.append({"title": title, "unit": unit, "largest": largest, "most": round_step(max(largest.values()))})
     return templates.get_template("report.html").render(found, most=_most(found), charts=charts)
 
 

@@ -363,7 +363,7 @@ class Factory:
     def sections(self) -> Iterator[tuple[str, str]]:
         """Yield what the report of the failed test says about its namespaces: headings and texts."""
         self._has_failed = True
-        server, must_stay = self._server, self._must_stay
+        server, must_stay = self._server, self._keeps_namespaces
         server.stays = server.stays or must_stay
         for each in self._made:
             yield f"extcli log of {each.name}", server.log_of(each.name)
@@ -378,12 +378,12 @@ class Factory:
                 yield "extcli kept", f"{each.url}{stop}"
 
     @property
-    def _must_stay(self) -> bool:
+    def _keeps_namespaces(self) -> bool:
         return bool(self._node.config.getoption("--extcli-keep"))
 
     def drop(self) -> None:
         """Close the connections, and drop the namespaces, unless the test failed and they are to stay."""
-        is_kept = self._has_failed and (self._must_stay or exec_run.ON_FAILURE in os.environ)
+        is_kept = self._has_failed and (self._keeps_namespaces or exec_run.ON_FAILURE in os.environ)
         for each in self._made:
             each.close() if is_kept else each.drop()
 

@@ -113,7 +113,7 @@ def _pytest(entry: Entry, url: str) -> str:
     caller = entry.caller
     if caller is None or not entry.path.startswith(SERVICE):
         raise invalid_word(
-            "as", "pytest", f"a form of this entry; a test is of a request below {SERVICE} with a caller"
+            "as", "pytest", f"a form for this entry; a test needs a request below {SERVICE} with a caller"
         )
     name = entry.name.partition(" ")[2].removeprefix(SERVICE)
     query = parameters_of(entry.path.partition("?")[2])

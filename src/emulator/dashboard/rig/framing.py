@@ -75,7 +75,7 @@ async def check_page(url: str, service: str) -> Finding:
     if script := _SCRIPT.search(body):
         other = _BEFORE_URL.split(body[: script.start()])[-1].decode("latin-1")
     if "://" in other and _same_host(other) != _same_host(service):
-        return Finding(url, "elsewhere", f"This page uses the service {other[:200]}, and this rig is of {service}.")
+        return Finding(url, "elsewhere", f"This page uses the service {other[:200]}, but this rig uses {service}.")
     missing = tuple(script for script in (_HELPER, _SDK) if f"/_emulator/{script}".encode() not in body)
     if missing and len(body) < MAX_RESPONSE:
         return Finding(url, "scriptless", _LACKING[missing], missing)

@@ -352,7 +352,7 @@ def _check_code(name: str, code: str) -> None:
     if not 1 <= len(code) <= MAX_CODE_LENGTH:
         raise wrong(name, f"has {len(code)} characters; a code has 1 to {MAX_CODE_LENGTH}")
     if not code.isprintable():
-        raise wrong(name, "has characters that cannot be printed")
+        raise wrong(name, "has unprintable characters")
 
 
 _INDICES = frozenset(map(str, range(MAX_SETS)))

@@ -87,7 +87,7 @@ def problems_of_codes(array: int, at: int, codes: Sequence[Any]) -> Iterator[str
         elif not code or len(code) > MAX_CODE_LENGTH:
             yield f"codes[{array}][{position}]: has {len(code)} characters; a code has 1 to {MAX_CODE_LENGTH}"
         elif not code.isprintable():
-            yield f"codes[{array}][{position}]: has characters that cannot be printed"
+            yield f"codes[{array}][{position}]: has unprintable characters"
 
 
 def _are_valid(codes: Sequence[Any]) -> bool:
