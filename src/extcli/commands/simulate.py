@@ -27,9 +27,7 @@ class Kind(StrEnum):
     GAME = "game"
 
 
-Viewers = Annotated[
-    int, option("--viewers N", "The number of viewers. Each is a different user.", min=1, max=1_000_000)
-]
+Viewers = Annotated[int, option("--viewers N", "The number of viewers, all different users.", min=1, max=1_000_000)]
 Mix = Annotated[str, option("--mix CHOICE:WEIGHT,…", "The final choices and their weights, such as 0:60,1:30,2:10.")]
 ChangeMind = Annotated[str, option("--change-mind SHARE", "The share who first choose something else, such as 5%.")]
 Rate = Annotated[str | None, option("--rate RATE", "Send requests at this steady rate [500/s; in production 100/s].")]

@@ -123,9 +123,7 @@ def latest_request(session: Session, path: str) -> Json:
     """Return the latest request whose path contains this text. Raises `UsageError` if there is none."""
     entries = page(session, {"kind": "request", "limit": 1, "path": path})["entries"]
     if not entries:
-        raise UsageError(
-            f"the journal has no request whose path contains {path}", fix="`extcli logs` lists what it has"
-        )
+        raise UsageError(f"the journal has no request with {path} in its path", fix="`extcli logs` lists what it has")
     return dict(entries[0])
 
 
