@@ -39,14 +39,14 @@ Data goes to standard output, everything else to standard error.
 |---|---|
 | `table` | For people; the default on a terminal |
 | `plain` | Tab-separated fields in a fixed order; the default in a pipe |
-| `json` | The service's answer, byte for byte; errors are JSON too |
+| `json` | The service's response, byte for byte; errors are JSON too |
 | `jsonl` | One JSON document per line |
 | `csv` | The fields of `plain`, after a line with the names of the columns of a list |
 """
 SHARED = """\
 ## Shared options
 
-Every command but `serve` and `exec` takes these, before or after its name. [configuration.md](configuration.md) lists
+Every command but `serve` and `exec` takes these, before or after its name. [Configuration](configuration.md) lists
 their variables.
 """
 SERVE_OPTIONS = "See [Options of serve](serve.md).\n"

@@ -142,7 +142,7 @@ POLL = Table(
     {
         "id": _required(_POLL_ID, "the poll's id; all channels share one that starts with global-"),
         "prompt": Field(Text(bytes=limits.MAX_PROMPT_BYTES), "the question"),
-        "options": Field(_OPTIONS, "the answers; a vote for the first has value 0"),
+        "options": Field(_OPTIONS, "the options; a vote for the first has value 0"),
         "user_data": Field(Json(limits.MAX_USER_DATA_BYTES), "your own data"),
         "starts_at": Field(_INSTANT, "when it opens"),
         "ends_at": Field(_INSTANT, "when it ends; it has its votes even if that is past"),

@@ -142,7 +142,7 @@ def test_a_service_without_a_control_api_is_a_usage_error_that_names_listen(extc
     assert "`extcli listen EVENT --count N --timeout 5s`" in result.stderr
 
 
-# `extcli expect parity`: no request that production would have answered differently
+# `extcli expect parity`: no request that production would have responded differently
 
 
 def vote(live: LiveServer, number: int, **claims: object) -> None:

@@ -19,7 +19,7 @@ from emulator.storage.opening import open_medium
     ("failure", "logged"),
     [
         (EngineError("the disk is full"), "housekeeping failed, retrying later: the disk is full"),
-        (ZeroDivisionError(), "unexpected failure of housekeeping"),
+        (ZeroDivisionError(), "unexpected failure in housekeeping"),
     ],
 )
 async def test_housekeeping_goes_on_after_a_failure(failure, logged: str, monkeypatch, caplog):

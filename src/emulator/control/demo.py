@@ -69,7 +69,7 @@ class Demo:
         try:
             await acts.play()
         except Exception:
-            _log.exception("unexpected failure of the demo")
+            _log.exception("unexpected failure in the demo")
         finally:
             await acts.close()
 

@@ -101,7 +101,7 @@ class Exchange:
         try:
             self._respond(await self._answer(self.request))
         except Exception:  # even from `_respond`: the call may have had its effect, so no other response would be true
-            _log.exception("unexpected failure on the hot path")
+            _log.exception("unexpected failure in the hot path")
             self._connection.transport.close()
 
     def _respond(self, reply: Reply) -> None:

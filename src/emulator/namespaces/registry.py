@@ -338,7 +338,7 @@ class Registry:
         try:
             used = await self._last_uses()
         except EngineError as error:
-            _log.warning("idle namespaces were not looked for, retrying later: %s", error)
+            _log.warning("cannot look for idle namespaces, retrying later: %s", error)
             return
         for name in used:
             tenant = self._tenants.get(name)
@@ -358,7 +358,7 @@ class Registry:
             except Conflict:
                 return  # it came into use in between
             except Exception:
-                _log.exception("unexpected failure of the drop of the idle namespace %s", name)
+                _log.exception("unexpected failure in dropping the idle namespace %s", name)
 
     @property
     def fronts(self) -> list[Front]:

@@ -106,7 +106,7 @@ async def _sweep(service: Service, *, is_first: bool) -> None:
             service.metrics.storage(ok=False)
             _log.warning("housekeeping failed, retrying later: %s", error)
         except Exception:
-            _log.exception("unexpected failure of housekeeping")
+            _log.exception("unexpected failure in housekeeping")
 
 
 _PIECE = 256 * 1024

@@ -232,7 +232,7 @@ def _write(subscribers: Iterable[Subscriber], frames: bytes, count: int = 1) -> 
         try:
             subscriber.write(frames, count)
         except Exception:
-            _log.exception("delivery to %s failed unexpectedly", subscriber.label)
+            _log.exception("unexpected failure in a delivery to %s", subscriber.label)
 
 
 def _add_recipients(entries: Iterable[Entry], recipients: Sequence[Subscriber]) -> None:

@@ -50,16 +50,16 @@ _NONE = 0
 def _members(
     session: Session,
     prompt: str | None = option("--prompt", "The poll's question."),
-    option: list[str] | None = option("--option TEXT", "One answer. Repeatable."),
-    options: str | None = option("--options A,B,C", "All answers, separated by commas."),
+    option: list[str] | None = option("--option TEXT", "One option. Repeatable."),
+    options: str | None = option("--options A,B,C", "All options, separated by commas."),
     starts_at: str | None = option("--starts-at TIME", f"When it opens: {times.FORMS}."),
     starts_in: str | None = option("--starts-in DURATION", "How long until it opens."),
     ends_at: EndsAt = None,
     ends_in: EndsIn = None,
     user_data: str | None = option("--user-data JSON", "Your own data, stored with the definition: JSON, @file or -."),
     total_votes: int | None = option("--total-votes N", "The most votes per user. Above 1, a user's votes add up."),
-    votes_per_option: int | None = option("--votes-per-option N", "The most votes per user and answer."),
-    distinct_options: int | None = option("--distinct-options N", "The most answers per user."),
+    votes_per_option: int | None = option("--votes-per-option N", "The most votes per user and option."),
+    distinct_options: int | None = option("--distinct-options N", "The most options per user."),
     user_id_voting: bool | None = flag(
         "--user-id-voting/--no-user-id-voting", "Whether only users who share their identity can vote.", None
     ),
@@ -67,7 +67,7 @@ def _members(
 ) -> Members:
     """Return the members of a definition that the options give, as `vote_config` takes them."""
     if options is not None and (option or not options):
-        raise UsageError("the answers are empty, or given twice", fix='give --options "A,B", or --option for each')
+        raise UsageError("the options are empty, or given twice", fix='give --options "A,B", or --option for each')
     members = {
         "prompt": prompt,
         "options": option or ([text.strip() for text in options.split(",")] if options else None),
@@ -102,7 +102,7 @@ def define(
     replace: bool = flag("--replace", "Replace an existing definition. Fields without an option are removed."),
     yes: Yes = False,
 ) -> None:
-    """Define a poll: question, answers, times and limits. Acts as broadcaster, or backend for `global-…`.
+    """Define a poll: question, options, times and limits. Acts as broadcaster, or backend for `global-…`.
 
     Existing votes stay. An existing definition is replaced as a whole, and only with --replace
     if that drops something it has, such as its end. `vote edit` changes parts.
@@ -176,7 +176,7 @@ def reopen(session: Session, poll: Poll, ends_at: EndsAt = None, ends_in: EndsIn
 def restart(session: Session, poll: Poll, ends_at: EndsAt = None, ends_in: EndsIn = None, yes: Yes = False) -> None:
     """Start a poll again: delete its votes, and keep its definition. Acts as broadcaster, or backend for `global-…`.
 
-    A weekly poll keeps its question and answers that way. A poll that has ended needs a new end.
+    A weekly poll keeps its question and options that way. A poll that has ended needs a new end.
     If the restart fails halfway, the error has the command that defines the poll again.
 
     \b

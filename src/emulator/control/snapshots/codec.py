@@ -255,8 +255,9 @@ def decode_record(line: bytes, number: int) -> Record:
     for name, value in fields.items():
         if isinstance(value, list):
             fields[name] = Key(*value, *[""] * (_KEY_PARTS - len(value)))
-    if b"\\u0000" in line and any(_has_nul(fields[name]) for name in fields.keys() - _MAY_HAVE_NUL):
-        raise invalid(number, "only values may contain NUL")
+    for name in fields.keys() - _MAY_HAVE_NUL if b"\\u0000" in line else ():
+        if _has_nul(fields[name]):
+            raise invalid(number, f"{name}: must not contain NUL")
     if found.nested:
         name, inner = found.nested
         fields[name] = inner(**{each: fields.pop(each) for each in inner._fields})

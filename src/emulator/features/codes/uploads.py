@@ -268,7 +268,7 @@ class Upload(Draft):
             at = 0
             while codes := await self._pools.items(key, at, now=self._clock.now()):
                 pairs = pairs_among(codes, (number, at), repeated, places)
-                problems = (f"{_name(first)} and {_name(second)} are the same code" for first, second in pairs)
+                problems = (f"{_name(first)} and {_name(second)}: are the same code" for first, second in pairs)
                 self._collect(problems)
                 at += len(codes)
                 await asyncio.sleep(0)
