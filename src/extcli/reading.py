@@ -32,7 +32,7 @@ each member by name.
 A name that ends with `?` may be absent. Other members are not checked. `None` is null.
 """
 _NAMES: Mapping[Any, str] = {
-    str: "a text",
+    str: "a string",
     int: "a whole number",
     float: "a number",
     bool: "true or false",

@@ -54,7 +54,7 @@ def test_a_field_may_be_absent_or_null():
     shape = {"options?": ([{"id": str}], None)}
 
     assert ["", "", ""] == [problem_of(each, shape) for each in ({}, {"options": None}, {"options": [{"id": "a"}]})]
-    assert "options[0].id must be a text, not a whole number" == problem_of({"options": [{"id": 1}]}, shape)
+    assert "options[0].id must be a string, not a whole number" == problem_of({"options": [{"id": 1}]}, shape)
     assert "options must be an array, not a whole number" == problem_of({"options": 5}, shape)
 
 

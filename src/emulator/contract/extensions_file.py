@@ -45,7 +45,7 @@ def _has_offset(value: object) -> bool:
 
 
 _TIME = Simple("a time with an offset, such as 2026-11-22T10:00:00Z", _has_offset)
-_SECRETS = ListOf(Text(), "texts", 1_000)
+_SECRETS = ListOf(Text(), "strings", 1_000)
 EXTENSION = Table(
     {
         "secrets": Field(_SECRETS, "secrets in base64, newest first"),

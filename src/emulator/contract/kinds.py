@@ -60,8 +60,8 @@ class Text:
         if self.rule:
             return self.rule
         if self.longest:
-            return f"a text of 1 to {self.longest} printable characters"
-        return f"a text of at most {self.bytes} bytes" if self.bytes else "a text"
+            return f"a string of 1 to {self.longest} printable characters"
+        return f"a string of at most {self.bytes} bytes" if self.bytes else "a string"
 
     def check(self, value: object, path: Path, report: Report) -> None:
         if not isinstance(value, str):
@@ -140,7 +140,7 @@ def _check_json(value: object, path: Path, report: Report) -> bool:
     if value is None or isinstance(value, str | int):
         return True
     if not isinstance(value, float):
-        report(path, "must be a JSON value; write a date as a text")
+        report(path, "must be a JSON value; write a date as a string")
         return False
     if not isfinite(value):
         report(path, "must be finite")

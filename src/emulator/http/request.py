@@ -156,7 +156,7 @@ def _value(name: str, text: str, conversions: Sequence[str]) -> Any:
         try:
             value = msgspec.json.decode(text)
         except (msgspec.DecodeError, RecursionError):
-            raise invalid_member(name, text, "JSON; a text has double quotes") from None
+            raise invalid_member(name, text, "JSON; a string has double quotes") from None
     elif "seconds" in conversions:
         try:
             value = int(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp())

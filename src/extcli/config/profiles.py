@@ -144,7 +144,7 @@ def _check(file: Path, name: str, table: Mapping[str, Any]) -> None:
         if key == PRODUCTION and not isinstance(value, bool):
             raise UsageError(f"{where}.{key} must be true or false", fix=f"write it like {key} = true")
         if key != PRODUCTION and (not isinstance(value, str) or not value or "\0" in value):
-            raise UsageError(f"{where}.{key} must be a text", fix=f'write it in quotes, like {key} = "…", or remove it')
+            raise UsageError(f"{where}.{key} must be a string", fix=f'put it in quotes, like {key} = "…", or remove it')
     _check_url(file, name, table)
 
 

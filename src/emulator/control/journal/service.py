@@ -186,7 +186,7 @@ class Journals:
         is_recorded=False,
     )
     async def read_journal_entry(self, call: Call) -> JournalEntry | Reply:
-        """Read one entry, or write it as a line for a shell or as a test. Such a text has no token and no secret."""
+        """Read one entry, or write it as a line for a shell or as a test, without tokens and secrets."""
         form = call.text("as")
         rules.check_names(call.query, *(("id", "as", "url") if form else ("id",)))
         entry = self.find(call.text("id"))

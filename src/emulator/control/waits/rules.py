@@ -283,4 +283,4 @@ def _json(name: str, text: str) -> Any:
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-        raise invalid_parameter(name, text, "JSON; a text has double quotes") from None
+        raise invalid_parameter(name, text, "JSON; a string has double quotes") from None

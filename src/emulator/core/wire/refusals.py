@@ -87,7 +87,7 @@ def invalid_cursor(cursor: str) -> Facts:
     return Facts(detail, f"cursor {_shown_value(cursor)}", "0, or next of an earlier page")
 
 
-@refusal(BadRequest, "{reason}", "W8", "A text has the wrong form",
+@refusal(BadRequest, "{reason}", "W8", "A string has the wrong form",
          "Send {field} with 1 to {longest} printable characters.")  # fmt: skip
 def invalid_text(*, reason: str, field: str, size: int, longest: int) -> Facts:
     needed = f"1 to {longest} printable characters"

@@ -65,7 +65,7 @@ def error(at: Deployment) -> None:
     expect("the members", {"meta", "errors"}, set(found))
     first = found["errors"][0]
     expect_members({"status": 400, "title": "Bad Request"}, first)
-    expect_that("detail", isinstance(first.get("detail"), str), "a text", first.get("detail"))
+    expect_that("detail", isinstance(first.get("detail"), str), "a string", first.get("detail"))
 
 
 @reads("X2")

@@ -218,7 +218,7 @@ def absent_poll(at: Deployment) -> None:
 
 @writes("P4")
 def options_of_another_type(at: Deployment) -> None:
-    """`reconfigure` with options that are not a list of texts gets 400, and keeps the options of the poll."""
+    """`reconfigure` with options that are not a list of strings gets 400, and keeps the options of the poll."""
     game = at.game()
     poll = create(game, at)
     others: tuple[Any, ...] = (None, False, 0, "", {}, [1])

@@ -116,7 +116,7 @@ def pair_of_tokens(at: Deployment) -> None:
     """A game's PIN leads to an access token and a refresh token."""
     pair = at.socket().authenticate(pin=bound_pin(at))
     for name in ("jwt", "refresh"):
-        expect_that(name, isinstance(pair.get(name), str), "a text", pair.get(name))
+        expect_that(name, isinstance(pair.get(name), str), "a string", pair.get(name))
     caller = at.bearer(pair["jwt"]).user_info()
     expect_members({"role": "broadcaster", "channel_id": at.channel}, caller, "of the access token")
 
@@ -212,7 +212,7 @@ def pin_for_a_client_id(at: Deployment) -> None:
     header = at.anonymous.post("link/pin", headers={"authorization": at.client_id})
     for reply in (header, at.anonymous.post("link/pin", {"identifier": at.client_id})):
         found = reply.json
-        expect_that("the PIN", isinstance(found.get("pin"), str), "a text", found.get("pin"))
+        expect_that("the PIN", isinstance(found.get("pin"), str), "a string", found.get("pin"))
         expect_that("pin and token", found["pin"] == found.get("token"), "the same text", "different texts")
 
 

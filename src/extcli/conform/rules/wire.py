@@ -281,7 +281,7 @@ def check_error(reply: Reply) -> None:
     first = body["errors"][0] if isinstance(body["errors"], list) and body["errors"] else {}
     expect_members({"status": reply.status, "title": TITLES[reply.status]}, first, f"in errors of {name}")
     for member, text in (("errors[0].detail", first.get("detail")), ("reason", body["reason"])):
-        expect_that(f"{member} of {name}", isinstance(text, str) and bool(text), "a text", text)
+        expect_that(f"{member} of {name}", isinstance(text, str) and bool(text), "a string", text)
     expect(f"info of {name}, the same as errors[0].detail", first.get("detail"), body.get("info"))
 
 
