@@ -66,7 +66,7 @@ PROFILES = listing(
 def list_settings(session: Session, show_origin: bool = flag("--show-origin", "Show each value's origin.")) -> None:
     """List the effective value of every setting. Sends nothing.
 
-    Of a secret or token it shows only whether it is set. Plain output is $columns,
+    For a secret or token, it shows only whether it is set. Plain output is $columns,
     the last column only with --show-origin.
 
     \b

@@ -96,8 +96,8 @@ def demo(session: Session, stop: bool = flag("--stop", "Stop the running demo.")
     """Play a demo stream for three minutes, open it in the browser, and print its address.
 
     A crowd votes, ranks words, redeems codes and receives broadcasts, in the namespace demo. Some
-    votes meet a fault, and an hour passes between two polls. Another play begins anew: it deletes
-    all data of that namespace. Without a display, only the address is printed.
+    votes meet a fault, and an hour passes between two polls. Playing it again deletes all data
+    of that namespace first. Without a display, only the address is printed.
 
     \b
     Examples:
