@@ -201,7 +201,7 @@ def _refusals(folders: Iterable[str]) -> list[str]:
 def _rule(rule: str) -> str:
     if found := re.fullmatch(r"(?:gaps: )?(.+)", rule) if re.match(r"gaps: |[A-Z]\d+$", rule) else None:
         return f"[{found[1]}](gaps.md#{found[1].lower().replace(' ', '-')})"
-    return {OF_INPUT: "the one of the value", OF_ROLES: "the one of the roles"}.get(rule, rule)
+    return {OF_INPUT: "The rule of the value", OF_ROLES: "The rule of the roles"}.get(rule, rule)
 
 
 def _size(size: int) -> str:

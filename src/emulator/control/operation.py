@@ -1,4 +1,4 @@
-"""A running service: readiness, metrics, housekeeping and the clock: `/_emulator/…` (`operations.md`)."""
+"""A running service: readiness, metrics, housekeeping and the clock: `/_emulator/…`."""
 
 from __future__ import annotations
 
