@@ -72,7 +72,7 @@ class Options:
     max_unauthenticated: int | None = _limit("Game sockets of all addresses before authentication.", 2000)
     login_timeout: int | None = _limit("Time for a game socket to authenticate.", 600, "SECONDS")
     address_connections: int | None = _limit("HTTP connections of one address.", 500)
-    address_pages: int | None = _limit("Page sockets of one address, and game sockets of its viewers.", 500)
+    address_pages: int | None = _limit("Page sockets of one address, and game sockets of viewers there.", 500)
     address_kib: int | None = _limit("KiB a minute that one address sends before authentication.", 4096, "KIB")
     request_timeout: int = _option("SECONDS", "Time to receive a request and send a response. 0: no limit.", 30, min=0)
     proxy: list[str] | None = _option(
