@@ -22,7 +22,7 @@ ifneq ($(shell cat $(SERVE_STAMP) 2>/dev/null),$(CURDIR))
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test test-all test-long quick lint check fix lock docs screenshots soak bench bench-docs bench-peers bench-guard clean check-system
+.PHONY: help serve test test-all test-long quick lint check fix lock docs screenshots soak bench bench-docs bench-guard clean check-system
 .PHONY: release test-windows
 # Remove pyvenv.cfg if venv fails, so that the next run starts again.
 .DELETE_ON_ERROR:
@@ -98,9 +98,6 @@ bench: $(DEV_STAMP) $(PEERS_STAMP)  ## Measure the goals of docs/performance.md,
 
 bench-docs: $(DEV_STAMP)  ## Write the results of `make bench` into docs/performance.md
 	$(PYTHON) benchmarks/page.py
-
-bench-peers:  ## Compare with fastify, json-server, prism, mockoon, ws and nats-server; ROUNDS=5 SECONDS=2
-	@$(MAKE) --no-print-directory bench GOAL="7 8 12"
 
 screenshots: $(DEV_STAMP)  ## Take the pictures of the README again; needs Chromium
 	SCREENSHOTS=docs/images $(BIN)/pytest -q tests/dashboard/test_screenshots.py

@@ -14,6 +14,7 @@ from itertools import count
 
 import msgspec
 from common import CLIENT_ID, SECRET
+from crowd import message
 from load import request
 
 VOTERS = 1_000
@@ -24,13 +25,19 @@ _HEADER = b"eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9"
 """{"alg":"HS256","typ":"JWT"}"""
 
 
-def authorization(user: str, role: str = "viewer", channel: str = "1", lifetime: int = 86_400) -> str:
-    """Return an `Authorization` header with a token that is valid for a day, or as many seconds."""
+def authorization(user: str, role: str = "viewer", lifetime: int = 86_400) -> str:
+    """Return an `Authorization` header with a token of channel 1 that is valid for a day, or as many seconds."""
     exp = int(time.time()) + lifetime
-    claims = f'{{"role":"{role}","user_id":"{user}","channel_id":"{channel}","exp":{exp}}}'
+    claims = f'{{"role":"{role}","user_id":"{user}","channel_id":"1","exp":{exp}}}'
     signed = _HEADER + b"." + urlsafe_b64encode(claims.encode()).rstrip(b"=")
     signature = urlsafe_b64encode(hmac.digest(SECRET, signed, "sha256")).rstrip(b"=")
     return f"{CLIENT_ID} {signed.decode()}.{signature.decode()}"
+
+
+def authentication(role: str = "broadcaster") -> bytes:
+    """Return the request that links a game's socket to channel 1."""
+    _, token = authorization("1", role).split()
+    return message("authenticate", client_id=CLIENT_ID, jwt=token)
 
 
 def headers(role: str = "viewer", users: int = VOTERS) -> list[str]:

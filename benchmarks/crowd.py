@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import select
 import socket
 import time
 from collections.abc import Callable, Sequence
 
+from common import Address
+
 BATCH = 250
 """Connections opened at the same time."""
 TIMEOUT = 60.0
+GAME = "/0.2.0/bench"
 _BUFFER = bytearray(1 << 18)
+
+
+def message(action: str, target: str = "", **data: object) -> bytes:
+    """Return the text of a request of a game."""
+    return json.dumps({"action": action, "params": {"request_id": 1, "target": target}, "data": data}).encode()
 
 
 def frame(text: bytes) -> bytes:
@@ -26,16 +35,8 @@ def frame(text: bytes) -> bytes:
 class Socket:
     """A WebSocket client that counts the bytes it receives."""
 
-    @staticmethod
-    def framed(size: int) -> int:
-        """Return the bytes that a server sends for a text of `size` bytes."""
-        return size + (2 if size < 126 else 4 if size < 65_536 else 10)
-
-    def __init__(self, address: tuple[str, int], receive_buffer: int | None = None, path: str = "/0.2.0/bench") -> None:
-        self._socket = socket.socket()
-        if receive_buffer:
-            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-        self._socket.connect(address)
+    def __init__(self, address: Address, path: str = GAME) -> None:
+        self._socket = socket.create_connection(address)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._socket.sendall(
             b"GET " + path.encode() + b" HTTP/1.1\r\nHost: bench\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
@@ -83,25 +84,16 @@ class Crowd:
     """Clients with the same subscriptions."""
 
     def __init__(
-        self,
-        address: tuple[str, int],
-        size: int,
-        requests: Sequence[bytes] = (),
-        *,
-        path: str = "/0.2.0/bench",
-        greetings: int = 0,
-        client: type[Socket] = Socket,
+        self, address: Address, size: int, requests: Sequence[bytes] = (), *, path: str = GAME, greetings: int = 0
     ) -> None:
         """Open `size` clients, which send each of `requests` and wait for its reply.
 
         `greetings` is the number of texts that the server sends first.
         """
-        self._framed = client.framed
         self.sockets: list[Socket] = []
         self._poll = select.epoll()
-        started = time.perf_counter()
         while len(self.sockets) < size:
-            batch = [client(address, path=path) for _ in range(min(BATCH, size - len(self.sockets)))]
+            batch = [Socket(address, path) for _ in range(min(BATCH, size - len(self.sockets)))]
             for each in batch:
                 each.finish_handshake()
                 for _ in range(greetings):
@@ -113,22 +105,21 @@ class Crowd:
                     reply = each.message()
                     assert b"error" not in reply, reply
             self.sockets += batch
-        self.opened_per_second = size / (time.perf_counter() - started)
         self._by_descriptor = {each.fileno(): each for each in self.sockets}
         for each in self.sockets:
             self._poll.register(each.fileno(), select.EPOLLIN)
 
-    def wait_for(self, texts: int, size: int, send_next: Callable[[], None] | None = None) -> list[float]:
-        """Wait until each client has `texts` texts of `size` bytes; return the times, in order, of `perf_counter`.
+    def wait_for(self, texts: int, size: int, send_next: Callable[[], None] | None = None) -> float:
+        """Wait until each client has `texts` texts of `size` bytes; return when the last had them.
 
         As soon as one client has received each text but the last, call `send_next`.
         """
-        framed = self._framed(size)
+        framed = size + (2 if size < 126 else 4)
         target = texts * framed
         next_at = framed if send_next and texts > 1 else target + 1
         deadline = time.perf_counter() + TIMEOUT
-        times: list[float] = []
-        while len(times) < len(self.sockets):
+        ready = 0
+        while ready < len(self.sockets):
             for descriptor, _ in self._poll.poll(1, len(self.sockets)):
                 each = self._by_descriptor[descriptor]
                 each.receive()
@@ -138,9 +129,9 @@ class Crowd:
                 if each.received >= target:
                     assert each.received == target, "received more than expected"
                     each.received = 0
-                    times.append(time.perf_counter())
-            assert time.perf_counter() < deadline, f"only {len(times)} of {len(self.sockets)} received everything"
-        return times
+                    ready += 1
+            assert time.perf_counter() < deadline, f"only {ready} of {len(self.sockets)} received everything"
+        return time.perf_counter()
 
     def drain(self) -> None:
         """Read what the clients have, until nothing more comes."""

@@ -18,9 +18,9 @@ from functools import partial
 from threading import Thread
 from typing import Final
 
-from audience import authorization
-from common import CLIENT_ID, SERVER, Address, launch
-from crowd import Socket, frame
+from audience import authentication, authorization
+from common import Address, start_service
+from crowd import Socket, frame, message
 from load import is_complete, request
 
 KIB = 1024
@@ -126,12 +126,11 @@ def talk(address: Address, sent: bytes) -> list[bytes]:
     Return the texts and pongs up to its reply, or until the service closes the connection.
     """
     found: list[bytes] = []
-    client = Socket(address, path=f"/0.2.0/{CLIENT_ID}")
+    client = Socket(address)
     client.finish_handshake()
-    token = authorization("1", _ROLE).partition(" ")[2]
-    client.send(_message("authenticate", compact({"client_id": CLIENT_ID, "jwt": token})))
+    client.send(authentication(_ROLE))
     assert b"errors" not in client.message()
-    sending = Thread(target=_send, args=(client, sent + frame(_message("last", b"{}"))))
+    sending = Thread(target=_send, args=(client, sent + frame(message("last"))))
     sending.start()
     with suppress(ConnectionError, IndexError):  # the service closed the connection
         while not found or b'"last"' not in found[-1]:
@@ -139,10 +138,6 @@ def talk(address: Address, sent: bytes) -> list[bytes]:
     client.close()
     sending.join()
     return found
-
-
-def _message(action: str, data: bytes) -> bytes:
-    return b'{"action":"%b","params":{"request_id":1,"target":"x"},"data":%b}' % (action.encode(), data)
 
 
 def _send(connection: socket.socket | Socket, data: bytes) -> None:
@@ -159,8 +154,7 @@ def longest(process: subprocess.Popen[str]) -> float:
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
-        started, process = launch(stack, *SERVER, "production holds", f"sqlite://{folder}/data.db")
-        address = started.address
+        address, process = start_service(stack, f"sqlite://{folder}/data.db", name="watched")
         exchange(address, REQUESTS["document written"])
         kinds: dict[str, Callable[[], object]] = {
             **{name: partial(exchange, address, each) for name, each in REQUESTS.items()},

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 from unittest.mock import patch
 
-from audience import authorization
+from audience import authentication
 from common import CLIENT_ID, SECRET
-from load import request
-from servers import LIMITS
+from crowd import frame
 from uvicorn.server import ServerState
-from websockets.frames import Frame, Opcode
 
 from emulator.core.environment import Environment
 from emulator.core.extensions import Extension
-from emulator.core.settings import Settings
+from emulator.core.settings import Limits, Settings
 from emulator.http.hot_path import HotPath
 from emulator.process.http_server import config_of
 from emulator.process.opening import open_app
@@ -87,7 +84,7 @@ async def connected(environment: Environment, folder: str, *, knows_extension: b
         data=f"sqlite:///{folder}/data.db",
         extensions={CLIENT_ID: Extension(CLIENT_ID, (SECRET,))} if knows_extension else {},
         control_hosts=("bench",),
-        limits=LIMITS,
+        limits=Limits(caller_rate=1_000_000),  # enforced, but never reached
     )
     # Work at intervals would run more often the slower the machine is.
     with patch.object(asyncio, "sleep", lambda delay, *result: sleep(delay and 86_400, *result)):
@@ -102,21 +99,13 @@ async def connected(environment: Environment, folder: str, *, knows_extension: b
             yield wire
 
 
-async def open_socket(wire: Wire) -> Callable[..., bytes]:
-    """Make the connection a WebSocket of channel 1; return `frame(action, target, **data)`, which makes a message."""
-
-    def frame(action: str, target: str = "", **data: Any) -> bytes:
-        message = {"action": action, "params": {"request_id": 1, "target": target}, "data": data}
-        return Frame(Opcode.TEXT, json.dumps(message).encode()).serialize(mask=True)
-
-    linked = await wire.call(request("POST", "/v1/e/link/pin", authorization("1", "broadcaster"), b"{}"))
-    pin = json.loads(linked.partition(b"\r\n\r\n")[2])["pin"]
+async def open_socket(wire: Wire) -> None:
+    """Make the connection a WebSocket of channel 1."""
     upgrade = (
         "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
         "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
     )
     switched = await wire.call(f"GET /0.2.0/{CLIENT_ID} HTTP/1.1\r\nHost: bench\r\n{upgrade}\r\n".encode())
     assert switched.startswith(b"HTTP/1.1 101"), switched
-    reply = await wire.call(frame("authenticate", client_id=CLIENT_ID, pin=pin))
+    reply = await wire.call(frame(authentication()))
     assert b'"errors"' not in reply, reply
-    return frame

@@ -1,7 +1,7 @@
 """Sends prepared HTTP requests over keep-alive connections, and measures the responses.
 
 The load generator is one callback on one `epoll`, without a transport or parser per connection. So it is several times
-faster than the servers, which `report.bound` checks in each run with the server `echo`.
+faster than the servers, which `rounds.Results` checks in each run with the server `echo`.
 """
 
 from __future__ import annotations
@@ -29,9 +29,7 @@ class Measured:
 
     answered: int
     per_second: float
-    p50: float
     p99: float
-    slowest: float
     failed: int
     """Responses with another status than expected, and connections that the server closed."""
     unanswered: list[bytes] = field(default_factory=list)
@@ -206,9 +204,7 @@ async def load(
     return Measured(
         len(latencies),
         len(latencies) / elapsed,
-        latencies[len(latencies) // 2],
         latencies[int(len(latencies) * 0.99)],
-        latencies[-1],
         this.failed,
         this.unanswered,
     )

@@ -7,17 +7,20 @@ import statistics
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 import uvloop
 from common import Started, pin_to_core, start_server
-from load import CONNECTIONS, Measured, load
-from report import Row, bound, ratios
+from load import Measured, load
+from report import Row, compare
 
 ECHO = "echo"
 AGAIN = " again"
-"""Ends the name of a case that measures a reference for the second time in a round."""
+"""Ends the name of a case that measures a reference for the second time in a round, for `report.compare`."""
+HEADROOM = 3.0
+"""Times the fastest server's rate that the load generator must reach."""
 
 
 class Case(NamedTuple):
@@ -31,64 +34,23 @@ class Case(NamedTuple):
     status: int = 200
 
 
-class Results:
+class Results(dict[str, list[Measured]]):
     """The measurements of all cases, by name, one per round."""
 
-    def __init__(self, names: Iterable[str]) -> None:
-        self._measured: dict[str, list[Measured]] = {name: [] for name in names}
-
-    def add(self, name: str, measured: Measured) -> None:
-        """Add a round."""
-        self._measured[name].append(measured)
-
-    def rates(self, name: str) -> list[float]:
-        """Return the responses per second of each round."""
-        return [each.per_second for each in self._measured[name]]
-
-    def tails(self, name: str) -> list[float]:
-        """Return the 99th percentile of the latency in each round, in ms."""
-        return [each.p99 * 1e3 for each in self._measured[name]]
-
-    def rate_row(
-        self, goal: str, name: str, ours: str, reference: str, must: float | None, stretch: float | None
+    def row(
+        self, goal: str, name: str, ours: str, reference: str, must: float, stretch: float, *, is_tail: bool = False
     ) -> Row:
-        """Compare rates. The reference of a round is the mean of its two measurements, if there are two."""
-        return self._row(goal, name, ours, reference, must, stretch, self.rates, "per s")
+        """Compare rates, or 99th percentiles of latencies, where less is better."""
+        found = {name: [each.p99 * 1e3 if is_tail else each.per_second for each in self[name]] for name in self}
+        unit, pair = "p99 ms" if is_tail else "per s", (ours, reference)
+        row = compare(goal, name, found, pair, unit, must, stretch, higher_is_better=not is_tail)
+        return replace(row, warning=self._bound(*pair))
 
-    def tail_row(
-        self, goal: str, name: str, ours: str, reference: str, must: float | None, stretch: float | None
-    ) -> Row:
-        """Compare 99th percentiles of latencies, where less is better."""
-        return self._row(goal, name, ours, reference, must, stretch, self.tails, "p99 ms")
-
-    def _row(
-        self,
-        goal: str,
-        name: str,
-        ours: str,
-        reference: str,
-        must: float | None,
-        stretch: float | None,
-        values: Callable[[str], list[float]],
-        unit: str,
-    ) -> Row:
-        twice_measured = [each for each in self._measured if each.endswith(AGAIN)]
-        again = reference + AGAIN if reference + AGAIN in twice_measured else twice_measured[0]
-        first, second = values(again.removesuffix(AGAIN)), values(again)
-        twice = values(reference)
-        if again == reference + AGAIN:
-            twice = [(a + b) / 2 for a, b in zip(first, second, strict=True)]
-        return Row(
-            goal,
-            name,
-            ratios(values(ours), twice),
-            ratios(second, first),
-            must,
-            stretch,
-            higher_is_better=values == self.rates,
-            figures={f"{each} {unit}": statistics.median(values(each)) for each in (ours, reference, ECHO)},
-            warning=bound(self.rates(ECHO), self.rates(ours), self.rates(reference)),
-        )
+    def _bound(self, *cases: str) -> str:
+        """Return a warning if the load generator may have been the limit."""
+        rates = {case: statistics.median(each.per_second for each in self[case]) for case in (ECHO, *cases)}
+        headroom = rates[ECHO] / max(rates[case] for case in cases)
+        return "" if headroom >= HEADROOM else f"generator bound: {headroom:.1f} times the fastest server"
 
 
 @contextmanager
@@ -101,13 +63,7 @@ def laboratory(core: int | None = 1) -> Iterator[tuple[ExitStack, Path]]:
 
 
 def measure(
-    stack: ExitStack,
-    cases: Mapping[str, Case],
-    rounds: int,
-    seconds: float,
-    *,
-    again: Sequence[str],
-    connections: int = CONNECTIONS,
+    stack: ExitStack, cases: Mapping[str, Case], rounds: int, seconds: float, *, again: Sequence[str]
 ) -> Results:
     """Measure all cases in turn for `seconds` each, the references twice, and the load generator.
 
@@ -115,22 +71,21 @@ def measure(
     """
     echo = Case([start_server(stack, ECHO)], next(iter(cases.values())).requests)
     every = {**cases, **{name + AGAIN: cases[name] for name in again}, ECHO: echo}
-    return uvloop.run(_interleave(every, rounds, seconds, connections))
+    return uvloop.run(_interleave(every, rounds, seconds))
 
 
-async def _interleave(cases: Mapping[str, Case], rounds: int, seconds: float, connections: int) -> Results:
-    results = Results(cases)
+async def _interleave(cases: Mapping[str, Case], rounds: int, seconds: float) -> Results:
+    results = Results({name: [] for name in cases})
     gc.disable()  # so that the load generator never pauses
     for number in range(rounds + 1):
         for name, case in cases.items():
             requests = case.requests() if callable(case.requests) else case.requests
             gc.collect()
             async with case.around() as started:
-                servers = started or case.servers
-                addresses = [each.address for each in servers]
-                measured = await load(addresses, requests, connections=connections, seconds=seconds, status=case.status)
+                addresses = [each.address for each in started or case.servers]
+                measured = await load(addresses, requests, seconds=seconds, status=case.status)
             assert measured.failed == 0, f"{name}: {measured.failed} requests failed"
             if number:
-                results.add(name, measured)
+                results[name].append(measured)
     gc.enable()
     return results

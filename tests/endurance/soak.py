@@ -68,7 +68,7 @@ class Service:
 
     def __init__(self, stack: ExitStack, folder: Path) -> None:
         self.data = folder / "soak.db"
-        self.address = start_extcli(stack, "--data", f"sqlite://{self.data}").address
+        self.address = start_extcli(stack, "--data", f"sqlite://{self.data}", core=None).address
         self.games: list[Socket] = []
         self.namespaces: list[str] = []
 
