@@ -82,13 +82,7 @@ lock: $(DEV_STAMP)  ## Write requirements.lock, with the newest versions that th
 	    --no-annotate --no-emit-index-url pyproject.toml - >> requirements.lock
 
 docs: $(DEV_STAMP)  ## Write the generated parts of docs/, the table of completion, and the texts of rulings
-	PYTHONPATH=tests $(PYTHON) -m tools.cli_reference
-	PYTHONPATH=tests $(PYTHON) -m tools.completion_table
-	PYTHONPATH=tests $(PYTHON) -m tools.ruling_texts
-	PYTHONPATH=tests $(PYTHON) -m tools.layout_page
-	PYTHONPATH=tests $(PYTHON) -m tools.interface_pages
-	PYTHONPATH=tests $(PYTHON) -m tools.tokens_page
-	PYTHONPATH=tests $(PYTHON) -m tools.decision_index
+	PYTHONPATH=tests $(PYTHON) -m tools
 
 release: $(DEV_STAMP)  ## Check, commit, tag and build a version into dist/: VERSION=0.2.0; publish nothing
 	$(PYTHON) tools/release.py "$(VERSION)" $(MAKE) check

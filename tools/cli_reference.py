@@ -1,4 +1,4 @@
-"""Writes docs/cli.md from the commands: `make docs`."""
+"""Makes docs/cli.md from the commands."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ def examples(command: Any) -> list[str]:
 
 def page() -> str:
     """Return docs/cli.md."""
-    own = [each for each in typer.main.get_command(root).params if not _is_shared(each)]
-    shared = [each for each in load_noun("reset").params if _is_shared(each)]
+    own = [each for each in typer.main.get_command(root).params if not is_shared(each)]
+    shared = [each for each in load_noun("reset").params if is_shared(each)]
     codes = "\n".join(f"| {int(code)} | {meaning} |" for code, meaning in MEANINGS.items())
     parts = [HEAD.replace("EXIT_CODES", codes), SHARED, _table("Option", shared), "## extcli\n", _table("Option", own)]
     for name, command in commands():
@@ -102,7 +102,7 @@ def _section(name: str, command: Any) -> list[str]:
     parts = [f"{'##' if ' ' not in name else '###'} extcli {name}\n", _text(command)]
     if is_group and not command.invoke_without_command:
         return parts
-    visible = [each for each in command.params if not getattr(each, "hidden", False) and not _is_shared(each)]
+    visible = [each for each in command.params if not getattr(each, "hidden", False) and not is_shared(each)]
     of_serve = [each for each in visible if getattr(each, "rich_help_panel", None) == SERVE_PANEL]
     visible = [each for each in visible if each not in of_serve]
     arguments = [each for each in visible if each.param_type_name == "argument"]
@@ -174,9 +174,5 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-def _is_shared(parameter: Any) -> bool:
+def is_shared(parameter: Any) -> bool:
     return getattr(parameter, "rich_help_panel", None) == SHARED_PANEL
-
-
-if __name__ == "__main__":
-    FILE.write_text(page(), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Writes the table of commands for completion: `make docs`."""
+"""Makes the table of commands for completion."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from extcli.config.settings import KEYS, ROLES
 from extcli.output.format import Format
 from extcli.parity import GROUPS, RULES, UNKNOWN
 from extcli.running.exec_run import PARITY
-from tools.cli_reference import SHARED_PANEL, commands
+from tools.cli_reference import commands, is_shared
 
 FILE = Path(SHELLS) / "commands.json"
 
@@ -48,14 +48,14 @@ NEW = ("profile add", "ns new", "fault add")
 
 def page() -> str:
     """Return the table: a line for each noun and verb, after one for the shared options."""
-    own = [each for each in typer.main.get_command(root).params if not _is_shared(each)]
+    own = [each for each in typer.main.get_command(root).params if not is_shared(each)]
     lines = [_line(SHARED, "", [], _shared_options()), _line("", "", [], own, takes_shared=True)]
     for name, command in commands(every=True):
         summary = NOUNS.get(name) or (command.help or "").partition("\n")[0].partition(". ")[0].rstrip(".")
         parameters = [] if hasattr(command, "commands") else command.params
         visible = [each for each in parameters if not getattr(each, "hidden", False)]
-        takes_shared = any(map(_is_shared, command.params))
-        plain = [each for each in visible if not _is_shared(each)]
+        takes_shared = any(map(is_shared, command.params))
+        plain = [each for each in visible if not is_shared(each)]
         arguments = [each for each in plain if each.param_type_name == "argument"]
         options = [each for each in plain if each.param_type_name == "option"]
         lines.append(_line(name, summary, arguments, options, takes_shared=takes_shared))
@@ -63,11 +63,7 @@ def page() -> str:
 
 
 def _shared_options() -> list[Any]:
-    return [each for each in dict(commands())["reset"].params if _is_shared(each)]
-
-
-def _is_shared(parameter: Any) -> bool:
-    return getattr(parameter, "rich_help_panel", None) == SHARED_PANEL
+    return [each for each in dict(commands())["reset"].params if is_shared(each)]
 
 
 def _line(name: str, summary: str, arguments: list[Any], options: list[Any], *, takes_shared: bool = False) -> str:
@@ -100,7 +96,3 @@ def _kind(name: str, parameter: Any) -> str:
     if len(choices) > 1 and all(each.replace("-", "").isalpha() and each.islower() for each in choices):
         return metavar
     return NOTHING
-
-
-if __name__ == "__main__":
-    FILE.write_text(page(), encoding="utf-8")

@@ -1,7 +1,6 @@
-"""Writes docs/rest.md, docs/roles.md and docs/websocket.md from the declarations of the features.
+"""Makes docs/rest.md, docs/roles.md and docs/websocket.md from the declarations of the features.
 
-Run it with `make docs`. What a page says about `global-` ids is from the role table, which
-`test_roles.py` compares with a running service.
+What a page says about `global-` ids is from the role table, which `test_roles.py` compares with a running service.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import re
 import typing
 from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
-from pathlib import Path
 from typing import Any, Final
 
 import msgspec
@@ -26,11 +24,11 @@ from emulator.feature_list import FEATURES
 from emulator.features.stores.rules import STORES
 from emulator.http.endpoint import CHANNEL, UNDOCUMENTED, Audience, Endpoint
 from emulator.realtime.action import Declared
-from support.architecture import feature_of
+from support.architecture import SRC, feature_of
 from support.role_table import TABLE
-from tools.layout_page import SRC, with_parts
+from tools.short_pages import DOCS, with_parts
 
-DOCS = SRC.parent / "docs"
+REST, ROLES, WEBSOCKET = DOCS / "rest.md", DOCS / "roles.md", DOCS / "websocket.md"
 SCOPES = {
     "codes": "extension",
     "curated_poll": "extension",
@@ -64,18 +62,22 @@ UNITS = {
 """The units of members that are times. Shapes show the unit in place of the type."""
 
 
-def pages() -> Mapping[Path, str]:
-    """Return the text of each page."""
+def rest() -> str:
+    """Return docs/rest.md."""
     own = {package.rpartition(".")[2] for package in groups()}
-    parts = {
-        "rest.md": {
-            "refusals": _refusals({code.partition(".")[0] for code in declared()} - own - {"closes"}),
-            "endpoints": list(_endpoints()),
-        },
-        "roles.md": {"roles": list(_role_rows()), "others": list(_rows_without_role())},
-        "websocket.md": {"actions": list(_actions()), "topics": list(_feeds()), "closes": list(_closes())},
-    }
-    return {DOCS / name: with_parts(DOCS / name, each) for name, each in parts.items()}
+    shared = {code.partition(".")[0] for code in declared()} - own - {"closes"}
+    return with_parts(REST, {"refusals": _refusals(shared), "endpoints": list(_endpoints())})
+
+
+def roles() -> str:
+    """Return docs/roles.md."""
+    return with_parts(ROLES, {"roles": list(_role_rows()), "others": list(_rows_without_role())})
+
+
+def websocket() -> str:
+    """Return docs/websocket.md."""
+    parts = {"actions": list(_actions()), "topics": list(_feeds()), "closes": list(_closes())}
+    return with_parts(WEBSOCKET, parts)
 
 
 def declared() -> Mapping[str, Refusal]:
@@ -306,8 +308,3 @@ def _cell(text: str) -> str:
 
 def _line(text: str) -> str:
     return " ".join(text.split())
-
-
-if __name__ == "__main__":
-    for path, text in pages().items():
-        path.write_text(text)

@@ -1,4 +1,4 @@
-"""Writes the texts of rulings for `extcli explain` from docs/gaps.md: `make docs`."""
+"""Makes the texts of rulings for `extcli explain` from docs/gaps.md."""
 
 from __future__ import annotations
 
@@ -54,7 +54,3 @@ def _plain(text: str) -> str:
 def _rule(fields: dict[str, str]) -> str:
     id, *lines = (f"{name} = {json.dumps(text, ensure_ascii=False)}" for name, text in fields.items() if text)
     return "\n".join([f"\n[{id.removeprefix('id = ')}]", *lines, ""])
-
-
-if __name__ == "__main__":
-    FILE.write_text(page())

@@ -10,15 +10,8 @@ from blocks import ROOT, documents, name_of
 
 from extcli.app import load_noun
 from extcli.config import settings
-from tools import (
-    cli_reference,
-    completion_table,
-    decision_index,
-    interface_pages,
-    layout_page,
-    ruling_texts,
-    tokens_page,
-)
+from tools import ruling_texts
+from tools.__main__ import PAGES
 from tools.cli_reference import commands
 
 FENCED = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
@@ -98,17 +91,6 @@ def test_the_documented_options_of_serve_equal_the_code() -> None:
     coded = {each.opts[0]: each.envvar for each in load_noun("serve").params if not each.hidden}
 
     assert coded == {row[0]: row[1] for row in rows("Option")}
-
-
-PAGES = {
-    cli_reference.FILE: cli_reference.page,
-    decision_index.PAGE: decision_index.page,
-    layout_page.PAGE: layout_page.page,
-    ruling_texts.FILE: ruling_texts.page,
-    completion_table.FILE: completion_table.page,
-    tokens_page.PAGE: tokens_page.page,
-    **{path: lambda path=path: interface_pages.pages()[path] for path in interface_pages.pages()},
-}
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
