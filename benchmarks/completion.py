@@ -1,4 +1,4 @@
-"""Times completion in real shells: `python benchmarks/completion.py [--rounds N]`.
+"""Times completion in real shells: `python benchmarks/completion.py [ROUNDS]`.
 
 From the key Tab until the terminal shows the result, in bash, zsh and fish: with 1,000 polls, with none, and without a
 service. The limits are 200 ms with 1,000 polls and 120 ms with none, for 95 of 100.
@@ -6,7 +6,6 @@ service. The limits are 200 ms with 1,000 polls and 120 ms with none, for 95 of 
 
 from __future__ import annotations
 
-import argparse
 import sys
 from contextlib import ExitStack
 from pathlib import Path
@@ -14,7 +13,7 @@ from statistics import median, quantiles
 from tempfile import TemporaryDirectory
 
 import httpx
-from common import start_extcli
+from common import argument, start_extcli
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
@@ -46,9 +45,7 @@ def times(shell: Shell, rounds: int, *, names: bool) -> list[float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--rounds", type=int, default=40)
-    rounds = parser.parse_args().rounds
+    rounds = int(argument(1, 40))
     print(f"{'':28} {'shell':5} {'p50':>7} {'p95':>7}")
     with ExitStack() as stack, TemporaryDirectory() as cache:
         full, empty = service(stack, 1_000), service(stack, 0)

@@ -39,13 +39,8 @@ def open_sockets(path: str, greetings: int, service: Started, stack: ExitStack, 
     """Open sockets of games or pages, which stay open until the stack closes."""
     data = f'{{"channel":"twitch.pubsub.{CLIENT_ID}.1","auth":"{authorization("1")}"}}'
     subscription = f'{{"event":"pusher:subscribe","data":{data}}}'.encode()
-    crowd = Crowd(
-        service.address,
-        size,
-        [subscription if greetings else authentication()],
-        path=path,
-        greetings=greetings,
-    )
+    requests = [subscription if greetings else authentication()]
+    crowd = Crowd(service.address, size, requests, path=path, greetings=greetings)
     stack.callback(crowd.close)
     stack.callback(crowd.drain)  # fails if the service has closed one meanwhile
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import statistics
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
@@ -69,12 +70,11 @@ class Machine(msgspec.Struct):
 
     @classmethod
     def here(cls) -> Machine:
-        lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
-        models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+        models = re.findall(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
         commit = ["git", "-C", str(RESULTS.parent), "describe", "--always", "--dirty"]
         return cls(
-            processor=next(iter(models), platform.processor()),
-            cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+            processor=models[0] if models else platform.processor(),
+            cores=len(os.sched_getaffinity(0)),
             memory_gib=round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30),
             system=f"{platform.system()} {platform.machine()}",
             python=platform.python_version(),

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import json
 import sys
 import types
 from collections.abc import AsyncIterator, Callable, Generator
@@ -73,60 +72,33 @@ class Tracer:
         return depth
 
 
-Step = tuple[bytes | None, bytes]
-"""What precedes a traced request, if anything does, and the request."""
 USER = authorization("1")
 
 
-async def vote(wire: Wire) -> AsyncIterator[Step]:
+async def vote(wire: Wire) -> AsyncIterator[bytes]:
     """A vote by a user who has voted before."""
     while True:
-        yield None, request("POST", "/v1/e/vote?id=poll", USER, b'{"value":1}')
+        yield request("POST", "/v1/e/vote?id=poll", USER, b'{"value":1}')
 
 
-async def socket_set(wire: Wire) -> AsyncIterator[Step]:
+async def socket_set(wire: Wire) -> AsyncIterator[bytes]:
     """A game writes the state of its channel."""
     await open_socket(wire)
     while True:
-        yield None, frame(message("set", "state", state_id="channel", state={"scene": "intro"}))
+        yield frame(message("set", "state", state_id="channel", state={"scene": "intro"}))
 
 
-async def draw(wire: Wire) -> AsyncIterator[Step]:
-    """A viewer draws a code. Each user may draw one."""
-    backend = authorization("1", "backend")
-    drawers = [f"viewer{number}" for number in range(WARM_UP + TRACED)]
-    codes = {"names": ["prize"], "codes": [[f"CODE{number:04}" for number in range(10 * len(drawers))]]}
-    marked = {"prizes": [0], "prize_limits": [1], "users": drawers}
-    await wire.call(request("PUT", "/v1/e/codes", backend, json.dumps(codes).encode()))
-    await wire.call(request("POST", "/v1/e/codes/mark_from_list", backend, json.dumps(marked).encode()))
-    for user in drawers:
-        header = authorization(user)
-        seen = request("GET", "/v1/e/codes/eligibility", header)
-        yield seen, request("POST", "/v1/e/codes/redeem", header, b'{"prize":0}')
-
-
-async def page(wire: Wire) -> AsyncIterator[Step]:
+async def page(wire: Wire) -> AsyncIterator[bytes]:
     """The screen of polls in the dashboard, with one poll."""
     await wire.call(request("POST", "/v1/e/vote?id=poll", USER, b'{"value":1}'))
     while True:
-        yield None, request("GET", "/_emulator/ui/polls", "")
+        yield request("GET", "/_emulator/ui/polls", "")
 
 
-async def fork(wire: Wire) -> AsyncIterator[Step]:
-    """A new namespace with the data of the default one: a vote and a state. The one before is dropped first."""
-    await wire.call(request("POST", "/v1/e/vote?id=poll", USER, b'{"value":1}'))
-    await wire.call(request("POST", "/v1/e/channel_state", authorization("1", "broadcaster"), b'{"scene":"intro"}'))
-    await wire.call(request("POST", "/_ns/copy", ""))
-    while True:
-        yield request("DELETE", "/_ns/copy", ""), request("POST", "/_ns/copy?from=default", "")
-
-
-CASES: dict[str, Callable[[Wire], AsyncIterator[Step]]] = {
+CASES: dict[str, Callable[[Wire], AsyncIterator[bytes]]] = {
     "POST vote": vote,
     "socket set": socket_set,
-    "draw of a code": draw,
     "dashboard page": page,
-    "fork of a namespace": fork,
 }
 
 
@@ -160,11 +132,9 @@ async def trace_case(case: str) -> Tracer:
     gc.disable()  # a collection may run code of libraries
     with TemporaryDirectory() as folder:
         async with connected(SANDBOX, folder) as wire:
-            steps = CASES[case](wire)
+            calls = CASES[case](wire)
             for number in range(WARM_UP + TRACED):
-                before, call = await anext(steps)
-                if before:
-                    await wire.call(before)
+                call = await anext(calls)
                 await _settle()
                 tracer = Tracer()
                 sys.setprofile(tracer.note)
