@@ -93,8 +93,7 @@ def start_service(stack: ExitStack, data: str, *, name: str = "service", core: i
 
 def pin_to_core(core: int) -> None:
     """Run this process on one core, so that server and load do not share theirs."""
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {core})
+    os.sched_setaffinity(0, {core})
 
 
 def allow_open_files() -> None:

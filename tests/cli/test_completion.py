@@ -116,7 +116,7 @@ def test_the_profiles_file_is_the_one_of_commands(monkeypatch, tmp_path):
         assert str(own("extcli", appauthor=False) / "config.toml") == profiles_file(variables)
 
 
-# Completion in real shells on a terminal: `benchmarks/completion.py` prints how long it takes
+# Completion in real shells on a terminal
 
 
 @pytest.fixture(params=SHELLS)

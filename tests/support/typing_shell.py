@@ -53,30 +53,26 @@ class Shell:
         self._terminal.sendline(line)
         self._settle()
 
-    def shown_after_tab(self, typed: str, expected: str) -> float:
-        """Type this text and a tab, and wait until the line goes on as expected. Returns how long that took, in s."""
-        return self._measure(typed, "\t", expected)
+    def shown_after_tab(self, typed: str, expected: str) -> None:
+        """Type this text and a tab, and wait until the line goes on as expected."""
+        self._type(typed, "\t", expected)
 
-    def nothing_after_tab(self, typed: str) -> float:
+    def nothing_after_tab(self, typed: str) -> None:
         """Type this text and a tab, and wait until the shell shows the key after it: there is no candidate."""
         if self._name == "fish":  # which then flashes for a fifth of a second
-            began = time.perf_counter()
             self._terminal.sendline(f"complete -C '{typed}'; echo se''ttled.")
             self._wait("settled.")
             self._wait(_PROMPT)
-            return time.perf_counter() - began
-        return self._measure(typed, "\t%", "%")
+        else:
+            self._type(typed, "\t%", "%")
 
-    def _measure(self, typed: str, keys: str, expected: str) -> float:
+    def _type(self, typed: str, keys: str, expected: str) -> None:
         self._terminal.send(typed)
         self._wait(typed[-3:])
-        began = time.perf_counter()
         self._terminal.send(keys)
         self._wait(expected)
-        took = time.perf_counter() - began
         self._terminal.send("\x15")
         self._settle()
-        return took
 
     def _settle(self) -> None:
         """Run a command whose output differs from its text, and wait for the output."""
