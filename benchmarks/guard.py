@@ -5,8 +5,8 @@ times, they hardly depend on the machine and its load. Bytes go into the HTTP pr
 file, in production mode unless the case says sandbox, and come out of a transport in the same process: everything from
 parsing to the commit counts, the kernel and the network do not.
 
-`guard.json` has two counts for each case: what was accepted last, and what the commit took that `make twin` compares
-with, so that many small additions are seen as one.
+`guard.json` has two counts for each case: what was accepted last, and what the call took when the count began, so
+that many small additions are seen as one.
 """
 
 from __future__ import annotations
