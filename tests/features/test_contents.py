@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from emulator.feature_list import FEATURES
-from support.service import CHANNEL, CLIENT_ID, OTHER_ID, Client, LiveServer
+from support.service import CHANNEL, CLIENT_ID, Client, LiveServer
 
 DAY = 86_400_000
 NAMES = tuple(kind.name for kind in FEATURES.kinds)
@@ -68,17 +68,6 @@ def ask(live: LiveServer, client_id: str, question: str) -> None:
     backend.post("curated_poll_edit", json={"id": question, "name": "Who?"}).raise_for_status()
 
 
-def test_things_are_counted_by_kind(live: LiveServer):
-    assert dict.fromkeys(NAMES, 0) == read(live, "contents")
-    assert [{"rows": [], "next": "0"}] * len(NAMES) == [read(live, f"contents/{kind}") for kind in NAMES]
-
-    fill(live)
-    member(live, OTHER_ID, "888").post("vote?id=other", json={"value": 3})
-
-    assert {**dict.fromkeys(NAMES, 1), "polls": 2} == read(live, "contents")
-    assert {"rows": [], "next": "0"} == httpx.get(f"{live.url}/_ns/blue/_emulator/contents/polls").json()
-
-
 @every_kind
 def test_a_row_has_only_the_fields_of_the_list(live: LiveServer, kind: str):
     now = live.freeze()
@@ -128,40 +117,6 @@ def test_a_poll_has_its_status_and_no_latest_vote_before_the_first(live: LiveSer
     assert [("later", "active", 0), ("over", "expired", 0)] == [
         (row["id"], row["status"], row["latest"]) for row in rows(live, "polls")
     ]
-
-
-def add(live: LiveServer, kind: str, client_id: str, channel: str, number: int) -> None:
-    viewer = live.client("viewer", user=f"{number}", channel=channel, client_id=client_id)
-    match kind:
-        case "polls":
-            viewer.post(f"vote?id=p{number}", json={"value": 1}).raise_for_status()
-        case "buffers":
-            viewer.post(f"accumulate?id=b{number}", json=1).raise_for_status()
-        case "stores":
-            viewer.post("viewer_state", json={"a": 1}).raise_for_status()
-        case "codes":
-            upload(live, f"set {number}", client_id=client_id)
-        case "purchases":
-            buy(viewer, f"{channel}-{number}")
-
-
-@pytest.mark.parametrize("kind", ["polls", "buffers", "stores", "codes", "purchases"])
-def test_pages_show_everything_once(live: LiveServer, kind: str):
-    for client_id in ("ext-a", "ext-b", "ext-c"):
-        for channel in ("1", "2"):
-            for number in range(2):
-                add(live, kind, client_id, channel, number)
-
-    found, cursor = [], "0"
-    while not found or cursor != "0":
-        page = read(live, f"contents/{kind}", limit=2, cursor=cursor)
-        assert 1 <= len(page["rows"]) <= 2
-        found += page["rows"]
-        cursor = page["next"]
-
-    assert found == rows(live, kind)
-    assert (3 if kind == "codes" else 12) == len(found)
-    assert [row["client_id"] for row in found] == sorted(row["client_id"] for row in found)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Lifetimes that the model of `tests/surface` does not have: stores in production, games' tokens, and `exp`.
+"""Lifetimes that the model of `tests/surface` does not have: stores and trivia in production, games' tokens, and `exp`.
 
 Each one millisecond before its end, and at its end (Limits; rulings A1, S4, T1, T3).
 """
@@ -13,6 +13,7 @@ import pytest
 from emulator.core.clock import DAY, MINUTE, SECOND, WEEK, Clock
 from support.service import CHANNEL, CLIENT_ID, Client, LiveServer, in_production, live_server
 from support.socket_client import SocketClient
+from support.trivia import create_question, ids, team
 
 START = 2_000_000_000
 """The Unix time in seconds at which every test starts."""
@@ -74,6 +75,19 @@ def test_state_in_production_lives_30_days_after_its_last_write(production: Live
         seen.append(backend.get(store).json())
 
     assert [{"a": 1, "b": 2}, {}] == seen
+
+
+def test_trivia_in_production_lives_30_days(production: LiveServer):
+    backend = backend_of(production)
+    create_question(backend)
+    backend.post("team_membership").raise_for_status()
+
+    seen = []
+    for instant in (30 * DAY - 1, 30 * DAY):
+        at(production, instant)
+        seen.append((ids(backend), team(backend)))
+
+    assert [(["q1"], CHANNEL), ([], "")] == seen
 
 
 @pytest.mark.parametrize("store", ["extension_config", "channel_config"])

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from support.service import CLIENT_ID, OTHER_ID
 from surface.calls import DAY, HOUR, MINUTE, SECOND, WEEK, Caller
-from surface.generated import PATCHES
+from surface.generated import OPTIONS, PATCHES, QUESTIONS
 from surface.stores import STORES
 
 PEOPLE = [
@@ -48,6 +48,15 @@ TIMES = st.sampled_from([None, None, None, 1, 2, 31])
 ANSWERS = st.sampled_from(["red", "red", "Red", "", "bl\u00e9", 5])
 PRIZES = st.sampled_from([0, 0, 0, 1, 1, 3, 10, -1])
 VOTES, ANSWERED = st.tuples(ANYONE, CHANNELS, VALUES, TIMES), st.tuples(ANYONE, CHANNELS, ANSWERS)
+ON_TRIVIA = st.tuples(ANYONE, CHANNELS, QUESTIONS, OPTIONS)
+KINDS = ["polls", "rankings", "buffers", "stores", "json_stores", "codes", "trivia", "purchases"]
+FOLLOWED = {
+    OURS[7]: [("twitchPurchaseBits", "*"), ("transaction", "hat")],
+    OURS[10]: [("transaction", "hat")],
+    THEIRS[7]: [("transaction", "*")],
+}
+"""The products that games follow, and as which targets. A purchase is one update."""
+GAMES = st.sampled_from([*FOLLOWED])
 STORE = st.sampled_from([*STORES])
 OWN_PATCHES = st.lists(st.tuples(ANYONE, STORE, PATCHES), min_size=6, max_size=12)
 VOTERS = st.sampled_from([*OURS[:4], *OURS[:4], *OURS[11:], THEIRS[0]])

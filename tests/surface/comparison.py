@@ -15,7 +15,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, run_state_mach
 
 from support.examples import examples
 from support.service import SECRET, Client, LiveServer
-from surface.callers import OURS, THEIRS, WITNESSES
+from support.socket_client import SocketClient
+from surface.callers import FOLLOWED, OURS, THEIRS, WITNESSES
 from surface.calls import Call, Caller
 from surface.model import Surface, differences
 from surface.stores import STORES
@@ -46,6 +47,7 @@ READS = (
     *((path, query) for path in ("rank", "accumulate") for query in BUFFER_IDS),
     *((store, {}) for store in STORES),
     *((path, {}) for path in ("all_state", "all_config", "codes", "codes/eligibility", "codes/redeemed", "user_ids")),
+    *((path, {}) for path in ("curated_poll", "curated_poll_leaderboard", "team_membership")),
     *((path, {"id": name}) for path in ("json_store",) for name in ("", "globalwarming")),
 )
 
@@ -61,10 +63,12 @@ class ComparisonMachine(RuleBasedStateMachine):
         self.changed: tuple[str, dict[str, str]] | None = None
         self.counter = 0
         self.agrees = True
+        self.games: dict[Caller, SocketClient] = {}
         self.start()
 
     def start(self) -> None:
         """Reset the service and the model, and stop the clock."""
+        self.close_games()
         self.nodes[0].reset()
         self.set(START)
         self.model = Surface(START)
@@ -74,7 +78,7 @@ class ComparisonMachine(RuleBasedStateMachine):
         response = self.send(caller, method, path, query or {}, body)
         expected = self.model.answer(Call(caller, method, path, query or {}, None if body is ... else body))
         answer = response.json()
-        got = response.status_code, answer if response.status_code == 200 else answer["reason"]
+        got = response.status_code, answer if response.is_success else answer["reason"]
         wrong = [*differences(list(expected), list(got))]
         self.agrees = not wrong
         assert self.agrees, f"{caller} {method} {path} {query} {body}: {wrong}"
@@ -85,6 +89,38 @@ class ComparisonMachine(RuleBasedStateMachine):
         content = None if body is ... else json.dumps(body, separators=(",", ":"), ensure_ascii=False).encode()
         client = next(self.rotation)
         return client.request(method, path, params=query, content=content, headers={"Authorization": header})
+
+    def control(self, path: str, query: dict[str, str]) -> httpx.Response:
+        """Make a call to the control API."""
+        url = f"{self.nodes[0].url}/_emulator/{path}"
+        return self.clients[0].get(url, params=query).raise_for_status()
+
+    def game(self, caller: Caller) -> SocketClient:
+        """A game of the caller's channel, which follows purchases and the datastream."""
+        if caller not in self.games:
+            node, (client_id, token) = self.nodes[-1], CREDENTIALS[caller].split()
+            game = self.games[caller] = SocketClient(node, f"/0.2.0/{client_id}")
+            game.data("authenticate", data={"client_id": client_id, "jwt": token})
+            game.data("subscribe", "datastream", {"topic_id": ""})
+            for target, sku in FOLLOWED[caller]:
+                game.data("subscribe", target, {"sku": sku})
+        return self.games[caller]
+
+    def compare_updates(self) -> None:
+        """Compare what the games received with what the model sent them, in order."""
+        for caller in FOLLOWED:
+            skus = {sku for _, sku in FOLLOWED[caller]}
+            sent = self.model.games.sent.pop((caller.client_id, caller.own_channel or ""), [])
+            for expected in sent:
+                if "events" in expected or not skus.isdisjoint({"*", expected["sku"]}):
+                    assert [] == [*differences(expected, self.game(caller).update()["data"])]
+            assert self.game(caller).no_update()
+
+    def close_games(self) -> None:
+        """Close the connections of games."""
+        for game in self.games.values():
+            game.__exit__(None, None, None)
+        self.games.clear()
 
     @invariant()
     def a_change_reads_the_same_to_others(self) -> None:
@@ -105,6 +141,7 @@ class ComparisonMachine(RuleBasedStateMachine):
                 self.move(instant)
                 for index, (path, query) in enumerate(READS):
                     self.call(WITNESSES[(index + self.counter) % len(WITNESSES)], "GET", path, query)
+        self.close_games()
         for client in self.clients:
             client.close()
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import jwt
 from hypothesis import strategies as st
+
+from support.service import SECRET
 
 DEFINITIONS = st.fixed_dictionaries(
     {},
@@ -94,3 +97,52 @@ GRANTS = st.fixed_dictionaries(
 )
 CUTOFFS = st.tuples(st.sampled_from([-1000, 0, 0, 1, 500, 1000, 3_600_000]), st.booleans())
 """The age of a cutoff in ms, and whether it is sent in seconds."""
+
+_HAT = {"displayName": "A hat", "cost": {"amount": 50, "type": "bits"}}
+_SKUS, _BUYERS = st.sampled_from(["hat", "sword"]), st.sampled_from(["1", "U1", "2", "UX2Y"])
+_PURCHASES = st.sampled_from(["t1", "t2", "t3", "t4", "t5"])
+_STATED = st.fixed_dictionaries(
+    {"transactionReceipt": st.just(""), "transactionId": _PURCHASES}, optional={"sku": _SKUS, "userId": _BUYERS}
+)
+_SIGNED = st.builds(
+    lambda id, sku, user: {
+        "displayName": "Ann",
+        "transactionReceipt": jwt.encode(
+            {"data": {"transactionId": id, "userId": user, "product": {"sku": sku, **_HAT}}}, SECRET
+        ),
+    },
+    _PURCHASES, _SKUS, _BUYERS,
+)  # fmt: skip
+_EVENTS = st.sampled_from([{"click": 1}, [1, 2], 7, "text", None, "x" * 4_094, "x" * 4_095, "é" * 2_047, "é" * 2_048])
+TO_GAMES = st.one_of(
+    st.tuples(st.just("bits/transactions"), _STATED | _SIGNED), st.tuples(st.just("datastream"), _EVENTS)
+)
+SETTLED = st.tuples(st.sampled_from(["transaction_id", "muxy_id", "id", ""]), _PURCHASES, _SKUS, _BUYERS)
+"""The member that names a purchase, its id, and the product and buyer that are named instead."""
+
+QUESTIONS, OPTIONS = st.sampled_from(["q1", "q1", "q2"]), st.sampled_from(["o1", "o1", "o2", "o3"])
+_TEXTS = st.fixed_dictionaries(
+    {},
+    optional={
+        "name": st.sampled_from(["Which?", "é"]),
+        "short_name": st.sampled_from(["W", "\U0001f600" * 64, "x" * 65]),
+        "image": st.just("b.png"),
+        "order": st.sampled_from([-1.5, 0, 7, 10**9, 10**9 + 1]),
+    },
+)
+_EDIT, _OPTION, _STATE = "curated_poll_edit", "curated_poll_edit_option", "curated_poll_state"
+TRIVIA_EDITS = st.one_of(
+    st.builds(lambda id, texts: ("POST", _EDIT, {}, {"id": id} | texts), QUESTIONS, _TEXTS),
+    st.builds(
+        lambda id, option, texts: ("POST", _OPTION, {}, {"id": id, "option": {"id": option} | texts}),
+        QUESTIONS, OPTIONS, _TEXTS,
+    ),
+    st.builds(lambda id, option: ("DELETE", _OPTION, {}, {"question": id, "option": option}), QUESTIONS, OPTIONS),
+    st.builds(lambda id: ("DELETE", _EDIT, {}, {"id": id}), QUESTIONS),
+    st.builds(
+        lambda id, state, winner: ("POST", _STATE, {"id": id}, {"transition": f"state-{state}", "winner": winner}),
+        QUESTIONS, st.sampled_from(["unlocked", "unlocked", "locked", "results", "results", "inactive", "open"]),
+        st.sampled_from(["o1", "o1", "o2", ""]),
+    ),
+)  # fmt: skip
+"""Method, path, query and body of an edit."""

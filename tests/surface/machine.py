@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
+import httpx
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, precondition, rule
 
-from support.service import OTHER_ID
+from support.service import CLIENT_ID, OTHER_ID
 from surface.callers import (
     ADDS_UP,
     ADMINS,
@@ -19,11 +22,14 @@ from surface.callers import (
     CHANNELS,
     FIRST_GRANT,
     FIRST_SETS,
+    GAMES,
     IDS_IN_BODIES,
     JSON_STORES,
+    KINDS,
     LONG,
     MANAGERS,
     MAPS,
+    ON_TRIVIA,
     OURS,
     OWN_PATCHES,
     POLLS,
@@ -36,9 +42,22 @@ from surface.callers import (
     VOTES,
     WRITERS,
 )
-from surface.calls import SECOND, Caller
+from surface.calls import SECOND, Call, Caller
 from surface.comparison import START, ComparisonMachine
-from surface.generated import BLOBS, CODE_SETS, CUTOFFS, DEFINITIONS, DOCUMENTS, GRANTS, PATCHES, WRITTEN
+from surface.generated import (
+    BLOBS,
+    CODE_SETS,
+    CUTOFFS,
+    DEFINITIONS,
+    DOCUMENTS,
+    GRANTS,
+    PATCHES,
+    SETTLED,
+    TO_GAMES,
+    TRIVIA_EDITS,
+    WRITTEN,
+)
+from surface.model import differences
 
 
 class SurfaceMachine(ComparisonMachine):
@@ -80,6 +99,18 @@ class SurfaceMachine(ComparisonMachine):
             self.validate_pin(caller, 0)
             self.request_pin(caller)
         self.use_pin_token(0, 1)
+
+    @initialize(edits=st.lists(TRIVIA_EDITS, max_size=6), votes=st.lists(ON_TRIVIA, min_size=4, max_size=8))
+    def start_with_trivia(self, edits: list[Any], votes: list[Any]) -> None:
+        for option in ("o1", "o2"):
+            self.call(OURS[9], "POST", "curated_poll_edit", body={"id": "q1"})
+            body = {"id": "q1", "option": {"id": option}}
+            self.call(OURS[9], "POST", "curated_poll_edit_option", body=body)
+        self.call(OURS[9], "POST", "curated_poll_state", {"id": "q1"}, {"transition": "state-unlocked"})
+        self.vote_on_questions(votes)
+        for edit in edits:
+            self.edit_trivia(OURS[9], edit)
+        self.call(OURS[9], "GET", "curated_poll_leaderboard")
 
     @rule(poll=POLLS, votes=st.lists(VOTES, min_size=1, max_size=6))
     def cast_votes(self, poll: str, votes: list[tuple[Caller, dict[str, str], object, int | None]]) -> None:
@@ -158,7 +189,44 @@ class SurfaceMachine(ComparisonMachine):
     @rule(caller=WRITERS, channel=CHANNELS)
     def list_by_channel(self, caller: Caller, channel: dict[str, str]) -> None:
         for name in ("polls", "rankings", "buffers"):
-            self.call(caller, "GET", name, channel)
+            listed = self.call(caller, "GET", name, channel).get(name, [])
+            pages = self.pages(lambda page, name=name: self.send(caller, "GET", name, channel | page, ...))
+            assert listed == [row for page in pages if listed for row in page.raise_for_status().json()[name]]
+
+    @rule(kind=st.sampled_from(KINDS))
+    def list_contents(self, kind: str) -> None:
+        expected = self.model.contents(kind)
+        pages = self.pages(lambda page: self.control(f"contents/{kind}", page))
+        rows = [row for page in pages for row in page.json()["rows"]]
+        listed = [(row["client_id"], row["channel_id"], row["id"], row.get("count"), row["expires_at"]) for row in rows]
+        assert expected == sorted(listed, key=str)
+        assert len(expected) == self.control("contents", {}).json()[kind]
+
+    def pages(self, read: Callable[[dict[str, str]], httpx.Response]) -> Iterator[httpx.Response]:
+        """Read the pages of a list, with two rows each."""
+        cursor = "0"
+        while (page := read({"limit": "2", "cursor": cursor})).is_success:
+            yield page
+            if (cursor := page.json()["next"]) == "0":
+                break
+
+    @rule(channel=st.sampled_from([{"channel_id": "777"}, {"channel_id": "888"}]), poll=POLLS, buffer=BUFFERS)
+    def wait_for_what_is(self, channel: dict[str, str], poll: str, buffer: str) -> None:
+        """A condition that holds is met at once, and the same with one more is not."""
+        votes = self.model.polls.get_vote(Call(OURS[9], "GET", "vote", {"id": poll} | channel))
+        scores = self.model.rankings.get_rank(Call(OURS[9], "GET", "rank", {"id": buffer} | channel))["data"]
+        game = replace(OURS[10], channel=channel["channel_id"])
+        for subject, id, found in (
+            ("poll", poll, {"count": votes["count"], "sum": votes["sum"]}),
+            ("rank", buffer, {"count": sum(each["score"] for each in scores)}),
+            ("purchase", "", {"count": len(self.model.games.outstanding(game))}),
+            ("trivia", "", {"count": len(self.model.trivia.contests[CLIENT_ID])}),
+        ):
+            for more in (0, 1):
+                wanted = {name: f"={number + more}" for name, number in found.items()}
+                query = {"for": subject, "id": id, "client_id": CLIENT_ID, "timeout": "0"} | channel | wanted
+                outcome = self.control("wait", query).json()
+                assert (not more, found) == (outcome["met"], outcome["found"]), (query, outcome)
 
     @rule(caller=ANYONE, channel=CHANNELS, store=STORE, document=DOCUMENTS)
     def replace_store(self, caller: Caller, channel: dict[str, str], store: str, document: object) -> None:
@@ -287,6 +355,48 @@ class SurfaceMachine(ComparisonMachine):
         self.call(caller, "POST", "vote", body={"value": value})
         self.call(caller, "POST", "channel_state", body={"by": value})
         self.call(caller, "GET", "pin_token_exists")
+
+    @rule(caller=MANAGERS, edit=TRIVIA_EDITS)
+    def edit_trivia(self, caller: Caller, edit: tuple[str, str, dict[str, str], object]) -> None:
+        self.call(caller, *edit)
+        self.changed = "curated_poll", {}
+
+    @rule(votes=st.lists(ON_TRIVIA, min_size=1, max_size=4))
+    def vote_on_questions(self, votes: list[tuple[Caller, dict[str, str], str, str]]) -> None:
+        for caller, channel, question, option in votes:
+            self.call(caller, "POST", "curated_poll", channel, {"question_id": question, "vote": option})
+            self.call(caller, "GET", "curated_poll", {"id": question})
+        self.changed = "curated_poll_leaderboard", {}
+
+    @rule(caller=ANYONE, channel=CHANNELS, joins=st.booleans())
+    def read_or_join_team(self, caller: Caller, channel: dict[str, str], joins: bool) -> None:
+        self.call(caller, "POST" if joins else "GET", "team_membership", channel)
+        self.changed = "curated_poll_leaderboard", {}
+
+    @rule(posts=st.lists(st.tuples(ANYONE, CHANNELS, TO_GAMES), min_size=2, max_size=8))
+    def post_to_games(self, posts: list[tuple[Caller, dict[str, str], tuple[str, object]]]) -> None:
+        self.compare_updates()
+        for caller, channel, (path, body) in posts:
+            self.call(caller, "POST", path, channel, body)
+        self.compare_updates()
+
+    @rule(game=GAMES, action=st.sampled_from(["validate", "refund"]), which=SETTLED)
+    def settle_purchase(self, game: Caller, action: str, which: tuple[str, str, str, str]) -> None:
+        """Settle a purchase by an id or, if `name` is empty, by product and buyer."""
+        name, id, sku, user = which
+        own = self.list_purchases(game, "*")
+        data = {name: own.get(id, id) if name == "muxy_id" else id} if name else {"sku": sku, "user_id": user}
+        reply = self.game(game).request(action, "transaction", data)
+        is_settled = self.model.games.settle(game, id if name else "", sku, user)
+        assert is_settled == (reply.get("data") == {"ok": True}), (data, reply)
+        self.list_purchases(game, sku)
+
+    def list_purchases(self, game: Caller, sku: str) -> dict[str, str]:
+        """Compare the outstanding purchases of a product; return the service's own ids by id."""
+        listed = self.game(game).data("get", "transaction", {"sku": sku})["transactions"]
+        expected = [each.shown for each in self.model.games.outstanding(game) if sku in ("*", each.shown["sku"])]
+        assert [] == [*differences(expected, listed)]
+        return {each["id"]: each["muxy_id"] for each in listed}
 
     @rule(caller=MANAGERS)
     def list_users(self, caller: Caller) -> None:

@@ -8,11 +8,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from surface.ballots import Accumulation, Polls, Rankings
-from surface.calls import Call, Clock, Refused
+from surface.calls import DAY, Call, Clock, Refused
 from surface.codes import Codes
+from surface.games import Games
 from surface.people import People
 from surface.pins import Pins
 from surface.stores import STORES, Stores
+from surface.trivia import Trivia
+
+Row = tuple[str, str, str, int | None, int]
+"""Extension, channel, id, count (of what has one) and expiry."""
 
 
 @dataclass
@@ -27,8 +32,10 @@ class Surface:
         self.people, self.pins = People(clock), Pins(clock)
         self.polls, self.rankings, self.accumulation = Polls(clock, self.people), Rankings(clock), Accumulation(clock)
         self.stores, self.codes = Stores(clock, self.people), Codes(clock, self.polls, self.people)
+        self.games, self.trivia = Games(clock, self.people), Trivia(clock)
         self._parts = (
             self.polls, self.rankings, self.accumulation, self.stores, self.codes, self.pins, self.people,
+            self.games, self.trivia,
         )  # fmt: skip
 
     def answer(self, call: Call) -> tuple[int, object]:
@@ -47,7 +54,7 @@ class Surface:
             return refusal.status, refusal.reason
         if call.method != "GET":
             self.people.wrote(token)
-        return 200, answer
+        return 201 if call.path == "bits/transactions" else 200, answer
 
     def move(self, now: int) -> None:
         """Remove expired items before and after the move, so that setting the clock back revives none (decision 4)."""
@@ -55,6 +62,38 @@ class Surface:
             self.clock.now = instant
             for part in self._parts:
                 part.expire()
+
+    def contents(self, kind: str) -> list[Row]:
+        """The stored records of a kind, sorted."""
+        rows: list[Row] = []
+        match kind:
+            case "polls":
+                rows = [(*key, sum(vote.times for vote in poll.votes), poll.expires_at)
+                        for key, poll in self.polls.polls.items.items()]  # fmt: skip
+            case "rankings":
+                rows = [(*key, len(each.answers), each.expires_at) for key, each in self.rankings.buffers.items.items()]
+            case "buffers":
+                ends: dict[tuple[str, str, str], list[int]] = {}
+                for client_id, name, entry in self.accumulation.entries:
+                    ends.setdefault((client_id, entry["channel_id"], name), []).append(entry["observed"] + DAY)
+                rows = [(*key, len(each), max(each)) for key, each in ends.items()]
+            case "stores" | "json_stores":
+                for (store, *names), (_, end) in self.stores.records.items():
+                    if kind == "stores" and store in STORES:
+                        parts = dict(zip(STORES[store][2].split(), names, strict=True))
+                        rows.append((parts.get("extension", ""), parts.get("channel", ""), store, None, end))
+                    elif kind == "json_stores" and store not in STORES:
+                        client_id, name, *channel = names
+                        rows.append((client_id, "".join(channel), name, None, end))
+            case "codes":
+                rows = [(each.client_id, "", str(each.index), len(each.handed) - each.earlier, each.expires_at)
+                        for each in self.codes.sets if each.is_active]  # fmt: skip
+            case "trivia":
+                rows = [(client_id, "", "trivia", None, end) for client_id, end in self.trivia.ends.items()]
+            case "purchases":
+                rows = [(each.client_id, each.channel, each.shown["id"], None, each.expires_at)
+                        for each in self.games.purchases if not each.is_settled]  # fmt: skip
+        return sorted(rows, key=str)
 
     def expiries(self) -> list[int]:
         """The instants in the future at which an item expires or a poll opens or closes."""

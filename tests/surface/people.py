@@ -56,6 +56,12 @@ class People:
                 return self.seen_as[client_id, name] or f"U{name}"
         return spelling if spelling[0] in "UA" else f"U{spelling}"
 
+    def spellings(self, client_id: str, spelling: str) -> set[str]:
+        """All ids of a user, with and without the U."""
+        opaque = self.opaque_id(client_id, spelling)
+        ids = {spelling, opaque, self.shared.get((client_id, opaque), opaque)}
+        return ids | {each.removeprefix("U") for each in ids} | {f"U{each}" for each in ids if each[0] not in "UA"}
+
     def names(self, caller: Caller) -> set[str]:
         """Every spelling under which a list may contain the caller."""
         shared = caller.user or self.shared.get((caller.client_id, caller.opaque_id))

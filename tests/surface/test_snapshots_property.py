@@ -42,6 +42,7 @@ class SnapshotMachine(SurfaceMachine):
             return client.get(PATH, params=query).raise_for_status().content
 
     def load(self, snapshot: bytes) -> None:
+        self.close_games()
         with Client(base_url=self.nodes[0].url) as client:
             client.put(PATH, content=snapshot).raise_for_status()
 
