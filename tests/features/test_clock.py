@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from emulator.core.clock import DAY, END_OF_TIME, MINUTE, WEEK
+from emulator.core.clock import DAY, END_OF_TIME, MINUTE
 
 INSTANT = 2_000_000_000_000
 
@@ -110,27 +110,6 @@ def test_the_service_works_at_the_first_and_the_last_instant(live, viewer, broad
     assert 3 == viewer("U2").get("vote?id=round-7").json()["sum"]
     assert [instant] == [vote["timestamp"] for vote in admin.get("vote_logs?id=round-7").json()["result"]]
     assert instant == broadcaster.get("accumulate?id=stars").json()["latest"]
-
-
-def test_a_move_lists_everything_that_expired_oldest_first(live, clock, write_all, viewer):
-    start = live.freeze()
-    write_all()
-    live.advance(5)
-    viewer("U2", channel="888").post("vote?id=round-7", json={"value": 3})
-
-    expired = clock(advance=30 * DAY)["expired"]
-
-    assert [
-        ("accumulate", "stars", start + DAY),
-        ("channel_config", "777", start + DAY),
-        ("extension_state", "my-extension", start + DAY),
-        ("rank", "colour", start + DAY),
-        ("viewer_state", "U1", start + DAY),
-        ("poll", "round-7", start + WEEK),
-        ("poll", "round-8", start + WEEK),
-        ("poll", "round-7", start + WEEK + 5),
-        ("json_store", "level", start + 14 * DAY),
-    ] == [(each["kind"], each["id"], each["at"]) for each in expired]
 
 
 def test_the_expiry_of_the_directory_of_users_is_not_reported(live, stranger, viewer):

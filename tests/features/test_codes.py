@@ -41,9 +41,9 @@ def test_eligibility_lasts_as_long_as_a_set_that_was_replaced_during_the_mark(
 
 
 @pytest.mark.slow
-def test_a_thousand_users_redeem_500_codes_once_each(live: LiveServer, backend: Client):
-    define(backend, [f"C{number:03}" for number in range(500)])
-    users = [f"{number}" for number in range(1_000)]
+def test_200_users_redeem_100_codes_once_each(live: LiveServer, backend: Client):
+    define(backend, [f"C{number:03}" for number in range(100)])
+    users = [f"{number}" for number in range(200)]
     grant(backend, *users, prizes=[0])
     tokens = [live.client("viewer", user=user, channel="777").headers["Authorization"] for user in users]
 
@@ -52,9 +52,9 @@ def test_a_thousand_users_redeem_500_codes_once_each(live: LiveServer, backend: 
             answers = [client.post("codes/redeem", json={"prize": 0}, headers={"Authorization": a}) for a in share]
         return [answer.raise_for_status().json().get("code") for answer in answers]
 
-    with ThreadPoolExecutor(20) as pool:
-        got = [code for share in pool.map(redeem_as, [tokens[start::20] for start in range(20)]) for code in share]
+    with ThreadPoolExecutor(10) as pool:
+        got = [code for share in pool.map(redeem_as, [tokens[start::10] for start in range(10)]) for code in share]
 
     codes = [code for code in got if code is not None]
-    assert (500, 500) == (len(codes), len(set(codes)))
-    assert {"distributed": [500]} == backend.delete("codes").json()
+    assert (100, 100) == (len(codes), len(set(codes)))
+    assert {"distributed": [100]} == backend.delete("codes").json()

@@ -13,6 +13,7 @@ from engines.redis_server import RedisServer
 from support.connection import Connection
 from support.faults import add_fault, faults_of, hits_of, remove_faults, status_of_vote
 from support.journal import entries_of, entry_of
+from support.seeds import PLACE
 from support.service import CHANNEL, CLIENT_ID, Client, LiveServer, RunningService, live_server
 
 VOTE = "POST /v1/e/vote"
@@ -126,6 +127,7 @@ def test_a_service_on_redis_refuses_faults(tmp_path: Path):
         answers = [client.request(method, "/_emulator/faults", json={"faults": []}) for method in ("GET", "PUT")]
         answers.append(client.post("/_emulator/faults", json={"match": VOTE, "effect": "drop"}))
         answers.append(client.delete("/_emulator/faults"))
+        answers.append(client.put("/_emulator/seed", json=PLACE | {"faults": [{"match": VOTE, "effect": "drop"}]}))
 
     assert {(409, "No faults")} == {(each.status_code, each.json()["reason"]) for each in answers}
 
@@ -146,14 +148,6 @@ def test_a_fault_responds_before_the_credential_is_checked_as_other_errors_do(li
     assert ("Fault", 502, "Bad Gateway", answer.json()["info"]) == (
         answer.json()["reason"], error["status"], error["title"], error["detail"],
     )  # fmt: skip
-
-
-def test_a_request_with_a_faulty_response_does_no_work(live: LiveServer, viewer, broadcaster: Client):
-    add_fault(live, VOTE, "status", times=1)
-
-    assert 503 == status_of_vote(viewer())
-
-    assert 0 == broadcaster.get("vote", params=RPS).json()["count"]
 
 
 def test_an_endpoint_of_the_control_api_is_never_faulty(live: LiveServer, stranger: Client):

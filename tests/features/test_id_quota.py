@@ -34,11 +34,17 @@ def settings(data: str = "sqlite://") -> Settings:
     return Settings(data=data, limits=Limits(ids=IDS))
 
 
-@pytest.fixture
-def limited() -> Iterator[LiveServer]:
-    """A service with 8 ids for owners and as many for viewers, each of which begins at most 2."""
+@pytest.fixture(scope="module")
+def running_limited() -> Iterator[LiveServer]:
     with live_server(settings()) as live:
         yield live
+
+
+@pytest.fixture
+def limited(running_limited: LiveServer) -> LiveServer:
+    """A service with 8 ids for owners and as many for viewers, each of which begins at most 2."""
+    running_limited.empty()
+    return running_limited
 
 
 def viewer(live: LiveServer, user: str, channel: str = CHANNEL, **claims: str) -> Client:

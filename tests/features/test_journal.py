@@ -218,14 +218,14 @@ def test_the_stream_sends_the_selected_entries_as_they_happen(live: LiveServer, 
 
 @pytest.mark.slow
 def test_the_stream_resumes_after_a_mark(live: LiveServer, viewer):
-    mark = journal_of(live)["mark"]
-    for number in range(500):
-        viewer().get(f"vote?id={number}")
+    voter, mark = viewer(), journal_of(live)["mark"]
+    for number in range(150):
+        voter.get(f"vote?id={number}")
 
     with following(live, since=mark, timeout=0) as lines:
         found = [each["path"] for each in lines if "path" in each]
 
-    assert [f"/v1/e/vote?id={number}" for number in range(500)] == found
+    assert [f"/v1/e/vote?id={number}" for number in range(150)] == found
 
 
 def test_a_mark_of_an_earlier_run_starts_at_the_beginning(live: LiveServer):
@@ -272,19 +272,18 @@ def test_dropping_a_namespace_ends_its_streams(live: LiveServer, stranger: Clien
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("reads", [True, False], ids=["readers", "clients that stopped reading"])
-def test_a_stop_ends_fifty_event_streams_within_five_seconds(reads: bool):
+def test_a_stop_ends_event_streams_within_five_seconds_whether_or_not_they_are_read():
     paths = ("/_emulator/ui/requests/events", "/_emulator/ui/overview/events", "/_emulator/journal/stream")
     with server_process() as served, ExitStack() as opened:
         host, port = served.url.removeprefix("http://").split(":")
-        for number in range(50):
+        for number in range(24):
             reader = opened.enter_context(socket.socket())
             reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
             reader.connect((host, int(port)))
             reader.sendall(f"GET {paths[number % 3]} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
-            if reads:
+            if number % 2:
                 threading.Thread(target=_read_all, args=(reader,), daemon=True).start()
-        wait_until(lambda: held(served) == 50)
+        wait_until(lambda: held(served) == 24)
         voter = served.client("viewer", user="1", channel=CHANNEL)
         for _ in range(200):
             voter.post("accumulate", json={"x": "y" * 200})

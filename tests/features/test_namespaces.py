@@ -307,3 +307,63 @@ async def test_idle_namespaces_on_redis_stay_because_other_nodes_may_use_them(tm
         async with open_app(Settings(data=redis.url())) as (_, service):
             assert service.namespaces is not None
             assert service.namespaces.max_idle is None
+
+
+# Namespaces that a file holds from an earlier process
+
+
+@pytest.fixture
+def stored_settings(tmp_path: Path) -> Settings:
+    """The settings of a service on a file that has the namespaces `blue`, with a vote, and `empty`."""
+    settings = Settings(data=f"sqlite://{tmp_path}/data.db", limits=Limits(namespaces=2))
+    with live_server(settings) as live:
+        vote(at(live, "blue"))
+        live._http.post("/_ns/empty").raise_for_status()
+        live._http.post("/_emulator/reset?undo=60").raise_for_status()
+    return settings
+
+
+@pytest.fixture
+def stored(stored_settings: Settings) -> Iterator[Namespaces]:
+    with live_server(stored_settings) as live:
+        yield Namespaces(live)
+
+
+def opened(live: LiveServer) -> int:
+    assert live.service.namespaces is not None
+    return len(live.service.namespaces.fronts) - 1
+
+
+def test_stored_namespaces_are_listed_with_their_records_and_none_is_opened(stored: Namespaces):
+    before = stored.details()
+
+    assert ["blue", "empty"] == list(before)
+    assert all((0, 0) == (each["sockets"], each["idle"]) for each in before.values())
+    assert 0 == opened(stored.live)
+    assert (1, 0) == (count(stored.at("blue")), count(stored.at("empty")))
+    assert [each["records"] for each in before.values()] == [each["records"] for each in stored.details().values()]
+
+
+def test_a_stored_namespace_can_be_a_source_but_not_a_target_of_a_fork(stored: Namespaces):
+    assert 409 == stored.post("/blue", **{"from": "default"}).status_code
+    assert (1, 1) == (count(stored.fork("blue", "copy")), count(stored.at("blue")))
+
+
+def test_a_stored_namespace_can_be_dropped_without_opening_it(stored_settings: Settings):
+    with live_server(stored_settings) as live:
+        live._http.delete("/_ns/blue").raise_for_status()
+
+        assert ["empty"] == live._http.get("/_ns").json()["namespaces"]
+        assert 0 == opened(live)
+    with live_server(stored_settings) as live:
+        assert ["empty"] == live._http.get("/_ns").json()["namespaces"]
+        assert 0 == count(at(live, "blue"))
+
+
+def test_stored_namespaces_are_idle_from_the_start_of_the_process(stored: Namespaces):
+    live, listed = stored.live, []
+    for idle in (3600, 0):
+        live.run(live.service.namespaces.drop_idle(idle))
+        listed.append(list(stored.details()))
+
+    assert [["blue", "empty"], []] == listed

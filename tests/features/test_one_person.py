@@ -7,7 +7,6 @@ import pytest
 from support.people import SPELLINGS, Person
 from support.pins import validated_pin_token
 from support.service import CHANNEL, LiveServer
-from support.trivia import create_question, results, set_state
 
 
 @pytest.fixture(params=["live", "production"])
@@ -26,20 +25,6 @@ def test_a_linked_game_votes_as_the_broadcaster_of_its_channel(live: LiveServer)
 
     answer = broadcaster.get("vote").json()
     assert (1, 1, 2) == (seen, answer["count"], answer["vote"])
-
-
-def test_a_person_has_one_trivia_vote_and_one_team(person: Person):
-    create_question(person.admin, person.poll)
-    for option, spelling in zip(("o1", "o2", "o1"), SPELLINGS, strict=True):
-        body = {"question_id": person.poll, "vote": option}
-        getattr(person, spelling).post("curated_poll", json=body).raise_for_status()
-
-    set_state(person.admin, "state-results", person.poll)
-
-    (team,) = person.admin.get("curated_poll_leaderboard").json()["leaderboard"]
-    assert 1 == team["questions"][person.poll]["team_votes"]
-    assert ["o1"] * 3 == [results(getattr(person, spelling), person.poll)["you"] for spelling in SPELLINGS]
-    assert [CHANNEL] * 3 == [getattr(person, each).get("team_membership").json()["id"] for each in SPELLINGS]
 
 
 @pytest.mark.parametrize("shares", [True, False])

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from emulator.core.clock import DAY, HOUR
 from emulator.core.settings import Limits, Settings
-from engines.redis_server import RedisServer
 from support.authentication import authenticate
 from support.codes import eligible, redeem
 from support.pins import token_exists
@@ -45,31 +41,13 @@ EVERYTHING = {
 """A seed with something of every kind."""
 
 
-@pytest.fixture(scope="module", params=["memory", "file", "redis"])
-def running_engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
-    folder: Path = tmp_path_factory.mktemp("data")
-    with ExitStack() as stack:
-        if request.param == "redis":
-            data = stack.enter_context(RedisServer(folder)).url()
-        else:
-            data = "sqlite://" if request.param == "memory" else f"sqlite://{folder}/emulator.db"
-        yield stack.enter_context(live_server(Settings(data=data)))
-
-
-@pytest.fixture
-def service(running_engine: LiveServer) -> LiveServer:
-    """A service on each engine, without data."""
-    running_engine.reset()
-    return running_engine
-
-
-def test_a_seeded_poll_has_its_definition_and_votes(service: LiveServer):
-    apply(service, **EVERYTHING)
-    viewer = service.client("viewer", user="U2", opaque="U2", channel=CHANNEL)
+def test_a_seeded_poll_has_its_definition_and_votes(live: LiveServer):
+    apply(live, **EVERYTHING)
+    viewer = live.client("viewer", user="U2", opaque="U2", channel=CHANNEL)
 
     lunch, ended = (viewer.get(f"vote?id={poll}").json() for poll in ("lunch", "global-x"))
     definitions = [viewer.get(f"vote_config?id={poll}").json() for poll in ("lunch", "global-x")]
-    log = service.client("backend", channel=CHANNEL).get("vote_logs?id=lunch").json()["result"]
+    log = live.client("backend", channel=CHANNEL).get("vote_logs?id=lunch").json()["result"]
 
     assert ([1, 2], 1, [2, 1]) == (lunch["specific"][:2], lunch["vote"], ended["specific"][4:6])
     assert [("Where?", "active"), ("", "expired")] == [(each["prompt"], each["status"]) for each in definitions]
@@ -78,9 +56,9 @@ def test_a_seeded_poll_has_its_definition_and_votes(service: LiveServer):
     assert {CHRISTMAS_MS} == {each["timestamp"] for each in log}
 
 
-def test_seeded_answers_entries_and_stores_can_be_read(service: LiveServer):
-    apply(service, **EVERYTHING)
-    backend = service.client("backend", channel=CHANNEL)
+def test_seeded_answers_entries_and_stores_can_be_read(live: LiveServer):
+    apply(live, **EVERYTHING)
+    backend = live.client("backend", channel=CHANNEL)
 
     assert [("red", 2), ("blue", 1)] == [tuple(each.values()) for each in backend.get("rank?id=color").json()["data"]]
     entries = backend.get("accumulate?id=ratings").json()["data"]
@@ -93,44 +71,44 @@ def test_seeded_answers_entries_and_stores_can_be_read(service: LiveServer):
     assert {"points": 7} == backend.get("json_store?id=highscore").json()
 
 
-def test_marked_users_redeem_seeded_codes(service: LiveServer):
-    apply(service, **EVERYTHING)
-    one, three = (service.client("viewer", user=user, opaque=user, channel=CHANNEL) for user in ("U1", "U3"))
+def test_marked_users_redeem_seeded_codes(live: LiveServer):
+    apply(live, **EVERYTHING)
+    one, three = (live.client("viewer", user=user, opaque=user, channel=CHANNEL) for user in ("U1", "U3"))
 
     assert ([2, 0, 0, 0], [0, 0, 0, 1]) == (eligible(one), eligible(three))
     assert ["HAT-1", "HAT-2", None] == [redeem(one).get("code") for _ in range(3)]
     assert "CAP-1" == redeem(three, 3)["code"]
 
 
-def test_a_game_is_linked_by_the_refresh_token_of_a_seeded_link(service: LiveServer):
-    links = apply(service, **EVERYTHING)["links"]
+def test_a_game_is_linked_by_the_refresh_token_of_a_seeded_link(live: LiveServer):
+    links = apply(live, **EVERYTHING)["links"]
 
-    with linked_game(service) as game:
+    with linked_game(live) as game:
         found = [authenticate(game, refresh=link["refresh"])["twitch_id"] for link in links]
 
     assert [CHANNEL, "888"] == found
-    assert token_exists(service.client("broadcaster", user="888", channel="888"))
+    assert token_exists(live.client("broadcaster", user="888", channel="888"))
 
 
-def test_a_seed_applied_twice_leaves_the_same_state(service: LiveServer):
-    first = apply(service, **EVERYTHING)["links"][0]["refresh"]
-    once = records(service)
-    apply(service, **EVERYTHING)
+def test_a_seed_applied_twice_leaves_the_same_state(live: LiveServer):
+    first = apply(live, **EVERYTHING)["links"][0]["refresh"]
+    once = records(live)
+    apply(live, **EVERYTHING)
 
-    assert once == records(service)
-    with linked_game(service) as game:
+    assert once == records(live)
+    with linked_game(live) as game:
         assert CHANNEL == authenticate(game, refresh=first)["twitch_id"]
 
 
-def test_everything_that_a_seed_does_not_name_stays(service: LiveServer):
-    viewer = service.client("viewer", user="U9", opaque="U9", channel=CHANNEL)
+def test_everything_that_a_seed_does_not_name_stays(live: LiveServer):
+    viewer = live.client("viewer", user="U9", opaque="U9", channel=CHANNEL)
     viewer.post("vote?id=dinner", json={"value": 3})
     viewer.post("rank?id=color", json={"key": "green"})
 
-    apply(service, polls=[{"id": "lunch", "votes": {"U1": 0}}])
+    apply(live, polls=[{"id": "lunch", "votes": {"U1": 0}}])
 
     assert 3 == viewer.get("vote?id=dinner").json()["vote"]
-    assert 1 == len(service.client("backend", channel=CHANNEL).get("rank?id=color").json()["data"])
+    assert 1 == len(live.client("backend", channel=CHANNEL).get("rank?id=color").json()["data"])
 
 
 def test_a_clock_that_is_not_frozen_runs_on(live: LiveServer):
@@ -307,13 +285,3 @@ def test_a_wrong_fault_refuses_the_whole_seed(live: LiveServer, wrong: dict[str,
 
     assert field == found.partition(": ")[0], found
     assert (before, []) == (records(live), faults(live))
-
-
-@pytest.mark.slow
-def test_a_service_on_redis_takes_no_seed_with_faults(tmp_path: Path):
-    with RedisServer(tmp_path) as redis, live_server(Settings(data=redis.url())) as live:
-        apply(live)
-        with Client(base_url=live.url) as client:
-            answer = client.put("/_emulator/seed", json=PLACE | {"faults": [LOST_ROUND]})
-
-    assert (409, "No faults") == (answer.status_code, answer.json()["reason"])

@@ -29,13 +29,11 @@ def reason(answer: httpx.Response) -> tuple[int, str]:
     ["a" * 65, "global-" + "a" * 58, "global-", "a.b", "a b", "a+b", "a%20b%26c", "%00", "a%00", "a%0A", "%0Aa",
      "caf%C3%A9", "%D9%A1", "%ff", "%ED%A0%80", "a/b", "..", "%2e%2e", "a'--", "*"],
 )  # fmt: skip
-@pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
-def test_an_invalid_poll_id_is_refused(broadcaster, method, poll):
-    body = b'{"value":3}' if method == "POST" else b""
+def test_an_invalid_poll_id_is_refused(broadcaster, poll):
+    for method, body in (("GET", b""), ("POST", b'{"value":3}'), ("DELETE", b"")):
+        answer = broadcaster.request(method, f"vote?id={poll}", content=body)
 
-    answer = broadcaster.request(method, f"vote?id={poll}", content=body)
-
-    assert (400, "Invalid poll id") == reason(answer)
+        assert (400, "Invalid poll id") == reason(answer)
 
 
 @pytest.mark.parametrize("poll", ["globalx", "global_x", "Global-x", "GLOBAL-x", "x-global-"])
@@ -58,7 +56,7 @@ def log(client: Client, where: str = "") -> list[dict]:
 
 @pytest.fixture
 def crowd(live: LiveServer) -> Callable[[int], None]:
-    """`crowd(20_000)` makes that many users vote once in channel 777, a hundred per millisecond."""
+    """`crowd(2_000)` makes that many users vote once in channel 777, a hundred per millisecond."""
 
     async def vote(voters: int) -> None:
         run = live.service.dispatcher.run
@@ -88,7 +86,7 @@ def test_a_log_of_shared_ids_is_the_same_bytes_as_one_with_an_unshared_id(live, 
 
 @pytest.mark.slow
 def test_a_log_stays_readable_if_the_poll_is_cleared_meanwhile(crowd, admin, broadcaster):
-    crowd(5_000)
+    crowd(2_000)
 
     with admin.stream("GET", "vote_logs") as answer:
         broadcaster.delete("vote")

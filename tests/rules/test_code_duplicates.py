@@ -49,7 +49,7 @@ def pairs_in(sets: list[list[str]]) -> Pairs:
     return [(first[code], place) for place, code in places if first.setdefault(code, place) != place]
 
 
-@settings(deadline=None, max_examples=examples(100))
+@settings(deadline=None, max_examples=examples(40))
 @given(SETS, st.integers(1, 5))
 def test_all_pairs_are_found(sets: list[list[str]], size: int):
     assert pairs_in(sets) == pairs_found(sets, size)

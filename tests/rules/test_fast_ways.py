@@ -76,7 +76,7 @@ PLATFORM = {"exp": NOW + 600, "role": "viewer", "channel_id": "777", "user_id": 
 SIGNERS = {"the extension": SECRET, "the service": None, "another extension": OTHER_SECRET}
 
 
-@settings(max_examples=examples(1_000), deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(QUERIES)
 def test_a_query_reads_as_each_of_its_parameters_by_itself(raw: bytes):
     expected: dict[str, str] = {}
@@ -87,7 +87,7 @@ def test_a_query_reads_as_each_of_its_parameters_by_itself(raw: bytes):
     assert [expected, expected] == [query_of(raw), query_of(raw)]
 
 
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(STEPS)
 def test_a_cached_token_agrees_with_its_verification_or_abstains(steps: list[tuple[str, int]]):
     now = NOW * 1000
@@ -111,7 +111,7 @@ def test_a_cached_token_agrees_with_its_verification_or_abstains(steps: list[tup
             assert cached in (None, outcome(Tokens(Settings(PRODUCTION), extensions, clock, key), token))
 
 
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(
     CLAIM_SETS,
     st.sampled_from(list(SIGNERS)),

@@ -37,7 +37,7 @@ def outcome(function: Any, refusal: type[Exception], document: Json, patch: Json
         return "refused"
 
 
-@settings(max_examples=examples(1_000), deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(WRITTEN, PATCHES)
 @example({"foo": ["all", "grass", "cows", "eat"]}, [op("move", "/foo/3", **{"from": "/foo/1"})])
 @example({"a": {"b": 1}}, [op("copy", "/a/c", **{"from": ""})])

@@ -39,7 +39,7 @@ NAME_PARTS = st.sampled_from([*SECRET_NAMES, *SECRET_ENDS, "s", "_", "-", "S", "
 NAMES_LIKE_SECRETS = st.lists(NAME_PARTS, min_size=1, max_size=5).map("".join)
 
 
-@settings(max_examples=examples(500), deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(NAMES_LIKE_SECRETS, st.sampled_from([str, str.upper, str.title]))
 def test_a_member_is_hidden_if_and_only_if_its_name_is_secret(name: str, spell: type[str]):
     name = spell(name)

@@ -13,7 +13,7 @@ from emulator.core.limits import hidden_address, network_of
 from emulator.features.pins.attempt_limit import AttemptLimit
 from support.service import CLIENT_ID, StillTicks
 
-MINUTES = 60
+MINUTES = 20
 BURST = 60
 """Wrong PINs that all networks together have at once."""
 

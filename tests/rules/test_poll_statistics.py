@@ -19,7 +19,7 @@ def of(histogram: dict[int, int]) -> Stats:
     return stats_of((str(value), votes) for value, votes in histogram.items())
 
 
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(HISTOGRAMS)
 def test_statistics_are_exact_for_any_number_of_votes(histogram):
     stats = of(histogram)

@@ -35,7 +35,7 @@ def text_at(text: str, position: Position) -> str:
     return "\n".join([lines[position.line - 1][position.column - 1 :], *lines[position.line :]])
 
 
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(DOCUMENTS)
 def test_the_position_of_every_json_field_is_found(document: dict[str, Any]):
     text = json.dumps(document, indent=1, ensure_ascii=False)

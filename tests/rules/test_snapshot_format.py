@@ -88,7 +88,7 @@ def test_a_record_is_one_line_that_leaves_out_default_values(record: Record, key
 JSON = st.recursive(st.none() | st.text(), st.lists).map(lambda value: json.dumps(value).encode())
 
 
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.binary() | st.text().map(str.encode) | JSON)
 def test_any_value_is_kept_byte_for_byte(value: bytes):
     record = EntryRecord(POLL, BallotEntry("U1", "3", 1, 9, value))

@@ -53,7 +53,7 @@ def chunked(body: bytes, cuts: list[int]) -> list[bytes]:
     return [body[start:end] for start, end in pairwise(ends)]
 
 
-@settings(deadline=None, max_examples=examples(100))
+@settings(deadline=None, max_examples=examples(60))
 @given(
     st.dictionaries(TEXTS, VALUES, max_size=3),
     ARRAYS,
@@ -69,7 +69,7 @@ def test_any_body_in_any_chunks_is_read(
     assert (codes, {name: value for name, value in small.items() if name != "codes"}) == read(chunked(body, cuts))
 
 
-@settings(deadline=None, max_examples=examples(300))
+@settings(deadline=None, max_examples=examples(120))
 @given(ARRAYS, st.integers(0, 200), st.binary(max_size=3), st.integers(0, 3), st.lists(st.integers(0, 300), max_size=3))
 def test_a_damaged_body_is_read_only_if_it_is_still_valid(
     codes: list[list[str]], at: int, inserted: bytes, cut: int, cuts: list[int]

@@ -221,25 +221,7 @@ POST /_ns                             namespace created: named red
 POST /_ns/NAME                        namespace created: named NAME
 DELETE /_ns/NAME                      namespace dropped: named NAME
 """
-"""The audit lines of calls that change something for good, without the caller."""
-
-UNLOGGED = {
-    "a viewer's own vote, answer, text, team or record": "POST vote, POST rank, POST accumulate, POST viewer_state, "
-    "PATCH viewer_state, POST extension_viewer_state, PATCH extension_viewer_state, POST codes/redeem, "
-    "POST curated_poll, POST team_membership, POST bits/transactions",
-    "one channel's settings and state, which broadcasters and games write all the time": "POST channel_config, "
-    "PATCH channel_config, POST channel_state, PATCH channel_state, POST json_store",
-    "a definition keeps the votes; one that disables the poll has a line": "POST vote_config",
-    "a message, which nothing keeps": "POST broadcast, POST extension_broadcast, POST whisper_self, "
-    "POST pusher_broadcast, POST datastream",
-    "what the extension is for, and what the journal and the data show": "POST curated_poll_edit, "
-    "POST curated_poll_edit_option, POST curated_poll_state",
-    "it makes a link; the line is for its end": "POST validate_pin",
-    "a PIN expires by itself": "POST /v1/e/link/pin, POST /v1/e/pin",
-    "it changes nothing": "POST /v1/e/unauthed/validate_pin, POST /v1/e/authtoken",
-    "the call that it makes has its own line": "POST /_emulator/call",
-}
-"""Why other calls that are not a GET have no audit line."""
+"""The audit lines of calls, without the caller. All other calls have none."""
 
 ROLE_RULES = {
     "spec: Authentication": "vote vote_logs rank accumulate validate_pin pin_token_exists pin",
@@ -293,13 +275,6 @@ class Row(NamedTuple):
     def audit_line(self) -> str:
         """The audit line of a call without the caller; empty if it has none."""
         return AUDIT_LINES.get(f"{self.method} {self.name}", "")
-
-    @property
-    def is_unlogged(self) -> bool:
-        """Whether there is a reason why it has no audit line."""
-        return self.method == "GET" or any(
-            f"{self.method} {self.name}".partition("?")[0] in names.split(", ") for names in UNLOGGED.values()
-        )
 
     def rule(self, role: str) -> str:
         """The rule that forbids the call to a role."""

@@ -210,17 +210,17 @@ class SurfaceMachine(ComparisonMachine):
             if (cursor := page.json()["next"]) == "0":
                 break
 
-    @rule(channel=st.sampled_from([{"channel_id": "777"}, {"channel_id": "888"}]), poll=POLLS, buffer=BUFFERS)
+    @rule(channel=CHANNELS, poll=POLLS, buffer=BUFFERS)
     def wait_for_what_is(self, channel: dict[str, str], poll: str, buffer: str) -> None:
         """A condition that holds is met at once, and the same with one more is not."""
         votes = self.model.polls.get_vote(Call(OURS[9], "GET", "vote", {"id": poll} | channel))
         scores = self.model.rankings.get_rank(Call(OURS[9], "GET", "rank", {"id": buffer} | channel))["data"]
-        game = replace(OURS[10], channel=channel["channel_id"])
+        game = replace(OURS[10], channel=channel.get("channel_id"))
         for subject, id, found in (
             ("poll", poll, {"count": votes["count"], "sum": votes["sum"]}),
             ("rank", buffer, {"count": sum(each["score"] for each in scores)}),
-            ("purchase", "", {"count": len(self.model.games.outstanding(game))}),
             ("trivia", "", {"count": len(self.model.trivia.contests[CLIENT_ID])}),
+            *([("purchase", "", {"count": len(self.model.games.outstanding(game))})] if channel else []),
         ):
             for more in (0, 1):
                 wanted = {name: f"={number + more}" for name, number in found.items()}

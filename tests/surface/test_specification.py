@@ -16,7 +16,9 @@ from support.program import PROGRAM, SECRET_BASE64
 from support.service import in_production, live_server
 
 
-@pytest.mark.parametrize("settings", [Settings(), in_production()], ids=["sandbox", "production"])
+@pytest.mark.parametrize(
+    "settings", [Settings(), pytest.param(in_production(), marks=pytest.mark.long)], ids=["sandbox", "production"]
+)
 def test_the_service_keeps_every_rule_of_the_specification(settings: Settings):
     with live_server(settings) as live:
         command = [PROGRAM, "conform", "--writes", "--yes", "--whole-extension", "--url", live.url, "-o", "json"]
