@@ -38,16 +38,6 @@ def request(**query: object) -> bytes:
     return f"GET /_emulator/wait?{parameters} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
 
 
-def test_a_held_wait_returns_once_its_condition_becomes_true(live: LiveServer, waits: Waiting, viewer):
-    future = waits.begin(live, "poll", count=2)
-    viewer("1").post("vote", json={"value": 1})
-    assert not future.done()
-
-    viewer("2").post("vote", json={"value": 1})
-
-    assert {"count": 2} == future.result(10).json()["found"]
-
-
 @pytest.mark.parametrize("wakes", ["reset", "clock", "seed"])
 def test_what_changes_all_data_wakes_a_wait(live: LiveServer, waits: Waiting, viewer, wakes: str):
     viewer().post("vote", json={"value": 1})

@@ -10,6 +10,7 @@ from emulator.core.clock import DAY, HOUR
 from emulator.core.settings import Limits, Settings
 from support.authentication import authenticate
 from support.codes import eligible, redeem
+from support.faults import faults_of
 from support.pins import token_exists
 from support.records import records
 from support.seeds import CHRISTMAS, CHRISTMAS_MS, PLACE, apply, details
@@ -224,16 +225,11 @@ REFUSED_VOTES = {"match": "POST /v1/e/vote", "effect": "status", "status": 503, 
 LOST_ROUND = {"match": "BROADCAST round-over", "effect": "lose", "lasts": 10_000, "id": "lost"}
 
 
-def faults(live: LiveServer) -> list[dict[str, Any]]:
-    with Client(base_url=live.url) as client:
-        return list(client.get("/_emulator/faults").raise_for_status().json()["faults"])
-
-
 def test_faults_of_a_seed_act_once_the_data_are_in(live: LiveServer, viewer):
     answer = apply(live, faults=[REFUSED_VOTES, LOST_ROUND], polls=[{"id": "lunch", "votes": {"U1": 0}}])
 
     assert 2 == answer["counts"]["faults"]
-    assert ["seed-1", "lost"] == [each["id"] for each in faults(live)]
+    assert ["seed-1", "lost"] == [each["id"] for each in faults_of(live)]
     assert [503, 503, 503, 200] == [viewer().post("vote", json={"value": 1}).status_code for _ in range(4)]
     assert 1 == viewer().get("vote", params={"id": "lunch"}).json()["count"]
 
@@ -241,11 +237,11 @@ def test_faults_of_a_seed_act_once_the_data_are_in(live: LiveServer, viewer):
 def test_a_seed_applied_twice_leaves_the_same_faults_without_hits(live: LiveServer, viewer):
     apply(live, faults=[REFUSED_VOTES, LOST_ROUND])
     viewer().post("vote", json={"value": 1})
-    assert [1, 0] == [each["hits"] for each in faults(live)]
+    assert [1, 0] == [each["hits"] for each in faults_of(live)]
 
     apply(live, faults=[REFUSED_VOTES, LOST_ROUND])
 
-    assert [("seed-1", 0), ("lost", 0)] == [(each["id"], each["hits"]) for each in faults(live)]
+    assert [("seed-1", 0), ("lost", 0)] == [(each["id"], each["hits"]) for each in faults_of(live)]
 
 
 def test_other_faults_stay_when_a_seed_is_applied_or_refused(live: LiveServer):
@@ -258,13 +254,13 @@ def test_other_faults_stay_when_a_seed_is_applied_or_refused(live: LiveServer):
     for refused in (votes, {"faults": [REFUSED_VOTES] * 100}):
         assert details(live, PLACE | refused)
 
-    assert ["mine", "seed-1"] == [each["id"] for each in faults(live)]
+    assert ["mine", "seed-1"] == [each["id"] for each in faults_of(live)]
 
 
 def test_a_seeded_fault_lasts_by_the_clock_of_the_seed(live: LiveServer):
     apply(live, clock={"at": CHRISTMAS, "frozen": True}, faults=[LOST_ROUND])
 
-    assert CHRISTMAS_MS + 10_000 == faults(live)[0]["ends_at"]
+    assert CHRISTMAS_MS + 10_000 == faults_of(live)[0]["ends_at"]
 
 
 @pytest.mark.parametrize(
@@ -284,4 +280,4 @@ def test_a_wrong_fault_refuses_the_whole_seed(live: LiveServer, wrong: dict[str,
     (found,) = details(live, seed)
 
     assert field == found.partition(": ")[0], found
-    assert (before, []) == (records(live), faults(live))
+    assert (before, []) == (records(live), faults_of(live))

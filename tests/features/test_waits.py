@@ -31,18 +31,6 @@ def test_a_condition_that_is_true_returns_at_once(wait: Wait, viewer):
     assert (True, {"count": "at least 1"}, {"count": 1}) == (outcome["met"], outcome["wanted"], outcome["found"])
 
 
-def test_all_comparisons_of_a_condition_have_to_hold(wait: Wait, viewer):
-    for user, value in (("1", 0), ("2", 0), ("3", 5)):
-        viewer(user).post("vote", json={"value": value})
-
-    outcome = wait("poll", count=3, value="0=2,5==1,7==0", sum="=5")
-
-    assert outcome["met"]
-    assert {"count": 3, "sum": 5, "value 0": 2, "value 5": 1, "value 7": 0} == outcome["found"]
-    assert not wait("poll", count=3, value="0=2,5==2", sum=5)["met"]
-    assert [True, False, True] == [wait("poll", count=each)["met"] for each in ("2", "=2", "=3")]
-
-
 def test_a_link_a_question_and_a_purchase_are_waited_for(live: LiveServer, wait: Wait, viewer, broadcaster):
     mark = wait("link", timeout=20)["mark"]
     backend = live.client("backend", channel=CHANNEL)
@@ -83,7 +71,7 @@ def test_a_ranking_is_compared_by_answer(wait: Wait, viewer):
     for user, answer in (("1", "blue"), ("2", "blue"), ("3", "red")):
         viewer(user).post("rank?id=colour", json={"key": answer})
 
-    assert {"count": 3, "score of blue": 2} == wait("rank", "colour", key="blue", score=2, count=3)["found"]
+    assert wait("rank", "colour", key="blue", score=2, count=3)["met"]
     assert not wait("rank", "colour", key="green")["met"]
 
 

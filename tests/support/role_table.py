@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import jwt
 import pytest
 
+from emulator.feature_list import FEATURES
 from support.pins import validated_pin_token
 from support.service import CLIENT_ID, SECRET, Client
 
@@ -141,16 +142,6 @@ GET    /_emulator/clock
 POST   /_emulator/clock         {}
 GET    /_emulator/clock/next
 GET    /_emulator/contents
-GET    /_emulator/contents/polls
-GET    /_emulator/contents/rankings
-GET    /_emulator/contents/buffers
-GET    /_emulator/contents/stores
-GET    /_emulator/contents/json_stores
-GET    /_emulator/contents/codes
-GET    /_emulator/contents/pins
-GET    /_emulator/contents/links
-GET    /_emulator/contents/trivia
-GET    /_emulator/contents/purchases
 GET    /_emulator/wait?for=sockets&timeout=0
 GET    /_emulator/sockets
 POST   /_emulator/sockets/close {"all": true}
@@ -349,3 +340,4 @@ AUDIT_LINES = {line[:37].strip(): line[37:].strip() for line in AUDIT_TABLE.spli
 ROWS = [_row(line) for line in TABLE.splitlines() if line]
 CLIENT_ID_ROWS = [_row(line) for line in CLIENT_ID_TABLE.splitlines() if line]
 OPEN_ROWS = [_row(line) for line in OPEN_TABLE.splitlines() if line]
+OPEN_ROWS += [Row("GET", f"/_emulator/contents/{kind.name}", (), "") for kind in FEATURES.kinds]

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from support.service import CLIENT_ID, OTHER_ID
 from surface.calls import DAY, HOUR, MINUTE, SECOND, WEEK, Caller
-from surface.generated import OPTIONS, PATCHES, QUESTIONS
+from surface.generated import OPTIONS, PATCHES, QUESTIONS, TO_GAMES
 from surface.stores import STORES
 
 PEOPLE = [
@@ -25,6 +25,8 @@ PEOPLE = [
     ("viewer", None, "777", "UX2Y"),
     ("viewer", "2", "777", None),
     ("viewer", "2", None, "UX2Y"),
+    # User 888 in another channel than their own.
+    ("viewer", "888", "777", None),
 ]
 OURS, THEIRS = ([Caller(client_id, *person) for person in PEOPLE] for client_id in (CLIENT_ID, OTHER_ID))
 WITNESSES = [OURS[index] for index in (0, 1, 5, 7, 9, 12)] + [THEIRS[index] for index in (0, 7, 9)]
@@ -48,7 +50,9 @@ TIMES = st.sampled_from([None, None, None, 1, 2, 31])
 ANSWERS = st.sampled_from(["red", "red", "Red", "", "bl\u00e9", 5])
 PRIZES = st.sampled_from([0, 0, 0, 1, 1, 3, 10, -1])
 VOTES, ANSWERED = st.tuples(ANYONE, CHANNELS, VALUES, TIMES), st.tuples(ANYONE, CHANNELS, ANSWERS)
-ON_TRIVIA = st.tuples(ANYONE, CHANNELS, QUESTIONS, OPTIONS)
+ON_TRIVIA = st.tuples(
+    st.sampled_from([*OURS[:7], *OURS[9:], OURS[6], OURS[14], THEIRS[0]]), CHANNELS, QUESTIONS, OPTIONS
+)
 KINDS = ["polls", "rankings", "buffers", "stores", "json_stores", "codes", "trivia", "purchases"]
 FOLLOWED = {
     OURS[7]: [("twitchPurchaseBits", "*"), ("transaction", "hat")],
@@ -57,6 +61,7 @@ FOLLOWED = {
 }
 """The products that games follow, and as which targets. A purchase is one update."""
 GAMES = st.sampled_from([*FOLLOWED])
+POSTS = st.tuples(st.sampled_from([OURS[0], OURS[1], OURS[2], OURS[6], OURS[9], THEIRS[0]]), CHANNELS, TO_GAMES)
 STORE = st.sampled_from([*STORES])
 OWN_PATCHES = st.lists(st.tuples(ANYONE, STORE, PATCHES), min_size=6, max_size=12)
 VOTERS = st.sampled_from([*OURS[:4], *OURS[:4], *OURS[11:], THEIRS[0]])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jwt
 from hypothesis import strategies as st
 
@@ -117,32 +119,43 @@ _EVENTS = st.sampled_from([{"click": 1}, [1, 2], 7, "text", None, "x" * 4_094, "
 TO_GAMES = st.one_of(
     st.tuples(st.just("bits/transactions"), _STATED | _SIGNED), st.tuples(st.just("datastream"), _EVENTS)
 )
-SETTLED = st.tuples(st.sampled_from(["transaction_id", "muxy_id", "id", ""]), _PURCHASES, _SKUS, _BUYERS)
-"""The member that names a purchase, its id, and the product and buyer that are named instead."""
-
-QUESTIONS, OPTIONS = st.sampled_from(["q1", "q1", "q2"]), st.sampled_from(["o1", "o1", "o2", "o3"])
-_TEXTS = st.fixed_dictionaries(
-    {},
-    optional={
-        "name": st.sampled_from(["Which?", "é"]),
-        "short_name": st.sampled_from(["W", "\U0001f600" * 64, "x" * 65]),
-        "image": st.just("b.png"),
-        "order": st.sampled_from([-1.5, 0, 7, 10**9, 10**9 + 1]),
-    },
+SETTLED = st.tuples(
+    st.sampled_from(["transaction_id", "muxy_id", "id", "sku", "sku"]), st.sampled_from(["1", "U1", "2", "UX2Y", "9"])
 )
-_EDIT, _OPTION, _STATE = "curated_poll_edit", "curated_poll_edit_option", "curated_poll_state"
+"""The member by which a purchase is settled, and a user."""
+
+QUESTIONS, OPTIONS = st.sampled_from(["q1", "q1", "q1", "q2", "q3"]), st.sampled_from(["o1", "o1", "o2", "o2", "o3"])
+_STATES = st.sampled_from(["results", "results", "unlocked", "unlocked", "locked", "inactive", "open"])
+_TEXTS = {
+    "name": st.sampled_from(["Which?", "é"]),
+    "short_name": st.sampled_from(["W", "\U0001f600" * 64, "x" * 65]),
+    "image": st.just("b.png"),
+    "order": st.sampled_from([-1.5, 7, 10**9, 10**9, 10**9 + 1]),
+}
+
+
+def _edit(method: str, path: str, body: dict[str, Any], query: dict[str, Any] | None = None) -> st.SearchStrategy[Any]:
+    optional = {} if "transition" in body or method == "DELETE" or "option" in body else _TEXTS
+    bodies = st.fixed_dictionaries(body, optional=optional)
+    return st.tuples(st.just(method), st.just(path), st.fixed_dictionaries(query or {}), bodies)
+
+
+_STATE = _edit(
+    "POST",
+    "curated_poll_state",
+    {"transition": _STATES.map("state-{}".format), "winner": st.sampled_from(["o1", "o1", "o2", ""])},
+    {"id": QUESTIONS},
+)
 TRIVIA_EDITS = st.one_of(
-    st.builds(lambda id, texts: ("POST", _EDIT, {}, {"id": id} | texts), QUESTIONS, _TEXTS),
-    st.builds(
-        lambda id, option, texts: ("POST", _OPTION, {}, {"id": id, "option": {"id": option} | texts}),
-        QUESTIONS, OPTIONS, _TEXTS,
+    _STATE,
+    _STATE,
+    _edit("POST", "curated_poll_edit", {"id": QUESTIONS}),
+    _edit(
+        "POST",
+        "curated_poll_edit_option",
+        {"id": QUESTIONS, "option": st.fixed_dictionaries({"id": OPTIONS}, optional=_TEXTS)},
     ),
-    st.builds(lambda id, option: ("DELETE", _OPTION, {}, {"question": id, "option": option}), QUESTIONS, OPTIONS),
-    st.builds(lambda id: ("DELETE", _EDIT, {}, {"id": id}), QUESTIONS),
-    st.builds(
-        lambda id, state, winner: ("POST", _STATE, {"id": id}, {"transition": f"state-{state}", "winner": winner}),
-        QUESTIONS, st.sampled_from(["unlocked", "unlocked", "locked", "results", "results", "inactive", "open"]),
-        st.sampled_from(["o1", "o1", "o2", ""]),
-    ),
-)  # fmt: skip
+    _edit("DELETE", "curated_poll_edit_option", {"question": QUESTIONS, "option": OPTIONS}),
+    _edit("DELETE", "curated_poll_edit", {"id": st.sampled_from(["q2", "q3"])}),
+)
 """Method, path, query and body of an edit."""

@@ -33,6 +33,7 @@ from surface.callers import (
     OURS,
     OWN_PATCHES,
     POLLS,
+    POSTS,
     PRIZES,
     RARELY,
     SHORT,
@@ -53,7 +54,6 @@ from surface.generated import (
     GRANTS,
     PATCHES,
     SETTLED,
-    TO_GAMES,
     TRIVIA_EDITS,
     WRITTEN,
 )
@@ -94,23 +94,48 @@ class SurfaceMachine(ComparisonMachine):
         self.call(OURS[9], "POST", "codes/mark_from_list", body=FIRST_GRANT | {"users": ["1", "2"]})
         self.call(OURS[9], "POST", "codes/mark_from_list", body=FIRST_GRANT | {"users": ["1"]})
         self.redeem(tries)
+        self.call(OURS[9], "PUT", "codes", body={"codes": [["A4", "A5"]], "names": ["Hat"]})
+        self.redeem(tries[:1])
         self.issue_pin(OURS[0])
         for caller in pins[:2]:
             self.validate_pin(caller, 0)
             self.request_pin(caller)
         self.use_pin_token(0, 1)
 
-    @initialize(edits=st.lists(TRIVIA_EDITS, max_size=6), votes=st.lists(ON_TRIVIA, min_size=4, max_size=8))
-    def start_with_trivia(self, edits: list[Any], votes: list[Any]) -> None:
-        for option in ("o1", "o2"):
-            self.call(OURS[9], "POST", "curated_poll_edit", body={"id": "q1"})
-            body = {"id": "q1", "option": {"id": option}}
-            self.call(OURS[9], "POST", "curated_poll_edit_option", body=body)
-        self.call(OURS[9], "POST", "curated_poll_state", {"id": "q1"}, {"transition": "state-unlocked"})
-        self.vote_on_questions(votes)
+    @initialize(
+        votes=st.lists(ON_TRIVIA, min_size=8, max_size=12),
+        edits=st.lists(TRIVIA_EDITS, min_size=8, max_size=12),
+        again=st.booleans(),
+    )
+    def start_with_trivia(self, votes: list[Any], edits: list[Any], again: bool) -> None:
+        self.add_question("q2")
+        self.add_question("q1", order=-1.5)
+        self.vote_on_questions([(OURS[0], {}, "q1", "o1"), *votes])
+        ended = {"transition": "state-results", "winner": "o1"}
+        self.edit_trivia(OURS[9], ("POST", "curated_poll_state", {"id": "q1"}, ended))
+        self.edit_trivia(OURS[9], ("DELETE", "curated_poll_edit_option", {}, {"question": "q1", "option": "o1"}))
         for edit in edits:
             self.edit_trivia(OURS[9], edit)
-        self.call(OURS[9], "GET", "curated_poll_leaderboard")
+        if again:
+            self.call(OURS[9], "DELETE", "curated_poll_edit", body={"id": "q1"})
+            self.add_question("q1")
+            self.vote_on_questions(votes[:2])
+
+    def add_question(self, id: str, **texts: object) -> None:
+        self.call(OURS[9], "POST", "curated_poll_edit", body={"id": id, **texts})
+        for option in ("o1", "o2"):
+            self.call(OURS[9], "POST", "curated_poll_edit_option", body={"id": id, "option": {"id": option}})
+        self.call(OURS[9], "POST", "curated_poll_state", {"id": id}, {"transition": "state-unlocked"})
+        self.call(OURS[0], "GET", "curated_poll")
+
+    @initialize(
+        posts=st.lists(POSTS, min_size=8, max_size=12),
+        settled=st.lists(st.tuples(GAMES, st.integers(0, 3), SETTLED), min_size=6, max_size=8),
+    )
+    def start_with_games(self, posts: list[Any], settled: list[Any]) -> None:
+        self.post_to_games(posts)
+        for game, at, which in settled:
+            self.settle_purchase(game, "validate", at, which)
 
     @rule(poll=POLLS, votes=st.lists(VOTES, min_size=1, max_size=6))
     def cast_votes(self, poll: str, votes: list[tuple[Caller, dict[str, str], object, int | None]]) -> None:
@@ -193,14 +218,21 @@ class SurfaceMachine(ComparisonMachine):
             pages = self.pages(lambda page, name=name: self.send(caller, "GET", name, channel | page, ...))
             assert listed == [row for page in pages if listed for row in page.raise_for_status().json()[name]]
 
-    @rule(kind=st.sampled_from(KINDS))
-    def list_contents(self, kind: str) -> None:
-        expected = self.model.contents(kind)
-        pages = self.pages(lambda page: self.control(f"contents/{kind}", page))
-        rows = [row for page in pages for row in page.json()["rows"]]
-        listed = [(row["client_id"], row["channel_id"], row["id"], row.get("count"), row["expires_at"]) for row in rows]
-        assert expected == sorted(listed, key=str)
-        assert len(expected) == self.control("contents", {}).json()[kind]
+    @rule()
+    def list_contents(self) -> None:
+        counts = self.control("contents", {}).json()
+        for kind in KINDS:
+            expected = self.model.contents(kind)
+            pages = self.pages(lambda page, kind=kind: self.control(f"contents/{kind}", page))
+            rows = [row for page in pages for row in page.json()["rows"]]
+            names = ("client_id", "channel_id", "id", "count", "expires_at")
+            assert expected == sorted((tuple(row.get(name) for name in names) for row in rows), key=str)
+            assert len(expected) == counts[kind]
+
+    def teardown(self) -> None:
+        if self.agrees:
+            self.list_contents()
+        super().teardown()
 
     def pages(self, read: Callable[[dict[str, str]], httpx.Response]) -> Iterator[httpx.Response]:
         """Read the pages of a list, with two rows each."""
@@ -212,20 +244,23 @@ class SurfaceMachine(ComparisonMachine):
 
     @rule(channel=CHANNELS, poll=POLLS, buffer=BUFFERS)
     def wait_for_what_is(self, channel: dict[str, str], poll: str, buffer: str) -> None:
-        """A condition that holds is met at once, and the same with one more is not."""
+        """A condition that holds is met at once. It is not if the last of its comparisons wants one more."""
         votes = self.model.polls.get_vote(Call(OURS[9], "GET", "vote", {"id": poll} | channel))
-        scores = self.model.rankings.get_rank(Call(OURS[9], "GET", "rank", {"id": buffer} | channel))["data"]
+        ranked = self.model.rankings.get_rank(Call(OURS[9], "GET", "rank", {"id": buffer} | channel))["data"]
+        scores = {each["key"]: each["score"] for each in ranked}
         game = replace(OURS[10], channel=channel.get("channel_id"))
-        for subject, id, found in (
-            ("poll", poll, {"count": votes["count"], "sum": votes["sum"]}),
-            ("rank", buffer, {"count": sum(each["score"] for each in scores)}),
-            ("trivia", "", {"count": len(self.model.trivia.contests[CLIENT_ID])}),
-            *([("purchase", "", {"count": len(self.model.games.outstanding(game))})] if channel else []),
+        for subject, id, key, found in (
+            ("poll", poll, "", {"count": votes["count"], "value 1": votes["specific"][1], "sum": votes["sum"]}),
+            ("rank", buffer, "red", {"count": sum(scores.values()), "score of red": scores.get("red", 0)}),
+            ("trivia", "", "", {"count": len(self.model.trivia.contests[CLIENT_ID])}),
+            *([("purchase", "", "", {"count": len(self.model.games.outstanding(game))})] if channel else []),
         ):
             for more in (0, 1):
-                wanted = {name: f"={number + more}" for name, number in found.items()}
+                last = [*found][-1]
+                numbers = found | {last: found[last] + more}
+                wanted = {name.split()[0]: f"{'1=' * (name == 'value 1')}={number}" for name, number in numbers.items()}
                 query = {"for": subject, "id": id, "client_id": CLIENT_ID, "timeout": "0"} | channel | wanted
-                outcome = self.control("wait", query).json()
+                outcome = self.control("wait", query | ({"key": key} if key else {})).json()
                 assert (not more, found) == (outcome["met"], outcome["found"]), (query, outcome)
 
     @rule(caller=ANYONE, channel=CHANNELS, store=STORE, document=DOCUMENTS)
@@ -359,6 +394,8 @@ class SurfaceMachine(ComparisonMachine):
     @rule(caller=MANAGERS, edit=TRIVIA_EDITS)
     def edit_trivia(self, caller: Caller, edit: tuple[str, str, dict[str, str], object]) -> None:
         self.call(caller, *edit)
+        self.call(OURS[0], "GET", "curated_poll")
+        self.call(OURS[9], "GET", "curated_poll_leaderboard")
         self.changed = "curated_poll", {}
 
     @rule(votes=st.lists(ON_TRIVIA, min_size=1, max_size=4))
@@ -373,30 +410,34 @@ class SurfaceMachine(ComparisonMachine):
         self.call(caller, "POST" if joins else "GET", "team_membership", channel)
         self.changed = "curated_poll_leaderboard", {}
 
-    @rule(posts=st.lists(st.tuples(ANYONE, CHANNELS, TO_GAMES), min_size=2, max_size=8))
+    @rule(posts=st.lists(POSTS, min_size=2, max_size=8))
     def post_to_games(self, posts: list[tuple[Caller, dict[str, str], tuple[str, object]]]) -> None:
         self.compare_updates()
         for caller, channel, (path, body) in posts:
             self.call(caller, "POST", path, channel, body)
         self.compare_updates()
 
-    @rule(game=GAMES, action=st.sampled_from(["validate", "refund"]), which=SETTLED)
-    def settle_purchase(self, game: Caller, action: str, which: tuple[str, str, str, str]) -> None:
-        """Settle a purchase by an id or, if `name` is empty, by product and buyer."""
-        name, id, sku, user = which
-        own = self.list_purchases(game, "*")
-        data = {name: own.get(id, id) if name == "muxy_id" else id} if name else {"sku": sku, "user_id": user}
+    @rule(game=GAMES, action=st.sampled_from(["validate", "refund"]), at=st.integers(0, 3), which=SETTLED)
+    def settle_purchase(self, game: Caller, action: str, at: int, which: tuple[str, str]) -> None:
+        """Settle one of the oldest outstanding purchases: by an id, or by its product and a user."""
+        member, user = which
+        listed = self.list_purchases(game, "*")
+        absent = {"id": "t9", "muxy_id": "m9", "sku": "hat"}
+        chosen = listed[at] if at < len(listed) else absent
+        named = "" if member == "sku" else chosen["muxy_id" if member == "muxy_id" else "id"]
+        data = {member: named} if named else {"sku": chosen["sku"], "user_id": user}
         reply = self.game(game).request(action, "transaction", data)
-        is_settled = self.model.games.settle(game, id if name else "", sku, user)
+        self.model.people.wrote(game)
+        is_settled = self.model.games.settle(game, chosen["id"] if named else "", chosen["sku"], user)
         assert is_settled == (reply.get("data") == {"ok": True}), (data, reply)
-        self.list_purchases(game, sku)
+        self.list_purchases(game, chosen["sku"])
 
-    def list_purchases(self, game: Caller, sku: str) -> dict[str, str]:
-        """Compare the outstanding purchases of a product; return the service's own ids by id."""
-        listed = self.game(game).data("get", "transaction", {"sku": sku})["transactions"]
+    def list_purchases(self, game: Caller, sku: str) -> list[dict[str, Any]]:
+        """Compare the outstanding purchases of a product, and return them."""
+        listed: list[dict[str, Any]] = self.game(game).data("get", "transaction", {"sku": sku})["transactions"]
         expected = [each.shown for each in self.model.games.outstanding(game) if sku in ("*", each.shown["sku"])]
         assert [] == [*differences(expected, listed)]
-        return {each["id"]: each["muxy_id"] for each in listed}
+        return listed
 
     @rule(caller=MANAGERS)
     def list_users(self, caller: Caller) -> None:
