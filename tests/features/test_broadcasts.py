@@ -185,8 +185,13 @@ def test_in_production_the_name_of_an_event_starts_with_production(production):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("call", [*CALLS, "pusher_broadcast"])
-@pytest.mark.parametrize("other", [OTHER_ID, CLIENT_ID.upper(), f"{CLIENT_ID}2", f"{CLIENT_ID}.{CHANNEL}"])
+@pytest.mark.parametrize(
+    ("call", "other"),
+    [
+        *((call, OTHER_ID) for call in (*CALLS, "pusher_broadcast")),
+        *(("broadcast", other) for other in (CLIENT_ID.upper(), f"{CLIENT_ID}2", f"{CLIENT_ID}.{CHANNEL}")),
+    ],
+)
 def test_an_extension_receives_no_events_of_another(live, admin, call, other):
     with ExitStack() as stack:
         others = Audience(stack, live, client_id=other)

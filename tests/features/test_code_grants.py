@@ -77,7 +77,7 @@ def test_an_invalid_list_is_refused_by_place_and_grants_nothing(backend: Client,
     assert [0, 0, 0, 0, 0] == eligible(viewer("1"))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_list_of_100_000_users_grants_to_each(backend: Client, viewer):
     users = [f"9{number:06}" for number in range(100_000)]
 

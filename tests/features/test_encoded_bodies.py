@@ -34,12 +34,12 @@ CALLS = [("POST", "vote"), ("POST", "accumulate"), ("POST", "channel_state"), ("
 
 
 @pytest.mark.parametrize(("method", "path"), CALLS[1:])
-@pytest.mark.parametrize(("body", "problem"), BODIES)
-def test_a_body_in_another_encoding_is_refused_by_name(admin: Client, method, path, body: bytes, problem: str):
-    answer = admin.request(method, path, content=body)
+def test_a_body_in_another_encoding_is_refused_by_name(admin: Client, method: str, path: str):
+    for body, problem in BODIES:
+        answer = admin.request(method, path, content=body)
 
-    assert (400, "Malformed json body") == (answer.status_code, answer.json()["reason"])
-    assert answer.json()["info"].startswith(f"the body is not valid JSON: it {problem}")
+        assert (400, "Malformed json body") == (answer.status_code, answer.json()["reason"]), problem
+        assert answer.json()["info"].startswith(f"the body is not valid JSON: it {problem}")
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "x-made-up", "gzip, br"])

@@ -82,11 +82,12 @@ def test_a_foreign_page_uses_a_namespace_that_exists(client: Client, live: LiveS
     assert 200 == client.get("/_ns/blue/_emulator/sdk.js", headers=headers).status_code
 
 
-@pytest.mark.parametrize("host", ["service.internal", "service.internal:8282", "SERVICE.internal"])
-def test_an_allowed_host_name_creates_a_namespace(host: str):
+def test_an_allowed_host_name_creates_a_namespace():
     with live_server(Settings(control_hosts=("service.internal",))) as live, Client(base_url=live.url) as client:
-        assert 200 == client.post("/_ns/blue/v1/e/authtoken", json=USER, headers={"Host": host}).status_code
-        assert 404 == client.post("/_ns/red/v1/e/authtoken", json=USER, headers={"Host": f"x{host}"}).status_code
+        for name, host in (("a", "service.internal"), ("b", "service.internal:8282"), ("c", "SERVICE.internal")):
+            path = f"/_ns/{name}/v1/e/authtoken"
+            assert 404 == client.post(path, json=USER, headers={"Host": f"x{host}"}).status_code
+            assert 200 == client.post(path, json=USER, headers={"Host": host}).status_code
 
 
 @pytest.mark.parametrize("origin", ["http://[", "//[", "\xff"])

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import signal
-import socket
-import threading
-from contextlib import ExitStack, suppress
-from time import monotonic
-
 import pytest
 
 from emulator.core.settings import Settings
 from support.journal import entries_of, entry_of, following, journal_of
-from support.process import server_process, wait_until
+from support.process import wait_until
 from support.service import CHANNEL, CLIENT_ID, Client, LiveServer, RunningService, live_server
 from support.waits import held
 
@@ -269,35 +263,6 @@ def test_dropping_a_namespace_ends_its_streams(live: LiveServer, stranger: Clien
         stranger.delete("/_ns/blue-stream").raise_for_status()
 
         assert [] == [line for line in lines if "endpoint" not in line]
-
-
-@pytest.mark.slow
-def test_a_stop_ends_event_streams_within_five_seconds_whether_or_not_they_are_read():
-    paths = ("/_emulator/ui/requests/events", "/_emulator/ui/overview/events", "/_emulator/journal/stream")
-    with server_process() as served, ExitStack() as opened:
-        host, port = served.url.removeprefix("http://").split(":")
-        for number in range(24):
-            reader = opened.enter_context(socket.socket())
-            reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
-            reader.connect((host, int(port)))
-            reader.sendall(f"GET {paths[number % 3]} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
-            if number % 2:
-                threading.Thread(target=_read_all, args=(reader,), daemon=True).start()
-        wait_until(lambda: held(served) == 24)
-        voter = served.client("viewer", user="1", channel=CHANNEL)
-        for _ in range(200):
-            voter.post("accumulate", json={"x": "y" * 200})
-        began = monotonic()
-
-        assert 0 == served.stop(signal.SIGTERM)
-
-        assert monotonic() - began < 5
-
-
-def _read_all(reader: socket.socket) -> None:
-    with suppress(OSError):
-        while reader.recv(65_536):
-            pass
 
 
 def test_each_run_of_the_service_has_another_name(live: LiveServer):

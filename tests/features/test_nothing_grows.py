@@ -108,6 +108,6 @@ def test_objects_of_the_service_end_with_what_they_serve(live: LiveServer, uncol
         return Counter({name: more for name, more in (own_objects() - first).items() if more > 10})
 
     first = churn(5)
-    churn(40)
+    churn(20)
 
     wait_until(lambda: not left(), left)

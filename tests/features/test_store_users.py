@@ -20,20 +20,19 @@ def states(client: Client, store: str, *users: str) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-@USER_STORES
-def test_the_records_of_one_map_have_at_most_4_mib_together(viewer, admin: Client, store: str):
+def test_the_records_of_one_map_have_at_most_4_mib_together(viewer, admin: Client):
     for user in range(66):
-        viewer(str(user)).post(store, json={"a": "x" * 64_000}).raise_for_status()
+        viewer(str(user)).post("viewer_state", json={"a": "x" * 64_000}).raise_for_status()
     small: dict[str, Any] = {str(user): {"n": 1} for user in range(66)}
     large: dict[str, Any] = {str(user): {"a": "y" * 64_000} for user in range(100, 165)}
 
-    too_many = admin.patch(store, json={str(user): {"n": 1} for user in range(66)})
-    fitting = [admin.patch(store, json=dict(list(each.items())[:64])) for each in (small, large)]
+    too_many = admin.patch("viewer_state", json={str(user): {"n": 1} for user in range(66)})
+    fitting = [admin.patch("viewer_state", json=dict(list(each.items())[:64])) for each in (small, large)]
 
     assert (400, "Stores too large") == (too_many.status_code, too_many.json()["reason"])
     assert "the limit is 4194304 for one call: patch fewer at once" in too_many.json()["info"]
     assert [200, 200] == [answer.status_code for answer in fitting]
-    assert 130 == len(states(admin, store, *small, *large))
+    assert 130 == len(states(admin, "viewer_state", *small, *large))
 
 
 @USER_STORES

@@ -26,13 +26,12 @@ TEXTS = [
 ]
 
 
-@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("long", [False, True])
-def test_a_member_is_hidden_under_every_spelling_of_its_name(name: str, long: bool):
-    for spelled in (name, name.upper(), name.lower(), name.title()):
-        body = {"a": "x" * 80 * long, spelled: VALUE, "data": {spelled: [VALUE]}, "text": json.dumps({spelled: VALUE})}
+def test_a_member_is_hidden_under_every_spelling_of_its_name(long: bool):
+    for name in (spell(name) for name in NAMES for spell in (str, str.upper, str.lower, str.title)):
+        body = {"a": "x" * 80 * long, name: VALUE, "data": {name: [VALUE]}, "text": json.dumps({name: VALUE})}
 
-        assert VALUE.encode() not in masked(json.dumps(body).encode())
+        assert VALUE.encode() not in masked(json.dumps(body).encode()), name
 
 
 NAME_PARTS = st.sampled_from([*SECRET_NAMES, *SECRET_ENDS, "s", "_", "-", "S", "to", "ken", "pass", "i", "n", "x"])

@@ -30,15 +30,15 @@ def test_a_token_with_the_usual_claims_is_valid(tokens: Tokens):
     verify(tokens, CLAIMS)
 
 
-@pytest.mark.parametrize("role", ["viewer", "broadcaster", "admin", "backend"])
 @pytest.mark.parametrize(
     "exp",
     [None, True, "2000000600", [], {}, (NOW + 600) * 1000, 1e11, 10**11, 1e400, -1e400, LONG],
     ids=["null", "true", "text", "list", "object", "ms", "1e11", "10**11", "inf", "-inf", "4300 digits"],
 )
-def test_an_exp_that_is_not_a_number_of_seconds_is_refused(tokens: Tokens, role: str, exp: object):
-    with pytest.raises(Unauthorized, match="the claim exp "):
-        verify(tokens, CLAIMS | {"role": role, "exp": exp})
+def test_an_exp_that_is_not_a_number_of_seconds_is_refused(tokens: Tokens, exp: object):
+    for role in ("viewer", "broadcaster", "admin", "backend"):
+        with pytest.raises(Unauthorized, match="the claim exp "):
+            verify(tokens, CLAIMS | {"role": role, "exp": exp})
 
 
 def test_the_last_second_below_1e11_is_accepted(tokens: Tokens):
