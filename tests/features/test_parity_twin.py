@@ -185,10 +185,10 @@ def calls(both: Twins, id: str) -> list[tuple[str, str, object]]:
     ]
 
 
-def verdicts(both: Twins) -> set[str]:
-    """Make each call with each credential, and return the verdicts. The role changes from one to the next."""
+def verdicts(both: Twins, every: int = 1) -> set[str]:
+    """Make each call with each (or each `every`th) credential, and return the verdicts. The role changes each time."""
     seen, headers = set(), {role: credentials(both, role) for role in ROLES}
-    for at, kind in enumerate(headers["viewer"]):
+    for at, kind in enumerate([*headers["viewer"]][::every]):
         for number, (method, path, body) in enumerate(calls(both, str(at))):
             both.sandbox.let_pass(MINUTE)
             seen.add(both.send(method, path, body, headers[ROLES[(at + number) % 4]][kind]))
@@ -207,7 +207,7 @@ def test_each_verdict_is_what_production_does():
 @pytest.mark.slow
 def test_a_strict_sandbox_responds_as_production_does():
     with twins(strict=True) as both:
-        seen = verdicts(both)
+        seen = verdicts(both, every=2)
         rules = httpx.get(f"{both.sandbox.url}/_emulator/parity").json()["rules"]
 
     assert {"", parity.ENDPOINT} == seen  # the control API alone is not in production

@@ -1,4 +1,4 @@
-"""The whole REST surface on each engine: every response equals that of a model of the specification."""
+"""The whole REST surface in memory, on a file and on two nodes: each response equals that of a model."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ STEPS = 40
 
 
 @pytest.mark.hypothesis
+@pytest.mark.parametrize("data", ["memory", pytest.param("file", marks=pytest.mark.long)], indirect=True)
 def test_every_response_to_a_random_series_of_calls_equals_the_models(data: str) -> None:
     with live_server(Settings(data=data)) as node:
         run_machine(lambda: SurfaceMachine([node]), EXAMPLES, STEPS, part=PART)
