@@ -21,6 +21,7 @@ from emulator.core.clock import Clock
 from emulator.core.environment import PRODUCTION
 from emulator.core.extensions import Extension
 from emulator.core.settings import Settings
+from emulator.feature_list import FEATURES, Features
 from emulator.http.endpoint import Call
 from emulator.http.hot_path import HOT, HotPath
 from emulator.http.mount import Application
@@ -184,6 +185,7 @@ def live_server(
     clock: Clock | None = None,
     hot: frozenset[tuple[str, str]] = HOT,
     hot_path: type[HotPath] = HotPath,
+    features: Features = FEATURES,
     wrap: Callable[[Application], Application] = lambda app: app,
     prepare: Callable[[str], Awaitable[None]] | None = None,
     tls: Tls | None = None,
@@ -199,7 +201,7 @@ def live_server(
 
     async def serve() -> None:
         chosen = settings or Settings()
-        async with open_app(chosen, clock) as (app, service):
+        async with open_app(chosen, clock, features=features) as (app, service):
             wrapped = wrap(app)
 
             async def start() -> None:
