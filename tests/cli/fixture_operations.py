@@ -91,22 +91,6 @@ ROWS = (
     Row("extcli.drop"),
 )
 
-VALUES = (
-    "url",
-    "ws_url",
-    "env",
-    "actor",
-    "viewer",
-    "broadcaster",
-    "backend",
-    "clock",
-    "faults",
-    "wait",
-    "game",
-    "listen",
-)
-"""Members of the namespace that have no row of their own: the targets of the others, and values."""
-
 MASKS: dict[str, Callable[[Any], object]] = {
     "wait.mark": lambda found: type(found).__name__,
     "viewer.headers": lambda found: sorted(found),
@@ -165,3 +149,18 @@ const targets = {
 };
 """
 """The targets of rows in TypeScript; more lines use them."""
+
+TYPED_TEST = """
+import { closeRound, winnerOf, type Round } from '../backend.mjs';
+import { sign } from '../sign.mjs';
+import { namespace, type Namespace, type Poll } from './extcli.mjs';
+
+const extcli: Namespace = namespace();
+const round: Round = { question: 'Which boss is next?', options: ['Dragon', 'Golem'], open: true };
+const poll: Poll = await extcli.viewer('U1').vote('boss', 1);
+const winner: string | null | undefined = (await closeRound()).winner ?? winnerOf(round.options, poll.specific);
+const token: string = await sign('c2VjcmV0', 'backend', extcli.channel);
+// @ts-expect-error a value is a number
+await extcli.viewer().vote(winner ?? token, '1');
+"""
+"""A test of a new project, in strict TypeScript."""

@@ -12,7 +12,6 @@ import pytest
 
 from support.exec_process import run_exec
 from support.plugin_runs import PLAIN, ROOT, declare_plugin
-from support.typescript import check_types
 
 BACKENDS = ("node", "python")
 RULES = {
@@ -20,7 +19,6 @@ RULES = {
     "python": ("len(leaders) == 1", "len(leaders) > 0"),
 }
 """Of each backend: that a tie has no winner, and the same without that rule."""
-PLACE = "--channel 777 --client-id other --url http://127.0.0.1:9000"
 SOURCES = {"node": "backend.mjs", "python": "backend.py"}
 
 
@@ -46,18 +44,17 @@ def run_tests(project: Path, backend: str, *options: str) -> tuple[int, str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("place", "variables"), [("", ""), (PLACE, "EXTCLI_CHANNEL=7")])
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_the_tests_of_a_new_project_pass_and_production_takes_its_tokens(
-    extcli, folder: Path, backend: str, place: str, variables: str
-) -> None:
-    extcli("new", "boss", "--backend", backend, *place.split())
+def test_the_tests_of_a_new_project_pass_and_production_takes_its_tokens(extcli, folder: Path, backend: str) -> None:
+    place = ("--channel", "777", "--client-id", "other", "--url", "http://127.0.0.1:9000")
+    extcli("new", "boss", "--backend", backend, *place)
 
-    code, printed = run_tests(folder / "boss", backend, *(("--env", variables) if variables else ()))
+    code, printed = run_tests(folder / "boss", backend, "--env", "EXTCLI_CHANNEL=7")
 
     assert (0, True) == (code, bool(re.search(r"4 passed|# pass 4", printed))), printed
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_the_tests_of_a_new_project_fail_if_a_tie_has_a_winner(extcli, folder: Path, backend: str) -> None:
@@ -93,53 +90,22 @@ def test_the_files_of_a_project_have_its_place_and_what_connect_prints(extcli, f
     assert not re.findall(r"\b(?:NAME|PORT|OPTIONS|CLIENT_ID|CHANNEL|TEST|RUN|NEEDS|BACKEND|SIGNER)\b", readme)
 
 
-TYPED_TEST = """
-import { closeRound, winnerOf, type Round } from '../backend.mjs';
-import { sign } from '../sign.mjs';
-import { namespace, type Namespace, type Poll } from './extcli.mjs';
+def test_new_changes_no_existing_folder(extcli, folder: Path) -> None:
+    existing = [folder / name for name in ("file", "folder", "link")]
+    existing[0].write_text("mine")
+    existing[1].mkdir()
+    existing[2].symlink_to(folder / "elsewhere")
 
-const extcli: Namespace = namespace();
-const round: Round = { question: 'Which boss is next?', options: ['Dragon', 'Golem'], open: true };
-const poll: Poll = await extcli.viewer('U1').vote('boss', 1);
-const winner: string | null | undefined = (await closeRound()).winner ?? winnerOf(round.options, poll.specific);
-const token: string = await sign('c2VjcmV0', 'backend', extcli.channel);
-// @ts-expect-error a value is a number
-await extcli.viewer().vote(winner ?? token, '1');
-"""
+    for each in existing:
+        extcli("new", each.name, exits=2)
+
+    assert existing == sorted(folder.iterdir())
+    assert [] == list(existing[1].iterdir())
 
 
-@pytest.mark.slow
-def test_a_strict_typescript_test_of_a_new_project_compiles(extcli, folder: Path) -> None:
-    extcli("new", "boss")
-    (folder / "boss/tests/typed.test.mts").write_text(TYPED_TEST)
-
-    assert "" == check_types(folder / "boss", "tests/typed.test.mts")
-
-
-@pytest.mark.parametrize("kind", ["folder", "file", "link"])
-def test_new_changes_no_existing_folder(extcli, folder: Path, kind: str) -> None:
-    existing = folder / "boss"
-    if kind == "folder":
-        existing.mkdir()
-    elif kind == "file":
-        existing.write_text("mine")
-    else:
-        existing.symlink_to(folder / "elsewhere")
-
-    extcli("new", "boss", exits=2)
-
-    assert [existing] == list(folder.iterdir())
-    assert kind != "folder" or not list(existing.iterdir())
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("", ".", "a/b", "-x", "../boss", "x" * 65, "a b", "boss.", "CON", "com1", "nul.tar.gz"),
-    ],
-)
-def test_a_name_that_is_not_one_of_a_folder_is_refused(extcli, folder: Path, name: str) -> None:
-    assert "NAME" in extcli("new", "--", name, exits=2).stderr
+def test_a_name_that_is_not_one_of_a_folder_is_refused(extcli, folder: Path) -> None:
+    for name in ("", ".", "a/b", "-x", "../boss", "x" * 65, "a b", "boss.", "CON", "com1", "nul.tar.gz"):
+        assert "NAME" in extcli("new", "--", name, exits=2).stderr, name
     assert [] == list(folder.iterdir())
 
 
