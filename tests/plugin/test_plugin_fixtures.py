@@ -1,20 +1,28 @@
-"""Each fixture of the pytest plugin, in a run of pytest by itself.
+"""The pytest plugin in a run of pytest by itself, with a service that it starts: each fixture, and what reports show.
 
-`tests/cli/test_fixture_operations.py` calls every operation, and compares the results with the module for Node;
+`tests/cli/test_node_module.py` calls every operation, and compares the results with the module for Node;
 `tests/docs/test_guides.py` runs the examples of the guide.
 """
 
 from __future__ import annotations
 
+import os
+import re
+import signal
+from collections.abc import Iterator
+
 import pytest
 
 from support.plugin_runs import run_pytest
+from support.service import RunningService
 
 pytestmark = pytest.mark.slow
 
 FIXTURES = """
     import subprocess, sys, os
+    from base64 import b64decode
     from datetime import timedelta
+    from pathlib import Path
     import pytest
     from extcli.errors import ServerError, UsageError
     from extcli.testing import Namespace, Refused
@@ -97,19 +105,92 @@ FIXTURES = """
     @pytest.mark.extcli(clock="2030-01-01T00:00:00Z")
     def test_the_marker_sets_the_clock(extcli: Namespace):
         assert 0 <= extcli.clock.now() - 1_893_456_000_000 < 60_000
+
+    @pytest.mark.extcli(seed="lunch.toml")
+    def test_the_marker_applies_a_seed_next_to_the_test(extcli, extcli_factory):
+        assert extcli.viewer().poll("lunch")["specific"][:2] == [1, 2]
+        assert extcli_factory().viewer().poll("lunch")["count"] == 3
+
+    def test_a_program_finds_a_secret_in_its_environment(extcli, extcli_async):
+        file = Path(extcli.env["EXTCLI_SECRET_FILE"])
+        assert (32, 0o600) == (len(b64decode(file.read_text())), file.stat().st_mode & 0o777)
+        assert extcli.env == extcli_async.env
 """
+
+FAILING = """
+    import pytest
+
+    def test_fails(extcli):
+        extcli.viewer("U5").vote("boss", 1)
+        assert False
+
+    def test_is_refused(extcli):
+        extcli.viewer("7").request("GET", "vote_logs")
+
+    def test_gets_no_response(extcli):
+        extcli.faults.add("POST /v1/e/vote", drop=True)
+        extcli.viewer("7").vote("boss", 1)
+
+    @pytest.mark.extcli(seed="faulty.toml")
+    def test_has_a_faulty_seed(extcli): pass
+
+    @pytest.mark.extcli("2030-01-01")
+    def test_has_a_wrong_marker(extcli): pass
+"""
+SEED = """
+extcli = 1
+[[polls]]
+id = "lunch"
+options = ["Pizza", "Sushi"]
+votes = { U1 = 0, U2 = 1, U3 = 1 }
+"""
+FILES = {
+    "test": FIXTURES,
+    "test_failing.py": FAILING,
+    "lunch.toml": SEED,
+    "faulty.toml": SEED.replace("U1 = 0", "U1 = true"),
+}
 NAMES = [line.split("def ")[1].split("(")[0] for line in FIXTURES.splitlines() if "def test_" in line]
 ASYNC = ("-o", "asyncio_mode=auto", "-o", "asyncio_default_fixture_loop_scope=function")
 
 
 @pytest.fixture(scope="module")
-def report(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Run all of them once, and return the outcome of each."""
-    run = run_pytest(tmp_path_factory.mktemp("fixtures"), *ASYNC, "-vv", files={"test": FIXTURES})
-    assert "::" in run.output, run.output
-    return run.output
+def report(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Run all of them once, and return what pytest prints. The service of the failed tests runs until the end."""
+    run = run_pytest(tmp_path_factory.mktemp("fixtures"), *ASYNC, "-vv", "--extcli-keep", files=FILES)
+    (process,) = set(re.findall(r"stop it with kill (\d+)", run.output)) or [None]
+    assert process, run.output
+    yield run.output
+    os.kill(int(process), signal.SIGTERM)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_fixture_works_as_its_test_says(report: str, name: str):
-    assert f"::{name} PASSED" in report, report
+def test_each_fixture_works_as_its_test_says(report: str):
+    assert [] == [name for name in NAMES if f"::{name} PASSED" not in report], report
+
+
+def test_a_failed_test_shows_the_log_lines_of_its_namespace_only(report: str):
+    shown = report.partition("- extcli log of test_fails-")[2].partition("- extcli kept")[0]
+
+    assert "v1/e/vote: 200 in" in shown
+    assert {"test_fails"} == set(re.findall(r"_ns/(\w+)-", shown))
+
+
+def test_a_failed_test_shows_requests_that_were_refused_or_had_no_response(report: str):
+    refused = report.partition("- extcli refused requests of test_is_refused-")[2]
+    without = report.partition("- extcli refused requests of test_gets_no_response-")[2]
+
+    assert re.search(r"403 GET /v1/e/vote_logs +viewer:7@1001 .*the role viewer may not do this; allowed", refused)
+    assert "fault f1 gave no response; remove it with `extcli fault rm f1`" in without
+
+
+def test_a_faulty_seed_and_a_wrong_marker_are_readable_errors(report: str):
+    assert re.search(r"faulty\.toml:6:\d+: polls\[0\]\.votes\.U1", report), report
+    assert "the marker extcli takes seed=FILE and clock=TIME, by name" in report
+
+
+def test_a_kept_namespace_keeps_its_service(report: str):
+    kept = re.search(r"^(http\S+/test_fails-\S+) \(its service runs on: ", report, re.MULTILINE)
+    assert kept, report
+
+    viewer = RunningService(kept[1]).client("viewer", user="2", channel="1001")
+    assert 1 == viewer.get("vote?id=boss").json()["count"]

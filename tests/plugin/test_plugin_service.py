@@ -1,19 +1,26 @@
-"""Which service the tests of an extension use, and what is left of it afterwards."""
+"""Which service and tokens the tests of an extension use, what is left of them, and what the plugin imports."""
 
 from __future__ import annotations
 
-import os
+import ast
 import re
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
+from emulator.core.extensions import Extension
+from emulator.core.settings import Settings
+from extcli.testing.server import running, started
 from support.exec_process import refuses
+from support.extension_files import write_extensions
 from support.plugin_runs import run_pytest
 from support.process import wait_until
-from support.service import LiveServer, RunningService
+from support.program import SECRET_BASE64
+from support.service import CLIENT_ID, SECRET, LiveServer, live_server
+from support.verdicts import rules
 
 pytestmark = pytest.mark.slow
 
@@ -23,127 +30,138 @@ def namespaces_of_tests(live: LiveServer) -> list[str]:
     return [name for name in live._http.get("/_ns").json()["namespaces"] if name.startswith("test_")]
 
 
-def test_a_running_service_is_used_and_left_empty(live: LiveServer, tmp_path: Path):
-    test = """
-        def test_it(extcli, extcli_server):
-            assert extcli_server.process is None
-            extcli.viewer().vote("boss", 1)
-            print(extcli.url)
-            assert False
-    """
-    run = run_pytest(tmp_path, "--extcli-url", live.url, files={"test": test})
-
-    assert 1 == run.exit_code
-    assert f"{live.url}/_ns/test_it-" in run.output
-    assert f"the log of {live.url} has its lines: this run did not start that service" in run.output
-    assert [] == namespaces_of_tests(live)
+@pytest.fixture
+def known() -> Iterator[LiveServer]:
+    """A sandbox that knows the secret of an extension."""
+    with live_server(Settings(extensions={CLIENT_ID: Extension(CLIENT_ID, (SECRET,))})) as live:
+        yield live
 
 
-def test_the_variable_names_a_running_service_as_the_option_does(live: LiveServer, tmp_path: Path):
-    test = "def test_it(extcli_server): assert extcli_server.process is None"
-    assert 0 == run_pytest(tmp_path, files={"test": test}, EXTCLI_URL=live.url + "/_ns/job").exit_code
+TEST = """
+    import httpx, jwt, os
+
+    def test_the_tokens_follow_the_clock(extcli, extcli_server):
+        assert extcli_server.process is None
+        held = extcli.viewer("U1")
+        extcli.clock.advance("8d")
+        assert 1 == held.vote("boss", 1)["stats"]["count"]
+        assert 200 == httpx.get(f"{extcli.url}/v1/e/user_info", headers=held.headers()).status_code
+        events = extcli.listen("round")
+        extcli.backend.broadcast("round", 1)
+        assert 1 == events.next().data
+        extcli.wait.journal("POST /v1/e/vote", count="=1", timeout=0)
+        header = jwt.get_unverified_header(held.headers()["Authorization"].split()[1])
+        assert {"alg": "HS256", "typ": "JWT"} == header
+
+    def test_fails(extcli):
+        assert not extcli.viewer().vote("boss", 1), extcli.url
+"""
 
 
-def test_a_url_without_namespaces_is_one_readable_error(running_production: LiveServer, tmp_path: Path):
-    run = run_pytest(tmp_path, "--extcli-url", running_production.url, files={"test": "def test_it(extcli): pass"})
+def test_a_running_service_is_used_and_left_empty_and_production_would_take_its_tokens(known, tmp_path: Path):
+    run = run_pytest(tmp_path, "--extcli-url", known.url, files={"test": TEST}, EXTCLI_CLIENT_ID=CLIENT_ID)
 
-    assert 1 == run.exit_code
-    expected = (
-        f"{running_production.url} (--extcli-url) has no namespaces for tests: it is not a sandbox with a control API"
-    )
-    assert expected in run.output
-    assert "Traceback" not in run.output
+    assert "1 failed, 1 passed" in run.output, run.output
+    assert f"{known.url}/_ns/test_fails-" in run.output
+    assert f"the log of {known.url} has its lines: this run did not start that service" in run.output
+    assert ([], {}) == (namespaces_of_tests(known), rules(known, "service"))
 
 
-def test_a_service_that_does_not_start_is_one_readable_error(tmp_path: Path):
-    conftest = """
+def test_with_a_secret_tokens_are_signed_and_failed_namespaces_stay_for_the_report_of_exec(known, tmp_path: Path):
+    (tmp_path / "secret").write_text(SECRET_BASE64)
+    (tmp_path / "secret").chmod(0o600)
+    variables = {"EXTCLI_URL": f"{known.url}/_ns/job", "EXTCLI_CLIENT_ID": CLIENT_ID, "EXTCLI_ON_FAILURE": "/report"}
+
+    run = run_pytest(tmp_path, files={"test": TEST}, **variables, EXTCLI_SECRET_FILE=str(tmp_path / "secret"))
+
+    assert "1 failed, 1 passed" in run.output, run.output
+    (kept,) = namespaces_of_tests(known)
+    assert kept.startswith("test_fails-")
+    assert f"its data and journal, after the run: /report/namespaces/{kept}" in run.output
+    assert {} == rules(known, "service")
+
+
+def test_a_service_that_cannot_be_used_is_one_readable_error(running_production, live, tmp_path: Path, monkeypatch):
+    url = running_production.url
+    with pytest.raises(pytest.fail.Exception, match=f"{url} .--extcli-url. has no namespaces for tests") as no_sandbox:
+        running(url, "--extcli-url")
+    with (
+        pytest.raises(
+            pytest.fail.Exception, match="extcli serve did not start:\nextcli serve: No such option: --max-bdy"
+        ),
+        started(["--max-bdy", "1"], tmp_path, may_stay=False),
+    ):
+        pass
+    monkeypatch.setenv("EXTCLI_SECRET_FILE", str(tmp_path / "absent"))
+    with pytest.raises(pytest.fail.Exception, match="cannot read"):
+        running(live.url, "EXTCLI_URL")
+
+    assert not no_sandbox.value.pytrace
+
+
+def test_a_secret_in_the_environment_of_the_run_comes_first(tmp_path: Path, monkeypatch):
+    monkeypatch.setenv("EXTCLI_SECRET_FILE", "of-the-user")
+
+    with started([], tmp_path, may_stay=False) as server:
+        assert server.secret_file is None
+
+
+def test_the_service_has_the_options_of_the_fixture_and_stops_if_pytest_is_killed(tmp_path: Path):
+    conftest = f"""
         import pytest
         @pytest.fixture(scope="session")
-        def extcli_serve_args(): return ["--max-bdy", "1"]
+        def extcli_serve_args(): return ["--extensions", {write_extensions(tmp_path)!r}]
     """
-    run = run_pytest(tmp_path, files={"conftest": conftest, "test": "def test_it(extcli): pass"})
-
-    assert 1 == run.exit_code
-    assert "extcli serve did not start:\nextcli serve: No such option: --max-bdy" in run.output
-
-
-@pytest.mark.parametrize("is_for_exec", [False, True])
-def test_failed_namespaces_are_kept_on_request_and_for_the_report_of_exec(
-    live: LiveServer, tmp_path: Path, is_for_exec: bool
-):
-    test = """
-        def test_passes(extcli): extcli.viewer().vote("boss", 1)
-        def test_fails(extcli): assert not extcli.viewer().vote("boss", 1)
-    """
-    variables = {"EXTCLI_ON_FAILURE": "/report"} if is_for_exec else {}
-    options = [] if is_for_exec else ["--extcli-keep"]
-    run = run_pytest(tmp_path, *options, "--extcli-url", live.url, files={"test": test}, **variables)
-    (kept,) = namespaces_of_tests(live)
-    live._http.delete(f"/_ns/{kept}").raise_for_status()
-
-    assert kept.startswith("test_fails-")
-    of_exec = f"its data and journal, after the run: /report/namespaces/{kept}"
-    assert (of_exec if is_for_exec else f"{live.url}/_ns/{kept}") in run.output
-
-
-def test_a_program_of_a_test_finds_a_secret(tmp_path: Path):
-    test = """
-        from base64 import b64decode
-        from pathlib import Path
-        def test_it(extcli, extcli_async):
-            file = Path(extcli.env["EXTCLI_SECRET_FILE"])
-            assert (32, 0o600) == (len(b64decode(file.read_text())), file.stat().st_mode & 0o777)
-            assert extcli.env == extcli_async.env
-    """
-    run = run_pytest(tmp_path, files={"test": test})
-
-    assert 0 == run.exit_code, run.output
-
-
-@pytest.mark.parametrize("where", ["environment", "options"])
-def test_a_secret_of_the_user_comes_first(tmp_path: Path, where: str):
-    test = 'def test_it(extcli): assert "EXTCLI_SECRET_FILE" not in extcli.env'
-    conftest = ""
-    if where == "options":
-        (tmp_path / "extensions.toml").write_text(
-            '[extensions.mine]\nsecrets = ["c2VjcmV0LW9mLTMyLWJ5dGVzLWF0LWxlYXN0LTEyMzQ1"]'
-        )
-        conftest = """
-            import pytest
-            @pytest.fixture(scope="session")
-            def extcli_serve_args(): return ["--extensions", "extensions.toml"]
-        """
-    variables = {"EXTCLI_SECRET_FILE": "of-the-user"} if where == "environment" else {}
-    run = run_pytest(tmp_path, files={"test": test, "conftest": conftest}, **variables)
-
-    assert 0 == run.exit_code, run.output
-
-
-def test_a_kept_namespace_keeps_its_service(tmp_path: Path):
-    test = """
-        def test_fails(extcli):
-            extcli.viewer().vote("boss", 1)
-            assert False
-    """
-    run = run_pytest(tmp_path, "--extcli-keep", files={"test": test})
-    kept = re.search(r"^(http\S+) \(its service runs on: stop it with kill (\d+)\)$", run.output, re.MULTILINE)
-    assert kept, run.output
-    try:
-        viewer = RunningService(kept[1]).client("viewer", user="2", channel="1001")
-        assert 1 == viewer.get("vote?id=boss").json()["count"]
-    finally:
-        os.kill(int(kept[2]), signal.SIGTERM)
-
-
-def test_the_service_stops_if_pytest_is_killed(tmp_path: Path):
     test = """
         import os, signal
         def test_it(extcli, extcli_server):
+            assert "EXTCLI_SECRET_FILE" not in extcli.env
             with open("url", "w") as file:
                 file.write(extcli_server.url)
             os.kill(os.getpid(), signal.SIGKILL)
     """
-    assert -signal.SIGKILL == run_pytest(tmp_path, files={"test": test}).exit_code
+    run = run_pytest(tmp_path, files={"conftest": conftest, "test": test})
+    assert -signal.SIGKILL == run.exit_code, run.output
     url = urlsplit((tmp_path / "url").read_text())
 
     wait_until(lambda: refuses(url.port or 0))
+
+
+HEAVY = {"httpx", "httpcore", "litestar", "rich", "websockets", "typer", "emulator", "msgspec", "uvicorn"}
+"""Packages that fixtures or the service need."""
+
+
+def test_a_run_without_fixtures_imports_no_client_and_no_service(tmp_path: Path):
+    test = """
+        import sys
+        def test_no_fixture_is_used():
+            print(sorted(sys.modules))
+    """
+    run = run_pytest(tmp_path, "-s", files={"test": test})
+
+    assert 0 == run.exit_code, run.output
+    names = set(ast.literal_eval(re.findall(r"^\[.*\]", run.output, re.MULTILINE)[0]))
+    assert set() == {name.partition(".")[0] for name in names} & HEAVY
+    assert {"extcli", "extcli.pytest_plugin"} == {name for name in names if name.partition(".")[0] == "extcli"}
+
+
+# In parallel
+
+
+PARALLEL = """
+    import pytest
+
+    @pytest.mark.parametrize("number", range(60))
+    def test_sees_only_its_own_vote(extcli, number):
+        viewer = extcli.viewer("U%d" % number)
+        assert [1, 1] == [viewer.vote("boss", number % 3)["count"] for _ in range(2)]
+"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("shared", [True, False], ids=["one service", "a service for each worker"])
+def test_parallel_tests_see_only_their_own_data(live: LiveServer, tmp_path: Path, shared: bool):
+    run = run_pytest(tmp_path, "-n", "3", *(["--extcli-url", live.url] if shared else []), files={"test": PARALLEL})
+
+    assert (0, True) == (run.exit_code, "60 passed" in run.output), run.output
+    assert [] == namespaces_of_tests(live)
