@@ -25,8 +25,9 @@ from emulator.core.environment import PRODUCTION
 from emulator.core.extensions import Extension
 from emulator.core.settings import Settings
 from extcli.main import main
+from support import preloaded
 from support.extension_files import LAID_OUT
-from support.listen_process import TIMEOUT, Process, read_until
+from support.listen_process import Process, read_until
 from support.process import server_process
 from support.profile_files import write_profiles
 from support.program import PROGRAM, SECRET_BASE64
@@ -104,7 +105,7 @@ def extcli(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_pat
     """Run a command in this process.
 
     The command must exit with `exits`, or with `fails` and without output, if given. With `tty`, standard input and
-    standard error claim to be a terminal.
+    standard error claim to be a terminal; with `screen`, standard output does, too.
     """
 
     def run(
@@ -112,13 +113,14 @@ def extcli(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_pat
         input: str | bytes | None = None,
         env: Mapping[str, str] | None = None,
         tty: bool = False,
+        screen: bool = False,
         exits: int | None = None,
         fails: int | None = None,
     ) -> Result:
         typed = tmp_path / "typed"
         typed.write_bytes(input.encode() if isinstance(input, str) else input or b"")
-        kind = Tty if tty else io.TextIOWrapper
-        stdout = io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True)
+        kind = Tty if tty or screen else io.TextIOWrapper
+        stdout = (Tty if screen else io.TextIOWrapper)(io.BytesIO(), "utf-8", write_through=True)
         stderr = kind(io.BytesIO(), "utf-8", write_through=True)
         with monkeypatch.context() as patched, typed.open("rb") as file, kind(file) as stdin:
             patched.setattr(sys, "stdin", stdin)
@@ -197,14 +199,17 @@ def opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def shell(environment: dict[str, str]) -> Callable[..., subprocess.Popen[bytes]]:
-    """Start the installed program; the caller waits for it to end."""
+def shell(environment: dict[str, str]) -> Callable[..., Process]:
+    """Start a command as a process; the caller waits for it to end."""
+    return lambda *args, **variables: preloaded.start(args, os.environ | variables, has_input=True)
 
-    def start(*args: str, env: Mapping[str, str] | None = None, **settings: Any) -> subprocess.Popen[bytes]:
-        pipes = {name: subprocess.PIPE for name in ("stdin", "stdout", "stderr")}
-        return subprocess.Popen([PROGRAM, *args], env={**os.environ, **(env or {})}, **{**pipes, **settings})
 
-    return start
+@pytest.fixture
+def in_a_shell(environment: dict[str, str]) -> Callable[[str], str]:
+    """Run a script with the installed program in its path, and return its output."""
+    path = f"{PROGRAM.parent}{os.pathsep}{os.environ['PATH']}"
+    settings = {"env": {**os.environ, "PATH": path}, "capture_output": True, "text": True, "timeout": 60}
+    return lambda script: str(subprocess.run(["sh", "-eu", "-c", script], check=True, **settings).stdout)
 
 
 @pytest.fixture
@@ -212,15 +217,15 @@ def listening(shell: Callable[..., Process]) -> Iterator[Callable[..., Process]]
     """Start `extcli listen`; returns when it is ready."""
     processes: list[Process] = []
 
-    def start(*args: str, stdout: int = subprocess.PIPE, **variables: str) -> Process:
-        processes.append(shell("listen", *args, env=variables, stdout=stdout))
+    def start(*args: str, **variables: str) -> Process:
+        processes.append(shell("listen", *args, **variables))
         assert read_until(processes[-1], "ready: ")
         return processes[-1]
 
     yield start
     for process in processes:
-        process.kill()
-        process.communicate(timeout=TIMEOUT)
+        with process:
+            process.kill()
 
 
 @pytest.fixture(scope="session")
@@ -298,3 +303,20 @@ def filled(viewer, admin: Client) -> None:
     viewer("5551").post("vote?id=rps", json={"value": 2})
     viewer("5551").get("vote_logs")
     admin.get("polls")
+
+
+@pytest.fixture
+def one_of_each(extcli) -> None:
+    """One thing of each kind, with texts that CSV must quote, and characters that a terminal would obey."""
+    for line in (
+        ("vote", "define", "lunch", "--option", 'Soup, "\x1b[31mhot"', "--option", "\u202eSalad"),
+        ("vote", "cast", "lunch", "--value", "0"),
+        ("rank", "submit", "colour", "--key", 'blue, "\x1b[2Jdark" [red]:smile:[/red]'),
+        ("accumulate", "add", "ratings", '{"stars": 5, "text": "a\\nb\\u001b[2J"}'),
+        ("state", "set", "channel", '{"\\u001b[2J": "\\u009b"}'),
+        ("trivia", "define", "q1", "--name", "Which\x1b[2J team, then?"),
+        ("trivia", "define-option", "q1", "red", "--name", "\u202eRed"),
+        ("fault", "add", "--match", "POST /v1/e/rank", "--status", "503"),
+        ("ns", "new", "blue"),
+    ):
+        extcli(*line, exits=0)

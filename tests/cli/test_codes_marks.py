@@ -1,4 +1,4 @@
-"""`extcli codes mark-from-poll` and `mark-from-list`: which users get how many codes (rulings C3, C4, C8)."""
+"""`extcli codes`: which users get how many codes (rulings C3, C4, C8), where they are masked, and other deployments."""
 
 from __future__ import annotations
 
@@ -6,20 +6,21 @@ import re
 
 import pytest
 
+from extcli.codes.views import masked
 from support.program import http_response
 
 SECOND = 1_000
 
 
-@pytest.fixture(autouse=True)
-def sets(backend):
+@pytest.fixture
+def prizes(backend):
     """Upload ten codes at each of the indices 0, 1 and 3."""
     codes = [[f"{name}{number}" for number in range(10)] for name in "ABD"]
     backend.put("codes", json={"codes": codes, "names": ["A", "B", "D"], "indices": [0, 1, 3]}).raise_for_status()
 
 
 @pytest.fixture
-def mark(extcli):
+def mark(extcli, prizes):
     return lambda *args, **settings: extcli("codes", *args, **settings)
 
 
@@ -56,20 +57,6 @@ def test_a_limit_applies_to_every_prize_or_to_one(mark, eligible, limits, grante
     assert 0 == mark("mark-from-list", "U1", *args, *[f"--limit={limit}" for limit in limits]).exit_code
 
     assert granted == eligible("U1")
-
-
-@pytest.mark.parametrize(
-    ("command", "answers"),
-    [
-        ("mark-from-list U1 U2", [http_response("200 OK")]),
-        ("mark-from-poll quiz --correct 2 --cutoff 1000000000000", [http_response("200 OK", extcli_marked="3")]),
-    ],
-    ids=["no count", "the marked only"],
-)
-def test_a_deployment_that_does_not_count_marks_as_well(mark, answering, command, answers):
-    there = ("--url", answering(*answers))
-
-    mark(*command.split(), "--prize", "0", *there, env={"EXTCLI_TOKEN": "a.b.c"}, exits=0)
 
 
 # From a poll
@@ -112,3 +99,84 @@ def test_errors_are_named_by_line_and_no_user_is_marked(mark, eligible, file):
     assert ["2", "3"] == re.findall(r"file\.txt:(\d+): ", result.stderr)
     assert ">" not in result.stderr
     assert 0 == eligible("U1")[0]
+
+
+# `extcli codes redeem` and `redeemed`
+
+
+CODE = "SECRET-0001-OF-HAT"
+
+
+@pytest.fixture
+def codes(extcli):
+    return lambda *args, **settings: extcli("codes", *args, **settings)
+
+
+@pytest.fixture
+def sets(backend):
+    """Upload `Hat` at 1 and `Cap` at 4, and let U1 and U2 redeem one hat each."""
+    body = {"codes": [[CODE, "SECRET-0002-OF-HAT"], ["C1"]], "names": ["Hat", "Cap"], "indices": [1, 4]}
+    backend.put("codes", json=body).raise_for_status()
+    grant = {"users": ["U1", "U2"], "prizes": [1], "prize_limits": [0, 1]}
+    backend.post("codes/mark_from_list", json=grant).raise_for_status()
+
+
+@pytest.mark.usefixtures("sets")
+def test_a_table_masks_codes_without_reveal(codes):
+    for verb, *args in (("redeem", "1"), ("redeemed",)):
+        shown = codes(verb, *args, "-o", "table")
+        assert "SE" + "•" * 14 + "AT\n" in shown.stdout
+        assert CODE not in shown.stdout + shown.stderr
+
+    assert CODE in codes("redeemed", "-o", "table", "--reveal").stdout
+    assert "SECRET-0002-OF-HAT\n" == codes("redeem", "1", "-o", "table", "--reveal", "--as", "viewer:U2").stdout
+
+
+@pytest.mark.usefixtures("sets")
+def test_a_terminal_masks_the_code(codes):
+    shown = codes("redeem", "1", screen=True, exits=0).stdout
+
+    assert "SE•" in shown
+    assert CODE not in shown
+
+
+@pytest.mark.parametrize(
+    ("code", "shown"),
+    [
+        ("A", "•"),
+        ("AB", "••"),
+        ("ABC", "A••"),
+        ("ABCDEF", "A••••F"),
+        ("ABCDEFGHI", "AB••••••I"),
+        ("ABCDEFGHIJKL", "AB••••••••KL"),
+        ("A" * 63, "AA" + "•" * 59 + "AA"),
+        ("\x1bBC", "\\x1b••"),
+    ],
+)
+def test_a_mask_shows_at_most_a_third_of_a_code(code, shown):
+    assert shown == masked(code)
+
+
+# Other deployments
+
+
+@pytest.mark.parametrize(
+    ("args", "body", "exit_code"),
+    [
+        (("list",), '{"names":null}', 0),
+        (("list",), '{"names":["A"]}', 0),
+        (("eligible",), '{"eligible":null}', 0),
+        (("redeemed",), '{"redeemed":[null]}', 0),
+        (("redeem", "0"), '{"code":null,"all_prizes":null}', 7),
+        (("redeem", "0", "-o", "json"), "5", 7),
+        (("rm", "--yes"), '{"names":[],"distributed":[1,2]}', 0),
+        (("mark-from-list", "U1", "U2", "--prize", "0"), "{}", 0),
+    ],
+)
+def test_responses_of_other_deployments_are_read_or_reported(codes, answering, args, body, exit_code):
+    token = http_response("200 OK", '{"token":"t.o.k"}')
+
+    result = codes(*args, "--url", answering(token, http_response("200 OK", body), http_response("200 OK", body)))
+
+    assert exit_code == result.exit_code, result.stderr
+    assert "Traceback" not in result.stderr

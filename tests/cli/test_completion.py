@@ -28,6 +28,13 @@ def described(line: str, **more: str) -> list[tuple[str, str]]:
     return candidates(Line(read_table(), line), {**os.environ, **more})
 
 
+@pytest.fixture
+def patient(monkeypatch):
+    """Let a slow machine answer."""
+    monkeypatch.setattr("extcli.completion.SECONDS", STOP_TIMEOUT)
+
+
+@pytest.mark.usefixtures("patient")
 def test_live_names_complete(extcli, lines):
     extcli("vote", "cast", "lunch", "--value", "1", "--channel", "1001")
     extcli("vote", "cast", "dinner", "--value", "1", "--channel", "1002")
@@ -54,6 +61,7 @@ def test_names_of_profiles_complete(environment):
     assert [] == completed("extcli -p ")
 
 
+@pytest.mark.usefixtures("patient")
 def test_the_address_has_the_precedence_of_commands(extcli, live, monkeypatch):
     extcli("vote", "cast", "lunch", "--value", "1")
     write_profiles(dev={"url": live.url}, other={"url": "http://127.0.0.1:1"})
@@ -142,8 +150,4 @@ def test_a_shell_completes_commands_options_files_and_live_names(typing):
     typing.shown_after_tab("extcli vote cast --from bal", "lots.csv ")
     typing.shown_after_tab("extcli vote get lun", "ch-menu ")
     typing.shown_after_tab("extcli vote get my", "$poll ")
-
-
-@pytest.mark.slow
-def test_completion_is_silent_if_no_service_responds(typing):
     typing.nothing_after_tab("extcli --url http://127.0.0.1:1 vote get lun")

@@ -19,42 +19,38 @@ from support.socket_client import request_pin
 # Output
 
 
-@pytest.mark.parametrize(
-    ("form", "line"),
-    [
-        ("table", r"20\d\d-\d\d-\d\d \d\d:\d\d:\d\d[.\dZ]+ +channel +a\\x1bb  \{\"n\":\[1\]\}"),
-        ("plain", r"a\\x1bb\t\{\"n\":\[1\]\}"),
-        ("json", r'\{"timestamp": \d+, "event": "a\\u001bb", "data": \{"n": \[1\]\}, .*\}'),
-        ("jsonl", r'\{"timestamp":\d+,"event":"a\\u001bb","data":\{"n":\[1\]\},.*\}'),
-    ],
-)
-def test_every_format_prints_an_event_on_one_safe_line(extcli, live, listening, form, line):
+FORMS = {
+    "table": r"20\d\d-\d\d-\d\d \d\d:\d\d:\d\d[.\dZ]+ +channel +a\\x1bb  \{\"n\":\[1\]\}",
+    "plain": r"a\\x1bb\t\{\"n\":\[1\]\}",
+    "json": r'\{"timestamp": \d+, "event": "a\\u001bb", "data": \{"n": \[1\]\}, .*\}',
+    "jsonl": r'\{"timestamp":\d+,"event":"a\\u001bb","data":\{"n":\[1\]\},.*\}',
+}
+
+
+def test_every_format_prints_an_event_on_one_safe_line(live, listening):
     """A deployment may send control characters that our service refuses."""
-    process = listening("-o", form)
+    processes = [listening("-o", form) for form in FORMS]
     update = {"event": "a\x1bb", "data": {"n": [1]}, "channel_id": CHANNEL, "scope": "channel"}
     live.run(live.service.publisher.publish(ROUND, "round", update))
 
-    assert re.fullmatch(line, next_event(process))
+    for line, process in zip(FORMS.values(), processes, strict=True):
+        assert re.fullmatch(line, next_event(process))
 
 
-def test_only_the_named_events_are_printed_and_counted(extcli, listening):
-    process = listening("round", "state", "round", "-o", "plain", "--count", "2")
-
-    for event in ("other", "round", "state", "round"):
-        extcli("broadcast", "send", event, '"x"')
-
-    stdout, _ = process.communicate(timeout=TIMEOUT)
-    assert (0, b'round\t"x"\nstate\t"x"\n') == (process.returncode, stdout)
-
-
-def test_a_viewer_receives_whispers(extcli, listening):
-    process, other = listening("-o", "plain", "--as", "viewer:U7"), listening("-o", "plain")
+def test_only_the_named_events_of_the_caller_are_printed_and_counted(extcli, listening):
+    """The variable of the timeout does not end it."""
+    named = listening("round", "state", "round", "-o", "plain", "--count", "3", EXTCLI_TIMEOUT="1s")
+    viewer = listening("-o", "plain", "--as", "viewer:U7")
+    extcli("listen", "--timeout", "1100ms", exits=0)
 
     extcli("broadcast", "send", "hint", "1", "--to", "U7")
-    extcli("broadcast", "send", "news", "2", "--extension-wide")
+    for event in ("other", "round", "state"):
+        extcli("broadcast", "send", event, '"x"')
+    extcli("broadcast", "send", "round", "2", "--extension-wide")
 
-    assert ["hint\t1", "news\t2"] == [next_event(process), next_event(process)]
-    assert "news\t2" == next_event(other)
+    assert ('round\t"x"\nstate\t"x"\nround\t2\n', "") == named.communicate(TIMEOUT)
+    assert 0 == named.returncode
+    assert ["hint\t1", 'other\t"x"'] == [next_event(viewer), next_event(viewer)]
 
 
 # The end
@@ -73,39 +69,19 @@ def test_listen_ends_without_an_event(extcli, words, code):
     extcli("listen", *words.split(), fails=code)
 
 
-def test_the_timeout_variable_does_not_end_listening(listening, extcli):
-    process = listening("--count", "1", "-o", "plain", EXTCLI_TIMEOUT="300ms")
-
-    extcli("listen", "--timeout", "600ms")
-    extcli("broadcast", "send", "round", "1")
-
-    assert 0 == process.wait(timeout=TIMEOUT)
-
-
-def test_a_closed_pipe_exits_0(extcli, listening):
-    process = listening("-o", "plain")
-    extcli("broadcast", "send", "round", "1")
-    assert "round\t1" == next_event(process)
-
-    process.stdout.close()
-    extcli("broadcast", "send", "round", "2")
-
-    assert 0 == process.wait(timeout=TIMEOUT)
-    process.stdout = None
-
-
 # Identity
 
 
-def test_a_stored_link_is_the_default_identity(extcli, live):
+def test_a_stored_link_is_the_default_identity_and_a_secret_authenticates(extcli, live, production):
     extcli("pin", "login", input=request_pin(live))
 
-    for options, identity in (((), "broadcaster of channel 777"), (("--as", "viewer"), "viewer of channel 1001")):
-        assert identity in extcli("listen", "--timeout", "500ms", *options, exits=0).stderr
-
-
-def test_a_secret_authenticates_in_production(extcli, production):
-    extcli("listen", "--timeout", "500ms", "--url", production.url, env={"EXTCLI_SECRET": SECRET_BASE64}, exits=0)
+    for options, identity in (
+        ((), "broadcaster of channel 777"),
+        (("--as", "viewer"), "viewer of channel 1001"),
+        (("--url", production.url), "with a self-signed token"),
+    ):
+        env = {"EXTCLI_SECRET": SECRET_BASE64} if "--url" in options else {}
+        assert identity in extcli("listen", "--timeout", "100ms", *options, env=env, exits=0).stderr
 
 
 # `extcli listen` reconnects when the connection is lost, and reports the gap
@@ -141,41 +117,25 @@ def test_an_outage_at_the_timeout_exits_3(listening):
         process = listening("--count", "1", "--timeout", "1s", EXTCLI_URL=served.url)
         served.stop(signal.SIGTERM)
 
-    stdout, stderr = process.communicate(timeout=TIMEOUT)
-    assert (3, b"") == (process.returncode, stdout)
-    assert ["lost", "gap"] == [line.partition(":")[0] for line in stderr.decode().splitlines()[:2]]
+    stdout, stderr = process.communicate(TIMEOUT)
+    assert (3, "") == (process.returncode, stdout)
+    assert ["lost", "gap"] == [line.partition(":")[0] for line in stderr.splitlines()[:2]]
 
 
-def test_a_link_that_a_restart_invalidates_ends_listening(extcli, listening):
-    with server_process() as served:
-        extcli("pin", "login", "--url", served.url, input=request_pin(served))
-        process = listening(EXTCLI_URL=served.url)
-        served.stop(signal.SIGTERM)
-    with restarted(served.url):
-        process.communicate(timeout=TIMEOUT)
-
-    assert 4 == process.returncode
-
-
-def test_a_link_that_survives_a_restart_is_used_again(extcli, listening, tmp_path):
-    """Each connection stores a new refresh token for the next."""
+def test_a_link_is_used_again_after_a_restart_unless_that_ends_it(extcli, listening, tmp_path):
+    """Each connection stores a new refresh token for the next. Once a link is stored, it listens as its game."""
     data = ("--data", f"sqlite:///{tmp_path}/data.db")
     with server_process(*data) as served:
+        process = listening("-o", "plain", EXTCLI_URL=served.url)
         extcli("pin", "login", "--url", served.url, input=request_pin(served))
-        process = listening("-o", "plain", "--count", "1", EXTCLI_URL=served.url)
+        extcli("socket", "close", "--all", "--code", "1012", "--reason", "new version", "--url", served.url)
+        assert "close code 1012: new version" in read_until(process, "lost: ")
+        assert "broadcaster of channel 777" in read_until(process, "now ")
         served.stop(signal.SIGTERM)
-    with restarted(served.url, *data):
+    with restarted(served.url, *data) as again:
         assert GAP.fullmatch(read_until(process, "gap"))
         extcli("broadcast", "send", "round", "1", "--channel", "777", "--url", served.url)
         assert "round\t1" == next_event(process)
-
-
-def test_a_close_and_a_change_of_identity_are_reported(extcli, listening):
-    """Once a link is stored, it listens as the game of that link."""
-    with server_process() as served:
-        process = listening(EXTCLI_URL=served.url)
-        extcli("pin", "login", "--url", served.url, input=request_pin(served))
-        extcli("socket", "close", "--all", "--code", "1012", "--reason", "new version", "--url", served.url)
-
-        assert "close code 1012: new version" in read_until(process, "lost: ")
-        assert "broadcaster of channel 777" in read_until(process, "now ")
+        again.stop(signal.SIGTERM)
+    with restarted(served.url):
+        assert 4 == process.wait(TIMEOUT)

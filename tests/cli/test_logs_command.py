@@ -1,10 +1,22 @@
-"""`extcli logs`: lists and shows the journal of the live service."""
+"""`extcli logs`: lists, shows, follows, replays and exports the journal of the live service."""
 
 from __future__ import annotations
 
+import json
+import signal
+from pathlib import Path
+
 import pytest
 
-from support.service import CHANNEL, CLIENT_ID, LiveServer
+from emulator.core.settings import Settings
+from support.broadcasts import subscribed_game
+from support.har import har_errors
+from support.journal import journal_of
+from support.listen_process import TIMEOUT, read_until
+from support.process import server_process
+from support.profile_files import write_profiles
+from support.program import SECRET_BASE64
+from support.service import CHANNEL, CLIENT_ID, Client, LiveServer, live_server
 
 
 def test_logs_lists_responses_in_order(extcli, filled):
@@ -16,23 +28,16 @@ def test_logs_lists_responses_in_order(extcli, filled):
     assert "the role viewer may not do this" in rows[1][6]
 
 
-@pytest.mark.parametrize(
-    ("options", "paths"),
-    [
-        ("--status 4xx", ["/v1/e/vote_logs"]),
-        ("--path vote?id", ["/v1/e/vote?id=rps"]),
-        ("--role admin", ["/v1/e/polls"]),
-        ("--method POST --path /v1/", ["/v1/e/vote?id=rps"]),
-        ("--user U5551", ["/v1/e/vote?id=rps", "/v1/e/vote_logs"]),
+def test_filters_select_entries(extcli, filled):
+    for options, paths in (
+        ("--status 4xx --user U5551", ["/v1/e/vote_logs"]),
+        ("--path vote?id --method POST", ["/v1/e/vote?id=rps"]),
+        (f"--role admin --client-id {CLIENT_ID} --channel {CHANNEL}", ["/v1/e/polls"]),
         ('--search "value":2', ["/v1/e/vote?id=rps"]),
-        (f"--client-id {CLIENT_ID}", ["/v1/e/vote?id=rps", "/v1/e/vote_logs", "/v1/e/polls"]),
-        (f"--channel {CHANNEL} --role admin", ["/v1/e/polls"]),
         ("--kind frame,delivery", []),
         ("--limit 2", ["/v1/e/vote_logs", "/v1/e/polls"]),
-    ],
-)
-def test_filters_select_entries(extcli, filled, options: str, paths: list[str]):
-    assert paths == [entry["path"] for entry in extcli("logs", *options.split(), "-o", "jsonl").jsonl]
+    ):
+        assert paths == [entry["path"] for entry in extcli("logs", *options.split(), "-o", "jsonl").jsonl], options
     extcli("logs", "--status", "many", exits=4)
 
 
@@ -54,18 +59,17 @@ def test_since_a_time_is_by_the_clock_of_the_machine(extcli, live: LiveServer, f
 
 
 def test_ns_chooses_the_journal_of_a_namespace(extcli, live: LiveServer, filled):
+    red = ("--url", f"{live.url}/_ns/red")
     extcli("vote", "cast", "--value", "1", "--url", f"{live.url}/_ns/blue")
 
-    for where in (
-        ["--ns", "blue"],
-        ["--url", f"{live.url}/_ns/blue"],
-        ["--url", f"{live.url}/_ns/red", "--ns", "blue"],
+    for where, found in (
+        (("--ns", "blue"), ["blue"]),
+        (("--url", f"{live.url}/_ns/blue"), ["blue"]),
+        ((*red, "--ns", "blue"), ["blue"]),
+        ((*red, "--ns", "default"), ["default"] * 3),
     ):
-        entries = extcli("logs", "--path", "/v1/e/vote", "-o", "jsonl", *where).jsonl
-        assert ["blue"] == [entry["namespace"] for entry in entries]
-    assert 3 == len(
-        extcli("logs", "--ns", "default", "--path", "/v1/e/", "-o", "jsonl", "--url", f"{live.url}/_ns/red").jsonl
-    )
+        entries = extcli("logs", "--path", "/v1/e/", "-o", "jsonl", *where).jsonl
+        assert found == [entry["namespace"] for entry in entries], where
 
 
 def test_production_has_no_journal(extcli, production: LiveServer):
@@ -110,3 +114,126 @@ def test_logs_show_the_client_ids_if_there_are_several(extcli):
     text = " ".join(extcli("logs", "-o", "table").stdout.split())
     assert f"viewer:U1@1001 of {CLIENT_ID}" in text
     assert "viewer:U1@1001 of other" in text
+
+
+# `extcli logs -f`: follows the journal, and says what was lost
+
+
+def test_follow_shows_entries_as_they_happen(shell, viewer):
+    process = shell("logs", "-f", "--path", "vote", "-o", "plain", "--limit", "1", "--count", "3")
+    seen = []
+    for number in range(3):
+        viewer().get(f"vote?id={number}")
+        seen.append(process.stdout.readline().split("\t")[2])
+
+    assert [f"GET /v1/e/vote?id={number}" for number in range(3)] == seen
+    assert 0 == process.wait(TIMEOUT)
+
+
+def test_follow_ends_at_the_timeout_or_its_count(extcli, filled):
+    result = extcli("logs", "-f", "--since", "0", "--path", "/v1/e/", "--timeout", "300ms", "-o", "jsonl", exits=0)
+    latest = extcli("logs", "-f", "--limit", "2", "--count", "2", "-o", "jsonl").jsonl
+
+    assert 3 == sum("lost" not in line for line in result.jsonl)
+    assert ["/v1/e/vote_logs", "/v1/e/polls"] == [entry["path"] for entry in latest]
+
+
+@pytest.mark.parametrize("follow", [(), ("-f", "--timeout", "300ms")], ids=["a list", "follow"])
+def test_what_was_lost_after_a_mark_is_counted(extcli, follow):
+    with live_server(Settings(journal=50_000)) as small:
+        voter = small.client("viewer", user="1", channel=CHANNEL)
+        for _ in range(200):
+            voter.get("vote")
+
+        result = extcli("logs", *follow, "--since", "0", "-o", "jsonl", "--url", small.url)
+
+    entries = [line for line in result.jsonl if "lost" not in line]
+    assert f"gap: {200 - len(entries)} entries " in result.stderr
+    assert not follow or {"lost": 200 - len(entries)} == result.jsonl[0]
+
+
+def test_follow_resumes_after_a_lost_connection_and_says_the_gap(shell, tmp_path: Path):
+    port = ""
+    with server_process() as first:
+        port = first.url.rpartition(":")[2]
+        process = shell("logs", "-f", "--path", "/v1/e/", "-o", "jsonl", "--count", "2", "--url", first.url)
+        first.client("viewer", user="1", channel=CHANNEL).get("vote?id=before")
+        assert "id=before" in json.loads(process.stdout.readline())["path"]
+        first.process.send_signal(signal.SIGKILL)
+        assert read_until(process, "lost: ")
+    with server_process(EXTCLI_SERVE_PORT=port) as second:
+        second.client("viewer", user="1", channel=CHANNEL).get("vote?id=after")
+        assert "id=after" in json.loads(process.stdout.readline())["path"]
+
+    assert 0 == process.wait(TIMEOUT)
+    stderr = process.stderr.read()
+    assert "gap: the service was restarted; entries that it had not sent yet are lost" in stderr
+    assert "connected again after" in stderr
+
+
+# `extcli logs replay`: repeats a request of the journal as its caller
+
+
+def test_replay_repeats_a_request_as_its_caller(extcli, live: LiveServer, viewer, admin: Client):
+    viewer(None, opaque="Aabc").post("vote?id=rps", json={"value": 2})
+
+    result = extcli("logs", "replay", "latest", "-o", "json")
+
+    (outcome,) = result.json["replays"]
+    assert (200, 200, True) == (outcome["before"], outcome["status"], outcome["same_body"])
+    first, again = extcli("logs", "--path", "vote?id=rps", "--method", "POST", "-o", "jsonl").jsonl
+    assert (first["caller"], first["request"]) == (again["caller"], again["request"])
+    viewer().get("vote_logs")
+    assert [["403", "403", "true"]] == [row[:3] for row in extcli("logs", "replay", "latest", "-o", "plain").rows]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("PUT", "/v1/e/codes", '{"codes": [["A"]], "names": ["Hat"]}'),
+        ("POST", "/v1/e/json_store", json.dumps({"text": "x" * 5_000})),
+        ("POST", "/v1/e/vote", b"\xff\xfe"),
+        ("POST", "/_emulator/clock", "{}"),
+        ("GET", "/v1/e/user_info", ""),
+    ],
+    ids=["a secret", "its beginning", "not text", "a control", "no caller"],
+)
+def test_a_request_that_the_journal_has_in_part_is_not_repeated(extcli, admin, live: LiveServer, method, path, body):
+    client = live._http if method == "GET" else admin
+    client.request(method, f"{live.url}{path}", content=body)
+    id = extcli("logs", "--limit", "1", "-o", "json").json["entries"][0]["id"]
+
+    extcli("logs", "replay", id, exits=2)
+
+
+def test_nothing_is_repeated_for_a_profile_of_production(extcli, live: LiveServer, viewer):
+    viewer().post("vote", json={"value": 1})
+    write_profiles(live={"url": live.url, "production": True})
+    before = journal_of(live)["mark"]
+
+    for chosen in ((), ("--profile", "live")):
+        extcli("logs", "replay", "latest", *chosen, env={"EXTCLI_SECRET": SECRET_BASE64}, exits=2)
+
+    assert before == journal_of(live)["mark"]
+
+
+# `extcli logs export`: HAR and JSON lines, without secrets
+
+
+def test_export_writes_requests_as_har_and_everything_as_json_lines(
+    extcli, live: LiveServer, filled, broadcaster: Client, tmp_path: Path
+):
+    with subscribed_game(live, "admin", user="9001"):
+        broadcaster.post("broadcast", json={"event": "e", "data": 1})
+    file = tmp_path / "run.har"
+
+    lines = extcli("logs", "export", "--har", str(file), "--jsonl", "-", exits=0).jsonl
+
+    archived = json.loads(file.read_text())["log"]["entries"]
+    assert len(archived) == sum(line["kind"] == "request" for line in lines) < len(lines)
+    archive = extcli("logs", "export", "--har", "-", "--path", "/v1/e/vote").json
+    assert [] == har_errors(archive)
+    vote = archive["log"]["entries"][0]
+    assert ("POST", f"{live.url}/v1/e/vote?id=rps") == (vote["request"]["method"], vote["request"]["url"])
+    assert ('{"value":2}', 200) == (vote["request"]["postData"]["text"], vote["response"]["status"])
+    assert [] == har_errors(extcli("logs", "export", "--har", "-", "--path", "nothing").json)

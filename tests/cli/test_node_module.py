@@ -17,8 +17,7 @@ import yaml
 
 from cli.fixture_operations import MASKS, ROWS, RUNNER, SEED, TYPED_TARGETS, TYPED_TEST, Row
 from extcli.errors import ErrorResponse
-from extcli.testing.actor import Actor, Blocking, Events, Game
-from extcli.testing.controls import Clock, Faults, Wait
+from extcli.testing.actor import Blocking
 from extcli.testing.server import Namespace, Server
 from support.program import PROGRAM, SECRET_BASE64
 from support.service import LiveServer
@@ -46,19 +45,6 @@ def module(extcli, tmp_path: Path) -> Path:
 
 
 # The operations
-
-
-CLASSES = {
-    "extcli": Namespace,
-    "viewer": Actor,
-    "clock": Clock,
-    "faults": Faults,
-    "wait": Wait,
-    "game": Game,
-    "events": Events,
-}
-OF_NODE = {"extcli": {"advance", "name", "client_id", "channel"}, "viewer": {"call"}}
-"""What only the module has as a member of its own: shorter names, and what Python sets for each object."""
 
 
 def in_python(live: LiveServer, folder: Path) -> list[object]:
@@ -108,9 +94,6 @@ def test_both_languages_have_the_same_operations_and_results(found: dict[str, An
         mask = MASKS.get(row.operation, lambda found: found)
         is_refused = [isinstance(each, dict) and "refused" in each for each in (own, other)]
         assert (own if is_refused[0] else mask(own)) == (other if is_refused[1] else mask(other)), row
-    for target, cls in CLASSES.items():
-        names = {name for name in vars(cls) if not name.startswith("_")} - {"as_async"} | OF_NODE.get(target, set())
-        assert set(map(camel, names)) == set(found["members"][target]), target
 
 
 def typed_call(row: Row, number: int, result: Any) -> str:
@@ -249,48 +232,37 @@ def test_a_namespace_of_failed_tests_stays_for_the_report_of_exec(live: LiveServ
 
 
 TESTCONTAINERS = """
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-
 export const Wait = { forHealthCheck: () => {} };
 export class GenericContainer {
-  withEnvironment(variables) { this.variables = variables; return this; }
+  withEnvironment(variables) { console.log(JSON.stringify(variables)); return this; }
   withExposedPorts() { return this; }
   withWaitStrategy() { return this; }
-  async start() {
-    const options = { env: { ...process.env, ...this.variables }, stdio: ['ignore', 'pipe', 'inherit'] };
-    const service = spawn('extcli', ['serve', '--host', '0.0.0.0', '--port', '0', '--data', 'sqlite://'], options);
-    const [line] = await once(service.stdout, 'data');
-    const port = /:([0-9]+)/.exec(line)[1];
-    return { getHost: () => '0.0.0.0', getMappedPort: () => port, stop: () => (service.kill(), once(service, 'exit')) };
-  }
+  async start() { return { getHost: () => '0.0.0.0', getMappedPort: () => process.env.PORT }; }
 }
 """
-"""Stands for the package: it starts the service on this machine, with the variables of the container."""
+"""Stands for the package: its container is a service of these tests."""
 IN_CONTAINER = """
 import { container } from './service.mjs';
-const { namespace } = await import('./extcli.mjs');
-try {
-  const extcli = namespace();
-  await extcli.reset();
-  await extcli.drop();
-  console.log('done');
-} finally {
-  await container.stop();
-}
+const extcli = (await import('./extcli.mjs')).namespace();
+await extcli.reset();
+await extcli.drop();
+console.log('done');
 """
 
 
 @needs_node
-def test_the_module_for_testcontainers_gives_the_tests_the_control_token(extcli, module: Path):
+def test_the_module_for_testcontainers_gives_service_and_tests_the_control_token(extcli, guarded, module: Path):
     package = module / "node_modules" / "testcontainers"
     package.mkdir(parents=True)
     (package / "package.json").write_text('{"main": "index.mjs", "type": "module"}')
     (package / "index.mjs").write_text(TESTCONTAINERS)
     (module / "service.mjs").write_text(extcli("connect", "testcontainers").stdout)
     (module / "run.mjs").write_text(IN_CONTAINER)
+    token, port = guarded["EXTCLI_CONTROL_TOKEN"], guarded["EXTCLI_URL"].rpartition(":")[2]
 
-    assert run_node(module, "run.mjs").startswith("done\n")
+    printed = run_node(module, "run.mjs", EXTCLI_CONTROL_TOKEN=token, PORT=port)
+
+    assert f'{{"EXTCLI_SERVE_CONTROL_TOKEN":"{token}"}}\ndone\n' == printed
 
 
 @needs_node

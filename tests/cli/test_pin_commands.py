@@ -13,7 +13,6 @@ from websockets.sync.server import ServerConnection, serve
 
 from extcli.api.tokens import sign
 from support.service import SECRET
-from support.terminal import CTRL_D, Terminal
 
 PIN = re.compile(r"[A-HJ-KMNP-Z2-46-9]{6}")
 
@@ -54,16 +53,6 @@ def test_production_gives_a_game_a_pin_without_credentials(extcli, production):
     assert "auth" not in extcli("pin", "request", "--game", "-v", "--url", production.url, exits=0).stderr
 
 
-def test_a_link_is_shown_until_it_is_ended(extcli):
-    result = extcli("pin", "login", input=request_pin(extcli))
-    assert {"channel_id", "name", "access_until", "refresh_until"} == {name for name, _ in result.rows}
-    assert "linked\n" == extcli("pin", "status", "-o", "table").stdout
-
-    extcli("link", "end", exits=0)
-
-    assert {"exists": False} == extcli("pin", "status", "-o", "json").json
-
-
 def test_an_expired_pin_has_a_short_id(extcli):
     """The service's id of a PIN is a digest of 64 digits."""
     for command in ("clock advance 6m -o table", "clock advance 6m", "pin expire"):
@@ -90,36 +79,25 @@ def test_expire_never_takes_a_pin_from_the_command_line(extcli):
 # PINs come from a pipe or a prompt, never from the command line (rulings T1, T3)
 
 
-@pytest.mark.parametrize("text", ["", "A7K9Q", "A7K9QÄ", '{"pin":"A7K9QF"}', "A" * 1000])
-@pytest.mark.parametrize("verb", ["login", "validate"])
-def test_an_invalid_pin_is_neither_sent_nor_quoted(extcli, verb, text):
-    result = extcli("pin", verb, "-v", input=text, fails=2)
-
-    assert ">" not in result.stderr
-    assert not text.strip() or text.strip() not in result.stderr
+def test_an_invalid_pin_is_neither_sent_nor_quoted(extcli):
+    for text in ("", "A7K9Q", "A7K9QÄ", '{"pin":"A7K9QF"}', "A" * 1000):
+        for verb in ("login", "validate"):
+            said = extcli("pin", verb, "-v", input=text, fails=2).stderr
+            assert ">" not in said
+            assert not text or text not in said
 
 
 # On a terminal
 
 
-def test_a_mistyped_pin_can_be_retyped(extcli):
+@pytest.mark.parametrize(("typed", "prompts", "code"), [(["ABC234"] * 5, 4, 4), ([], 1, 2), (["", "ABC", "PIN"], 3, 0)])
+def test_a_pin_can_be_retyped_three_times(extcli, typed, prompts, code):
     ((pin, _),) = extcli("pin", "request", "--game").rows
+    text = "".join(f"{each}\n" for each in typed).replace("PIN", pin)
 
-    with Terminal("pin", "validate") as terminal:
-        for typed in ("", "ABC", "ABC234", pin):
-            terminal.read_until("shows: ")
-            terminal.type(f"{typed}\n")
-        assert 0 == terminal.wait()
+    result = extcli("pin", "validate", input=text, tty=True, exits=code)
 
-
-@pytest.mark.parametrize(("typed", "prompts", "code"), [("ABC234\n", 4, 4), (CTRL_D, 1, 2)])
-def test_a_pin_can_be_retyped_three_times(environment, typed, prompts, code):
-    with Terminal("pin", "login") as terminal:
-        for _ in range(prompts):
-            terminal.read_until("shows: ")
-            terminal.type(typed)
-        assert code == terminal.wait()
-    assert prompts == terminal.screen.count("shows: ")
+    assert prompts == result.stderr.count("shows: ")
 
 
 # A reply with only the specified members

@@ -12,38 +12,22 @@ from extcli.session import Session
 from support.profile_files import write_profiles
 from support.program import SECRET_BASE64, http_response
 from support.service import CHANNEL, CLIENT_ID, LiveServer
-from support.terminal import CTRL_D, Terminal
+from support.terminal import Terminal
 
-DESTRUCTIVE = {
-    "vote rm": ("vote", "rm", "lunch"),
-    "rank rm": ("rank", "rm", "colour"),
-    "state set": ("state", "set", "channel", "{}"),
-    "store-config set": ("store-config", "set", "channel", "{}"),
-    "state rm": ("state", "rm", "channel"),
-    "json-store set": ("json-store", "set", "score", "best=1"),
-    "json-store rm": ("json-store", "rm", "score"),
-    "trivia rm": ("trivia", "rm", "q1"),
-    "trivia rm-option": ("trivia", "rm-option", "q2", "red"),
-    "ns rm": ("ns", "rm", "blue"),
-    "codes rm": ("codes", "rm"),
-    "pin expire": ("pin", "expire"),
-    "clock advance": ("clock", "advance", "1s"),
-    "clock set": ("clock", "set", "2026-12-24T18:00:00Z"),
-    "clock freeze": ("clock", "freeze"),
-    "clock freeze --off": ("clock", "freeze", "--off"),
-    "reset": ("reset",),
-    "api DELETE": ("api", "delete", "vote?id=lunch"),
-    "api PUT": ("api", "PUT", "codes", "--as", "backend", "-f", "codes=[]"),
-    "api POST of a store": ("api", "POST", "/v1/e/channel_state?a=1", "-f", "round=1"),
-    "api POST of a JSON store": ("api", "POST", "json_store?id=score", "-f", "best=1"),
-    "api POST of a definition": ("api", "POST", "vote_config", "-f", "id=lunch", "-f", 'config={"prompt": "New"}'),
-    "api POST of a control of a namespace": ("api", "POST", "/_ns/blue/_emulator/reset", "--no-auth"),
-    "api POST of a control": ("api", "POST", "/_emulator/reset", "--no-auth"),
-    "socket set": ("socket", "send", "set", "state", "--data", '{"state_id": "channel", "state": {}}'),
-    "vote define": ("vote", "define", "lunch", "--prompt", "Which?"),
-    "link end": ("link", "end"),
-}
-every_destructive_command = pytest.mark.parametrize("command", DESTRUCTIVE.values(), ids=DESTRUCTIVE)
+DESTRUCTIVE = (
+    *("vote rm lunch", "rank rm colour", "state set channel {}", "store-config set channel {}", "state rm channel"),
+    *("json-store set score best=1", "json-store rm score", "trivia rm q1", "trivia rm-option q2 red", "ns rm blue"),
+    *("codes rm", "pin expire", "clock advance 1s", "clock set 2026-12-24T18:00:00Z", "clock freeze"),
+    *("clock freeze --off", "api delete vote?id=lunch", "api POST /v1/e/channel_state?a=1 -f round=1"),
+    *(
+        """api PUT codes --as backend -f codes='[["N1"]]' -f 'names=["New"]'""",
+        "api POST json_store?id=score -f best=1",
+    ),
+    """api POST vote_config -f id=lunch -f 'config={"prompt": "New"}'""",
+    """socket send set state --data '{"state_id": "channel", "state": {}}'""",
+    *("vote define lunch --prompt Which?", "link end", "api POST /_ns/blue/_emulator/reset --no-auth"),
+    *("api POST /_emulator/reset --no-auth", "reset"),
+)
 
 
 @pytest.fixture(autouse=True)
@@ -52,76 +36,51 @@ def secret(environment, monkeypatch):
     monkeypatch.setenv("EXTCLI_SECRET", SECRET_BASE64)
 
 
-@pytest.fixture
-def content(extcli, live, backend):
-    """Create data that each command destroys."""
-    extcli("vote", "cast", "lunch", "--value", "3")
-    extcli("vote", "define", "lunch", "--prompt", "Old")
-    for question in ("q1", "q2"):
-        extcli("trivia", "define", question)
-        extcli("trivia", "define-option", question, "red")
-    extcli("pin", "login", input=extcli("pin", "request", "-o", "plain").stdout)
+def test_without_a_terminal_nothing_is_destroyed_in_production_without_yes(extcli, live, backend):
+    for line in (
+        *("vote cast lunch --value 3", "vote define lunch --prompt Old", "trivia define q1", "trivia define q2"),
+        *("trivia define-option q1 red", "trivia define-option q2 red"),
+    ):
+        extcli(*line.split(), exits=0)
+    extcli("pin", "login", input=extcli("pin", "request", "-o", "plain").stdout, exits=0)
     backend.put("codes", json={"codes": [["O1"]], "names": ["Old"]}).raise_for_status()
+    write_profiles(live={"url": live.url, "production": True}, dev={"url": f"{live.url}/_ns/dev"})
+
+    for line in DESTRUCTIVE:
+        said = extcli(*shlex.split(line), "-p", "live", "-v", fails=2).stderr
+        address = f"{live.url.replace('http', 'ws')}/ws" if "socket" in line else live.url
+        assert f"profile live is production: {address}; " in said, line
+        assert not re.search("^> (?!GET)[A-Z]+ ", said, re.MULTILINE), line
+    assert "1" == extcli("vote", "get", "lunch").rows[0][1]
+    for line in DESTRUCTIVE:
+        extcli(*shlex.split(line), "-p", "live", "--yes", exits=0)
+        assert "production" not in extcli(*shlex.split(line), "-p", "dev", "-v").stderr, line
 
 
-@pytest.mark.usefixtures("content")
-@every_destructive_command
-def test_without_a_terminal_nothing_is_destroyed_in_production_without_yes(extcli, live, command):
+def test_commands_that_destroy_nothing_do_not_ask(extcli, live):
     write_profiles(live={"url": live.url, "production": True})
 
-    result = extcli(*command, "-p", "live", "-v", fails=2)
-
-    address = f"{live.url.replace('http', 'ws')}/ws" if command[0] == "socket" else live.url
-    assert f"profile live is production: {address}; " in result.stderr
-    assert not re.search("^> (?!GET)[A-Z]+ ", result.stderr, re.MULTILINE)
-    assert "1" == extcli("vote", "get", "lunch").rows[0][1]
-    if command[:2] == ("api", "PUT"):
-        command = (*command[:-1], 'codes=[["N1"]]', "-f", 'names=["New"]')
-    extcli(*command, "-p", "live", "--yes", exits=0)
-    write_profiles(dev={"url": live.url, "production": False})
-    assert "production" not in extcli(*command, "-p", "dev", "-v").stderr
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
+    for line in (
         *("vote cast --value 3", "vote define new --prompt Which?", "vote config new", "state patch channel round=1"),
         *("store-config patch channel round=1", "accumulate add 1", "broadcast send hint 1", "clock now", "codes rm"),
         *("api GET vote", "api POST vote -f value=1", "api PATCH channel_state -f round=1", "token mint"),
         """socket send get state --data '{"state_id": "channel"}'""",
-    ],
-)
-def test_commands_that_destroy_nothing_do_not_ask(extcli, live, command):
-    write_profiles(live={"url": live.url, "production": True})
-
-    assert "confirmation needed" not in extcli(*shlex.split(command), "-p", "live").stderr
+    ):
+        assert "confirmation needed" not in extcli(*shlex.split(line), "-p", "live").stderr, line
 
 
 @pytest.mark.usefixtures("production_profile")
-def test_the_question_names_the_service_and_what_is_lost(extcli, live):
+def test_the_question_names_the_service_and_what_is_lost_and_an_interrupt_declines(extcli, live):
     extcli("vote", "cast", "lunch", "--value", "3")
 
     with Terminal("vote", "rm", "lunch", "-p", "live") as terminal:
         terminal.read_until(live.url)
         terminal.read_until("poll lunch")
         terminal.read_until("[y/N] ")
-        terminal.type("y\n")
+        terminal.interrupt()
 
-        assert 0 == terminal.wait()
-    assert [] == extcli("vote", "get", "lunch").rows
-
-
-@pytest.mark.usefixtures("production_profile")
-@pytest.mark.parametrize("code", [2, 130])
-def test_ctrl_d_and_an_interrupt_decline(code):
-    with Terminal("reset", "-p", "live") as terminal:
-        terminal.read_until("[y/N] ")
-        if code == 2:
-            terminal.type(CTRL_D)
-        else:
-            terminal.interrupt()
-
-        assert code == terminal.wait()
+        assert 130 == terminal.wait()
+    assert [["3", "1"]] == extcli("vote", "get", "lunch").rows
 
 
 @pytest.mark.parametrize(
@@ -157,28 +116,24 @@ def test_a_selected_production_profile_counts_with_any_url(extcli, live):
 
 
 @pytest.mark.parametrize(
-    ("url", "other"),
+    ("url", "other", "is_production"),
     [
-        ("http://127.0.0.1:28111", "http://localhost:28111"),
-        ("http://127.0.0.1:28111", "http://127.1:28111"),
-        ("http://127.0.0.1:28111", "http://0.0.0.0:28111"),
-        ("http://127.0.0.1:28111", "http://[::1]:28111"),
-        ("http://localhost:28111", "http://[::ffff:127.0.0.1]:28111/"),
-        ("https://ext.example", "http://ext.example"),
-        ("https://ext.example/live", "https://EXT.example:443//live"),
+        ("http://127.0.0.1:28111", "http://localhost:28111", True),
+        ("http://127.0.0.1:28111", "http://127.1:28111", True),
+        ("http://127.0.0.1:28111", "http://0.0.0.0:28111", True),
+        ("http://127.0.0.1:28111", "http://[::1]:28111", True),
+        ("http://localhost:28111", "http://[::ffff:127.0.0.1]:28111/", True),
+        ("https://ext.example", "http://ext.example", True),
+        ("https://ext.example/live", "https://EXT.example:443//live", True),
+        ("http://127.0.0.1:28111", "http://127.0.0.1:28112", False),
+        ("http://127.0.0.1:28111", "http://127.0.0.1:28111/_ns/dev", False),
+        ("http://127.0.0.1:28111", "http://10.1:28111", False),
     ],
 )
-def test_another_name_for_the_production_address_counts(extcli, url, other):
+def test_another_name_for_the_production_address_counts(extcli, url, other, is_production):
     write_profiles(live={"url": url, "production": True})
 
-    assert "profile live is production" in extcli("vote", "rm", "--url", other, exits=2).stderr
-
-
-@pytest.mark.parametrize("other", ["http://127.0.0.1:28112", "http://127.0.0.1:28111/_ns/dev", "http://10.1:28111"])
-def test_another_port_path_or_host_is_another_service(extcli, other):
-    write_profiles(live={"url": "http://127.0.0.1:28111", "production": True})
-
-    assert "false\n" == extcli("config", "get", "production", "--url", other).stdout
+    assert str(is_production).lower() == extcli("config", "get", "production", "--url", other).stdout.strip()
 
 
 def test_a_definition_that_cannot_be_read_is_not_replaced(extcli, answering):
@@ -193,12 +148,9 @@ def test_an_interactive_repl_warns_once_and_does_not_ask(extcli, live, productio
     write_profiles(live={"url": live.url, "production": True})
     where = ("-p", "live") if by == "profile" else ("--url", production.url)
 
-    with Terminal("socket", "repl", *where, "--no-auth") as terminal:
-        terminal.read_until("confirmation")
-        terminal.read_until("> ")
-        terminal.type(CTRL_D)
+    said = extcli("socket", "repl", *where, "--no-auth", input="", tty=True, exits=0).stderr
 
-        assert 0 == terminal.wait()
+    assert 1 == said.count("confirmation")
 
 
 @pytest.mark.usefixtures("production_profile")
@@ -215,18 +167,17 @@ def test_a_piped_repl_requires_yes(extcli):
 
 
 SIGNED = {"EXTCLI_SECRET": SECRET_BASE64, "EXTCLI_CHANNEL": CHANNEL, "EXTCLI_CLIENT_ID": CLIENT_ID}
-ON_REST = ("vote rm", "rank rm", "state set", "json-store set", "trivia rm", "api DELETE", "vote define")
 
 
-@pytest.mark.parametrize("command", [DESTRUCTIVE[name] for name in ON_REST], ids=ON_REST)
-def test_a_service_that_says_production_is_asked_about(extcli, production: LiveServer, command):
-    extcli("vote", "define", "lunch", "--prompt", "Which?", "--replace", "--yes", "--url", production.url, env=SIGNED)
+def test_a_service_that_says_production_is_asked_about(extcli, production: LiveServer):
+    where = ("--url", production.url, "-v")
+    extcli("vote", "define", "lunch", "--prompt", "Which?", "--replace", "--yes", *where, env=SIGNED, exits=0)
 
-    result = extcli(*command, "--url", production.url, "-v", env=SIGNED, exits=2)
-
-    assert f"{production.url} is production; " in result.stderr
-    assert "pass --yes to confirm" in result.stderr
-    assert not re.search("^> (?!GET)[A-Z]+ ", result.stderr, re.MULTILINE)
+    for line in ("vote rm lunch", "state set channel {}", "api delete vote?id=lunch", "vote define lunch --prompt New"):
+        said = extcli(*line.split(), *where, env=SIGNED, exits=2).stderr
+        assert f"{production.url} is production; " in said, line
+        assert "pass --yes to confirm" in said
+        assert not re.search("^> (?!GET)[A-Z]+ ", said, re.MULTILINE)
 
 
 def test_a_crowd_asks_a_service_that_says_production(extcli, production: LiveServer):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser
 
 from support.browser import SDK
 from support.pages import chromium
@@ -28,84 +29,56 @@ def browser() -> Iterator[Browser]:
         yield browser
 
 
-@pytest.fixture
-def program(shell) -> Callable[..., int]:
-    """Run the program in a process, as the browser holds the event loop of this one. Returns the exit code."""
-
-    def run(*args: str) -> int:
-        process = shell(*args)
-        process.communicate(timeout=60)
-        return int(process.returncode)
-
-    return run
-
-
-@pytest.fixture
-def report(program, tmp_path: Path) -> Path:
-    """The report of a crowd in which some viewers are refused."""
+@pytest.mark.long
+def test_a_report_shows_everything_as_text_without_script_and_network(shell, browser: Browser, tmp_path: Path):
+    """The commands are processes, as the browser holds the event loop of this one."""
     path = tmp_path / "report.html"
-    assert 0 == program("vote", "define", "lunch", "--prompt", "Which?")
-    assert 7 == program("simulate", "crowd", "--viewers", "200", "--poll", "lunch", "--mix", "0:60,1:30,2:10",
-                 "--rate", "400/s", "--late", "5%", "--expect", "failed==0", "--expect", "max<0.001ms",
-                 "--report", str(path))  # fmt: skip
-    return path
-
-
-@pytest.fixture
-def offline(browser: Browser, report: Path) -> Iterator[Page]:
-    """The report in a browser without script and without network; it has `requests`, all that the page made."""
+    crowd = ("simulate", "crowd", "--viewers", "200", "--poll", "lunch", "--mix", "0:60,1:30,2:10", "--rate", "400/s")
+    expected = ("--late", "5%", "--expect", "failed==0", "--expect", "max<0.001ms")
+    with shell("vote", "define", "lunch", "--prompt", "Which?") as process:
+        assert 0 == process.wait(60)
+    with shell(*crowd, *expected, "--report", str(path)) as process:
+        assert 7 == process.wait(60)
     context = browser.new_context(java_script_enabled=False, offline=True)
     page = context.new_page()
     made: list[str] = []
     page.on("request", lambda request: made.append(request.url))
-    page.goto(report.as_uri())
-    assert [report.as_uri()] == made
-    yield page
-    context.close()
+    page.goto(path.as_uri())
+    shown = page.locator("main").inner_text()
 
-
-@pytest.mark.long
-def test_a_report_shows_everything_without_script_and_network(offline: Page):
-    shown = offline.locator("main").inner_text()
-
-    assert "default-src 'none'" in offline.content()
+    assert [path.as_uri()] == made
+    assert "default-src 'none'" in page.content()
     for text in ("Simulation of poll lunch", "Result: as planned", "190 voters", "10 times 400 poll is closed"):
         assert text in shown
     assert "max<0.001ms" in shown
-    assert 3 == offline.locator("svg[role=img]").count()
-    assert all(
-        box and box["width"] > 300 for box in map(lambda each: each.bounding_box(), offline.locator("svg.chart").all())
-    )
-    assert offline.locator("polyline").count() >= 6
-    assert 4 == offline.locator("rect.found").count()
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.long
-def test_a_report_has_no_finding_of_axe(browser: Browser, report: Path, scheme: str):
-    context = browser.new_context(bypass_csp=True, color_scheme="dark" if scheme == "dark" else "light")
-    page = context.new_page()
-    page.goto(report.as_uri())
-    page.locator("details").evaluate_all("(all) => all.forEach((each) => { each.open = true; })")
-    page.add_script_tag(path=AXE)
-
-    assert [] == page.evaluate(RUN_AXE, RULES)
-    background = page.evaluate("getComputedStyle(document.body).backgroundColor")
-    assert ("rgb(255, 255, 255)" if scheme == "light" else "rgb(20, 23, 28)") == background
+    assert 3 == page.locator("svg[role=img]").count()
+    boxes = [each.bounding_box() for each in page.locator("svg.chart").all()]
+    assert all(box and box["width"] > 300 for box in boxes)
+    assert page.locator("polyline").count() >= 6
+    assert 4 == page.locator("rect.found").count()
     context.close()
 
 
 @pytest.mark.long
-def test_names_in_a_report_are_text(program, browser: Browser, tmp_path: Path):
+@pytest.mark.parametrize(("scheme", "background"), [("light", "rgb(255, 255, 255)"), ("dark", "rgb(20, 23, 28)")])
+def test_a_report_with_a_hostile_name_has_no_finding_of_axe(
+    shell, browser: Browser, tmp_path: Path, scheme: Literal["light", "dark"], background: str
+):
     path = tmp_path / "report.html"
     mix = ("--mix", f"{HOSTILE}:1")
-    assert 0 == program("simulate", "rank", "--viewers", "3", "--ranking", HOSTILE, *mix, "--report", str(path))
-    page = browser.new_page()
+    with shell("simulate", "rank", "--viewers", "3", "--ranking", HOSTILE, *mix, "--report", str(path)) as process:
+        assert 0 == process.wait(60)
+    context = browser.new_context(bypass_csp=True, color_scheme=scheme)
+    page = context.new_page()
     page.goto(path.as_uri())
 
     assert f"Simulation of ranking {HOSTILE}" == page.title()
     assert HOSTILE in page.locator("table").first.inner_text()
-    page.close()
+    page.locator("details").evaluate_all("(all) => all.forEach((each) => { each.open = true; })")
+    page.add_script_tag(path=AXE)
+    assert [] == page.evaluate(RUN_AXE, RULES)
+    assert background == page.evaluate("getComputedStyle(document.body).backgroundColor")
+    context.close()
 
 
 def test_a_report_that_cannot_be_written_is_an_error(extcli, tmp_path: Path):
@@ -116,9 +89,8 @@ def test_a_report_that_cannot_be_written_is_an_error(extcli, tmp_path: Path):
     assert 0 == extcli("vote", "get", "-o", "json").json["stats"]["count"], "nothing was sent"
 
 
-@pytest.mark.parametrize("kind", [("accumulate", "--viewers", "2"), ("socket", "--connections", "2")], ids=" ".join)
-def test_a_run_without_choices_has_a_report(extcli, tmp_path: Path, kind: tuple[str, ...]):
+def test_a_run_without_choices_has_a_report(extcli, tmp_path: Path):
     path = tmp_path / "report.html"
-    extcli("simulate", *kind, "--rate", "100/s", "--report", str(path), exits=0)
-
-    assert "Result: as planned" in path.read_text()
+    for kind in (("accumulate", "--viewers", "2"), ("socket", "--connections", "2")):
+        extcli("simulate", *kind, "--rate", "100/s", "--report", str(path), exits=0)
+        assert "Result: as planned" in path.read_text()

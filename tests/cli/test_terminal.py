@@ -1,10 +1,11 @@
-"""The installed program as its own process: terminals, pipes, full disks, interrupts, and its imports."""
+"""Commands as processes: terminals, pipes, signals, closed streams, and imports."""
 
 from __future__ import annotations
 
 import json
 import os
 import pty
+import signal
 import subprocess
 import sys
 
@@ -14,15 +15,7 @@ from support.profile_files import write_profiles
 from support.program import PROGRAM, http_response
 
 LATE = {
-    "emulator",
-    "jmespath",
-    "litestar",
-    "uvicorn",
-    "msgspec",
-    "websockets",
-    "platformdirs",
-    "filelock",
-    "tomlkit",
+    *("emulator", "jmespath", "litestar", "uvicorn", "msgspec", "websockets", "platformdirs", "filelock", "tomlkit"),
     "pydantic",
 }
 IMPORTS = """
@@ -66,10 +59,10 @@ def poll(extcli) -> None:
 @pytest.mark.usefixtures("poll")
 def test_a_terminal_gets_a_colored_table_and_a_pipe_gets_tabs(extcli, shell):
     assert "\x1b[" in on_a_terminal("vote", "get")
-    assert "\x1b[3" not in on_a_terminal("vote", "get", NO_COLOR="1")
-    piped = extcli("vote", "get", "-o", "json").stdout
-    assert piped == on_a_terminal("vote", "get", "-o", "json").replace("\r\n", "\n")
-    assert b"1\t3\n" == shell("vote", "get").communicate(timeout=60)[0]
+    assert "1\t3\n" == shell("vote", "get").communicate(60)[0]
+    on_screen = {"screen": True, "env": {"TERM": "xterm-256color", "NO_COLOR": "1"}}
+    assert "\x1b[3" not in extcli("vote", "get", **on_screen).stdout
+    assert extcli("vote", "get", "-o", "json").stdout == extcli("vote", "get", "-o", "json", **on_screen).stdout
 
 
 def test_output_comes_before_the_note_that_follows_it(environment):
@@ -84,12 +77,12 @@ def test_a_reader_that_closes_early_is_not_an_error(shell, answering):
     votes = [{"identifier": f"U{index}", "opaque": "", "value": 1, "timestamp": index} for index in range(10_000)]
     url = answering(http_response("200 OK", json.dumps({"result": votes})))
 
-    process = shell("vote", "logs", "--url", url, env={"EXTCLI_TOKEN": "a.b.c"})
-    assert process.stdout.readline().endswith(b"\n")
+    process = shell("vote", "logs", "--url", url, EXTCLI_TOKEN="a.b.c")
+    assert process.stdout.readline().endswith("\n")
     process.stdout.close()
 
     assert 0 == process.wait(timeout=60)
-    assert b"" == process.stderr.read()
+    assert "" == process.stderr.read()
 
 
 def test_commands_import_only_what_they_need(environment, monkeypatch, tmp_path):
@@ -129,29 +122,27 @@ def is_safe(text: str) -> bool:
 
 
 @pytest.mark.parametrize("form", ["json", "jsonl", "plain", "table"])
-@pytest.mark.usefixtures("environment")
-def test_a_terminal_gets_no_control_character_of_a_response(answering, form):
+def test_a_terminal_gets_no_control_character_of_a_response(extcli, answering, form):
     url = answering(http_response("200 OK", RAW_JSON))
 
-    screen = on_a_terminal("api", "GET", "x", "--no-auth", "--url", url, "-o", form, NO_COLOR="1", TERM="dumb")
+    shown = extcli("api", "GET", "x", "--no-auth", "--url", url, "-o", form, screen=True, env={"NO_COLOR": "1"}).stdout
 
-    assert is_safe(screen), screen
-    assert {"key": UNSAFE} == json.loads(screen)
+    assert is_safe(shown), shown
+    assert {"key": UNSAFE} == json.loads(shown)
 
 
-@pytest.mark.usefixtures("environment")
-def test_a_terminal_gets_no_control_character_of_an_error(answering):
+def test_a_terminal_gets_no_control_character_of_an_error(extcli, answering):
     url = answering(http_response("400 Bad Request", RAW_JSON), http_response("400 Bad Request", RAW_JSON))
 
     for args in (("api", "GET", "x", "--no-auth"), ("user", "info")):
-        assert is_safe(on_a_terminal(*args, "--url", url, "-o", "json", EXTCLI_TOKEN="a.b.c"))
+        shown = extcli(*args, "--url", url, "-o", "json", screen=True, env={"EXTCLI_TOKEN": "a.b.c"}, exits=4)
+        assert is_safe(shown.stdout + shown.stderr)
 
 
-@pytest.mark.usefixtures("environment")
-def test_a_terminal_gets_bytes_that_are_not_text_as_question_marks(answering):
+def test_a_terminal_gets_bytes_that_are_not_text_as_question_marks(extcli, answering):
     url = answering(http_response("200 OK", b"\x9b31m\x1b[2J\n", "application/octet-stream"))
 
-    assert "\ufffd31m\\u001b[2J\r\n" == on_a_terminal("api", "GET", "x", "--no-auth", "--url", url)
+    assert "\ufffd31m\\u001b[2J\n" == extcli("api", "GET", "x", "--no-auth", "--url", url, screen=True).stdout
 
 
 def test_a_pipe_gets_the_json_of_a_response_unchanged(extcli, answering):
@@ -172,3 +163,45 @@ def test_a_process_with_closed_streams_keeps_its_exit_code(environment):
         line = f'"$0" "$@" {redirections}'
         ended = subprocess.run(["sh", "-c", line, PROGRAM, *args], capture_output=True, timeout=60)
         assert (code, False) == (ended.returncode, b"Traceback" in ended.stderr)
+
+
+# SIGTERM ends a command as Ctrl-C does: it says how far it came, and exits 130
+
+
+WAITING = {
+    "listen": "ready: ",
+    "logs --follow -v": "> ",
+    "simulate crowd --viewers 500 --mix 0:1 --rate 2 -v": "> ",
+}
+"""Commands that last, with what they print to standard error when they have begun."""
+
+
+@pytest.mark.parametrize("line", WAITING)
+@pytest.mark.usefixtures("environment")
+def test_sigterm_interrupts_a_command_that_lasts(line: str):
+    """A script's background command ignores SIGINT."""
+    command = ["sh", "-c", 'trap "" INT; exec "$0" "$@"', PROGRAM, *line.split()]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert any(said.startswith(WAITING[line]) for said in process.stderr)
+        process.terminate()
+        _, said = process.communicate(timeout=60)
+
+    assert 130 == process.returncode, said
+    assert "Traceback" not in said
+
+
+@pytest.mark.parametrize(
+    ("command", "text", "sent"),
+    [("vote cast", "U1,3\nU1\n", signal.SIGTERM), ("accumulate add", "1\nnonsense\n", signal.SIGINT)],
+)
+def test_an_ended_bulk_run_says_where_to_resume(shell, command: str, text: str, sent: signal.Signals):
+    process = shell(*command.split(), "--from", "-", "-o", "jsonl")
+    process.stdin.write(text)
+    assert process.stdout.readline().startswith('{"line":2')
+
+    process.send_signal(sent)
+    said = process.stderr.read()
+
+    assert 130 == process.wait(60)
+    assert "interrupted; all lines up to " in said
+    assert "Traceback" not in said

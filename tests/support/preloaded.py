@@ -43,8 +43,9 @@ sys.exit(int.from_bytes(wire.recv(4), "big", signed=True) & 0xFF)
 class Process:
     """A running program: the part of `subprocess.Popen` that tests use, over text streams."""
 
-    def __init__(self, wire: socket.socket, pid: int, stdout: IO[str], stderr: IO[str]) -> None:
+    def __init__(self, wire: socket.socket, pid: int, stdin: IO[str], stdout: IO[str], stderr: IO[str]) -> None:
         self.pid = pid
+        self.stdin = stdin
         self.stdout = stdout
         self.stderr = stderr
         self.returncode: int | None = None
@@ -89,25 +90,33 @@ class Process:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.stdin.close()
         self.wait()
         self.stdout.close()
         self.stderr.close()
 
 
-def start(args: Sequence[str], environment: Mapping[str, str]) -> Process:
-    """Start `extcli` with these arguments and exactly this environment, in the current directory."""
+def start(args: Sequence[str], environment: Mapping[str, str], *, has_input: bool = False) -> Process:
+    """Start `extcli` with these arguments and exactly this environment, in the current directory.
+
+    It reads what is written to `stdin` if it `has_input`, and otherwise nothing.
+    """
     wire = socket.socket(socket.AF_UNIX)
     wire.connect(_address())
+    stdin_read, stdin_write = os.pipe()
     stdout_read, stdout_write = os.pipe()
     stderr_read, stderr_write = os.pipe()
     call = json.dumps([list(map(str, args)), os.getcwd(), dict(environment), False]).encode()
-    with open(os.devnull) as stdin:
-        socket.send_fds(wire, [len(call).to_bytes(_LENGTH, "big")], [stdin.fileno(), stdout_write, stderr_write])
+    streams = [stdin_read, stdout_write, stderr_write]
+    socket.send_fds(wire, [len(call).to_bytes(_LENGTH, "big")], streams)
     wire.sendall(call)
-    os.close(stdout_write)
-    os.close(stderr_write)
+    for each in streams:
+        os.close(each)
     pid = int.from_bytes(wire.recv(_LENGTH), "big")
-    return Process(wire, pid, open(stdout_read), open(stderr_read))
+    stdin = os.fdopen(stdin_write, "w", buffering=1)
+    if not has_input:
+        stdin.close()
+    return Process(wire, pid, stdin, open(stdout_read), open(stderr_read))
 
 
 def put_program(folder: Path) -> None:

@@ -54,8 +54,11 @@ class Shell:
         self._settle()
 
     def shown_after_tab(self, typed: str, expected: str) -> None:
-        """Type this text and a tab, and wait until the line goes on as expected."""
-        self._type(typed, "\t", expected)
+        """Type this text and a tab, and wait until the line goes on as expected.
+
+        Tab is typed again while nothing is shown: on a busy machine, a service may answer too late for a completion.
+        """
+        self._type(typed, "\t", expected, again="\t")
 
     def nothing_after_tab(self, typed: str) -> None:
         """Type this text and a tab, and wait until the shell shows the key after it: there is no candidate."""
@@ -66,11 +69,11 @@ class Shell:
         else:
             self._type(typed, "\t%", "%")
 
-    def _type(self, typed: str, keys: str, expected: str) -> None:
+    def _type(self, typed: str, keys: str, expected: str, again: str = "") -> None:
         self._terminal.send(typed)
         self._wait(typed[-3:])
         self._terminal.send(keys)
-        self._wait(expected)
+        self._wait(expected, again)
         self._terminal.send("\x15")
         self._settle()
 
@@ -81,13 +84,16 @@ class Shell:
         self._wait(f"settled{self._marks}.")
         self._wait(_PROMPT)
 
-    def _wait(self, text: str) -> None:
-        """Read until the terminal shows this text."""
+    def _wait(self, text: str, again: str = "") -> None:
+        """Read until the terminal shows this text. Type `again` after each 3 s in which it shows nothing."""
         deadline = time.monotonic() + TIMEOUT
         while text not in (shown := _ESCAPES.sub("", self._screen)):
             try:
-                self._screen += self._terminal.read_nonblocking(1 << 16, max(deadline - time.monotonic(), 0.01))
-            except (pexpect.TIMEOUT, pexpect.EOF):
+                self._screen += self._terminal.read_nonblocking(1 << 16, 3)
+            except pexpect.TIMEOUT:
+                assert time.monotonic() < deadline, f"{text!r} is not in {self._screen!r}"
+                self._terminal.send(again)
+            except pexpect.EOF:
                 raise AssertionError(f"{text!r} is not in {self._screen!r}") from None
         self._screen = shown.partition(text)[2]
 
