@@ -22,7 +22,6 @@ def by_hard_link(target: Path, link: Path) -> None:
 
 
 KINDS = pytest.mark.parametrize("plant", [by_symbolic_link, by_hard_link])
-ENDS = pytest.mark.parametrize("end", ["lock", "wal", "shm", "journal"])
 
 
 @pytest.fixture
@@ -40,29 +39,21 @@ def precious(tmp_path: Path) -> Path:
 
 
 @KINDS
-def test_the_note_of_a_backup_replaces_a_link(extcli, data: Path, precious: Path, tmp_path: Path, plant: Plant):
-    plant(precious, Path(f"{data}-backup"))
-
-    extcli("data", "backup", str(tmp_path / "copy.db"), "--data", f"sqlite://{data}", exits=0)
-
-    assert PRECIOUS == precious.read_text()
-    assert str(tmp_path / "copy.db") in Path(f"{data}-backup").read_text()
-
-
-@KINDS
-def test_a_backup_replaces_a_link_in_its_place(extcli, data: Path, precious: Path, tmp_path: Path, plant: Plant):
+def test_a_backup_and_its_note_replace_links(extcli, data: Path, precious: Path, tmp_path: Path, plant: Plant):
     plant(precious, copy := tmp_path / "copy.db")
+    plant(precious, note := Path(f"{data}-backup"))
     words = ("data", "backup", str(copy), "--data", f"sqlite://{data}")
 
-    assert 2 == extcli(*words).exit_code
+    extcli(*words, exits=2)
     extcli(*words, "--force", exits=0)
 
     assert PRECIOUS == precious.read_text()
     assert not copy.is_symlink()
+    assert str(copy) in note.read_text()
 
 
 @KINDS
-@ENDS
+@pytest.mark.parametrize("end", ["lock", "wal", "shm", "journal"])
 @pytest.mark.parametrize("command", ["forget-key", "restore", "backup", "serve"])
 def test_no_command_writes_through_a_link(
     extcli, stopped: Path, data: Path, precious: Path, tmp_path: Path, plant: Plant, end: str, command: str

@@ -47,18 +47,17 @@ def printed(environment: dict[str, str], *args: str) -> str:
     return output
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
+def test_commands_and_completion_reach_the_service(trusting: dict[str, str]):
+    for command in (
         "vote cast lunch --value 3",
         'socket send get state --data {"state_id":"channel"}',
         "simulate crowd --viewers 20 --mix 0:1,1:1 --yes",
         "simulate socket --connections 2 --broadcasts 2 --yes",
-        "doctor",
-    ],
-)
-def test_a_command_reaches_the_service(trusting: dict[str, str], command: str):
-    printed(trusting, *command.split())
+        "ns new purple",
+    ):
+        printed(trusting, *command.split())
+    variables = {"_EXTCLI_COMPLETE": "complete_bash", "_EXTCLI_LINE": "extcli ns rm pur"}
+    assert "purple\n" == printed(trusting | variables)
 
 
 def test_without_the_authority_the_certificate_is_refused_unless_the_variable_names_it(
@@ -73,15 +72,7 @@ def test_without_the_authority_the_certificate_is_refused_unless_the_variable_na
     printed({**elsewhere, "SSL_CERT_FILE": str(authority_in(state))}, "vote", "get", "lunch")
 
 
-def test_live_names_complete_over_https(trusting: dict[str, str]):
-    printed(trusting, "ns", "new", "purple")
-    variables = {"_EXTCLI_COMPLETE": "complete_bash", "_EXTCLI_LINE": "extcli ns rm pur"}
-    with preloaded.start([], trusting | variables) as process:
-        names = process.communicate(30)[0]
-
-    assert "purple\n" == names
-
-
+@pytest.mark.long
 def test_the_fixtures_of_the_plugin_use_the_service(secure: ServerProcess, state: Path, tmp_path: Path):
     test = """
         def test_a_game_hears_a_vote(extcli):
@@ -95,25 +86,21 @@ def test_the_fixtures_of_the_plugin_use_the_service(secure: ServerProcess, state
     assert "1 passed" in run.output
 
 
-def test_exec_gives_a_program_in_node_the_https_address_and_the_trust(tmp_path: Path):
+def test_exec_gives_a_program_in_node_the_https_address_and_adds_the_trust(tmp_path: Path):
     if not shutil.which("node") or not (SDK / "node_modules" / "ws").is_dir():
         pytest.skip("needs Node.js and the packages that `make test` installs")
-    variables = {STATE: str(tmp_path), "NODE_EXTRA_CA_CERTS": ""}
-    code, output, log = run_exec("--tls", "--quiet", "--", "node", str(SDK / "tls_client.js"), env=variables)
-    assert 0 == code, log
-    found = json.loads(output)
-
-    assert (200, "my-extension", str(authority_in(tmp_path))) == (found["ready"], found["id"], found["trust"])
-    assert found["url"].startswith("https://127.0.0.1:")
-    assert found["socket"].startswith("wss://127.0.0.1:")
-
-
-def test_exec_adds_to_the_authorities_that_node_already_trusts(tmp_path: Path):
     (theirs := tmp_path / "theirs.pem").write_text("theirs\n")
     variables = {STATE: str(tmp_path), "NODE_EXTRA_CA_CERTS": str(theirs)}
-    code, output, log = run_exec("--tls", "--quiet", "--", "sh", "-c", 'cat "$NODE_EXTRA_CA_CERTS"', env=variables)
+    script = f'node {SDK / "tls_client.js"}; echo; cat "$NODE_EXTRA_CA_CERTS"'
+    code, output, log = run_exec("--tls", "--quiet", "--", "sh", "-c", script, env=variables)
+    assert 0 == code, log
+    first, _, trusted = output.partition("\n")
+    found = json.loads(first)
 
-    assert (0, authority_in(tmp_path).read_text() + "theirs\n") == (code, output), log
+    assert (200, "my-extension") == (found["ready"], found["id"])
+    assert authority_in(tmp_path).read_text() + "theirs\n" == trusted
+    assert found["url"].startswith("https://127.0.0.1:")
+    assert found["socket"].startswith("wss://127.0.0.1:")
 
 
 def test_a_node_backend_is_redirected_over_https(
