@@ -1,17 +1,22 @@
-"""The generator of `extcli simulate`, against servers that answer in every way that HTTP allows, and in some others."""
+"""The generator and the listeners of `extcli simulate`, at servers that answer in every way, also against HTTP."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 from array import array
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from threading import Thread
 from typing import Any
 
 import pytest
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.server import ServerConnection, serve
 
 from extcli.api.http import httpx
 from extcli.simulate.crowds import Sending
+from extcli.simulate.listeners import Audience, Listener
 from extcli.simulate.outcome import NO_RESPONSE, NOT_SENT, Measured
 from extcli.simulate.plan import Pace, Plan
 from extcli.simulate.result import Options
@@ -133,3 +138,52 @@ async def test_a_refusal_is_final_without_retry_after_or_beyond_the_limit(answer
 
     assert [429] * 3 == list(measured.status)
     assert [] == measured.repeats_at
+
+
+# Listeners: connections of `extcli simulate socket`, at a service that also sends messages of other kinds
+
+
+@contextmanager
+def pages_at(*frames: str) -> Iterator[str]:
+    """The URL of a service that greets a page, accepts its subscription, and then sends these frames."""
+
+    def handle(connection: ServerConnection) -> None:
+        connection.send(json.dumps({"event": "pusher:connection_established", "data": "{}"}))
+        connection.recv()
+        connection.send(json.dumps({"event": "pusher_internal:subscription_succeeded", "data": "{}"}))
+        for frame in frames:
+            connection.send(frame)
+        with suppress(ConnectionClosed):
+            connection.recv()
+
+    with serve(handle, "127.0.0.1", 0) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"ws://127.0.0.1:{server.socket.getsockname()[1]}"
+        server.shutdown()
+
+
+def event(message: object) -> str:
+    return json.dumps({"event": "message", "data": json.dumps({"message": message})})
+
+
+OTHERS = (
+    *("not JSON", "[1]", json.dumps({"event": "message", "data": "[1]"})),
+    *(json.dumps({"event": "message", "data": "not JSON"}), event("not compressed"), event("[1]")),
+    *(event(json.dumps({"event": 7})), event(5)),
+)
+
+
+def test_messages_of_other_kinds_do_not_end_the_listening():
+    own = event(json.dumps({"event": "x:y:news", "data": {"simulation": 7, "number": 0}}))
+
+    async def received(url: str) -> list[int]:
+        listener = Listener(Audience(1, "page", "news", "1001", 7), url, "y", "token", 5.0)
+        try:
+            await listener.open(asyncio.Semaphore(1))
+            await listener.wait(1)
+        finally:
+            listener.close()
+        return list(listener.arrived)
+
+    with pages_at(*OTHERS, own) as url:
+        assert [0] == asyncio.run(received(url))
