@@ -1,4 +1,4 @@
-"""`extcli config list` and `get`: the effective settings and their origins."""
+"""`extcli config` and `extcli profile`: effective settings and their origins, and edits of the profiles file."""
 
 from __future__ import annotations
 
@@ -50,13 +50,12 @@ def test_every_setting_is_listed_with_its_effective_value_and_origin(by_key, liv
     } == {key: (each["value"], each["origin"]) for key, each in found.items()}
 
 
-@pytest.mark.parametrize("form", ["table", "plain", "json", "jsonl"])
-def test_secrets_and_tokens_are_listed_as_set_or_not_set(config, form):
+def test_secrets_and_tokens_are_listed_as_set_or_not_set(config):
     secrets = {"EXTCLI_SECRET": SECRET_BASE64, "EXTCLI_TOKEN": "hunter2"}
 
-    result = config("list", "--show-origin", "-o", form, env=secrets)
-
-    assert not [each for each in secrets.values() if each in result.stdout + result.stderr]
+    for form in ("table", "plain", "json", "jsonl"):
+        result = config("list", "--show-origin", "-o", form, env=secrets)
+        assert not [each for each in secrets.values() if each in result.stdout + result.stderr]
     assert "set" == config("get", "secret", env=secrets).stdout.strip()
 
 
@@ -73,9 +72,8 @@ def test_list_does_not_read_the_secret_file_of_a_profile(by_key):
     )
 
 
-@pytest.mark.parametrize("form", ["table", "plain"])
-def test_get_of_an_unset_setting_exits_7_and_prints_nothing(config, form):
-    config("get", "as", "-o", form, fails=7)
+def test_get_of_an_unset_setting_exits_7_and_prints_nothing(config):
+    config("get", "as", "-o", "table", fails=7)
 
     assert config("get", "channel", "-o", "json").json["value"] is None
 
@@ -128,20 +126,12 @@ def test_the_profiles_file_is_created_for_its_owner_only(config, extcli, monkeyp
     assert 0o700 == stat.S_IMODE(place.parent.stat().st_mode)
 
 
-@pytest.mark.parametrize("text", ["", TEXT], ids=["no profiles", "other profiles"])
-def test_set_does_not_create_a_profile(config, text):
-    config_file().write_text(text)
-
-    for chosen in (("-p", "lvie"), () if not text else ("-p", "none")):
-        config("set", "channel", "7", *chosen, fails=2)
-    assert text == config_file().read_text()
-
-
-@pytest.mark.parametrize("line", ["set url http://127.0.0.1:1 --url 9", "unset timeout --timeout 9"])
-def test_set_and_unset_refuse_options_that_are_settings(config, line):
+def test_set_does_not_create_a_profile_or_accept_options_that_are_settings(config):
     config_file().write_text(TEXT)
 
-    assert line.split()[-2] in config(*line.split(), fails=2).stderr
+    for words in ("set channel 7 -p lvie", "set channel 7 -p none", "set url http://127.0.0.1:1 --url 9"):
+        config(*words.split(), fails=2)
+    assert "--timeout" in config("unset", "timeout", "--timeout", "9", fails=2).stderr
     assert TEXT == config_file().read_text()
 
 
@@ -157,22 +147,17 @@ def test_a_profile_with_a_secret_must_have_a_url(config, monkeypatch, tmp_path):
     assert before == config_file().read_text()
 
 
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        *(("url", "nonsense"), ("production", "yes"), ("channel", ""), ("secret_file", "weak"), ("token_file", "weak")),
-        *(("colour", "blue"), ("secret", "hunter2")),
-    ],
-)
-def test_an_invalid_value_is_not_written(config, monkeypatch, tmp_path, key, value):
+def test_an_invalid_value_is_not_written(config, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "weak").write_text("a secret, in words")
     config_file().write_text(TEXT)
 
-    result = config("set", key, value, fails=2)
-
-    assert f"{config_file()}: profiles.dev.{key}" in result.stderr
-    assert "hunter2" not in result.stderr
+    for line in (
+        *("url nonsense", "production yes", "secret_file weak", "token_file weak", "colour blue", "secret hunter2"),
+    ):
+        said = config("set", *line.split(), fails=2).stderr
+        assert f"{config_file()}: profiles.dev.{line.split()[0]}" in said
+        assert "hunter2" not in said
     assert TEXT == config_file().read_text()
 
 
@@ -180,13 +165,13 @@ def test_a_path_is_written_as_typed_if_it_is_beside_the_profiles_file(config, mo
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     write_profiles(live={"url": "https://ext.example"})
-    for directory, name in ((elsewhere, "here.secret"), (tmp_path, "beside.secret")):
-        (directory / name).write_text(SECRET_BASE64)
-    monkeypatch.chdir(elsewhere)
-
-    for name, written in (("here.secret", str(elsewhere / "here.secret")), ("beside.secret", "beside.secret")):
-        monkeypatch.chdir(elsewhere if name == "here.secret" else tmp_path)
-        assert 0 == config("set", "secret_file", name, "-p", "live").exit_code
+    for folder, name, written in (
+        (elsewhere, "here.secret", f"{elsewhere}/here.secret"),
+        (tmp_path, "beside.secret", "beside.secret"),
+    ):
+        (folder / name).write_text(SECRET_BASE64)
+        monkeypatch.chdir(folder)
+        config("set", "secret_file", name, "-p", "live", exits=0)
         assert f'secret_file = "{written}"' in config_file().read_text()
         monkeypatch.chdir(elsewhere)
         assert "set\n" == config("get", "secret", "-p", "live", env={"EXTCLI_URL": ""}).stdout
@@ -205,20 +190,101 @@ def test_unset_removes_a_value_that_is_there(config):
         config("unset", "channel", *more, fails=2)
 
 
-@pytest.mark.parametrize("wrong", ['urll = "http://x"', "timeout = 10", 'secret = "hunter2"'])
-def test_unset_repairs_an_invalid_profile(config, extcli, wrong):
-    write_profiles(f'profile = "dev"\n[profiles.dev]\n{wrong}')
-    assert 2 == extcli("vote", "get").exit_code
-
-    assert 0 == config("unset", wrong.partition(" ")[0]).exit_code
-
-    assert 0 == extcli("vote", "get").exit_code
+def test_unset_repairs_an_invalid_profile(config, extcli):
+    for wrong in ('urll = "http://x"', "timeout = 10", 'secret = "hunter2"'):
+        write_profiles(f'profile = "dev"\n[profiles.dev]\n{wrong}')
+        extcli("vote", "get", exits=2)
+        config("unset", wrong.partition(" ")[0], exits=0)
+        extcli("vote", "get", exits=0)
 
 
-@pytest.mark.parametrize("text", ['profiles = {dev = {channel = "1"}}\n', "[profiles.dev\n"])
-def test_a_file_that_cannot_be_edited_is_left_unchanged(extcli, text):
-    config_file().write_text(text)
+def test_a_file_that_cannot_be_edited_is_left_unchanged(extcli):
+    for text in ('profiles = {dev = {channel = "1"}}\n', "[profiles.dev\n"):
+        config_file().write_text(text)
+        for command in ("profile add live --url https://ext.example", "config set channel 7"):
+            extcli(*command.split(), fails=2)
+        assert text == config_file().read_text()
 
-    for command in (("profile", "add", "live", "--url", "https://ext.example"), ("config", "set", "channel", "7")):
-        extcli(*command, fails=2)
-    assert text == config_file().read_text()
+
+# `extcli profile`: adding, listing, showing and removing profiles
+
+
+@pytest.fixture
+def profile(extcli):
+    return lambda *args, **settings: extcli("profile", *args, **settings)
+
+
+def test_options_of_add_become_settings_of_the_profile(profile, tmp_path):
+    (tmp_path / "token").write_text("a.b.c")
+    given = ("--channel", "7", "--as", "viewer:U5", "--ws-url", "wss://sockets.example", "--production")
+
+    profile("add", "live", "--url", "https://ext.example", *given)
+    profile("add", "other", "--url", "https://other.example", "--token-file", str(tmp_path / "token"))
+
+    assert {
+        "name": "live",
+        "url": "https://ext.example",
+        "ws_url": "wss://sockets.example",
+        "as": "viewer:U5",
+        "channel": "7",
+        "production": True,
+    } == profile("show", "live", "-o", "json").json
+    assert ["token_file", str(tmp_path / "token")] in profile("show", "other").rows
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "dev --url http://127.0.0.1:2",
+        "live",
+        "a.b --url http://127.0.0.1:2",
+        "live --url nonsense",
+        "live --url http://127.0.0.1:2 --secret-file ~no-such-user/secret",
+    ],
+)
+def test_add_refuses_invalid_names_values_and_duplicates(profile, words):
+    profile("add", "dev", "--url", "http://127.0.0.1:1", exits=0)
+    before = config_file().read_text()
+
+    profile("add", *words.split(), fails=2)
+
+    assert before == config_file().read_text()
+
+
+def test_profiles_are_listed_with_the_current_one_marked(profile):
+    assert [] == profile("list", "-o", "json").json
+    dev, live = {"url": "http://127.0.0.1:1"}, {"url": "https://ext.example", "production": True}
+    write_profiles('profile = "dev"', dev=dev, live=live)
+
+    assert [["dev", dev["url"], "false", "true"], ["live", live["url"], "true", "false"]] == profile("list").rows
+    assert [False, True] == [each["chosen"] for each in profile("list", "-o", "json", "-p", "live").json]
+    assert {"name": "dev", **dev, "production": False, "chosen": True} == profile("list", "-o", "jsonl").jsonl[0]
+    assert [["name", "dev"], ["url", dev["url"]]] == profile("show").rows
+    assert ["name", "live"] == profile("show", "-p", "live").rows[0]
+
+
+def test_use_sets_the_default_profile(profile, extcli):
+    config_file().write_text('# mine\n[profiles.dev]\nchannel = "7" # seven\n')
+
+    assert 0 == profile("use", "dev").exit_code
+
+    assert "7" == extcli("user", "info", "-o", "json").json["channel_id"]
+    assert '# mine\nprofile = "dev"\n\n[profiles.dev]\nchannel = "7" # seven\n' == config_file().read_text()
+
+
+@pytest.mark.parametrize("verb", ["use", "rm", "show"])
+def test_an_unknown_profile_is_an_error(profile, verb):
+    write_profiles(dev={})
+
+    profile(verb, "live", fails=2)
+
+
+def test_removing_the_default_profile_leaves_no_default(profile, extcli):
+    write_profiles('profile = "dev"', dev={"channel": "7"}, live={})
+
+    profile("rm", "dev", exits=0)
+
+    assert "1001" == extcli("user", "info", "-o", "json").json["channel_id"]
+    assert [["live", "", "false", "false"]] == profile("list").rows
+    profile("rm", "live", exits=0)
+    assert [] == profile("list").rows

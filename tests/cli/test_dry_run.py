@@ -49,12 +49,10 @@ def test_a_dry_run_changes_nothing(extcli, live):
 
 
 @pytest.mark.parametrize("variables", [{}, {"EXTCLI_SECRET": SECRET_BASE64}, {"EXTCLI_TOKEN": TOKEN}])
-@pytest.mark.parametrize("form", ["--dry-run", "--dry-run=curl"])
-def test_no_token_and_no_secret_is_printed(extcli, variables, form):
-    result = extcli(*VOTE, form, env=variables, exits=0)
-
-    assert SECRET_BASE64 not in result.stdout
-    assert "eyJ" not in result.stdout + result.stderr
+def test_no_token_and_no_secret_is_printed(extcli, variables):
+    for form in ("--dry-run", "--dry-run=curl"):
+        result = extcli(*VOTE, form, env=variables, exits=0)
+        assert not re.search(f"eyJ|{re.escape(SECRET_BASE64)}", result.stdout + result.stderr)
 
 
 def test_the_token_of_a_curl_line_is_a_command(extcli, tmp_path):
@@ -111,17 +109,6 @@ def test_production_is_not_asked_about_a_dry_run(extcli, production_profile, liv
     assert f"POST {live.url}/_emulator/reset" == shown[0]
 
 
-@pytest.mark.parametrize("option", ["-v", "--dry-run"])
-def test_a_query_is_shown_without_its_secrets(extcli, option):
-    token = extcli("token", "sandbox").stdout.strip()
-
-    result = extcli("api", "DELETE", f"polls?id=lunch&jwt={token}&Pin=ABC234&note=x{token}", option)
-
-    shown = result.stdout + result.stderr
-    assert "polls?id=lunch&jwt=***&Pin=***&note=x***" in shown
-    assert token not in shown
-
-
 def test_verbose_shows_bodies_without_secrets(extcli):
     assert not re.search(r"eyJ|\b[2-9A-HJ-NP-Z]{6}\b", extcli("pin", "request", "-v").stderr)
     shown = extcli(*VOTE, "-v").stderr
@@ -146,35 +133,20 @@ SECRET = re.compile("s3cr3t|7654321|dXNlcjpz")
 @pytest.mark.parametrize("form", ["-v", "--dry-run", "--dry-run -o json", "--dry-run=curl"])
 def test_a_secret_is_in_no_shown_request_under_any_name(extcli, form):
     document = json.dumps(SECRETS | {"round": 1})
-    calls = [
+    of_socket = f'{{"state_id": "channel", "state": {document}}}'
+    names = ("access_token", "client_secret", "password", "api-key", "Pin", "codes", "%70assword", "jwt")
+    query = "&".join(f"{name}=s3cr3t-Value" for name in names)
+    for call in (
         ("state", "set", "channel", document),
         ("api", "POST", "config/channel", "--input", "-", "--yes"),
-        (
-            "socket",
-            "send",
-            "set",
-            "state",
-            "--data",
-            f'{{"state_id": "channel", "state": {document}}}',
-            "--as",
-            "backend",
-        ),
+        ("api", "DELETE", f"polls?id=lunch&{query}&note=xeyJhbGciOiJIUzI1NiJ9.eyJzM2NyM3QiOjF9.s3cr3t"),
         ("accumulate", "add", "--from", "-"),
-    ]
-    for call in calls:
+        *([("socket", "send", "set", "state", "--data", of_socket, "--as", "backend")] if "curl" not in form else []),
+    ):
         result = extcli(*call, *form.split(), input=f"{document}\n")
-        assert not SECRET.search(result.stdout if "dry-run" in form else ""), call
-        assert not SECRET.search(result.stderr), call
-
-
-@pytest.mark.parametrize("form", ["-v", "--dry-run", "--dry-run=curl"])
-def test_a_secret_in_a_query_is_in_no_shown_request(extcli, form):
-    names = ("access_token", "client_secret", "password", "api-key", "Pin", "codes", "%70assword")
-    query = "&".join(f"{name}=s3cr3t-Value" for name in names)
-
-    result = extcli("api", "DELETE", f"polls?id=lunch&{query}", form)
-
-    assert "s3cr3t" not in result.stdout + result.stderr
+        shown = (result.stdout if "dry-run" in form else "") + result.stderr
+        assert not SECRET.search(shown), call
+        assert call[1] != "DELETE" or "access_token=***" in shown or "its query holds a secret" in shown
 
 
 def test_responses_are_shown_without_secrets(extcli):

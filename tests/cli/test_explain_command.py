@@ -1,4 +1,4 @@
-"""`extcli explain`: what happened, why, and what to do; and the hint that leads to it."""
+"""`extcli explain`: what happened, why, and what to do; and requests that a tool makes for itself, which it skips."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import httpx
 import pytest
 
 from emulator.contract import rules
+from extcli.completion import Line, candidates, read_table
+from support.pages import main_of
 from support.program import http_response
 from support.service import LiveServer
 
@@ -69,30 +71,20 @@ def test_a_refusal_is_explained_in_three_paragraphs(extcli, refused: str):
         "  got       role viewer\n"
         "  expected  role broadcaster, admin or backend\n"
     )
+    facts = extcli("explain", refused, "-o", "plain").rows
+    assert [] == [row for row in (["status", "403"], ["held", "role viewer"]) if row not in facts]
     assert "What to do: Send a token of the role broadcaster (with extcli: `--as broadcaster`)." == " ".join(
         step.split()
     )
 
 
-def test_plain_output_is_a_fact_per_line(extcli, refused: str):
-    facts = dict(extcli("explain", refused, "-o", "plain").rows)
-
-    assert {
-        "id": refused,
-        "status": "403",
-        "rule": "spec: Authentication",
-        "held": "role viewer",
-        "needed": "role broadcaster, admin or backend",
-    }.items() <= facts.items()
-
-
 def test_explain_reports_that_a_call_was_not_refused(extcli):
     trace = extcli("vote", "get", "-v").stderr
 
-    result = extcli("explain", re.findall(r"x-request-id: (\S+)", trace)[-1], "-o", "table")
+    shown = extcli("explain", re.findall(r"x-request-id: (\S+)", trace)[-1], "-o", "table").stdout
 
-    assert "GET /v1/e/vote: 200 OK" in result.stdout
-    assert "It was not refused." in result.stdout
+    assert shown.startswith("GET /v1/e/vote: 200 OK")
+    assert "It was not refused." in shown
 
 
 def test_every_rule_is_explained_and_most_without_a_service(extcli):
@@ -113,28 +105,21 @@ def test_all_rulings_are_listed_with_their_first_sentence_without_a_service(extc
 
 
 def test_an_unknown_name_is_refused_with_the_nearest_rules(extcli):
-    result = extcli("explain", "A11", exits=4)
+    said = extcli("explain", "A11", exits=4).stderr
 
-    assert "A1" in result.stderr.splitlines()[1]
-    assert "only an emulator" not in result.stderr
-    assert not HINT.search(result.stderr)
+    assert "A1" in said.splitlines()[1]
+    assert "only an emulator" not in said
+    assert not HINT.search(said)
 
 
-def test_a_service_that_is_not_a_sandbox_gets_no_hint(extcli, answering):
+def test_errors_of_other_services_and_as_json_have_no_hint(extcli, answering):
     body = json.dumps({"reason": "Value out of bounds", "info": "value: 100 is not within -99 to 99"})
+    cast = ("vote", "cast", "--value", "100")
 
-    result = extcli(
-        "vote", "cast", "--value", "100", "--url", answering(http_response("400 Bad Request", body)), exits=4
-    )
-
-    assert not HINT.search(result.stderr)
-
-
-def test_errors_as_json_have_the_request_id_but_no_hint(extcli):
-    result = extcli("vote", "cast", "--value", "100", "-o", "json")
-
-    assert "request_id" in json.loads(result.stderr)["error"]
-    assert "extcli explain" not in result.stderr
+    assert not HINT.search(extcli(*cast, "--url", answering(http_response("400 Bad Request", body)), exits=4).stderr)
+    said = extcli(*cast, "-o", "json").stderr
+    assert "request_id" in json.loads(said)["error"]
+    assert "extcli explain" not in said
 
 
 def test_the_latest_refused_preflight_and_what_production_would_do_are_explained(extcli, live: LiveServer):
@@ -145,3 +130,72 @@ def test_the_latest_refused_preflight_and_what_production_would_do_are_explained
     assert "x-panel" in extcli("explain", "-o", "table").stdout
     assert ["production", "refuse; rule=exp"] in extcli("explain", id, "-o", "plain").rows
     assert "Production: refuse (rule exp)." in extcli("explain", id, "-o", "table").stdout
+
+
+# Probes: the journal has them, and leaves them out of what it lists
+
+
+def listed(extcli, *options: str) -> list[str]:
+    """Return the requests that `extcli logs` lists."""
+    requests = [row[2] for row in extcli("logs", *options, "-o", "plain").rows]
+    return [each for each in requests if each != "POST /_emulator/reset"]
+
+
+@pytest.mark.parametrize(
+    ("command", "asked", "probes"),
+    [
+        ("vote cast lunch --value 1 -o table", ["POST /v1/e/vote?id=lunch"], {"authtoken", "vote_config?id=lunch"}),
+        ("vote define lunch --prompt ?", ["POST /v1/e/vote_config"], {"authtoken", "vote_config?id=lunch"}),
+        ("vote rm lunch --as backend --all-channels --yes", ["DELETE /v1/e/vote?id=lunch"], {"authtoken"}),
+        ("vote list", ["GET /v1/e/polls?cursor=0"], {"authtoken"}),
+        ("token sandbox", [], {"authtoken"}),
+        ("doctor", [], {"clock", "authtoken", "user_info", "polls?cursor=0", "faults"}),
+    ],
+)
+def test_logs_lists_the_users_requests_but_no_probes(extcli, command: str, asked: list[str], probes: set[str]):
+    extcli(*command.split())
+
+    assert asked == listed(extcli)
+    others = {each.rpartition("/")[2] for each in listed(extcli, "--probes") if each not in asked}
+    assert probes == others
+
+
+def test_completion_leaves_no_trace_in_the_listing(extcli, live: LiveServer, monkeypatch):
+    monkeypatch.setattr("extcli.completion.SECONDS", 5)
+    candidates(Line(read_table(), "extcli vote get "), {"EXTCLI_URL": live.url})
+
+    assert [] == listed(extcli)
+    assert ["GET /v1/e/polls?limit=1000&cursor=0"] == listed(extcli, "--probes")
+
+
+def test_explain_without_an_id_skips_probes(extcli):
+    extcli("vote", "cast", "lunch", "--value", "100", exits=4)
+    extcli("vote", "cast", "lunch", "--value", "1", "-o", "table")  # its look at the definition is a 404
+
+    assert "POST /v1/e/vote" == extcli("explain", "-o", "json").json["entry"]["name"]
+    assert "POST /v1/e/vote" == extcli("logs", "show", "latest", "-o", "json").json["endpoint"]
+    for options in (("--count", "=0"), ("--count", "2", "--probes")):
+        extcli("expect", "journal", "GET /v1/e/vote_config", *options, exits=0 if "=0" in options else 7)
+    extcli("expect", "parity", exits=0)
+
+
+def test_the_stream_and_the_dashboard_leave_probes_out(live: LiveServer, viewer):
+    httpx.get(f"{live.url}/v1/e/user_info", headers={"x-request-id": "probe-1"})
+    viewer("5551").get("vote?id=rps")
+    lines = httpx.get(f"{live.url}/_emulator/journal/stream?since=0&timeout=0&path=/v1/e/").text.splitlines()
+    screen = f"{live.url}/_emulator/ui/requests"
+
+    assert ["GET /v1/e/vote"] == [each["endpoint"] for each in map(json.loads, lines) if "number" in each]
+    assert "user_info" not in main_of(screen)
+    assert "user_info" in main_of(f"{screen}?probes=true")
+
+
+# Responses of other programs
+
+
+def test_a_response_that_is_too_large_is_no_service(extcli, answering, monkeypatch):
+    monkeypatch.setattr("extcli.api.http.PROBE", 1_000)
+    huge = answering(*[http_response("200 OK", "x" * 2_000)] * 50)
+
+    extcli("doctor", "--url", huge, exits=7)
+    extcli("wait", "--url", huge, "--timeout", "200ms", exits=7)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import base64
+import re
 import stat
 from pathlib import Path
 
 import pytest
 
-from emulator.core.extensions import Extension
+from emulator.core.errors import ConfigurationError
+from emulator.core.extensions import Extension, read_extensions
+from extcli.clock import now
 from support.extension_files import LAID_OUT, registered
 from support.profile_files import write_profiles
+from support.program import SECRET_BASE64
 from support.service import CLIENT_ID
 
 
@@ -46,21 +50,15 @@ def test_init_inline_writes_one_file(extcli, folder: Path):
 )
 def test_secrets_are_printed_only_with_show(extcli, folder: Path, inline: tuple[str, ...], output: str):
     shown = extcli("extension", "init", "--client-id", CLIENT_ID, *inline, "--show", "-o", output)
+    other = ("init", "--client-id", "other", *inline)
     hidden = [
         extcli("extension", *args, "-v", "-o", output)
-        for args in (
-            ("list",),
-            ("rotate", "--client-id", CLIENT_ID),
-            ("init", "--client-id", "other", *inline),
-            ("init", "--client-id", "other", *inline),
-            ("rotate", "--client-id", "nobody"),
-            ("retire", "--client-id", "other"),
-        )
+        for args in (("list",), ("rotate", "--client-id", CLIENT_ID), other, other, ("retire", "--client-id", "other"))
     ]
 
     secrets = [base64.b64encode(key).decode() for each in registered(folder).values() for key in each.secrets]
     assert [secrets[1]] == [secret for secret in secrets if secret in shown.stdout]
-    assert [0, 0, 0, 2, 2, 0] == [result.exit_code for result in hidden]
+    assert [0, 0, 0, 2, 0] == [result.exit_code for result in hidden]
     assert not [secret for secret in secrets for result in hidden if secret in result.stdout + result.stderr]
 
 
@@ -170,3 +168,101 @@ def test_an_argument_or_the_variable_of_serve_names_the_file(extcli, folder: Pat
 
     for args, variables in (("elsewhere.toml",), {}), ((), {"EXTCLI_SERVE_EXTENSIONS": "elsewhere.toml"}):
         assert ["e", "", "1", "inline (short)"] == extcli("extension", "list", *args, env=variables).rows[0]
+
+
+# Errors in the extensions file, and files that cannot be edited
+
+
+WRONG = {
+    "not TOML": "[extensions.e\n",
+    "not text": "\udcff",
+    "an unknown key": '[extensions.e]\nsecret = "QUJD"',
+    "another layout": 'extensions = {e = {secrets = ["QUJD"]}}\n',
+}
+
+
+@pytest.mark.parametrize("mistake", WRONG)
+def test_a_file_that_is_invalid_or_cannot_be_edited_stays_as_it_is(extcli, folder: Path, mistake: str):
+    text = WRONG[mistake].encode("utf-8", "surrogateescape")
+    (folder / "extensions.toml").write_bytes(text)
+    is_valid = mistake == "another layout"
+
+    for verb in ("init", "list", "rotate", "retire"):
+        named = () if verb == "list" else ("--client-id", "other" if is_valid else "e")
+        said = extcli("extension", verb, *named, exits=0 if is_valid and verb == "list" else 2).stderr
+        assert (is_valid and verb != "init") or said.startswith("extcli: extensions.toml:")
+    assert ["extensions.toml"] == [path.name for path in folder.iterdir()]
+    assert text == (folder / "extensions.toml").read_bytes()
+
+
+def test_only_init_creates_the_file_and_a_change_requires_a_registered_extension(extcli, folder: Path):
+    for words in ("list", "rotate", "retire", "init absent/extensions.toml"):
+        extcli("extension", *words.split(), exits=2)
+    assert [] == list(folder.iterdir())
+    (folder / "extensions.toml").write_text(LAID_OUT)
+    for verb in ("rotate", "retire", "revoke-all"):
+        assert "my-extension, other" in extcli("extension", verb, "--client-id", "nobody", exits=2).stderr
+    assert LAID_OUT == (folder / "extensions.toml").read_text()
+
+
+# `extcli extension revoke-all`: every link and issued token of an extension ends at the next reload (ruling T3)
+
+
+INSTANT = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"
+
+
+def test_everything_issued_until_now_ends(extcli, folder: Path, laid_out: Path):
+    start = now()
+
+    result = extcli("extension", "revoke-all", "--client-id", CLIENT_ID, exits=0)
+
+    instant = registered(folder)[CLIENT_ID].tokens_not_before
+    assert start < instant <= now() + 1
+    assert 0 == registered(folder)["other"].tokens_not_before
+    assert re.fullmatch(INSTANT, dict(result.rows)["tokens_not_before"])
+    [line] = [line for line in laid_out.read_text().splitlines() if line not in LAID_OUT.splitlines()]
+    assert LAID_OUT == laid_out.read_text().replace(f"{line}\n", "")
+    for verb in ("rotate", "retire"):
+        extcli("extension", verb, "--client-id", CLIENT_ID, exits=0)
+    assert instant == registered(folder)[CLIENT_ID].tokens_not_before
+    ours, theirs = extcli("extension", "list", "-o", "json").json
+    assert ("tokens_not_before" in ours, "tokens_not_before" in theirs) == (True, False)
+
+
+@pytest.mark.parametrize("time", ["2020-01-01T00:00:00+01:00", "9999-01-01T00:00:00Z"])
+def test_the_time_never_moves_back(extcli, folder: Path, laid_out: Path, time: str):
+    laid_out.write_text(f'[extensions.e]\nsecrets = ["QUJD"]\ntokens_not_before = {time}  # a leak\n')
+    before = registered(folder)["e"].tokens_not_before
+
+    extcli("extension", "revoke-all", "--client-id", "e")
+
+    assert (before < registered(folder)["e"].tokens_not_before) == time.startswith("2020")
+    assert before <= registered(folder)["e"].tokens_not_before
+    assert laid_out.read_text().endswith("Z  # a leak\n")
+
+
+def test_a_value_that_is_not_an_instant_is_refused(extcli, laid_out: Path):
+    for value in ("2026-11-22T10:00:00", '"2026-11-22T10:00:00Z"', "1"):
+        laid_out.write_text(f'[extensions.e]\nsecrets = ["QUJD"]\ntokens_not_before = {value}\n')
+        assert "extensions.e.tokens_not_before" in extcli("extension", "list", exits=2).stderr
+        with pytest.raises(ConfigurationError, match=r"extensions\.e\.tokens_not_before"):
+            read_extensions(laid_out)
+
+
+# Warnings about files of secrets and tokens that other users can read
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o600])
+def test_a_secret_file_that_others_can_read_is_used_and_reported_once(extcli, live, tmp_path, mode):
+    path = tmp_path / "live.secret"
+    path.write_text(SECRET_BASE64)
+    path.chmod(mode)
+    write_profiles(live={"url": live.url, "secret_file": path.name})
+    warning = f"other users can read {path}: chmod 600 {path}\n" if mode & 0o077 else ""
+    get, variables = ("vote", "get", "-o", "plain"), {"EXTCLI_SECRET_FILE": str(path)}
+
+    by_profile = extcli("socket", "send", "get", "state", "--data", '{"state_id": "channel"}', "-p", "live", exits=0)
+
+    assert warning == extcli(*get, env=variables, exits=0).stderr
+    assert bool(warning) == by_profile.stderr.count("other users can read")
+    assert "" == extcli(*get, "-q", env=variables).stderr

@@ -115,14 +115,10 @@ def test_show_counts_records_by_type_and_kind(extcli, path: Path):
     assert (False, "sandbox") == (facts["keys"], facts["environment"])
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [("\n]}\n", "\n"), ('{"type":"entry"', '["type","entry"'), ('"extcli_snapshot":1', '"extcli_snapshot":2')],
-)
 @pytest.mark.usefixtures("used")
-def test_show_refuses_a_damaged_file(extcli, tmp_path: Path, path: Path, old: str, new: str):
+def test_show_refuses_a_damaged_file(extcli, tmp_path: Path, path: Path):
     extcli("snapshot", "save", str(path))
-    path.write_text(path.read_text().replace(old, new))
+    path.write_text(path.read_text().replace('"extcli_snapshot":1', '"extcli_snapshot":2'))
     (compressed := tmp_path / "a.json.gz").write_bytes(gzip.compress(path.read_bytes())[:-12])
 
     for each in (path, compressed):
@@ -154,17 +150,12 @@ def test_diff_lists_added_removed_and_changed_records_and_exits_7(extcli, two):
     assert "records: " in result.stderr
 
 
-def test_diff_never_prints_a_code(extcli, two):
+def test_diff_prints_no_code_and_at_most_as_many_records_as_the_limit(extcli, two):
     for form in ("table", "plain", "json", "jsonl"):
         result = extcli("snapshot", "diff", *two, "-o", form)
-
         assert "HAT-" not in result.stdout + result.stderr
-
-
-def test_diff_prints_at_most_as_many_records_as_the_limit(extcli, two):
-    everything = extcli("snapshot", "diff", *two, "-o", "json").json
-
-    limited = extcli("snapshot", "diff", *two, "-o", "json", "--limit", "2").json
-
+    everything, limited = (
+        extcli("snapshot", "diff", *two, "-o", "json", *more).json for more in ((), ("--limit", "2"))
+    )
     assert 2 == len(limited["records"])
     assert {**everything, "records": []} == {**limited, "records": []}
