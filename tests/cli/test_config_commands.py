@@ -153,7 +153,12 @@ def test_an_invalid_value_is_not_written(config, monkeypatch, tmp_path):
     config_file().write_text(TEXT)
 
     for line in (
-        *("url nonsense", "production yes", "secret_file weak", "token_file weak", "colour blue", "secret hunter2"),
+        "url nonsense",
+        "production yes",
+        "secret_file weak",
+        "token_file weak",
+        "colour blue",
+        "secret hunter2",
     ):
         said = config("set", *line.split(), fails=2).stderr
         assert f"{config_file()}: profiles.dev.{line.split()[0]}" in said

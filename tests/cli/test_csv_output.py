@@ -199,7 +199,7 @@ def test_a_vote_with_several_counts_has_its_count_in_lists(extcli):
     ],
 )
 def test_a_watched_result_has_the_chosen_format(extcli, command: str, form: str):
-    watched = extcli(*command.split(), "-o", form, "--watch", "--timeout", "100ms", exits=0).stdout
+    watched = extcli(*command.split(), "-o", form, "--watch", "--timeout", "200ms", exits=0).stdout
 
     assert extcli(*command.split(), env={"EXTCLI_OUTPUT": form}).stdout == watched != ""
 

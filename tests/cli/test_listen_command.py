@@ -39,9 +39,9 @@ def test_every_format_prints_an_event_on_one_safe_line(live, listening):
 
 def test_only_the_named_events_of_the_caller_are_printed_and_counted(extcli, listening):
     """The variable of the timeout does not end it."""
-    named = listening("round", "state", "round", "-o", "plain", "--count", "3", EXTCLI_TIMEOUT="1s")
+    named = listening("round", "state", "round", "-o", "plain", "--count", "3", EXTCLI_TIMEOUT="2s")
     viewer = listening("-o", "plain", "--as", "viewer:U7")
-    extcli("listen", "--timeout", "1100ms", exits=0)
+    extcli("listen", "--timeout", "2100ms", exits=0)
 
     extcli("broadcast", "send", "hint", "1", "--to", "U7")
     for event in ("other", "round", "state"):
@@ -114,7 +114,7 @@ def test_listen_reconnects_after_a_restart_and_reports_the_gap(extcli, listening
 
 def test_an_outage_at_the_timeout_exits_3(listening):
     with server_process() as served:
-        process = listening("--count", "1", "--timeout", "1s", EXTCLI_URL=served.url)
+        process = listening("--count", "1", "--timeout", "2s", EXTCLI_URL=served.url)
         served.stop(signal.SIGTERM)
 
     stdout, stderr = process.communicate(TIMEOUT)

@@ -19,13 +19,7 @@ OTHERS = [
     *("user info", "token mint --as viewer:U7", "token sandbox", "pin request", "pin status", "config get url"),
     *("api GET vote", "connect env", "explain P1", "status", "doctor", "fault list", "completion bash", "help all"),
     *("help exit-codes", "version", "whoami", "profile show", "config path", "wait mark", "snapshot save -"),
-    *(
-        "vote get lunch --query stats.count",
-        "vote cast --from - -o json",
-        "trivia leaderboard",
-        "team get",
-        "socket list",
-    ),
+    *("vote get lunch --query stats.count", "vote cast --from - -o json", "trivia leaderboard", "trivia team"),
 ]
 
 

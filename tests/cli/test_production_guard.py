@@ -19,14 +19,11 @@ DESTRUCTIVE = (
     *("json-store set score best=1", "json-store rm score", "trivia rm q1", "trivia rm-option q2 red", "ns rm blue"),
     *("codes rm", "pin expire", "clock advance 1s", "clock set 2026-12-24T18:00:00Z", "clock freeze"),
     *("clock freeze --off", "api delete vote?id=lunch", "api POST /v1/e/channel_state?a=1 -f round=1"),
-    *(
-        """api PUT codes --as backend -f codes='[["N1"]]' -f 'names=["New"]'""",
-        "api POST json_store?id=score -f best=1",
-    ),
+    """api PUT codes --as backend -f codes='[["N1"]]' -f 'names=["New"]'""",
     """api POST vote_config -f id=lunch -f 'config={"prompt": "New"}'""",
     """socket send set state --data '{"state_id": "channel", "state": {}}'""",
     *("vote define lunch --prompt Which?", "link end", "api POST /_ns/blue/_emulator/reset --no-auth"),
-    *("api POST /_emulator/reset --no-auth", "reset"),
+    *("api POST /_emulator/reset --no-auth", "reset", "api POST json_store?id=score -f best=1"),
 )
 
 
