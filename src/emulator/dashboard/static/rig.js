@@ -159,11 +159,12 @@ document.addEventListener("click", ({ target: { id, dataset } }) => {
   if (id === "add" || name === "view") arrangement.requestSubmit();
 });
 
+const addressNow = () => `${arrangement.action}?${new URLSearchParams(new FormData(arrangement))}`;
+
 document.addEventListener("change", async ({ target }) => {
   const box = target.closest(".frame");
   if (!box || target.form !== arrangement) return;
   const frame = box.querySelector("iframe");
-  const address = `${arrangement.action}?${new URLSearchParams(new FormData(arrangement))}`;
   if (target.dataset.live) {
     if (!target.checkValidity()) return say(target.validationMessage, true);
     const value = { checkbox: target.checked, number: target.valueAsNumber }[target.type] ?? target.value;
@@ -171,7 +172,7 @@ document.addEventListener("change", async ({ target }) => {
     else if (target.dataset.live in frame.dataset) frame.dataset[target.dataset.live] = value;
     post(frame, { [target.dataset.live]: value });
   } else {
-    const page = new DOMParser().parseFromString(await (await fetch(address)).text(), "text/html");
+    const page = new DOMParser().parseFromString(await (await fetch(addressNow())).text(), "text/html");
     const fresh = page.getElementById(frame.id);
     if (!fresh) return say(page.querySelector("[role=alert]")?.textContent || "The service does not answer.", true);
     box.className = fresh.closest(".frame").className;
@@ -182,5 +183,5 @@ document.addEventListener("change", async ({ target }) => {
   }
   fit();
   showSwitches();
-  history.replaceState(null, "", address);
+  history.replaceState(null, "", addressNow()); // another setting may have changed meanwhile
 });
