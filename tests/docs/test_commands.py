@@ -49,9 +49,11 @@ NOT_RUN = {
     "python benchmarks/": "takes minutes; CI does not measure",
     "extcli data ": "tests/cli/test_data_command.py runs each on its own files",
 }
-LONG = {f"docs/{name}.md" for name in ("ci", "guide/conform", "guide/faults", "guide/journal", "guide/polls")}
-LONG |= {"docs/guide/simulate.md", "docs/start.md"}
-"""Documents whose commands take many seconds."""
+LONG = {"docs/ci.md", "docs/start.md"} | {
+    f"docs/guide/{name}.md"
+    for name in ("codes", "conform", "faults", "journal", "pin", "polls", "simulate", "stores", "trivia-and-purchases")
+}
+"""Documents whose commands take a second or more."""
 SERVE = re.compile(r"(\w+=\S+ )*extcli serve\b")
 DEFAULT_PLACE = "127.0.0.1:8282"
 REGISTERED = '[extensions.my-extension]\nsecret_files = ["my-extension.secret"]\n'
@@ -59,10 +61,9 @@ REGISTERED = '[extensions.my-extension]\nsecret_files = ["my-extension.secret"]\
 VOTE = "extcli --url $BACKEND_URL vote cast --value 3"
 
 
-def environment(programs: Path | None = None, **more: str) -> dict[str, str]:
+def environment(programs: Path, **more: str) -> dict[str, str]:
     # The programs of the environment that runs the tests come first, as after `activate`.
-    folders = [*([programs] if programs else []), Path(sys.executable).parent, os.environ["PATH"]]
-    path = os.pathsep.join(str(each) for each in folders)
+    path = os.pathsep.join(map(str, (programs, Path(sys.executable).parent, os.environ["PATH"])))
     return {"PATH": path, "HOME": "/nonexistent", "LC_ALL": "C.UTF-8", "NO_COLOR": "1", **more}
 
 
@@ -218,7 +219,9 @@ def test_the_commands_of_a_document_work_from_top_to_bottom(
 
 
 @pytest.mark.parametrize(("block", "command", "output"), SERVES)
-def test_a_service_of_a_document_starts_and_stops(tmp_path: Path, block: Block, command: str, output: str) -> None:
+def test_a_service_of_a_document_starts_and_stops(
+    tmp_path: Path, programs: Path, block: Block, command: str, output: str
+) -> None:
     registered = [each.text for each in blocks(block.document) if each.info == "toml" and "[extensions." in each.text]
     (tmp_path / "extensions.toml").write_text("".join(registered) or REGISTERED)
     (tmp_path / "seed.toml").write_text((ROOT / "src" / "extcli" / "example_seed.toml").read_text())
@@ -227,7 +230,7 @@ def test_a_service_of_a_document_starts_and_stops(tmp_path: Path, block: Block, 
     service = subprocess.Popen(
         ["bash", "-c", re.sub(r"(?=extcli serve)", "exec ", command, count=1).replace("/srv/", f"{tmp_path}/")],
         cwd=tmp_path,
-        env=environment(EXTCLI_SERVE_PORT="0"),
+        env=environment(programs, EXTCLI_SERVE_PORT="0"),
         stdout=subprocess.PIPE,
         text=True,
     )
@@ -242,7 +245,7 @@ def test_a_service_of_a_document_starts_and_stops(tmp_path: Path, block: Block, 
 
 
 @pytest.mark.parametrize("block", JOBS)
-def test_the_steps_of_a_ci_job_run(tmp_path: Path, block: Block) -> None:
+def test_the_steps_of_a_ci_job_run(tmp_path: Path, programs: Path, block: Block) -> None:
     if not shutil.which("npm"):
         pytest.skip("needs npm")
     [job] = yaml.safe_load(block.text)["jobs"].values()
@@ -254,7 +257,7 @@ def test_the_steps_of_a_ci_job_run(tmp_path: Path, block: Block) -> None:
     result = run_to_its_end(
         ["bash", "-c", f"set -euo pipefail\n{script}"],
         cwd=tmp_path,
-        env=environment(),
+        env=environment(programs),
         timeout=60,
     )
 

@@ -1,15 +1,19 @@
-"""The documents agree with the code and the tests, and `make docs` has written what is generated from the code."""
+"""The documents agree with the code and the tests: names, links, tables, guides, and what `make docs` writes."""
 
 from __future__ import annotations
 
 import re
+from io import BytesIO
 from pathlib import Path
 
 import pytest
-from blocks import ROOT, documents, name_of
+from blocks import ROOT, blocks, documents, name_of
 
+from emulator.control.snapshots.codec import read_header, read_records
 from extcli.app import load_noun
 from extcli.config import settings
+from extcli.seeds import reference
+from support.plugin_runs import run_pytest
 from tools import ruling_texts
 from tools.__main__ import PAGES
 from tools.cli_reference import commands
@@ -73,21 +77,20 @@ def rows(heading: str) -> list[list[str]]:
     return [[cell.strip("` ") if cell.count("`") == 2 else cell for cell in row] for row in found]
 
 
-def test_the_documented_settings_equal_the_code() -> None:
+def test_the_documented_settings_variables_and_options_equal_the_code():
+    # The documented settings equal the code
     coded = {key: (setting.option, setting.variable) for key, setting in settings.SETTINGS.items()}
 
     assert {**coded, settings.PRODUCTION: ("", "")} == {row[0]: (row[1], row[2]) for row in rows("Profile key")}
 
-
-def test_every_variable_is_in_the_tables() -> None:
+    # Every variable is in the tables
     sources = [path.read_text() for path in Path(settings.__file__).parent.parent.rglob("*.py")]
     used = {name for source in sources for name in re.findall(r"\bEXTCLI_(?!SERVE_)[A-Z_]+[A-Z]\b", source)}
     written = {row[2] for row in rows("Profile key")} | {row[0] for row in rows("Variable")}
 
     assert used == written - {""}
 
-
-def test_the_documented_options_of_serve_equal_the_code() -> None:
+    # The documented options of serve equal the code
     coded = {each.opts[0]: each.envvar for each in load_noun("serve").params if not each.hidden}
 
     assert coded == {row[0]: row[1] for row in rows("Option")}
@@ -96,3 +99,36 @@ def test_the_documented_options_of_serve_equal_the_code() -> None:
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_a_generated_page_is_current(path: Path) -> None:
     assert path.read_text(encoding="utf-8") == PAGES[path](), "run: make docs"
+
+
+GUIDES = ROOT / "docs" / "guide"
+
+
+@pytest.mark.slow
+def test_the_examples_of_the_guide_to_pytest_pass(tmp_path: Path):
+    shown = blocks(GUIDES / "pytest.md")
+    examples = "\n\n".join(block.text for block in shown if block.info == "python")
+    (seed,) = (block.text for block in shown if block.info == "toml")
+
+    run = run_pytest(
+        tmp_path, "-o", "asyncio_mode=auto", "-o", "asyncio_default_fixture_loop_scope=function",
+        files={"test": examples, "lunch.toml": seed},
+    )  # fmt: skip
+
+    assert (0, examples.count("def test_")) == (run.exit_code, run.outcomes.get("passed")), run.output
+
+
+def test_the_guide_to_seeds_lists_every_field_with_what_it_accepts():
+    text = (GUIDES / "seeds.md").read_text()
+    found = re.findall(r"^\| `([^`]+)` \| (.*?) \| (.*?) \|$", text, re.MULTILINE)
+
+    assert list(reference()) == found
+
+
+def test_the_snapshot_of_the_guide_is_valid() -> None:
+    (shown,) = (each for each in blocks(GUIDES / "snapshots.md") if each.info == "json")
+    file = BytesIO(shown.text.encode())
+
+    header = read_header(file)
+
+    assert sum(map(len, read_records(file))) == sum(header.counts.values())

@@ -1,7 +1,7 @@
 """The pytest plugin in a run of pytest by itself, with a service that it starts: each fixture, and what reports show.
 
 `tests/cli/test_node_module.py` calls every operation, and compares the results with the module for Node;
-`tests/docs/test_guides.py` runs the examples of the guide.
+`tests/docs/test_docs.py` runs the examples of the guide.
 """
 
 from __future__ import annotations

@@ -34,15 +34,15 @@ def shell() -> Iterator[Shell]:
         yield shell
 
 
-def test_the_command_reads_the_keyboard(shell: Shell):
+def test_the_command_gets_the_keyboard_ctrl_c_and_ctrl_z_and_the_shell_its_terminal_back(shell: Shell):
+    # The command reads the keyboard
     shell.run("extcli exec -q -- sh -c 'echo rea''dy; read line; echo got $line'; echo co''de $?")
     shell.read_until("ready")
     shell.type("hello\n")
 
     assert "got hello" in shell.read_until("code 0")
 
-
-def test_ctrl_c_ends_the_command_and_the_shell_gets_the_terminal_back(shell: Shell):
+    # Ctrl c ends the command and the shell gets the terminal back
     shell.run("extcli exec -q -- sh -c 'echo rea''dy; exec sleep 60'; echo co''de $?")
     shell.read_until("ready")
     shell.type(CTRL_C)
@@ -51,8 +51,7 @@ def test_ctrl_c_ends_the_command_and_the_shell_gets_the_terminal_back(shell: She
 
     shell.read_until("alive")
 
-
-def test_ctrl_c_that_the_command_handles_does_not_end_the_service(shell: Shell):
+    # Ctrl c that the command handles does not end the service
     program = (
         "import os, signal, urllib.request; signal.pthread_sigmask(signal.SIG_BLOCK, [2]); print('rea' + 'dy');"
         "signal.sigwait([2]); print(urllib.request.urlopen(os.environ['EXTCLI_URL'] + '/_emulator/live').status)"
@@ -63,8 +62,7 @@ def test_ctrl_c_that_the_command_handles_does_not_end_the_service(shell: Shell):
 
     assert "200" in shell.read_until("code 0")
 
-
-def test_ctrl_z_stops_the_run_and_fg_continues_it(shell: Shell):
+    # Ctrl z stops the run and fg continues it
     shell.run("extcli exec -q -- sh -c 'echo rea''dy; read line; echo got $line'; echo co''de $?")
     shell.read_until("ready")
     shell.type(CTRL_Z)

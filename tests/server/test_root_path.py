@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,10 +14,10 @@ import pytest
 
 from emulator.core.errors import ConfigurationError
 from emulator.core.settings import Settings, read_settings
+from support import preloaded
 from support.exec_process import run_exec
 from support.plugin_runs import run_pytest
 from support.process import server_process
-from support.program import PROGRAM
 from support.service import CLIENT_ID, Client, LiveServer, RunningService, live_server
 from support.socket_client import SocketClient
 
@@ -109,13 +109,15 @@ def test_another_path_is_refused_with_what_to_do(path: str, problem: str):
 
 
 @pytest.mark.slow
-def test_commands_reach_the_service_by_the_url_that_it_prints(tmp_path: Path):
+def test_commands_reach_the_service_by_the_url_that_it_prints():
     with server_process(EXTCLI_SERVE_ROOT_PATH="/muxy") as served:
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/muxy", served.url)
 
         def run(*words: str) -> str:
-            command = [PROGRAM, *words, "--url", served.url]
-            return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
+            with preloaded.start([*words, "--url", served.url], os.environ) as process:
+                printed, log = process.communicate(60)
+            assert 0 == process.returncode, log
+            return printed
 
         run("wait")
         run("vote", "cast", "lunch", "--value", "1")
@@ -125,14 +127,16 @@ def test_commands_reach_the_service_by_the_url_that_it_prints(tmp_path: Path):
         assert f"{served.url}/_ns/demo/_emulator/" in run("demo", "-o", "plain")
         assert "/v1/e/vote" in run("logs", "-o", "json")
         assert "/v1/e/vote" not in run("logs", "--ns", "blue", "-o", "json")
-        tested = run_pytest(tmp_path, "--extcli-url", served.url, files={"test": TEST})
-        assert 0 == tested.exit_code, tested.output
 
-
-@pytest.mark.slow
-def test_a_command_of_exec_and_the_service_of_the_plugin_have_the_path(tmp_path: Path):
-    code, printed, _ = run_exec("--quiet", "--root-path", "/muxy", "--", sys.executable, "-c", PRINT_URLS)
+    code, printed, _ = run_exec("--quiet", "--root-path", "/muxy", "--", sys.executable, "-ISc", PRINT_URLS)
     assert (0, True) == (code, bool(re.fullmatch(r"http://\S+/muxy ws://\S+/muxy/ws\n", printed)))
 
-    run = run_pytest(tmp_path, files={"conftest": CONFTEST, "test": TEST})
-    assert 0 == run.exit_code, run.output
+
+@pytest.mark.long
+def test_the_plugin_has_the_path(tmp_path: Path):
+    with server_process(EXTCLI_SERVE_ROOT_PATH="/muxy") as served:
+        given = run_pytest(tmp_path, "--extcli-url", served.url, files={"test": TEST})
+        assert 0 == given.exit_code, given.output
+
+    own = run_pytest(tmp_path, files={"conftest": CONFTEST, "test": TEST})
+    assert 0 == own.exit_code, own.output

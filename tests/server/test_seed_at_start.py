@@ -10,8 +10,8 @@ import pytest
 
 from extcli.main import main
 from support.exec_process import run_exec
+from support.preloaded import put_program
 from support.process import server_process
-from support.program import PROGRAM
 from support.service import live_server
 
 SEED = """
@@ -41,9 +41,12 @@ def failed(*args: str) -> tuple[int, str, list[str]]:
         return served.process.wait(20), served.first_line, served.process.stderr.read().splitlines()
 
 
-def test_a_service_starts_with_the_data_of_a_seed(seed: Path):
+def test_a_service_starts_with_the_data_and_the_refresh_token_of_a_seed(seed: Path):
+    seed.write_text(f"{SEED}[[links]]\nrefresh_token_file = 'game.token'")
     with server_process("--seed", str(seed)) as served:
         assert 2 == count(served)
+        token = seed.with_name("game.token")
+        assert (0o600, 3) == (token.stat().st_mode & 0o777, len(token.read_text().split(".")))
         assert 0 == served.stop(signal.SIGTERM)
 
 
@@ -72,8 +75,9 @@ def test_a_seed_that_the_service_refuses_ends_the_start(seed: Path, tmp_path: Pa
 
 
 @pytest.mark.slow
-def test_a_command_of_exec_begins_with_the_data_of_a_seed(seed: Path):
-    code, printed, _ = run_exec("--seed", str(seed), "--", PROGRAM, "vote", "get", "lunch")
+def test_a_command_of_exec_begins_with_the_data_of_a_seed(seed: Path, tmp_path: Path):
+    program = put_program(tmp_path)
+    code, printed, _ = run_exec("--seed", str(seed), "--", str(program), "vote", "get", "lunch")
 
     assert (0, "2\t2\n") == (code, printed)
 
@@ -89,11 +93,3 @@ def test_a_seed_that_cannot_be_used_is_a_usage_error(capsys, tmp_path: Path, mor
     code, error = main(["serve", "--port", "0", "--seed", "missing.toml", *more]), capsys.readouterr().err
 
     assert (2, True, True) == (code, error.startswith("extcli serve: --seed: "), field in error)
-
-
-def test_the_refresh_token_of_a_link_is_written_before_the_service_is_ready(seed: Path):
-    seed.write_text(f"{SEED}[[links]]\nrefresh_token_file = 'game.token'")
-
-    with server_process("--seed", str(seed)):
-        token = seed.with_name("game.token")
-        assert (0o600, 3) == (token.stat().st_mode & 0o777, len(token.read_text().split(".")))

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import os
 import socket
-import subprocess
-import uuid
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
-from support.program import PROGRAM
+from support import preloaded
 
-MARK = "EXTCLI_RUN_OF_THE_TESTS"
-"""A variable that every process of a run has; the system shows it in /proc."""
 TIMEOUT = 60
 """Seconds for a run to end."""
 
@@ -22,38 +17,36 @@ TIMEOUT = 60
 class ExecProcess:
     """A running `extcli exec`."""
 
-    def __init__(self, *args: str, env: Mapping[str, str] | None = None, **settings: Any) -> None:
-        self._mark = uuid.uuid4().hex
-        variables = {name: value for name, value in os.environ.items() if not name.startswith("EXTCLI_")}
-        pipes = {name: subprocess.PIPE for name in ("stdin", "stdout", "stderr")}
-        self.process = subprocess.Popen(
-            [PROGRAM, "exec", *args], env={**variables, MARK: self._mark, **(env or {})}, text=True, **pipes | settings
-        )
+    def __init__(self, *args: str, env: Mapping[str, str] | None = None, cwd: Path | None = None) -> None:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("EXTCLI_")}
+        self.process = preloaded.start(["exec", *args], {**kept, **(env or {})}, cwd)
 
     def line(self) -> str:
         """Return the next line that the command prints."""
-        assert self.process.stdout is not None
         return self.process.stdout.readline().rstrip("\n")
 
     def end(self) -> tuple[int, str, str]:
         """Wait for the end; return exit code, standard output and standard error."""
-        printed, log = self.process.communicate(timeout=TIMEOUT)
+        with self.process:
+            printed, log = self.process.communicate(timeout=TIMEOUT)
+        assert self.process.returncode is not None
         return self.process.returncode, printed, log
 
     def left(self) -> list[str]:
-        """Return the processes of this run that are still there, by name."""
-        mark = f"{MARK}={self._mark}".encode()
+        """Return the processes of this run, which are in one session, that are still there, by name."""
         found = []
         for each in Path("/proc").glob("[0-9]*"):
             with suppress(OSError):
-                if mark in (each / "environ").read_bytes():
-                    found.append((each / "comm").read_text().strip())
+                name, _, rest = (each / "stat").read_text().partition("(")[2].rpartition(") ")
+                state, _, _, session, *_ = rest.split()
+                if state != "Z" and int(session) == self.process.pid:
+                    found.append(name)
         return found
 
 
-def run_exec(*args: str, **settings: Any) -> tuple[int, str, str]:
+def run_exec(*args: str, env: Mapping[str, str] | None = None, cwd: Path | None = None) -> tuple[int, str, str]:
     """Run `extcli exec` to its end; return exit code, standard output and standard error."""
-    return ExecProcess(*args, **settings).end()
+    return ExecProcess(*args, env=env, cwd=cwd).end()
 
 
 def refuses(port: int) -> bool:

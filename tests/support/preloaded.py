@@ -2,7 +2,7 @@
 
 `start` works like `subprocess.Popen`, and the process id is the program's own. Apart from imports, the program runs as
 if a shell had started it. Tests of the start and of imports run the real program. `put_program` makes an `extcli` for
-shells; there, `extcli serve` and `extcli exec` are the real ones, because scripts send them signals.
+shells, which passes signals on.
 """
 
 from __future__ import annotations
@@ -26,16 +26,17 @@ from typing import IO, Any
 PROGRAM = Path(sys.executable).with_name("extcli")
 _LENGTH = 4
 _SHELL_PROGRAM = """#!{python} -IS
-import json, os, socket, sys
-if sys.argv[1:2] in (["serve"], ["exec"]):
-    os.execv({program!r}, [{program!r}, *sys.argv[1:]])
+import json, os, signal, socket, sys
 wire = socket.socket(socket.AF_UNIX)
-wire.connect({address!r})
+wire.connect({service!r} if sys.argv[1:2] in (["serve"], ["exec"]) else {command!r})
 call = json.dumps([sys.argv[1:], os.getcwd(), dict(os.environ), True]).encode()
 socket.send_fds(wire, [len(call).to_bytes(4, "big")], [0, 1, 2])
 wire.sendall(call)
-wire.recv(4)
-sys.exit(int.from_bytes(wire.recv(4), "big", signed=True) & 0xFF)
+pid = int.from_bytes(wire.recv(4), "big")
+for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+    signal.signal(number, lambda number, _: os.kill(pid, number))
+code = int.from_bytes(wire.recv(4), "big", signed=True)
+sys.exit(code if code >= 0 else 128 - code)
 """
 """Imports little, so that it starts in a few ms. Its end is the end of the command."""
 
@@ -81,9 +82,17 @@ class Process:
         self.send_signal(signal.SIGKILL)
 
     def communicate(self, timeout: float | None = None) -> tuple[str, str]:
-        """Return standard output and standard error. Reads one after the other, so for short output only."""
-        printed = self.stdout.read(), self.stderr.read()
-        self.wait(timeout)
+        """Return standard output and standard error. Reads one after the other, so for short output only.
+
+        After `timeout` seconds the program is killed.
+        """
+        timer = threading.Timer(timeout or 600, self.kill)
+        timer.start()
+        try:
+            printed = self.stdout.read(), self.stderr.read()
+            self.wait(timeout)
+        finally:
+            timer.cancel()
         return printed
 
     def __enter__(self) -> Process:
@@ -96,8 +105,10 @@ class Process:
         self.stderr.close()
 
 
-def start(args: Sequence[str], environment: Mapping[str, str], *, has_input: bool = False) -> Process:
-    """Start `extcli` with these arguments and exactly this environment, in the current directory.
+def start(
+    args: Sequence[str], environment: Mapping[str, str], cwd: Path | None = None, *, has_input: bool = False
+) -> Process:
+    """Start `extcli` with these arguments and exactly this environment, by default in the current directory.
 
     It reads what is written to `stdin` if it `has_input`, and otherwise nothing.
     """
@@ -106,7 +117,7 @@ def start(args: Sequence[str], environment: Mapping[str, str], *, has_input: boo
     stdin_read, stdin_write = os.pipe()
     stdout_read, stdout_write = os.pipe()
     stderr_read, stderr_write = os.pipe()
-    call = json.dumps([list(map(str, args)), os.getcwd(), dict(environment), False]).encode()
+    call = json.dumps([list(map(str, args)), str(cwd or os.getcwd()), dict(environment), False]).encode()
     streams = [stdin_read, stdout_write, stderr_write]
     socket.send_fds(wire, [len(call).to_bytes(_LENGTH, "big")], streams)
     wire.sendall(call)
@@ -119,12 +130,13 @@ def start(args: Sequence[str], environment: Mapping[str, str], *, has_input: boo
     return Process(wire, pid, stdin, open(stdout_read), open(stderr_read))
 
 
-def put_program(folder: Path) -> None:
-    """Put a program `extcli` into a folder."""
+def put_program(folder: Path) -> Path:
+    """Put a program `extcli` into a folder, and return its path."""
     program = folder / "extcli"
-    address = _address("every command")
-    program.write_text(_SHELL_PROGRAM.format(python=sys.executable, program=str(PROGRAM), address=address))
+    addresses = {"service": _address(), "command": _address("every command")}
+    program.write_text(_SHELL_PROGRAM.format(python=sys.executable, **addresses))
     program.chmod(0o755)
+    return program
 
 
 @cache
@@ -172,7 +184,7 @@ def _serve() -> None:
     if len(sys.argv) > 1:
         _import_all()
     else:
-        for name in ("extcli.commands.serve", "emulator.process.run", "uvloop"):
+        for name in ("extcli.commands.serve", "extcli.running.exec_run", "emulator.process.run", "uvloop"):
             import_module(name)
 
     listener = socket.socket(socket.AF_UNIX)
@@ -221,6 +233,7 @@ def _report_ends(running: dict[int, socket.socket]) -> None:
 def _run(wire: socket.socket, main: Any) -> None:
     """Run the program in this process, with the caller's streams, and end."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    os.setsid()  # so that tests find the processes that it leaves
     head, streams, _, _ = socket.recv_fds(wire, _LENGTH, 3)
     call = b""
     while len(call) < int.from_bytes(head, "big"):
