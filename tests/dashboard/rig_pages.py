@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Frame, Page
+from playwright.sync_api import Browser, Frame, Page, expect
 
 from support.browser import copy_pages, serve_folder
 from support.service import LiveServer
@@ -70,6 +70,11 @@ def page(browser: Browser, log: Log) -> Iterator[Page]:
 
 def rig(service: LiveServer, **query: str) -> str:
     return f"{service.url}/_emulator/rig?{urlencode(query)}"
+
+
+def wait_for_script(page: Page) -> None:
+    """Wait until a page of the dashboard follows the service. Before, a form is sent without script, and leaves it."""
+    expect(page.locator("#reload")).to_be_hidden()
 
 
 def frame(page: Page, name: str) -> Frame:

@@ -6,7 +6,7 @@ import re
 import shutil
 import socket
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urljoin, urlsplit
@@ -15,7 +15,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from dashboard.html_pages import read_page
-from dashboard.rig_pages import Log, log, page
+from dashboard.rig_pages import Log, log, page, wait_for_script
 from emulator.core.settings import Settings
 from engines.redis_server import free_port
 from support.browser import copy_pages, serve_folder
@@ -28,10 +28,14 @@ from support.socket_client import linked_game
 
 __all__ = ("log", "page")
 pytestmark = pytest.mark.slow
-in_chromium = pytest.mark.long
 PATH = "/muxy"
 ADDRESSES = ("href", "src", "action", "hx-post", "hx-sse:connect")
 """The attributes that have addresses."""
+
+
+def in_chromium(test: Callable[..., None]) -> Callable[..., None]:
+    """Run a test where nginx strips the path. The service makes the same addresses where it keeps the path."""
+    return pytest.mark.long(pytest.mark.parametrize("url", ["strips"], indirect=True)(test))
 
 
 def configuration(folder: Path, port: int, service: str, *, strips: bool) -> str:
@@ -117,20 +121,23 @@ def test_every_address_in_a_page_of_the_dashboard_is_below_the_path(url: str, pa
     for each in {urlsplit(each).path: each for each in pages}.values():
         page.goto(each)
         if page.locator("[hx-sse\\:connect]").count():
-            expect(page.locator("#reload")).to_be_hidden()  # the event stream is open
+            wait_for_script(page)
 
 
 @in_chromium
 def test_forms_streams_and_the_demo_work_and_lead_from_namespace_to_namespace(url: str, page: Page):
     page.goto(f"{url}/")
     page.get_by_role("link", name="Namespaces").click()
+    wait_for_script(page)
     page.get_by_text("Create a namespace").click()
     page.get_by_label("Name", exact=True).fill("green")
     page.get_by_role("button", name="Create").click()
     page.get_by_role("rowheader", name="green").get_by_role("link").click()  # the event stream shows it
+    wait_for_script(page)
     assert f"{url}/_ns/green/_emulator/" == page.url
     page.get_by_role("button", name="Play a demo stream").click()
     expect(page.locator(".stage caption")).to_have_text(re.compile(r"\d votes"))
+    wait_for_script(page)
     page.get_by_role("button", name="stop").click()
     page.get_by_role("link", name="Back to the namespace default").click()
 

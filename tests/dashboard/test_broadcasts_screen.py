@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from dashboard.forms import forms_of
+from dashboard.html_pages import forms_of
 from support.pages import main_of
 from support.pusher_client import subscribed_page
 from support.service import CHANNEL, Client, LiveServer
@@ -45,14 +45,16 @@ def test_the_screen_shows_who_received_a_broadcast(
     assert "(page)" in delivery
 
 
-def test_a_form_sends_a_broadcast(screen: str, listener: SocketClient):
-    answer = forms_of(screen)["send"].send(channel_id=CHANNEL, body__event="goal", body__data_as_json='{"a": [1]}')
+def test_a_form_sends_a_broadcast_and_a_whisper_is_for_one_user(
+    screen: str, listener: SocketClient, broadcaster: Client
+):
+    # A form sends a broadcast
+    answer = forms_of(screen)["send"].send(channel_id=CHANNEL, body__event="goal", body__data='{"a": [1]}')
 
     assert 200 == answer.json()["status"]
     assert {"a": [1]} == listener.update()["data"]["data"]
 
-
-def test_a_whisper_is_for_one_user(screen: str, broadcaster: Client):
+    # A whisper is for one user
     send(broadcaster, "secret", 1, target="whisper-U5")
 
     assert ">to one user: <bdi>1<" in main_of(screen)

@@ -20,13 +20,22 @@ def add(live: LiveServer, value: object, user: str = "5") -> None:
     viewer.post("accumulate?id=ratings", json=value).raise_for_status()
 
 
-def test_buffers_are_listed(live: LiveServer):
+def test_buffers_are_listed_and_anyone_can_be_made_to_add(live: LiveServer):
+    # Buffers are listed
     assert "The first entry creates one." in buffers(live).text
     live.freeze()
     add(live, 1)
 
     assert [["ratings", CLIENT_ID, CHANNEL, "1", "0 s ago", "in 1 d"]] == buffers(live).tables[0]
     assert "No buffers match." in buffers(live).submit("filters", search="absent").text
+
+    # Anyone can be made to add
+    add(live, 1)
+
+    page = buffers(live, **RATINGS)
+    assert 200 == page.submit("add", user_id="7", body='{"stars": 4}')["status"]
+    assert ["U7", "7", '{"stars":4}'] == buffers(live, **RATINGS).tables[0][0][1:4]
+    assert 400 == page.submit("add", body=json.dumps("x" * 300))["status"]
 
 
 def test_entries_are_newest_first_as_json_with_their_size(live: LiveServer):
@@ -55,12 +64,3 @@ def test_the_start_of_the_window_can_be_chosen(live: LiveServer):
     assert ["2"] == [row[3] for row in page.submit("filters", start=str(live.now())).tables[0]]
     assert 2 == len(page.follow("The last minute").follow("All").tables[0])
     assert "No entries from this time on" in page.submit("filters", start=str(live.now() + 1)).text
-
-
-def test_anyone_can_be_made_to_add(live: LiveServer):
-    add(live, 1)
-
-    page = buffers(live, **RATINGS)
-    assert 200 == page.submit("add", user_id="7", body='{"stars": 4}')["status"]
-    assert ["U7", "7", '{"stars":4}'] == buffers(live, **RATINGS).tables[0][0][1:4]
-    assert 400 == page.submit("add", body=json.dumps("x" * 300))["status"]

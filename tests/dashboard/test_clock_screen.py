@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
-from support.pages import chromium, main_of
+from support.pages import main_of
 from support.service import Client, LiveServer
 
 START = 2_000_000_000_000
@@ -33,22 +33,20 @@ def test_a_time_that_cannot_be_read_is_refused(live: LiveServer, stranger: Clien
 
 
 @pytest.mark.long
-def test_its_forms_move_set_and_freeze_the_clock(live: LiveServer):
+def test_its_forms_move_set_and_freeze_the_clock(live: LiveServer, page: Page):
     live.set(START)
-    with chromium() as browser:
-        page = browser.new_page()
-        page.goto(f"{live.url}/_emulator/ui/clock")
-        page.click("summary:has-text('+ 1 d')")
-        page.get_by_role("button", name="+ 1 d").click()
-        page.wait_for_selector("#result:has-text('The clock has moved.')")
-        assert START + DAY == live.now()
-        page.locator("#set-asks > summary").click()
-        page.fill("#set-set", "2033-05-18T03:33:21")
-        page.click("#set .submit > button")
-        page.wait_for_selector("#result:has-text('The clock is set.')")
-        assert START + 1_000 == live.now()
-        page.click("text=Let it run")
-        expect(page.locator("dl")).to_contain_text("running")
+    page.goto(f"{live.url}/_emulator/ui/clock")
+    page.click("summary:has-text('+ 1 d')")
+    page.get_by_role("button", name="+ 1 d").click()
+    page.wait_for_selector("#result:has-text('The clock has moved.')")
+    assert START + DAY == live.now()
+    page.locator("#set-asks > summary").click()
+    page.fill("#set-set", "2033-05-18T03:33:21")
+    page.click("#set .submit > button")
+    page.wait_for_selector("#result:has-text('The clock is set.')")
+    assert START + 1_000 == live.now()
+    page.click("text=Let it run")
+    expect(page.locator("dl")).to_contain_text("running")
 
 
 def test_the_screen_lists_what_expires_next_and_jumps_there(live: LiveServer, stranger: Client):

@@ -7,7 +7,7 @@ import re
 import httpx
 import pytest
 
-from dashboard.forms import forms_of
+from dashboard.html_pages import forms_of
 from support.pages import main_of
 from support.service import Client, LiveServer
 
@@ -26,63 +26,36 @@ def call(url: str, form: str, **changes: str) -> httpx.Response:
     return forms_of(url)[form].send(**changes).raise_for_status()
 
 
-def test_the_screen_lists_sets_with_their_progress(screen: str, admin: Client, viewer):
+def test_the_screen_lists_sets_redemptions_and_the_codes_of_a_user_masked(screen: str, admin: Client, viewer):
     admin.post("codes/mark_from_list", json={"users": ["5"], "prizes": [0], "prize_limits": [1]}).raise_for_status()
-    viewer("5").post("codes/redeem", json={"prize": 0}).raise_for_status()
-
-    main = main_of(screen)
+    for _ in range(2):
+        viewer("5").post("codes/redeem", json={"prize": 0}).raise_for_status()
+    main, of_user = main_of(screen), main_of(f"{screen}?user=5")
 
     assert "&lt;b&gt;Hat&lt;/b&gt;" in main
     for head, number in (("Handed out", 1), ("Left", 2)):
         assert f'<td data-head="{head}" class="number">{number}</td>' in main
-
-
-def test_codes_of_a_user_are_masked(screen: str, admin: Client, viewer):
-    admin.post("codes/mark_from_list", json={"users": ["5"], "prizes": [0, 0], "prize_limits": [2]}).raise_for_status()
-    viewer("5").post("codes/redeem", json={"prize": 0}).raise_for_status()
-
-    main = main_of(f"{screen}?user=5")
-
-    assert "H•••••••" in main
-    assert '<td data-head="May redeem" class="number">1</td>' in main
-    assert [] == [code for code in CODES if code in main]
-
-
-def test_the_screen_lists_the_latest_redemptions_without_the_codes(screen: str, admin: Client, viewer):
-    admin.post("codes/mark_from_list", json={"users": ["5"], "prizes": [0], "prize_limits": [1]}).raise_for_status()
-    for prize in (0, 0):
-        viewer("5").post("codes/redeem", json={"prize": prize})
-
-    main = main_of(screen)
-
     assert ["no code", "a code"] == re.findall('<td data-head="Answer">(.*?)</td>', main)
-    assert [] == [code for code in CODES if code in main]
+    assert "H•••••••" in of_user
+    assert '<td data-head="May redeem" class="number">0</td>' in of_user
+    assert [] == [code for code in CODES if code in main + of_user]
 
 
-def test_users_are_marked_and_redeem(screen: str, viewer):
-    assert 200 == call(screen, "mark-list", body__users_as_lines="U5").json()["status"]
+def test_users_and_voters_of_a_poll_are_marked_and_redeem(screen: str, viewer):
+    assert 200 == call(screen, "mark-list", body__users="U5").json()["status"]
     assert [1] == viewer("5").get("codes/eligibility").json()["eligible"]
 
     assert 200 == call(screen, "redeem", user_id="5").json()["status"]
     assert [0] == viewer("5").get("codes/eligibility").json()["eligible"]
 
-
-def test_voters_of_a_poll_are_marked(screen: str, viewer):
-    viewer("5").post("vote", params={"id": "rps"}, json={"value": 2}).raise_for_status()
-
-    assert 200 == call(screen, "mark-poll", body__correct_as_json="2").json()["status"]
-
-    assert [1] == viewer("5").get("codes/eligibility").json()["eligible"]
+    viewer("6").post("vote", params={"id": "rps"}, json={"value": 2}).raise_for_status()
+    assert 200 == call(screen, "mark-poll", body__correct="2").json()["status"]
+    assert [1] == viewer("6").get("codes/eligibility").json()["eligible"]
 
 
 def test_codes_are_uploaded_and_deleted(screen: str, admin: Client):
-    call(
-        screen,
-        "upload",
-        body__names_as_list="Cape",
-        body__indices_as_json_as_list="3",
-        body__codes_as_lines_as_list="C1\nC2",
-    )
+    cape = {"names": "Cape", "indices": "3", "codes": "C1\nC2"}
+    call(screen, "upload", **{f"body__{name}": value for name, value in cape.items()})
     assert [0, 3] == admin.get("codes").json()["indices"]
 
     call(screen, "delete")

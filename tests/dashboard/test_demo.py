@@ -8,6 +8,7 @@ import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
+from dashboard.rig_pages import wait_for_script
 from emulator.control.demo import Demo
 from emulator.core.clock import HOUR
 from emulator.dashboard.pages import PATHS, screens
@@ -81,7 +82,7 @@ def test_every_screen_shows_what_is_left_of_it(live: LiveServer, demo: Demo):
         assert re.search(r"▶ demo <span[^>]*>0[23]:\d\d</span> · stop", page), name
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_one_click_plays_it_and_each_click_leads_on(live: LiveServer, page: Page):
     page.goto(live.url)
     page.get_by_role("button", name="Play a demo stream").click()
@@ -89,6 +90,8 @@ def test_one_click_plays_it_and_each_click_leads_on(live: LiveServer, page: Page
     expect(page.locator(".phones li")).to_have_count(4)
     expect(page.locator("header")).to_contain_text("13 sockets")
     page.get_by_role("link", name="Requests", exact=True).click()
+    expect(page.locator("h1")).to_have_text("Requests")
+    wait_for_script(page)
     page.get_by_role("button", name="stop").click()
     page.get_by_role("button", name="Play again").click()
 

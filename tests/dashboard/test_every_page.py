@@ -1,16 +1,17 @@
-"""Every page of the dashboard in Chromium: with nothing, with something and with hostile names in the service."""
+"""Every page of the dashboard in Chromium: with nothing and with something in the service, and with hostile names."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Page
 
+from dashboard.conftest import in_use
 from emulator.dashboard.pages import screens
 from support.browser import SDK, serve_folder
 from support.filled_service import HOSTILE, PLAIN, filled_service
@@ -18,7 +19,7 @@ from support.pages import all_pages
 from support.service import CHANNEL
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
-CONTENTS = {"empty": (), "full": PLAIN, "hostile": HOSTILE}
+CONTENTS = {"empty": (), "full": PLAIN}
 AXE = SDK / "node_modules" / "axe-core" / "axe.min.js"
 RULES = {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}
 """What axe checks: WCAG 2.2, levels A and AA."""
@@ -86,26 +87,26 @@ def extension(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield url
 
 
-@pytest.fixture(
-    scope="module", params=["hostile", *(pytest.param(each, marks=pytest.mark.long) for each in ("empty", "full"))]
-)
-def pages(request: pytest.FixtureRequest, extension: str) -> Iterator[Callable[[int], list[str]]]:
-    """Returns the addresses of all pages of a service, and of a rig with all kinds of frames."""
-    with filled_service(*CONTENTS[request.param]) as live:
+@contextmanager
+def pages_of(words: tuple[str, ...], extension: str, *, alike: int = 1) -> Iterator[list[str]]:
+    """Yield the addresses of all pages of a service, and of a rig with all kinds of frames."""
+    with filled_service(*words) as live:
         rig = f"{live.url}/_emulator/rig?url={extension}/panel.html&config=panel.html&live=panel.html"
-        yield lambda alike: all_pages(live.url, rig, alike=alike)
+        yield all_pages(live.url, rig, alike=alike)
 
 
-@pytest.fixture(scope="module")
-def visits(pages: Callable[[int], list[str]], browser: Browser) -> Visits:
+@pytest.fixture(scope="module", params=CONTENTS)
+def visits(request: pytest.FixtureRequest, extension: str, running_browser: Browser) -> Visits:
     """Visit each page with and without script. The policy, which would not let axe in, has a test of its own."""
     found: Visits = {}
     with (
+        pages_of(CONTENTS[request.param], extension) as pages,
+        in_use(running_browser) as browser,
         opened(browser, viewport=WIDE, bypass_csp=True) as page,
         opened(browser, viewport=WIDE, java_script_enabled=False) as plain,
     ):
         page.add_init_script(path=AXE)
-        for address in pages(1):
+        for address in pages:
             texts = []
             for each in (page, plain):
                 each.goto(address)
@@ -125,17 +126,15 @@ def test_every_page_shows_the_same_without_script(visits: Visits):
     assert [] == [name for name, visit in visits.items() if len(visit.read.split()) < 3]
 
 
-def test_nothing_runs_breaks_the_policy_or_contacts_another_origin(
-    pages: Callable[[int], list[str]], extension: str, browser: Browser
-):
+def test_nothing_runs_breaks_the_policy_or_contacts_another_origin(extension: str, browser: Browser):
     found: dict[str, list[str]] = {}
-    with opened(browser) as page:
+    with pages_of(HOSTILE, extension, alike=SAMPLES) as pages, opened(browser) as page:
         problems: list[str] = []
         page.on("request", lambda request: problems.append(request.url))
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on("dialog", lambda dialog: problems.append(dialog.message))
         page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
-        for address in pages(SAMPLES):
+        for address in pages:
             page.goto(address)
             page.locator("details").evaluate_all(OPEN_DETAILS)
             page.wait_for_timeout(SLOW_EFFECTS)
@@ -152,23 +151,25 @@ def test_nothing_runs_breaks_the_policy_or_contacts_another_origin(
     assert {} == {name: each for name, each in found.items() if each}
 
 
-@pytest.mark.parametrize("screen", ["rankings", "buffers", "stores", "requests", "polls"])
-def test_a_name_that_arrives_while_a_page_is_open_does_not_run(browser: Browser, screen: str):
-    with filled_service() as live, opened(browser) as page:
-        page.goto(f"{live.url}/_emulator/ui/{screen}")
-        page.locator("#reload").wait_for(state="hidden")
-        before = page.locator("main").inner_html()
+def test_a_name_that_arrives_while_a_page_is_open_does_not_run(browser: Browser):
+    with filled_service() as live, ExitStack() as stack:
+        shown = {}
+        for screen in ("rankings", "buffers", "stores", "requests", "polls"):
+            page = stack.enter_context(opened(browser))
+            page.goto(f"{live.url}/_emulator/ui/{screen}")
+            page.locator("#reload").wait_for(state="hidden")
+            shown[page] = page.locator("main").inner_html()
         viewer = live.client("viewer", user=HOSTILE[1], opaque=f"U{HOSTILE[1]}", channel=CHANNEL)
         for word in HOSTILE:
             viewer.post("rank", params={"id": word}, json={"key": word})
             viewer.post("accumulate", params={"id": word}, json={word: word})
             viewer.post("viewer_state", json={word: word})
             viewer.post("vote", json={"value": 1})
-        page.wait_for_function("(before) => document.querySelector('main').innerHTML !== before", arg=before)
-        page.wait_for_timeout(SLOW_EFFECTS)
-
-        assert (None, []) == (page.evaluate("window.owned"), page.evaluate("window.problems"))
-        assert 0 == page.locator("main :is(script, img, svg[onload], bdi b)").count()
+        for page, before in shown.items():
+            page.wait_for_function("(before) => document.querySelector('main').innerHTML !== before", arg=before)
+            page.wait_for_timeout(SLOW_EFFECTS)
+            assert (None, []) == (page.evaluate("window.owned"), page.evaluate("window.problems"))
+            assert 0 == page.locator("main :is(script, img, svg[onload], bdi b)").count()
 
 
 def _origin(address: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from dashboard.forms import forms_of
+from dashboard.html_pages import forms_of
 from emulator.core.settings import Settings
 from engines.redis_server import RedisServer
 from support.pages import main_of
@@ -41,57 +41,49 @@ def test_the_screen_lists_faults_with_conditions_hits_and_what_is_left(live: Liv
         assert shown in main
 
 
-@pytest.mark.parametrize("move", [0, 60_000])
-def test_a_fault_that_is_over_is_marked(live: LiveServer, viewer, screen: str, move: int):
-    add(live, **VOTE, **({"lasts": 60_000} if move else {"times": 1}))
+def test_a_fault_that_is_over_is_marked(live: LiveServer, viewer, screen: str):
+    add(live, **VOTE, times=1)
+    add(live, **VOTE, lasts=60_000)
     assert "(over)" not in main_of(screen)
-
-    if move:
-        httpx.post(f"{live.url}/_emulator/clock", json={"advance": move}).raise_for_status()
-    else:
-        viewer().post("vote", json={"value": 1})
-
+    viewer().post("vote", json={"value": 1})
     assert "f1 (over)" in main_of(screen)
+    assert "f2 (over)" not in main_of(screen)
+    httpx.post(f"{live.url}/_emulator/clock", json={"advance": 60_000}).raise_for_status()
+    assert "f2 (over)" in main_of(screen)
 
 
-@pytest.mark.parametrize(
-    ("form", "members"),
-    [
-        ("refuse-votes", {"match": "POST /v1/e/vote", "effect": "status", "status": 503, "retry_after": 1, "times": 3}),
-        ("slow", {"match": "* /v1/e/*", "effect": "delay", "delay": 500}),
-        ("lose", {"match": "BROADCAST *", "effect": "lose", "times": 1}),
-        ("double", {"match": "BROADCAST *", "effect": "double", "times": 1}),
-        ("restart", {"match": "SOCKET *", "effect": "close", "code": 1012, "lasts": 10_000}),
-    ],
-)
-def test_a_usual_fault_is_added_by_one_click(live: LiveServer, screen: str, form: str, members: dict[str, Any]):
-    forms_of(screen)[form].send().raise_for_status()
-
-    (fault,) = faults(live)
-    assert members.items() <= fault.items()
+USUAL = {
+    "refuse-votes": {"match": "POST /v1/e/vote", "effect": "status", "status": 503, "retry_after": 1, "times": 3},
+    "slow": {"match": "* /v1/e/*", "effect": "delay", "delay": 500},
+    "lose": {"match": "BROADCAST *", "effect": "lose", "times": 1},
+    "double": {"match": "BROADCAST *", "effect": "double", "times": 1},
+    "restart": {"match": "SOCKET *", "effect": "close", "code": 1012, "lasts": 10_000},
+}
+"""The faults that one click adds, by their forms."""
 
 
-def test_any_fault_is_added_by_the_form(live: LiveServer, screen: str):
-    form = forms_of(screen)["add"]
+def test_a_usual_fault_is_added_by_one_click_and_any_other_by_the_form(live: LiveServer, screen: str):
+    for form in USUAL:
+        forms_of(screen)[form].send().raise_for_status()
     given = {
         "match": "* /v1/e/*", "effect": "delay", "delay": "20", "delay_max": "50", "role": "viewer", "channel": "777",
         "user": "7", "client_id": "x", "share": "0.5", "seed": "7", "lasts": "1000", "id": "mine",
     }  # fmt: skip
-    form.send(**given).raise_for_status()
+    forms_of(screen)["add"].send(**given).raise_for_status()
 
-    (fault,) = faults(live)
     numbers = {"delay": 20, "delay_max": 50, "share": 0.5, "seed": 7, "lasts": 1_000}
-    assert (given | numbers).items() <= fault.items()
+    for expected, fault in zip([*USUAL.values(), given | numbers], faults(live), strict=True):
+        assert expected.items() <= fault.items()
 
 
-def test_a_wrong_fault_is_refused_with_the_field(live: LiveServer, screen: str):
+def test_a_wrong_fault_is_refused_with_the_field_and_one_is_removed_or_all(live: LiveServer, screen: str):
+    # A wrong fault is refused with the field
     answer = forms_of(screen)["add"].send(match="POST /v1/e/vote", effect="status", status="200")
 
     assert (400, True) == (answer.status_code, answer.json()["info"].startswith("status: "))
     assert [] == faults(live)
 
-
-def test_one_fault_is_removed_or_all(live: LiveServer, screen: str):
+    # One fault is removed or all
     for _ in range(3):
         add(live, **VOTE)
 

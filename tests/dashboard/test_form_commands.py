@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
-import subprocess
 from html import unescape
 
 import httpx
 import pytest
 from playwright.sync_api import Page
 
+from support import preloaded
 from support.pages import main_of
-from support.program import PROGRAM
 from support.service import CLIENT_ID, LiveServer
 
 OF_LUNCH = "id=lunch&client_id=my-extension&channel_id=777"
@@ -95,18 +95,15 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("screen", "form", "fields", "command"), CASES)
 @pytest.mark.long
 @pytest.mark.usefixtures("lunch")
-def test_the_command_follows_what_is_typed(live: LiveServer, page: Page, screen, form, fields, command: str):
-    page.goto(f"{live.url}/_emulator/ui/{screen}")
-    typed(page, form, fields)
+def test_the_command_follows_what_is_typed(live: LiveServer, page: Page):
+    for screen, form, fields, command in CASES:
+        page.goto(f"{live.url}/_emulator/ui/{screen}")
+        typed(page, form, fields)
+        assert f"extcli {command} --url {live.url}" == shown(page, form)
 
-    assert f"extcli {command} --url {live.url}" == shown(page, form)
 
-
-@pytest.mark.slow
 @pytest.mark.long
 def test_the_commands_can_be_run(live: LiveServer):
     viewer = live.client("viewer", user="1", channel="777", client_id="my-extension")
@@ -115,11 +112,10 @@ def test_the_commands_can_be_run(live: LiveServer):
     live.client("admin", user="9", channel="777", client_id="my-extension").put("codes", content=sets)
     define_question(live)
     for _, _, _, command in CASES:
-        done = subprocess.run(
-            [PROGRAM, *shlex.split(command), "--url", live.url], capture_output=True, check=False, timeout=60
-        )
+        with preloaded.start([*shlex.split(command), "--url", live.url], os.environ) as run:
+            _, log = run.communicate(60)
 
-        assert done.returncode in (0, 7), (command, done.stderr)  # 7: the user may redeem no code
+        assert run.returncode in (0, 7), (command, log)  # 7: the user may redeem no code
 
 
 HOSTILE = "7\x1b[201~\rtouch ran\r\u202e\x9b\t\n"
@@ -143,7 +139,6 @@ def test_no_line_to_copy_has_a_character_that_a_terminal_acts_on(live: LiveServe
     assert [] == [line for line in lines if not line.isprintable() or line.startswith("touch")]
 
 
-@pytest.mark.slow
 @pytest.mark.long
 @pytest.mark.usefixtures("lunch")
 def test_no_typed_character_that_a_terminal_acts_on_stands_in_the_command(live: LiveServer, page: Page):

@@ -1,4 +1,4 @@
-"""The header and the navigation of every page: what they show, and that they follow the service."""
+"""The header, the navigation and the event stream of every page: what they show, and that they follow the service."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
+from emulator.dashboard.stream import GONE
 from support.pages import fetched, following
 from support.service import LiveServer
 from support.socket_client import SocketClient
@@ -35,11 +36,19 @@ def vote(live: LiveServer, value: int = 1) -> None:
     live.client("viewer", user="1", channel="777").post("vote", params={"id": "rps"}, json={"value": value})
 
 
-def test_the_header_leads_to_the_same_screen_of_other_namespaces(live: LiveServer):
+def test_the_header_leads_to_other_namespaces_and_offers_to_undo_a_reset(live: LiveServer):
+    # The header leads to the same screen of other namespaces
     httpx.post(f"{live.url}/_ns/blue").raise_for_status()
 
     assert '<a href="/_ns/blue/_emulator/ui/polls">blue</a>' in frame_of(screen(live, "polls"))
     assert '<a href="/_emulator/ui/polls">default</a>' in frame_of(f"{live.url}/_ns/blue/_emulator/ui/polls")
+
+    # The header offers to undo a reset while that is possible
+    assert "Undo the reset" not in frame_of(screen(live, "polls"))
+    httpx.post(f"{live.url}/_emulator/reset?undo=60").raise_for_status()
+    assert "Undo the reset" in frame_of(screen(live, "polls"))
+    httpx.post(f"{live.url}/_emulator/undo").raise_for_status()
+    assert "Undo the reset" not in frame_of(screen(live, "polls"))
 
 
 def test_the_header_says_what_makes_the_service_unusual(live: LiveServer):
@@ -50,14 +59,6 @@ def test_the_header_says_what_makes_the_service_unusual(live: LiveServer):
     words = words_of(frame_of(screen(live, "polls")))
 
     assert re.search(r"\d\d:\d\d 1 h ahead 0 sockets 1 fault : status 503 400 POST /v1/e/vote", words)
-
-
-def test_the_header_offers_to_undo_a_reset_while_that_is_possible(live: LiveServer):
-    assert "Undo the reset" not in frame_of(screen(live, "polls"))
-    httpx.post(f"{live.url}/_emulator/reset?undo=60").raise_for_status()
-    assert "Undo the reset" in frame_of(screen(live, "polls"))
-    httpx.post(f"{live.url}/_emulator/undo").raise_for_status()
-    assert "Undo the reset" not in frame_of(screen(live, "polls"))
 
 
 def test_the_header_follows_the_service_in_the_stream_of_the_page(live: LiveServer):
@@ -83,9 +84,32 @@ def test_the_stream_of_a_page_that_does_not_follow_has_only_its_frame(live: Live
     assert '#main"' not in first
 
 
-@pytest.mark.slow
+def test_a_stream_resumes_without_what_the_page_shows(live: LiveServer):
+    with following(screen(live, "overview")) as stream:
+        shown, _ = stream.read()
+    with following(screen(live, "overview"), shown) as stream:
+        live.client("viewer", user="1", channel="777").post("vote", json={"value": 1})
+        identifier, data = stream.read()
+        while "Busiest poll" not in data:  # the vote came between the content and the frame of the first event
+            identifier, data = stream.read()
+
+    assert shown != identifier
+
+
+def test_a_stream_says_so_when_its_namespace_ends(live: LiveServer):
+    address = f"{live.url}/_ns/short/_emulator/ui/overview/events"
+    with httpx.stream("GET", address, timeout=60) as stream:
+        chunks = stream.iter_raw()
+        next(chunks)
+        httpx.delete(f"{live.url}/_ns/short").raise_for_status()
+        text = b"".join(chunks)
+
+    assert text.endswith(GONE)
+
+
 @pytest.mark.long
-def test_the_header_ticks_while_an_edited_text_stays(live: LiveServer, page: Page):
+def test_the_header_ticks_keys_lead_to_screens_and_a_switch_shows_the_commands(live: LiveServer, page: Page):
+    # The header ticks while an edited text stays
     page.goto(screen(live, "stores?store=channel_state&edit=1"))
     page.fill("#text", '{"half": ')
     clock = page.locator("#time")
@@ -99,26 +123,7 @@ def test_the_header_ticks_while_an_edited_text_stays(live: LiveServer, page: Pag
 
     assert '{"half": ' == page.input_value("#text")
 
-
-@pytest.mark.slow
-@pytest.mark.long
-def test_keys_lead_to_screens_rows_and_what_a_screen_can_do(live: LiveServer, page: Page):
-    vote(live)
-    page.goto(screen(live, "faults"))
-    page.keyboard.press("g")
-    page.keyboard.press("p")
-    expect(page.locator("h1")).to_have_text("Polls")
-    page.keyboard.press("j")
-    expect(page.locator("main tbody a").first).to_be_focused()
-    page.keyboard.press("Control+k")
-    page.keyboard.type("define")
-    page.keyboard.press("Enter")
-    expect(page.locator("#define [name=client_id]")).to_be_focused()
-
-
-@pytest.mark.slow
-@pytest.mark.long
-def test_one_switch_shows_the_commands_on_all_pages(live: LiveServer, page: Page):
+    # One switch shows the commands on all pages
     page.goto(screen(live, "faults"))
     expect(page.locator("#slow code")).to_be_hidden()
     page.get_by_label("commands").check()
@@ -129,3 +134,15 @@ def test_one_switch_shows_the_commands_on_all_pages(live: LiveServer, page: Page
     page.click("#create-drawer > summary")
 
     expect(page.locator("#create code")).to_be_visible()
+
+    # Keys lead to screens rows and what a screen can do
+    page.goto(screen(live, "faults"))
+    page.keyboard.press("g")
+    page.keyboard.press("p")
+    expect(page.locator("h1")).to_have_text("Polls")
+    page.keyboard.press("j")
+    expect(page.locator("main tbody a").first).to_be_focused()
+    page.keyboard.press("Control+k")
+    page.keyboard.type("define")
+    page.keyboard.press("Enter")
+    expect(page.locator("#define [name=client_id]")).to_be_focused()

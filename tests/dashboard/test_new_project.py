@@ -14,7 +14,7 @@ from support.browser import BUNDLE, SDK, serve_folder
 from support.program import PROGRAM, SECRET_BASE64
 from support.service import LiveServer
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 
 def run(folder: Path, *command: str | Path, **variables: str) -> str:

@@ -10,7 +10,8 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from support.browser import serve_folder
 from support.process import wait_until
-from support.service import Client, LiveServer
+from support.service import LiveServer
+from support.waits import held
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
 
@@ -33,13 +34,8 @@ def vote(live: LiveServer, poll: str) -> None:
     live.client("viewer", user="1", channel="777").post("vote", params={"id": poll}, json={"value": 1})
 
 
-def held(stranger: Client) -> int:
-    """Return the number of open event streams and other held requests."""
-    text = stranger.get("/_emulator/metrics").text
-    return int(float(text.split("\nemulator_held_requests ")[1].split("\n")[0]))
-
-
-def test_typed_text_and_focus_stay_when_the_page_changes(live: LiveServer, page: Page):
+def test_typed_text_focus_and_open_details_stay_when_the_page_changes(live: LiveServer, page: Page):
+    # Typed text and focus stay when the page changes
     opened(page, f"{live.url}/_emulator/ui/requests")
     page.fill("#filter-search", "half a w")
     vote(live, "typed")
@@ -48,8 +44,7 @@ def test_typed_text_and_focus_stay_when_the_page_changes(live: LiveServer, page:
     assert "half a w" == page.input_value("#filter-search")
     assert "filter-search" == page.evaluate("document.activeElement.id")
 
-
-def test_details_that_the_reader_has_opened_stay_open(live: LiveServer, page: Page):
+    # Details that the reader has opened stay open
     httpx.post(f"{live.url}/_ns/maroon")
     opened(page, f"{live.url}/_emulator/ui/namespaces")
     page.click("text=Delete maroon")
@@ -59,11 +54,11 @@ def test_details_that_the_reader_has_opened_stay_open(live: LiveServer, page: Pa
     assert page.is_visible("#drop-maroon")
 
 
-def test_a_hidden_page_closes_its_stream_and_catches_up(live: LiveServer, stranger: Client, page: Page):
+def test_a_hidden_page_closes_its_stream_and_catches_up(live: LiveServer, page: Page):
     opened(page, f"{live.url}/_emulator/")
-    assert 1 == held(stranger)
+    assert 1 == held(live)
     page.evaluate(HIDE % "true")
-    wait_until(lambda: held(stranger) == 0)
+    wait_until(lambda: held(live) == 0)
     vote(live, "hidden")
     expect(page.locator("main")).not_to_contain_text("Busiest poll")
     page.evaluate(HIDE % "false")
@@ -71,16 +66,17 @@ def test_a_hidden_page_closes_its_stream_and_catches_up(live: LiveServer, strang
     expect(page.locator("main")).to_contain_text("Busiest poll: hidden")
 
 
-def test_without_a_stream_there_is_a_link_to_reload(live: LiveServer, page: Page):
+def test_without_a_stream_there_is_a_link_to_reload_and_no_dropped_namespace_returns(live: LiveServer, page: Page):
+    # Without a stream there is a link to reload
     page.route("**/events?*", lambda route: route.abort())
     page.goto(f"{live.url}/_emulator/ui/requests?status=403")
 
     link = page.locator("#reload")
     expect(link).to_be_visible()
     assert "/_emulator/ui/requests?status=403" == link.get_attribute("href")
+    page.unroute_all()
 
-
-def test_an_open_page_does_not_create_its_dropped_namespace_again(live: LiveServer, page: Page):
+    # An open page does not create its dropped namespace again
     with page.expect_response("**/icon.svg?*"):  # the browser asks for it last, and would create the namespace again
         opened(page, f"{live.url}/_ns/brief/_emulator/")
     httpx.delete(f"{live.url}/_ns/brief").raise_for_status()
@@ -103,20 +99,20 @@ def follows(page: Page) -> None:
 
 
 def test_with_eight_tabs_open_the_extension_under_test_loads_at_once(
-    live: LiveServer, stranger: Client, browser: Browser, tmp_path: Path
+    live: LiveServer, browser: Browser, tmp_path: Path
 ):
     (tmp_path / "panel.html").write_text(PANEL.format(service=live.url))
     with browser.new_context() as tabs, serve_folder(tmp_path) as extension:
         for _ in range(8):
             page = tab_at(tabs, f"{live.url}/_emulator/ui/requests")
         follows(page)
-        wait_until(lambda: held(stranger) == MOST_STREAMS)
+        wait_until(lambda: held(live) == MOST_STREAMS)
         panel = tab_at(tabs, f"{extension}/panel.html")
 
         expect(panel).to_have_title("loaded")
 
 
-def test_a_tab_follows_again_when_the_reader_turns_to_it(live: LiveServer, stranger: Client, browser: Browser):
+def test_a_tab_follows_again_when_the_reader_turns_to_it(live: LiveServer, browser: Browser):
     with browser.new_context() as tabs:
         pages = [tab_at(tabs, f"{live.url}/_emulator/ui/polls") for _ in range(MOST_STREAMS + 1)]
         follows(pages[-1])
@@ -126,4 +122,4 @@ def test_a_tab_follows_again_when_the_reader_turns_to_it(live: LiveServer, stran
 
         expect(pages[0].locator("main")).to_contain_text("late")
         expect(pages[1].locator("#reload")).to_be_visible()
-        wait_until(lambda: held(stranger) == MOST_STREAMS)
+        wait_until(lambda: held(live) == MOST_STREAMS)

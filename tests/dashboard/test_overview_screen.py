@@ -8,10 +8,10 @@ from pathlib import Path
 
 import httpx
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from emulator.core.settings import Settings
-from support.pages import chromium, main_of
+from support.pages import main_of
 from support.service import LiveServer, live_server
 
 
@@ -19,7 +19,8 @@ def vote(live: LiveServer, user: str, value: int = 1, poll: str = "default") -> 
     live.client("viewer", user=user, channel="777").post("vote", params={"id": poll}, json={"value": value})
 
 
-def test_the_screen_has_lines_that_connect_clients(live: LiveServer):
+def test_the_screen_has_lines_that_connect_clients_and_says_if_data_survives_a_stop(live: LiveServer, tmp_path: Path):
+    # The screen has lines that connect clients
     main = main_of(f"{live.url}/_emulator/")
 
     assert f"&lt;script src=&#34;{live.url}/_emulator/sdk.js&#34;" in main
@@ -27,21 +28,20 @@ def test_the_screen_has_lines_that_connect_clients(live: LiveServer):
     assert f"export EXTCLI_URL={live.url} EXTCLI_CLIENT_ID=my-extension" in main
     assert f"{live.url}/v1/e/vote?id=default" in main
 
-
-def test_the_screen_says_whether_the_data_survives_a_stop(live: LiveServer, tmp_path: Path):
+    # The screen says whether the data survives a stop
     assert "the data is gone" in main_of(f"{live.url}/_emulator/")
     with live_server(Settings(data=f"sqlite://{tmp_path}/data.db")) as kept:
         assert "the data stays" in main_of(f"{kept.url}/_emulator/")
 
 
-def test_calls_of_the_control_api_alone_leave_the_first_steps(live: LiveServer):
+def test_the_first_steps_stay_until_a_vote_and_then_the_busiest_poll_is_shown(live: LiveServer):
+    # Calls of the control API alone leave the first steps
     httpx.post(f"{live.url}/_emulator/clock", json={"advance": 1_000}).raise_for_status()
     assert '<details id="steps" open>' in main_of(f"{live.url}/_emulator/")
     vote(live, "1")
     assert "Votes per second" in main_of(f"{live.url}/_emulator/")
 
-
-def test_the_busiest_poll_is_the_one_with_most_of_the_latest_votes(live: LiveServer):
+    # The busiest poll is the one with most of the latest votes
     for poll, votes in (("quiet", 1), ("busy", 3), ("late", 1)):
         for user in range(votes):
             vote(live, str(user), poll=poll)
@@ -90,12 +90,10 @@ def test_a_broadcast_and_equal_votes_of_five_seconds_are_one_row_each(live: Live
 
 @pytest.mark.slow
 @pytest.mark.long
-def test_each_click_on_an_option_is_the_vote_of_another_viewer(live: LiveServer):
+def test_each_click_on_an_option_is_the_vote_of_another_viewer(live: LiveServer, page: Page):
     definition = {"prompt": "Which boss?", "options": ["Dragon", "Golem"]}
     live.client("broadcaster", user="777", channel="777").post("vote_config", json={"config": definition})
-    with chromium() as browser:
-        page = browser.new_page()
-        page.goto(live.url)
-        for _ in range(5):
-            page.get_by_role("button", name="Vote Golem as a new viewer").click()
-        expect(page.get_by_role("row", name="Golem 1 5 100 %")).to_be_visible()
+    page.goto(live.url)
+    for _ in range(5):
+        page.get_by_role("button", name="Vote Golem as a new viewer").click()
+    expect(page.get_by_role("row", name="Golem 1 5 100 %")).to_be_visible()

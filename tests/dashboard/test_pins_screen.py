@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from dashboard.forms import forms_of
+from dashboard.html_pages import forms_of
 from support.pages import fetched, main_of
 from support.pins import create_pin, validate
 from support.service import CHANNEL, CLIENT_ID, Client, LiveServer
@@ -19,7 +19,10 @@ def screen(live: LiveServer, broadcaster: Client) -> str:
     return f"{live.url}/_emulator/ui/pins"
 
 
-def test_a_pin_that_it_requests_is_in_the_response_only(live: LiveServer, screen: str, broadcaster: Client):
+def test_a_pin_is_requested_and_typed_in_and_stands_in_the_response_only(
+    live: LiveServer, screen: str, broadcaster: Client, stranger: Client
+):
+    # A PIN that it requests is in the response only
     answer = forms_of(screen)["request"].send(client_id=CLIENT_ID, channel_id=CHANNEL).raise_for_status().json()
     pin = answer["body"]["pin"]
 
@@ -28,8 +31,7 @@ def test_a_pin_that_it_requests_is_in_the_response_only(live: LiveServer, screen
     assert pin not in httpx.get(f"{live.url}/_emulator/journal").text
     assert 200 == validate(broadcaster, pin)
 
-
-def test_the_screen_types_a_pin_in_as_broadcaster(live: LiveServer, screen: str, broadcaster: Client, stranger: Client):
+    # The screen types a PIN in as broadcaster
     issued = stranger.post("/v1/e/pin", json={"identifier": CLIENT_ID}).raise_for_status().json()
 
     answer = forms_of(screen)["validate"].send(body__pin=issued["pin"]).raise_for_status()
@@ -39,7 +41,8 @@ def test_the_screen_types_a_pin_in_as_broadcaster(live: LiveServer, screen: str,
     assert issued["pin"] not in httpx.get(f"{live.url}/_emulator/journal").text
 
 
-def test_a_pin_expires_by_its_form(screen: str, broadcaster: Client):
+def test_the_screen_lists_live_pins_by_digest_until_they_expire(live: LiveServer, screen: str, broadcaster: Client):
+    # A PIN expires by its form
     pin = create_pin(broadcaster)
     (form,) = [form for name, form in forms_of(screen).items() if name.startswith("expire-")]
 
@@ -47,8 +50,7 @@ def test_a_pin_expires_by_its_form(screen: str, broadcaster: Client):
 
     assert 400 == validate(broadcaster, pin)
 
-
-def test_the_screen_lists_live_pins_by_digest_with_their_time_left(live: LiveServer, screen: str, broadcaster: Client):
+    # The screen lists live PINs by digest with their time left
     pin = create_pin(broadcaster)
     live.freeze()
     live.advance(61_000)

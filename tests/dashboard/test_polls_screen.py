@@ -124,12 +124,28 @@ def test_a_poll_is_closed_opened_and_restarted(live: LiveServer, broadcaster: Cl
     assert 409 == polls(live, **POLL).forms["crowd"].send().status_code
 
 
-def test_voters_are_listed_with_their_votes(live: LiveServer):
+def test_voters_are_listed_and_found_and_anyone_can_be_made_to_vote(live: LiveServer):
+    # Voters are listed with their votes
     vote(live, "5", 3)
     live.client("viewer", opaque="Uhidden", channel=CHANNEL).post("vote?id=lunch", json={"value": 4})
     vote(live, "5", 2)
 
     assert [["Uhidden", "not shared", "4", "1"], ["U5", "5", "2", "1"]] == voters(polls(live, **VOTERS))
+
+    # Anyone can be made to vote
+    vote(live, "1", 3)
+
+    answer = polls(live, **POLL).submit("cast", user_id="7", body__value="9")
+
+    assert (200, 9) == (answer["status"], answer["body"]["vote"])
+    assert ["U7", "7", "9", "1"] == voters(polls(live, **VOTERS))[-1]
+
+    # A voter is found by either id
+    for name in ["5", "U5"]:
+        vote(live, "5", 3)
+
+        assert "U5 has voted 3." in polls(live, **VOTERS).submit("filters", voter=name).text
+        assert "U6 has not voted here." in polls(live, **VOTERS).submit("filters", voter="U6").text
 
 
 @pytest.mark.parametrize("is_remembered", [True, False], ids=["remembered", "read after a restart"])
@@ -161,15 +177,6 @@ def test_more_than_100_voters_have_pages_even_at_one_instant(live: LiveServer):
     assert 100 == len(voters(page.follow("First page")))
 
 
-def test_anyone_can_be_made_to_vote(live: LiveServer):
-    vote(live, "1", 3)
-
-    answer = polls(live, **POLL).submit("cast", user_id="7", body__value="9")
-
-    assert (200, 9) == (answer["status"], answer["body"]["vote"])
-    assert ["U7", "7", "9", "1"] == voters(polls(live, **VOTERS))[-1]
-
-
 def test_a_poll_is_deleted_in_its_channel_only(live: LiveServer):
     vote(live, "1", 3)
     vote(live, "1", 3, channel="888")
@@ -181,7 +188,10 @@ def test_a_poll_is_deleted_in_its_channel_only(live: LiveServer):
     assert ["888"] == [row[2] for row in polls(live).tables[0]]
 
 
-def test_a_poll_is_defined_by_its_form(live: LiveServer, broadcaster: Client):
+def test_the_form_defines_a_poll_and_replaces_no_definition_that_it_has_not_shown(
+    live: LiveServer, broadcaster: Client
+):
+    # A poll is defined by its form
     fields = {"body__id": "rps", "body__config__prompt": "Which?", "body__config__options": "Rock\r\nPaper, thin\r\n"}
     answer = polls(live).submit("define", channel_id=CHANNEL, body__config__endsIn="90", **fields)
 
@@ -190,8 +200,7 @@ def test_a_poll_is_defined_by_its_form(live: LiveServer, broadcaster: Client):
     assert ("Which?", ["Rock", "Paper, thin"]) == (definition["prompt"], definition["options"])
     assert 0 < definition["endsAt"] - live.now() // 1000 <= 91
 
-
-def test_the_form_replaces_no_definition_that_it_has_not_shown(live: LiveServer, broadcaster: Client):
+    # The form replaces no definition that it has not shown
     define(broadcaster, prompt="Which?", options=["Rock", "Paper"])
 
     answer = polls(live).submit("define", channel_id=CHANNEL, body__id="lunch", body__config__prompt="Mine")
@@ -200,7 +209,10 @@ def test_the_form_replaces_no_definition_that_it_has_not_shown(live: LiveServer,
     assert "Which?" == broadcaster.get("vote_config?id=lunch").json()["prompt"]
 
 
-def test_the_editor_of_a_definition_keeps_what_it_does_not_change(live: LiveServer, broadcaster: Client):
+def test_the_editor_of_a_definition_keeps_the_rest_and_overwrites_no_later_change(
+    live: LiveServer, broadcaster: Client
+):
+    # The editor of a definition keeps what it does not change
     define(broadcaster, prompt="Which?", options=["Rock"], totalVotesPerUser=5, userData={"a": [1]}, endsIn=90)
     before = broadcaster.get("vote_config?id=lunch").json()
     page = polls(live, **POLL).follow("Edit")
@@ -210,8 +222,7 @@ def test_the_editor_of_a_definition_keeps_what_it_does_not_change(live: LiveServ
     assert 200 == answer["status"]
     assert before | {"prompt": "Who?", "startsAt": 1769882400} == broadcaster.get("vote_config?id=lunch").json()
 
-
-def test_the_editor_of_a_definition_overwrites_no_later_change(live: LiveServer, broadcaster: Client):
+    # The editor of a definition overwrites no later change
     define(broadcaster, prompt="Which?")
     page = polls(live, **POLL).follow("Edit")
     define(broadcaster, prompt="Theirs")
@@ -220,11 +231,3 @@ def test_the_editor_of_a_definition_overwrites_no_later_change(live: LiveServer,
 
     assert 409 == answer["status"]
     assert "Theirs" == broadcaster.get("vote_config?id=lunch").json()["prompt"]
-
-
-@pytest.mark.parametrize("name", ["5", "U5"])
-def test_a_voter_is_found_by_either_id(live: LiveServer, name: str):
-    vote(live, "5", 3)
-
-    assert "U5 has voted 3." in polls(live, **VOTERS).submit("filters", voter=name).text
-    assert "U6 has not voted here." in polls(live, **VOTERS).submit("filters", voter="U6").text

@@ -27,12 +27,28 @@ def latest(live: LiveServer) -> int:
     return int(httpx.get(f"{live.url}/_emulator/journal").json()["mark"])
 
 
-def test_the_screen_lists_requests_with_why_they_were_refused(requests: str):
+def test_the_screen_and_its_entries_say_why_requests_were_refused(live: LiveServer, requests: str):
+    # The screen lists requests with why they were refused
     main = main_of(requests)
 
     assert "POST /v1/e/vote?id=rps" in main
     assert "value: 900 is not within -99 to 99" in main
     assert "viewer <bdi>1</bdi> @ <bdi>777</bdi>" in main
+
+    # An entry shows bodies caller and refusal
+    main = main_of(f"{requests}?entry={latest(live) - 1}")
+
+    assert "<b><bdi>Value out of bounds</bdi></b>" in main
+    assert "&#34;value&#34;: 900" in main
+    assert " of <bdi>my-extension</bdi>" in main
+    assert "extcli explain" in main
+
+    # An entry has what it got and expected and what production does
+    main = main_of(f"{requests}?entry={latest(live)}")
+
+    assert "<dt>Got</dt><dd>role viewer</dd>" in main
+    assert "<dt>Expected</dt><dd>role broadcaster, admin or backend</dd>" in main
+    assert "production refuses this: exp" in main
 
 
 @pytest.mark.parametrize(
@@ -56,15 +72,6 @@ def test_a_wrong_word_of_the_search_is_reported_below_the_form(requests: str, wo
     assert '<p class="warning">' in main
 
 
-def test_an_entry_shows_bodies_caller_and_refusal(live: LiveServer, requests: str):
-    main = main_of(f"{requests}?entry={latest(live) - 1}")
-
-    assert "<b><bdi>Value out of bounds</bdi></b>" in main
-    assert "&#34;value&#34;: 900" in main
-    assert " of <bdi>my-extension</bdi>" in main
-    assert "extcli explain" in main
-
-
 @pytest.mark.long
 def test_an_entry_can_be_changed_and_sent_again(live: LiveServer, requests: str, page: Page):
     page.goto(f"{requests}?entry={latest(live) - 1}")
@@ -75,14 +82,6 @@ def test_an_entry_can_be_changed_and_sent_again(live: LiveServer, requests: str,
     page.wait_for_selector("#result:has-text('The service accepts it.')")
 
     assert 2 == live.client("viewer", user="1", channel="777").get("vote").json()["vote"]
-
-
-def test_an_entry_has_what_it_got_and_expected_and_what_production_does(live: LiveServer, requests: str):
-    main = main_of(f"{requests}?entry={latest(live)}")
-
-    assert "<dt>Got</dt><dd>role viewer</dd>" in main
-    assert "<dt>Expected</dt><dd>role broadcaster, admin or backend</dd>" in main
-    assert "production refuses this: exp" in main
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,9 @@ def test_the_dashboard_and_the_rig_open_without_an_error(live: LiveServer, exten
 
 
 @pytest.mark.long
-def test_a_frame_has_its_role_identity_theme_and_language(live: LiveServer, extension: str, page: Page):
+def test_a_frame_has_its_role_identity_theme_and_language_and_shares_the_id_when_asked(
+    live: LiveServer, extension: str, page: Page
+):
     settings = {
         "1.user_id": "42",
         "1.theme": "dark",
@@ -51,17 +53,11 @@ def test_a_frame_has_its_role_identity_theme_and_language(live: LiveServer, exte
     ]
     assert {("777", "other")} == {(each["channel_id"], each["extension_id"]) for each in claims}
 
-
-@pytest.mark.long
-def test_a_viewer_shares_the_id_when_the_page_asks(live: LiveServer, extension: str, page: Page):
-    page.goto(rig(live, url=f"{extension}/probe.html", viewers="1", **{"1.identity": "unshared"}))
-    viewer = frame(page, "1")
-    viewer.wait_for_function("window.tokens.length == 1")
-    viewer.evaluate("window.Twitch.ext.actions.requestIdShare()")
-    viewer.wait_for_function("window.tokens.length == 2")
-
-    assert [None, "5551"] == [each.get("user_id") for each in viewer.evaluate("window.tokens")]
-    assert 1 == len({each["opaque_user_id"] for each in viewer.evaluate("window.tokens")})
+    unshared = frame(page, "2")
+    unshared.evaluate("window.Twitch.ext.actions.requestIdShare()")
+    unshared.wait_for_function("window.tokens.length == 2")
+    assert [None, "5552"] == [each.get("user_id") for each in unshared.evaluate("window.tokens")]
+    assert 1 == len({each["opaque_user_id"] for each in unshared.evaluate("window.tokens")})
 
 
 @pytest.mark.long
@@ -125,7 +121,7 @@ NETWORK = """async (url) => {
 
 
 @pytest.mark.long
-def test_a_broadcast_of_the_bar_reaches_all_frames(live: LiveServer, extension: str, page: Page):
+def test_the_bar_broadcasts_to_all_frames_and_links_a_game_by_its_pin(live: LiveServer, extension: str, page: Page):
     page.goto(rig(live, url=f"{extension}/probe.html", viewers="2"))
     for name in "12":
         frame(page, name).wait_for_function("window.subscribed == 2")
@@ -135,13 +131,9 @@ def test_a_broadcast_of_the_bar_reaches_all_frames(live: LiveServer, extension: 
     page.get_by_role("button", name="Send").click()
     for name in "12":
         frame(page, name).wait_for_function("window.heard.length")
-
         assert {"text": "hello"} == frame(page, name).evaluate("window.heard[0].data")
+    page.keyboard.press("Escape")
 
-
-@pytest.mark.long
-def test_a_pin_requested_as_a_game_is_typed_in_as_broadcaster(live: LiveServer, extension: str, page: Page):
-    page.goto(rig(live, url=f"{extension}/probe.html", viewers="1"))
     page.get_by_role("button", name="PIN", exact=True).click()
     page.get_by_role("button", name="Request a PIN as a game").click()
     shown = page.get_by_role("status")
@@ -152,7 +144,6 @@ def test_a_pin_requested_as_a_game_is_typed_in_as_broadcaster(live: LiveServer, 
     expect(shown).to_contain_text("the PIN is wrong or has expired")
     page.get_by_label("PIN that the game shows").fill(pin)
     page.get_by_role("button", name="Enter as broadcaster").click()
-
     expect(shown).to_contain_text("The PIN is valid: the game that has it is linked to the channel.")
 
 

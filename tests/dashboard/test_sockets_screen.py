@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from dashboard.forms import forms_of
+from dashboard.html_pages import forms_of
 from support.pages import main_of
 from support.pusher_client import subscribed_page
 from support.service import LiveServer
@@ -24,7 +24,8 @@ def number(live: LiveServer, game: SocketClient) -> int:
     return int(httpx.get(f"{live.url}/_emulator/sockets").json()["sockets"][-1]["number"])
 
 
-def test_the_screen_lists_games_and_pages_with_what_they_follow(live: LiveServer, screen: str, number: int):
+def test_the_screen_lists_and_finds_games_and_pages_with_what_they_follow(live: LiveServer, screen: str, number: int):
+    # The screen lists games and pages with what they follow
     with subscribed_page(live):
         main = main_of(screen)
 
@@ -33,8 +34,7 @@ def test_the_screen_lists_games_and_pages_with_what_they_follow(live: LiveServer
     assert "twitch.pubsub.my-extension.777" in main
     assert "extcli socket list" in main
 
-
-def test_a_search_finds_a_part_of_a_channel(live: LiveServer, screen: str, number: int):
+    # A search finds a part of a channel
     channel = httpx.get(f"{live.url}/_emulator/sockets").json()["sockets"][-1]["channel_id"]
 
     assert f"socket={number}" in main_of(f"{screen}?search={channel[1:]}")
@@ -48,7 +48,8 @@ def test_a_socket_is_closed_from_its_page(screen: str, number: int, game: Socket
     assert "This socket is no longer open." in main_of(f"{screen}?socket={number}")
 
 
-def test_a_socket_is_stalled_and_released_from_its_page(screen: str, number: int, game: SocketClient):
+def test_one_socket_or_all_are_stalled_released_and_closed(screen: str, number: int, game: SocketClient):
+    # A socket is stalled and released from its page
     page = f"{screen}?socket={number}"
     forms_of(page)["stall"].send().raise_for_status()
 
@@ -58,8 +59,7 @@ def test_a_socket_is_stalled_and_released_from_its_page(screen: str, number: int
     forms_of(page)["release"].send().raise_for_status()
     assert game.no_update()
 
-
-def test_all_sockets_are_stalled_released_and_closed(screen: str, number: int, game: SocketClient):
+    # All sockets are stalled released and closed
     for name in ("stall-all", "release-all"):
         assert number in forms_of(screen)[name].send().raise_for_status().json()["sockets"]
     assert game.no_update()

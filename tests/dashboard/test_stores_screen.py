@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from dashboard.forms import Form, forms_in, forms_of
+from dashboard.html_pages import Form, HtmlPage, forms_of
 from emulator.control.calls import CallBody
 from emulator.core.callers import Role
 from support.pages import fetched, main_of, uncoloured
@@ -39,7 +39,7 @@ def compared(form: Form, document: Any) -> httpx.Response:
 def saved(page: httpx.Response) -> httpx.Response:
     """Press `Save` on a page with differences. It comes before the editor."""
     first = page.text.replace('class="editor"', 'class="save"', 1)
-    return forms_in(httpx.Response(200, text=first, request=page.request))["save"].send(step="save")
+    return HtmlPage(httpx.Response(200, text=first, request=page.request)).forms["save"].send(step="save")
 
 
 def test_the_screen_lists_stores_of_every_scope(
@@ -147,17 +147,17 @@ def test_a_text_that_is_not_an_object_is_not_saved_and_not_lost(screen: str, tex
     page = compared(editor_at(screen, **PLACE), text)
 
     assert problem in page.text
-    assert text == forms_in(page)["editor"].fields["text"]
+    assert text == HtmlPage(page).forms["editor"].fields["text"]
 
 
-def test_a_form_of_another_origin_changes_nothing(screen: str, broadcaster: Client):
+def test_a_form_of_another_origin_and_reading_change_nothing(screen: str, broadcaster: Client):
+    # A form of another origin changes nothing
     answer = httpx.post(screen, data={**PLACE, "step": "save", "text": '{"a":1}'}, headers={"Origin": "http://x"})
 
     assert 403 == answer.status_code
     assert {} == broadcaster.get("channel_state").json()
 
-
-def test_reading_never_writes(screen: str, broadcaster: Client):
+    # Reading never writes
     fetched(at(screen, **PLACE, step="save", text='{"a": 1}', base="e3b0c44298fc1c149afbf4c8996fb924"))
 
     assert {} == broadcaster.get("channel_state").json()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dashboard.forms import forms_of
+from dashboard.html_pages import forms_of
 from support.pages import fetched, main_of
 from support.service import CLIENT_ID, Client, LiveServer
 
@@ -24,11 +24,11 @@ def screen(live: LiveServer, backend: Client) -> str:
     return url
 
 
-def test_it_lists_extensions_with_questions_and_links_to_them(live: LiveServer, screen: str):
+def test_it_lists_extensions_and_shows_the_state_and_options_of_a_question(screen: str):
+    # It lists extensions with questions and links to them
     assert f'href="/_emulator/ui/trivia?id={CLIENT_ID}"' in main_of(screen.partition("?")[0])
 
-
-def test_it_shows_the_state_and_options_of_a_question(screen: str):
+    # It shows the state and options of a question
     main = main_of(screen)
 
     assert "&lt;b&gt;Who?&lt;/b&gt;" in main
@@ -38,11 +38,15 @@ def test_it_shows_the_state_and_options_of_a_question(screen: str):
     assert "Vote Red team as a new viewer" not in main
 
 
-def test_a_question_is_defined_by_its_form(live: LiveServer, backend: Client):
+def test_a_question_is_defined_and_deleted_by_its_form(live: LiveServer, screen: str, backend: Client):
     form = forms_of(f"{live.url}/_emulator/ui/trivia")["define"]
     form.send(client_id=CLIENT_ID, body__id="q2", body__name="When?").raise_for_status()
+    assert ["<b>Who?</b>", "When?"] == [each["name"] for each in backend.get("curated_poll").json()["questions"]]
 
-    assert ["When?"] == [each["name"] for each in backend.get("curated_poll").json()["questions"]]
+    for _ in range(2):
+        forms_of(screen)["delete-1"].send().raise_for_status()
+    assert [] == backend.get("curated_poll").json()["questions"]
+    assert 404 == fetched(screen).status_code
 
 
 def test_each_click_on_an_option_of_an_unlocked_question_is_a_new_voter(screen: str, viewer, backend: Client):
@@ -54,10 +58,3 @@ def test_each_click_on_an_option_of_an_unlocked_question_is_a_new_voter(screen: 
     (team,) = backend.get("curated_poll_leaderboard").json()["leaderboard"]
     assert 2 == team["questions"]["q1"]["team_votes"]
     assert "winner <b><bdi>red</bdi></b>" in main_of(screen)
-
-
-def test_a_question_is_deleted_by_its_form(screen: str, backend: Client):
-    forms_of(screen)["delete-1"].send().raise_for_status()
-
-    assert [] == backend.get("curated_poll").json()["questions"]
-    assert 404 == fetched(screen).status_code

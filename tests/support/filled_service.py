@@ -51,7 +51,7 @@ def _fill(live: LiveServer, words: tuple[str, ...]) -> None:
     for word in words:
         values = {"text": word, word: [word, {"deep": [1, 2.5, None, True]}]}
         at = {"id": word}
-        for number, viewer in enumerate([*viewers, *hostile]):
+        for number, viewer in enumerate([*viewers[:2], hostile[words.index(word)]]):
             _send(is_plain, viewer, "vote", {"value": number % 4}, at)
             _send(is_plain, viewer, "rank", {"key": word}, at)
             _send(is_plain, viewer, "accumulate", values, at)
@@ -62,7 +62,7 @@ def _fill(live: LiveServer, words: tuple[str, ...]) -> None:
     for number, word in enumerate(words):  # the ids of polls have few characters, and their texts have any
         at = {"id": f"poll-{number}"}
         _send(True, broadcaster, "vote_config", {"config": {"prompt": word, "options": [word, "b"]}}, at)
-        for viewer in [*viewers, *hostile]:
+        for viewer in (*viewers[:2], hostile[number]):
             _send(is_plain, viewer, "vote", {"value": number}, at)
     for number, word in enumerate(words):
         question, option = {"id": f"q{number}", "name": word}, {"id": f"o{number}", "name": word}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from html.parser import HTMLParser
+from html import unescape
 from urllib.parse import parse_qs, urljoin, urlsplit
 
 import httpx
@@ -42,29 +42,21 @@ def chromium() -> Iterator[Browser]:
             browser.close()
 
 
-class _Links(HTMLParser):
-    """Collects the targets of links."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: list[str] = []
-
-    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        if tag == "a":
-            self.found += [value or "" for name, value in attributes if name == "href"]
+FILTERS = frozenset({"after", "before", "channel_id", "client_id", "path", "production", "reason", "since", "sort"})
+"""Parameters that choose and sort the rows of a list."""
 
 
 def all_pages(url: str, *more: str, alike: int = 1) -> list[str]:
     """Return the addresses of the dashboard's pages, found by links from the overview and from `more`.
 
-    Pages are alike if they have the same path and the same parameters; at most `alike` of them are returned.
+    Pages are alike if they have the same path and parameters, without `FILTERS`; at most `alike` of them are returned.
     """
     found: dict[str, object] = {}
     waiting = [f"{url}/_emulator/", *more]
     while waiting:
         address = urljoin(url, waiting.pop(0)).partition("#")[0]
         parts = urlsplit(address)
-        kind = parts.path, frozenset(parse_qs(parts.query))
+        kind = parts.path, frozenset(parse_qs(parts.query)) - FILTERS
         if address in found or not address.startswith(f"{url}/_emulator"):
             continue
         if sum(each == kind for each in found.values()) >= alike:
@@ -72,9 +64,7 @@ def all_pages(url: str, *more: str, alike: int = 1) -> list[str]:
         answer = fetched(address)
         if answer.headers["content-type"].startswith("text/html"):
             found[address] = kind
-            links = _Links()
-            links.feed(answer.text)
-            waiting += links.found
+            waiting += map(unescape, re.findall('<a [^>]*?href="([^"]*)"', answer.text))
     return list(found)
 
 
