@@ -3,69 +3,57 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
-from support.browser import EXAMPLE, README_ADDRESS, ScriptOutput, browse_pages, run_once
+from support.browser import EXAMPLE, README_ADDRESS, browse_pages
 from support.service import LiveServer
 
 pytestmark = pytest.mark.long
 
 
-@pytest.fixture(scope="module")
-def result(running_live: LiveServer, tmp_path_factory: pytest.TempPathFactory) -> ScriptOutput:
-    """Return what two viewers, a late viewer and the broadcaster see."""
-    return run_once(
-        tmp_path_factory, "browser-example", lambda: browse_pages(tmp_path_factory, running_live, "browser_example.js")
-    )
+def test_the_example_extension_works_as_its_readme_says(live: LiveServer, tmp_path: Path):
+    result = browse_pages(tmp_path, live, "browser_example.js")
+    # A viewer votes and sees all votes
+    for viewer, own in [("first", ["Dragon\n50%"]), ("second", ["Hydra\n50%"])]:
+        assert {
+            "question": "Which boss is next?",
+            "options": ["Dragon\n50%", "Golem\n0%", "Hydra\n50%"],
+            "pressed": own,
+            "isOpen": True,
+            "note": "2 votes",
+        } == result[viewer]
 
-
-@pytest.mark.parametrize(("viewer", "own"), [("first", ["Dragon\n50%"]), ("second", ["Hydra\n50%"])])
-def test_a_viewer_votes_and_sees_all_votes(result: ScriptOutput, viewer: str, own: list[str]):
-    assert {
-        "question": "Which boss is next?",
-        "options": ["Dragon\n50%", "Golem\n0%", "Hydra\n50%"],
-        "pressed": own,
-        "isOpen": True,
-        "note": "2 votes",
-    } == result[viewer]
-
-
-def test_the_broadcaster_sees_the_votes_and_cannot_vote(result: ScriptOutput):
+    # The broadcaster sees the votes and cannot vote
     assert (["Dragon\n50%", "Golem\n0%", "Hydra\n50%"], [], False) == (
         result["live"]["options"],
         result["live"]["pressed"],
         result["live"]["isOpen"],
     )
 
-
-def test_a_late_viewer_sees_the_poll(result: ScriptOutput):
+    # A late viewer sees the poll
     assert ("Which boss is next?", "2 votes", True) == (
         result["late"]["question"],
         result["late"]["note"],
         result["late"]["isOpen"],
     )
 
-
-def test_all_viewers_see_an_announcement(result: ScriptOutput):
+    # All viewers see an announcement
     assert ["A raid begins at nine"] * 2 == result["banners"]
 
-
-def test_a_pin_links_a_game_and_a_wrong_pin_shows_an_error(result: ScriptOutput):
+    # A PIN links a game and a wrong PIN shows an error
     assert "the PIN is wrong or has expired" == result["linked"]["error"]
     assert (0, [401, 200]) == (result["linked"]["errorsLeft"], result["linked"]["status"])
     assert re.fullmatch("[A-Z0-9]{6}", result["linked"]["pin"])
 
-
-def test_a_stopped_poll_shows_its_votes_and_accepts_no_more(result: ScriptOutput):
+    # A stopped poll shows its votes and accepts no more
     assert ("2 votes · closed", False) == (result["closed"]["note"], result["closed"]["isOpen"])
 
-
-def test_the_panel_has_no_horizontal_overflow(result: ScriptOutput):
+    # The panel has no horizontal overflow
     assert 0 == result["overflow"]
 
-
-def test_pages_log_no_errors_and_contact_no_other_origin(result: ScriptOutput):
+    # Pages log no errors and contact no other origin
     assert ([], []) == (result["log"]["consoleErrors"], result["log"]["unexpectedOrigins"])
     assert ["400 POST /v1/e/validate_pin"] == result["log"]["errorResponses"]
 

@@ -1,63 +1,41 @@
-"""The published SDK in Chromium, on pages of another origin, connected by the service's script only (ruling B5)."""
+"""The published SDK in Chromium, on pages of another origin (rulings B5, B7): with faults, in production, on https."""
 
 from __future__ import annotations
 
-from typing import Any
+import json
+import shutil
+import subprocess
+from pathlib import Path
 
 import pytest
 
-from support.browser import ScriptOutput, browse_pages, run_once
-from support.service import LiveServer
+from extcli.running.certificates import own_context
+from support.authority import STATE
+from support.browser import browse_pages, copy_pages, run_browser, serve_folder
+from support.process import server_process
+from support.service import CHANNEL, CLIENT_ID, Client, LiveServer, real_seconds
 
 pytestmark = pytest.mark.long
 
 
-@pytest.fixture(scope="module")
-def result(running_live: LiveServer, tmp_path_factory: pytest.TempPathFactory) -> ScriptOutput:
-    """Return the results of calls and messages on the pages."""
-    return run_once(
-        tmp_path_factory, "browser-pages", lambda: browse_pages(tmp_path_factory, running_live, "browser_pages.js")
-    )
-
-
-@pytest.fixture
-def calls(result: ScriptOutput) -> dict[str, Any]:
-    """Return what each call resolved or rejected with."""
-    return dict(result["calls"])
-
-
-def test_pages_need_no_debugging_address(result: ScriptOutput):
+def test_calls_and_messages_of_pages_resolve_as_on_the_platform(live: LiveServer, tmp_path: Path):
+    result = browse_pages(tmp_path, live, "browser_pages.js")
+    calls = result["calls"]
+    # Pages need no debugging address
     chosen = [("viewer", "5551"), ("broadcaster", "777"), ("admin", "9001"), ("viewer", "42")]
 
     assert [{"role": role, "id": user} for role, user in chosen] == result["users"]
 
-
-def test_calls_of_viewers_resolve_with_the_fields_that_pages_read(calls: dict[str, Any]):
+    # Calls of every method resolve
     assert (3, 1, 1) == (calls["vote"]["vote"], calls["vote"]["count"], calls["vote"]["specific"][3])
-    assert {} == calls["accumulate"]
     assert [{}, {"team": "red"}] == calls["viewerState"]
     assert calls["offset"] < 5_000
-
-
-def test_calls_of_broadcasters_resolve_with_the_fields_that_pages_read(calls: dict[str, Any]):
     assert (1, 3) == (calls["poll"]["count"], calls["poll"]["mean"])
-    assert {"data": [{"key": "blue", "score": 1}]} == calls["rank"]
     assert [{}, {"data": []}] == calls["clear"]
-    assert [("U5551", {"rating": 5})] == [(each["opaque_user_id"], each["data"]) for each in calls["buffer"]["data"]]
-    assert [{}, {"round": 4}] == calls["channelState"]
-    assert [{}, {"channel": {"theme": "dark"}, "extension": {}}] == calls["config"]
-    assert 6 == len(calls["pin"])
-
-
-def test_calls_of_admins_resolve_with_the_fields_that_pages_read(calls: dict[str, Any]):
-    assert ({}, {"5551": {"xp": 1}}) == (calls["patched"], calls["states"])
     assert [("5551", 3)] == [(each["identifier"], each["value"]) for each in calls["log"]["result"]]
-    assert "0" == calls["users"]["next"]
-    assert {"twitch_id": "5551"} in calls["users"]["results"]
-    assert ({}, {"eligible": [0]}) == (calls["codes"], calls["eligible"])
+    assert ({}, {}) == (calls["patched"], calls["codes"])
 
-
-def test_pages_can_read_error_responses(result: ScriptOutput, calls: dict[str, Any]):
+    # Pages can read error responses
     assert ["role is not authorized", "Invalid PIN", "Invalid body"] == [
         calls[name]["reason"] for name in ("forbidden", "wrongPin", "getWithBody")
     ]
@@ -65,15 +43,13 @@ def test_pages_can_read_error_responses(result: ScriptOutput, calls: dict[str, A
         result["log"]["errorResponses"]
     )
 
-
-def test_pages_receive_each_others_messages(result: ScriptOutput):
+    # Pages receive each other's messages
     both = [["motd", "hi"], ["motd", 10_000]]
 
     assert both == sorted(result["messages"]["viewer"], key=str) == sorted(result["messages"]["broadcaster"], key=str)
     assert [[{"for": "you"}, "secret"]] == result["messages"]["whisper"]
 
-
-def test_pages_receive_votes_and_writes_to_stores(result: ScriptOutput):
+    # Pages receive votes and writes to stores
     vote, *stores = result["automaticEvents"]
 
     assert ("heard", 1, 2, "vote_update:heard") == (
@@ -88,12 +64,10 @@ def test_pages_receive_votes_and_writes_to_stores(result: ScriptOutput):
         [{"theme": "light"}, "channel_config_update"],
     ] == stores
 
-
-def test_the_script_of_a_namespace_connects_to_that_namespace(result: ScriptOutput):
+    # The script of a namespace connects to that namespace
     assert 0 == result["inNamespace"]
 
-
-def test_the_script_redirects_only_the_sdks_addresses(result: ScriptOutput):
+    # The script redirects only the SDK's addresses
     assert [
         "http://service/v1/e/vote?id=a",
         "http://service/v1/e/vote",
@@ -105,8 +79,7 @@ def test_the_script_redirects_only_the_sdks_addresses(result: ScriptOutput):
         "wss://ws.example/app/key",
     ] == result["addresses"]
 
-
-def test_the_browser_sends_preflights_for_every_method(result: ScriptOutput):
+    # The browser sends preflights for every method
     assert {
         "POST /v1/e/authtoken content-type",
         "GET /v1/e/user_info authorization",
@@ -116,6 +89,94 @@ def test_the_browser_sends_preflights_for_every_method(result: ScriptOutput):
         "PUT /v1/e/codes authorization",
     } <= set(result["log"]["preflights"])
 
-
-def test_pages_log_no_errors_and_contact_no_other_origin(result: ScriptOutput):
+    # Pages log no errors and contact no other origin
     assert ([], []) == (result["log"]["consoleErrors"], result["log"]["unexpectedOrigins"])
+
+
+def test_calls_end_as_each_fault_says_and_a_refused_page_connects_again(live: LiveServer, tmp_path: Path):
+    result = browse_pages(tmp_path, live, "browser_faults.js")
+    votes = result["votes"]
+    # A call that gets a faults response rejects with the reason
+    assert ("Fault", 1) == (votes["status"]["reason"], votes["status"]["hits"])
+    assert ["503 POST /v1/e/vote"] == result["log"]["errorResponses"]
+
+    # A delayed call resolves late
+    assert 1 == votes["delay"]["count"]
+    assert 300 <= votes["delay"]["ms"]
+
+    # A call with an incomplete response rejects
+    for effect, error in [
+        ("drop", "EMPTY_RESPONSE"),
+        ("reset", "CONNECTION_RESET"),
+        ("truncate", "CONTENT_LENGTH_MISMATCH"),
+    ]:
+        assert "error" == votes[effect]["reason"]
+        assert 1 <= votes[effect]["hits"], "a browser may repeat a request whose connection was lost"
+        assert f"Failed to load resource: net::ERR_{error}" in result["log"]["consoleErrors"]
+
+    # A stalled call rejects when the fault is removed
+    assert votes["stall"]["wasSilent"]
+    assert "error" == votes["stall"]["reason"]
+
+    # Calls resolve again without faults
+    assert 1 == votes["after"]["count"]
+
+    # A page connects again after a refused handshake and gets broadcasts
+    assert {"events": [1], "hits": 1} == result["refused"]
+
+
+def test_the_page_shows_and_calls_every_operation_within_its_policy(running_live: LiveServer, stranger: Client):
+    paths = stranger.get("/schema/openapi.json").json()["paths"]
+
+    result = run_browser("browser_viewer.js", running_live.url, running_live.url)
+
+    assert sum(len(item) for item in paths.values()) == result["operations"]
+    assert "200" == result["status"].split()[0]
+    assert {"consoleErrors": [], "errorResponses": [], "unexpectedOrigins": [], "preflights": []} == result["log"]
+
+
+def authorizations(live: LiveServer, role: str, user: str) -> list[dict[str, str]]:
+    """Return two authorizations of the platform's helper, with different tokens."""
+    tokens = [
+        live.client(role, user=user, channel=CHANNEL, opaque=f"U{user}", exp=real_seconds() + seconds)
+        for seconds in (600, 1_200)
+    ]
+    headers = [each.headers["Authorization"].split()[1] for each in tokens]
+    return [{"clientId": CLIENT_ID, "channelId": CHANNEL, "userId": f"U{user}", "token": each} for each in headers]
+
+
+def test_pages_receive_broadcasts_and_their_own_whispers_only(production: LiveServer, tmp_path):
+    copy_pages(tmp_path, production.url)
+    users = [authorizations(production, "broadcaster", CHANNEL), authorizations(production, "viewer", "5")]
+
+    with serve_folder(tmp_path) as pages:
+        result = run_browser("browser_production.js", pages, production.url, json.dumps(users))
+
+    assert {"n": 1} in result["viewer"]["received"]["motd"]
+    assert [{"n": 2}] == result["viewer"]["received"]["secret"]
+    assert ["broadcast", "opened", "whisper-5", "whisper-U5"] == result["viewer"]["heard"]
+    assert ["broadcast", "opened"] == result["broadcaster"]["heard"]
+    assert [["?protocol=7"]] * 2 == [result[name]["urls"] for name in ("broadcaster", "viewer")]
+    assert [3, 3] == [result[name]["vote"] for name in ("broadcaster", "viewer")]
+    assert ([], []) == (result["log"]["consoleErrors"], result["log"]["unexpectedOrigins"])
+
+
+def test_a_page_on_https_calls_the_service_without_an_error_in_the_console(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    if not shutil.which("certutil"):
+        pytest.skip("needs certutil of libnss3-tools")
+    monkeypatch.setenv(STATE, str(tmp_path / "state"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (pages := tmp_path / "pages").mkdir()
+    with server_process("--tls") as served, serve_folder(pages, own_context("")) as site:
+        served.process.stdout.readline()
+        command = served.process.stdout.readline().partition(": ")[2]
+        subprocess.run(["sh", "-c", command], check=True, timeout=60)
+        copy_pages(pages, served.url)
+
+        result = run_browser("browser_tls.js", site, served.url)
+
+    assert {"voted": 1, "heard": {"text": "hi"}} == {name: result[name] for name in ("voted", "heard")}
+    log = result["log"]
+    assert ([], [], []) == (log["consoleErrors"], log["errorResponses"], log["unexpectedOrigins"])

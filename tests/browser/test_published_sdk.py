@@ -1,17 +1,18 @@
-"""The published SDK, unmodified, in Node: its calls resolve with the fields that callers read (ruling W4)."""
+"""The published SDK, unmodified, in Node: its calls, messages and sessions (ruling W4)."""
 
 from __future__ import annotations
 
-from typing import Any
+import json
 
 import pytest
 
-from support.browser import ScriptOutput, run_once, run_script
+from emulator.realtime import closes
+from support.browser import ScriptOutput, run_script
 from support.service import Client, LiveServer, RunningService
 
 FORBIDDEN = "role is not authorized"
 MESSAGES = {"listen", "unlisten", "send"}
-"""Methods that `test_published_sdk_messages.py` covers."""
+"""Methods that the test of messages covers."""
 PLATFORM_ONLY = {
     "onContextUpdate", "onHighlightChanged", "onVisibilityChanged", "onPositionChanged", "beginPurchase", "getPrices",
     "onReloadEntitlements",
@@ -22,36 +23,31 @@ OTHER_SERVICES = {"sendAnalyticsEvent"}
 """Methods that call a service that is not emulated."""
 
 
-@pytest.fixture(scope="module")
-def script(running_live: LiveServer, tmp_path_factory: pytest.TempPathFactory) -> ScriptOutput:
-    """Return the results of all calls, made in sequence against an empty service."""
-
-    def produce() -> ScriptOutput:
-        running_live.reset()
-        return run_script("calls.js", running_live.url)
-
-    return run_once(tmp_path_factory, "sdk-calls", produce)
-
-
-@pytest.fixture
-def resolved(script: ScriptOutput) -> dict[str, Any]:
-    """Return what calls resolved with, by name."""
-    return dict(script["resolved"])
+COMING_BACK = [
+    closes.stopped(),
+    closes.unread(limit=1),
+    closes.late(seconds=1),
+    closes.replaced(),
+    closes.talkative(),
+    closes.late_message(seconds=1),
+]
+"""Closes after which a client should connect again, now or later."""
 
 
-@pytest.fixture
-def reason(script: ScriptOutput) -> dict[str, str]:
+def reasons(script: ScriptOutput) -> dict[str, str]:
     """Return the `reason` of calls that rejected, by name."""
     return {name: error.get("reason", error) for name, error in script["rejected"].items()}
 
 
-def test_the_tests_call_every_method_that_sends_a_request(script: ScriptOutput):
+def test_each_call_of_the_sdk_resolves_with_the_fields_that_callers_read(live: LiveServer):
+    script = run_script("calls.js", live.url)
+    resolved, reason = script["resolved"], reasons(script)
+    # The tests call every method that sends a request
     other = MESSAGES | PLATFORM_ONLY | WITHOUT_REQUEST | OTHER_SERVICES
 
     assert set(script["methods"]) == set(script["called"]) | other
 
-
-def test_only_the_expected_calls_reject(reason: dict[str, str]):
+    # Only the expected calls reject
     assert {
         "fractionalVote", "clearingAsViewer", "logAsViewer", "clearingByAlias", "bufferWithoutStart",
         "channelStateSetByViewer", "secretStateAsViewer", "badPatch", "noJsonStore", "wrongPin", "pinOfViewer",
@@ -59,16 +55,14 @@ def test_only_the_expected_calls_reject(reason: dict[str, str]):
         "voteOnInactive", "resultsWithoutWinner",
     } == set(reason)  # fmt: skip
 
-
-def test_a_session_loads_with_its_user_and_the_services_time(resolved: dict[str, Any]):
+    # A session loads with its user and the services time
     assert {"role": "viewer", "id": "5551", "opaque": "U5551"} == resolved["user"]
     assert resolved["clockOffset"] < 5_000
     assert ("viewer", "777", "5551", "U5551", "sdk-extension") == tuple(
         resolved["userInfo"][name] for name in ("role", "channel_id", "user_id", "opaque_user_id", "extension_id")
     )
 
-
-def test_a_vote_resolves_with_flat_fields(resolved: dict[str, Any]):
+    # A vote resolves with flat fields
     assert (1, 3, 3, 0, [0, 0, 0, 1], 3) == (
         resolved["vote"]["count"],
         resolved["vote"]["mean"],
@@ -81,33 +75,28 @@ def test_a_vote_resolves_with_flat_fields(resolved: dict[str, Any]):
     assert "vote" not in resolved["poll"]
     assert [("5551", 3)] == [(each["identifier"], each["value"]) for each in resolved["log"]["result"]]
 
-
-def test_a_poll_without_an_id_is_the_default_poll(resolved: dict[str, Any]):
+    # A poll without an id is the default poll
     assert 2 == resolved["defaultVote"]["vote"]
     assert (1, 2) == (resolved["defaultPoll"]["count"], resolved["defaultPoll"]["vote"])
 
-
-def test_a_refused_vote_rejects_with_a_reason(reason: dict[str, str]):
+    # A refused vote rejects with a reason
     assert ("Invalid body", FORBIDDEN, FORBIDDEN) == (
         reason["fractionalVote"],
         reason["clearingAsViewer"],
         reason["logAsViewer"],
     )
 
-
-def test_a_second_answer_resolves_with_the_first(resolved: dict[str, Any]):
+    # A second answer resolves with the first
     assert {"accepted": True} == resolved["firstAnswer"]
     assert {"accepted": True, "original": "blue"} == resolved["secondAnswer"]
     assert {"data": [{"key": "red", "score": 1}]} == resolved["ranking"] == resolved["rankingByAlias"]
     assert {} == resolved["clearing"]
     assert {"data": []} == resolved["clearedRanking"]
 
-
-def test_clear_ranking_of_the_sdk_recurses_endlessly(script: ScriptOutput):
+    # Clear ranking of the SDK recurses endlessly
     assert "RangeError" == script["rejected"]["clearingByAlias"]["name"]
 
-
-def test_a_buffer_entry_has_the_fields_that_clients_read(resolved: dict[str, Any]):
+    # A buffer entry has the fields that clients read
     (entry,) = resolved["buffer"]["data"]
 
     assert {} == resolved["accumulated"]
@@ -120,12 +109,10 @@ def test_a_buffer_entry_has_the_fields_that_clients_read(resolved: dict[str, Any
     assert entry["observed"] == resolved["buffer"]["latest"]
     assert {"data": [], "latest": resolved["buffer"]["latest"]} == resolved["bufferAfterwards"]
 
-
-def test_a_buffer_without_a_start_rejects_because_the_sdk_sends_undefined(reason: dict[str, str]):
+    # A buffer without a start rejects because the SDK sends undefined
     assert "Malformed start parameter" == reason["bufferWithoutStart"]
 
-
-def test_each_store_is_set_and_read(resolved: dict[str, Any], reason: dict[str, str]):
+    # Each store is set and read
     written = ("channelStateSet", "extensionStateSet", "viewerStateSet", "extensionViewerStateSet", "secretStateSet")
     assert [{}] * 5 == [resolved[name] for name in written]
     assert {"round": 4} == resolved["channelState"]
@@ -136,8 +123,7 @@ def test_each_store_is_set_and_read(resolved: dict[str, Any], reason: dict[str, 
     assert {"key": 1} == resolved["secretState"]
     assert (FORBIDDEN, FORBIDDEN) == (reason["channelStateSetByViewer"], reason["secretStateAsViewer"])
 
-
-def test_all_state_stores_are_read_at_once(resolved: dict[str, Any]):
+    # All state stores are read at once
     assert {
         "extension": {"season": 3},
         "channel": {"round": 4},
@@ -145,13 +131,11 @@ def test_all_state_stores_are_read_at_once(resolved: dict[str, Any]):
         "extension_viewer": {"xp": 120},
     } == resolved["allState"]
 
-
-def test_an_admin_patches_and_reads_the_stores_of_many_viewers(resolved: dict[str, Any]):
+    # An admin patches and reads the stores of many viewers
     assert {} == resolved["manyPatched"]
     assert {"5551": {"xp": 120, "hello": "world"}, "12422": {"foo": "bar"}} == resolved["manyViewers"]
 
-
-def test_the_inner_client_patches_stores(resolved: dict[str, Any], reason: dict[str, str]):
+    # The inner client patches stores
     patched = ("extensionStatePatched", "channelStatePatched", "viewerStatePatched", "secretStatePatched")
     assert [{}] * 4 == [resolved[name] for name in patched]
     assert {
@@ -163,8 +147,7 @@ def test_the_inner_client_patches_stores(resolved: dict[str, Any], reason: dict[
     assert {"key": 1, "patched": True} == resolved["patchedSecret"]
     assert "Invalid patch" == reason["badPatch"]
 
-
-def test_config_stores_are_set_patched_and_read(resolved: dict[str, Any]):
+    # Config stores are set patched and read
     written = ("channelConfigSet", "extensionConfigSet", "channelConfigsPatched", "extensionConfigPatched")
     channel, extension = {"theme": "dark"}, {"release": "2026-11-21"}
 
@@ -173,14 +156,12 @@ def test_config_stores_are_set_patched_and_read(resolved: dict[str, Any]):
     assert {"channel": channel, "extension": extension} == resolved["config"]
     assert {"channel": channel | {"foo": "bar"}, "extension": extension | {"a": 1}} == resolved["patchedConfig"]
 
-
-def test_a_json_store_is_read_and_an_unwritten_one_rejects(resolved: dict[str, Any], reason: dict[str, str]):
+    # A JSON store is read and an unwritten one rejects
     assert {"fires": 2} == resolved["jsonStore"]
     assert {"fires": 0} == resolved["defaultJsonStore"]
     assert "Not Found" == reason["noJsonStore"]
 
-
-def test_a_validated_pin_makes_its_token_valid_until_revoked(resolved: dict[str, Any]):
+    # A validated PIN makes its token valid until revoked
     assert ({"exists": False}, 401) == (resolved["noPinToken"], resolved["statusBeforePin"])
     assert ({}, {"exists": True}, 200) == (resolved["validated"], resolved["pinToken"], resolved["statusAfterPin"])
     assert ({}, {"exists": False}, 401) == (
@@ -189,18 +170,15 @@ def test_a_validated_pin_makes_its_token_valid_until_revoked(resolved: dict[str,
         resolved["statusAfterRevocation"],
     )
 
-
-def test_validating_a_pin_rejects_for_a_wrong_pin_and_for_a_viewer(reason: dict[str, str]):
+    # Validating a PIN rejects for a wrong PIN and for a viewer
     assert ("Invalid PIN", FORBIDDEN) == (reason["wrongPin"], reason["pinOfViewer"])
 
+    # A PIN for a game has both names
+    for call in ["gamePin", "gamePinWithStringBody"]:
+        assert 6 == len(resolved[call]["token"])
+        assert resolved[call]["pin"] == resolved[call]["token"]
 
-@pytest.mark.parametrize("call", ["gamePin", "gamePinWithStringBody"])
-def test_a_pin_for_a_game_has_both_names(resolved: dict[str, Any], call: str):
-    assert 6 == len(resolved[call]["token"])
-    assert resolved[call]["pin"] == resolved[call]["token"]
-
-
-def test_a_reward_code_is_redeemed_once(resolved: dict[str, Any], reason: dict[str, str]):
+    # A reward code is redeemed once
     assert ({}, FORBIDDEN) == (resolved["codesPut"], reason["codesPutByViewer"])
     assert [[0, 0], [1, 0], [0, 0]] == [
         resolved[name]["eligible"] for name in ("notYetEligible", "eligible", "eligibleAfterwards")
@@ -209,37 +187,30 @@ def test_a_reward_code_is_redeemed_once(resolved: dict[str, Any], reason: dict[s
     assert {"all_prizes": ["HAT-1"]} == resolved["redeemedTooOften"]
     assert {"redeemed": [["HAT-1"], []]} == resolved["held"]
 
-
-def test_a_get_broadcast_needs_a_query_because_the_sdk_drops_its_body(resolved: dict[str, Any], reason: dict[str, str]):
+    # A get broadcast needs a query because the SDK drops its body
     assert "Invalid body" == reason["broadcastByGet"]
     assert ({}, {}) == (resolved["broadcastByGetWithQuery"], resolved["broadcastByPost"])
 
-
-def test_the_datastream_accepts_an_event(resolved: dict[str, Any]):
+    # The datastream accepts an event
     assert {} == resolved["datastream"]
 
-
-def test_an_unknown_endpoint_rejects(reason: dict[str, str]):
+    # An unknown endpoint rejects
     assert "Not Found" == reason["unknownEndpoint"]
 
-
-def test_shared_ids_are_listed(resolved: dict[str, Any], reason: dict[str, str]):
+    # Shared ids are listed
     assert {"next": "0", "results": [{"twitch_id": each} for each in ("5551", "777", "9001")]} == resolved["userIds"]
     assert FORBIDDEN == reason["userIdsAsViewer"]
 
-
-def test_a_purchase_of_the_development_mode_is_posted(resolved: dict[str, Any]):
+    # A purchase of the development mode is posted
     assert [] == resolved["noProducts"]
     assert [{"sku": "SKU1", "displayName": "A hat", "cost": {"amount": 5, "type": "bits"}}] == resolved["products"]
     assert {"product": "SKU1", "answer": {}} == resolved["purchase"]
 
-
-def test_a_viewer_joins_the_team_of_the_channel(resolved: dict[str, Any]):
+    # A viewer joins the team of the channel
     assert {"id": ""} == resolved["noTeam"]
     assert {"id": "777"} == resolved["teamJoined"] == resolved["team"]
 
-
-def test_an_admin_edits_trivia_questions(resolved: dict[str, Any], reason: dict[str, str]):
+    # An admin edits trivia questions
     described = {"id": "q1", "name": "Q1", "short_name": "q1", "description": "What is q1?"}
 
     assert described == {name: resolved["questionAdded"][name] for name in described}
@@ -250,8 +221,7 @@ def test_an_admin_edits_trivia_questions(resolved: dict[str, Any], reason: dict[
     assert FORBIDDEN == reason["questionAddedByViewer"]
     assert ({}, {"questions": []}) == (resolved["questionRemoved"], resolved["questionsAfterwards"])
 
-
-def test_the_state_of_a_trivia_question_decides_which_calls_resolve(resolved: dict[str, Any], reason: dict[str, str]):
+    # The state of a trivia question decides which calls resolve
     assert ({"questions": []}, "Not Found") == (resolved["inactiveQuestions"], reason["voteOnInactive"])
     assert ({"state": "state-unlocked"}, {}, {}) == (
         resolved["unlocked"],
@@ -263,8 +233,7 @@ def test_the_state_of_a_trivia_question_decides_which_calls_resolve(resolved: di
     assert ("Invalid winner", {"state": "state-results"}) == (reason["resultsWithoutWinner"], resolved["results"])
     assert {"you": "o1", "winner": "o1"} == resolved["question"]["results"]
 
-
-def test_the_trivia_leaderboard_has_the_fields_that_callers_read(resolved: dict[str, Any]):
+    # The trivia leaderboard has the fields that callers read
     (team,) = resolved["leaderboard"]["leaderboard"]
     score = team["questions"]["q1"]
 
@@ -277,22 +246,112 @@ def test_the_trivia_leaderboard_has_the_fields_that_callers_read(resolved: dict[
     )
 
 
-@pytest.mark.slow
-def test_all_calls_have_the_same_outcome_in_a_forked_namespace(script: ScriptOutput, running_live: LiveServer):
-    control = Client(base_url=running_live.url)
+@pytest.mark.long
+def test_all_calls_have_the_same_outcome_in_a_forked_namespace(live: LiveServer):
+    script = run_script("calls.js", live.url)
+    control = Client(base_url=live.url)
     control.post("/_ns/sdk-base").raise_for_status()
-    base = RunningService(f"{running_live.url}/_ns/sdk-base")
+    base = RunningService(f"{live.url}/_ns/sdk-base")
     base.client("viewer", user="1", channel="777").post("vote?id=before", json={"value": 1}).raise_for_status()
     control.post("/_ns/sdk-fork?from=sdk-base").raise_for_status()
-    fork = RunningService(f"{running_live.url}/_ns/sdk-fork")
-    try:
-        forked = run_script("calls.js", fork.url)
+    fork = RunningService(f"{live.url}/_ns/sdk-fork")
+    forked = run_script("calls.js", fork.url)
 
-        assert set(script["resolved"]) == set(forked["resolved"])
-        assert {name: error.get("reason", error) for name, error in script["rejected"].items()} == {
-            name: error.get("reason", error) for name, error in forked["rejected"].items()
-        }
-        assert 1 == fork.client("viewer", user="2", channel="777").get("vote?id=before").json()["count"]
-    finally:
-        for name in ("sdk-base", "sdk-fork"):
-            control.delete(f"/_ns/{name}").raise_for_status()
+    assert set(script["resolved"]) == set(forked["resolved"])
+    assert reasons(script) == reasons(forked)
+    assert 1 == fork.client("viewer", user="2", channel="777").get("vote?id=before").json()["count"]
+
+
+def test_pages_of_the_sdk_receive_broadcasts_through_the_pusher_endpoint(live: LiveServer):
+    received = run_script("messages.js", live.url)
+    # Every page of the channel receives a broadcast
+    messages = [[{"motd": "hi"}, "motd"], [{"motd": "from a viewer", "text": "Zażółć 🦊"}, "motd"]]
+
+    assert [messages, messages, messages] == received["broadcast"]
+
+    # A message without data arrives without data
+    assert [[None, "start"]] == received["withoutData"]
+
+    # A whisper reaches its user under both spellings of the id
+    for listener in ["prefixed", "bare"]:
+        assert [[{"to": to}, "secret"] for to in ("U5551", "5551", "myself")] == received["whisper"][listener]
+
+    # A whisper reaches no other user and no broadcast listener
+    assert ([], []) == (received["whisper"]["other"], received["whisper"]["toAll"])
+
+    # Every channel receives an extension broadcast
+    here, elsewhere = received["everywhere"]
+
+    assert [[{"to": to}, "news"] for to in ("all", "a channel", "all, again")] == here
+    assert [[{"to": to}, "news"] for to in ("all", "all, again")] == elsewhere
+
+    # A compressible message over 4 kilobytes arrives
+    assert {"length": 21_000, "same": True, "event": "large"} == received["large"]
+
+    # A message that is too large even compressed rejects
+    assert "Message too large" == received["tooLarge"]["reason"]
+
+    # A pattern receives all matching events with their names
+    assert ["vote_update:round-7", "vote_update:round-8"] == received["pattern"]["pattern"]
+    assert ["vote_update:round-7"] == received["pattern"]["exact"]
+
+    # The SDK drops a duplicate on any channel
+    assert [[{"n": 1}, "twice"], [{"n": 2}, "twice"]] == received["duplicates"]
+
+    # Messages arrive in order
+    assert list(range(20)) == received["inOrder"]
+
+    # A removed listener receives nothing more
+    assert [[{"n": 1}, "left"]] == received["left"]
+
+    # A broadcast over rest arrives under the developers name
+    assert [[{"by": "POST"}, "rest"], [{"by": "GET"}, "rest"]] == received["overRest"]
+
+    # Messages of other environments extensions and channels do not arrive
+    assert {"page": [], "otherExtension": [[{"n": 2}, "foreign"]]} == received["foreign"]
+
+
+def test_sessions_of_the_sdk_have_the_identity_and_lifetime_of_their_tokens(live: LiveServer):
+    results = run_script("sessions.js", live.url)  # moves the clock of the service
+    # Sessions of several roles coexist
+    for role, user in [("viewer", "5551"), ("broadcaster", "777"), ("admin", "5551"), ("backend", "5551")]:
+        assert {"sdk": role, "before": role, "now": role, "userID": user} == results["roles"][role]
+
+    # Instances of two apps share a token but no data
+    assert {"same": True, "votes": [1, 2], "clients": ["sdk-extension", "other_app"]} == results["instances"]
+
+    # The app of the first instance is the extension
+    assert {"claimed": "my_app", "later": "my_app"} == results["firstInstance"]
+
+    # The url may end in a slash
+    assert 1 == results["slashed"]
+
+    # The url may name a namespace
+    assert 0 == results["namespaced"]
+
+    # A session with its own token acts as the tokens user
+    assert {"id": "42", "info": "42"} == results["ownToken"]
+
+    # A session that cannot be authorized does not load
+    misleading = "Your authentication token has expired."
+
+    assert (misleading, misleading) == (results["unreachable"], results["brokenToken"])
+
+    # A token that is not refreshed expires after 30 minutes
+    assert "User was unauthorized to access this resource" == results["expired"]["reason"]
+
+    # A refresh without an extension id keeps the session valid
+    assert {"timers": 1, "vote": 1, "user": "5551", "first": 401, "second": 200} == results["renewed"]
+
+    # A page receives broadcasts after a refresh
+    assert {"n": 1} == results["receivedAfterwards"]
+
+    # The SDK follows the services clock
+    assert 31 == results["minutesAhead"]
+
+
+@pytest.mark.long
+def test_pusher_js_comes_back_after_each_close_that_means_so(live: LiveServer):
+    bodies = ["{}", *(json.dumps({"code": code}) for code in sorted({each.close_code for each in COMING_BACK}))]
+
+    assert dict.fromkeys(bodies, True) == run_script("reconnects.js", live.url, *bodies)

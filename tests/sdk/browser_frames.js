@@ -25,7 +25,7 @@ async function startSession() {
 // Runs in a frame: records messages by listener in `window.received`.
 function recordMessages() {
   const { sdk, Twitch } = window;
-  const received = { motd: [], whisper: [], otherUser: [], plain: [], global: [], vote: [] };
+  const received = { motd: [], whisper: [], otherUser: [], plain: [], global: [] };
   window.received = received;
   sdk.listen('motd', (...message) => received.motd.push(message));
   sdk.listen('secret', Twitch.ext.viewer.opaqueId, (...message) => received.whisper.push(message));
@@ -82,22 +82,6 @@ async function exchangeMessages({ first, second, broadcaster }) {
   return Promise.all(frames.map((frame) => frame.evaluate(() => window.received)));
 }
 
-// The event that the service sends by itself after votes.
-async function voteEvents({ first, second }) {
-  await first.evaluate(() => {
-    window.sdk.listen('vote_update:heard', (...message) => window.received.vote.push(message));
-  });
-  await second.evaluate(() => window.sdk.vote('heard', 3));
-  const [[{ id, stats }, event]] = await waitForMessages(first, 'vote', 1);
-  return [id, stats.count, stats.sum, event];
-}
-
-async function poll({ first, second, broadcaster }) {
-  await first.evaluate(() => window.sdk.vote('poll', 1));
-  await second.evaluate(() => window.sdk.vote('poll', 2));
-  return broadcaster.evaluate(() => window.sdk.getVoteData('poll'));
-}
-
 async function purchases({ first }) {
   return first.evaluate(async () => {
     const { sdk } = window;
@@ -110,21 +94,6 @@ async function purchases({ first }) {
     const [sku, answer] = await purchased;
     sdk.purchase('no such thing');
     return { products: (await sdk.getProducts()).length, sku, answer: await answer, other: await cancelled };
-  });
-}
-
-async function otherFunctions({ broadcaster }) {
-  return broadcaster.evaluate(async () => {
-    const { ext } = window.Twitch;
-    const changed = new Promise((resolve) => {
-      ext.configuration.onChanged(() => ext.configuration.broadcaster && resolve());
-    });
-    ext.configuration.set('broadcaster', '1', 'content');
-    await changed;
-    const followed = new Promise((resolve) => ext.actions.onFollow((...args) => resolve(args)));
-    ext.actions.followChannel('channel');
-    ext.bits.setUseLoopback(true);
-    return { configuration: ext.configuration.broadcaster, followed: await followed };
   });
 }
 
@@ -162,11 +131,8 @@ browse(async (open) => {
   }
   return {
     users,
-    poll: await poll(frames),
     received: await exchangeMessages(frames),
-    voteEvents: await voteEvents(frames),
     purchases: await purchases(frames),
-    otherFunctions: await otherFunctions(frames),
     refresh: await refresh(open),
   };
 });

@@ -61,12 +61,14 @@ async function firstIdentity(open, path, own = {}) {
   }, own);
 }
 
+const OWN = { testChannelID: '5', testJWTRole: 'broadcaster' };
+
 function firstIdentities(open, path) {
   return Promise.all([
     firstIdentity(open, path),
     firstIdentity(open, `${path}?extcli_role=broadcaster&extcli_channel=888`),
-    firstIdentity(open, path, { testChannelID: '5', testJWTRole: 'broadcaster' }),
-    firstIdentity(open, `${path}?extcli_channel=888`, { testChannelID: '5', testJWTRole: 'broadcaster' }),
+    firstIdentity(open, path, OWN),
+    firstIdentity(open, `${path}?extcli_channel=888`, OWN),
   ]);
 }
 
@@ -94,7 +96,7 @@ browse(async (open) => {
     starter: await identityOf(open, 'starter.html'),
     overOwn: await identityOf(open, 'top.html?extcli_user=7', { role: 'viewer', channelID: '5', userID: '6' }),
     object: await firstIdentities(open, 'sdk-1.0.html'),
-    class: await firstIdentities(open, 'sdk-1.1.html'),
+    class: await firstIdentity(open, 'sdk-1.1.html?extcli_channel=888', OWN),
     helper: await withHelper(open),
     chosenHelper: await withHelper(open, '?extcli_user=42&extcli_channel=888'),
     helperOverOwn: await withHelper(open, '?user_id=43', { role: 'viewer', channelID: '5', userID: '6' }),

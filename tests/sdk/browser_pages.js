@@ -46,7 +46,6 @@ async function calls({ viewer, broadcaster, admin }) {
     return {
       vote: await sdk.vote('poll', 3),
       rank: await sdk.rank('colour', 'blue'),
-      accumulate: await sdk.accumulate('feedback', { rating: 5 }),
       viewerState: [await sdk.setViewerState({ team: 'red' }), await sdk.getViewerState()],
       forbidden: await sdk.setChannelState({}).catch((error) => error),
       offset: Math.abs(sdk.getOffsetDate() - new Date()),
@@ -54,16 +53,9 @@ async function calls({ viewer, broadcaster, admin }) {
   });
   const broadcasterCalls = await broadcaster.evaluate(async () => {
     const { sdk } = window;
-    const rank = await sdk.getRankData('colour');
-    const pin = await sdk.signedRequest('POST', 'gamelink/token', {});
     return {
       poll: await sdk.getVoteData('poll'),
-      rank,
       clear: [await sdk.clearRankData('colour'), await sdk.getRankData('colour')],
-      buffer: await sdk.getAccumulateData('feedback', 0),
-      channelState: [await sdk.setChannelState({ round: 4 }), await sdk.getChannelState()],
-      config: [await sdk.setChannelConfig({ theme: 'dark' }), await sdk.getConfig()],
-      pin: pin.token,
       wrongPin: await sdk.validateCode('aB3xYz').catch((error) => error),
       getWithBody: await sdk.signedRequest('GET', 'broadcast', { event: 'e', data: {} }).catch((error) => error),
     };
@@ -72,11 +64,8 @@ async function calls({ viewer, broadcaster, admin }) {
     const { sdk } = window;
     return {
       patched: await sdk.patchExtensionViewerState({ 5551: { xp: 1 } }),
-      states: await sdk.multiGetExtensionViewerState(['5551', '1']),
       log: await sdk.getFullVoteLogs('poll'),
-      users: await sdk.getExtensionUsers(),
       codes: await sdk.signedRequest('PUT', 'codes', { names: ['Hat'], codes: [['HAT-1']] }),
-      eligible: await sdk.getEligibleCodes(),
     };
   });
   return { ...viewerCalls, ...broadcasterCalls, ...adminCalls };

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import functools
 import json
-import os
 import shutil
 import ssl
 import subprocess
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -20,7 +19,6 @@ from typing import Any
 
 import httpx
 import pytest
-from filelock import FileLock
 
 from support.service import LiveServer
 
@@ -51,18 +49,6 @@ def run_browser(name: str, *args: str) -> ScriptOutput:
     if not browser:
         pytest.skip("needs Chromium")
     return run_script(name, browser, *args)
-
-
-def run_once(factory: pytest.TempPathFactory, name: str, produce: Callable[[], ScriptOutput]) -> ScriptOutput:
-    """Call `produce` once for all pytest workers, and return its result to each."""
-    root = factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        root = root.parent
-    path = root / f"{name}.json"
-    with FileLock(f"{path}.lock"):
-        if not path.exists():
-            path.write_text(json.dumps(produce()))
-        return dict(json.loads(path.read_text()))
 
 
 class _Quiet(SimpleHTTPRequestHandler):
@@ -96,20 +82,18 @@ def copy_pages(folder: Path, service: str) -> None:
 
 
 def browse_pages(
-    factory: pytest.TempPathFactory, live: LiveServer, script: str, *args: str, more: Mapping[str, str] | None = None
+    folder: Path, live: LiveServer, script: str, *args: str, more: Mapping[str, str] | None = None
 ) -> ScriptOutput:
-    """Run a script that drives Chromium on the pages. Those in `namespaced/` use the namespace `browser`.
+    """Run a script that drives Chromium on pages in a folder. Those in `namespaced/` use the namespace `browser`.
 
     `more` has the texts of further pages by name.
     """
-    folder = factory.mktemp("pages")
     for name, text in (more or {}).items():
         (folder / name).write_text(text)
     (folder / "namespaced").mkdir()
     if BUNDLE.is_file():
         copy_pages(folder, live.url)
         copy_pages(folder / "namespaced", f"{live.url}/_ns/browser")
-    live.reset()
     # Pages use a namespace that exists; they create none.
     httpx.post(f"{live.url}/_ns/browser").raise_for_status()
     with serve_folder(folder) as pages:
