@@ -63,7 +63,8 @@ def test_an_address_opens_no_more_connections_than_the_limit(caplog: pytest.LogC
     assert 1 == len(set(lines))
 
 
-def test_sockets_and_refused_requests_give_their_places_back():
+def test_sockets_refused_requests_named_proxies_and_the_sandbox_do_not_count():
+    # Sockets and refused requests give their places back
     with live_server(limited(1)) as live, ExitStack() as stack:
         for _ in range(3):
             stack.enter_context(SocketClient(live))
@@ -71,13 +72,11 @@ def test_sockets_and_refused_requests_give_their_places_back():
             wait_until(lambda: live.exchange(b"GARBAGE\r\n\r\n").startswith(b"HTTP/1.1 400 "))
         wait_until(lambda: 200 == status_on(opened(live, stack)))
 
-
-def test_a_named_proxy_opens_any_number_of_connections():
+    # A named proxy opens any number of connections
     with live_server(limited(1, proxies=("127.0.0.0/8",))) as live, ExitStack() as stack:
         assert [200] * 3 == [status_on(opened(live, stack)) for _ in range(3)]
 
-
-def test_the_sandbox_does_not_count_connections():
+    # The sandbox does not count connections
     assert 0 == Settings().anonymous.address_connections
     assert 500 == PRODUCTION.anonymous.address_connections
 

@@ -43,7 +43,8 @@ def test_a_token_of_another_stage_is_accepted(production: LiveServer, stage: str
     assert 200 == production.client("viewer", exp=soon(), allowed_stage=stage).get("user_info").status_code
 
 
-def test_tokens_of_the_service_outlive_a_restart(tmp_path):
+def test_tokens_of_the_service_outlive_a_restart_and_open_no_other_service(production: LiveServer, tmp_path):
+    # Tokens of the service outlive a restart
     settings = in_production(data=f"sqlite:///{tmp_path}/data.db")
     with live_server(settings) as live:
         token = _access_token(live)
@@ -53,8 +54,7 @@ def test_tokens_of_the_service_outlive_a_restart(tmp_path):
 
     assert ("broadcaster", "777") == (record["role"], record["channel_id"])
 
-
-def test_a_token_issued_by_another_service_gets_401(production: LiveServer, tmp_path):
+    # A token issued by another service gets 401
     with live_server(in_production(data=f"sqlite:///{tmp_path}/other.db")) as live:
         token = _access_token(live)
         here = live.bearer(token).get("user_info").status_code
