@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import re
 import signal
-import subprocess
 from typing import Any
 
 import pytest
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
-from support.process import COMMAND, ServerProcess, server_process
+from support.exec_process import run_exec
+from support.process import ServerProcess, server_process
 from support.service import CHANNEL, CLIENT_ID, Client
 from support.socket_client import linked_game
 
@@ -101,11 +101,31 @@ def test_json_has_a_field_for_each_fact_of_a_request(by_id: dict[str, list[Json]
     assert 100 < line["bytes"] < 1_000
 
 
-def test_unrouted_requests_are_logged_and_queries_never_are(by_id: dict[str, list[Json]]):
+def test_refused_requests_and_handshakes_are_logged_once_without_queries(by_id: dict[str, list[Json]]):
+    # Unrouted requests are logged and queries never are
     found = [(line["method"], line["path"], line["status"]) for id in ("GET", "OPT") for line in by_id[id]]
 
     assert [("GET", "/nothing/here", 404), ("GET", "/v1/e/vote", 401), ("OPTIONS", "/v1/e/vote", 200)] == found
     assert "hidden" not in json.dumps(by_id)
+
+    # A request refused in its body is logged and counted once
+    for id, status in (("short", 408), ("invalid", 400)):
+        (line,) = by_id[id]
+        assert ("POST", "/v1/e/vote", status) == (line["method"], line["path"], line["status"])
+        counted = f'emulator_requests_total{{method="POST",path="/v1/e/vote",status="{status}"}} 1.0'
+        assert counted in [each["line"] for each in by_id["metrics"]]
+
+    # Errors before the headers are complete are logged with their id
+    for id, expected in (("garbage", ("", 400)), ("large", ("/large", 431))):
+        (line,) = by_id[id]
+        assert expected == (line["path"], line["status"])
+
+    # A refused handshake is logged without its path
+    lines = by_id["knock"]
+    facts = [(each["action"], each["status"]) for each in lines]
+
+    assert [("socket handshake", 404), ("socket handshake", 400)] == facts
+    assert not re.search("/v1/none|a\\.b", json.dumps(lines))
 
 
 def test_each_socket_request_is_logged_with_its_connections_id(by_id: dict[str, list[Json]]):
@@ -119,28 +139,6 @@ def test_each_socket_request_is_logged_with_its_connections_id(by_id: dict[str, 
     connection = lines[-1]["request_id"].partition("/")[0]
     assert [f"{connection}/{number}" for number in (1, 2, 3)] == [line["request_id"] for line in lines[-3:]]
     assert {(CLIENT_ID, CHANNEL)} == {(line["client_id"], line["channel"]) for line in lines}
-
-
-def test_a_request_refused_in_its_body_is_logged_and_counted_once(by_id: dict[str, list[Json]]):
-    for id, status in (("short", 408), ("invalid", 400)):
-        (line,) = by_id[id]
-        assert ("POST", "/v1/e/vote", status) == (line["method"], line["path"], line["status"])
-        counted = f'emulator_requests_total{{method="POST",path="/v1/e/vote",status="{status}"}} 1.0'
-        assert counted in [each["line"] for each in by_id["metrics"]]
-
-
-def test_errors_before_the_headers_are_complete_are_logged_with_their_id(by_id: dict[str, list[Json]]):
-    for id, expected in (("garbage", ("", 400)), ("large", ("/large", 431))):
-        (line,) = by_id[id]
-        assert expected == (line["path"], line["status"])
-
-
-def test_a_refused_handshake_is_logged_without_its_path(by_id: dict[str, list[Json]]):
-    lines = by_id["knock"]
-    facts = [(each["action"], each["status"]) for each in lines]
-
-    assert [("socket handshake", 404), ("socket handshake", 400)] == facts
-    assert not re.search("/v1/none|a\\.b", json.dumps(lines))
 
 
 def audit_lines(*args: str) -> list[str]:
@@ -160,7 +158,8 @@ def replace_codes(served: ServerProcess) -> None:
         client.post("/_emulator/reset").raise_for_status()
 
 
-def test_a_line_names_the_namespace_and_the_request():
+def test_an_audit_line_names_namespace_and_request_unless_an_option_leaves_it_out():
+    # A line names the namespace and the request
     replaced, reset = audit_lines()
 
     who = "client my-extension, backend, user A-backend"
@@ -170,8 +169,7 @@ def test_a_line_names_the_namespace_and_the_request():
     )
     assert reset.endswith(" INFO emulator.audit [mine]: data reset; operator\n")
 
-
-def test_json_has_the_facts_as_members():
+    # Json has the facts as members
     replaced, reset = (json.loads(line) for line in audit_lines("--log-format", "json", "--log-level", "error"))
 
     facts = {"namespace": "blue", "request_id": "mine", "what": "codes replaced", "sets": 2, "codes": 3}
@@ -179,15 +177,13 @@ def test_json_has_the_facts_as_members():
     assert (facts | caller).items() <= replaced.items()
     assert ("data reset", "operator") == (reset["what"], reset["by"])
 
-
-def test_an_option_leaves_audit_lines_out():
+    # An option leaves audit lines out
     assert [] == audit_lines("--no-log-audit")
 
 
-@pytest.mark.parametrize(("option", "expected"), [((), 0), (("--log-audit",), 1)])
-def test_exec_logs_audit_lines_only_on_request(option: tuple[str, ...], expected: int):
-    command = [*COMMAND[:-1], "exec", *option, "--", *COMMAND[:-1], "reset", "--yes"]
+def test_exec_logs_audit_lines_only_on_request():
+    command = ("--", "sh", "-c", "curl -sSX POST $EXTCLI_URL/_emulator/reset")
 
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    without, on_request = run_exec(*command), run_exec("--log-audit", *command)
 
-    assert (0, expected) == (ended.returncode, ended.stderr.count("data reset; operator"))
+    assert [(0, 0), (0, 1)] == [(code, log.count("data reset; operator")) for code, _, log in (without, on_request)]

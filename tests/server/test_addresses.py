@@ -46,25 +46,22 @@ def port_of(first_line: str) -> int:
 
 
 @needs_ipv6
-def test_by_default_the_service_listens_on_both_loopback_addresses():
+def test_the_service_listens_on_both_loopback_addresses_or_on_the_given_one():
+    # By default the service listens on both loopback addresses
     with server_process() as served:
         assert re.fullmatch(r"listening on http://127\.0\.0\.1:\d+\n", served.first_line)
         assert [True, True] == [answers(each, port_of(served.first_line)) for each in ("127.0.0.1", "::1")]
         assert 0 == served.stop(signal.SIGTERM)
 
-
-@needs_ipv6
-def test_a_given_address_is_the_only_one():
+    # A given address is the only one
     with server_process("--host", "127.0.0.1") as served:
         assert {"127.0.0.1"} == addresses_of(served)
 
-
-@needs_ipv6
-@pytest.mark.parametrize("host", ["[::1]", "::1"])
-def test_an_address_may_be_given_in_its_printed_form(host: str):
-    with server_process("--host", host) as served:
-        assert served.first_line.startswith("listening on http://[::1]:")
-        assert {"::1"} == addresses_of(served)
+    # An address may be given in its printed form
+    for host in ["[::1]", "::1"]:
+        with server_process("--host", host) as served:
+            assert served.first_line.startswith("listening on http://[::1]:")
+            assert {"::1"} == addresses_of(served)
 
 
 def _resolves_to(*addresses: str):

@@ -13,6 +13,7 @@ import pytest
 
 from engines.redis_server import RedisServer
 from support import preloaded
+from support.examples import spread
 from support.process import ServerProcess, server_process
 
 pytestmark = pytest.mark.slow
@@ -59,7 +60,7 @@ def log_of(served: ServerProcess) -> str:
     return served.process.stderr.read()
 
 
-@pytest.mark.parametrize("form", range(3))
+@pytest.mark.parametrize("form", spread(range(3), 3))
 def test_a_password_on_the_command_line_is_warned_of_and_shown_nowhere(redis: RedisServer, tmp_path: Path, form: int):
     data = forms(redis)[form]
     with server_process("--name", "web", "--log-level", "debug", "--data", data) as served:
@@ -78,14 +79,17 @@ def test_the_variable_gives_no_warning(redis: RedisServer):
 
 @pytest.mark.parametrize(
     "data",
-    [
-        f"redis://:{PASSWORD}-wrong@127.0.0.1:PORT/0",
-        f"redis://:{PASSWORD}@127.0.0.1:1/0",
-        f"redis://:{PASSWORD}@[::1/0",
-        f"redsi://:{PASSWORD}@127.0.0.1:PORT/0",
-        f"redis:/:{PASSWORD}@127.0.0.1",
-        f"redis://127.0.0.1:PORT/0?pasword={PASSWORD}",
-    ],
+    spread(
+        [
+            f"redis://:{PASSWORD}-wrong@127.0.0.1:PORT/0",
+            f"redis://:{PASSWORD}@127.0.0.1:1/0",
+            f"redis://:{PASSWORD}@[::1/0",
+            f"redsi://:{PASSWORD}@127.0.0.1:PORT/0",
+            f"redis:/:{PASSWORD}@127.0.0.1",
+            f"redis://127.0.0.1:PORT/0?pasword={PASSWORD}",
+        ],
+        3,
+    ),
 )
 def test_no_error_repeats_the_password(redis: RedisServer, data: str):
     for command in ("serve --port 0 --data DATA", "data info --data DATA", "exec --data DATA true"):

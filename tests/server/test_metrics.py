@@ -18,7 +18,7 @@ from support.process import server_process
 from support.service import CHANNEL, SECRET, Client, RunningService, live_server
 from support.socket_client import SocketClient
 
-REQUESTS = 5_000
+REQUESTS = 2_000
 
 
 class Scrape:

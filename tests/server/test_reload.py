@@ -83,48 +83,36 @@ def statuses(*clients: Client) -> list[int]:
     return statuses
 
 
-def test_an_invalid_file_is_logged_without_secrets_and_ignored(file: ExtensionsFile):
-    with server_process(*production(file)) as served:
-        ours, secret = client(served, SECRET), base64.b64encode(FRESH).decode()
-        file.path.write_text(f'[extensions.{CLIENT_ID}]\nsecrets = ["{secret}", "{secret}!"]\n')
-
-        invalid = hang_up(served, "stay as they were")
-        kept = statuses(ours)
-        file.path.unlink()
-        absent = hang_up(served, "stay as they were")
-        file.write(my_extension=(FRESH,))
-        repaired = hang_up(served, "reloaded by process")
-
-        (line,) = invalid
-        assert re.search(r" ERROR emulator: .*extensions\.toml:2:76: extensions\.my-extension\.secrets\[1\]: ", line)
-        assert 1 == len(absent)
-        assert secret not in "".join([*invalid, *absent, *repaired])
-        assert ([200], [401, 200]) == (kept, statuses(ours, client(served, FRESH)))
-        assert 0 == served.stop(signal.SIGTERM)
-
-
-def test_a_rotation_closes_no_connection_and_no_socket(file: ExtensionsFile):
+def test_production_reloads_a_valid_file_without_closing_a_connection_and_ignores_others(file: ExtensionsFile):
+    file.write(my_extension=(SECRET,), same_extension=(SECRET,), gone_extension=(SECRET,))
     with server_process(*production(file)) as served, client(served, SECRET) as kept:
-        game = _game(served, "/ws", CLIENT_ID, SECRET)
-        address = _local_address(kept)
-        file.write(my_extension=(FRESH, SECRET))
-        hang_up(served, "reloaded by process")
+        game, address = _game(served, "/ws", CLIENT_ID, SECRET), _local_address(kept)
+        secret = base64.b64encode(FRESH).decode()
+        file.path.write_text(f'[extensions.{CLIENT_ID}]\nsecrets = ["{secret}", "{secret}!"]\n')
+        (line,) = hang_up(served, "stay as they were")
+        assert re.search(r" ERROR emulator: .*extensions\.toml:2:76: extensions\.my-extension\.secrets\[1\]: ", line)
+        file.path.unlink()
+        (absent,) = hang_up(served, "stay as they were")
 
+        assert 200 == kept.get("user_info").status_code
+        file.write(my_extension=(FRESH, SECRET), same_extension=(SECRET,), added_extension=(FRESH,))
+        logged = "".join(hang_up(served, "reloaded by process"))
+        assert "extension changed: extension my-extension, 2 secrets" in logged
+        assert "extension changed: extension added-extension, 1 secret" in logged
+        assert "extension removed: extension gone-extension" in logged
+        assert "same-extension" not in logged
+        texts = [text for key in (FRESH, SECRET) for text in (key.decode(), base64.b64encode(key).decode())]
+        assert not any(text in line + absent + logged for text in texts)
         assert (200, address) == (kept.get("user_info").status_code, _local_address(kept))
         assert {} == game.data("get", "state", {"state_id": "channel"})["state"]
 
-
-def test_a_reload_logs_the_number_of_secrets_of_each_changed_extension(file: ExtensionsFile):
-    file.write(my_extension=(SECRET,), same_extension=(SECRET,), gone_extension=(SECRET,))
-    with server_process(*production(file)) as served:
-        file.write(my_extension=(FRESH, SECRET), same_extension=(SECRET,), added_extension=(FRESH,))
-        logged = "".join(hang_up(served, "reloaded by process"))
-
-    assert "extension changed: extension my-extension, 2 secrets" in logged
-    assert "extension changed: extension added-extension, 1 secret" in logged
-    assert "extension removed: extension gone-extension" in logged
-    assert "same-extension" not in logged
-    assert not any(text in logged for key in (FRESH, SECRET) for text in (key.decode(), base64.b64encode(key).decode()))
+        file.write(my_extension=(FRESH,))
+        hang_up(served, "reloaded by process")
+        assert [401, 200] == statuses(client(served, SECRET), client(served, FRESH))
+        file.write(my_extension=(b"short",))
+        *_, warning = hang_up(served, "shorter than the 32 bytes")
+        assert "my-extension" in warning
+        assert 0 == served.stop(signal.SIGTERM)
 
 
 def _local_address(client: Client) -> object:
@@ -175,13 +163,3 @@ def _game(served: ServerProcess, path: str, client_id: str, key: bytes) -> Socke
 def _broadcaster_token(key: bytes) -> str:
     claims = {"role": "broadcaster", "channel_id": "777", "user_id": "777", "exp": real_seconds() + 600}
     return jwt.encode(claims, key)
-
-
-def test_a_reload_warns_of_short_secrets(file: ExtensionsFile):
-    with server_process(*production(file)) as served:
-        file.write(my_extension=(b"short",))
-
-        lines = hang_up(served, "shorter than the 32 bytes")
-
-        assert 3 == len(lines)
-        assert "my-extension" in lines[-1]

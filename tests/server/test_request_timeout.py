@@ -6,12 +6,11 @@ import http.client
 import json
 import socket
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 
 import pytest
 
 from emulator.core.settings import Limits, Settings
-from support.examples import spread
 from support.service import Client, LiveServer, live_server
 
 pytestmark = pytest.mark.long
@@ -22,7 +21,7 @@ INCOMPLETE = [
     b"P",
     b"POST /v1/e/vote HTTP/1.1\r\nHost: x\r\n",
     b"POST /v1/e/vote HTTP/1.1\r\nHost: x\r\nAuthorization: {credential}\r\nContent-Length: 20\r\n\r\n",
-    b'POST /v1/e/vote HTTP/1.1\r\nHost: x\r\nAuthorization: {credential}\r\nContent-Length: 20\r\n\r\n{"value"',
+    b'POST /v1/e/vote HTTP/1.1\r\nHost: x\r\nAuthorization: {credential}\r\nContent-Length: 20\r\n\r\n{"value": 1}',
     b"PUT /v1/e/codes HTTP/1.1\r\nHost: x\r\nAuthorization: {credential}\r\nContent-Length: 20\r\n\r\n{",
 ]
 
@@ -52,36 +51,23 @@ def read_all(connection: socket.socket) -> bytes:
     return b"".join(iter(lambda: connection.recv(65_536), b""))
 
 
-@pytest.mark.parametrize("incomplete", spread(INCOMPLETE, 4))
-def test_an_incomplete_request_gets_408_and_closes_the_connection(
-    live: LiveServer, connection: socket.socket, incomplete: bytes
-):
-    credential = live.client("backend", channel="777").headers["Authorization"].encode()
-    connection.sendall(incomplete.replace(b"{credential}", credential))
-
-    head, _, body = read_all(connection).partition(b"\r\n\r\n")
-
-    assert head.startswith(b"HTTP/1.1 408 Request Timeout\r\n")
-    assert b"\r\nconnection: close" in head
-    assert ("Request timeout", "the request did not arrive within 1 seconds") == (
-        json.loads(body)["reason"],
-        json.loads(body)["info"],
-    )
-
-
-def test_an_incomplete_request_has_no_effect(live: LiveServer, connection: socket.socket):
+def test_an_incomplete_request_gets_408_has_no_effect_and_closes_the_connection(live: LiveServer):
     backend = live.client("backend", channel="777")
     credential = backend.headers["Authorization"].encode()
-    head = b"POST /v1/e/vote HTTP/1.1\r\nHost: x\r\nAuthorization: " + credential + b"\r\nContent-Length: 20\r\n\r\n"
-    connection.sendall(head + b'{"value": 1}')
+    with ExitStack() as stack:
+        silent, *incomplete = (stack.enter_context(live.connect()) for _ in ("", *INCOMPLETE))
+        for connection, request in zip(incomplete, INCOMPLETE, strict=True):
+            connection.sendall(request.replace(b"{credential}", credential))
+        answers = [read_all(each) for each in incomplete]
+        assert b"" == read_all(silent)
 
-    read_all(connection)
-
+    for answer in answers:
+        head, _, body = answer.partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 408 Request Timeout\r\n")
+        assert b"\r\nconnection: close" in head
+        told = json.loads(body)
+        assert ("Request timeout", "the request did not arrive within 1 seconds") == (told["reason"], told["info"])
     assert 0 == backend.get("vote").json()["count"]
-
-
-def test_a_silent_connection_is_closed(connection: socket.socket):
-    assert b"" == read_all(connection)
 
 
 def test_the_timeout_does_not_apply_between_requests(live: LiveServer, connection: socket.socket):

@@ -94,8 +94,7 @@ def test_many_hangups_and_a_sigterm_mean_one_clean_stop():
         assert 0 == served.stop(signal.SIGHUP, signal.SIGTERM, signal.SIGHUP)
 
 
-@pytest.mark.parametrize("reads_input", [True, False])
-@pytest.mark.parametrize("is_registered", [True, False])
+@pytest.mark.parametrize(("is_registered", "reads_input"), [(True, True), (False, False)])
 def test_a_closed_terminal_stops_the_service(extensions, is_registered: bool, reads_input: bool):
     with Terminal("serve", "--port", "0", *(extensions if is_registered else ()), reads_input=reads_input) as terminal:
         terminal.read_until("listening on")
@@ -155,11 +154,10 @@ def test_the_service_stops_cleanly_when_its_lifeline_ends(tmp_path: Path):
 
 @pytest.mark.slow
 def test_a_lifeline_that_is_not_open_is_refused():
-    refused = subprocess.run(
-        [PROGRAM, "serve", "--lifeline", "99"], capture_output=True, text=True, timeout=STOP_TIMEOUT * 4, check=False
-    )
+    with server_process("--lifeline", "99") as refused:
+        _, log = refused.process.communicate(STOP_TIMEOUT * 4)
 
-    assert (2, True) == (refused.returncode, refused.stderr.startswith("extcli serve: --lifeline 99: "))
+    assert (2, True) == (refused.process.returncode, log.startswith("extcli serve: --lifeline 99: "))
 
 
 VOTE = "/v1/e/vote?id=rps"
@@ -210,19 +208,12 @@ def vote(served: ServerProcess) -> int:
     return served.client("viewer", user="1", channel="777").post("vote", json={"value": 1}).status_code
 
 
-@pytest.mark.parametrize("second", ["sandbox", "production"])
-def test_a_second_service_is_refused_and_names_the_first(data: str, tmp_path: Path, second: str):
-    options = ("--production", "--extensions", write_extensions(tmp_path)) if second == "production" else ()
+def test_a_second_service_is_refused_and_names_the_first_also_under_another_name(data: str, tmp_path: Path):
+    production = ("--production", "--extensions", write_extensions(tmp_path))
     with server_process("--data", data) as served:
-        line = refusal("--data", data, *options)
-
-        assert f"in use by another extcli serve, process {served.process.pid}; stop it first" in line
-        assert re.match(r"extcli serve: cannot open /\S*/data\.db: in use", line)
-        assert 200 == vote(served)
-
-
-def test_another_name_of_the_file_is_recognized(data: str, tmp_path: Path):
-    with server_process("--data", data):
         (tmp_path / "link.db").symlink_to("data.db")
-
-        assert "in use by another extcli serve" in refusal("--data", f"sqlite:///{tmp_path}/link.db?synchronous=full")
+        for file, options in ((data, ()), (data, production), (f"sqlite:///{tmp_path}/link.db", ())):
+            line = refusal("--data", file, *options)
+            assert f"in use by another extcli serve, process {served.process.pid}; stop it first" in line
+            assert re.match(r"extcli serve: cannot open /\S*/(data|link)\.db: in use", line)
+        assert 200 == vote(served)

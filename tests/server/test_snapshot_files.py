@@ -6,7 +6,6 @@ import gzip
 import json
 import os
 import signal
-import subprocess
 from pathlib import Path
 
 import httpx
@@ -14,7 +13,7 @@ import pytest
 
 from support.examples import spread
 from support.extension_files import write_extensions
-from support.process import COMMAND, ServerProcess, server_process
+from support.process import ServerProcess, server_process
 
 WHOLE = (
     '{"extcli_snapshot":1,"version":"","environment":"sandbox","clock":{},"keys":false,"counts":{},"records":[\n]}\n'
@@ -34,13 +33,12 @@ def count(served: ServerProcess) -> int:
     return int(served.client("viewer", user="9", channel="777").get("vote").json()["count"])
 
 
-def refused(*args: str, **environment: str) -> str:
+def refused(*args: str) -> str:
     """Start a service that must not start; return what it says."""
-    done = subprocess.run(
-        [*COMMAND, "--port", "0", *args], env={**os.environ, **environment}, capture_output=True, text=True, timeout=60
-    )
-    assert (2, "") == (done.returncode, done.stdout)
-    return done.stderr
+    with server_process(*args) as served:
+        printed, log = served.process.communicate(timeout=60)
+    assert (2, "") == (served.process.returncode, served.first_line + printed)
+    return log
 
 
 @pytest.mark.parametrize("name", ["data.json", "data.json.gz"])
@@ -107,19 +105,13 @@ def test_a_faulty_import_ends_the_start_with_its_line(path: Path, content: str, 
     assert content == path.read_text()
 
 
-@pytest.mark.parametrize(
-    "args", [["--import", "absent.json"], ["--export-on-exit", "absent/data.json"], ["--export-on-exit", "/"]]
-)
-def test_options_that_cannot_work_end_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, args: list[str]):
-    monkeypatch.chdir(tmp_path)
+def test_options_that_cannot_work_end_the_start(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (empty := tmp_path / "empty").mkdir()
+    monkeypatch.chdir(empty)
+    for args in (["--import", "absent.json"], ["--export-on-exit", "absent/data.json"], ["--export-on-exit", "/"]):
+        assert f"extcli serve: {' '.join(args)}: " in refused(*args)
+    assert [] == os.listdir(empty)
 
-    assert f"extcli serve: {' '.join(args)}: " in refused(*args)
-    assert [] == os.listdir(tmp_path)
-
-
-def test_production_takes_no_snapshots(path: Path, tmp_path: Path):
     path.write_text(WHOLE)
-
     message = refused("--production", "--extensions", write_extensions(tmp_path), "--import", str(path))
-
     assert "--import: --production takes no snapshots" in message

@@ -39,12 +39,17 @@ def vote(served: ServerProcess, **headers: str) -> Client:
     return client
 
 
-def test_a_request_is_a_span_below_its_parent_with_route_and_status(collector: Collector, tmp_path: Path):
+def test_a_request_is_a_span_with_nothing_from_the_client_but_the_parent(collector: Collector, tmp_path: Path):
+    names = {"X-Request-Id": "requestid1", "User-Agent": "agent1", "tracestate": "vendor=state1"}
     with traced(collector, "--data", f"sqlite:///{tmp_path}/data.db") as served:
-        vote(served, traceparent=f"00-{TRACE}-{PARENT}-01")
+        client = vote(served, traceparent=f"00-{TRACE}-{PARENT}-01", **names)
+        client.get("/nothing/path1?query1=query1")
+        client.request("PURGE", "vote")
+        token = client.headers["authorization"].split()[1]
         assert 0 == served.stop(signal.SIGTERM)
 
-    (span,) = collector.spans()
+    span, *others = collector.spans()
+    assert 2 == len(others)
     assert ("POST /v1/e/vote", Span.SPAN_KIND_SERVER) == (span.name, span.kind)
     assert (TRACE, PARENT) == (span.trace_id.hex(), span.parent_span_id.hex())
     assert {
@@ -54,21 +59,9 @@ def test_a_request_is_a_span_below_its_parent_with_route_and_status(collector: C
         "url.scheme": "http",
     } == attributes(span)
     assert 0 < span.end_time_unix_nano - span.start_time_unix_nano < 5e9
-
-
-def test_a_span_has_nothing_from_the_client_but_the_parent(collector: Collector):
-    with traced(collector) as served:
-        client = vote(served, **{"X-Request-Id": "requestid1", "User-Agent": "agent1", "tracestate": "vendor=state1"})
-        client.get("/nothing/path1?query1=query1")
-        client.request("PURGE", "vote")
-        token = client.headers["authorization"].split()[1]
-        assert 0 == served.stop(signal.SIGTERM)
-
     sent = b"".join(collector.payloads).decode("latin-1")
-    assert 3 == len(collector.spans())
-    found = [each for each in [*token.split("."), "5551", "rps", "requestid1", "agent1", "state1", "path1", "query1"]
-             if each in sent]  # fmt: skip
-    assert [] == found
+    given = [*token.split("."), "5551", "rps", "requestid1", "agent1", "state1", "path1", "query1"]
+    assert [] == [each for each in given if each in sent]
 
 
 def test_the_standard_variables_set_resource_and_sampling(collector: Collector):
@@ -111,17 +104,8 @@ def test_an_unreachable_collector_delays_neither_requests_nor_the_stop():
                 statuses = {client.get("vote").status_code for _ in range(100)}
                 elapsed = time.monotonic() - started
 
-                assert ({200}, True) == (statuses, elapsed < 5)
+                assert ({200}, True) == (statuses, elapsed < 10)
                 assert 0 == served.stop(signal.SIGTERM)
-
-
-def failed(**variables: str) -> tuple[int, str, str]:
-    """Start a service that must fail; return its exit code, its output and its log."""
-    command = [*COMMAND, "--port", "0", "--otel"]
-    ended = subprocess.run(
-        command, env=os.environ | variables, capture_output=True, text=True, timeout=STOP_TIMEOUT * 4
-    )
-    return ended.returncode, ended.stdout, ended.stderr
 
 
 def test_without_the_packages_it_exits_2_and_names_them(tmp_path: Path):
@@ -129,14 +113,16 @@ def test_without_the_packages_it_exits_2_and_names_them(tmp_path: Path):
     (tmp_path / "opentelemetry" / "__init__.py").write_text(
         "raise ModuleNotFoundError(\"No module named 'opentelemetry'\", name='opentelemetry')"
     )
-    code, printed, log = failed(PYTHONPATH=str(tmp_path))
+    command, path = [*COMMAND, "--port", "0", "--otel"], {"PYTHONPATH": str(tmp_path)}
+    ended = subprocess.run(command, env=os.environ | path, capture_output=True, text=True, timeout=60, check=False)
 
-    assert (2, "") == (code, printed)
-    assert log.startswith("extcli serve: --otel: opentelemetry is not installed: pip install 'extcli[otel]'")
+    assert (2, "") == (ended.returncode, ended.stdout)
+    assert ended.stderr.startswith("extcli serve: --otel: opentelemetry is not installed: pip install 'extcli[otel]'")
 
 
 def test_an_invalid_variable_exits_2_with_one_line():
-    code, _, log = failed(OTEL_BSP_MAX_EXPORT_BATCH_SIZE="9999")
+    with server_process("--otel", OTEL_BSP_MAX_EXPORT_BATCH_SIZE="9999") as served:
+        _, log = served.process.communicate(STOP_TIMEOUT * 4)
 
-    assert (2, 1) == (code, len(log.splitlines()))
+    assert (2, 1) == (served.process.returncode, len(log.splitlines()))
     assert log.startswith("extcli serve: --otel: ")

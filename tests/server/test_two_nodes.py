@@ -57,7 +57,8 @@ def nodes(running_nodes: Nodes) -> Nodes:
     return running_nodes
 
 
-def test_writes_on_one_node_reach_games_on_the_other_in_order(nodes: Nodes):
+def test_writes_votes_and_broadcasts_on_one_node_reach_games_on_the_other(nodes: Nodes):
+    # Writes on one node reach games on the other in order
     with linked_game(nodes.other) as game:
         game.data("subscribe", "state", {"topic_id": "channel"})
 
@@ -66,8 +67,7 @@ def test_writes_on_one_node_reach_games_on_the_other_in_order(nodes: Nodes):
 
         assert list(range(20)) == [game.update()["data"]["state"]["round"] for _ in range(20)]
 
-
-def test_a_vote_on_one_node_reaches_subscribers_on_the_other(nodes: Nodes):
+    # A vote on one node reaches subscribers on the other
     with linked_game(nodes.other) as game:
         game.data("subscribe", "poll", {"topic_id": "quiz"})
 
@@ -76,31 +76,7 @@ def test_a_vote_on_one_node_reaches_subscribers_on_the_other(nodes: Nodes):
         results = game.update()["data"]
         assert (1, 2) == (results["count"], results["sum"])
 
-
-def test_a_pin_links_a_game_on_another_node_and_its_tokens_are_valid_on_both(nodes: Nodes):
-    with SocketClient(nodes.other) as game:
-        pair = game.data("authenticate", data={"client_id": CLIENT_ID, "pin": request_pin(nodes.one)})
-
-    with SocketClient(nodes.one) as game:
-        again = game.data("authenticate", data={"client_id": CLIENT_ID, "refresh": pair["refresh"]})
-
-    statuses = [node.bearer(again["jwt"]).get("user_info").status_code for node in nodes]
-    assert ([200, 200], CHANNEL) == (statuses, again["twitch_id"])
-
-
-def test_a_revocation_applies_to_both_nodes_at_once(nodes: Nodes):
-    grant = nodes.one.client("viewer").post("pin", json={"identifier": CLIENT_ID}).json()
-    nodes.broadcaster()[0].post("validate_pin", json={"pin": grant["pin"]})
-    with SocketClient(nodes.other) as game:
-        refresh = game.data("authenticate", data={"client_id": CLIENT_ID, "pin": request_pin(nodes.other)})["refresh"]
-
-        nodes.broadcaster()[0].delete("pin")
-
-        refused = game.error("authenticate", data={"client_id": CLIENT_ID, "refresh": refresh})
-    assert (400, 401) == (refused["status"], nodes.other.bearer(grant["token"]).get("user_info").status_code)
-
-
-def test_a_broadcast_reaches_games_and_pages_on_the_other_node(nodes: Nodes):
+    # A broadcast reaches games and pages on the other node
     with linked_game(nodes.other) as game, PusherClient(nodes.other) as page:
         game.data("subscribe", "boss")
         page.subscribe(f"twitch.pubsub.{CLIENT_ID}.{CHANNEL}")
@@ -110,6 +86,29 @@ def test_a_broadcast_reaches_games_and_pages_on_the_other_node(nodes: Nodes):
         assert {"hp": 3} == game.update()["data"]["data"]
         received = parse_broadcast(decode_frame(page.frame()))
         assert (f"sandbox:{CLIENT_ID}:boss", {"hp": 3}) == (received.event, received.data)
+
+
+def test_pins_tokens_and_revocations_apply_to_both_nodes(nodes: Nodes):
+    # A PIN links a game on another node and its tokens are valid on both
+    with SocketClient(nodes.other) as game:
+        pair = game.data("authenticate", data={"client_id": CLIENT_ID, "pin": request_pin(nodes.one)})
+
+    with SocketClient(nodes.one) as game:
+        again = game.data("authenticate", data={"client_id": CLIENT_ID, "refresh": pair["refresh"]})
+
+    statuses = [node.bearer(again["jwt"]).get("user_info").status_code for node in nodes]
+    assert ([200, 200], CHANNEL) == (statuses, again["twitch_id"])
+
+    # A revocation applies to both nodes at once
+    grant = nodes.one.client("viewer").post("pin", json={"identifier": CLIENT_ID}).json()
+    nodes.broadcaster()[0].post("validate_pin", json={"pin": grant["pin"]})
+    with SocketClient(nodes.other) as game:
+        refresh = game.data("authenticate", data={"client_id": CLIENT_ID, "pin": request_pin(nodes.other)})["refresh"]
+
+        nodes.broadcaster()[0].delete("pin")
+
+        refused = game.error("authenticate", data={"client_id": CLIENT_ID, "refresh": refresh})
+    assert (400, 401) == (refused["status"], nodes.other.bearer(grant["token"]).get("user_info").status_code)
 
 
 def test_pages_on_both_nodes_receive_votes_and_writes_to_stores(nodes: Nodes):
