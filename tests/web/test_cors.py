@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import httpx
-import pytest
 
-from support.service import Client, LiveServer
+from support.service import Client
 
 PAGE = "https://extension.example"
 OPEN = {
@@ -20,7 +19,8 @@ def cors(answer: httpx.Response) -> dict[str, str]:
     return {name: value for name, value in answer.headers.items() if name.startswith("access-control-")}
 
 
-def test_any_origin_may_read_errors_raised_before_an_endpoint(live: LiveServer, stranger: Client, viewer):
+def test_any_origin_may_read_errors_and_streamed_responses(stranger: Client, viewer, admin: Client):
+    # Any origin may read errors raised before an endpoint
     answers = [
         stranger.get("/v1/e/vote"),
         stranger.get("/v1/e/user_info"),
@@ -35,14 +35,13 @@ def test_any_origin_may_read_errors_raised_before_an_endpoint(live: LiveServer, 
     assert [401, 401, 404, 405, 405, 413, 413, 400] == [answer.status_code for answer in answers]
     assert [OPEN] * len(answers) == [cors(answer) for answer in answers]
 
-
-def test_any_origin_may_read_a_streamed_response(admin: Client):
+    # Any origin may read a streamed response
     assert [OPEN, OPEN] == [cors(admin.get(path)) for path in ("vote_logs", "accumulate")]
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
+def test_no_origin_may_read_or_load_anything_outside_the_api(stranger: Client):
+    # No origin may read anything outside the API
+    for path in [
         "/_emulator/clock",
         "/_emulator/reset",
         "/_emulator/live",
@@ -51,44 +50,51 @@ def test_any_origin_may_read_a_streamed_response(admin: Client):
         "/_emulator/x",
         "/schema/openapi.json",
         "/",
-    ],
-)
-@pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS"])
-def test_no_origin_may_read_anything_outside_the_api(stranger: Client, path: str, method: str):
-    answer = stranger.request(method, path, headers={"Origin": PAGE, "Access-Control-Request-Method": "POST"})
+    ]:
+        for method in ["GET", "POST", "OPTIONS"]:
+            answer = stranger.request(method, path, headers={"Origin": PAGE, "Access-Control-Request-Method": "POST"})
 
-    assert {} == cors(answer)
+            assert {} == cors(answer), path
+
+    # No page of another site may call the control API in the private network
+    for path in ["/_emulator/clock", "/_emulator/ready", "/_ns", "/", "/_emulator/ui/static/rig.js"]:
+        answer = stranger.options(
+            path, headers={"Origin": PAGE, "Access-Control-Request-Method": "GET", PRIVATE: "true"}
+        )
+
+        assert (405, {}) == (answer.status_code, cors(answer)), path
+
+    # Isolated pages may load nothing else
+    for path in ["/_emulator/clock", "/_emulator/", "/schema", "/_emulator/ready"]:
+        assert "cross-origin" != stranger.get(path).headers.get("cross-origin-resource-policy"), path
 
 
 SCRIPTS = ["/_emulator/sdk.js", "/_emulator/platform-helper.js"]
 PRIVATE = "Access-Control-Request-Private-Network"
 
 
-@pytest.mark.parametrize(
-    "path", ["/v1/e/vote", "/_ns/other/v1/e/vote", "/_ns/unopened/v1/e/vote", *SCRIPTS, f"/_ns/unopened{SCRIPTS[0]}"]
-)
-def test_pages_of_public_sites_may_call_the_private_network(stranger: Client, path: str):
-    asked = {"Origin": PAGE, "Access-Control-Request-Method": "GET"}
+def test_pages_of_public_sites_may_call_the_private_network_if_they_ask(stranger: Client):
+    # Pages of public sites may call the private network
+    for path in [
+        "/v1/e/vote",
+        "/_ns/other/v1/e/vote",
+        "/_ns/unopened/v1/e/vote",
+        *SCRIPTS,
+        f"/_ns/unopened{SCRIPTS[0]}",
+    ]:
+        asked = {"Origin": PAGE, "Access-Control-Request-Method": "GET"}
 
-    plain, private = (stranger.options(path, headers={**asked, **more}) for more in ({}, {PRIVATE: "true"}))
+        plain, private = (stranger.options(path, headers={**asked, **more}) for more in ({}, {PRIVATE: "true"}))
 
-    assert [200, 200] == [plain.status_code, private.status_code]
-    assert OPEN | {"access-control-max-age": "7200"} == cors(plain)
-    assert cors(plain) | {"access-control-allow-private-network": "true"} == cors(private)
+        assert [200, 200] == [plain.status_code, private.status_code]
+        assert OPEN | {"access-control-max-age": "7200"} == cors(plain)
+        assert cors(plain) | {"access-control-allow-private-network": "true"} == cors(private)
 
+    # The private network is allowed to those who ask
+    for value in ["false", "", "1"]:
+        answer = stranger.options("/v1/e/vote", headers={"Origin": PAGE, PRIVATE: value})
 
-@pytest.mark.parametrize("path", ["/_emulator/clock", "/_emulator/ready", "/_ns", "/", "/_emulator/ui/static/rig.js"])
-def test_no_page_of_another_site_may_call_the_control_api_in_the_private_network(stranger: Client, path: str):
-    answer = stranger.options(path, headers={"Origin": PAGE, "Access-Control-Request-Method": "GET", PRIVATE: "true"})
-
-    assert (405, {}) == (answer.status_code, cors(answer))
-
-
-@pytest.mark.parametrize("value", ["false", "", "1"])
-def test_the_private_network_is_allowed_to_those_who_ask(stranger: Client, value: str):
-    answer = stranger.options("/v1/e/vote", headers={"Origin": PAGE, PRIVATE: value})
-
-    assert "access-control-allow-private-network" not in answer.headers
+        assert "access-control-allow-private-network" not in answer.headers
 
 
 def test_isolated_pages_may_load_scripts_and_responses(stranger: Client, viewer, admin: Client):
@@ -103,8 +109,3 @@ def test_isolated_pages_may_load_scripts_and_responses(stranger: Client, viewer,
     ]
 
     assert {"cross-origin"} == {answer.headers.get("cross-origin-resource-policy") for answer in answers}
-
-
-@pytest.mark.parametrize("path", ["/_emulator/clock", "/_emulator/", "/schema", "/_emulator/ready"])
-def test_isolated_pages_may_load_nothing_else(stranger: Client, path: str):
-    assert "cross-origin" != stranger.get(path).headers.get("cross-origin-resource-policy")

@@ -18,20 +18,26 @@ def padded(size: int, text: bytes = b'{"value":1,"key":"x"}') -> bytes:
     return text + b" " * (size - len(text))
 
 
-@pytest.mark.parametrize(
-    ("method", "path"),
-    [("POST", "vote"), ("POST", "rank"), ("POST", "accumulate"), ("POST", "viewer_state"), ("POST", "authtoken"),
-     ("PATCH", "channel_state"), ("PATCH", "extension_state"), ("POST", "json_store"), ("GET", "user_info"),
-     ("DELETE", "vote")],
-)  # fmt: skip
-def test_a_body_may_have_64_kib(admin: Client, method: str, path: str):
-    answers = [admin.request(method, path, content=padded(size)) for size in (64 * KIB, 64 * KIB + 1)]
+def test_a_body_may_have_64_kib_and_a_query_1000_parameters(admin: Client):
+    # A body may have 64 KiB
+    for method, path in [
+        ("POST", "vote"),
+        ("POST", "rank"),
+        ("POST", "accumulate"),
+        ("POST", "viewer_state"),
+        ("POST", "authtoken"),
+        ("PATCH", "channel_state"),
+        ("PATCH", "extension_state"),
+        ("POST", "json_store"),
+        ("GET", "user_info"),
+        ("DELETE", "vote"),
+    ]:
+        answers = [admin.request(method, path, content=padded(size)) for size in (64 * KIB, 64 * KIB + 1)]
 
-    assert [200, 413] == [answer.status_code for answer in answers]
-    assert "65536" in answers[1].json()["info"]
+        assert [200, 413] == [answer.status_code for answer in answers], path
+        assert "65536" in answers[1].json()["info"]
 
-
-def test_the_limit_applies_to_a_chunked_body(admin: Client):
+    # The limit applies to a chunked body
     def chunks(size: int):
         yield from (padded(size)[start : start + 1000] for start in range(0, size, 1000))
 
@@ -39,16 +45,32 @@ def test_the_limit_applies_to_a_chunked_body(admin: Client):
 
     assert [200, 413] == [answer.status_code for answer in answers]
 
+    # A query has at most 1000 parameters
+    answers = [admin.get("vote?" + "&".join(["a=%41"] * number)) for number in (1_000, 1_001)]
 
-def test_a_too_large_content_length_gets_413_before_the_body_is_sent(live: LiveServer, admin: Client):
-    credential = admin.headers["Authorization"]
-    head = f"POST /v1/e/vote HTTP/1.1\r\nHost: x\r\nAuthorization: {credential}\r\nContent-Length: 999999999999\r\n\r\n"
+    assert [200, 400] == [answer.status_code for answer in answers]
+    assert "the query has 1001 parameters; the limit is 1000" == answers[1].json()["info"]
+
+
+@pytest.mark.parametrize(
+    ("role", "line", "length", "status"),
+    [
+        ("admin", "POST /v1/e/vote", "999999999999", 413),
+        *((role, "PATCH /v1/e/viewer_state", "65537", 413) for role in ("viewer", "broadcaster", "backend")),
+        ("admin", "POST /v1/e/vote", "9" * 5_000, 400),
+    ],
+)
+def test_a_refused_content_length_is_answered_before_the_body_is_sent(
+    live: LiveServer, role: str, line: str, length: str, status: int
+):
+    credential = live.client(role, user="777", channel="777").headers["Authorization"]
+    head = f"{line} HTTP/1.1\r\nHost: x\r\nAuthorization: {credential}\r\nContent-Length: {length}\r\n\r\n"
 
     with live.connect() as connection:
         connection.sendall(head.encode())
         answer = connection.recv(65_536)
 
-    assert answer.startswith(b"HTTP/1.1 413 ")
+    assert answer.startswith(f"HTTP/1.1 {status} ".encode())
 
 
 @pytest.mark.parametrize("store", ["viewer_state", "extension_viewer_state", "channel_config"])
@@ -69,20 +91,6 @@ def test_any_other_patch_may_have_64_kib(admin: Client, viewer, body: bytes):
         assert [200, 413] == [answer.status_code for answer in answers]
 
 
-@pytest.mark.parametrize("role", ["viewer", "broadcaster", "backend"])
-def test_a_larger_body_of_other_roles_gets_413_before_it_is_sent(live: LiveServer, role: str):
-    credential = live.client(role, user="777", channel="777").headers["Authorization"]
-    head = (
-        f"PATCH /v1/e/viewer_state HTTP/1.1\r\nHost: x\r\nAuthorization: {credential}\r\nContent-Length: 65537\r\n\r\n"
-    )
-
-    with live.connect() as connection:
-        connection.sendall(f"{head}\r\n\r\n".encode())
-        answer = connection.recv(65_536)
-
-    assert answer.startswith(b"HTTP/1.1 413 ")
-
-
 @pytest.mark.parametrize(
     "body",
     [b"[%s]", b'{"a":[%s]}', b'{"1":[%s]', b'{"1":{},"2":5,"3":[%s]}'],
@@ -97,54 +105,40 @@ def test_a_large_patch_that_is_not_a_map_is_refused_undecoded(admin: Client, bod
 HUGE = [digits * "9" for digits in (19, 20, 4_300, 4_301, 60_000)]
 
 
-@pytest.mark.parametrize(
-    "number", [f"-{HUGE[3]}", f"1e{HUGE[3]}", f"{HUGE[3]}.5"], ids=["negative", "power", "fraction"]
-)
-def test_a_number_of_over_4300_digits_in_a_body_gets_400(admin: Client, number: str):
-    bodies = [
-        ("POST", "vote", '{"value":%s}'),
-        ("POST", "accumulate", "%s"),
-        ("PATCH", "viewer_state", '{"1":{"a":%s}}'),
-        ("PATCH", "channel_state", '[{"op":"add","path":"/a","value":%s}]'),
-        ("PUT", "codes", '{"codes":[["A"]],"names":["A"],"x":%s}'),
-    ]
+def test_a_number_of_up_to_4300_digits_is_kept_and_a_longer_one_gets_400(admin: Client):
+    # A number of over 4300 digits in a body gets 400
+    for number in [f"-{HUGE[3]}", f"1e{HUGE[3]}", f"{HUGE[3]}.5"]:
+        bodies = [
+            ("POST", "vote", '{"value":%s}'),
+            ("POST", "accumulate", "%s"),
+            ("PATCH", "viewer_state", '{"1":{"a":%s}}'),
+            ("PATCH", "channel_state", '[{"op":"add","path":"/a","value":%s}]'),
+            ("PUT", "codes", '{"codes":[["A"]],"names":["A"],"x":%s}'),
+        ]
 
-    answers = [admin.request(method, path, content=body % number).status_code for method, path, body in bodies]
+        answers = [admin.request(method, path, content=body % number).status_code for method, path, body in bodies]
 
-    assert [400] * 5 == answers
+        assert [400] * 5 == answers
 
+    # A number of up to 4300 digits in a body is kept
+    for number in HUGE[:3]:
+        admin.patch("channel_state", content=f'{{"a":{number}}}').raise_for_status()
 
-@pytest.mark.parametrize("number", HUGE[:3], ids=lambda text: str(len(text)))
-def test_a_number_of_up_to_4300_digits_in_a_body_is_kept(admin: Client, number: str):
-    admin.patch("channel_state", content=f'{{"a":{number}}}').raise_for_status()
+        assert f'{{"a":{number}}}' == admin.get("channel_state").text
 
-    assert f'{{"a":{number}}}' == admin.get("channel_state").text
+    # A huge number in a query does not fail
+    for number in HUGE:
+        paths = (
+            "vote_logs?since={}",
+            "vote_logs?limit={}",
+            "accumulate?start={}",
+            "codes/redeem?prize={}",
+            "vote?id={}",
+        )
 
+        answers = {path: admin.get(path.format(number)).status_code for path in paths}
 
-@pytest.mark.parametrize("number", HUGE, ids=lambda text: str(len(text)))
-def test_a_huge_number_in_a_query_does_not_fail(admin: Client, number: str):
-    paths = ("vote_logs?since={}", "vote_logs?limit={}", "accumulate?start={}", "codes/redeem?prize={}", "vote?id={}")
-
-    answers = {path: admin.get(path.format(number)).status_code for path in paths}
-
-    assert {200, 400, 404, 405} >= set(answers.values()), answers
-
-
-def test_a_content_length_of_5000_digits_gets_400(live: LiveServer, admin: Client):
-    head = f"POST /v1/e/vote HTTP/1.1\r\nHost: x\r\nContent-Length: {'9' * 5_000}\r\n\r\n"
-
-    with live.connect() as connection:
-        connection.sendall(head.encode())
-        answer = connection.recv(65_536)
-
-    assert answer.startswith(b"HTTP/1.1 400 ")
-
-
-def test_a_query_has_at_most_1000_parameters(admin: Client):
-    answers = [admin.get("vote?" + "&".join(["a=%41"] * number)) for number in (1_000, 1_001)]
-
-    assert [200, 400] == [answer.status_code for answer in answers]
-    assert "the query has 1001 parameters; the limit is 1000" == answers[1].json()["info"]
+        assert {200, 400, 404, 405} >= set(answers.values()), answers
 
 
 def test_the_limits_are_configurable():
@@ -232,20 +226,15 @@ def test_one_of_several_extensions_leaves_half_of_the_uploads_in_production_to_t
         assert 200 == live.client("backend").put("codes", content=codes("C")).status_code
 
 
-@pytest.mark.parametrize(("limit", "share"), [(1, 1), (3, 2)])
-def test_the_half_of_an_extension_is_rounded_up(limit: int, share: int):
-    with live_server(in_production(OURS, THEIRS, limits=Limits(uploads=limit))) as live:
-        uploads = [begun_upload(live, codes(name)) for name in "AB"[:share]]
+def test_the_half_of_an_extension_is_rounded_up_and_the_only_one_takes_all():
+    both, only = (OURS, THEIRS), (OURS,)
+    for extensions, limit, share in ((both, 1, 1), (both, 3, 2), (only, 2, 2)):
+        with live_server(in_production(*extensions, limits=Limits(uploads=limit))) as live:
+            uploads = [begun_upload(live, codes(name)) for name in "AB"[:share]]
 
-        assert 503 == live.client("backend").put("codes", content=codes("C")).status_code
-        for each in uploads:
-            each.close()
-
-
-def test_the_only_extension_takes_all_uploads():
-    settings = in_production(limits=Limits(uploads=2))
-    with live_server(settings) as live, begun_upload(live, codes("A")), begun_upload(live, codes("B")):
-        assert 503 == live.client("backend").put("codes", content=codes("C")).status_code
+            assert 503 == live.client("backend").put("codes", content=codes("C")).status_code
+            for each in uploads:
+                each.close()
 
 
 def test_other_calls_succeed_while_the_limit_of_uploads_is_reached():

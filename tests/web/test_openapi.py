@@ -108,25 +108,24 @@ def test_every_accepted_body_matches_the_document(document: dict[str, Any]):
     assert {} == wrong
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "status"),
-    [("GET", "/v1/e/vote", 401), ("GET", "/v1/e/vote_logs", 403), ("POST", "/v1/e/vote", 400),
-     ("POST", "/v1/e/rank", 413), ("GET", "/v1/e/json_store", 404), ("GET", "/v1/e/vote_config", 404),
-     ("POST", "/v1/e/authtoken", 400), ("POST", "/_emulator/clock", 400), ("POST", "/_emulator/reset", 403)],
-)  # fmt: skip
-def test_every_error_matches_the_document(
-    document: dict[str, Any], live: LiveServer, stranger: Client, viewer, method: str, path: str, status: int
-):
-    client = stranger if status == 401 or path.startswith("/_") else viewer()
-    origin = {"Origin": "https://page.example"} if status == 403 else {}
-    body = b" " * 70_000 if status == 413 else b"{"
+ERRORS = [
+    ("GET", "/v1/e/vote", 401), ("GET", "/v1/e/vote_logs", 403), ("POST", "/v1/e/vote", 400),
+    ("POST", "/v1/e/rank", 413), ("GET", "/v1/e/json_store", 404), ("GET", "/v1/e/vote_config", 404),
+    ("POST", "/v1/e/authtoken", 400), ("POST", "/_emulator/clock", 400), ("POST", "/_emulator/reset", 403),
+]  # fmt: skip
 
-    answer = client.request(method, f"{live.url}{path}", content=body, headers=origin)
 
-    responses = document["paths"][path][method.lower()]["responses"]
-    described = responses.get(str(status)) or responses["default"]
-    assert status == answer.status_code
-    assert [] == errors(schema_of(document, described["content"]), answer.json())
+def test_every_error_matches_the_document(document: dict[str, Any], live: LiveServer, stranger: Client, viewer):
+    for method, path, status in ERRORS:
+        client = stranger if status == 401 or path.startswith("/_") else viewer()
+        origin = {"Origin": "https://page.example"} if status == 403 else {}
+        body = b" " * 70_000 if status == 413 else b"{"
+        answer = client.request(method, f"{live.url}{path}", content=body, headers=origin)
+
+        responses = document["paths"][path][method.lower()]["responses"]
+        described = responses.get(str(status)) or responses["default"]
+        assert status == answer.status_code
+        assert [] == errors(schema_of(document, described["content"]), answer.json())
 
 
 def test_the_document_requires_a_credential_where_the_role_table_has_roles(document: dict[str, Any]):
@@ -140,28 +139,20 @@ def test_the_document_requires_a_credential_where_the_role_table_has_roles(docum
     assert {place for place, row in CALLS.items() if row.roles} == documented
 
 
-@pytest.mark.parametrize("page", ["/schema", "/schema/docs"])
-def test_the_viewer_loads_only_local_files(stranger: Client, page: str):
-    html = stranger.get(page).raise_for_status().text
-
-    references = re.findall(r"""(?:src|href|url)\s*[=:]\s*["']?([^"'\s>,]+)""", html)
-    own = [each for each in references if each.startswith("/schema/")]
-
-    assert [] == re.findall(r"https?://[^\s\"']+", html)
-    assert [] == [each for each in references if each.startswith("//")]
-    assert [200] * len(own) == [stranger.get(each).status_code for each in own]
-    assert {"/schema/swagger-ui-bundle.js", "/schema/swagger-ui.css"} <= set(own)
-
-
-@pytest.mark.parametrize(
-    ("name", "content_type"), [("swagger-ui-bundle.js", "text/javascript"), ("swagger-ui.css", "text/css")]
-)
-def test_the_viewer_files_are_served_locally(stranger: Client, name: str, content_type: str):
-    answer = stranger.get(f"/schema/{name}")
-
-    assert (200, content_type) == (answer.status_code, answer.headers["content-type"].split(";")[0])
-    assert len(answer.content) > 1_000
-    assert not re.search(rb"""@import\s|url\(["']?https?:""", answer.content)
+def test_the_viewer_loads_only_local_files(stranger: Client):
+    for page in ("/schema", "/schema/docs"):
+        html = stranger.get(page).raise_for_status().text
+        references = re.findall(r"""(?:src|href|url)\s*[=:]\s*["']?([^"'\s>,]+)""", html)
+        own = [each for each in references if each.startswith("/schema/")]
+        assert [] == re.findall(r"https?://[^\s\"']+", html)
+        assert [] == [each for each in references if each.startswith("//")]
+        assert [200] * len(own) == [stranger.get(each).status_code for each in own]
+        assert {"/schema/swagger-ui-bundle.js", "/schema/swagger-ui.css"} <= set(own)
+    for name, content_type in (("swagger-ui-bundle.js", "text/javascript"), ("swagger-ui.css", "text/css")):
+        answer = stranger.get(f"/schema/{name}")
+        assert (200, content_type) == (answer.status_code, answer.headers["content-type"].split(";")[0])
+        assert len(answer.content) > 1_000
+        assert not re.search(rb"""@import\s|url\(["']?https?:""", answer.content)
 
 
 def test_the_document_of_production_omits_sandbox_endpoints(production: LiveServer):

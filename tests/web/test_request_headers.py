@@ -25,24 +25,23 @@ def credential(live: LiveServer) -> str:
     return f"Authorization: {live.client('viewer', user='1', channel='777').headers['Authorization']}"
 
 
-@pytest.mark.parametrize("name", ["Authorization", "Host", "authorization"])
-def test_a_second_header_of_a_kind_that_is_single_gets_400(live: LiveServer, credential: str, name: str):
-    second = f"{name}: {CLIENT_ID}"
+def test_a_second_header_of_a_kind_that_is_single_gets_400(live: LiveServer, credential: str):
+    # A second header of a kind that is single gets 400
+    for name in ["Authorization", "Host", "authorization"]:
+        second = f"{name}: {CLIENT_ID}"
 
-    status, text = answer(live, request("Host: x", credential, second, "Connection: close"))
+        status, text = answer(live, request("Host: x", credential, second, "Connection: close"))
 
-    assert (400, True) == (status, f"{name.lower()}: the header occurs more than once".encode() in text)
+        assert (400, True) == (status, f"{name.lower()}: the header occurs more than once".encode() in text)
 
-
-def test_other_headers_may_be_repeated(live: LiveServer, credential: str):
+    # Other headers may be repeated
     repeated = request(
         "Host: x", credential, "X-Forwarded-For: 1.2.3.4", "X-Forwarded-For: 5.6.7.8", "Connection: close"
     )
 
     assert 200 == answer(live, repeated)[0]
 
-
-def test_a_socket_handshake_with_two_hosts_gets_400(live: LiveServer):
+    # A malformed request has the header that every response carries
     assert b"x-content-type-options: nosniff\r\n" in answer(live, b"FOO \xff HTTP/1.1\r\n\r\n")[1]
 
 
