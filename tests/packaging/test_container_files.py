@@ -54,7 +54,8 @@ def test_every_variable_is_an_option_of_serve():
     assert set() == used - known
 
 
-def test_the_image_installs_only_packages_whose_hash_is_locked():
+def test_the_image_and_the_action_install_only_packages_whose_hash_is_locked():
+    # The image installs only packages whose hash is locked
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     wanted = [*project["project"]["dependencies"], *project["build-system"]["requires"]]
     locked = dict(re.findall(r"^([a-z0-9-]+)==([^ ;]+)(?: ;.*?)? \\$", LOCK, re.MULTILINE))
@@ -67,8 +68,7 @@ def test_the_image_installs_only_packages_whose_hash_is_locked():
     assert "--require-hashes" in install
     assert {"--no-deps", "--no-build-isolation"} <= set(own.split())
 
-
-def test_the_action_installs_the_packages_of_the_lock_file_and_extcli_without_others():
+    # The action installs the packages of the lock file and extcli without others
     [install, own] = re.findall(r"uv pip install (.*)", (ROOT / "action.yml").read_text())
 
     assert '--require-hashes --requirements "$GITHUB_ACTION_PATH/requirements.lock"' in install

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tarfile
 import zipfile
-from collections.abc import Iterable
 from configparser import ConfigParser
 from pathlib import Path
 
@@ -29,7 +28,8 @@ def source_files() -> set[str]:
     return {str(each.relative_to(source)) for each in files}
 
 
-def test_the_wheel_has_every_file_of_both_packages_and_no_other(wheel: Path):
+def test_the_wheel_has_all_files_the_command_and_the_plugin_and_is_small(wheel: Path):
+    # The wheel has every file of both packages and no other
     found = names_in(wheel)
 
     assert source_files() == {each for each in found if ".dist-info/" not in each}
@@ -37,12 +37,10 @@ def test_the_wheel_has_every_file_of_both_packages_and_no_other(wheel: Path):
         Path(each).name for each in found if ".dist-info/" in each
     }
 
-
-def test_the_wheel_is_small(wheel: Path):
+    # The wheel is small
     assert wheel.stat().st_size < LARGEST
 
-
-def test_the_wheel_has_the_command_and_the_pytest_plugin(wheel: Path):
+    # The wheel has the command and the pytest plugin
     with zipfile.ZipFile(wheel) as archive:
         [name] = [each for each in archive.namelist() if each.endswith("/entry_points.txt")]
         points = ConfigParser()
@@ -61,14 +59,10 @@ def is_development(name: str) -> bool:
     return bool({"tests", "benchmarks", "docs", "examples", ".ci"} & set(parts)) or Path(name).name.startswith("test_")
 
 
-def development_files(names: Iterable[str]) -> list[str]:
-    return [each for each in names if is_development(each)]
-
-
 def test_the_source_distribution_builds_without_the_tests(sdist: Path):
     with tarfile.open(sdist) as archive:
         names = [each.partition("/")[2] for each in archive.getnames()]
 
     assert {f"src/{each}" for each in source_files()} == {each for each in names if each.startswith("src/")}
     assert {"LICENSE", "README.md", "CHANGELOG.md", "pyproject.toml", "PKG-INFO"} <= set(names)
-    assert [] == development_files(names)
+    assert [] == [each for each in names if is_development(each)]

@@ -68,17 +68,19 @@ def served(installed: Path, tmp_path: Path) -> Iterator[str]:
     assert 0 == server.returncode
 
 
-def test_the_installed_program_prints_its_version(installed: Path):
-    assert f"extcli {__version__}," in run(installed, "--version")
-
-
-def test_the_installed_service_counts_the_votes_of_the_readme(installed: Path, served: str, tmp_path: Path):
+def test_the_installed_program_and_its_service_work(installed: Path, served: str, tmp_path: Path):
     place = {"HOME": str(tmp_path), "EXTCLI_URL": served}
+    assert f"extcli {__version__}," in run(installed, "--version")
+    assert "require" in run(installed, "connect", "node")  # the preload script
     run(installed, "vote", "cast", "lunch", "3", **place)
-
     assert "2 votes, mean 4, stddev 1, sum 8, yours: 5\n" in run(
         installed, "vote", "cast", "lunch", "5", "--as", "viewer:U2", "-o", "table", **place
     )
+    pages = {"_emulator/sdk.js": "text/javascript", "schema/docs": "text/html", "schema/openapi.json": "application/"}
+    for path, kind in pages.items():
+        answer = httpx.get(f"{served}/{path}", trust_env=False)
+        assert (200, True) == (answer.status_code, answer.headers["content-type"].startswith(kind))
+        assert answer.content
 
 
 @pytest.mark.skipif(not shutil.which("npm"), reason="needs Node.js")
@@ -87,18 +89,3 @@ def test_the_installed_program_makes_a_project_whose_tests_pass(installed: Path,
     run(installed, "new", "boss", folder=tmp_path, **place)
 
     assert "# pass 4" in run(installed, "exec", "--", "npm", "test", folder=tmp_path / "boss", **place)
-
-
-@pytest.mark.parametrize(
-    ("path", "kind"),
-    [("/_emulator/sdk.js", "text/javascript"), ("/schema/docs", "text/html"), ("/schema/openapi.json", "application/")],
-)
-def test_the_installed_service_has_its_pages_and_scripts(served: str, path: str, kind: str):
-    answer = httpx.get(served + path, trust_env=False)
-
-    assert (200, True) == (answer.status_code, answer.headers["content-type"].startswith(kind))
-    assert answer.content
-
-
-def test_the_installed_program_writes_the_preload_script_of_node(installed: Path):
-    assert "require" in run(installed, "connect", "node")

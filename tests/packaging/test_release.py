@@ -96,31 +96,34 @@ def without_readme(project: Path) -> None:
     git(project, "commit", "--quiet", "--message", "Remove what the build needs")
 
 
-@pytest.mark.parametrize(
-    ("version", "spoil", "check", "reason"),
-    [
-        ("", None, PASSES, "VERSION= is not a version of PEP 440, such as 0.2.0"),
-        ("1.0-final", None, PASSES, "VERSION=1.0-final is not a version of PEP 440"),
-        ("v1.0", None, PASSES, "VERSION=v1.0 is not in normal form: use 1.0"),
-        ("0.0.9", None, PASSES, "VERSION=0.0.9 is not higher than the last tag, v0.0.9"),
-        ("1.0", on_a_branch, PASSES, "the branch is mine: switch to main"),
-        ("1.0", with_a_file, PASSES, "the tree has changes"),
-        ("1.0", without_entry, PASSES, 'CHANGELOG.md has no entry 1.0, and nothing under "Unreleased"'),
-        ("1.0", None, FAILS, "failed; nothing was changed"),
-        ("1.0", without_readme, PASSES, "failed; nothing was changed"),
-    ],
-)
-def test_a_release_that_fails_says_why_and_changes_nothing(
-    project: Path, version: str, spoil: Callable[[Path], object] | None, check: tuple[str, ...], reason: str
-):
-    if spoil:
-        spoil(project)
-    before = state(project)
+REFUSED: list[tuple[str, Callable[[Path], object] | None, tuple[str, ...], str]] = [
+    ("", None, PASSES, "VERSION= is not a version of PEP 440, such as 0.2.0"),
+    ("1.0-final", None, PASSES, "VERSION=1.0-final is not a version of PEP 440"),
+    ("v1.0", None, PASSES, "VERSION=v1.0 is not in normal form: use 1.0"),
+    ("0.0.9", None, PASSES, "VERSION=0.0.9 is not higher than the last tag, v0.0.9"),
+    ("1.0", on_a_branch, PASSES, "the branch is mine: switch to main"),
+    ("1.0", with_a_file, PASSES, "the tree has changes"),
+    ("1.0", without_entry, PASSES, 'CHANGELOG.md has no entry 1.0, and nothing under "Unreleased"'),
+    ("1.0", None, FAILS, "failed; nothing was changed"),
+    ("1.0", without_readme, PASSES, "failed; nothing was changed"),
+]
+"""The version, what is wrong with the project, the check, and what the release says."""
 
-    refused = release(project, version, check)
 
-    assert (1, True) == (refused.returncode, reason in refused.stderr), refused.stderr
-    assert before == state(project)
+def test_a_release_that_fails_says_why_and_changes_nothing(project: Path):
+    start = git(project, "rev-parse", "HEAD")
+    for version, spoil, check, reason in REFUSED:
+        git(project, "switch", "--quiet", "main")
+        git(project, "reset", "--quiet", "--hard", start)
+        git(project, "clean", "--quiet", "-d", "--force")
+        if spoil:
+            spoil(project)
+        before = state(project)
+
+        refused = release(project, version, check)
+
+        assert (1, True) == (refused.returncode, reason in refused.stderr), refused.stderr
+        assert before == state(project)
 
 
 def test_a_release_takes_an_entry_of_the_changelog_as_it_is(project: Path):
