@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import socket
@@ -21,6 +22,9 @@ from redis.crc import REDIS_CLUSTER_HASH_SLOTS, key_slot
 from emulator.storage.redis.keys import namespace_key
 
 SECONDS = 10.0
+_DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "deploying.md"
+ADVISED_USERS = re.findall(r"^ACL SETUSER (?!default).*$", _DOCUMENT.read_text(), re.MULTILINE)
+"""The commands that add them."""
 
 
 class RedisServer:
@@ -96,6 +100,18 @@ class RedisServer:
             return False
 
 
+def add_users(server: RedisServer) -> None:
+    """Add the users that docs/deploying.md advises."""
+    with redis.Redis(port=server.port) as database:
+        for line in ADVISED_USERS:
+            database.execute_command(*line.split())
+
+
+def url_of_service(server: RedisServer, database: int = 0) -> str:
+    """Return the URL with the advised user of the service."""
+    return f"redis://extcli:SERVICE-PASSWORD@127.0.0.1:{server.port}/{database}"
+
+
 def free_port() -> int:
     """Return a free port below those of outgoing connections, one of which could take it before a server starts."""
     while True:
@@ -105,16 +121,19 @@ def free_port() -> int:
             return port
 
 
-FAILED_AFTER = 1_000
-"""Milliseconds without a response after which the other nodes replace one."""
+FAILED_AFTER, FAILED_AFTER_LONG = 1_000, 60_000
+"""Milliseconds without a response after which the other nodes replace one, and where none is to fail.
+
+On a busy machine a node may be silent for seconds, and the others would end all operations meanwhile.
+"""
 _SECONDS = 20.0
 
 
 class ClusterNode(RedisServer):
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, failed_after: int) -> None:
         folder.mkdir(parents=True)
         self.bus_port = free_port()
-        values = {"enabled": "yes", "port": str(self.bus_port), "node-timeout": str(FAILED_AFTER)}
+        values = {"enabled": "yes", "port": str(self.bus_port), "node-timeout": str(failed_after)}
         super().__init__(folder, *(word for name, value in values.items() for word in (f"--cluster-{name}", value)))
 
     def run(self, *command: Any) -> Any:
@@ -134,9 +153,10 @@ class RedisCluster:
     """Three nodes that share the slots equally, and one more, which copies the node that has the namespace `copied`."""
 
     def __init__(self, folder: Path, *, copied: str | None = None) -> None:
-        self.primaries = [ClusterNode(folder / f"primary{number}") for number in range(3)]
+        failed_after = FAILED_AFTER if copied else FAILED_AFTER_LONG
+        self.primaries = [ClusterNode(folder / f"primary{number}", failed_after) for number in range(3)]
         self._copied = copied
-        self.replicas = [ClusterNode(folder / "replica")] if copied else []
+        self.replicas = [ClusterNode(folder / "replica", failed_after)] if copied else []
         self.nodes = [*self.primaries, *self.replicas]
 
     def __enter__(self) -> Self:

@@ -1,4 +1,7 @@
-"""The contract on a Redis Cluster, and a slot that moves to another node."""
+"""What differs on a Redis Cluster: its client, messages, several namespaces, and a slot that moves to another node.
+
+The scripts are those of a single server, so the rest of the contract runs only there.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,12 @@ import pytest
 from emulator.core.errors import EngineError
 from emulator.storage.engine import Engine
 from emulator.storage.opening import open_engine
-from engines.contract import EngineContract
+from engines.contract_dump import DumpContract
+from engines.contract_engine import NamespacesContract
+from engines.contract_load import LoadContract
+from engines.contract_relay import RelayContract
 from engines.redis_server import RedisCluster
+from engines.schedules import AcknowledgedContract
 from engines.shorthand import (
     Open,
     cast,
@@ -22,7 +29,7 @@ from engines.shorthand import (
     write,
 )
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("unhurried")]
 NAMES = count()
 
 
@@ -51,11 +58,16 @@ async def second(cluster: RedisCluster, name: str) -> AsyncIterator[Engine]:
         yield engine
 
 
-class TestRedisCluster(EngineContract):
+class TestRedisCluster(DumpContract, LoadContract, NamespacesContract, RelayContract, AcknowledgedContract):
     @pytest.fixture
     def open(self, cluster: RedisCluster, name: str) -> Open:
         """Each test has other namespaces, and so other slots."""
         return lambda namespace: open_engine(cluster.url(), namespace=f"{name} {namespace}")
+
+    @pytest.fixture
+    async def engine(self, open: Open) -> AsyncIterator[Engine]:
+        async with open(namespace="main") as engine:
+            yield engine
 
 
 async def test_namespaces_are_spread_over_the_nodes(cluster: RedisCluster) -> None:
