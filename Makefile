@@ -4,7 +4,7 @@
 ENV := $(or $(VIRTUAL_ENV),.venv)
 BIN := $(ENV)/bin
 PYTHON := $(BIN)/python
-# The tests that `make quick` runs: rules, services, the engine contract in memory, and the parsing of commands.
+# The tests that `make quick` runs: rules, services, the engine contract on SQLite, and the parsing of commands.
 FAST_TESTS := -m "not slow and not long" tests/rules tests/features tests/engines/test_sqlite.py tests/test_architecture.py \
 	tests/cli/test_options.py tests/cli/test_profiles.py
 

@@ -104,8 +104,7 @@ class BallotsContract:
 
     async def test_a_ballot_with_many_choices_is_sorted_like_a_small_one(self, engine: Engine) -> None:
         """More choices than an engine may handle specially."""
-        for number in range(700):
-            await cast(engine, f"U{number}", f"c{number}")
+        await asyncio.gather(*(cast(engine, f"U{number}", f"c{number}") for number in range(700)))
         for number in range(300, 303):
             await cast(engine, f"V{number}", f"c{number}")
         await cast(engine, "U0", "c301")
@@ -123,10 +122,8 @@ class BallotsContract:
         )
 
     async def test_a_ballot_whose_many_choices_become_few_is_sorted_the_same(self, engine: Engine) -> None:
-        for number in range(300):
-            await cast(engine, f"U{number}", f"c{number}")
-        for number in range(298):
-            await cast(engine, f"U{number}", f"c{298 + number % 2}")
+        await asyncio.gather(*(cast(engine, f"U{number}", f"c{number}") for number in range(300)))
+        await asyncio.gather(*(cast(engine, f"U{number}", f"c{298 + number % 2}") for number in range(298)))
 
         assert await counts(engine) == [("c298", 150), ("c299", 150)]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from emulator.core.keys import NEVER, Expired, Key
 from emulator.storage.engine import Engine
 from emulator.storage.shapes import Search, Thing
@@ -148,10 +150,12 @@ class CatalogContract:
             await purged(engine, now=NOW + 2)
 
     async def test_the_soonest_of_many_expiries_of_the_asked_kinds_are_returned(self, engine: Engine) -> None:
-        for number in range(600):
+        async def add(number: int) -> None:
             await write(engine, b"1", key(f"{number:04}"), expires_at=NOW + 601 - number)
             await write(engine, b"1", key()._replace(kind="other", name=f"{number:04}"), expires_at=NOW + 1)
             await append(engine, b"1", key("log"), expires_at=NOW + 1 + number)
+
+        await asyncio.gather(*map(add, range(600)))
 
         found = await engine.catalog.upcoming(["kind"], now=NOW, limit=400)
 

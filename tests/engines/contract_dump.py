@@ -154,7 +154,7 @@ class DumpContract:
         assert 0 == await engine.size()
 
     @pytest.mark.slow
-    @settings(max_examples=examples(120), deadline=None, suppress_health_check=SHARED)
+    @settings(max_examples=examples(60), deadline=None, suppress_health_check=SHARED)
     @given(HISTORIES, HISTORIES)
     async def test_a_loaded_copy_dumps_and_behaves_the_same_after_any_history(
         self, engine: Engine, open: Open, before: History, after: History

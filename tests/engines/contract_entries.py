@@ -14,7 +14,7 @@ from emulator.storage.engine import Engine
 from emulator.storage.shapes import BallotEntry, CastRequest
 from engines.shorthand import END, EVERYWHERE, MANY, NOW, all_of, cast, counts, entries, key
 
-VOTERS = [f"U{number}" for number in range(2300)]
+VOTERS = [f"U{number}" for number in range(1100)]
 """Enough for several pages."""
 
 
@@ -66,17 +66,6 @@ class EntriesContract:
 
         assert names(await entries(engine)) == ["U1", "U2", "U3"]
 
-    async def test_voters_who_change_their_choice_during_a_reading_appear_once(self, engine: Engine) -> None:
-        await fill(engine)
-        seen: list[BallotEntry] = []
-
-        async for page in engine.ballots.entries(key(), now=NOW):
-            seen += page
-            await asyncio.gather(*(cast(engine, voter, f"c{len(seen)}", now=NOW + 9000) for voter in VOTERS[::2]))
-
-        assert {1} == set(Counter((entry.voter, entry.choice) for entry in seen).values())
-        assert set(VOTERS) == set(names(seen))
-
     async def test_casts_that_add_up_during_a_reading_appear_once_per_choice(self, engine: Engine) -> None:
         await engine.ballots.define(key(), b"", MANY, now=NOW, expires_at=END)
         await fill(engine)
@@ -97,7 +86,7 @@ class EntriesContract:
 
         async for page in engine.ballots.entries(key(), now=NOW):
             seen += page
-            await asyncio.gather(*(cast(engine, voter, "a", now=NOW + 2000) for voter in VOTERS))
+            await asyncio.gather(*(cast(engine, voter, "a", now=NOW + 1000) for voter in VOTERS))
 
         assert {1} == set(Counter(names(seen)).values())
         assert set(VOTERS) == set(names(seen))
@@ -112,7 +101,7 @@ class EntriesContract:
 
         assert VOTERS[: len(first)] == names(first)
         assert [*VOTERS[1:], "U0"] == names(await entries(engine))
-        assert await counts(engine) == [("a", 2299), ("b", 1)]
+        assert await counts(engine) == [("a", 1099), ("b", 1)]
 
     async def test_concurrent_readings_do_not_affect_each_other(self, engine: Engine) -> None:
         await fill(engine)
@@ -145,35 +134,25 @@ class EntriesContract:
     async def test_voters_who_vote_again_appear_once_in_all_channels(self, engine: Engine) -> None:
         here, there = key(channel="x"), key(channel="y")
         await fill(engine, here)
-        await fill(engine, there, [f"T{number}" for number in range(1000)], later=700)
+        await fill(engine, there, [f"T{number}" for number in range(500)], later=300)
         seen: list[BallotEntry] = []
 
         async for page in engine.ballots.entries(EVERYWHERE, now=NOW):
             seen += page
-            for number in range(0, 1000, 7):
+            for number in range(0, 500, 7):
                 await cast(engine, f"U{number * 2}", "b", here, now=NOW + 9000)
                 await cast(engine, f"T{number}", "b", there, now=NOW + 9000)
 
         assert {1} == set(Counter(names(seen)).values())
-        assert len(seen) == 2300 + 1000
+        assert len(seen) == 1100 + 500
         assert seen == sorted(seen, key=lambda entry: entry.cast_at)
 
-    async def test_an_absent_ballot_has_no_entries(self, engine: Engine) -> None:
-        assert await notes(engine) == []
-
-    @pytest.mark.parametrize("per_ms", [1, 7, 1000, 5000])
-    async def test_notes_are_those_of_the_entries_in_the_same_order(self, engine: Engine, per_ms: int) -> None:
-        expected = await fill_notes(engine, per_ms=per_ms)
-        await fill_notes(engine, key("two"))
-
-        assert await notes(engine) == expected
-
-    @pytest.mark.parametrize("per_ms", [1, 7, 5000])
+    @pytest.mark.parametrize("per_ms", [7, 5000])
     async def test_since_and_limit_apply_to_notes(self, engine: Engine, per_ms: int) -> None:
         expected = await fill_notes(engine, per_ms=per_ms)
-        for since in (0, 1, 300, 9000):
+        for since in (0, 1, 30, 9000):
             some = expected[since * per_ms :]
-            for limit in (0, 1, 499, 500, 501, 2299, 2300, 9999):
+            for limit in (0, 1, 499, 500, 501, 1099, 1100, 9999):
                 assert some[:limit] == await notes(engine, since=NOW + since, limit=limit)
 
     async def test_notes_are_ordered_by_time_even_if_the_clock_goes_back(self, engine: Engine) -> None:
@@ -182,22 +161,15 @@ class EntriesContract:
 
         assert await notes(engine) == ["U2 2", "U4 2", "U0 5", "U3 7", "U1 9"]
 
-    async def test_one_earlier_cast_comes_before_a_thousand_later_ones(self, engine: Engine) -> None:
-        expected = await fill_notes(engine)
-        await note(engine, "early", now=NOW - 1)
-        await note(engine, "late", now=NOW + 2400)
-
-        assert await notes(engine) == ["early -1", *expected, "late 2400"]
-
     async def test_notes_of_interleaved_ballots_stay_apart(self, engine: Engine) -> None:
         ballots = [key(str(number)) for number in range(8)]
         await asyncio.gather(
             *(note(engine, voter, ballots[at % 7], now=NOW + at // 3) for at, voter in enumerate(VOTERS))
         )
-        await asyncio.gather(*(note(engine, voter, ballots[7], now=NOW + 900) for voter in VOTERS[:900]))
+        await asyncio.gather(*(note(engine, voter, ballots[7], now=NOW + 900) for voter in VOTERS[:600]))
         expected = [[f"{voter} {at // 3}" for at, voter in enumerate(VOTERS) if at % 7 == each] for each in range(7)]
 
-        for ballot, some in zip(ballots, [*expected, [f"{voter} 900" for voter in VOTERS[:900]]], strict=True):
+        for ballot, some in zip(ballots, [*expected, [f"{voter} 900" for voter in VOTERS[:600]]], strict=True):
             later = [each for each in some if int(each.split()[1]) >= 100]
             assert await notes(engine, ballot) == some
             assert await notes(engine, ballot, since=NOW + 100, limit=50) == later[:50]
@@ -210,11 +182,8 @@ class EntriesContract:
 
         assert tuple(entry.note for entry in await entries(engine)) == texts
 
-    @pytest.mark.parametrize("per_ms", [1, 5000])
-    async def test_notes_of_voters_who_vote_again_during_a_reading_appear_once(
-        self, engine: Engine, per_ms: int
-    ) -> None:
-        before, seen = await fill_notes(engine, per_ms=per_ms), list[str]()
+    async def test_notes_of_voters_who_vote_again_during_a_reading_appear_once(self, engine: Engine) -> None:
+        before, seen = await fill_notes(engine, per_ms=7), list[str]()
 
         async for page in engine.ballots.entries(key(), now=NOW):
             seen += [entry.note.decode() for entry in page]

@@ -267,7 +267,7 @@ def test_two_services_on_the_same_data_act_as_one(redis_url: str) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=examples(40), deadline=None, suppress_health_check=SHARED)
+@settings(max_examples=examples(20), deadline=None, suppress_health_check=SHARED)
 @given(HISTORIES)
 async def test_the_same_history_has_the_same_dump_on_redis_and_on_sqlite(engine: Engine, history: History):
     await engine.reset()

@@ -145,10 +145,22 @@ async def test_an_eviction_policy_that_may_lose_data_gives_a_warning(
         assert [policy] * warnings == [policy for each in engine.warnings if "noeviction" in each]
 
 
-async def test_opening_fails_without_a_server() -> None:
-    with pytest.raises(EngineError, match="Redis"):
-        async with open_engine("redis://127.0.0.1:1/0", namespace="main"):
+async def opening_error(url: str) -> str:
+    with pytest.raises(EngineError) as error:
+        async with open_engine(url, namespace="main"):
             pass
+    return str(error.value)
+
+
+async def test_opening_fails_without_a_usable_server(own_server: RedisServer) -> None:
+    assert (await opening_error("redis://nowhere.invalid:1/0")).startswith("Redis: ")
+    hint = await opening_error(own_server.url().replace("redis:", "rediss:", 1))
+    assert hint.endswith("; rediss:// needs a server with TLS; use redis:// without")
+    with redis.Redis.from_url(own_server.url()) as database:
+        database.replicaof("127.0.0.1", "1")  # there is no such primary
+    assert "read only" in await opening_error(own_server.url())
+    own_server.stop()
+    assert "Redis: no reply within 2 seconds" == await opening_error(own_server.url())
 
 
 async def test_a_silent_subscription_is_pinged_and_then_replaced(

@@ -57,7 +57,7 @@ async def answers_of_tables(engine: Engine, history: History) -> list[object]:
 
 
 @pytest.mark.parametrize("shape", OF_ONE_SHAPE)
-@settings(max_examples=examples(400), deadline=None, suppress_health_check=SHARED)
+@settings(max_examples=examples(100), deadline=None, suppress_health_check=SHARED)
 @given(data=st.data())
 async def test_a_cache_agrees_with_the_tables(two: list[Engine], shape: str, data: st.DataObject) -> None:
     history = data.draw(OF_ONE_SHAPE[shape])

@@ -1,4 +1,4 @@
-"""The disk is full: writes are refused, reads continue, and freeing space ends it."""
+"""The disk is full, or files may not grow (`ulimit -f`): writes are refused, reads continue, and space ends it."""
 
 from __future__ import annotations
 
@@ -14,26 +14,20 @@ from faults.small_disk import SmallDisk
 from support.process import ServerProcess, server_process, wait_until
 from support.service import CHANNEL
 
-pytestmark = pytest.mark.long
-
 ENOUGH = 100
+LIMIT = 3 << 20
+"""Bytes of a file."""
 
 
-class Failing(SmallDisk):
-    """A disk whose writes fail: files may not grow. Open files prevent that it becomes read-only."""
-
-    def fill(self, served: ServerProcess, size: int = 0) -> None:
-        resource.prlimit(served.process.pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
-
-    def empty(self, served: ServerProcess) -> None:
-        resource.prlimit(served.process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
-
-
-@pytest.mark.parametrize("kind", [SmallDisk, Failing], ids=["full", "failing"])
-def test_writes_are_refused_and_reads_continue(tmp_path: Path, kind: type[SmallDisk]):
+@pytest.mark.long
+def test_writes_are_refused_and_reads_continue(tmp_path: Path):
     """Ruling A3: a read does not enter the reader into the directory, so users who are new can read."""
-    disk, crowd = kind(tmp_path / "disk", "32m"), Crowd()
+    disk, crowd = SmallDisk(tmp_path / "disk", "32m"), Crowd()
     with server_process("--data", disk.data, under=disk.under) as served:
+        disk.fill(served)
+        assert 503 == ready(served), "before any write fails"
+        disk.empty(served)
+        assert 200 == ready(served)
         crowd.prepare(served)
         readers = [served.client("backend", channel=CHANNEL), served.client("viewer", user="new", channel=CHANNEL)]
         with crowd.writing(served):
@@ -54,17 +48,7 @@ def test_writes_are_refused_and_reads_continue(tmp_path: Path, kind: type[SmallD
     assert 0 == account.unknown
 
 
-def test_on_a_full_disk_the_service_is_not_ready_before_any_write_fails(tmp_path: Path):
-    disk = SmallDisk(tmp_path / "disk", "32m")
-    with server_process("--data", disk.data, under=disk.under) as served:
-        states = [ready(served)]
-        for change in (disk.fill, disk.empty):
-            change(served)
-            states.append(ready(served))
-
-    assert [200, 503, 200] == states
-
-
+@pytest.mark.long
 def test_a_wal_that_fills_the_disk_during_a_long_read_loses_nothing(tmp_path: Path):
     disk, crowd = SmallDisk(tmp_path / "disk", "20m"), Crowd()
     with server_process("--data", disk.data, under=disk.under) as served:
@@ -87,6 +71,7 @@ def ready(served: ServerProcess) -> int:
     return served._http.get("/_emulator/ready").status_code
 
 
+@pytest.mark.long
 def test_a_start_on_a_read_only_disk_fails_with_one_line(tmp_path: Path):
     disk = SmallDisk(tmp_path / "disk", "32m", "ro")
     with server_process("--data", disk.data, under=disk.under) as served:
@@ -94,3 +79,22 @@ def test_a_start_on_a_read_only_disk_fails_with_one_line(tmp_path: Path):
 
     assert 2 == served.process.returncode
     assert f"extcli serve: cannot open {tmp_path}/disk/data.db: {tmp_path}/disk is not writable\n" == error
+
+
+@pytest.mark.slow
+def test_ready_returns_503_and_names_the_limit_while_files_cannot_grow(tmp_path: Path) -> None:
+    file, crowd = tmp_path / "data.db", Crowd()
+    with server_process("--data", f"sqlite://{file}", under=["prlimit", f"--fsize={LIMIT}:", "--"]) as served:
+        crowd.prepare(served)
+        with crowd.writing(served):
+            crowd.wait_for(ACKNOWLEDGED, 100)
+            crowd.wait_for(REFUSED, 50)
+            assert 503 == ready(served)
+            resource.prlimit(served.process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
+            crowd.wait_for(ACKNOWLEDGED, 10)
+        account = crowd.account(served)
+        served.process.terminate()
+        _, log = served.process.communicate(timeout=10)
+
+    assert f"this process may write {LIMIT} " in log
+    assert account.faultless, account
