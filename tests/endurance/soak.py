@@ -6,7 +6,7 @@ subscribe and leave; namespaces are opened and dropped; and stores, rankings, bu
 end nothing is open, and the service is measured.
 
 Over the last two thirds, memory must grow by less than 1 % in 10 minutes, and open files and tasks must stay the same.
-Exits 1 if not. Writes `soak.json` and `soak.svg` into `benchmarks/results`, or the folder in the second argument. After
+Exits 1 if not. Writes `soak.json` into `benchmarks/results`, or the folder in the second argument. After
 an hour it also has the ratio of goal 17, which `make bench-docs` takes from there into the documents.
 """
 
@@ -32,7 +32,6 @@ from common import CLIENT_ID, argument, start_extcli
 from crowd import Socket
 from report import RESULTS, Row, store
 from soak_load import CHANNELS, POLLS, USERS, Load, channel_of, token
-from soak_plot import draw
 
 STEPS, STEP = 12, 4.5
 """Steps of a cycle, and the seconds of one. The votes go on throughout."""
@@ -260,7 +259,6 @@ def main() -> int:
     (folder / "soak.json").write_text(json.dumps(report, indent=1) + "\n")
     if (ratio := late_growth(samples)) is not None:
         store("soak.rows", [goal_row(ratio)])
-    (folder / "soak.svg").write_text(draw(report["samples"], since=settled[0].minutes))
     print(json.dumps({name: value for name, value in report.items() if name != "samples"}, indent=1))
     return 1 if found else 0
 

@@ -124,14 +124,6 @@ class LogsContract:
         since = await engine.logs.read(EVERYWHERE, now=NOW, since=NOW + 6)
         assert len(await all_of(since.pages)) == 6
 
-    async def test_unusual_keys_stay_distinct(self, engine: Engine) -> None:
-        for odd in ODD:
-            await append(engine, odd.encode(), key(odd, channel=odd))
-
-        assert [[odd.encode()] for odd in ODD] == [
-            [item.value for item in await items(engine, key(odd, channel=odd))] for odd in ODD
-        ]
-
     async def test_a_log_can_be_appended_to_after_all_its_entries_expired(self, engine: Engine) -> None:
         await append(engine, b"1", expires_at=END)
         await purged(engine, now=END)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Mapping
 
 import pytest
 
@@ -68,77 +67,45 @@ DAY = 24 * 3_600_000
 LIFETIME = 7 * DAY
 SCHEDULES, STEPS = 12, 8
 
-Write = Callable[[Engine, int, int], Awaitable[object]]
-"""Writes a thing at a time, with an expiry."""
-IsAlive = Callable[[Engine, int], Awaitable[bool]]
+KINDS = ("document", "cast", "definition", "log", "list", "pool", "roster")
 
 
-async def _document(engine: Engine, now: int, end: int) -> None:
-    await write(engine, b"%d" % end, now=now, expires_at=end)
+async def write_kind(engine: Engine, kind: str, now: int, end: int) -> None:
+    """Write a thing of this kind at a time, with an expiry."""
+    match kind:
+        case "document":
+            await write(engine, b"%d" % end, now=now, expires_at=end)
+        case "cast":
+            await engine.ballots.cast(key(kind), CastRequest(f"U{end}", "a"), now=now, expires_at=end)
+        case "definition":
+            await engine.ballots.define(key(kind), b"%d" % end, Terms(), now=now, expires_at=end)
+        case "log":
+            await append(engine, b"1", key(kind), now=now, expires_at=end)
+        case "list":
+            await fill(engine, [f"{end}"], source(kind), now=now, expires_at=end)
+        case "pool":
+            await assign(engine, {key(kind): source(f"of {kind}")}, now=now, expires_at=end)
+        case _:
+            await add_members(engine, ["U1"], key(kind), now=now, expires_at=end)
 
 
-async def _has_document(engine: Engine, now: int) -> bool:
-    return await read(engine, now=now) is not None
-
-
-async def _cast(engine: Engine, now: int, end: int) -> None:
-    await engine.ballots.cast(key("poll"), CastRequest(f"U{end}", "a"), now=now, expires_at=end)
-
-
-async def _has_cast(engine: Engine, now: int) -> bool:
-    return bool((await engine.ballots.tally(key("poll"), now=now)).counts)
-
-
-async def _definition(engine: Engine, now: int, end: int) -> None:
-    await engine.ballots.define(key("defined"), b"%d" % end, Terms(), now=now, expires_at=end)
-
-
-async def _has_definition(engine: Engine, now: int) -> bool:
-    return await engine.ballots.definition(key("defined"), now=now) is not None
-
-
-async def _item(engine: Engine, now: int, end: int) -> None:
-    await append(engine, b"1", key("log"), now=now, expires_at=end)
-
-
-async def _has_item(engine: Engine, now: int) -> bool:
-    return (await engine.logs.read(key("log"), now=now)).latest != 0
-
-
-async def _list(engine: Engine, now: int, end: int) -> None:
-    await fill(engine, [f"{end}"], source("unused"), now=now, expires_at=end)
-
-
-async def _has_list(engine: Engine, now: int) -> bool:
-    records = [record async for page in engine.dump(now=now) for record in page]
-    return any(isinstance(record, ListRecord) and record.key == source("unused") for record in records)
-
-
-async def _pool(engine: Engine, now: int, end: int) -> None:
-    await assign(engine, {key("pool"): source("of pool")}, now=now, expires_at=end)
-
-
-async def _has_pool(engine: Engine, now: int) -> bool:
-    return bool(await engine.pools.stocks([key("pool")], now=now))
-
-
-async def _member(engine: Engine, now: int, end: int) -> None:
-    await add_members(engine, ["U1"], key("roster"), now=now, expires_at=end)
-
-
-async def _has_member(engine: Engine, now: int) -> bool:
-    return bool(await listing(engine, "U1", now=now))
-
-
-KINDS: Mapping[str, tuple[Write, IsAlive]] = {
-    "document": (_document, _has_document),
-    "cast": (_cast, _has_cast),
-    "definition": (_definition, _has_definition),
-    "log": (_item, _has_item),
-    "list": (_list, _has_list),
-    "pool": (_pool, _has_pool),
-    "roster": (_member, _has_member),
-}
+async def is_alive(engine: Engine, kind: str, now: int) -> bool:
+    match kind:
+        case "document":
+            return await read(engine, now=now) is not None
+        case "cast":
+            return bool((await engine.ballots.tally(key(kind), now=now)).counts)
+        case "definition":
+            return await engine.ballots.definition(key(kind), now=now) is not None
+        case "log":
+            return (await engine.logs.read(key(kind), now=now)).latest != 0
+        case "list":
+            records = [record async for page in engine.dump(now=now) for record in page]
+            return any(isinstance(record, ListRecord) and record.key == source(kind) for record in records)
+        case "pool":
+            return bool(await engine.pools.stocks([key(kind)], now=now))
+        case _:
+            return bool(await listing(engine, "U1", now=now))
 
 
 class PurgeContract:
@@ -216,7 +183,6 @@ class PurgeContract:
     @pytest.mark.parametrize("kind", KINDS)
     async def test_a_record_lives_as_long_as_its_latest_expiry(self, engine: Engine, kind: str) -> None:
         """Whatever steps the clock takes between the writes."""
-        change, is_alive = KINDS[kind]
         for seed in range(SCHEDULES):
             await engine.reset()
             steps = random.Random(f"{kind} {seed}")
@@ -226,10 +192,12 @@ class PurgeContract:
                 if latest <= now:  # it has expired, and starts again
                     latest = 0
                 end = now + steps.choice((DAY, LIFETIME, LIFETIME, 14 * DAY))
-                await change(engine, now, end)
+                await write_kind(engine, kind, now, end)
                 latest = max(latest, end)
             await purged(engine, now=latest - 1)
-            assert (await is_alive(engine, latest - 1), await is_alive(engine, latest)) == (True, False), seed
+            assert (await is_alive(engine, kind, latest - 1), await is_alive(engine, kind, latest)) == (True, False), (
+                seed
+            )
 
     async def test_a_write_may_let_a_document_end_earlier(self, engine: Engine) -> None:
         await write(engine, b"1", expires_at=NEVER)

@@ -125,15 +125,6 @@ class RelayContract:
         assert gone.received == []
         assert [(key(), LAST)] == staying.received
 
-    async def test_a_reopened_engine_receives_again(self, engine: Engine, open: Open) -> None:
-        again = open(namespace="main")
-        listener = Listener(again)
-        for number in range(2):
-            async with again:
-                await again.relay.publish(key(), b"%d" % number)
-
-            assert [(key(), b"%d" % count) for count in range(number + 1)] == listener.received
-
     async def test_an_invalid_text_does_not_affect_other_messages(self, engine: Engine) -> None:
         """A lone surrogate cannot be encoded; an engine that encodes nothing may accept it."""
         listener = Listener(engine)

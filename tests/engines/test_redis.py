@@ -25,8 +25,6 @@ from emulator.storage.pools import Listed
 from emulator.storage.shapes import CastRequest
 from engines.contract import EngineContract
 from engines.contract_dump import dumped, load
-from engines.contract_entries import VOTERS
-from engines.contract_entries import fill as cast_many
 from engines.histories import HISTORIES, SHARED, History, replay
 from engines.pool_shorthand import add_members, draw, held, stocked
 from engines.shorthand import (
@@ -37,7 +35,6 @@ from engines.shorthand import (
     append,
     cast,
     counts,
-    entries,
     items,
     keep,
     key,
@@ -169,16 +166,6 @@ async def test_tallies_stay_right_while_two_engines_cast_by_turns(engine: Engine
         now += chance.choice([1, 1, 1, 500])
 
 
-async def test_concurrent_updates_of_two_engines_all_count(engine: Engine, second: Engine) -> None:
-    def more(live: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
-        return {key(): b"%d" % (int(live.get(key(), b"0")) + 1)}
-
-    updates = [(engine, second)[n % 2].documents.update([key()], more, now=NOW, expires_at=END) for n in range(200)]
-    await asyncio.gather(*updates)
-
-    assert b"200" == await read(engine)
-
-
 async def test_an_update_across_several_owners_is_atomic(engine: Engine, second: Engine) -> None:
     both = [key(owner="one"), key(owner="two")]
 
@@ -191,23 +178,6 @@ async def test_an_update_across_several_owners_is_atomic(engine: Engine, second:
 
     assert 100 == sum(map(int, seen.values()))
     assert {both[0]: b"10", both[1]: b"90"} == await engine.documents.read(both, now=NOW)
-
-
-async def test_entries_replaced_by_another_engine_during_a_reading_appear_once(engine: Engine, second: Engine) -> None:
-    await cast_many(engine)
-    seen = []
-
-    async for page in engine.ballots.entries(key(), now=NOW):
-        seen += [entry.voter for entry in page]
-        await asyncio.gather(
-            *(
-                second.ballots.cast(key(), CastRequest(each, "b"), now=NOW + 9000, expires_at=END)
-                for each in VOTERS[::3]
-            )
-        )
-        assert set(VOTERS) == {entry.voter for entry in await entries(second)}  # a concurrent reading
-
-    assert VOTERS == seen
 
 
 async def test_a_reset_is_visible_to_another_engine_at_once(engine: Engine, second: Engine) -> None:

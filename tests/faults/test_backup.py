@@ -29,10 +29,6 @@ def test_a_backup_has_every_write_acknowledged_before_it_began(tmp_path: Path):
     with server_process("--data", f"sqlite://{copy}") as served:
         account = crowd.account(served)
     missing = {write.removesuffix(" lost") for write in account.lost}
-    print(  # noqa: T201 - seen with -s only
-        f"\na backup begun after {len(before)} acknowledged writes lacks {len(before & missing)} of them;"
-        f" it has {account.found}, and {len(missing - before)} more were acknowledged too late for it"
-    )
 
     assert not account.wrong, account
     assert not before & missing

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from faults.crowd import ACKNOWLEDGED, Crowd
 from faults.writes import Store
 from support.process import ServerProcess, server_process
@@ -34,6 +36,7 @@ def read_stores(served: ServerProcess) -> set[int]:
     return {user.get("extension_viewer_state").status_code for user in users}
 
 
+@pytest.mark.long
 def test_a_corrupt_page_fails_the_requests_that_need_it_and_is_found(tmp_path: Path):
     file, crowd = tmp_path / "data.db", Crowd(Store())
     with server_process("--data", f"sqlite://{file}") as served:

@@ -14,12 +14,13 @@ from faults.small_disk import SmallDisk
 from support.process import ServerProcess, server_process, wait_until
 from support.service import CHANNEL
 
+pytestmark = pytest.mark.long
+
 ENOUGH = 100
 LIMIT = 3 << 20
 """Bytes of a file."""
 
 
-@pytest.mark.long
 def test_writes_are_refused_and_reads_continue(tmp_path: Path):
     """Ruling A3: a read does not enter the reader into the directory, so users who are new can read."""
     disk, crowd = SmallDisk(tmp_path / "disk", "32m"), Crowd()
@@ -48,12 +49,11 @@ def test_writes_are_refused_and_reads_continue(tmp_path: Path):
     assert 0 == account.unknown
 
 
-@pytest.mark.long
 def test_a_wal_that_fills_the_disk_during_a_long_read_loses_nothing(tmp_path: Path):
     disk, crowd = SmallDisk(tmp_path / "disk", "20m"), Crowd()
     with server_process("--data", disk.data, under=disk.under) as served:
         crowd.prepare(served)
-        disk.fill(served, 6 << 20)
+        disk.fill(served, 10 << 20)
         with crowd.writing(served):
             with disk.reading(served):
                 crowd.wait_for(REFUSED, ENOUGH)
@@ -71,7 +71,6 @@ def ready(served: ServerProcess) -> int:
     return served._http.get("/_emulator/ready").status_code
 
 
-@pytest.mark.long
 def test_a_start_on_a_read_only_disk_fails_with_one_line(tmp_path: Path):
     disk = SmallDisk(tmp_path / "disk", "32m", "ro")
     with server_process("--data", disk.data, under=disk.under) as served:
@@ -81,7 +80,6 @@ def test_a_start_on_a_read_only_disk_fails_with_one_line(tmp_path: Path):
     assert f"extcli serve: cannot open {tmp_path}/disk/data.db: {tmp_path}/disk is not writable\n" == error
 
 
-@pytest.mark.slow
 def test_ready_returns_503_and_names_the_limit_while_files_cannot_grow(tmp_path: Path) -> None:
     file, crowd = tmp_path / "data.db", Crowd()
     with server_process("--data", f"sqlite://{file}", under=["prlimit", f"--fsize={LIMIT}:", "--"]) as served:

@@ -113,9 +113,9 @@ async def cast(file: Path, votes: int, *, dies: bool = False) -> None:
     """Cast votes. If it `dies`, leave the file and its log as a kill would."""
     key = Key("poll", "my-extension", "crowd", "777")
     async with open_engine(f"sqlite://{file}", namespace="sandbox") as engine:
-        for number in range(votes):
-            request = CastRequest(f"U{number}", str(number % 3))
-            await engine.ballots.cast(key, request, now=1_700_000_000_000, expires_at=NEVER)
+        requests = [CastRequest(f"U{number}", str(number % 3)) for number in range(votes)]
+        casts = (engine.ballots.cast(key, each, now=1_700_000_000_000, expires_at=NEVER) for each in requests)
+        await asyncio.gather(*casts)
         if dies:
             (beside := file.with_name("dead")).mkdir()
             copied(file, beside)

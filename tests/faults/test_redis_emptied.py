@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 import redis
 
 from engines.redis_server import RedisServer
@@ -31,6 +32,7 @@ def wait_for_log(node: ServerProcess, text: str) -> None:
     assert any(text in line for line in node.process.stderr)
 
 
+@pytest.mark.long
 def test_nodes_agree_with_a_new_node_after_redis_lost_its_data(tmp_path: Path) -> None:
     with RedisServer(tmp_path) as server:
         extensions = write_extensions(tmp_path)

@@ -42,9 +42,6 @@ OUTAGES = {
         lambda _, database: database.config_set("maxmemory", "1mb"),
         lambda _, database: database.config_set("maxmemory", "0"),
     ),
-    "replica": Outage(
-        lambda _, database: database.replicaof("127.0.0.1", "1"), lambda _, database: database.replicaof("NO", "ONE")
-    ),
 }
 
 

@@ -138,26 +138,9 @@ class Patch(Write):
 
 
 def owner_of(number: int) -> dict[str, str]:
-    """Return the owner of the channel of a patch or JSON store; each holds as many as the limits of a channel allow."""
+    """Return the owner of the channel of a patch; each holds as many as the limits of a channel allow."""
     channel = str(9_000 + number // PATCHES_PER_STORE)
     return {"user": channel, "channel": channel}
-
-
-class JsonStore(Write):
-    """A JSON store with its own id."""
-
-    name = "json"
-
-    def send(self, ask: Ask, number: int) -> httpx.Response:
-        at = {"id": f"store{number}"}
-        return ask("POST", "json_store", "admin", **owner_of(number), json={"n": number}, params=at)
-
-    def found(self, ask: Ask, numbers: Collection[int]) -> Counter[int]:
-        stores = (
-            ask("GET", "json_store", "broadcaster", **owner_of(number), params={"id": f"store{number}"})
-            for number in numbers
-        )
-        return Counter(store.json()["n"] for store in stores if store.status_code != httpx.codes.NOT_FOUND)
 
 
 class Redemption(Write):
@@ -184,4 +167,4 @@ class Redemption(Write):
         return Counter({number: len(each) for number, each in held.items() if each})
 
 
-KINDS: tuple[Write, ...] = (Vote(), Answer(), Entry(), Store(), Patch(), JsonStore(), Redemption())
+KINDS: tuple[Write, ...] = (Vote(), Answer(), Entry(), Store(), Patch(), Redemption())

@@ -16,7 +16,7 @@ from realtime.test_unauthenticated_sockets import ONE, OTHER, THIRD, closed, gam
 from support.authentication import authenticate
 from support.pusher_client import PusherClient
 from support.service import CHANNEL, CLIENT_ID, OTHER_ID, LiveServer, live_server, real_seconds
-from support.socket_client import Json, SocketClient, linked_game, request_pin
+from support.socket_client import SocketClient
 
 EXP = real_seconds() + 3_600
 REPLACED = (1008, "replaced by a newer connection")
@@ -148,11 +148,10 @@ def test_a_replaced_socket_frees_the_place_of_its_user():
         assert "of user U1 " not in sockets.refusal(user="1", address=ONE)
 
 
-@pytest.mark.parametrize("address", [ONE, OTHER])
-def test_a_closed_socket_frees_all_its_places(address: str):
+def test_a_closed_socket_frees_all_its_places():
     with limited(sockets=4, address_sockets=1, address_pages=3) as sockets:
         for _ in range(3):
-            opened = [*sockets.fill(*"123", address=address), sockets.open("broadcaster")]
+            opened = [*sockets.fill(*"123"), sockets.open("broadcaster")]
             sockets.refusal("broadcaster", channel="888")
             for each in opened:
                 each.socket.close()
@@ -217,42 +216,15 @@ def test_production_allows_a_user_50_sockets(frozen_production: LiveServer, role
     assert f"50 connections of {owner} are open; the limit is 50" == reason
 
 
-@pytest.fixture
-def two() -> Iterator[LiveServer]:
-    """A service that allows two connections per client id."""
-    with live_server(Settings(limits=Limits(sockets=2))) as live:
-        yield live
-
-
-def login_error(live: LiveServer, client_id: str = CLIENT_ID) -> Json:
-    """Return the error of a game that authenticates while its client id is at the limit."""
-    with SocketClient(live) as game:
-        pin = request_pin(live, client_id=client_id)
-        return game.error("authenticate", data={"client_id": client_id, "pin": pin})
-
-
-def test_to_authenticate_over_the_limit_gets_429(two: LiveServer):
-    with linked_game(two), linked_game(two):
-        error = login_error(two)
-
-    assert (429, "Too Many Requests") == (error["status"], error["title"])
-    assert f"2 connections with client id {CLIENT_ID} are open; the limit is 2" == error["detail"]
-
-
-def test_a_page_over_the_limit_gets_429_with_retry_after(two: LiveServer):
-    with PusherClient(two), PusherClient(two, path="/app/another"), pytest.raises(InvalidStatus) as error:
-        PusherClient(two)
+def test_a_page_over_the_limit_gets_429_with_retry_after():
+    with (
+        live_server(Settings(limits=Limits(sockets=2))) as live,
+        PusherClient(live),
+        PusherClient(live, path="/app/another"),
+        pytest.raises(InvalidStatus) as error,
+    ):
+        PusherClient(live)
 
     response = error.value.response
     assert (429, "10") == (response.status_code, response.headers["Retry-After"])
     assert "2 connections of pages are open; the limit is 2" == json.loads(response.body)["info"]
-
-
-def test_authenticate_for_a_client_id_at_its_limit_changes_nothing(two: LiveServer):
-    pin = request_pin(two, "777", OTHER_ID)
-    with linked_game(two, client_id=OTHER_ID), linked_game(two, client_id=OTHER_ID), linked_game(two) as game:
-        error = game.error("authenticate", data={"client_id": OTHER_ID, "pin": pin})
-        state = game.request("get", "state", {"state_id": "channel"})
-
-    assert (429, "Too Many Requests") == (error["status"], error["title"])
-    assert "errors" not in state

@@ -56,19 +56,6 @@ def test_a_silent_connection_is_aborted_at_the_second_ping(live: LiveServer):
         assert other.no_update()
 
 
-def test_silence_counts_from_one_ping_to_the_next(live: LiveServer):
-    with Raw(live) as raw:
-        server_side = latest(live)
-        for _ in range(2):
-            ping(live, server_side)
-            raw.send(frame(PONG))
-            settle(live)
-        ping(live, server_side)
-
-        assert [(PING, b"")] * 3 == [raw.read() for _ in range(3)]
-        assert 1 == len(live.service.gateway.admission)
-
-
 @pytest.mark.parametrize(
     "received",
     [frame(TEXT), frame(PING), frame(TEXT, fin=False), b"\x81"],

@@ -65,13 +65,6 @@ def test_an_address_has_ten_wrong_pins_a_minute(frozen_production):
     assert 429 == status_of_pin(frozen_production, bound_pin(frozen_production))
 
 
-def test_wrong_pins_of_one_address_leave_others_their_attempts(frozen_production):
-    guess(frozen_production, 70)
-
-    assert 200 == status_of_pin(frozen_production, bound_pin(frozen_production), address="203.0.113.2")
-    assert [400] == guess(frozen_production, 1, address="203.0.113.2")
-
-
 def test_simultaneous_wrong_pins_are_all_counted(frozen_production):
     headers = {"X-Forwarded-For": "203.0.113.1"}
     with ExitStack() as stack:

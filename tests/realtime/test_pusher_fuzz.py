@@ -66,7 +66,7 @@ def in_protocol(frame: dict[str, Any]) -> dict[str, Any]:
 
 
 @settings(
-    max_examples=examples(120), derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck)
+    max_examples=examples(60), derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck)
 )
 @given(conversation=st.lists(texts, min_size=40, max_size=60))
 def test_each_message_has_at_most_one_response(fuzzed, conversation):

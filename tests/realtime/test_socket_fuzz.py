@@ -8,14 +8,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from realtime.resources import leak_checked_server
-from support.examples import examples, spread
+from support.examples import spread
 from support.random_requests import RequestGenerator
-from support.service import CHANNEL, CLIENT_ID, LiveServer
-from support.socket_client import NO_REQUEST, SocketClient, linked_game, request_pin
+from support.service import LiveServer
+from support.socket_client import NO_REQUEST, SocketClient, linked_game
 
 PIPELINED = 40
 """Frames sent before the first reply is read."""
@@ -107,7 +105,7 @@ def fuzzed() -> Iterator[LiveServer]:
             assert {"ok": True} == game.data("subscribe", "state", {"topic_id": "channel"})
 
 
-@pytest.mark.parametrize("seed", spread(range(20), 5))
+@pytest.mark.parametrize("seed", spread(range(8), 4))
 def test_every_random_request_has_one_reply(fuzzed, seed):
     generator, sent = RequestGenerator(random.Random(seed)), 0
     for conversation in range(25):
@@ -120,26 +118,3 @@ def test_every_random_request_has_one_reply(fuzzed, seed):
                 sent += converse(stranger, [text for text in texts if len(text.encode()) <= MAX_STRANGE])
 
     assert sent > 1_000
-
-
-numbers = st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False)
-scalars = st.none() | st.booleans() | numbers | st.text(st.characters(codec="utf-8"), max_size=30)
-
-
-@settings(
-    max_examples=examples(15), derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck)
-)
-@given(
-    credentials=st.lists(st.dictionaries(st.sampled_from(["client_id", "pin", "refresh", "jwt"]), scalars), max_size=9)
-)
-def test_only_a_valid_credential_gives_rights(fuzzed, credentials):
-    with SocketClient(fuzzed) as game:
-        statuses = {game.error("authenticate", data=each)["status"] for each in credentials}
-
-        assert statuses <= {400, 401}
-        assert 401 == game.error("get", "state", {"state_id": "channel"})["status"]
-        if len(credentials) < MAX_LOGINS:
-            assert (
-                CHANNEL
-                == game.data("authenticate", data={"client_id": CLIENT_ID, "pin": request_pin(fuzzed)})["twitch_id"]
-            )

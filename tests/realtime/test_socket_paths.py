@@ -15,7 +15,7 @@ from emulator.realtime.websocket import WebSocket
 from support.middleware import Middleware
 from support.pusher_client import KEY, QUERY
 from support.service import LiveServer, live_server
-from support.socket_client import SocketClient, linked_game
+from support.socket_client import SocketClient
 
 
 def test_a_client_id_of_over_100_characters_gets_400(live):
@@ -40,15 +40,6 @@ def test_a_handshake_that_fails_unexpectedly_is_answered_and_closed(caplog: pyte
 
     assert answer.startswith(b"HTTP/1.1 500 ")
     assert ["unexpected failure in opening /ws"] == [each.message for each in caplog.records if each.exc_info]
-
-
-def test_a_message_without_a_target_is_told_which_targets_there_are(live: LiveServer):
-    with linked_game(live) as game:
-        errors = [game.error("set"), game.error("set", "nonsense"), game.error("get", "authentication")]
-
-    assert errors[0]["detail"].startswith("set needs a target; supported: ")
-    assert errors[1]["detail"].startswith("set does not support nonsense; supported: ")
-    assert errors[2]["detail"].startswith("get does not support authentication; supported: ")
 
 
 PATHS = ["/ws", "/0.2.0/my-extension", f"/app/{KEY}{QUERY}", "/_ns/other/ws"]

@@ -83,19 +83,6 @@ def test_a_subscription_may_name_its_target_in_its_data(game):
     assert [] == updates(game, 0)
 
 
-def test_unsubscribing_ends_one_topic_of_one_connection(game, other, broadcaster):
-    for each in (game, other):
-        each.data("subscribe", "state", {"topic_id": "channel"})
-        each.data("subscribe", "config", {"config_id": "channel"})
-
-    game.data("unsubscribe", "state", {"topic_id": "channel"})
-
-    broadcaster.post("channel_state", json={"a": 1})
-    broadcaster.post("channel_config", json={"b": 2})
-    assert [{"config": {"b": 2}, "config_id": "channel"}] == updates(game, 1)
-    assert 2 == len(updates(other, 2))
-
-
 def test_each_extension_has_one_state_for_all_channels(live, admin_game):
     with linked_game(live, "888") as elsewhere, linked_game(live, CHANNEL, OTHER_ID) as of_another:
         for each in (elsewhere, of_another):

@@ -126,16 +126,11 @@ def test_a_fragmented_message_is_one_message(game, size):
     assert (7, {"a": "é\U0001f600"}) == (reply["meta"]["request_id"], reply["data"]["state"])
 
 
-def test_a_ping_gets_a_pong_at_any_time(game):
-    assert game.socket.ping(b"here").wait(5)
-    assert {} == game.data("get", "state", {"state_id": "channel"})["state"]
-
-
 def test_random_bytes_cause_no_failure_and_no_leak():
     choose = random.Random(11)
     codes = set()
     with leak_checked_server() as live:
-        for _ in range(400):
+        for _ in range(200):
             with Raw(live) as raw, suppress(ConnectionError):  # the service may disconnect while we send
                 raw.send(b"".join(random_bytes(choose) for _ in range(choose.randrange(1, 8))))
                 if choose.random() < 0.2:

@@ -125,15 +125,6 @@ def test_a_socket_has_the_login_timeout_to_authenticate():
         assert {} == linked.data("get", "state", {"state_id": "channel"})["state"]
 
 
-def test_a_user_may_take_the_whole_life_of_a_pin_to_type_it():
-    with limited(login_timeout=600) as live, game_from(live, ONE) as game:
-        live.advance(250 * SECOND)
-        pin = request_pin(live)
-        live.advance(299 * SECOND)
-
-        assert "777" == authenticate(game, pin=pin)["twitch_id"]
-
-
 def test_pages_and_authenticated_games_are_not_closed_for_their_age():
     with limited(login_timeout=1) as live, page_from(live, ONE) as page, linked_game(live) as game:
         live.advance(3_600 * SECOND)
