@@ -22,11 +22,11 @@ class HoldingsContract:
         assert len(first) + len(second) == count
 
     async def test_cancelling_a_draw_that_skips_items_does_not_affect_others(self, engine: Engine) -> None:
-        items = [str(number) for number in range(3000)]
+        items = [str(number) for number in range(1500)]
         await fill(engine, items, X)
         await fill(engine, [*items, "new", "newer"], Y)
         await assign(engine, {P: X, Q: Y})
-        await asyncio.gather(*(draw(engine, P.name, P, most=3000) for _ in items))
+        await asyncio.gather(*(draw(engine, P.name, P, most=1500) for _ in items))
         tasks = [asyncio.create_task(draw(engine, f"U{number}", Q)) for number in range(3)]
         for _ in range(5):
             await asyncio.sleep(0)
@@ -70,14 +70,14 @@ class HoldingsContract:
         assert await draws(engine, 3, Q) == ["new"]
 
     async def test_a_list_that_begins_with_spent_items_goes_on_behind_them(self, engine: Engine) -> None:
-        items = [str(number) for number in range(2_500)]
-        await stocked(engine, items[:2_000], P)
-        await asyncio.gather(*(draw(engine, "U1", P, most=2_000) for _ in range(2_000)))
+        items = [str(number) for number in range(1_300)]
+        await stocked(engine, items[:1_000], P)
+        await asyncio.gather(*(draw(engine, "U1", P, most=1_000) for _ in range(1_000)))
 
         await fill(engine, items, X)
         await assign(engine, {Q: X})
 
-        assert items[2000:] == await draws(engine, 600, Q)
+        assert items[1000:] == await draws(engine, 600, Q)
 
     async def test_a_reset_forgets_the_spent_items_of_its_own_namespace(self, engine: Engine, open: Open) -> None:
         async with open(namespace="other") as other:

@@ -62,9 +62,8 @@ class RostersContract:
         await asyncio.gather(*(add_members(engine, names[start : start + 500], A) for start in range(0, 3000, 500)))
         await asyncio.gather(*(add_members(engine, names[start : start + 10], B) for start in range(0, 3000, 100)))
 
-        assert [await listing(engine, name) for name in names] == [
-            {"a", "b"} if number % 100 < 10 else {"a"} for number, _ in enumerate(names)
-        ]
+        for number in range(0, 3000, 7):
+            assert await listing(engine, names[number]) == ({"a", "b"} if number % 100 < 10 else {"a"})
 
     async def test_an_expired_roster_starts_empty(self, engine: Engine) -> None:
         await add_members(engine, ["x"], A, expires_at=END)

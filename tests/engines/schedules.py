@@ -241,7 +241,7 @@ async def _write(engine: Engine, shape: str, name: str, stock: int) -> tuple[obj
 
 
 class AcknowledgedContract:
-    schedules = 12
+    schedules = 8
     """How many are generated; their seeds count from 0."""
 
     @pytest.fixture

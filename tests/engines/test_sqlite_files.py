@@ -185,7 +185,7 @@ async def test_a_dump_shows_one_moment_while_writing_goes_on(path: Path) -> None
 
 
 async def test_large_lists_and_rosters_do_not_block_the_event_loop(path: Path) -> None:
-    codes, names = [f"code {n:06}" for n in range(200_000)], [f"{n * 7919 % 100_003}" for n in range(100_000)]
+    codes, names = [f"code {n:06}" for n in range(100_000)], [f"{n * 7919 % 50_021}" for n in range(50_000)]
     async with opened(path) as engine:
         async with LoopPasses() as passes:
             for start in range(0, len(codes), 10_000):
@@ -194,9 +194,9 @@ async def test_large_lists_and_rosters_do_not_block_the_event_loop(path: Path) -
                 await add_members(engine, names[start : start + 1000])
             await assign(engine)
 
-        assert passes.count >= 120
+        assert passes.count >= 60
         assert codes[:3000] == await draws(engine, 3000)
-        assert [await listing(engine, name) for name in (*names[::9999], "absent")] == [{"one"}] * 11 + [set()]
+        assert [await listing(engine, name) for name in (*names[::9999], "absent")] == [{"one"}] * 6 + [set()]
 
         await fill(engine, codes[2990:], source("next"))
         await assign(engine, {key(): source("next")})
@@ -205,7 +205,7 @@ async def test_large_lists_and_rosters_do_not_block_the_event_loop(path: Path) -
         await engine.rosters.drop([key()], now=NOW)
         async with LoopPasses() as passes:
             await engine.tidy()
-        assert passes.count >= 100
+        assert passes.count >= 50
 
         assert await held(engine, "7") == Holding((codes[7],), 0)
         await purged(engine, now=NEVER - 1)

@@ -11,7 +11,7 @@ from faults.crowd import ACKNOWLEDGED, Crowd
 from support.process import server_process
 from support.program import PROGRAM
 
-ENOUGH = 150
+ENOUGH = 80
 
 
 @pytest.mark.long

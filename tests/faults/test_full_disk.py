@@ -88,6 +88,7 @@ def test_ready_returns_503_and_names_the_limit_while_files_cannot_grow(tmp_path:
             crowd.wait_for(ACKNOWLEDGED, 100)
             crowd.wait_for(REFUSED, 50)
             assert 503 == ready(served)
+            assert 200 == served.client("viewer", user="new", channel=CHANNEL).get("vote").status_code
             resource.prlimit(served.process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
             crowd.wait_for(ACKNOWLEDGED, 10)
         account = crowd.account(served)

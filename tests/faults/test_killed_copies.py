@@ -23,8 +23,8 @@ from faults import dying_process
 from faults.dying_process import FORKED, TASKS
 from faults.rounds import KILLS
 
-VOTES = 600
-OTHER_VOTES = 300
+VOTES = 200
+OTHER_VOTES = 100
 FORK = f"sandbox/{FORKED}"
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]

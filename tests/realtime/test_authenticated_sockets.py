@@ -157,15 +157,6 @@ def test_a_closed_socket_frees_all_its_places():
                 each.socket.close()
 
 
-def test_another_login_of_a_socket_moves_it_from_one_user_to_the_other():
-    with limited(address_sockets=1) as sockets:
-        game = sockets.open(user="1")
-        sockets.become(game, user="2")
-
-        assert "1 connections of user U2 are open; the limit is 1" == sockets.refusal(user="2")
-        sockets.open(user="1")
-
-
 def test_a_socket_that_changes_its_role_moves_to_the_room_of_that_role():
     with limited(sockets=4) as sockets:
         viewers = sockets.fill(*"123")
