@@ -66,7 +66,7 @@ def test_nodes_refuse_during_an_outage_and_recover(tmp_path: Path, name: str) ->
         seconds_until(lambda: has_written_all(database))
         with crowd.writing(one), crowd.writing(other), Watch(one) as watch:
             for _ in range(ROUNDS):
-                crowd.wait_for(ACKNOWLEDGED, 300)
+                crowd.wait_for(ACKNOWLEDGED, 150)
                 outage.begin(server, database)
                 crowd.wait_for(REFUSED, 20)
                 assert (False, False) == (is_ready(one), is_ready(other))
@@ -74,7 +74,7 @@ def test_nodes_refuse_during_an_outage_and_recover(tmp_path: Path, name: str) ->
                 outage.end(server, database)
                 back = max(back, seconds_until(lambda: is_ready(one) and is_ready(other)))
                 received = max(received, wait_for_broadcast(one, game))
-            crowd.wait_for(ACKNOWLEDGED, 300)
+            crowd.wait_for(ACKNOWLEDGED, 150)
         alive = f"alive within {ms(watch.slowest_live)}", f"no response later than {ms(watch.slowest_ready)}"
         notes = (f"back after {ms(back)}", f"broadcasts after {ms(received)}", *alive)
         check_account(crowd, other, *notes)
@@ -125,11 +125,11 @@ def test_a_killed_node_loses_nothing_and_the_other_continues(tmp_path: Path) -> 
         crowd.prepare(other)
         for _ in range(ROUNDS):
             with nodes(server.url()) as (one,), crowd.writing(other), crowd.writing(one):
-                crowd.wait_for(ACKNOWLEDGED, 300)
+                crowd.wait_for(ACKNOWLEDGED, 150)
                 one.process.kill()
                 one.process.wait()
                 waited = max(waited, crowd.wait_for(ACKNOWLEDGED))
-                crowd.wait_for(ACKNOWLEDGED, 300)
+                crowd.wait_for(ACKNOWLEDGED, 150)
         with nodes(server.url()) as (again,):
             wait_for_broadcast(again, game)
             check_account(crowd, again, f"the other node answered again after {ms(waited)}")
@@ -148,15 +148,15 @@ def test_a_node_cut_off_from_redis_refuses_and_the_other_continues(tmp_path: Pat
             each.data("subscribe", "news")
         crowd.prepare(one)
         with crowd.writing(one), crowd.writing(other), Watch(one) as watch:
-            crowd.wait_for(ACKNOWLEDGED, 300)
+            crowd.wait_for(ACKNOWLEDGED, 150)
             proxy.swallow()
             crowd.wait_for(REFUSED, 10)
-            crowd.wait_for(ACKNOWLEDGED, 300)
+            crowd.wait_for(ACKNOWLEDGED, 150)
             assert (False, True) == (is_ready(one), is_ready(other))
             proxy.restore()
             back = seconds_until(lambda: is_ready(one))
             received = max(wait_for_broadcast(other, game), wait_for_broadcast(one, there))
-            crowd.wait_for(ACKNOWLEDGED, 300)
+            crowd.wait_for(ACKNOWLEDGED, 150)
 
         alive = f"alive within {ms(watch.slowest_live)}", f"no response later than {ms(watch.slowest_ready)}"
         check_account(crowd, other, f"back after {ms(back)}", f"broadcasts after {ms(received)}", *alive)
@@ -185,7 +185,7 @@ def test_nodes_go_on_with_the_replica_of_a_failed_redis_node(tmp_path: Path, fau
         crowd.prepare(one)
         with crowd.writing(one), crowd.writing(other), Watch(one) as watch:
             for _ in range(ROUNDS):
-                crowd.wait_for(ACKNOWLEDGED, 300)
+                crowd.wait_for(ACKNOWLEDGED, 150)
                 failed = cluster.owner(NAMESPACE)
                 fail(failed)
                 crowd.wait_for(REFUSED)
@@ -194,7 +194,7 @@ def test_nodes_go_on_with_the_replica_of_a_failed_redis_node(tmp_path: Path, fau
                 assert failed is not cluster.owner(NAMESPACE)
                 restart(failed)
                 seconds_until(failed.is_copy)
-            crowd.wait_for(ACKNOWLEDGED, 300)
+            crowd.wait_for(ACKNOWLEDGED, 150)
 
         check_account(crowd, other, f"back after {ms(back)}", f"broadcasts after {ms(received)}", keeps_all=False)
         watch.check()
