@@ -47,6 +47,10 @@ def _flush_output(code: int, args: list[str]) -> int:
     from extcli.output.format import flush, silence
 
     try:
+        sys.stderr.flush()
+    except OSError:  # the terminal is closed; some versions of Python would exit with 120
+        silence(sys.stderr)
+    try:
         flush()
     except BrokenPipeError:
         silence(sys.stdout)

@@ -25,8 +25,8 @@ _STARTS = b'{["-0123456789tfn'
 _ITEM = rb'(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"|[^ \t\r\n"\[\]{}:,]++(?=.))'
 """A text, number or word. The next piece may continue a number or word at the end."""
 _TOKEN = re.compile(rb"[ \t\r\n]*+(%b|[\[\]{}:,])" % _ITEM, re.DOTALL)
-_MORE_ITEMS = re.compile(rb"(?:[ \t\r\n]*+,[ \t\r\n]*+%b)++" % _ITEM, re.DOTALL)
-"""Items after the first of an array, each with its comma."""
+_MORE_ITEMS = re.compile(rb"(?>(?:[ \t\r\n]*+,[ \t\r\n]*+%b)+)" % _ITEM, re.DOTALL)
+"""Items after the first of an array, each with its comma. Not `(?:…)++`: Python before 3.11.5 matches that wrongly."""
 
 
 Strings = tuple[int, int, list[Any]]
