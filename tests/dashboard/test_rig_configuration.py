@@ -162,7 +162,7 @@ def test_a_refused_setting_is_named_in_the_console_and_any_text_of_five_kilobyte
         assert content == changed.evaluate("({ content }) => content")
         assert [None, None, {"version": "2", "content": content}] == segments(page, "1")
         save(page, "red")  # of version 1 again
-        expect(page.frame_locator("#frame-2").locator("#colour")).to_have_text("red")
+        expect(page.frame_locator("#frame-1").locator("#colour")).to_have_text("red")
 
 
 def test_a_frame_catches_up_after_a_time_without_network(live: LiveServer, pages: str, page: Page):
