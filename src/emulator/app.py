@@ -144,7 +144,7 @@ class Service(Front):
         self.parity = Parity(
             clock,
             shared.features.table(settings.production).absent,
-            _lapses(settings),
+            _shorter_lifetimes(settings),
             shared.verdicts,
             is_on=has_control,
         )
@@ -383,7 +383,7 @@ class Service(Front):
         self.poll_updates.reloaded()
 
 
-def _lapses(settings: Settings) -> Lapses:
+def _shorter_lifetimes(settings: Settings) -> Lapses:
     """Return the kinds of data that expire earlier in the sandbox than in production."""
     here, there = settings.environment, settings.production
     if here.is_strict:

@@ -59,4 +59,4 @@ def _is_too_deep(value: Any) -> bool:
 
 
 def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is not a number of JSON")
+    raise ValueError(f"{constant} is not a JSON number")

@@ -208,7 +208,7 @@ def _read(kind: str, given: Mapping[str, str], environ: Mapping[str, str]) -> It
     if kind == "faults":
         faults = _get(url, "/_emulator/faults")["faults"]
         return ((each["id"], f"{each['match']} {each['effect']}") for each in faults)
-    return _sets(url, authorization) if kind == "sets" else _listed_names(url, authorization, kind)
+    return _code_sets(url, authorization) if kind == "sets" else _listed_names(url, authorization, kind)
 
 
 def _service(
@@ -234,7 +234,7 @@ def _service(
     return url, f"{client_id} {_unsigned(setting('--channel', 'EXTCLI_CHANNEL', 'channel', ''))}"
 
 
-def _sets(url: str, authorization: str) -> Iterator[tuple[str, str]]:
+def _code_sets(url: str, authorization: str) -> Iterator[tuple[str, str]]:
     """Return the indices and names of the code sets."""
     document = _get(url, "/v1/e/codes", authorization)
     names = document["names"] or []

@@ -132,9 +132,9 @@ class Source:
             is_about_content = answer.get("reason") in ("Invalid seed", "Invalid body")
             if not is_about_content or problem_of(answer, {"errors": [{"detail": str}]}):
                 raise
-            raise self.refused([each["detail"] for each in answer["errors"]]) from None
+            raise self.refusal_error([each["detail"] for each in answer["errors"]]) from None
 
-    def refused(self, details: Sequence[str]) -> InvalidFile:
+    def refusal_error(self, details: Sequence[str]) -> InvalidFile:
         """Return the error for content that the service refused. Each detail begins with a path and a colon."""
         places = {path_text(path): place for path, place in positions_of(self.text).items()}
         lines = []

@@ -61,7 +61,10 @@ def test_sets_listed_without_indices_have_their_positions(upload, file, answerin
     ready = http_response("200 OK", '{"status":"ready","environment":"production","version":"1","data":"sqlite"}')
     url = answering(token, http_response("200 OK", '{"names":["Old","Older"]}'), ready)
 
-    assert "set 1, 'Older'" in upload("--set", f"New={file('A')}", "--index", "1", "--url", url, exits=2).stderr
+    assert (
+        "set 1: 'New', with other codes, replaces 'Older'"
+        in upload("--set", f"New={file('A')}", "--index", "1", "--url", url, exits=2).stderr
+    )
     unknown = answering(token, http_response("200 OK", '{"names":3}'))
     upload("--set", f"New={file('A')}", "--url", unknown, exits=5)
 
@@ -109,7 +112,7 @@ def old(backend):
 def test_in_production_replacing_without_a_terminal_needs_yes(upload, file, backend):
     result = upload("--set", f"New={file('N1')}", fails=2)
 
-    assert "set 0, 'Old'" in result.stderr
+    assert "set 0: 'New', with other codes, replaces 'Old'" in result.stderr
     assert ["Old", "Other"] == backend.get("codes").json()["names"]
     upload("--set", f"More={file('M1')}", "--index", "1", exits=0)
     upload("--set", f"New={file('N1')}", "--yes", exits=0)
@@ -179,7 +182,7 @@ def test_each_error_is_named_by_place_and_rule_without_quoting_it(check, file, n
         ("c.json", '["A", "SECRET"', "", "is not JSON"),
         ("c.json", '{"SECRET": 1}', "", "is not a JSON array of strings"),
         ("c.json", '"SECRET"', "", 'write the codes of one set as ["A-1", "A-2"]'),
-        ("c.csv", "code,code\nA,SECRET\n", "code", "does not name exactly one column 'code'"),
+        ("c.csv", "code,code\nA,SECRET\n", "code", "must have exactly one column 'code'"),
         ("c.txt", gzip.compress(b"SECRET\n" * 9, mtime=0)[:-4], "", "is corrupt"),
         ("c.txt", gzip.compress(b"SECRET\n" * 9, mtime=0)[:12] + b"SECRET", "", "is corrupt"),
         ("c.txt", "SECRET" * 200_000, "", "has a line longer than 1 MiB"),

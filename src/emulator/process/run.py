@@ -194,7 +194,7 @@ def is_beyond_loopback(listeners: Iterable[socket.socket]) -> bool:
 def log_admitted(settings: Settings, *, shows_token: bool) -> None:
     """Log who may call the control API of a sandbox that listens beyond loopback."""
     token = "the control token on standard output" if shows_token else "the configured control token"
-    hosts = "".join(f", and anyone who calls it by the host {host}" for host in settings.control_hosts)
+    hosts = "".join(f", and any caller that uses the host {host}" for host in settings.control_hosts)
     _log.info(
         "the control API answers programs on this machine, clients with %s (EXTCLI_CONTROL_TOKEN)%s", token, hosts
     )

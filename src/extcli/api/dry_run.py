@@ -121,7 +121,7 @@ def _shown_body(body: Body | None) -> Any:
 def _curl_body(body: Body) -> str:
     """Return a body as an argument of curl. Raises `UsageError` if it holds a secret, or cannot be an argument."""
     if not isinstance(body, bytes):
-        raise _not_for_curl("its body is made from files while they are sent")
+        raise _not_for_curl("its body is streamed from files")
     try:
         text = body.decode()
         document = bounded_json.decoded(text)

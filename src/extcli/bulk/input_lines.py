@@ -82,7 +82,7 @@ def answers(ranking: str) -> Operation:
     )
 
 
-def additions(buffer: str) -> Operation:
+def add_operation(buffer: str) -> Operation:
     """Add each line to the buffer, unchanged."""
     return Operation(lambda line: buffer_addition(line.content.encode(), buffer=buffer))
 

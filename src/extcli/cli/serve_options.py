@@ -76,7 +76,7 @@ class Options:
     address_kib: int | None = _limit("KiB a minute that one address sends before authentication.", 4096, "KIB")
     request_timeout: int = _option("SECONDS", "Time to receive a request and send a response. 0: no limit.", 30, min=0)
     proxy: list[str] | None = _option(
-        "ADDRESS", "Proxy or its network, whose X-Forwarded-For and -Proto are trusted. Repeatable."
+        "ADDRESS", "Trust X-Forwarded-For and -Proto of this proxy or network. Repeatable."
     )
     log_level: str = _option("LEVEL", "debug, info, warning, error or critical.", "info")
     log_format: str = _option("text|json", "Text, or one JSON object per line.", "text")

@@ -214,7 +214,7 @@ def _position_of(column: str | None, first: list[str], name: str) -> tuple[int, 
     if not column.isdecimal() or not int(column):
         if headings.count(column.casefold()) != 1:
             fix = "for a file without a heading, give the column's number: --column 1"
-            raise UsageError(f"the first line of {name} does not name exactly one column {column!r}", fix=fix)
+            raise UsageError(f"the first line of {name} must have exactly one column {column!r}", fix=fix)
         return headings.index(column.casefold()), False
     at = int(column) - 1
     if at < len(first) and is_heading(first[at]):

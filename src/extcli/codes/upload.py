@@ -260,7 +260,7 @@ def upload_sets(
         old = {each.index: repr(visible(existing[each.index])) for each in sets if each.index in existing}
         new = {each.index: repr(visible(each.name)) for each in sets}
         if old and not yes and not confirm.in_sandbox(session):
-            losses = [f"set {index}, {name}, becomes {new[index]} with other codes" for index, name in old.items()]
+            losses = [f"set {index}: {new[index]}, with other codes, replaces {name}" for index, name in old.items()]
             confirm.ask(session, losses, "Codes not handed out from the old sets will be lost. Replace them?")
         others: dict[str, Any] = {"names": [each.name for each in sets]}
         if indices:  # otherwise the service counts from 0

@@ -19,7 +19,7 @@ _MORE = "N means at least N, =N exactly N."
 Since = Annotated[int | None, option("--since MARK", "Count only changes after this number of `extcli wait mark`.")]
 
 
-def _count(things: str) -> Any:
+def _count_option(things: str) -> Any:
     return option("--count N|=N", f"{things}: {_MORE}", show_default=False)
 
 
@@ -39,7 +39,7 @@ class Condition:
 def poll(
     session: Session,
     poll: str = argument("ID", "The poll's id.", "default"),
-    count: Annotated[str | None, _count("Votes")] = None,
+    count: Annotated[str | None, _count_option("Votes")] = None,
     value: list[str] | None = option("--value V=N", "Votes for value V: 0=2 is at least two for 0, 0==2 exactly two."),
     total: str | None = option("--sum N|=N", f"The sum of all values: {_MORE}"),
     since: Since = None,
@@ -60,7 +60,7 @@ def rank(
     ranking: str = argument("ID", "The ranking's id.", "default"),
     key: str | None = option("--key TEXT", "Count only this answer."),
     score: str | None = option("--score N|=N", f"Users with that answer: {_MORE}"),
-    count: Annotated[str | None, _count("Users with any answer")] = None,
+    count: Annotated[str | None, _count_option("Users with any answer")] = None,
     since: Since = None,
 ) -> Condition:
     """Wait for the answers of a ranking. Without an option, at least one answer.
@@ -73,7 +73,7 @@ def rank(
 def accumulate(
     session: Session,
     buffer: str = argument("ID", "The buffer's id.", "default"),
-    count: Annotated[str | None, _count("Entries")] = None,
+    count: Annotated[str | None, _count_option("Entries")] = None,
     latest: str | None = option("--latest JSON", "The value of the newest entry, as JSON."),
     since: Since = None,
 ) -> Condition:
@@ -141,7 +141,7 @@ def _wanted_value(path: str | None, equals: str | None, since: int | None) -> di
 def pin(
     session: Session,
     event: str = argument("issued|used|revoked", "What happened to a PIN or link."),
-    count: Annotated[str | None, _count("How often")] = None,
+    count: Annotated[str | None, _count_option("How often")] = None,
     since: Since = None,
 ) -> Condition:
     """Wait for a PIN to be issued or used, or a link to end.
@@ -155,7 +155,7 @@ def _count_condition(subject: str, things: str) -> Callable[..., Condition]:
     """Return the condition about how many things of a kind there are."""
 
     def condition(
-        session: Session, count: Annotated[str | None, _count("How many")] = None, since: Since = None
+        session: Session, count: Annotated[str | None, _count_option("How many")] = None, since: Since = None
     ) -> Condition:
         return Condition(subject, "*", {"count": count, "since": since})
 
@@ -171,7 +171,7 @@ def _count_condition(subject: str, things: str) -> Callable[..., Condition]:
 def broadcast(
     session: Session,
     event: str = argument("EVENT", "The event's name."),
-    count: Annotated[str | None, _count("Broadcasts")] = None,
+    count: Annotated[str | None, _count_option("Broadcasts")] = None,
     since: Since = None,
 ) -> Condition:
     """Wait for broadcasts of an event. Without an option, at least one broadcast.
@@ -187,7 +187,7 @@ def broadcast(
 def journal(
     session: Session,
     endpoint: str = argument("ENDPOINT", "POST /v1/e/vote, its path alone, a socket action, or a topic.", "*"),
-    count: Annotated[str | None, _count("Entries")] = None,
+    count: Annotated[str | None, _count_option("Entries")] = None,
     since: int | None = option("--since NUMBER", "Count only entries after this number, which `extcli logs` shows."),
     *,
     query: dict[str, str | None],
@@ -208,7 +208,7 @@ def journal(
 def sockets(
     session: Session,
     topic: str = argument("TOPIC", "poll:ID, event:NAME, page, connected, state:channel, …", "connected"),
-    count: Annotated[str | None, _count("Sockets")] = None,
+    count: Annotated[str | None, _count_option("Sockets")] = None,
 ) -> Condition:
     """Wait for open sockets, or the subscribers of a topic. Without an option, at least one socket.
 

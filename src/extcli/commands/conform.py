@@ -72,7 +72,7 @@ def conform(
                 report_done(len(found))
     except Unreachable as error:
         _report(session, target, found)
-        done = f"{len(found)} of {len(rules)} rules were done; {rules[len(found)].name} was not"
+        done = f"{len(found)} of {len(rules)} rules ran; stopped at {rules[len(found)].name}"
         raise Unreachable(error.what, why=f"{error.why}; {done}" if error.why else done, fix=error.fix) from None
     finally:
         if target.left:
@@ -83,8 +83,8 @@ def conform(
     if junit:
         save(junit, report.junit(document))
     if bad := [each["rule"] for each in document["rules"] if report.is_failure(each, strict=strict)]:
-        are = "1 rule is" if len(bad) == 1 else f"{len(bad)} rules are"
-        raise ExpectationFailed(f"{are} not kept, or not as recorded: {', '.join(bad)}")
+        count = "1 rule" if len(bad) == 1 else f"{len(bad)} rules"
+        raise ExpectationFailed(f"{count} failed, or differ from the record: {', '.join(bad)}")
 
 
 def _report(session: Session, target: Target, found: Sequence[Result]) -> dict[str, Any]:

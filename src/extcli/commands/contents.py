@@ -146,7 +146,7 @@ def advance(session: Session, by: str = argument("DURATION", "How far: 500ms, 30
 
 
 @command(clock_app, "set", loses="the clock moves, and data may expire", is_control=True)
-def set_clock(session: Session, to: str = argument("TIME", f"{times.FORMS}, by its own time; or `system`.")) -> None:
+def set_clock(session: Session, to: str = argument("TIME", f"{times.FORMS}, on its clock; or `system`.")) -> None:
     """Set the clock, and print what expired. `system` sets it back to the system's time.
 
     \b

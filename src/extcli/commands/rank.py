@@ -107,7 +107,7 @@ def add(
     documents = input_lines.documents(source, user_field, skip=skip)
     buffer = given[0] if given else _DEFAULT
     parallel = 1 if user_field is None else concurrency or _PARALLEL
-    sender.send(session, documents, input_lines.additions(buffer), acts_as=VIEWER, concurrency=parallel)
+    sender.send(session, documents, input_lines.add_operation(buffer), acts_as=VIEWER, concurrency=parallel)
 
 
 def _buffer_and_document(given: list[str]) -> tuple[str, Any]:

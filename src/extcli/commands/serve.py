@@ -256,7 +256,7 @@ def _preparation(seed: Path, *, trusted: bool) -> Any:
             seeded = await service.seeds.apply(content.body)
             content.save_tokens([link.refresh for link in seeded.links])
         except BadRequest as error:
-            raise ConfigurationError(f"--seed: {content.source.refused(error.details)}") from None
+            raise ConfigurationError(f"--seed: {content.source.refusal_error(error.details)}") from None
         except Conflict as error:
             raise ConfigurationError(f"--seed: {content.source.name}: {error.detail}") from None
         except UsageError as error:

@@ -152,7 +152,7 @@ state_app = _store_app(
     _get_state,
     "all_state",
     writers="Acts as backend for extension and hidden, as broadcaster for channel, otherwise as viewer:U1.",
-    patch_note=" As admin, a map of user ids to patches changes many extension-viewer states.",
+    patch_note=" As admin, give an object of patches by user id to change many extension-viewer states.",
 )
 store_config_app = _store_app(
     "store-config",

@@ -184,7 +184,7 @@ _VERDICTS = replace(
 )
 
 
-expect_app = noun("Check a condition now; exits 7 if it is not met. `extcli wait CONDITION` explains each.")
+expect_app = noun("Check a condition now; exits 7 if it is not met. `extcli wait CONDITION -h` explains each.")
 _add_conditions(expect_app, waits=False)
 
 

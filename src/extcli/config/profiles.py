@@ -168,14 +168,14 @@ def add(file: Path, name: str, values: Mapping[str, str]) -> None:
         if name in edit.document.get("profiles", {}):
             fix = f"change it with `extcli config set KEY VALUE -p {name}`"
             raise UsageError(f"{file}: profiles.{name} exists already", fix=fix)
-        edit.append(name, {key: _value(file, name, key, text) for key, text in values.items()})
+        edit.append(name, {key: _typed_value(file, name, key, text) for key, text in values.items()})
         _check(file, name, edit.edited_content()["profiles"][name])
 
 
 def set_value(file: Path, name: str, key: str, text: str) -> None:
     """Change a setting of a profile. Raises `UsageError` if there is no such profile: the name may be a typo."""
     with _edited(file) as edit:
-        _table(file, edit, name)[key] = _value(file, name, key, text)
+        _table(file, edit, name)[key] = _typed_value(file, name, key, text)
         _check(file, name, edit.edited_content()["profiles"][name])
 
 
@@ -208,7 +208,7 @@ def remove(file: Path, name: str) -> None:
             del edit.document["profile"]
 
 
-def _value(file: Path, name: str, key: str, text: str) -> str | bool:
+def _typed_value(file: Path, name: str, key: str, text: str) -> str | bool:
     """Return a typed value as the file has it. Raises `UsageError` if the setting cannot have it."""
     where = f"{file}: profiles.{name}.{key}"
     if key == PRODUCTION and text in ("true", "false"):

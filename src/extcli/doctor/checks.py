@@ -154,7 +154,7 @@ def clock(found: Probe) -> Finding:
     moved = found.clock
     if moved and (moved.offset or moved.frozen):
         by = f"moved by {'-' if moved.offset < 0 else '+'}{times.span(moved.offset)}" if moved.offset else "not moved"
-        meaning = f"the machines agree, and the emulator's clock is {by}{', frozen' if moved.frozen else ''}"
+        meaning = f"the two machines agree; the emulator's clock is {by}{', frozen' if moved.frozen else ''}"
         return note(meaning, "`extcli reset` sets it back, and deletes all data")
     return ok("the clocks of both machines agree within 2 s")
 

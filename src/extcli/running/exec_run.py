@@ -207,7 +207,7 @@ def _check(rules: Selection, url: str) -> int:
         write_stderr(f"  {visible(line)}" for line in lines_of(found))
         return ExitCode.EXPECTATION_NOT_MET
     if any(each["verdict"] == UNKNOWN for each in document["rules"]):
-        note("no verdict on some requests: the service knows no secret for their signatures; add --extensions FILE")
+        note("no verdict on some requests: no secret is known to check their signatures; add --extensions FILE")
     return ExitCode.DONE
 
 

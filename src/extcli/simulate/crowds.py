@@ -198,7 +198,7 @@ def simulate(subject: Subject, plan: Plan, options: Options) -> None:
     tokens = credentials.tokens_for(users)
     if options.adds and subject.has_seed(plan.seed, tokens[0]):
         raise UsageError(
-            f"{subject.what} {visible(subject.name)} has {subject.requests} of seed {plan.seed} already",
+            f"{subject.what} {visible(subject.name)} already has {subject.requests} of seed {plan.seed}",
             why="--add needs viewers who have not taken part yet",
             fix="use another --seed",
         )

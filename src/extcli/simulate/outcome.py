@@ -198,7 +198,7 @@ def faults_of(plan: Plan, measured: Measured) -> list[str]:
     late = range(plan.late_from, len(plan))
     accepted = sum(is_accepted(measured.status[index]) for index in late)
     other = sum(is_refused(measured.status[index]) and not measured.is_closed(index) for index in late)
-    faults = {"accepted": accepted, "refused for a reason other than the end": other}
+    faults = {"accepted": accepted, "refused, but not because the poll had ended": other}
     return [f"late votes that were {outcome}: {count:,}" for outcome, count in faults.items() if count]
 
 

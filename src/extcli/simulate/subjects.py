@@ -46,7 +46,7 @@ class Poll(_Named):
     def closing(self, *, is_late: bool) -> Callable[[], float] | None:
         """Return what ends the poll before late votes, if there are any, and returns the seconds to wait after it.
 
-        Raises `UsageError` if the poll takes several votes of a user, or can have no end.
+        Raises `UsageError` if the poll allows several votes per user, or can have no end.
         """
         definition = {}
         try:
@@ -56,7 +56,7 @@ class Poll(_Named):
             if error.status != 404:
                 raise
         if definition.get("totalVotesPerUser", 1) != 1:
-            what, why = f"poll {visible(self.name)} takes several votes of a user", "a crowd needs a poll with one"
+            what, why = f"poll {visible(self.name)} allows several votes per user", "a crowd needs a poll with one"
             raise UsageError(what, why=why)
         if not is_late:
             return None

@@ -114,7 +114,7 @@ def _client_id(text: str) -> Matches:
     return lambda entry: _place_of(entry)[0] == text
 
 
-def _channel_id(text: str) -> Matches:
+def _matches_channel(text: str) -> Matches:
     return lambda entry: _place_of(entry)[1] == text
 
 
@@ -189,7 +189,7 @@ FILTERS: Mapping[str, Filter] = {
     "method": Filter("A method.", _method, has_alternatives=True),
     "role": Filter("A role of the caller.", _role, has_alternatives=True),
     "client_id": Filter("The extension of the caller, or of the topic of a delivery.", _client_id),
-    "channel_id": Filter("The channel of the caller, or of the topic of a delivery.", _channel_id),
+    "channel_id": Filter("The channel of the caller, or of the topic of a delivery.", _matches_channel),
     "user": Filter("The user id or opaque id of the caller.", _user),
     "kind": Filter(f"{', '.join(KINDS)}, or several, joined with commas.", _kind, has_alternatives=True),
     "id": Filter("A request id. The id of a handshake selects all frames of the socket.", _id),

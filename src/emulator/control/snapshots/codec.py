@@ -293,7 +293,7 @@ def _extracted_bytes(fields: dict[str, Any], name: str) -> bytes | None:
     given = [fields.pop(name), fields.pop(f"{name}_text"), fields.pop(f"{name}_base64")]
     raw, text, encoded = given
     if given.count(UNSET) < 2:
-        raise ValueError(f"{name}: must be there in one form only")
+        raise ValueError(f"{name}: must have exactly one form")
     if raw is not UNSET:
         return bytes(raw)
     if text is not UNSET:

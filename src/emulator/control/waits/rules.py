@@ -191,7 +191,7 @@ def _check_countable(checks: Iterable[Check]) -> None:
         number = check.wanted.number
         if check.name != "sum" and number > KEPT:
             parameter = check.name.partition(" ")[0]
-            raise invalid_parameter(parameter, number, f"at most {KEPT}, the changes that the service keeps")
+            raise invalid_parameter(parameter, number, f"at most {KEPT}: the service keeps no more changes")
 
 
 def _check_names(query: Mapping[str, str], subject: Subject) -> None:
@@ -228,7 +228,7 @@ def _checks(subject: Subject, query: Mapping[str, str], since: int | None) -> It
     if query.get("sum"):
         yield Check("sum", comparison("sum", query["sum"], lowest=None), _sum)
     if query.get("value"):
-        yield from _values(query["value"])
+        yield from _value_checks(query["value"])
     if query.get("score") and not query.get("key"):
         raise missing_parameter("key", "the answer that score is about")
     if query.get("key"):
@@ -240,12 +240,12 @@ def _checks(subject: Subject, query: Mapping[str, str], since: int | None) -> It
         yield Check("count", at_least(1), _count)
 
 
-def _values(text: str) -> Iterator[Check]:
+def _value_checks(text: str) -> Iterator[Check]:
     """Parse `0=2,1==3`: at least two votes for 0, and exactly three for 1."""
     for part in text.split(","):
         value, separator, number = part.partition("=")
         if not separator or not re.fullmatch(r"-?[0-9]{1,2}", value):
-            raise invalid_parameter("value", part, "VALUE=COUNT, such as 0=2, or 0==2 for exactly two")
+            raise invalid_parameter("value", part, "VALUE=COUNT: 0=2 is at least two votes for 0, 0==2 exactly two")
         value = str(int(value))
         yield Check(f"value {value}", comparison("value", number), partial(_part, value))
 

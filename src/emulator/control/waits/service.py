@@ -230,7 +230,7 @@ _PARAMETERS = (
     ),
     Parameter("client_id", "The extension. Sockets and the journal need none."),
     Parameter("channel_id", "The channel; all together when absent."),
-    Parameter("user", "The user of a viewer store, or of the entries of the journal."),
+    Parameter("user", "The user: of a viewer store, or of journal entries."),
     Parameter("count", "Votes, answers, entries, events, sockets…: 3 for at least three, =3 for exactly three."),
     Parameter("value", "Votes for values of a poll: 0=2,1==3 for at least two and exactly three."),
     Parameter("sum", "The sum of the values of a poll, as `count`."),

@@ -47,7 +47,7 @@ def no_option(*, question: str, option: str) -> Facts:
 @refusal(BadRequest, "question is not unlocked", RULE, "The question takes no votes now",
          "Unlock it: `extcli trivia move {question} unlocked`.")  # fmt: skip
 def not_unlocked(*, question: str, state: str) -> Facts:
-    detail = f"{question} is in {state}; it takes votes in {State.UNLOCKED}"
+    detail = f"{question} is in {state}; votes need {State.UNLOCKED}"
     return Facts(detail, f"state {state}", f"state {State.UNLOCKED}")
 
 

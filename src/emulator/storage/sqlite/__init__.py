@@ -163,7 +163,7 @@ class SqliteMedium(Medium):
     """The namespaces of a file, which share a connection and its commits. The file is open while this or an engine is.
 
     With `path` `None` it is a temporary file, which ends when it closes. With `awaits_disk`, a commit waits for the
-    disk, so that not even a power cut loses data. No other process may write to the file: see `files/locks.py`.
+    disk, so that not even a power cut loses data. No other process may write to the file: see `locks.py`.
     """
 
     def __init__(self, path: str | None, *, awaits_disk: bool = False) -> None:

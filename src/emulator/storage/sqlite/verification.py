@@ -92,13 +92,13 @@ def facts_of_file(path: str) -> Facts:
             writer_of(connection),
             os.path.getsize(path),
             free_pages * page_size,
-            _environments(connection, names),
+            _counts_by_environment(connection, names),
             sum("/" in name for name in names),
             *times,
         )
 
 
-def _environments(connection: sqlite3.Connection, names: Sequence[str]) -> dict[str, dict[str, int]]:
+def _counts_by_environment(connection: sqlite3.Connection, names: Sequence[str]) -> dict[str, dict[str, int]]:
     counts: dict[str, Counter[str]] = {}
     for name in names:
         counts[name.partition("/")[0]] = Counter()

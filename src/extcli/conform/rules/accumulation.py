@@ -145,4 +145,4 @@ def buffer_of_a_channel(at: Deployment) -> None:
     buffer.holds(1, channel_id=second)
     read = buffer.read(at.caller("backend", channel=None))["data"]
     seen = [[entry["channel_id"], entry["data"]] for entry in read]
-    expect("the values with their channels that a backend reads", [[second, 2], [at.channel, 1]], seen)
+    expect("the pairs of channel and value that a backend reads", [[second, 2], [at.channel, 1]], seen)

@@ -280,4 +280,4 @@ def redeemed_codes_of_ended_sets(at: Deployment) -> None:
     at.backend.delete("codes")
     at.viewer.get("codes/redeemed").has(redeemed=[[], [first]])
     define(at, [code(at)], indices=[1])
-    expect("the codes of the new set that the user may redeem", [0, 0], eligible(at, at.user))
+    expect("how many codes of each set the user may redeem", [0, 0], eligible(at, at.user))
