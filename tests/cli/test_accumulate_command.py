@@ -25,6 +25,15 @@ def test_a_document_is_json_pairs_a_file_or_standard_input(extcli, file, words, 
     assert [data] == [entry["data"] for entry in extcli("accumulate", "get", buffer, "-o", "jsonl").jsonl]
 
 
+def test_each_entry_has_its_time_channel_and_user(extcli, live):
+    now = live.freeze()
+    extcli("accumulate", "add", "ratings", "5")
+    extcli("accumulate", "add", "ratings", "3", "--as", "viewer:U2")
+
+    found = extcli("accumulate", "get", "ratings").rows
+    assert [[str(now), "1001", "U2", "3"], [str(now), "1001", "U1", "5"]] == found
+
+
 def test_since_uses_the_clock_of_the_service(extcli, live):
     extcli("accumulate", "add", '{"n":1}')
     live.advance(3_600_000)

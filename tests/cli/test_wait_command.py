@@ -111,6 +111,16 @@ def test_each_kind_of_condition_is_met(extcli, live, channel):
             assert (0, "", "") == (result.exit_code, result.stdout, result.stderr), line
 
 
+def test_a_request_that_got_another_response_is_among_the_last_changes(extcli, live):
+    live.set(1_900_000_000_000)
+    extcli("vote", "logs", "lunch", "--as", "viewer:U1")
+
+    result = extcli("expect", "journal", "GET /v1/e/vote_logs", "--status", "200", exits=7)
+
+    said = "2030-03-17 17:46:40Z  GET /v1/e/vote_logs: answered 403 by U1"
+    assert said in result.stderr
+
+
 def test_a_service_without_a_control_api_is_a_usage_error_that_names_listen(extcli, production):
     for verb in ("wait", "expect"):
         said = extcli(verb, "poll", "--url", production.url, exits=2).stderr

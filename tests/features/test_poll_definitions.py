@@ -116,6 +116,16 @@ def test_a_poll_with_ends_in_1_is_open_for_at_least_a_second(live, broadcaster, 
     assert (None, "poll is closed") == (in_time, refused(vote(viewer("U2"))))
 
 
+def test_a_poll_opens_at_the_second_at_which_it_starts(live, broadcaster, viewer, noon):
+    define(broadcaster, startsAt=noon + 1)
+
+    live.advance(999)
+    early = refused(vote(viewer("U1")))
+    live.advance(1)
+
+    assert (True, None) == (bool(early), refused(vote(viewer("U1"))))
+
+
 def test_an_edit_succeeds_only_while_the_definition_is_as_it_was_read(broadcaster: Client):
     first = {"config": {"prompt": "one", "userData": 1}, "expected": {}}
     assert [200, 409] == [broadcaster.post("vote_config", json=first).status_code for _ in range(2)]

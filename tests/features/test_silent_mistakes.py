@@ -68,6 +68,13 @@ def test_a_misspelt_namespace_is_pointed_out_when_it_is_created(live: LiveServer
     assert ["mytets is a new namespace; did you mean mytest?", None] == [hint_of(first), hint_of(second)]
 
 
+def test_a_misspelt_poll_is_pointed_out_when_its_first_vote_creates_it(broadcaster: Client):
+    broadcaster.post("vote", params={"id": "lunch"}, json={"value": 1})
+    first, second = (broadcaster.post("vote", params={"id": "lunhc"}, json={"value": 1}) for _ in range(2))
+
+    assert ["lunhc is a new poll; did you mean lunch?", None] == [hint_of(first), hint_of(second)]
+
+
 def viewer_header(live: LiveServer) -> str:
     return live.client("viewer", user="1", channel=CHANNEL).headers["authorization"]
 

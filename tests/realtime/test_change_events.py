@@ -177,6 +177,15 @@ def test_only_pages_of_registered_extensions_receive_changes_of_a_shared_store()
         assert [] == unknown.broadcasts()
 
 
+@pytest.mark.parametrize(("size", "is_plain"), [(4_096, True), (4_097, False)])
+def test_a_store_over_4096_bytes_is_compressed(page, broadcaster, size: int, is_plain: bool):
+    state = {"text": "a" * (size - len('{"text":""}'))}
+    broadcaster.post("channel_state", json=state).raise_for_status()
+
+    (event,) = page.broadcasts()
+    assert (state, is_plain) == (event.data, event.is_plain)
+
+
 def test_a_store_too_large_for_a_broadcast_is_written_but_not_sent(page, broadcaster, caplog):
     state = {"text": "".join(random.Random(1).choices(string.ascii_letters, k=60_000))}
     for _ in range(2):

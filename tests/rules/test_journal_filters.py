@@ -6,7 +6,7 @@ import pytest
 
 from emulator.control.journal.rules import matches_of
 from emulator.core.callers import Caller, Role
-from emulator.core.journal import FRAME, REQUEST, Entry
+from emulator.core.journal import DELIVERY, FRAME, REQUEST, Entry
 
 ENTRIES = [
     Entry(REQUEST, 0, 0, "same"),
@@ -103,3 +103,12 @@ def test_a_query_selects_entries_by_each_of_their_parts(query: dict[str, str], i
 
     assert matches is not None
     assert ids == [each.id for each in REQUESTS if matches(each)]
+
+
+def test_none_selects_what_got_no_response_but_no_deliveries():
+    matches = matches_of({"status": "none,4xx"})
+    entries = [Entry(kind, 0, 0, kind, status=status) for kind in (REQUEST, DELIVERY) for status in (0, 200, 404)]
+
+    assert [(REQUEST, 0), (REQUEST, 404), (DELIVERY, 404)] == [
+        (each.kind, each.status) for each in entries if matches is not None and matches(each)
+    ]

@@ -53,6 +53,14 @@ def test_an_integer_of_over_4300_digits_is_refused(tokens: Tokens, name: str):
         tokens.verify(f"{CLIENT_ID} {signed(HEADER, payload.encode())}")
 
 
+def test_an_id_may_be_a_number_but_not_true(tokens: Tokens):
+    credential = tokens.verify(f"{CLIENT_ID} {signed(HEADER, CLAIMS | {'channel_id': 777})}")
+
+    assert "777" == credential.caller.channel_id
+    with pytest.raises(Unauthorized, match="the claim channel_id"):
+        verify(tokens, CLAIMS | {"channel_id": True})
+
+
 @pytest.mark.parametrize("text", ["7\0", "é\0"])
 @pytest.mark.parametrize("name", ["user_id", "opaque_user_id", "channel_id"])
 def test_an_id_with_a_nul_is_refused(tokens: Tokens, name: str, text: str):
