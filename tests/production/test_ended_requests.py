@@ -197,6 +197,7 @@ def test_a_log_of_votes_ends_with_the_secret_of_its_reader(live: LiveServer):
             connection.sendall(f"{head}Authorization: {credential}\r\n\r\n".encode())
             received = connection.recv(1_000)
             reload(live, *secrets)
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 18)  # with a small one, the rest takes long
             while more := connection.recv(1 << 20):
                 received += more
 
