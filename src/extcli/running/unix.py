@@ -57,12 +57,16 @@ class UnixSupervisor(Supervisor):
 
         If the service dies meanwhile, the command is ended: first by SIGTERM, then by SIGKILL.
         """
+
+        def tell_service() -> None:  # before the command runs, or it might outlive a kill of this process
+            self._kill_with_service(os.getpid())
+
         try:
-            process = subprocess.Popen(args, env=environment, process_group=0, close_fds=False)
+            # It takes no lock, so that it is safe beside the threads that read what the service prints.
+            process = subprocess.Popen(args, env=environment, process_group=0, close_fds=False, preexec_fn=tell_service)
         except OSError as error:
             raise CannotRun(args[0], error) from None
         self._command = process.pid
-        self._kill_with_service(process.pid)
         if self._endings:  # while it started
             self._signal_command(self.first_signal)
         kill_at = inf
