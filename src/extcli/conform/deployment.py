@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from extcli import clock
 from extcli.api import tokens
 from extcli.api.call import SERVICE, Call, encoded
-from extcli.api.tokens import opaque_id, service_time
+from extcli.api.tokens import opaque_id
 from extcli.config.urls import socket_of
-from extcli.conform.calls import ANY, PREFIX, Caller, Probing, Reply, Target, fresh
+from extcli.conform.calls import ANY, PREFIX, Caller, Probing, Reply, Target
 from extcli.conform.rule import ROLES, Rule, Skipped
 from extcli.conform.sockets import PATH, Connection, Page, Socket
 from extcli.doctor.service import Kind, Probe, probe
@@ -28,7 +28,6 @@ def target_of(session: Session, *, writes: bool, whole_extension: bool) -> Targe
     url = session.resolver.url()
     environment = _environment(session, found)
     is_sandbox_emulator = found.kind is Kind.EMULATOR and environment == "sandbox"
-    now = service_time(session.http) if found.clock else None
     secret = session.resolver.secret(url)
     token = _given_token(session) if secret is None or session.resolver.flags.token_file else None
     target = Target(
@@ -42,7 +41,7 @@ def target_of(session: Session, *, writes: bool, whole_extension: bool) -> Targe
         token=token,
         writes=writes,
         whole_extension=whole_extension,
-        ahead=now - clock.now() if now is not None else 0,
+        ahead=found.now - clock.now(),
         timeout=session.resolver.timeout(),
         has_default_ws=session.resolver.configured_ws_url() is None,
     )
@@ -75,10 +74,15 @@ def _given_token(session: Session) -> str | None:
     return token
 
 
+def _random_id() -> str:
+    """Return a random id that no one else uses. It ends in a digit, as ids of users do."""
+    return f"{PREFIX}{secrets.token_hex(5)}{secrets.randbelow(10)}"
+
+
 def _use_own_extension(target: Target) -> None:
     """Let a run in a sandbox emulator use a client id of its own, so that it shares no data with other extensions."""
     target.secret = target.secret or secrets.token_bytes(32)  # a sandbox does not check signatures (ruling A1)
-    client_id = fresh()
+    client_id = _random_id()
     authorization = f"{client_id} {target.token_of({'role': 'viewer'}, client_id)}"
     with target.http.stream(Call("GET", f"{SERVICE}user_info"), authorization=authorization) as answer:
         if answer.status_code == 200:  # not with `serve --registered-only`
@@ -128,7 +132,7 @@ class Deployment(Probing):
 
     def fresh(self, kind: str = "id", *, prefix: str = "") -> str:
         """Return a new id: `conform-…`, at most 32 characters. `prefix` makes it `global-conform-…`."""
-        name = prefix + fresh()
+        name = prefix + _random_id()
         count = sum(each.startswith(f"<{kind}-") for each in self.names.values()) + 1
         self.names[name] = f"<{kind}-{count}>"
         return name

@@ -6,7 +6,6 @@ extension itself stores, such as its hidden state. So it holds no secret. Texts 
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,11 +18,12 @@ from emulator.contract.kinds import are_equal
 from extcli import bounded_json
 from extcli.atomic_file import save
 from extcli.conform.calls import PREFIX, Exchange
+from extcli.conform.rule import shown
 from extcli.conform.run import Result, Status
 from extcli.errors import UsageError, shortened
 from extcli.output.columns import Column, table
 from extcli.output.printer import View
-from extcli.output.sanitize import field, visible
+from extcli.output.sanitize import field, pretty_json, visible
 from extcli.output.views import stacked
 from extcli.reading import problem_of
 
@@ -69,15 +69,8 @@ def as_recorded(result: Result) -> dict[str, Any]:
 
 def write(path: Path, environment: str, found: Sequence[Result]) -> None:
     """Write the recording of all rules that were probed. Raises `UsageError`."""
-    rules = [_lines(each.rule.name, as_recorded(each)) for each in found if each.status is not Status.SKIPPED]
-    head = f'{{"{_HEAD}": {VERSION}, "environment": {json.dumps(environment)}, "rules": {{'
-    save(path, "\n".join([head, ",\n".join(rules), "}}", ""]))
-
-
-def _lines(name: str, found: Mapping[str, Any]) -> str:
-    """Return a rule as JSON with one response per line."""
-    answers = ",\n  ".join(json.dumps(each, ensure_ascii=False) for each in found["answers"])
-    return f'{json.dumps(name)}: {{"status": {json.dumps(found["status"])}, "answers": [\n  {answers}\n]}}'
+    rules = {each.rule.name: as_recorded(each) for each in found if each.status is not Status.SKIPPED}
+    save(path, pretty_json({_HEAD: VERSION, "environment": environment, "rules": rules}) + "\n")
 
 
 def read(path: Path) -> Mapping[str, Any]:
@@ -135,23 +128,18 @@ def _unequal_places(old: Any, new: Any, place: str) -> Iterator[str]:
         for index, (before, after) in enumerate(zip(old, new, strict=True)):
             yield from _unequal_places(before, after, f"{place}[{index}]")
     elif not are_equal(old, new):
-        yield f"{place} was {_shown_value(old)}, is {_shown_value(new)}"
-
-
-def _shown_value(value: Any) -> str:
-    return shortened(json.dumps(value, ensure_ascii=False), 100)
+        yield f"{place} was {shortened(shown(old), 100)}, is {shortened(shown(new), 100)}"
 
 
 def _exchange_as_json(each: Exchange, names: Mapping[str, str]) -> dict[str, Any]:
-    body = {} if each.body is None else {"body": each.body}
     found = {
         "as": each.caller,
         "request": each.request,
-        **body,
+        "body": each.body,
         "status": each.status,
         "headers": dict(each.headers),
+        "answer": _without_extension_data(each, names),
     }
-    found["answer"] = _without_extension_data(each, names)
     return {name: _normalize(value, names, name) for name, value in found.items()}
 
 
@@ -186,10 +174,8 @@ def _normalize(value: Any, names: Mapping[str, str], member: str) -> Any:
 def _text(text: str, names: Mapping[str, str]) -> str:
     text = text.encode(errors="backslashreplace").decode()  # a lone surrogate cannot be written
     text = _TOKEN.sub("<token>", text)
-    text = _RANDOM.sub(lambda found: names.get(found[0], found[0]), text)
     for known, name in names.items():
-        if known in text:
-            text = text.replace(known, name)
+        text = text.replace(known, name)
     return _TIME.sub("<time>", _OPAQUE.sub("<opaque>", _RANDOM.sub("<id>", text)))
 
 

@@ -85,13 +85,19 @@ class Skipped(Exception):
 
 
 def expect(what: str, expected: object, seen: object) -> None:
-    """Raise `Differs` unless both are equal. `true` and `1` are not equal, as in JSON.
-
-    For a status, raise `Unspecified` if both are refusals (400 to 499).
-    """
+    """Raise `Differs` unless both are equal. `true` and `1` are not equal, as in JSON."""
     if not are_equal(expected, seen):
+        raise Differs(what, expected, seen)
+
+
+def expect_status(what: str, expected: int, seen: object, text: str = "") -> None:
+    """Raise `Differs` unless the status is the expected one, or `Unspecified` if both are refusals (400 to 499).
+
+    `text` is what reports show of the response.
+    """
+    if seen != expected:
         are_refusals = all(isinstance(each, int) and 400 <= each < 500 for each in (expected, seen))
-        raise (Unspecified if are_refusals and what.startswith("the status") else Differs)(what, expected, seen)
+        raise (Unspecified if are_refusals else Differs)(what, expected, f"{seen}: {text}" if text else seen)
 
 
 def expect_that(what: str, holds: bool, expected: object, seen: object) -> None:

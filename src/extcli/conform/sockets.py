@@ -10,7 +10,7 @@ from extcli import bounded_json
 from extcli.api import websocket
 from extcli.api.websocket import Closed, WebSocketClient
 from extcli.conform.calls import Exchange, Probing
-from extcli.conform.rule import Differs, expect
+from extcli.conform.rule import Differs, expect, expect_status
 from extcli.errors import ExitCode
 
 WAIT = 5.0
@@ -101,19 +101,16 @@ class Socket(Connection):
     ) -> Json:
         """Send a request that must fail with this status, and return its first error."""
         error = self.error(action, target, data)
-        expect(f"the status {case or f'of {action} {target}'.strip()}", status, error.get("status"))
+        expect_status(f"the status {case or f'of {action} {target}'.strip()}", status, error.get("status"))
         return error
 
     def authenticate(self, **credential: str) -> Json:
         """Authenticate with this `pin`, `jwt` or `refresh`, and return the data of the reply."""
         return self.data("authenticate", data={"client_id": self._at.target.client_id, **credential})
 
-    def refuses_credential(self, status: int | None = None, case: str = "of authenticate", **credential: str) -> Json:
-        """Authenticate with a credential that must be refused, with this status if it is given. Returns the error."""
-        error = self.error("authenticate", data={"client_id": self._at.target.client_id, **credential})
-        if status is not None:
-            expect(f"the status {case}", status, error.get("status"))
-        return error
+    def refuses_credential(self, **credential: str) -> Json:
+        """Authenticate with a credential that must be refused, and return the error."""
+        return self.error("authenticate", data={"client_id": self._at.target.client_id, **credential})
 
     def update(self, what: str = "an update", *, is_noted: bool = True) -> Json:
         """Return the next complete update. Raises `Differs` if none arrives in time.

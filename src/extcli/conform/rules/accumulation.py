@@ -40,18 +40,6 @@ class Buffer:
 
 
 @reads("R2")
-def buffer_without_entries(at: Deployment) -> None:
-    """A buffer without entries is {"data": [], "latest": 0}."""
-    at.broadcaster.get("accumulate", id=at.fresh("buffer")).returns({"data": [], "latest": 0})
-
-
-@reads("spec: Authentication")
-def buffer_by_role(at: Deployment) -> None:
-    """Broadcasters, admins and backends read buffers; a viewer is refused with 403."""
-    at.is_read_by(("broadcaster", "admin", "backend"), "accumulate", "buffer")
-
-
-@reads("R2")
 def malformed_start(at: Deployment) -> None:
     """A `start` that is not an integer is refused with 400."""
     for start in ("x", "1.5", "1e3", "null", "1_000", " 1", "\u0661"):

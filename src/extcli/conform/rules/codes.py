@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from typing import Any
 
 from extcli.conform.calls import Reply
@@ -11,21 +10,9 @@ from extcli.conform.rule import ROLES, Skipped, expect, expect_that, reads, show
 from extcli.conform.rules.votes import Poll
 
 
-def code(at: Deployment, length: int = 0) -> str:
-    """Return a code that no set has ever had, of this length if it is given."""
-    text = f"C{secrets.token_hex(8)}"
-    at.names[text] = f"<code-{sum(name.startswith('<code-') for name in at.names.values()) + 1}>"
-    return text + "x" * max(length - len(text), 0)
-
-
-def listed(at: Deployment) -> Any:
-    """Return the list of the sets, as a backend reads it."""
-    return at.backend.get("codes").json
-
-
 def check_unused(at: Deployment) -> None:
     """Skip the rule if the extension has code sets, which it would replace."""
-    if listed(at)["names"]:
+    if at.backend.get("codes").json["names"]:
         raise Skipped("the extension has code sets, which this rule would replace")
 
 
@@ -38,7 +25,7 @@ def define(at: Deployment, *sets: list[str], status: int = 200, **members: Any) 
 def new_set(at: Deployment, size: int = 1, **members: Any) -> list[str]:
     """Define one set of new codes, and return them. Skips the rule if the extension has code sets."""
     check_unused(at)
-    codes = [code(at) for _ in range(size)]
+    codes = [at.fresh("code") for _ in range(size)]
     define(at, codes, **members)
     return codes
 
@@ -67,16 +54,10 @@ def redeem(at: Deployment, user: str, prize: int = 0) -> Any:
 
 def has_names(at: Deployment, *names: str) -> None:
     """Raise `Differs` unless the sets have these names, by index."""
-    expect("the names of the sets", list(names), listed(at)["names"])
+    at.backend.get("codes").has(names=list(names))
 
 
 # Sets
-
-
-@reads("C1")
-def code_sets_by_role(at: Deployment) -> None:
-    """Admins and backends list code sets; others are refused with 403."""
-    at.is_read_by(("admin", "backend"), "codes")
 
 
 @reads("spec: Endpoints")
@@ -86,8 +67,9 @@ def eligibility_by_role(at: Deployment) -> None:
 
 
 @reads("C1")
-def redeemed_codes_by_role(at: Deployment) -> None:
-    """Any user may read the codes that they have redeemed."""
+def readers_of_codes(at: Deployment) -> None:
+    """Only admins and backends list code sets (others get 403); any user reads the codes that they have redeemed."""
+    at.is_read_by(("admin", "backend"), "codes")
     for role in ROLES:
         redeemed = at.caller(role).get("codes/redeemed").json.get("redeemed")
         expect_that(f"`redeemed` for role {role}", isinstance(redeemed, list), "an array", redeemed)
@@ -99,7 +81,7 @@ def code_writers(at: Deployment) -> None:
     check_unused(at)
     mark = {"prizes": [0], "prize_limits": [1]}
     for caller in (at.viewer, at.broadcaster):
-        caller.put("codes", {"codes": [[code(at)]], "names": ["conform"]}, status=403)
+        caller.put("codes", {"codes": [[at.fresh("code")]], "names": ["conform"]}, status=403)
         caller.delete("codes", status=403)
         caller.post("codes/mark_from_list", {**mark, "users": [at.user]}, status=403)
         caller.post("codes/mark_from_poll", {**mark, "correct": 1, "cutoff_timestamp": 1}, status=403)
@@ -110,9 +92,9 @@ def code_writers(at: Deployment) -> None:
 def indices_of_sets(at: Deployment) -> None:
     """A set gets the given index, otherwise its position. Sets are listed by index."""
     check_unused(at)
-    define(at, [code(at)], [code(at)], names=["Sword", "Hat"], indices=[5, 2])
+    define(at, [at.fresh("code")], [at.fresh("code")], names=["Sword", "Hat"], indices=[5, 2])
     has_names(at, "Hat", "Sword")
-    define(at, [code(at)], [code(at)], names=["A", "B"])
+    define(at, [at.fresh("code")], [at.fresh("code")], names=["A", "B"])
     found = at.backend.get("codes")
     found.has(
         names=["A", "B", "Hat", "Sword"],
@@ -126,8 +108,8 @@ def indices_of_sets(at: Deployment) -> None:
 def length_of_a_code(at: Deployment) -> None:
     """A code has fewer than 64 characters; one of 64 is refused with 400."""
     check_unused(at)
-    define(at, [code(at, 64)], status=400)
-    define(at, [code(at, 63)])
+    define(at, [at.fresh("code").ljust(64, "x")], status=400)
+    define(at, [at.fresh("code").ljust(63, "x")])
     define(at, [""], status=400)
 
 
@@ -135,11 +117,11 @@ def length_of_a_code(at: Deployment) -> None:
 def number_of_sets(at: Deployment) -> None:
     """There are at most ten sets, at the indices 0 to 9."""
     check_unused(at)
-    define(at, *([code(at)] for _ in range(11)), status=400)
-    define(at, [code(at)], indices=[10], status=400)
-    define(at, [code(at)], indices=[-1], status=400)
+    define(at, *([at.fresh("code")] for _ in range(11)), status=400)
+    define(at, [at.fresh("code")], indices=[10], status=400)
+    define(at, [at.fresh("code")], indices=[-1], status=400)
     has_names(at)
-    define(at, *([code(at)] for _ in range(10)))
+    define(at, *([at.fresh("code")] for _ in range(10)))
 
 
 @writes("spec: Endpoints", "extension")
@@ -147,7 +129,7 @@ def names_of_sets(at: Deployment) -> None:
     """Names are unique, one for each set; a refused PUT changes nothing."""
     check_unused(at)
     for names in (["A", "A"], ["A"], ["A", "B", "C"]):
-        define(at, [code(at)], [code(at)], names=names, status=400)
+        define(at, [at.fresh("code")], [at.fresh("code")], names=names, status=400)
     has_names(at)
 
 
@@ -157,7 +139,7 @@ def deletion_of_sets(at: Deployment) -> None:
     check_unused(at)
     at.backend.get("codes").returns({"names": [], "indices": [], "distributed": [], "left": []})
     at.backend.delete("codes").returns({"distributed": []})
-    define(at, [code(at), code(at)], [code(at)], indices=[4, 0])
+    define(at, [at.fresh("code"), at.fresh("code")], [at.fresh("code")], indices=[4, 0])
     grant(at, at.user, prizes=[4], limits=[1] * 5)
     expect("whether the user got a code", True, "code" in redeem(at, at.user, 4))
     at.backend.get("codes").has(indices=[0, 4], distributed=[0, 1], left=[1, 1])
@@ -183,7 +165,7 @@ def order_of_codes(at: Deployment) -> None:
 def codes_handed_out_once(at: Deployment) -> None:
     """A code that was handed out is never handed out again, also after DELETE."""
     check_unused(at)
-    codes, other = [code(at), code(at)], at.fresh("user")
+    codes, other = [at.fresh("code"), at.fresh("code")], at.fresh("user")
     for index, user, wanted in ((0, at.user, codes[0]), (7, other, codes[1])):
         define(at, codes, indices=[index])
         grant(at, user, prizes=[index], limits=[1] * 10)
@@ -279,5 +261,5 @@ def redeemed_codes_of_ended_sets(at: Deployment) -> None:
     expect("the code", first, redeem(at, at.user, 1).get("code"))
     at.backend.delete("codes")
     at.viewer.get("codes/redeemed").has(redeemed=[[], [first]])
-    define(at, [code(at)], indices=[1])
+    define(at, [at.fresh("code")], indices=[1])
     expect("how many codes of each set the user may redeem", [0, 0], eligible(at, at.user))

@@ -6,7 +6,7 @@ from typing import Any
 
 from extcli.api.websocket import request
 from extcli.conform.deployment import Deployment
-from extcli.conform.rule import expect, expect_members, expect_that, reads, shown, writes
+from extcli.conform.rule import expect, expect_members, expect_status, expect_that, reads, shown, writes
 from extcli.conform.sockets import Socket
 
 NO_REQUEST = 65_535
@@ -17,7 +17,7 @@ STATE = {"state_id": "channel"}
 def refuses_frame(game: Socket, text: str) -> None:
     """Raise `Differs` unless the error about this frame has the status 400."""
     game.send_raw(text)
-    expect(f"the status of {text[:100]}", 400, game.reply().get("errors", [{}])[0].get("status"))
+    expect_status(f"the status of {text[:100]}", 400, game.reply().get("errors", [{}])[0].get("status"))
 
 
 # X1
@@ -41,7 +41,7 @@ def client_id_of_the_path(at: Deployment) -> None:
 def paths_of_the_api(at: Deployment) -> None:
     """A handshake at a path of the API gets 404."""
     for path in ("/v1/e/vote", "//v1/e/vote"):
-        expect(f"the status of a handshake at {path}", 404, at.handshake(path))
+        expect_status(f"the status of a handshake at {path}", 404, at.handshake(path))
 
 
 # X2

@@ -58,7 +58,7 @@ def refused_token(at: Deployment) -> None:
     """A refused `jwt` gets 401."""
     game = at.socket()
     for token in ("", "x", "a.b.c"):
-        game.refuses_credential(401, f"of {shown(token)}", jwt=token)
+        expect_members({"status": 401}, game.refuses_credential(jwt=token), f"of {shown(token)}")
 
 
 @writes("spec: Errors", "anonymous")
@@ -108,26 +108,17 @@ def rights_after_a_revocation(at: Deployment) -> None:
 
 
 @writes("X5")
-def shared_state(at: Deployment) -> None:
-    """The socket and REST share the channel's state."""
+def shared_stores(at: Deployment) -> None:
+    """The socket and REST share the state and the config of the channel."""
     game = at.game()
-    set_state(game, {"a": 1})
-    at.broadcaster.get("channel_state").returns({"a": 1}, "the state over REST")
-    at.broadcaster.post("channel_state", {"b": 2})
-    expect("the state over the socket", {"b": 2}, state(game))
+    for kind, id in (("state", CHANNEL), ("config", {})):
+        game.data("set", kind, {**id, kind: {"a": 1}})
+        at.broadcaster.get(f"channel_{kind}").returns({"a": 1}, f"the {kind} over REST")
+        at.broadcaster.post(f"channel_{kind}", {"b": 2})
+        found = game.data("get", kind, {f"{kind}_id": "channel"})
+        expect(f"the {kind} over the socket", {"b": 2}, found.get(kind))
     game.data("patch", "state", {**CHANNEL, "state": [{"op": "add", "path": "/c", "value": 3}]})
     at.broadcaster.get("channel_state").returns({"b": 2, "c": 3}, "the patched state")
-
-
-@writes("X5")
-def shared_config(at: Deployment) -> None:
-    """The socket and REST share the channel's config."""
-    game = at.game()
-    game.data("set", "config", {"config": {"a": 1}})
-    at.broadcaster.get("channel_config").returns({"a": 1}, "the config over REST")
-    at.broadcaster.post("channel_config", {"b": 2})
-    found = game.data("get", "config", {"config_id": "channel"})
-    expect("the config over the socket", {"b": 2}, found.get("config"))
 
 
 @writes("X5")

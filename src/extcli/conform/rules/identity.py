@@ -1,4 +1,4 @@
-"""Tokens: which are accepted, and which caller each names."""
+"""Tokens: which are accepted, which caller each names, and what each role may read."""
 
 from __future__ import annotations
 
@@ -60,6 +60,14 @@ def four_roles(at: Deployment) -> None:
         expect(f"the role of a {role}", role, at.caller(role).user_info().get("role"))
 
 
+@reads("spec: Authentication")
+def readers_of_answers(at: Deployment) -> None:
+    """Admins and backends read vote logs, rankings and buffers, a broadcaster the last two; others get 403."""
+    at.is_read_by(("admin", "backend"), "vote_logs", "poll")
+    for path in ("rank", "accumulate"):
+        at.is_read_by(("broadcaster", "admin", "backend"), path, "id")
+
+
 @reads("A1", "secret", "specified")
 def expired_token(at: Deployment) -> None:
     """A token is refused with 401 from its `exp` on."""
@@ -81,22 +89,10 @@ def malformed_exp(at: Deployment) -> None:
 
 
 @reads("A1", "secret", "production")
-def exp_in_milliseconds(at: Deployment) -> None:
-    """An `exp` that is null, or in milliseconds, is refused with 401."""
-    refuses_claim(at, "exp", None, at.now() + LATER * 1000, 10**11)
-    at.caller("viewer", exp=10**11 - 1).user_info(case="with exp 10**11 - 1")
-
-
-@reads("A1", "secret", "production")
-def malformed_stage(at: Deployment) -> None:
-    """An `allowed_stage` that is not a text is refused with 401."""
-    refuses_claim(at, "allowed_stage", ["sandbox"], {}, 1, True)
-
-
-@reads("A1", "secret", "production")
 def sandbox_token_in_production(at: Deployment) -> None:
-    """Production refuses a token of the sandbox with 403."""
+    """Production refuses a token of the sandbox with 403, and an `allowed_stage` that is not a string with 401."""
     at.caller("viewer", allowed_stage="sandbox").user_info(403)
+    refuses_claim(at, "allowed_stage", ["sandbox"], {}, 1, True)
 
 
 @reads("A1", "production", "specified")
@@ -121,21 +117,18 @@ def ignored_signature(at: Deployment) -> None:
 
 
 @reads("A1", "secret", "production")
-def missing_exp(at: Deployment) -> None:
-    """Production refuses tokens without `exp` of viewers and broadcasters with 401."""
+def exp_in_production(at: Deployment) -> None:
+    """Production needs `exp` in seconds in tokens of viewers and broadcasters: others get 401."""
+    refuses_claim(at, "exp", None, at.now() + LATER * 1000, 10**11)
+    at.caller("viewer", exp=10**11 - 1).user_info(case="with exp 10**11 - 1")
     for role, status in (("viewer", 401), ("broadcaster", 401), ("admin", 200), ("backend", 200)):
         at.caller(role, exp=OMIT).user_info(status)
 
 
 @reads("A1", "secret", "production")
-def unregistered_extension(at: Deployment) -> None:
-    """Production serves registered extensions only: others get 401."""
+def extension_of_a_token(at: Deployment) -> None:
+    """Production refuses an unregistered extension, and a token that names another extension, with 401."""
     at.caller("viewer", client_id=at.fresh("client")).user_info(401)
-
-
-@reads("A1", "secret", "production")
-def token_of_another_extension(at: Deployment) -> None:
-    """Production refuses a token that names another extension."""
     for claim in ("extension_id", "app_id"):
         refuses_claim(at, claim, at.fresh("client"))
         at.caller("viewer", **{claim: at.client_id}).user_info(case=f"with {claim} of this one")
@@ -170,13 +163,6 @@ def request_token(at: Deployment, status: int = 200) -> Reply:
 
 
 @reads("A2", "secret")
-def numeric_ids(at: Deployment) -> None:
-    """Numbers in the ids of a token count as text."""
-    found = at.caller("viewer", 5551, channel=777, opaque=12).user_info()  # type: ignore[arg-type]
-    expect_members({"user_id": "5551", "channel_id": "777", "opaque_user_id": "12"}, found)
-
-
-@reads("A2", "secret")
 def unknown_role(at: Deployment) -> None:
     """An unknown role counts as viewer."""
     for role in ("moderator", "Admin", ""):
@@ -192,8 +178,10 @@ def broadcaster_without_a_channel(at: Deployment) -> None:
 
 
 @reads("A2", "secret")
-def malformed_ids(at: Deployment) -> None:
-    """An id in a token that is neither text nor an integer is refused with 401."""
+def types_of_ids(at: Deployment) -> None:
+    """An integer as id in a token counts as a string; another type, or a control character, is refused with 401."""
+    found = at.caller("viewer", 5551, channel=777, opaque=12).user_info()  # type: ignore[arg-type]
+    expect_members({"user_id": "5551", "channel_id": "777", "opaque_user_id": "12"}, found)
     values: list[Any] = [True, 1.5, [1], {}, "7\0"]
     for claim in ("user_id", "channel_id", "opaque_user_id"):
         for value in values:

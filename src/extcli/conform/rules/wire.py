@@ -93,16 +93,11 @@ def text_as_data(at: Deployment) -> None:
 
 
 @writes("W2")
-def lenient_json(at: Deployment) -> None:
-    """NaN, Infinity and lone surrogates are refused with 400, and change nothing."""
+def malformed_body(at: Deployment) -> None:
+    """A malformed body, also with NaN, Infinity or a lone surrogate, is refused with 400 and changes nothing."""
     values = (b"NaN", b"Infinity", b"-Infinity", b"1e400", rb'"\ud800"', b"01", b"'a'", b"[1,]", b"undefined")
     at.viewer.refuses("viewer_state", *(b'{"a":%s}' % value for value in values))
     at.viewer.get("viewer_state").returns({})
-
-
-@writes("W2")
-def malformed_body(at: Deployment) -> None:
-    """A malformed body is refused with 400."""
     poll = Poll(at)
     at.viewer.refuses("vote", b"", b"{", b"\xff", b"value=1", b'{"value":1} {}', id=poll.id)
     poll.counts(0)
@@ -145,10 +140,13 @@ def empty_answer(at: Deployment) -> None:
 
 @reads("W5")
 def open_to_every_origin(at: Deployment) -> None:
-    """Any origin may read every response, errors included."""
+    """Any origin may read every response, errors included, and its X-Request-Id and Retry-After."""
     paths = [(at.viewer, path) for path in ("vote", "vote_logs", "nothing", "vote?id=.")]
     for caller, path in [*paths, (at.anonymous, "vote"), (at.anonymous, "/v1/nothing")]:
-        caller.get(path, status=ANY, headers=PAGE).has_header("access-control-allow-origin", "*")
+        reply = caller.get(path, status=ANY, headers=PAGE)
+        reply.has_header("access-control-allow-origin", "*")
+        _lists(reply, "access-control-expose-headers", "X-Request-Id", "Retry-After")
+        expect_that("x-request-id", bool(reply.headers.get("x-request-id")), "an id", reply.headers.get("x-request-id"))
 
 
 @reads("W5", "anonymous")
@@ -161,14 +159,6 @@ def preflight(at: Deployment) -> None:
         reply.has_header("access-control-allow-origin", "*")
         _lists(reply, "access-control-allow-methods", method)
         _lists(reply, "access-control-allow-headers", "Authorization", "Content-Type")
-
-
-@reads("W5")
-def exposed_headers(at: Deployment) -> None:
-    """Pages may read X-Request-Id and Retry-After."""
-    reply = at.viewer.get("user_info", status=ANY, headers=PAGE)
-    _lists(reply, "access-control-expose-headers", "X-Request-Id", "Retry-After")
-    expect_that("x-request-id", bool(reply.headers.get("x-request-id")), "an id", reply.headers.get("x-request-id"))
 
 
 @reads("W5", "emulator", "anonymous")
@@ -237,16 +227,11 @@ def size_of_a_body(at: Deployment) -> None:
 
 
 @reads("W8")
-def length_of_an_id(at: Deployment) -> None:
-    """An id has at most 64 characters; a longer one is refused with 400."""
+def forms_of_ids(at: Deployment) -> None:
+    """An id has at most 64 characters, in rankings and buffers any printable ones; others are refused with 400."""
     for path in ("vote", "rank", "accumulate", "vote_logs"):
         at.admin.get(path, id=at.fresh().ljust(64, "i"))
         at.admin.get(path, id=at.fresh().ljust(65, "i"), status=400)
-
-
-@reads("W8")
-def printable_ids(at: Deployment) -> None:
-    """The ids of rankings, buffers and JSON stores are any printable text."""
     for path in ("rank", "accumulate"):
         for id, status in (("ä ?/", 200), ("🎲", 200), ("a\nb", 400), ("\x00", 400)):
             at.admin.get(path, id=id, status=status)
