@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +11,11 @@ from extcli import clock
 from extcli.api import tokens
 from extcli.api.call import SERVICE, Call, encoded
 from extcli.api.tokens import opaque_id
+from extcli.api.websocket import WebSocketClient
 from extcli.config.urls import socket_of
 from extcli.conform.calls import ANY, PREFIX, Caller, Probing, Reply, Target
-from extcli.conform.rule import ROLES, Rule, Skipped
-from extcli.conform.sockets import PATH, Connection, Page, Socket
+from extcli.conform.rule import ROLES, Rule, Skipped, expect_that
+from extcli.conform.sockets import PATH, Page, Socket
 from extcli.doctor.service import Kind, Probe, probe
 from extcli.errors import CliError, ErrorResponse, ExpectationFailed, Unreachable, UsageError, shortened
 
@@ -106,6 +107,8 @@ _GONE = (200, 404)
 """The statuses of a removal after which nothing is left."""
 
 
+_SLACK = 60_000
+"""How far a time of the service may be from this machine's idea of it, in ms."""
 OWN: Any = object()
 """Stands for the rule's own channel, user or client id."""
 
@@ -119,7 +122,7 @@ class Deployment(Probing):
         """The random texts of this probe, with their names in recordings."""
         self.channel = self.fresh("channel")
         self.user = self.fresh("user")
-        self._sockets: list[Connection] = []
+        self._sockets: list[WebSocketClient] = []
 
     @property
     def client_id(self) -> str:
@@ -220,28 +223,34 @@ class Deployment(Probing):
             query = {"id": self.fresh(kind)} if kind else {}
             self.caller(role).get(path, status=200 if role in readers else 403, **query)
 
+    def check_are_recent(self, what: str, times: Sequence[Any]) -> None:
+        """Raise `Differs` unless these are times in Unix ms less than a minute from the service's."""
+        are_recent = all(isinstance(each, int) and abs(each - self.now()) < _SLACK for each in times)
+        expect_that(what, are_recent, "the time of the call in Unix ms", times)
+
     # Sockets
 
     def socket(self, path: str | None = None) -> Socket:
         """Open a game socket that is not authenticated. With `path`, at this path of the service."""
-        socket = Socket(self, self._socket_url(path))
-        self._sockets.append(socket)
-        return socket
+        return Socket(self, self._connect(path))
 
     def handshake(self, path: str) -> int:
         """Return the status of a handshake at this path of the service: 101 if it opens a socket."""
         try:
-            self.socket(path)
+            self._connect(path)
         except ErrorResponse as refused:
             return refused.status
         return 101
 
-    def _socket_url(self, path: str | None) -> str:
-        if path is None:
-            return self.target.ws_url
-        if not self.target.has_default_ws:
-            raise Skipped("the address of the socket cannot be derived from the URL")
-        return socket_of(self.target.http.url).removesuffix("/ws") + path
+    def _connect(self, path: str | None) -> WebSocketClient:
+        url = self.target.ws_url
+        if path is not None:
+            if not self.target.has_default_ws:
+                raise Skipped("the address of the socket cannot be derived from the URL")
+            url = socket_of(self.target.http.url).removesuffix("/ws") + path
+        client = WebSocketClient(url, timeout=self.target.timeout, trace=lambda _: None)
+        self._sockets.append(client)
+        return client
 
     def game(self, role: str = "broadcaster", **options: Any) -> Socket:
         """Open a game socket with the rights of a token, by default of the channel's owner."""
@@ -252,13 +261,11 @@ class Deployment(Probing):
     def page(self) -> Page:
         """Open a page's connection. Raises `Skipped` if the service has none."""
         try:
-            page = Page(self, self._socket_url(PATH))
+            return Page(self, self._connect(PATH))
         except ErrorResponse as refused:
             if refused.status != 404:
                 raise
             raise Skipped("the service has no socket for pages") from None
-        self._sockets.append(page)
-        return page
 
     # After the probe
 
@@ -288,12 +295,10 @@ class Deployment(Probing):
                 return f"question {id}", partial(self.admin.delete, name, {"id": id})
             case "json_store":
                 return f"json_store {id}", partial(self.admin.post, name, {}, id=id)
-            case "viewer_state" | "extension_viewer_state" if caller:
-                return f"{name} of a {caller.role}", partial(caller.post, name, {})
             case "channel_state" | "channel_config":
                 return name, partial(self.broadcaster.post, name, {})
-            case "extension_state" | "extension_config" | "extension_hidden_state":
-                return name, partial(self.extension_admin.post, name, {})
+            case _ if caller and name.endswith(("_state", "_config")):
+                return f"{name} of a {caller.role}", partial(caller.post, name, {})
             case _ if name in _LINKING:
                 return "links", partial(self.broadcaster.delete, "pin")
         return None

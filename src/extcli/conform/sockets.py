@@ -19,27 +19,12 @@ READS = ("get", "subscribe", "unsubscribe", "authenticate")
 Json = dict[str, Any]
 
 
-class Connection:
-    """One connection of a game or a page."""
-
-    def __init__(self, at: Probing, url: str) -> None:
-        self._at = at
-        self._socket = WebSocketClient(url, timeout=at.target.timeout, trace=lambda _: None)
-
-    def send_raw(self, frame: str | bytes) -> None:
-        """Send a frame as it is. Bytes become a binary frame."""
-        self._socket.send(frame)
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._socket.close()
-
-
-class Socket(Connection):
+class Socket:
     """A connection of a game. Updates that arrive before a reply are kept for `update`."""
 
-    def __init__(self, at: Probing, url: str) -> None:
-        super().__init__(at, url)
+    def __init__(self, at: Probing, client: WebSocketClient) -> None:
+        self._at = at
+        self.client = client
         self._updates: deque[Json] = deque()
         self._last = 0
 
@@ -48,7 +33,7 @@ class Socket(Connection):
         if "writes" not in self._at.rule.traits and action not in READS:
             raise AssertionError(f"{self._at.rule.name} writes ({action} {target}), but is not marked `writes`")
         self._last += 1
-        self.send_raw(websocket.request(action, target, data, self._last))
+        self.client.send(websocket.request(action, target, data, self._last))
         return self._last
 
     def reply(self) -> Json:
@@ -130,14 +115,8 @@ class Socket(Connection):
     def next_updates(self, number: int) -> list[Json]:
         """Return the next updates, after checking that there are no more."""
         found = [self.update() for _ in range(number)]
-        expect("the number of updates", number, number + len(self.updates()))
-        return found
-
-    def updates(self) -> list[Json]:
-        """Return the updates so far. First makes a request, whose reply arrives after all earlier updates."""
-        self.request("get", "state", {"state_id": "channel"})
-        found = list(self._updates)
-        self._updates.clear()
+        self.request("get", "state", {"state_id": "channel"})  # its reply arrives after all earlier updates
+        expect("the number of updates", number, number + len(self._updates))
         return found
 
     def close_code(self) -> int:
@@ -162,13 +141,13 @@ class Socket(Connection):
 
     @property
     def _request_id(self) -> str:
-        handshake, number = self._socket.place
+        handshake, number = self.client.place
         return f"{handshake}/{number}" if handshake else ""
 
     def message(self, what: str = "a message") -> Json:
         """Return the next message of any kind. Raises `Differs` if none arrives in time."""
         try:
-            message = self._socket.receive(WAIT)
+            message = self.client.receive(WAIT)
         except Closed as closed:
             if closed.exit_code == ExitCode.SERVICE_FAILED and closed.code is None:
                 raise Differs(what, "a message with meta", closed.what) from None
@@ -186,11 +165,12 @@ _SUBSCRIBED = "pusher_internal:subscription_succeeded"
 _REFUSED = "pusher:subscription_error"
 
 
-class Page(Connection):
+class Page:
     """One connection of a page."""
 
-    def __init__(self, at: Probing, url: str) -> None:
-        super().__init__(at, url)
+    def __init__(self, at: Probing, client: WebSocketClient) -> None:
+        self._at = at
+        self._client = client
         self._receive("a greeting", _GREETING)
 
     def subscribe(self, channel: str, authorization: str = "") -> int:
@@ -214,11 +194,11 @@ class Page(Connection):
         return found
 
     def _send(self, event: str, data: object) -> None:
-        self.send_raw(json.dumps({"event": event, "data": data}))
+        self._client.send(json.dumps({"event": event, "data": data}))
 
     def _receive(self, what: str, *events: str) -> tuple[str, Any]:
         """Return event and data of the next message. Raises `Differs` unless it is one of these events."""
-        text = self._socket.receive_text(WAIT)
+        text = self._client.receive_text(WAIT)
         if text is None:
             raise Differs(what, f"a message within {WAIT:.0f} s", "none")
         found = bounded_json.decoded(text)

@@ -8,8 +8,7 @@ from typing import Any
 from extcli.api.tokens import opaque_id
 from extcli.conform.calls import Caller
 from extcli.conform.deployment import Deployment
-from extcli.conform.rule import expect, expect_members, expect_that, reads, writes
-from extcli.conform.rules.votes import SLACK
+from extcli.conform.rule import expect, expect_members, reads, writes
 
 
 class Buffer:
@@ -85,15 +84,12 @@ def stored_values(at: Deployment) -> None:
 @writes("spec: Resources")
 def entries_of_a_buffer(at: Deployment) -> None:
     """An entry has time, channel, and the poster's user id, or opaque id if it is not shared."""
-    opaque, before = at.fresh("opaque", prefix="A"), at.now()
-    buffer = Buffer(at, 1)
+    opaque, buffer = at.fresh("opaque", prefix="A"), Buffer(at, 1)
     buffer.add(2, at.caller("viewer", None, opaque=opaque))
     latest, first = buffer.read()["data"]
     expect_members({"channel_id": at.channel, "opaque_id": opaque, "user_id": ""}, latest)
     expect_members({"channel_id": at.channel, "opaque_id": "", "user_id": at.user}, first)
-    times = [entry["observed"] for entry in (latest, first)]
-    near = all(before - SLACK < time < at.now() + SLACK for time in times)
-    expect_that("`observed`", near, "the time of the call in Unix ms", times)
+    at.check_are_recent("`observed`", [latest["observed"], first["observed"]])
 
 
 @writes("R2")
@@ -104,25 +100,17 @@ def opaque_user_id_of_an_entry(at: Deployment) -> None:
 
 
 @writes("spec: Accumulation")
-def latest_entry(at: Deployment) -> None:
-    """`latest` is the time of the newest entry, whatever `start` is."""
+def start_of_a_read(at: Deployment) -> None:
+    """`start` is inclusive, and any integer; `latest` is the time of the newest entry, whatever `start` is."""
     buffer = Buffer(at, 1, 2)
     read = buffer.read()
-    newest = max(entry["observed"] for entry in read["data"])
-    expect("`latest`", newest, read["latest"])
-    later = buffer.read(start=newest + 1)
-    expect("the buffer read from after its newest entry", {"data": [], "latest": newest}, later)
-
-
-@writes("spec: Accumulation")
-def start_of_a_read(at: Deployment) -> None:
-    """`start` is inclusive, and any integer."""
-    buffer = Buffer(at, 1)
-    observed = buffer.read()["data"][0]["observed"]
-    buffer.holds(1, start=observed)
-    buffer.holds(start=observed + 1)
-    buffer.holds(1, start=-(10**40))
-    buffer.holds(start=10**40)
+    times = [entry["observed"] for entry in read["data"]]
+    expect("`latest`", max(times), read["latest"])
+    for start in (min(times), -(10**40)):
+        buffer.holds(2, 1, start=start)
+    for start in (max(times) + 1, 10**40):
+        later = buffer.read(start=start)
+        expect("the buffer read from after its newest entry", {"data": [], "latest": max(times)}, later)
 
 
 @writes("spec: Accumulation")

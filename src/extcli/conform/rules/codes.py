@@ -105,18 +105,13 @@ def indices_of_sets(at: Deployment) -> None:
 
 
 @writes("spec: Limits", "extension")
-def length_of_a_code(at: Deployment) -> None:
-    """A code has fewer than 64 characters; one of 64 is refused with 400."""
+def size_of_sets(at: Deployment) -> None:
+    """A code has 1 to 63 characters, and there are at most ten sets, at the indices 0 to 9; others get 400."""
     check_unused(at)
     define(at, [at.fresh("code").ljust(64, "x")], status=400)
     define(at, [at.fresh("code").ljust(63, "x")])
     define(at, [""], status=400)
-
-
-@writes("spec: Limits", "extension")
-def number_of_sets(at: Deployment) -> None:
-    """There are at most ten sets, at the indices 0 to 9."""
-    check_unused(at)
+    at.backend.delete("codes")
     define(at, *([at.fresh("code")] for _ in range(11)), status=400)
     define(at, [at.fresh("code")], indices=[10], status=400)
     define(at, [at.fresh("code")], indices=[-1], status=400)

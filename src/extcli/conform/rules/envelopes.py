@@ -16,7 +16,7 @@ STATE = {"state_id": "channel"}
 
 def refuses_frame(game: Socket, text: str) -> None:
     """Raise `Differs` unless the error about this frame has the status 400."""
-    game.send_raw(text)
+    game.client.send(text)
     expect_status(f"the status of {text[:100]}", 400, game.reply().get("errors", [{}])[0].get("status"))
 
 
@@ -25,14 +25,9 @@ def refuses_frame(game: Socket, text: str) -> None:
 
 @reads("X1")
 def paths(at: Deployment) -> None:
-    """The socket is at every path that published clients use."""
+    """The socket is at every path of published clients, whose last segment can be the client id of `authenticate`."""
     for path in ("/ws", "", f"/0.2.0/{at.client_id}", f"/0.2.0/gateway-unity/1.0.3/{at.client_id}"):
         at.socket(path).authenticate(jwt=at.token("viewer"))
-
-
-@reads("X1")
-def client_id_of_the_path(at: Deployment) -> None:
-    """The last segment of the path is the client id, if `authenticate` names none."""
     at.socket(f"/0.2.0/{at.client_id}").data("authenticate", data={"jwt": at.token("viewer")})
     at.socket("/ws").refuses(400, "authenticate", data={"jwt": at.token("viewer")})
 
@@ -83,23 +78,17 @@ def order_of_replies(at: Deployment) -> None:
 
 
 @reads("X2")
-def echoed_request_id(at: Deployment) -> None:
-    """A numeric request id is echoed: 0, 65536, 1.5."""
+def request_id_of_a_reply(at: Deployment) -> None:
+    """A numeric request id is echoed, also 1.5; another request id gets 400, in a reply with the id 65535."""
     game = at.game("viewer")
     for number in (0, 65_536, -1, 1.5, 2**53):
-        game.send_raw(request("get", "state", STATE, number))
+        game.client.send(request("get", "state", STATE, number))
         found = game.reply()
         expect("the request id", number, found["meta"].get("request_id"))
         expect(f"success for {number}", True, "data" in found)
-
-
-@reads("X2")
-def malformed_request_id(at: Deployment) -> None:
-    """A request id that is not a number gets 400, in a reply with the id 65535."""
-    game = at.game("viewer")
     wrong: list[Any] = ["1", None, [], True]
     for number in wrong:
-        game.send_raw(request("get", "state", STATE, number))
+        game.client.send(request("get", "state", STATE, number))
         found = game.reply()
         seen = found["meta"].get("request_id"), found.get("errors", [{}])[0].get("status")
         expect(f"request id and status for {shown(number)}", (NO_REQUEST, 400), seen)
@@ -167,10 +156,11 @@ def unknown_action(at: Deployment) -> None:
 
 @reads("X3")
 def malformed_request(at: Deployment) -> None:
-    """A malformed request gets 400, and the connection stays open."""
+    """A malformed request gets 400, one with 80 KiB of data 413, and the connection stays open."""
     game = at.game("viewer")
     for text in ("{", "[]", "NaN", '{"action":""}', request("get", "state", 1, 9)):
         refuses_frame(game, text)
+    game.refuses(413, "get", "state", {**STATE, "x": "x" * 80 * KIB})
     game.data("get", "state", STATE)
 
 
@@ -178,7 +168,7 @@ def malformed_request(at: Deployment) -> None:
 def binary_message(at: Deployment) -> None:
     """A binary message closes the connection with 1003."""
     game = at.game("viewer")
-    game.send_raw(b"{}")
+    game.client.send(b"{}")
     expect("the close code", 1003, game.close_code())
 
 
@@ -187,16 +177,8 @@ def long_message(at: Deployment) -> None:
     """Before authentication a message over 4 KiB closes the connection with 1009."""
     game = at.socket()
     refuses_frame(game, "{}".ljust(4 * KIB))
-    game.send_raw("{}".ljust(4 * KIB + 1))
+    game.client.send("{}".ljust(4 * KIB + 1))
     expect("the close code", 1009, game.close_code())
-
-
-@reads("X3")
-def long_data(at: Deployment) -> None:
-    """A request with 80 KiB of data gets 413, and the connection stays open."""
-    game = at.game("viewer")
-    game.refuses(413, "get", "state", {**STATE, "x": "x" * 80 * KIB})
-    game.data("get", "state", STATE)
 
 
 # X9

@@ -6,7 +6,7 @@ from typing import Any
 
 from extcli.conform.deployment import Deployment
 from extcli.conform.rule import expect, expect_members, reads, shown, writes
-from extcli.conform.rules.pins import bound_pin, link
+from extcli.conform.rules.pins import WRONG, bound_pin, link
 from extcli.conform.rules.votes import has_votes
 from extcli.conform.sockets import Socket
 
@@ -15,7 +15,7 @@ OPTIONS = ["Blue", "Red", "Orange"]
 BAD_REQUEST = {"status": 400, "title": "Bad Request"}
 
 
-def state(game: Socket) -> Any:
+def read_state(game: Socket) -> Any:
     return game.data("get", "state", CHANNEL).get("state")
 
 
@@ -23,16 +23,11 @@ def set_state(game: Socket, document: Any) -> None:
     game.data("set", "state", {**CHANNEL, "state": document})
 
 
-def follow(game: Socket) -> None:
+def follow_state(game: Socket) -> None:
     game.data("subscribe", "state", {"topic_id": "channel"})
 
 
-def states(game: Socket, number: int) -> list[Any]:
-    """Return the states in the next updates, after checking that there are no more."""
-    return [each["data"].get("state") for each in game.next_updates(number)]
-
-
-def create(game: Socket, at: Deployment, **members: Any) -> dict[str, str]:
+def create_poll(game: Socket, at: Deployment, **members: Any) -> dict[str, str]:
     """Create a poll with these members, and return its id as the data of a request."""
     poll = {"poll_id": at.fresh("poll")}
     game.data("create", "poll", {**poll, "prompt": "Which?", "options": OPTIONS, **members})
@@ -50,7 +45,7 @@ def token_of_another_role(at: Deployment) -> None:
         found = game.authenticate(jwt=token)
         expect_members({"refresh": None, "twitch_id": at.channel}, found, f"for a {role}")
         expect("whether `jwt` is the token", True, found.get("jwt") == token)
-        state(game)
+        read_state(game)
 
 
 @reads("X4", "anonymous")
@@ -65,7 +60,7 @@ def refused_token(at: Deployment) -> None:
 def wrong_pin(at: Deployment) -> None:
     """A wrong PIN gets 400 Bad Request, and gives no rights."""
     game = at.socket()
-    expect_members(BAD_REQUEST, game.refuses_credential(pin="ZZZZZZ"))
+    expect_members(BAD_REQUEST, game.refuses_credential(pin=WRONG))
     game.refuses(401, "get", "state", CHANNEL, case="of a read afterwards")
 
 
@@ -82,17 +77,17 @@ def failed_later_attempt(at: Deployment) -> None:
     """A failed attempt leaves the rights of the connection unchanged."""
     game = at.game("viewer")
     game.refuses_credential(jwt="x")
-    state(game)
+    read_state(game)
 
 
 @writes("X4")
 def switched_channel(at: Deployment) -> None:
     """Authenticating for another channel ends the subscriptions."""
     game = at.game("viewer")
-    follow(game)
+    follow_state(game)
     game.authenticate(jwt=at.token("viewer", channel=at.fresh("channel")))
     at.broadcaster.post("channel_state", {"a": 1})
-    expect("the updates", [], states(game, 0))
+    game.next_updates(0)
 
 
 @writes("X4")
@@ -101,7 +96,7 @@ def rights_after_a_revocation(at: Deployment) -> None:
     game = link(at, pin=bound_pin(at))
     at.broadcaster.delete("pin")
     set_state(game, {"a": 1})
-    expect("the state", {"a": 1}, state(game))
+    expect("the state", {"a": 1}, read_state(game))
 
 
 # X5: state and config
@@ -123,47 +118,38 @@ def shared_stores(at: Deployment) -> None:
 
 @writes("X5")
 def update_of_the_state(at: Deployment) -> None:
-    """Every write notifies every subscriber once, the writer included; a subscription causes none."""
+    """A write sends each subscriber, also the writer, one update with the request id 65535; subscribing sends none."""
     game, viewer = at.game(), at.game("viewer")
     set_state(game, {"early": 1})
     for each in (game, viewer, viewer):
-        follow(each)
+        follow_state(each)
     set_state(game, {"a": 1})
     at.broadcaster.post("channel_state", {"b": 2})
     at.broadcaster.patch("channel_state", {"c": 3})
-    expected = [{"a": 1}, {"b": 2}, {"b": 2, "c": 3}]
-    expect("the updates of the writer", expected, states(game, 3))
-    expect("the updates of a viewer", expected, states(viewer, 3))
-
-
-@writes("X5")
-def form_of_an_update(at: Deployment) -> None:
-    """An update is a message with the action `update`, the request id 65535 and its store."""
-    game = at.game()
-    follow(game)
-    set_state(game, {"a": 1})
-    found = game.update("an update of the state")
-    expect_members({"action": "update", "request_id": 65_535, "target": "channel"}, found["meta"])
-    expect("data", {"topic_id": "channel", "state": {"a": 1}}, found.get("data"))
+    expected = [{"topic_id": "channel", "state": each} for each in ({"a": 1}, {"b": 2}, {"b": 2, "c": 3})]
+    for name, each in (("the writer", game), ("a viewer", viewer)):
+        found = each.next_updates(3)
+        expect_members({"action": "update", "request_id": 65_535, "target": "channel"}, found[0]["meta"])
+        expect(f"the updates of {name}", expected, [update.get("data") for update in found])
 
 
 @writes("X5")
 def updates_in_one_channel(at: Deployment) -> None:
     """Updates stay in their channel."""
     elsewhere = at.game("viewer", channel=at.fresh("channel"))
-    follow(elsewhere)
+    follow_state(elsewhere)
     set_state(at.game(), {"a": 1})
-    expect("the updates in another channel", [], states(elsewhere, 0))
-    expect("the state of another channel", {}, state(elsewhere))
+    elsewhere.next_updates(0)
+    expect("the state of another channel", {}, read_state(elsewhere))
 
 
 @writes("X5")
 def update_of_a_refused_write(at: Deployment) -> None:
     """A refused write causes no update."""
     game = at.game("viewer")
-    follow(game)
+    follow_state(game)
     game.refuses(403, "set", "state", {**CHANNEL, "state": {"a": 1}}, case="for a viewer")
-    expect("the updates", [], states(game, 0))
+    game.next_updates(0)
 
 
 @writes("X5")
@@ -175,10 +161,11 @@ def unsubscribed(at: Deployment) -> None:
     for target, data in (("state", {"topic_id": "channel"}), ("state", CHANNEL), ("channel", None)):
         game.data("subscribe", target, data)
         set_state(game, {"target": target})
-        expect(f"the updates after subscribe {target}", [{"target": target}], states(game, 1))
+        (found,) = game.next_updates(1)
+        expect(f"the state of the update after subscribe {target}", {"target": target}, found["data"].get("state"))
         game.data("unsubscribe", target, data)
         set_state(game, {})
-        expect(f"the updates after unsubscribe {target}", [], states(game, 0))
+        game.next_updates(0)
 
 
 # X5, X6: polls
@@ -188,7 +175,7 @@ def unsubscribed(at: Deployment) -> None:
 def shared_poll(at: Deployment) -> None:
     """A poll that a game creates is the poll of REST."""
     game = at.game()
-    poll = create(game, at)
+    poll = create_poll(game, at)
     id = poll["poll_id"]
     at.viewer.get("vote_config", id=id).has(prompt="Which?", options=OPTIONS)
     at.viewer.post("vote", {"value": 2}, id=id)
@@ -211,7 +198,7 @@ def absent_poll(at: Deployment) -> None:
 def options_of_another_type(at: Deployment) -> None:
     """`reconfigure` with options that are not a list of strings gets 400, and keeps the options of the poll."""
     game = at.game()
-    poll = create(game, at)
+    poll = create_poll(game, at)
     others: tuple[Any, ...] = (None, False, 0, "", {}, [1])
     for options in others:
         config = {"options": options}
@@ -223,7 +210,7 @@ def options_of_another_type(at: Deployment) -> None:
 def update_of_a_poll(at: Deployment) -> None:
     """A vote sends the subscribers of its poll what `get poll` returns."""
     game = at.game()
-    poll = create(game, at)
+    poll = create_poll(game, at)
     id = poll["poll_id"]
     game.data("subscribe", "poll", {"topic_id": id})
     at.viewer.post("vote", {"value": 2}, id=id)
@@ -236,7 +223,7 @@ def update_of_a_poll(at: Deployment) -> None:
 def final_update_of_a_poll(at: Deployment) -> None:
     """The last update of a poll has the final count."""
     game = at.game()
-    id = create(game, at)["poll_id"]
+    id = create_poll(game, at)["poll_id"]
     game.data("subscribe", "poll", {"topic_id": id})
     for _ in range(5):
         at.stranger().post("vote", {"value": 1}, id=id)
@@ -260,14 +247,14 @@ def entry_of_a_poll(at: Deployment) -> None:
     """A poll that a game creates is in the channel's state until it is deleted."""
     game = at.game()
     for way in ("socket", "REST"):
-        poll = create(game, at, user_data={"x": 1})
+        poll = create_poll(game, at, user_data={"x": 1})
         entry = {"prompt": "Which?", "options": OPTIONS, "user_data": {"x": 1}}
-        expect("the state", {poll["poll_id"]: entry}, state(game))
+        expect("the state", {poll["poll_id"]: entry}, read_state(game))
         if way == "socket":
             game.data("delete", "poll", poll)
         else:
             at.broadcaster.delete("vote", id=poll["poll_id"])
-        expect(f"the state after a deletion over {way}", {}, state(game))
+        expect(f"the state after a deletion over {way}", {}, read_state(game))
 
 
 # X7

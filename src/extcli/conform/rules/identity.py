@@ -77,14 +77,9 @@ def expired_token(at: Deployment) -> None:
 
 @reads("A1", "secret")
 def early_token(at: Deployment) -> None:
-    """A token is refused with 401 before its `nbf`."""
+    """A token is refused with 401 before its `nbf`, and if its `exp` is not a number."""
     at.caller("viewer", nbf=seconds(at, LATER)).user_info(401, "before nbf")
     at.caller("viewer", nbf=seconds(at, -LATER)).user_info(case="after nbf")
-
-
-@reads("A1", "secret")
-def malformed_exp(at: Deployment) -> None:
-    """An `exp` that is not a number is refused with 401."""
     refuses_claim(at, "exp", True, "soon", [])
 
 

@@ -48,22 +48,14 @@ def link(at: Deployment, **credential: str) -> Socket:
 
 @writes("spec: Endpoints")
 def token_of_a_pin(at: Deployment) -> None:
-    """The token of `POST pin` is valid once its PIN was validated."""
-    token, pin = issue_pin(at)
+    """The token of `POST pin` is valid once its PIN was validated, and no other PIN makes it valid."""
+    (token, pin), (other, _) = issue_pin(at), issue_pin(at)
     caller = at.bearer(token)
     caller.user_info(401, "before validation")
     validate(at.broadcaster, pin)
     wanted = {"role": "broadcaster", "channel_id": at.channel, "user_id": at.channel}
     expect_members(wanted, caller.user_info(), "afterwards")
-
-
-@writes("T2")
-def token_of_another_pin(at: Deployment) -> None:
-    """A PIN validates only its own token."""
-    (first, pin), (second, _) = issue_pin(at), issue_pin(at)
-    validate(at.broadcaster, pin)
-    at.bearer(first).user_info(case="with the token of the PIN")
-    at.bearer(second).user_info(401, "with the token of another PIN")
+    at.bearer(other).user_info(401, "with the token of another PIN")
 
 
 @writes("A5")
@@ -83,7 +75,10 @@ def payload_of_a_token(at: Deployment) -> None:
 
 @writes("T5")
 def check_of_a_token(at: Deployment) -> None:
-    """`unauthed/validate_pin` is 200 from the validation until the revocation, otherwise 401."""
+    """`unauthed/validate_pin` returns 200 for a token from its validation to its revocation, otherwise 401.
+
+    For a PIN, right or wrong, it always returns the same 400.
+    """
     (token, pin), (other, _) = issue_pin(at), issue_pin(at)
     check(at, 401, jwt=token)
     validate(at.broadcaster, pin)
@@ -91,11 +86,6 @@ def check_of_a_token(at: Deployment) -> None:
     check(at, 401, jwt=other)
     at.broadcaster.delete("pin")
     check(at, 401, jwt=token)
-
-
-@writes("T5")
-def check_of_a_pin(at: Deployment) -> None:
-    """`unauthed/validate_pin` takes no PIN: a valid and a wrong PIN get the same response, 400."""
     right, wrong = (check(at, 400, pin=pin) for pin in (bound_pin(at), WRONG))
     expect("the response with a wrong PIN", right.json, wrong.json)
 

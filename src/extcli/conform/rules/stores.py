@@ -24,10 +24,12 @@ def absent_json_store(at: Deployment) -> None:
 
 @writes("S5")
 def json_store_of_an_id(at: Deployment) -> None:
-    """A JSON store holds one object for each id of a channel; without `id`, the id is `default`."""
+    """A JSON store holds one object for each id of a channel, otherwise 400; without `id`, the id is `default`."""
     at.broadcaster.post("json_store", {"d": 4})
     at.viewer.get("json_store", id="default").returns({"d": 4})
     one, two = at.fresh("store"), at.fresh("store")
+    at.broadcaster.refuses("json_store", [], 3, None, "text", id=one)
+    at.broadcaster.get("json_store", id=one, status=404)
     for store, document in ((one, {"a": 1}), (two, {"b": 2}), (one, {"c": 3})):
         at.broadcaster.post("json_store", document, id=store).returns({})
     for store, document in ((one, {"c": 3}), (two, {"b": 2})):
@@ -45,25 +47,12 @@ def size_of_a_json_store(at: Deployment) -> None:
 
 
 @writes("S5")
-def json_store_that_is_no_object(at: Deployment) -> None:
-    """A JSON store that is not an object is refused with 400."""
-    store = at.fresh("store")
-    at.broadcaster.refuses("json_store", [], 3, None, "text", id=store)
-    at.broadcaster.get("json_store", id=store, status=404)
-
-
-@writes("S5")
 def json_store_by_role(at: Deployment) -> None:
-    """A viewer may not write a JSON store, and a broadcaster may not write one of all channels: 403."""
+    """A viewer writes no JSON store, a broadcaster none whose id begins with `global`: 403. Any channel reads those."""
     own, shared = at.fresh("store"), at.fresh("store", prefix="global-")
     for caller, store in ((at.viewer, own), (at.viewer, shared), (at.broadcaster, shared)):
         caller.post("json_store", {"a": 1}, id=store, status=403)
         at.viewer.get("json_store", id=store, status=404)
-
-
-@writes("S5")
-def json_store_of_all_channels(at: Deployment) -> None:
-    """All channels read a JSON store whose id begins with `global`."""
     store = at.fresh("store", prefix="global")
     at.admin.post("json_store", {"a": 1}, id=store)
     for caller in (at.viewer, at.elsewhere()):
@@ -204,21 +193,14 @@ def stores_by_writer(at: Deployment) -> None:
 
 @writes("S2")
 def replaced_stores(at: Deployment) -> None:
-    """POST replaces the whole store, and returns {}."""
-    for caller, stores in ((at.broadcaster, CHANNEL), (at.viewer, VIEWER)):
+    """POST replaces the whole store, and returns {}; what is not an object is refused with 400 and changes nothing."""
+    for caller, stores in ((at.broadcaster, (*CHANNEL, *VIEWER)), (at.viewer, VIEWER)):
         for store in stores:
             for document in ({"a": 1, "b": {"c": 2}}, {"d": [3, None, "é"]}):
                 caller.post(store, document).returns({})
                 caller.get(store).returns(document)
-
-
-@writes("S2")
-def documents_that_are_no_object(at: Deployment) -> None:
-    """A document that is not an object is refused with 400 and changes nothing."""
-    for store in (*CHANNEL, *VIEWER):
-        at.broadcaster.post(store, {"a": 1})
-        at.broadcaster.refuses(store, [], [{}], 3, None, True, "text", "3")
-        at.broadcaster.get(store).returns({"a": 1})
+            caller.refuses(store, [], [{}], 3, None, True, "text", "3")
+            caller.get(store).returns(document, f"{store} after refused documents")
 
 
 @writes("S4")
