@@ -101,9 +101,9 @@ def test_a_refused_broadcast_is_a_difference_and_one_without_a_response_is_undec
     undecided = audience()
 
     assert (7, 1) == (refused.exit_code, refused.json["figures"]["refused"])
-    assert "it is what the service acknowledged" in refused.stderr
+    assert "the result agrees with the responses" in refused.stderr
     assert (3, "not decided") == (undecided.exit_code, undecided.json["verdict"])
-    assert "is not decided: 10 undecided deliveries" in undecided.stderr
+    assert "is not decided: 10 deliveries are uncertain" in undecided.stderr
     assert "without a response, or with 5xx, may or may not have been applied" in undecided.stderr
 
 

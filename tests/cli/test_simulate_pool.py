@@ -15,9 +15,9 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.server import ServerConnection, serve
 
 from extcli.api.http import httpx
-from extcli.simulate.crowds import Sending
+from extcli.simulate.crowds import PlanRun
 from extcli.simulate.listeners import Audience, Listener
-from extcli.simulate.outcome import NO_RESPONSE, NOT_SENT, Measured
+from extcli.simulate.outcome import NO_RESPONSE, NOT_SENT, RequestOutcomes
 from extcli.simulate.plan import Pace, Plan
 from extcli.simulate.result import Options
 
@@ -62,23 +62,23 @@ def always(data: bytes | None) -> Answer:
 
 def sending(
     url: str, viewer: list[int], at: list[float], *, connections: int = 2, pauses_all: bool = False, **settings: Any
-) -> Sending:
+) -> PlanRun:
     """Return a run of requests that say their index."""
     plan = Plan(0, max(viewer) + 1, array("l", viewer), array("d", at))
     options = Options(Pace(1.0), connections, is_production=pauses_all)
-    return Sending(url, plan, lambda index: httpx.Request("GET", f"{url}/{index}"), options, **settings)
+    return PlanRun(url, plan, lambda index: httpx.Request("GET", f"{url}/{index}"), options, **settings)
 
 
 async def sent(
     answer: Answer | int, count: int = 3, *, viewers: int | None = None, at: float = 0.0, **settings: Any
-) -> tuple[Measured, list[int]]:
+) -> tuple[RequestOutcomes, list[int]]:
     """Send this many requests. Return their outcomes and what the server received. `answer` may be a port instead."""
     async with serving(always(OK) if isinstance(answer, int) else answer) as (port, received):
         url = f"http://127.0.0.1:{answer if isinstance(answer, int) else port}"
         viewer = [index % (viewers or count) for index in range(count)]
         run = sending(url, viewer, [at] * count, **{"timeout": 5.0, **settings})
         await asyncio.wait_for(run.run(), 20)
-        return run.measured, received
+        return run.outcomes, received
 
 
 @pytest.mark.parametrize("answer", [ENDS, b"HTTP/1.1 200 OK\r\nContent-Le", b"SSH-2.0-x\r\n"])
@@ -89,8 +89,8 @@ async def test_a_connection_that_ends_early_leaves_no_response(answer: bytes | N
             await writer.drain()
         writer.close()
 
-    measured, _ = await sent(early)
-    assert [NO_RESPONSE] * 3 == list(measured.status)
+    outcomes, _ = await sent(early)
+    assert [NO_RESPONSE] * 3 == list(outcomes.status)
 
 
 async def test_an_endless_response_fails_long_before_the_timeout():
@@ -100,26 +100,26 @@ async def test_an_endless_response_fails_long_before_the_timeout():
             writer.write(b"10000\r\n" + bytes(0x10000) + b"\r\n")
             await writer.drain()
 
-    measured, _ = await sent(endless, timeout=60)
+    outcomes, _ = await sent(endless, timeout=60)
 
-    assert [NO_RESPONSE] * 3 == list(measured.status)
-    assert max(measured.done) < 10
+    assert [NO_RESPONSE] * 3 == list(outcomes.status)
+    assert max(outcomes.done) < 10
 
 
 async def test_a_silent_service_leaves_no_response_after_the_timeout():
     async def silent(number: int, writer: asyncio.StreamWriter) -> None:
         pass
 
-    measured, _ = await sent(silent, timeout=0.2)
-    assert [NO_RESPONSE] * 3 == list(measured.status)
-    assert max(measured.done) < 3
+    outcomes, _ = await sent(silent, timeout=0.2)
+    assert [NO_RESPONSE] * 3 == list(outcomes.status)
+    assert max(outcomes.done) < 3
 
 
 async def test_requests_that_find_no_connection_are_not_sent():
-    measured, _ = await sent(1, timeout=0.2)
+    outcomes, _ = await sent(1, timeout=0.2)
 
-    assert [NOT_SENT] * 3 == list(measured.status)
-    assert 0 == measured.sendings
+    assert [NOT_SENT] * 3 == list(outcomes.status)
+    assert 0 == outcomes.sent_count
 
 
 async def test_a_refused_request_is_repeated_when_the_service_says():
@@ -127,17 +127,17 @@ async def test_a_refused_request_is_repeated_when_the_service_says():
         writer.write(LATER if number <= 2 else OK)
 
     for pauses_all in (False, True):
-        measured, received = await sent(refuse_twice, repeats=frozenset({429}), pauses_all=pauses_all)
-        assert [200, 200, 200] == list(measured.status)
-        assert (5, 2, 5) == (measured.sendings, len(measured.repeats_at), len(received))
+        outcomes, received = await sent(refuse_twice, repeated_statuses=frozenset({429}), pauses_all=pauses_all)
+        assert [200, 200, 200] == list(outcomes.status)
+        assert (5, 2, 5) == (outcomes.sent_count, len(outcomes.repeat_times), len(received))
 
 
 @pytest.mark.parametrize(("answer", "repeats"), [(LATER, frozenset()), (MUCH_LATER, frozenset({429}))])
 async def test_a_refusal_is_final_without_retry_after_or_beyond_the_limit(answer: bytes, repeats: frozenset[int]):
-    measured, _ = await sent(always(answer), repeats=repeats)
+    outcomes, _ = await sent(always(answer), repeated_statuses=repeats)
 
-    assert [429] * 3 == list(measured.status)
-    assert [] == measured.repeats_at
+    assert [429] * 3 == list(outcomes.status)
+    assert [] == outcomes.repeat_times
 
 
 # Listeners: connections of `extcli simulate socket`, at a service that also sends messages of other kinds
@@ -183,7 +183,7 @@ def test_messages_of_other_kinds_do_not_end_the_listening():
             await listener.wait(1)
         finally:
             listener.close()
-        return list(listener.arrived)
+        return list(listener.arrivals)
 
     with pages_at(*OTHERS, own) as url:
         assert [0] == asyncio.run(received(url))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from extcli.simulate.outcome import latencies, points_over_time
-from extcli.simulate.result import expectation
+from extcli.simulate.result import parse_expectation
 
 FIGURES = {"sent": 1003, "answered": 999, "refused": 3, "failed": 1, "rate": 499.5,
            "p50": 1.0, "p90": 5.0, "p99": 50.0, "p999": 300.0, "max": 301.0}  # fmt: skip
@@ -26,11 +26,11 @@ FIGURES = {"sent": 1003, "answered": 999, "refused": 3, "failed": 1, "rate": 499
     ],
 )
 def test_an_expectation_compares_a_figure_with_a_limit(text: str, met: bool):
-    assert met == expectation(text).result(FIGURES)["met"]
+    assert met == parse_expectation(text)(FIGURES)["met"]
 
 
 def test_a_latency_without_a_response_meets_no_expectation():
-    assert {"text": "p99<1s", "met": False, "found": "no response"} == expectation("p99<1s").result({"sent": 1})
+    assert {"text": "p99<1s", "met": False, "found": "no response"} == parse_expectation("p99<1s")({"sent": 1})
 
 
 def test_a_percentile_is_the_smallest_value_that_the_share_does_not_exceed():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
+from itertools import pairwise
 
 import pytest
 
@@ -14,7 +15,7 @@ from extcli.simulate.plan import Pace, Plan, crowd_plan
 
 Parser = Callable[[str, str], Fraction | float]
 PACE = Pace(500)
-MIX = planning.mix("0:60,1:30,2:10")
+MIX = planning.parse_mix("0:60,1:30,2:10")
 
 
 def plan_of(viewers: int = 5000, **options: object) -> Plan:
@@ -23,7 +24,7 @@ def plan_of(viewers: int = 5000, **options: object) -> Plan:
 
 def last_choices(plan: Plan) -> Counter[str]:
     """Play the requests in time, as a service that keeps the last choice of each viewer."""
-    latest = {plan.viewer[index]: plan.choice[index] for index in range(plan.late_from)}
+    latest = {plan.senders[index]: plan.choice_indexes[index] for index in range(plan.late_from)}
     return Counter(plan.choices[choice] for choice in latest.values())
 
 
@@ -39,7 +40,7 @@ def last_choices(plan: Plan) -> Counter[str]:
     ],
 )
 def test_shares_become_whole_numbers_by_largest_remainder(weights: list[int], total: int, expected: list[int]):
-    assert expected == planning.rounded([Fraction(each) for each in weights], total)
+    assert expected == planning.divide_by_weights([Fraction(each) for each in weights], total)
 
 
 @pytest.mark.parametrize(
@@ -56,13 +57,13 @@ def test_the_last_choices_of_the_viewers_are_the_expected_result(options: dict[s
     plan = plan_of(**options)
 
     assert dict(zip(plan.choices, plan.expected, strict=True)) == last_choices(plan)
-    assert sum(plan.expected) == len(set(plan.viewer[: plan.late_from]))
+    assert sum(plan.expected) == len(set(plan.senders[: plan.late_from]))
 
 
 def test_viewers_who_change_their_mind_first_choose_something_else():
     plan = plan_of(change_mind=Fraction(1, 20))
     chosen: dict[int, list[int]] = {}
-    for viewer, choice in zip(plan.viewer, plan.choice, strict=True):
+    for viewer, choice in zip(plan.senders, plan.choice_indexes, strict=True):
         chosen.setdefault(viewer, []).append(choice)
     changed = [each for each in chosen.values() if len(each) > 1]
 
@@ -74,15 +75,15 @@ def test_late_viewers_send_nothing_in_time():
     plan = plan_of(late=Fraction(1, 50))
 
     assert 100 == plan.late == len(plan) - 4900
-    assert set(range(4900)) == set(plan.viewer[: plan.late_from])
-    assert set(range(4900, 5000)) == set(plan.viewer[plan.late_from :])
+    assert set(range(4900)) == set(plan.senders[: plan.late_from])
+    assert set(range(4900, 5000)) == set(plan.senders[plan.late_from :])
 
 
 def test_a_steady_rate_plans_equal_gaps():
     plan = plan_of(1000)
 
     assert pytest.approx(999 / 500) == plan.duration
-    assert {0.002} == {round(later - earlier, 9) for earlier, later in zip(plan.at, plan.at[1:], strict=False)}
+    assert {0.002} == {round(later - earlier, 9) for earlier, later in pairwise(plan.instants)}
 
 
 def test_a_burst_is_densest_at_its_start_and_ends_in_time():
@@ -95,27 +96,27 @@ def test_a_burst_is_densest_at_its_start_and_ends_in_time():
 
 
 def test_too_few_votes_or_votes_of_nobody_are_an_error():
-    with pytest.raises(UsageError, match="--votes: 300 does not fit 5,000 viewers in time") as error:
+    with pytest.raises(UsageError, match="--votes 300 is too few: 5,000 viewers send votes in time, and 250") as error:
         plan_of(requests=300, change_mind=Fraction(1, 20))
-    assert "5,250" in error.value.fix
-    with pytest.raises(UsageError, match="--votes: 20 does not fit 0 viewers in time"):
+    assert "5250" in error.value.fix
+    with pytest.raises(UsageError, match="--votes 20 is too many: all viewers are late"):
         plan_of(10, requests=20, late=Fraction(1))
     assert 10 == plan_of(10, late=Fraction(1)).late
 
 
 def test_a_mind_cannot_change_in_a_mix_of_one():
     with pytest.raises(UsageError, match="--change-mind needs a mix of two choices or more"):
-        crowd_plan(10, planning.mix("0:1"), PACE, change_mind=Fraction(1, 2))
+        crowd_plan(10, planning.parse_mix("0:1"), PACE, change_mind=Fraction(1, 2))
 
 
 @pytest.mark.parametrize("text", ["", "0", "0:0", "0:-1", ":5", "0:5,,1:5", "0:5,0:6", "0:x"])
 def test_a_wrong_mix_is_an_error(text: str):
     with pytest.raises(UsageError, match="--mix"):
-        planning.mix(text)
+        planning.parse_mix(text)
 
 
 def test_a_choice_may_contain_colons():
-    assert {"12:30": Fraction(2), "x": Fraction(1, 2)} == planning.mix("12:30:2, x:0.5")
+    assert {"12:30": Fraction(2), "x": Fraction(1, 2)} == planning.parse_mix("12:30:2, x:0.5")
 
 
 @pytest.mark.parametrize(
@@ -123,7 +124,7 @@ def test_a_choice_may_contain_colons():
     [
         *((planning.parse_share, text, value) for text, value in (("5%", 0.05), ("0.05", 0.05), ("100%", 1), ("0", 0))),
         *((planning.parse_rate, text, value) for text, value in (("500", 500), ("600/min", 10), ("0.5/s", 0.5))),
-        (lambda text, _: planning.churn(text), "10%/min", 0.1 / 60),
+        (lambda text, _: planning.parse_churn(text), "10%/min", 0.1 / 60),
     ],
 )
 def test_shares_and_rates_are_read(parse: Parser, text: str, value: float):
@@ -135,7 +136,7 @@ def test_shares_and_rates_are_read(parse: Parser, text: str, value: float):
     [
         *((planning.parse_share, text) for text in ("", "5", "101%", "-1%", "x", "5 %%")),
         *((planning.parse_rate, text) for text in ("", "0", "0/s", "-1", "5/h", "fast")),
-        *((lambda text, _: planning.churn(text), text) for text in ("10%", "10/min", "", "x%/min")),
+        *((lambda text, _: planning.parse_churn(text), text) for text in ("10%", "10/min", "", "x%/min")),
     ],
 )
 def test_a_wrong_share_or_rate_is_an_error_that_names_the_option(parse: Parser, text: str):

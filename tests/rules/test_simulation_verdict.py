@@ -6,7 +6,7 @@ from array import array
 
 import pytest
 
-from extcli.simulate.outcome import NO_RESPONSE, NOT_SENT, Verdict, compare, compare_each, possible_counts
+from extcli.simulate.outcome import NO_RESPONSE, NOT_SENT, Verdict, compare_choices, compare_items, possible_counts
 from extcli.simulate.plan import Plan
 from extcli.simulate.subjects import wrong_statistics
 
@@ -43,21 +43,24 @@ TWO = plan_of((0, 0), (1, 1), (0, 1), expected=(0, 2))
 def test_only_requests_without_a_response_leave_a_difference_open(
     status: tuple[int, ...], found: dict[str, int], verdict: Verdict
 ):
-    assert verdict == compare(TWO, status, {}, found, []).verdict
+    assert verdict == compare_choices(TWO, status, {}, found, []).verdict
 
 
 def test_acknowledged_differences_and_losses_are_distinguished():
-    assert compare(TWO, (200, 200, 400), {}, {"a": 1, "b": 1}, []).agrees_with_responses
-    assert not compare(TWO, (200, 200, 200), {}, {"a": 1, "b": 1}, []).agrees_with_responses
+    assert compare_choices(TWO, (200, 200, 400), {}, {"a": 1, "b": 1}, []).agrees_with_responses
+    assert not compare_choices(TWO, (200, 200, 200), {}, {"a": 1, "b": 1}, []).agrees_with_responses
 
 
 def test_a_fault_makes_equal_counts_differ():
-    assert Verdict.DIFFERS == compare(TWO, (200, 200, 200), {}, {"b": 2}, ["mean is 3"]).verdict
+    assert Verdict.DIFFERS == compare_choices(TWO, (200, 200, 200), {}, {"b": 2}, ["mean is 3"]).verdict
 
 
 def test_only_the_difference_from_existing_votes_counts():
-    assert Verdict.AS_PLANNED == compare(TWO, (200, 200, 200), {"a": 9, "z": 1}, {"a": 9, "b": 2, "z": 1}, []).verdict
-    assert Verdict.DIFFERS == compare(TWO, (200, 200, 200), {"a": 9}, {"a": 8, "b": 2}, []).verdict
+    for before, after, verdict in (
+        ({"a": 9, "z": 1}, {"a": 9, "b": 2, "z": 1}, Verdict.AS_PLANNED),
+        ({"a": 9}, {"a": 8, "b": 2}, Verdict.DIFFERS),
+    ):
+        assert verdict == compare_choices(TWO, (200, 200, 200), before, after, []).verdict
 
 
 def test_late_requests_do_not_count():
@@ -79,7 +82,7 @@ def test_late_requests_do_not_count():
     ],
 )
 def test_each_entry_must_be_there_once(status: tuple[int, ...], found: int, doubled: int, verdict: Verdict):
-    assert verdict == compare_each("entries", status, found, {"doubled": doubled}).verdict
+    assert verdict == compare_items("entries", status, found, {"doubled": doubled}).verdict
 
 
 def stats(*specific: int, **wrong: float) -> dict[str, object]:

@@ -65,7 +65,7 @@ def sending(
     from extcli.atomic_file import check_place
     from extcli.output import times
     from extcli.simulate import plan as planning
-    from extcli.simulate.result import Options, expectation
+    from extcli.simulate.result import Options, parse_expectation
 
     if rate and burst:
         raise UsageError("--rate and --burst exclude each other")
@@ -78,8 +78,9 @@ def sending(
     else:
         default = "100/s" if is_production else "500/s"
         pace = planning.Pace(planning.parse_rate(rate or default, "--rate"))
-    churned = planning.churn(churn) if churn else 0.0
-    return Options(pace, connections, churned, is_production, add, [expectation(text) for text in expect or []], report)
+    churned = planning.parse_churn(churn) if churn else 0.0
+    expectations = list(map(parse_expectation, expect or ()))
+    return Options(pace, connections, churned, is_production, add, expectations, report)
 
 
 @command(app)
@@ -152,8 +153,8 @@ def _let_choose(
     """Let a crowd vote or answer. `more` are further arguments of `crowd_plan`."""
     from extcli.simulate import plan as planning
 
-    weights = planning.mix(mix)
-    subject.check(list(weights))
+    weights = planning.parse_mix(mix)
+    subject.check_choices(list(weights))
     more["change_mind"] = planning.parse_share(change_mind, "--change-mind")
     more["late"] = planning.parse_share(late, "--late")
     plan = planning.crowd_plan(mix=weights, pace=options.pace, what=subject.requests, **more)

@@ -24,36 +24,36 @@ from extcli.errors import UsageError, Withheld, reason_of
 from extcli.output.sanitize import visible
 from extcli.output.terminal import progress_bar
 from extcli.session import VIEWER, Session
-from extcli.simulate.outcome import NO_RESPONSE, NOT_SENT, Measured, facts_of, faults_of
+from extcli.simulate.outcome import NO_RESPONSE, NOT_SENT, RequestOutcomes, late_vote_faults, run_facts
 from extcli.simulate.plan import Plan
-from extcli.simulate.result import Options, conclude
+from extcli.simulate.result import Options, report_result
 from extcli.simulate.subjects import Buffer, Poll, Subject
 
-_PER_VIEWER = 50
+_VIEWER_RATE = 50
 """Requests per second of one viewer in production, half of what the service allows by default."""
-_AGAIN = 0.1
+_RECONNECT_SECONDS = 0.1
 """Seconds until a connection is tried again."""
-_LARGEST = 1 << 20
+_MAX_RESPONSE = 1 << 20
 """Bytes of a response. Those are short, and there are many at a time."""
 
 
 @dataclass(eq=False, repr=False)
-class Sending:
+class PlanRun:
     """One run of a plan: first the requests before the poll closes, then the late ones."""
 
     url: str
     plan: Plan
-    request: Callable[[int], httpx.Request]
+    make_request: Callable[[int], httpx.Request]
     """Makes the request with an index of the plan."""
     options: Options
     """In production, a refusal that names a time lets every request wait, not only those of the refused viewer."""
     timeout: float
     """Seconds to wait for a response, and for a refusing service to accept a request at last."""
-    repeats: frozenset[int] = frozenset()
+    repeated_statuses: frozenset[int] = frozenset()
     """The statuses after which a request is sent again, if the response has `Retry-After`."""
-    close: Callable[[], float] | None = None
+    close_poll: Callable[[], float] | None = None
     """Ends the poll before the late requests, and returns the seconds to wait after it."""
-    after: Callable[[int], Awaitable[None]] | None = None
+    after_request: Callable[[int], Awaitable[None]] | None = None
     """Called after the request with this index, before the next one of its viewer."""
     on_progress: Callable[[int], None] = lambda _: None
     """Called with the number of requests that have ended."""
@@ -62,7 +62,7 @@ class Sending:
     """When the run began, in seconds of `clock.elapsed`."""
 
     def __post_init__(self) -> None:
-        self.measured = Measured(len(self.plan))
+        self.outcomes = RequestOutcomes(len(self.plan))
         settings = client_options(self.url, self.timeout)
         transport = {"verify": settings["verify"], "trust_env": False, "limits": ONE_CONNECTION}
         self._extensions = {"timeout": settings["timeout"].as_dict() | {"pool": None}}
@@ -78,12 +78,12 @@ class Sending:
         try:
             with first_error():
                 await self._send(range(plan.late_from))
-                if self.close:
-                    await asyncio.sleep(await asyncio.to_thread(self.close))
+                if self.close_poll:
+                    await asyncio.sleep(await asyncio.to_thread(self.close_poll))
                     await self._send(range(plan.late_from, len(plan)))
         finally:
             await self._connections.close()
-        self.measured.reopened += self._connections.reopened
+        self.outcomes.reopened += self._connections.reopened
 
     def _now(self) -> float:
         """Return the seconds since the start."""
@@ -91,17 +91,17 @@ class Sending:
 
     async def _send(self, part: range) -> None:
         """Send a part of the requests, at their instants from now on."""
-        plan, measured, start = self.plan, self.measured, self._now()
-        at = plan.at[part.start : part.stop]
+        plan, outcomes, start = self.plan, self.outcomes, self._now()
+        instants = plan.instants[part.start : part.stop]
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._reopen(start, reopenings(plan.seed, self.options, at)))
+            group.create_task(self._reopen(start, reopening_times(plan.seed, self.options, instants)))
             in_order = InOrder(group, self._deliver)
             for index in part:
-                due = measured.due[index] = start + plan.at[index]
+                due = outcomes.due[index] = start + plan.instants[index]
                 if (left := due - self._now()) > 0:
                     await asyncio.sleep(left)
-                measured.lag = max(measured.lag, self._now() - due)
-                in_order.add(plan.viewer[index], index)
+                outcomes.lag = max(outcomes.lag, self._now() - due)
+                in_order.add(plan.senders[index], index)
 
     async def _reopen(self, start: float, instants: Sequence[tuple[float, float]]) -> None:
         for at, share in instants:
@@ -110,7 +110,7 @@ class Sending:
 
     async def _deliver(self, index: int) -> None:
         """Send a request, and again as the service asks, until its outcome is final."""
-        measured = self.measured
+        outcomes = self.outcomes
         while True:
             async with self._connections.free() as transport:
                 if (left := self._paused_until - self._now()) > 0:
@@ -124,26 +124,26 @@ class Sending:
                     continue
                 break
             self._away_since = None
-            measured.sent[index] = measured.sent[index] or sent
-            measured.sendings += 1
-            wait = pause(after) if status in self.repeats and retry_after(after) is not None else None
-            if wait is None or now + wait >= measured.sent[index] + self.timeout:
+            outcomes.sent[index] = outcomes.sent[index] or sent
+            outcomes.sent_count += 1
+            wait = pause(after) if status in self.repeated_statuses and retry_after(after) is not None else None
+            if wait is None or now + wait >= outcomes.sent[index] + self.timeout:
                 break
-            measured.repeats_at.append(now)
+            outcomes.repeat_times.append(now)
             if self.options.is_production:
                 self._paused_until = max(self._paused_until, now + wait)
             await asyncio.sleep(wait)
-        measured.status[index], measured.done[index] = status, now
+        outcomes.status[index], outcomes.done[index] = status, now
         if status >= 300:
-            measured.reasons[index] = reason_of(body)
+            outcomes.reasons[index] = reason_of(body)
         self.finished += 1
         self.on_progress(self.finished)
-        if self.after:
-            await self.after(index)
+        if self.after_request:
+            await self.after_request(index)
 
     async def _exchange(self, transport: httpx.AsyncHTTPTransport, index: int) -> tuple[int, str | None, bytes]:
         """Send a request once. Return its status, `Retry-After`, and the body of the response."""
-        request = self.request(index)
+        request = self.make_request(index)
         request.extensions = self._extensions
         status, after, body = NO_RESPONSE, None, bytearray()
         try:
@@ -152,20 +152,20 @@ class Sending:
             async with aclosing(response):
                 async for piece in response.aiter_bytes():
                     body += piece
-                    if len(body) > _LARGEST:
+                    if len(body) > _MAX_RESPONSE:
                         raise httpx.ReadError("the response is too large")
         except (httpx.ConnectError, httpx.ConnectTimeout):
-            await asyncio.sleep(_AGAIN)
+            await asyncio.sleep(_RECONNECT_SECONDS)
             return NOT_SENT, None, b""
         except httpx.HTTPError:  # a refusal is one even if its body never ends
             return status if status >= 300 else NO_RESPONSE, after, b""
         return status, after, bytes(body)
 
 
-def reopenings(seed: int, options: Options, at: Sequence[float]) -> list[tuple[float, float]]:
+def reopening_times(seed: int, options: Options, instants: Sequence[float]) -> list[tuple[float, float]]:
     """Return when connections are closed and opened again, and which, as a share of the pool."""
     random, per_second = Random(seed), options.churn * options.connections
-    count = int(at[-1] * per_second) if at else 0
+    count = int(instants[-1] * per_second) if instants else 0
     return [((number + 1) / per_second, random.random()) for number in range(count)]
 
 
@@ -178,49 +178,48 @@ def simulate(subject: Subject, plan: Plan, options: Options) -> None:
     credentials.tokens_for([])  # raises an error if there is only one token
     if options.is_production:
         _check_pace(plan)
-    before = subject.read()
+    before = subject.read_counts()
     if before and not options.adds:
         raise UsageError(
             f"{subject.what} {visible(subject.name)} has {subject.requests} already: {sum(before.values()):,}",
-            fix="use another id or clear it, or compare the difference with --add",
+            fix=f"use another id, delete its {subject.requests}, or compare only the increase with --add",
         )
-    close = subject.closing(is_late=bool(plan.late)) if isinstance(subject, Poll) else None
-    will = _promise(subject, plan)
+    close_poll = subject.poll_closer(has_late_votes=bool(plan.late)) if isinstance(subject, Poll) else None
+    will = _expected_result(subject, plan)
     for line in (will, *plan.notes):
         output.report(line)
     users = plan.users
     if session.dry_run:
-        for index, viewer in enumerate(plan.viewer):
+        for index, viewer in enumerate(plan.senders):
             call = subject.call(plan, index)
             session.dry_run.show(url, call, credentials, user=users[viewer])
         raise Withheld
-    extend_tokens(credentials, plan)
+    extend_token_lifetime(credentials, plan)
     tokens = credentials.tokens_for(users)
-    if options.adds and subject.has_seed(plan.seed, tokens[0]):
+    if options.adds and subject.has_crowd_of_seed(plan.seed, tokens[0]):
         raise UsageError(
             f"{subject.what} {visible(subject.name)} already has {subject.requests} of seed {plan.seed}",
             why="--add needs viewers who have not taken part yet",
             fix="use another --seed",
         )
-    request = requests_of(session, plan, tokens, lambda index: subject.call(plan, index))
-    sending = Sending(url, plan, request, options, timeout=timeout, repeats=subject.repeats, close=close)
-    run(session, sending.run(), sending, subject.requests)
-    measured = sending.measured
-    facts = facts_of(plan, measured)
+    make_request = request_maker(session, plan, tokens, lambda index: subject.call(plan, index))
+    plan_run = PlanRun(url, plan, make_request, options, timeout, subject.repeated_statuses, close_poll)
+    run_with_progress(session, plan_run.run(), plan_run, subject.requests)
+    outcomes = plan_run.outcomes
     comparison = until_done(
-        lambda: subject.compare(plan, measured.status, before, faults_of(plan, measured)),
+        lambda: subject.compare(plan, outcomes.status, before, late_vote_faults(plan, outcomes)),
         timeout,
         is_asked_for,  # the crowd itself may have used up the rate of its client id
     )
     about = {"simulation": subject.verb, "what": subject.what, "id": subject.name, "requests": subject.requests}
     numbers = {"seed": plan.seed, "viewers": plan.viewers, "will": will, "notes": plan.notes}
-    conclude(session, options, about | numbers, comparison, facts)
+    report_result(session, options, about | numbers, comparison, run_facts(plan, outcomes))
 
 
-def _promise(subject: Subject, plan: Plan) -> str:
+def _expected_result(subject: Subject, plan: Plan) -> str:
     """Return the predicted result in words."""
     if isinstance(subject, Buffer):
-        return f"will: {len(plan):,} entries of {plan.viewers:,} viewers, each of them once"
+        return f"expected: {len(plan):,} entries of {plan.viewers:,} viewers, each in the buffer once"
     chosen, total = list(zip(plan.choices, plan.expected, strict=True)), sum(plan.expected)
     (choice, count), *others = chosen
     votes = [f"{count:,} {subject.requests} for {visible(choice)}"]
@@ -232,28 +231,28 @@ def _promise(subject: Subject, plan: Plan) -> str:
         parts.append(f"{plan.late_from:,} {subject.requests} are sent")
     if plan.late:
         parts.append(f"{plan.late:,} late {subject.requests} are refused")
-    return f"will: {'; '.join(parts)}"
+    return f"expected: {'; '.join(parts)}"
 
 
 def _check_pace(plan: Plan) -> None:
     """Raise `UsageError` if a viewer would exceed the rate that production allows a caller."""
     average = plan.late_from / plan.viewers / plan.duration if plan.duration else 0.0
-    if average > _PER_VIEWER:
+    if average > _VIEWER_RATE:
         raise UsageError(
             f"each viewer would send {average:,.0f} requests per second",
-            why=f"production allows a caller 100 per second by default; a crowd keeps to {_PER_VIEWER}",
+            why=f"in production, a simulated viewer may send {_VIEWER_RATE}, half of the service's default limit",
             fix="use more viewers or a lower --rate",
         )
 
 
-def extend_tokens(credentials: Credentials, plan: Plan) -> None:
+def extend_token_lifetime(credentials: Credentials, plan: Plan) -> None:
     """Let tokens that are made from now on stay valid during the run."""
     if isinstance(credentials, SelfSigned):
         credentials.renew()
         credentials.lifetime += round(plan.duration * 2000)
 
 
-def requests_of(
+def request_maker(
     session: Session, plan: Plan, tokens: Sequence[str], call: Callable[[int], Call]
 ) -> Callable[[int], httpx.Request]:
     """Return the function that makes a request of a plan by its index. All go to one address."""
@@ -263,21 +262,21 @@ def requests_of(
     def request(index: int) -> httpx.Request:
         body = call(index).body
         assert isinstance(body, bytes)
-        fields = headers(body, f"{client_id} {tokens[plan.viewer[index]]}")
+        fields = headers(body, f"{client_id} {tokens[plan.senders[index]]}")
         return httpx.Request(first.method, url, headers=fields, content=body)
 
     return request
 
 
-def run(session: Session, main: Coroutine[None, None, None], sending: Sending, what: str) -> None:
+def run_with_progress(session: Session, main: Coroutine[None, None, None], plan_run: PlanRun, what: str) -> None:
     """Run a simulation with a progress bar. If it is interrupted, report how many of `what` were sent."""
-    total = len(sending.plan)
+    total = len(plan_run.plan)
     gc.collect()
     gc.freeze()  # a collection of everything would be a pause of up to 100 ms
     try:
-        with progress_bar(total, quiet=session.output.quiet) as sending.on_progress:
+        with progress_bar(total, quiet=session.output.quiet) as plan_run.on_progress:
             asyncio.run(main)
     except KeyboardInterrupt:
-        done = f"{sending.finished:,} of {total:,} {what}"
+        done = f"{plan_run.finished:,} of {total:,} {what}"
         session.output.report(f"interrupted after {done}; the result is not compared")
         raise

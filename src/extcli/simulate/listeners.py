@@ -12,7 +12,7 @@ import zlib
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 from urllib.parse import urlsplit
@@ -26,18 +26,17 @@ from extcli.api.call import SERVICE, Call, encoded
 from extcli.api.connection import certificates
 from extcli.config.urls import is_loopback
 from extcli.errors import Refused
-from extcli.output.sanitize import visible
 from extcli.reading import SHAPE_ERRORS
 from extcli.session import BROADCASTER, Session
 from extcli.simulate import outcome
-from extcli.simulate.crowds import Sending, extend_tokens, reopenings, requests_of, run
+from extcli.simulate.crowds import PlanRun, extend_token_lifetime, reopening_times, request_maker, run_with_progress
 from extcli.simulate.plan import Plan, entries_plan
-from extcli.simulate.result import Options, conclude
+from extcli.simulate.result import Options, report_result
 
-_AT_ONCE = 50
+_PARALLEL_HANDSHAKES = 50
 """Handshakes at the same time."""
 _PAGE_QUERY = "/app/simulation?protocol=7&client=js&version=7.0.3&flash=false"
-_OTHER_MESSAGE = (*SHAPE_ERRORS, zlib.error)
+_FOREIGN_MESSAGE_ERRORS = (*SHAPE_ERRORS, zlib.error)
 """Errors while reading a message that is not one of the broadcasts."""
 
 
@@ -53,27 +52,28 @@ class Audience:
     seed: int = 0
 
 
+@dataclass(eq=False, repr=False)
 class Listener:
     """One connection, and the broadcasts that it has received."""
 
-    def __init__(self, audience: Audience, url: str, client_id: str, token: str, timeout: float) -> None:
-        """`url` is the address of the WebSocket, and `timeout` the seconds that each step may take."""
-        self.audience = audience
-        self.url = url
-        self.client_id = client_id
-        self.token = token
-        self.timeout = timeout
-        self.arrived: dict[int, float] = {}
-        """When each broadcast came first, by its number, in seconds of `clock.elapsed`."""
-        self.doubled = 0
-        self.disordered = 0
-        """How many broadcasts came after a later one."""
-        self.closed = ""
-        """Why the service closed the connection; empty while it is open."""
-        self._changed = asyncio.Event()
-        """Set when a broadcast has come, or the connection is closed."""
-        self._socket: ClientConnection
-        self._listening: asyncio.Task[None] | None = None
+    audience: Audience
+    url: str
+    """The address of the WebSocket."""
+    client_id: str
+    token: str
+    timeout: float
+    """Seconds that each step may take."""
+    arrivals: dict[int, float] = field(default_factory=dict)
+    """When each broadcast came first, by its number, in seconds of `clock.elapsed`."""
+    doubled: int = 0
+    out_of_order: int = 0
+    """How many broadcasts came after a later one."""
+    close_reason: str = ""
+    """Why the service closed the connection; empty while it is open."""
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when a broadcast has come, or the connection is closed."""
+    _socket: ClientConnection = field(init=False)
+    _reading: asyncio.Task[None] | None = None
 
     async def open(self, gate: asyncio.Semaphore) -> None:
         """Connect and subscribe. Raises `CliError`."""
@@ -90,7 +90,7 @@ class Listener:
                         ping_interval=None,
                     )
                     await (self._subscribe_page() if self.audience.kind == "page" else self._subscribe_game())
-        self._listening = asyncio.create_task(self._listen())
+        self._reading = asyncio.create_task(self._read())
 
     async def _subscribe_page(self) -> None:
         await self._socket.recv()
@@ -112,23 +112,24 @@ class Listener:
             if message.errors:
                 raise websocket.error_of(f"{action} {target}".strip(), message)
 
-    async def _listen(self) -> None:
+    async def _read(self) -> None:
+        """Record the broadcasts that arrive until the connection is closed."""
         last = -1
         try:
             while True:
                 text = await self._socket.recv()
                 now, number = clock.elapsed(), None
-                with suppress(*_OTHER_MESSAGE):
+                with suppress(*_FOREIGN_MESSAGE_ERRORS):
                     number = self._number_in(text)
                 if number is None:
                     continue
-                self.doubled += number in self.arrived
-                self.arrived.setdefault(number, now)
-                self.disordered += number < last
+                self.doubled += number in self.arrivals
+                self.arrivals.setdefault(number, now)
+                self.out_of_order += number < last
                 last = max(last, number)
                 self._changed.set()
         except ConnectionClosed as closed:
-            self.closed = f"closed with {closed.rcvd.code if closed.rcvd else 1006}"
+            self.close_reason = f"closed with {closed.rcvd.code if closed.rcvd else 1006}"
             self._changed.set()
 
     def _number_in(self, text: str | bytes) -> int | None:
@@ -153,7 +154,7 @@ class Listener:
         """Wait until this many broadcasts have come, or the connection is closed, but not longer than the timeout."""
         with suppress(TimeoutError):
             async with asyncio.timeout(self.timeout):
-                while len(self.arrived) < count and not self.closed:
+                while len(self.arrivals) < count and not self.close_reason:
                     self._changed.clear()
                     await self._changed.wait()
 
@@ -166,25 +167,23 @@ class Listener:
     async def reopen(self, count: int, gate: asyncio.Semaphore) -> None:
         """Wait until this many broadcasts have come; then close the connection and open it again. Raises `CliError`."""
         await self.wait(count)
-        if self._listening and not self.closed:
-            self._listening.cancel()
+        if self._reading and not self.close_reason:
+            self._reading.cancel()
             await self._socket.close()
             await self.open(gate)
 
     def close(self) -> None:
         """End the connection."""
-        if self._listening:
-            self._listening.cancel()
+        if self._reading:
+            self._reading.cancel()
             self._socket.transport.abort()
 
 
 def simulate(session: Session, audience: Audience, options: Options) -> None:
     """Run an audience, print what it received, and raise an error if it is not as planned or expected."""
     size, broadcasts, resolver = options.connections, audience.broadcasts, session.resolver
-    will = (
-        f"will: {size:,} {audience.kind}s receive {broadcasts:,} broadcasts each, "
-        f"{size * broadcasts:,} deliveries, each of them once and in order"
-    )
+    deliveries = f"{size * broadcasts:,} deliveries"
+    will = f"expected: {size:,} {audience.kind}s receive {broadcasts:,} broadcasts once and in order, {deliveries}"
     session.output.report(will)
     credentials = session.credentials(BROADCASTER)
     service, method = session.service_with(credentials), resolver.broadcast_method(post=False)
@@ -197,36 +196,36 @@ def simulate(session: Session, audience: Audience, options: Options) -> None:
     if service.withhold:
         service.withhold(call(0))
     plan = entries_plan(1, broadcasts, options.pace, audience.seed)
-    extend_tokens(credentials, plan)
-    request = requests_of(session, plan, [credentials.token()], call)
-    sending = Sending(resolver.url(), plan, request, Options(options.pace, connections=1), timeout=resolver.timeout())
+    extend_token_lifetime(credentials, plan)
+    make_request = request_maker(session, plan, [credentials.token()], call)
+    plan_run = PlanRun(resolver.url(), plan, make_request, Options(options.pace, connections=1), resolver.timeout())
     page_url = f"ws{resolver.url().removeprefix('http')}{_PAGE_QUERY}"
     to, url = (resolver.url(), page_url) if audience.kind == "page" else (resolver.ws_url(), resolver.ws_url())
     token = session.credentials(BROADCASTER, to=to).token()
     listeners = [Listener(audience, url, resolver.client_id(), token, resolver.timeout()) for _ in range(size)]
-    run(session, _listen(listeners, sending, options), sending, "broadcasts")
+    run_with_progress(session, _send_and_listen(listeners, plan_run, options), plan_run, "broadcasts")
     about = {"simulation": "socket", "what": "event", "id": audience.event, "requests": "broadcasts"}
     numbers = {"seed": audience.seed, "viewers": size, "will": will, "notes": ()}
-    comparison = _compare(sending.measured, listeners)
-    conclude(session, options, about | numbers, comparison, _facts(plan, sending, listeners))
+    comparison = _compare_deliveries(plan_run.outcomes, listeners)
+    report_result(session, options, about | numbers, comparison, _delivery_facts(plan, plan_run, listeners))
 
 
-async def _listen(listeners: Sequence[Listener], sending: Sending, options: Options) -> None:
+async def _send_and_listen(listeners: Sequence[Listener], plan_run: PlanRun, options: Options) -> None:
     """Open the connections, send all broadcasts, and wait for their arrival. Some connections are opened again."""
-    measured, at, gate = sending.measured, sending.plan.at, asyncio.Semaphore(_AT_ONCE)
-    waiting = reopenings(sending.plan.seed, options, at)
+    outcomes, instants, gate = plan_run.outcomes, plan_run.plan.instants, asyncio.Semaphore(_PARALLEL_HANDSHAKES)
+    reopenings = reopening_times(plan_run.plan.seed, options, instants)
 
-    async def after(number: int) -> None:
-        while waiting and number + 1 < len(at) and waiting[0][0] <= at[number + 1]:
-            chosen = listeners[int(waiting.pop(0)[1] * len(listeners))]
-            await chosen.reopen(sum(map(outcome.is_accepted, measured.status)), gate)
-            measured.reopened += 1
+    async def reopen_due_connections(number: int) -> None:
+        while reopenings and number + 1 < len(instants) and reopenings[0][0] <= instants[number + 1]:
+            chosen = listeners[int(reopenings.pop(0)[1] * len(listeners))]
+            await chosen.reopen(sum(map(outcome.is_accepted, outcomes.status)), gate)
+            outcomes.reopened += 1
 
-    sending.after = after
+    plan_run.after_request = reopen_due_connections
     try:
         await asyncio.gather(*(each.open(gate) for each in listeners))
-        await sending.run()
-        expected = sum(not outcome.is_refused(status) for status in measured.status)
+        await plan_run.run()
+        expected = sum(not outcome.is_refused(status) for status in outcomes.status)
         await asyncio.gather(*(each.wait(expected) for each in listeners))
         await asyncio.gather(*(each.wait_for_repeats() for each in listeners))
     finally:
@@ -234,24 +233,24 @@ async def _listen(listeners: Sequence[Listener], sending: Sending, options: Opti
             each.close()
 
 
-def _compare(measured: outcome.Measured, listeners: Sequence[Listener]) -> outcome.Comparison:
+def _compare_deliveries(outcomes: outcome.RequestOutcomes, listeners: Sequence[Listener]) -> outcome.Comparison:
     """Compare what arrived with what was sent. Only a broadcast without a clear response leaves a doubt."""
     unplanned = {
         "doubled": sum(each.doubled for each in listeners),
-        "out of order": sum(each.disordered for each in listeners),
+        "out of order": sum(each.out_of_order for each in listeners),
     }
-    lost = Counter(each.closed for each in listeners if each.closed)
-    faults = [f"{visible(reason)}: {count:,} of the connections" for reason, count in lost.items()]
-    found = sum(len(each.arrived) for each in listeners)
-    return outcome.compare_each("deliveries", measured.status, found, unplanned, faults, times=len(listeners))
+    closed = Counter(each.close_reason for each in listeners if each.close_reason)
+    faults = [f"{reason}: {count:,} of the connections" for reason, count in closed.items()]
+    found = sum(len(each.arrivals) for each in listeners)
+    return outcome.compare_items("deliveries", outcomes.status, found, unplanned, faults, times=len(listeners))
 
 
-def _facts(plan: Plan, sending: Sending, listeners: Sequence[Listener]) -> dict[str, Any]:
-    """Return what the broadcasts came to. Latencies and points are of deliveries, not of responses."""
-    planned = sending.measured.due
-    arrived = chain.from_iterable(each.arrived.items() for each in listeners)
-    delivered = [(planned[number], at - sending.started) for number, at in arrived]
-    return outcome.facts_of(plan, sending.measured) | {
+def _delivery_facts(plan: Plan, plan_run: PlanRun, listeners: Sequence[Listener]) -> dict[str, Any]:
+    """Return the figures of a run. Latencies and points are of deliveries, not of responses."""
+    due = plan_run.outcomes.due
+    arrivals = chain.from_iterable(each.arrivals.items() for each in listeners)
+    delivered = [(due[number], at - plan_run.started) for number, at in arrivals]
+    return outcome.run_facts(plan, plan_run.outcomes) | {
         "latencies": outcome.latencies(at - due for due, at in delivered),
         "series": outcome.points_over_time([due for due, _ in delivered], delivered, []),
     }

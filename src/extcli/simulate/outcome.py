@@ -23,7 +23,7 @@ Counts = Mapping[str, int]
 _BUCKETS = 60
 
 
-class Measured:
+class RequestOutcomes:
     """The outcome of each request of a plan. Times are seconds from the start."""
 
     def __init__(self, count: int) -> None:
@@ -33,15 +33,15 @@ class Measured:
         self.done = array("d", bytes(8 * count))
         self.reasons: dict[int, str] = {}
         """Why requests were refused, by index."""
-        self.sendings = 0
+        self.sent_count = 0
         """Requests sent, with repetitions."""
-        self.repeats_at: list[float] = []
+        self.repeat_times: list[float] = []
         """When responses with 429 or 503 came, after which the request was sent again."""
         self.reopened = 0
         self.lag = 0.0
         """The most seconds by which this program itself was late to handle a request."""
 
-    def is_closed(self, index: int) -> bool:
+    def is_refused_as_closed(self, index: int) -> bool:
         """Return whether a vote was refused because the poll had ended: the reason says `closed` (ruling P4)."""
         return self.status[index] == 400 and "closed" in self.reasons[index].lower()
 
@@ -54,7 +54,7 @@ def is_refused(status: int) -> bool:
     return 300 <= status < 500
 
 
-def is_unknown(status: int) -> bool:
+def may_be_applied(status: int) -> bool:
     """Return whether a request may or may not have been applied."""
     return status == NO_RESPONSE or status >= 500
 
@@ -65,7 +65,7 @@ def latencies(values: Iterable[float]) -> dict[str, float]:
     Each is the smallest value that this part of the values do not exceed (nearest rank).
     """
     ordered = sorted(values)
-    ranks = {name: max(ceil(part * len(ordered)) - 1, 0) for name, part in PERCENTILES.items()}
+    ranks = {name: ceil(part * len(ordered)) - 1 for name, part in PERCENTILES.items()}
     return {name: in_ms(ordered[rank]) for name, rank in ranks.items()} if ordered else {}
 
 
@@ -73,34 +73,34 @@ def in_ms(seconds: float) -> float:
     return round(seconds * 1000, 3)
 
 
-def facts_of(plan: Plan, measured: Measured) -> dict[str, Any]:
+def run_facts(plan: Plan, outcomes: RequestOutcomes) -> dict[str, Any]:
     """Return what a crowd's requests came to, as `-o json` prints it: figures, latencies in ms, reasons and series."""
-    status, due, done = measured.status, measured.due, measured.done
+    status, due, done = outcomes.status, outcomes.due, outcomes.done
     answered = [
         (at, end) for at, end, each in zip(due, done, status, strict=True) if each not in (NO_RESPONSE, NOT_SENT)
     ]
-    in_time = [at for at, each in zip(measured.sent[: plan.late_from], status, strict=False) if each != NOT_SENT]
+    in_time = [at for at, each in zip(outcomes.sent[: plan.late_from], status, strict=False) if each != NOT_SENT]
     span = max(in_time) - min(in_time) if in_time else 0.0
-    late = sum(map(measured.is_closed, range(plan.late_from, len(plan))))
+    late = sum(map(outcomes.is_refused_as_closed, range(plan.late_from, len(plan))))
     refusals = [at for at, each in zip(done, status, strict=True) if not is_accepted(each)]
-    reasons = Counter(f"{status[index]} {text}".strip() for index, text in measured.reasons.items())
+    reasons = Counter(f"{status[index]} {text}".strip() for index, text in outcomes.reasons.items())
     return {
         "figures": {
             "planned": len(plan),
-            "sent": measured.sendings,
+            "sent": outcomes.sent_count,
             "answered": len(answered),
-            "refused": sum(map(is_refused, status)) - late + len(measured.repeats_at),
+            "refused": sum(map(is_refused, status)) - late + len(outcomes.repeat_times),
             "late": late,
-            "failed": sum(each == NOT_SENT or is_unknown(each) for each in status),
+            "failed": sum(each == NOT_SENT or may_be_applied(each) for each in status),
             "unsent": status.count(NOT_SENT),
-            "repeated": len(measured.repeats_at),
-            "reopened": measured.reopened,
+            "repeated": len(outcomes.repeat_times),
+            "reopened": outcomes.reopened,
             "rate": round((len(in_time) - 1) / span, 2) if span else 0.0,
         },
         "latencies": latencies(end - at for at, end in answered),
-        "lag": in_ms(measured.lag),
+        "lag": in_ms(outcomes.lag),
         "reasons": dict(reasons.most_common(20)),
-        "series": points_over_time(due, answered, [*refusals, *measured.repeats_at]),
+        "series": points_over_time(due, answered, [*refusals, *outcomes.repeat_times]),
     }
 
 
@@ -193,13 +193,13 @@ class Comparison:
         return Verdict.NOT_DECIDED if self.undecided and is_open else Verdict.DIFFERS
 
 
-def faults_of(plan: Plan, measured: Measured) -> list[str]:
-    """Return what late votes did that was not planned, as sentences."""
+def late_vote_faults(plan: Plan, outcomes: RequestOutcomes) -> list[str]:
+    """Return the unplanned outcomes of late votes, as lines of text."""
     late = range(plan.late_from, len(plan))
-    accepted = sum(is_accepted(measured.status[index]) for index in late)
-    other = sum(is_refused(measured.status[index]) and not measured.is_closed(index) for index in late)
-    faults = {"accepted": accepted, "refused, but not because the poll had ended": other}
-    return [f"late votes that were {outcome}: {count:,}" for outcome, count in faults.items() if count]
+    accepted = sum(is_accepted(outcomes.status[index]) for index in late)
+    other = sum(is_refused(outcomes.status[index]) and not outcomes.is_refused_as_closed(index) for index in late)
+    faults = {"accepted": accepted, "refused for another reason than the end of the poll": other}
+    return [f"late votes {outcome}: {count:,}" for outcome, count in faults.items() if count]
 
 
 def possible_counts(plan: Plan, status: Sequence[int]) -> tuple[list[tuple[int, int]], tuple[int, int], int]:
@@ -211,11 +211,11 @@ def possible_counts(plan: Plan, status: Sequence[int]) -> tuple[list[tuple[int, 
     latest = [none] * plan.viewers
     open_choices: dict[int, set[int]] = {}
     for index in range(plan.late_from):
-        viewer = plan.viewer[index]
+        viewer = plan.senders[index]
         if is_accepted(status[index]):
-            latest[viewer] = plan.choice[index]
-        elif is_unknown(status[index]):
-            open_choices.setdefault(viewer, set()).add(plan.choice[index])
+            latest[viewer] = plan.choice_indexes[index]
+        elif may_be_applied(status[index]):
+            open_choices.setdefault(viewer, set()).add(plan.choice_indexes[index])
     possible = [open_choices.get(viewer, set()) | {choice} for viewer, choice in enumerate(latest)]
     most = Counter(choice for choices in possible for choice in choices)
     least = Counter(choice for choices in possible if len(choices) == 1 for choice in choices)
@@ -224,7 +224,7 @@ def possible_counts(plan: Plan, status: Sequence[int]) -> tuple[list[tuple[int, 
     return by_choice, voters, sum(len(choices) > 1 for choices in possible)
 
 
-def compare(
+def compare_choices(
     plan: Plan, status: Sequence[int], before: Counts, after: Counts, faults: Sequence[str], total: str = "voters"
 ) -> Comparison:
     """Compare the users of each choice, and all users, before and after a run. Other choices must not change.
@@ -240,11 +240,11 @@ def compare(
     return Comparison([*counts, *_unplanned_counts(change), everyone], undecided, faults)
 
 
-def compare_each(
+def compare_items(
     name: str, status: Sequence[int], found: int, unplanned: Counts, faults: Sequence[str] = (), *, times: int = 1
 ) -> Comparison:
     """Compare what must be there `times` for each request, such as the entries of a buffer, which are there once."""
-    accepted, unknown = times * sum(map(is_accepted, status)), times * sum(map(is_unknown, status))
+    accepted, unknown = times * sum(map(is_accepted, status)), times * sum(map(may_be_applied, status))
     count = Count(name, times * len(status), (accepted, accepted + unknown), found)
     return Comparison([count, *_unplanned_counts(unplanned)], unknown, faults)
 

@@ -16,53 +16,54 @@ _QUANTITY = re.compile(_NUMBER + "(%?)(?:/(s|min|m))?")
 _PER_SECOND = {None: 1, "s": 1, "m": 60, "min": 60}
 
 
-def _quantity(text: str) -> tuple[Fraction, bool, str | None]:
+def _parse_quantity(text: str) -> tuple[Fraction, bool, str | None]:
     """Return the number, whether it is a percentage, and the unit of time behind a slash; -1 if the text has none."""
     found = _QUANTITY.fullmatch(text.strip())
     return (Fraction(found[1]), bool(found[2]), found[3]) if found else (Fraction(-1), False, None)
 
 
-def _wrong(option: str, text: str, what: str, example: str) -> UsageError:
+def _option_error(option: str, text: str, what: str, example: str) -> UsageError:
     return UsageError(f"{option}: {shortened(text, 40)!r} is not {what}", fix=f"write it like {example}")
 
 
 def parse_share(text: str, option: str) -> Fraction:
     """Parse `5%` or `0.05`, from 0 to 1. Raises `UsageError` that names the option."""
-    value, is_percentage, unit = _quantity(text)
+    value, is_percentage, unit = _parse_quantity(text)
     value /= 100 if is_percentage else 1
     if unit or not 0 <= value <= 1:
-        raise _wrong(option, text, "a share from 0% to 100%", "5%")
+        raise _option_error(option, text, "a share from 0% to 100%", "5%")
     return value
 
 
 def parse_rate(text: str, option: str) -> float:
     """Parse `500/s`, `600/min` or `500` to requests per second, above 0. Raises `UsageError`."""
-    value, is_percentage, unit = _quantity(text)
+    value, is_percentage, unit = _parse_quantity(text)
     if is_percentage or value <= 0:
-        raise _wrong(option, text, "a rate", "500/s or 600/min")
+        raise _option_error(option, text, "a rate", "500/s or 600/min")
     return float(value / _PER_SECOND[unit])
 
 
-def churn(text: str) -> float:
+def parse_churn(text: str) -> float:
     """Parse `10%/min` to the share of the connections per second. Raises `UsageError`."""
-    value, is_percentage, unit = _quantity(text)
+    value, is_percentage, unit = _parse_quantity(text)
     if not is_percentage or unit is None:
-        raise _wrong("--churn", text, "a share per time", "10%/min")
+        raise _option_error("--churn", text, "a percentage per time", "10%/min")
     return float(value / 100 / _PER_SECOND[unit])
 
 
-def mix(text: str) -> dict[str, Fraction]:
+def parse_mix(text: str) -> dict[str, Fraction]:
     """Parse `0:60,1:30,2:10` to weights above 0 by choice, in order. A choice may contain colons, but no comma."""
     weights: dict[str, Fraction] = {}
     for part in text.split(","):
         choice, _, weight = part.strip().rpartition(":")
         if not choice or choice in weights or not re.fullmatch(_NUMBER, weight) or not Fraction(weight):
-            raise _wrong("--mix", part, "CHOICE:WEIGHT of a new choice, with a weight above 0", "0:60,1:30,2:10")
+            what = "CHOICE:WEIGHT with another choice than before and a weight above 0"
+            raise _option_error("--mix", part, what, "0:60,1:30,2:10")
         weights[choice] = Fraction(weight)
     return weights
 
 
-def rounded(weights: Sequence[Fraction], total: int) -> list[int]:
+def divide_by_weights(weights: Sequence[Fraction], total: int) -> list[int]:
     """Divide `total` by weights, in whole numbers that add up to it, by largest remainder. Ties go to the first."""
     whole = sum(weights)
     exact = [weight * total / whole for weight in weights]
@@ -77,18 +78,18 @@ def rounded(weights: Sequence[Fraction], total: int) -> list[int]:
 class Plan:
     """The requests of a crowd, in the order of their instants, and the expected result.
 
-    A viewer is a number from 0. A choice is an index into `choices`.
+    A viewer is a number from 0.
     """
 
     seed: int
     viewers: int
-    viewer: array[int]
+    senders: array[int]
     """The viewer who sends each request."""
-    at: array[float]
+    instants: array[float]
     """Seconds from the start; of late requests, from the start of the late ones."""
     choices: Sequence[str] = ()
-    choice: Sequence[int] = ()
-    """The choice in each request."""
+    choice_indexes: Sequence[int] = ()
+    """The choice in each request, as an index into `choices`."""
     expected: Sequence[int] = ()
     """The users by choice in the end."""
     late: int = 0
@@ -97,7 +98,7 @@ class Plan:
     """How shares were rounded."""
 
     def __len__(self) -> int:
-        return len(self.viewer)
+        return len(self.senders)
 
     @property
     def late_from(self) -> int:
@@ -107,7 +108,7 @@ class Plan:
     @property
     def duration(self) -> float:
         """Seconds from the start to the last request that is not late."""
-        return self.at[self.late_from - 1] if self.late_from else 0.0
+        return self.instants[self.late_from - 1] if self.late_from else 0.0
 
     @property
     def users(self) -> Sequence[str]:
@@ -155,11 +156,13 @@ def crowd_plan(
     given = least if requests is None else requests
     if changing and len(mix) < 2:
         raise UsageError("--change-mind needs a mix of two choices or more")
-    if given < least or (given and not in_time):
-        changes = f" with {changing:,} changes of mind" if changing else ""
-        problem = f"--{what}: {given:,} does not fit {in_time:,} viewers in time{changes}"
-        raise UsageError(problem, fix=f"give at least {least:,}, or fewer viewers" if in_time else "lower --late")
-    expected = rounded(weights, in_time)
+    if given and not in_time:
+        raise UsageError(f"--{what} {given:,} is too many: all viewers are late", fix="lower --late")
+    if given < least:
+        changes = f", and {changing:,} of them change their mind" if changing else ""
+        problem = f"--{what} {given:,} is too few: {in_time:,} viewers send {what} in time{changes}"
+        raise UsageError(problem, fix=f"use --{what} {least}, or fewer viewers")
+    expected = divide_by_weights(weights, in_time)
     final = [index for index, count in enumerate(expected) for _ in range(count)]
     random.shuffle(final)
     changers = random.sample(range(in_time), changing)
@@ -170,21 +173,21 @@ def crowd_plan(
     return Plan(
         seed=seed,
         viewers=viewers,
-        viewer=array("l", senders),
-        at=pace.instants(given) + pace.instants(too_late),
+        senders=array("l", senders),
+        instants=pace.instants(given) + pace.instants(too_late),
         choices=list(mix),
-        choice=_choices(senders, final, changers, weights, random),
+        choice_indexes=_choose(senders, final, changers, weights, random),
         expected=expected,
         late=too_late,
         notes=[
-            f"--mix: {float(number):,.2f} viewers for {choice} are rounded to {count:,}"
+            f"--mix: {float(number):,.2f} viewers who choose {choice} are rounded to {count:,}"
             for choice, number, count in zip(mix, exact, expected, strict=True)
             if number != count
         ],
     )
 
 
-def _choices(
+def _choose(
     senders: Sequence[int], final: Sequence[int], changers: Sequence[int], weights: Sequence[Fraction], random: Random
 ) -> array[int]:
     """Return the choice of each request: at random by weight, except for the last of each viewer in time, which is in

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import eq, ge, gt, itemgetter, le, lt
 from pathlib import Path
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 _COMPARISONS = {"<": lt, "<=": le, "==": eq, ">=": ge, ">": gt}
-_TEXT = re.compile(r"\s*([a-z0-9.]+)\s*(<=|>=|==|<|>)\s*([0-9]{1,12}(?:\.[0-9]{1,6})?)\s*(us|ms|s|/s|/min|)\s*")
+_EXPECTATION = re.compile(r"\s*([a-z0-9.]+)\s*(<=|>=|==|<|>)\s*([0-9]{1,12}(?:\.[0-9]{1,6})?)\s*(us|ms|s|/s|/min|)\s*")
 _UNITS: Mapping[str, Mapping[str, float]] = {
     **{name: {"us": 0.001, "ms": 1.0, "s": 1000.0} for name in PERCENTILES},
     "rate": {"": 1.0, "/s": 1.0, "/min": 1 / 60},
@@ -33,31 +33,18 @@ _UNITS: Mapping[str, Mapping[str, float]] = {
 """The figures that can be expected, and the units of their limits: a latency is in ms, the rate per second."""
 
 
-@dataclass(frozen=True, slots=True)
-class Expectation:
-    """A figure, a comparison and a limit."""
-
-    text: str
-    name: str
-    comparison: str
-    limit: float
-
-    def result(self, figures: Mapping[str, float]) -> dict[str, object]:
-        """Return whether these figures and latencies meet the expectation, and what was found, for `-o json`.
-
-        A latency is not met if no response arrived.
-        """
-        value = figures.get(self.name)
-        if value is None:
-            return {"text": self.text, "met": False, "found": "no response"}
-        found = f"{value:,.1f} ms" if self.name in PERCENTILES else f"{value:,.0f}"
-        found = f"{value:,.1f}/s" if self.name == "rate" else found
-        return {"text": self.text, "met": _COMPARISONS[self.comparison](value, self.limit), "found": found}
+Expectation = Callable[[Mapping[str, float]], dict[str, Any]]
+"""Compares the figures and latencies of a run with a limit. Returns whether they meet it, and what was found, as
+`-o json` prints it.
+"""
 
 
-def expectation(text: str) -> Expectation:
-    """Parse an expectation. Raises `UsageError` that names what is allowed."""
-    found = _TEXT.fullmatch(text)
+def parse_expectation(text: str) -> Expectation:
+    """Parse an expectation. Raises `UsageError` that names what is allowed.
+
+    A latency is not met if no response arrived.
+    """
+    found = _EXPECTATION.fullmatch(text)
     name, sign, limit, unit = found.groups() if found else ("", "", "", "")
     name = name.replace("p99.9", "p999")
     if unit not in _UNITS.get(name, ()):
@@ -66,7 +53,17 @@ def expectation(text: str) -> Expectation:
             why="it needs a name, a comparison and a limit: a latency in us, ms or s, the rate in /s or /min",
             fix=f"write it like 'p99<50ms' or 'refused==0'; names: {' '.join(_UNITS)}",
         )
-    return Expectation(text.strip(), name, sign, float(limit) * _UNITS[name][unit])
+    limit_in_unit = float(limit) * _UNITS[name][unit]
+
+    def check(figures: Mapping[str, float]) -> dict[str, Any]:
+        value = figures.get(name)
+        if value is None:
+            return {"text": text.strip(), "met": False, "found": "no response"}
+        shown = f"{value:,.1f} ms" if name in PERCENTILES else f"{value:,.0f}"
+        shown = f"{value:,.1f}/s" if name == "rate" else shown
+        return {"text": text.strip(), "met": _COMPARISONS[sign](value, limit_in_unit), "found": shown}
+
+    return check
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,16 +81,16 @@ class Options:
     report: Path | None = None
 
 
-def conclude(
+def report_result(
     session: Session, options: Options, about: Mapping[str, Any], comparison: Comparison, facts: Mapping[str, Any]
 ) -> None:
     """Print the result of a simulation and write its HTML report.
 
     `about` has the names and texts of the run: which simulation of what, its seed, and what it promised. `facts` are
-    what `facts_of` returns. Raises an error if the result differs from the plan or from what is expected.
+    what `run_facts` returns. Raises an error if the result differs from the plan or from what is expected.
     """
     measures = {**facts["figures"], **facts["latencies"]}
-    expectations = [each.result(measures) for each in options.expectations]
+    expectations = [check(measures) for check in options.expectations]
     found = {
         **about,
         "verdict": comparison.verdict,
@@ -103,57 +100,47 @@ def conclude(
         "expectations": expectations,
         **facts,
     }
-    session.output.show_value(found, RUN)
+    session.output.show_value(found, RESULT_VIEW)
     if options.report is not None:
-        atomic_file.save(options.report, _page(found))
+        atomic_file.save(options.report, _html_report(found))
         session.output.note(f"report: {options.report}")
-    _raise_error(
-        about,
-        comparison,
-        [f"not met: {each['text']} (found {each['found']})" for each in expectations if not each["met"]],
-    )
+    unmet = [f"not met: {each['text']} (found {each['found']})" for each in expectations if not each["met"]]
+    _raise_error(about, comparison, unmet)
 
 
-_SHOWN = 12
-"""Figures that an error lists."""
-_OPEN = {"buffer": "entries", "event": "deliveries"}
-"""What is not decided, if it is not users."""
+_ITEMS = {"buffer": "entries", "event": "deliveries"}
+"""What may be undecided, if it is not users."""
 
 
 def _raise_error(about: Mapping[str, Any], comparison: Comparison, unmet: Sequence[str]) -> None:
     """Raise the error that ends the command, unless the result is as planned and every expectation is met."""
     result = f"the result of {about['what']} {visible(about['id'])}"
-    wrong, more = comparison.wrong[:_SHOWN], len(comparison.wrong) - _SHOWN
-    table = [f"{'':20} {'planned':>10} {'found':>10}"] if wrong else []
-    table += [f"{visible(each.name)[:20]:20} {each.planned:>10,} {each.found:>10,}" for each in wrong]
-    table += [f"and {more} more"] if more > 0 else []
     kind: type[CliError] = ExpectationFailed
     if comparison.verdict is Verdict.DIFFERS:
         what = f"{result} differs from the plan"
-        details = [*table, *map(visible, comparison.faults), *_cause_of_difference(comparison), *unmet]
+        causes = [visible(each) for each in comparison.faults] or [_cause_of_difference(comparison)]
+        details = [*causes, *unmet]
     elif unmet:
-        what, details = "not as expected", list(unmet)
+        what, details = "the run does not meet --expect", list(unmet)
     elif comparison.verdict is Verdict.NOT_DECIDED:
-        kind, open_ones = Unreachable, _OPEN.get(about["what"], "users")
-        what = f"{result} is not decided: {comparison.undecided:,} undecided {open_ones}"
-        details = [*table, "requests without a response, or with 5xx, may or may not have been applied"]
+        kind, items = Unreachable, _ITEMS.get(about["what"], "users")
+        what = f"{result} is not decided: {comparison.undecided:,} {items} are uncertain"
+        details = ["requests without a response, or with 5xx, may or may not have been applied"]
     else:
         return
     raise kind(what, details=details, facts={"details": details})
 
 
-def _cause_of_difference(comparison: Comparison) -> list[str]:
-    if comparison.faults:
-        return []
+def _cause_of_difference(comparison: Comparison) -> str:
     if comparison.agrees_with_responses:
-        return ["it is what the service acknowledged: requests were refused or failed"]
-    return [f"the service acknowledged something else: it lost or changed requests{comparison.suspicion}"]
+        return "the result agrees with the responses: requests were refused or failed"
+    return f"the result contradicts the responses: the service lost or changed requests{comparison.suspicion}"
 
 
 _ROWS = 30
 
 
-def _most(found: Mapping[str, Any]) -> int:
+def _largest_count(found: Mapping[str, Any]) -> int:
     """Return the largest count, for the length of bars."""
     return max((max(each["planned"], each["found"]) for each in found["counts"]), default=0) or 1
 
@@ -161,7 +148,7 @@ def _most(found: Mapping[str, Any]) -> int:
 def _as_table(found: Mapping[str, Any]) -> RenderableType:
     from rich.text import Text
 
-    figures, most = found["figures"], _most(found)
+    figures, most = found["figures"], _largest_count(found)
     columns = (
         Column("", "name"),
         Column("planned", text=grouped, right=True),
@@ -194,7 +181,7 @@ def _as_rows(found: Mapping[str, Any]) -> Iterable[Sequence[str]]:
         yield "expectation", field(each["text"]), "met" if each["met"] else "not met", field(each["found"])
 
 
-RUN = View(table=_as_table, rows=_as_rows)
+RESULT_VIEW = View(table=_as_table, rows=_as_rows)
 """Plain output is `verdict`, then `count`, name, planned and found, then figures, latencies in ms, and expectations."""
 
 _CHARTS = {
@@ -205,22 +192,22 @@ _CHARTS = {
 """The title and the unit of each chart, and the columns of the series that it draws."""
 
 
-def _page(found: Mapping[str, Any]) -> str:
+def _html_report(found: Mapping[str, Any]) -> str:
     """Return the report as HTML, one file without script. `found` is what `-o json` prints."""
     from jinja2 import Environment, FileSystemLoader
 
     templates = Environment(
         loader=FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
-    templates.filters["shown"] = _shown_number
+    templates.filters["shown"] = _format_value
     charts = []
     for (title, unit), columns in _CHARTS.items():
         largest = {name: max((each[name] or 0 for each in found["series"]), default=0) for name in columns}
         charts.append({"title": title, "unit": unit, "largest": largest, "most": round_step(max(largest.values()))})
-    return templates.get_template("report.html").render(found, most=_most(found), charts=charts)
+    return templates.get_template("report.html").render(found, most=_largest_count(found), charts=charts)
 
 
-def _shown_number(value: object) -> str:
+def _format_value(value: object) -> str:
     if isinstance(value, float):
         return f"{value:,.6g}"
     return "none" if value is None else f"{value:,}" if isinstance(value, int) else str(value)

@@ -13,40 +13,40 @@ from extcli.errors import Refused, UsageError
 from extcli.output.sanitize import visible
 from extcli.reading import document_of, expect_shape, items
 from extcli.session import BROADCASTER, VIEWER, Session, definer_of
-from extcli.simulate.outcome import Comparison, Counts, compare, compare_each
+from extcli.simulate.outcome import Comparison, Counts, compare_choices, compare_items
 from extcli.simulate.plan import Plan
 
-_COUNTED = 64
+_COUNTED_VALUES = 64
 """A poll counts the values 0 to 63 one by one."""
 _POLL = {"stats": {"count": int, "sum": float, "mean": float, "stddev": float, "specific": [int]}}
 _MARGIN = 0.2
 """Seconds after the end of a poll's window at which late votes begin."""
-_TOP = 100
+_MOST_ANSWERS = 100
 """The most answers that a ranking shows."""
 
 
 @dataclass
-class _Named:
+class _NamedSubject:
     session: Session
     name: str
 
 
-class Poll(_Named):
+class Poll(_NamedSubject):
     """A poll in which each user has one vote."""
 
     verb, what, requests, total = "crowd", "poll", "votes", "voters"
-    repeats = frozenset({429, 503})
+    repeated_statuses = frozenset({429, 503})
 
-    def check(self, choices: Sequence[str]) -> None:
+    def check_choices(self, choices: Sequence[str]) -> None:
         """Raise `UsageError` if a poll does not count votes for each choice. Sends nothing."""
-        if others := [choice for choice in choices if choice not in map(str, range(_COUNTED))]:
-            what = f"--mix: {visible(others[0])!r} is not a value from 0 to {_COUNTED - 1}"
-            raise UsageError(what, why="a poll counts only these values one by one")
+        if others := [choice for choice in choices if choice not in map(str, range(_COUNTED_VALUES))]:
+            what = f"--mix: {visible(others[0])!r} is not a value from 0 to {_COUNTED_VALUES - 1}"
+            raise UsageError(what, why="a poll counts only the votes for these values separately")
 
-    def closing(self, *, is_late: bool) -> Callable[[], float] | None:
-        """Return what ends the poll before late votes, if there are any, and returns the seconds to wait after it.
+    def poll_closer(self, *, has_late_votes: bool) -> Callable[[], float] | None:
+        """Return a function that ends the poll before the late votes, and returns the seconds to wait after it.
 
-        Raises `UsageError` if the poll allows several votes per user, or can have no end.
+        Return `None` without late votes. Raises `UsageError` if the poll allows several votes per user, or cannot end.
         """
         definition = {}
         try:
@@ -56,14 +56,14 @@ class Poll(_Named):
             if error.status != 404:
                 raise
         if definition.get("totalVotesPerUser", 1) != 1:
-            what, why = f"poll {visible(self.name)} allows several votes per user", "a crowd needs a poll with one"
-            raise UsageError(what, why=why)
-        if not is_late:
+            what = f"poll {visible(self.name)} allows several votes per user"
+            raise UsageError(what, why="`extcli simulate crowd` needs a poll with one vote per user")
+        if not has_late_votes:
             return None
         if not definition:
             raise UsageError(
                 f"--late: poll {visible(self.name)} has no definition, so it never closes",
-                fix="define it with `extcli vote define`; the crowd closes it after the votes in time",
+                fix="define it with `extcli vote define`; the simulation closes it before the late votes",
             )
 
         def close() -> float:
@@ -78,23 +78,23 @@ class Poll(_Named):
 
         return close
 
-    def read(self) -> Counts:
+    def read_counts(self) -> Counts:
         return _votes_by_value(self._stats())
 
     def _stats(self) -> Mapping[str, Any]:
         found: Mapping[str, Any] = document_of(self.session.service(VIEWER).get("vote", id=self.name), _POLL)["stats"]
         return found
 
-    def has_seed(self, seed: int, token: str) -> bool:
+    def has_crowd_of_seed(self, seed: int, token: str) -> bool:
         """Return whether a crowd of this seed voted before. `token` is of one of its viewers."""
         return "vote" in document_of(self.session.service_with(GivenToken(token)).get("vote", id=self.name))
 
     def call(self, plan: Plan, index: int) -> Call:
-        return vote_cast(int(plan.choices[plan.choice[index]]), poll=self.name)
+        return vote_cast(int(plan.choices[plan.choice_indexes[index]]), poll=self.name)
 
     def compare(self, plan: Plan, status: Sequence[int], before: Counts, faults: Sequence[str]) -> Comparison:
         stats = self._stats()
-        return compare(plan, status, before, _votes_by_value(stats), [*faults, *wrong_statistics(stats)])
+        return compare_choices(plan, status, before, _votes_by_value(stats), [*faults, *wrong_statistics(stats)])
 
 
 def _votes_by_value(stats: Mapping[str, Any]) -> Counts:
@@ -120,30 +120,30 @@ def wrong_statistics(stats: Mapping[str, Any]) -> list[str]:
     ]
 
 
-class Ranking(_Named):
+class Ranking(_NamedSubject):
     """A ranking, in which each user has one answer."""
 
     verb, what, requests, total = "rank", "ranking", "answers", "users"
-    repeats = frozenset({429, 503})
+    repeated_statuses = frozenset({429, 503})
 
-    def check(self, choices: Sequence[str]) -> None:
+    def check_choices(self, choices: Sequence[str]) -> None:
         """Raise `UsageError` if a ranking cannot show all of these answers. Sends nothing."""
-        if len(choices) > _TOP:
-            raise UsageError(f"--mix: {len(choices)} answers are too many: a ranking shows {_TOP}")
+        if len(choices) > _MOST_ANSWERS:
+            raise UsageError(f"--mix: {len(choices)} answers are too many: a ranking shows {_MOST_ANSWERS}")
 
-    def read(self) -> Counts:
+    def read_counts(self) -> Counts:
         answer = self.session.service(definer_of(self.name)).get("rank", id=self.name)
         return {str(each["key"]): each["score"] for each in document_of(answer, _RANKING)["data"]}
 
-    def has_seed(self, seed: int, token: str) -> bool:
+    def has_crowd_of_seed(self, seed: int, token: str) -> bool:
         """Return False: a caller can read no user's answer, so `compare` names an earlier crowd as a possible cause."""
         return False
 
     def call(self, plan: Plan, index: int) -> Call:
-        return answer_submission(plan.choices[plan.choice[index]], ranking=self.name)
+        return answer_submission(plan.choices[plan.choice_indexes[index]], ranking=self.name)
 
     def compare(self, plan: Plan, status: Sequence[int], before: Counts, faults: Sequence[str]) -> Comparison:
-        comparison = compare(plan, status, before, self.read(), faults, self.total)
+        comparison = compare_choices(plan, status, before, self.read_counts(), faults, self.total)
         hint = f", or viewers of seed {plan.seed} had answered before: use another --seed"
         return replace(comparison, suspicion=hint) if before else comparison
 
@@ -151,18 +151,18 @@ class Ranking(_Named):
 _RANKING = {"data": [{"key": object, "score": int}]}
 
 
-class Buffer(_Named):
+class Buffer(_NamedSubject):
     """A buffer, in which each entry stays."""
 
     verb, what, requests = "accumulate", "buffer", "entries"
-    repeats = frozenset({429})
+    repeated_statuses = frozenset({429})
     """After 503 the entry may be there already."""
 
-    def read(self) -> Counts:
+    def read_counts(self) -> Counts:
         count = len(self._entries())
         return {self.requests: count} if count else {}
 
-    def has_seed(self, seed: int, token: str) -> bool:
+    def has_crowd_of_seed(self, seed: int, token: str) -> bool:
         """Return whether a crowd of this seed has added entries before."""
         return bool(self._numbers(seed))
 
@@ -173,7 +173,7 @@ class Buffer(_Named):
         """Compare the buffer with the plan. An entry that occurs more than once counts as `doubled`."""
         numbers = self._numbers(plan.seed)
         found = len(set(numbers))
-        return compare_each(self.requests, status, found, {"doubled": len(numbers) - found}, faults)
+        return compare_items(self.requests, status, found, {"doubled": len(numbers) - found}, faults)
 
     def _numbers(self, seed: int) -> list[str]:
         """Return the number of each entry that a crowd of this seed has added."""
@@ -187,9 +187,11 @@ class Buffer(_Named):
 
 
 Subject = Poll | Ranking | Buffer
-"""What a crowd acts on: `what` it is, what its `requests` are called, its `name`, and the statuses that `repeats` has,
-after which a request may be sent again, because it changed nothing or does no harm twice. `verb` is the command.
+"""What a crowd acts on: a poll, ranking or buffer with a `name`.
 
-`read` returns the counts that the service has, `has_seed` whether a crowd of a seed was here, `call` one request of the
-plan by its index, and `compare` the result against the plan.
+`verb` is the command, `what` the kind, and `requests` and `total` are the words for requests and users. After a status
+in `repeated_statuses`, a request may be sent again, because it changed nothing or does no harm twice.
+
+`read_counts` returns the counts that the service has, `has_crowd_of_seed` whether a crowd of a seed was here, `call`
+the request of the plan with an index, and `compare` compares the result with the plan.
 """
