@@ -5,29 +5,29 @@ from __future__ import annotations
 import pytest
 
 from extcli.doctor import checks as rules
-from extcli.doctor.checks import Listener
-from extcli.doctor.service import EmulatorClock, Kind, Probe, Status
+from extcli.doctor.checks import PortHolder
+from extcli.doctor.service import Probe, ServiceKind, Status
 
 OK, NOTE, FAIL, SKIPPED = Status.OK, Status.NOTE, Status.FAIL, Status.SKIPPED
-NGINX = Listener("0.0.0.0", 12, "nginx")
-WORKERS = [Listener("0.0.0.0", pid, "extcli") for pid in range(20, 25)]
+NGINX = PortHolder("0.0.0.0", 12, "nginx")
+WORKERS = [PortHolder("0.0.0.0", pid, "extcli") for pid in range(20, 25)]
 
 
 @pytest.mark.parametrize(
     ("listeners", "kind", "status", "words"),
     [
-        ([], Kind.NOTHING, OK, "is free"),
-        ([], Kind.EMULATOR, OK, "forwarded"),
-        ([NGINX], Kind.EMULATOR, OK, "the service's: nginx (pid 12) on 0.0.0.0"),
-        (WORKERS, Kind.DEPLOYMENT, OK, "extcli (pid 22) on 0.0.0.0 and more"),
-        ([NGINX], Kind.OTHER, FAIL, "held by nginx (pid 12) on 0.0.0.0"),
-        ([NGINX], Kind.NOTHING, FAIL, "held by nginx (pid 12) on 0.0.0.0"),
-        ([Listener("::1", None)], Kind.NOTHING, FAIL, "a program of another user on ::1"),
-        (None, Kind.OTHER, SKIPPED, "does not name it"),
+        ([], ServiceKind.NOTHING, OK, "is free"),
+        ([], ServiceKind.EMULATOR, OK, "forwarded"),
+        ([NGINX], ServiceKind.EMULATOR, OK, "belongs to the service: nginx (pid 12) on 0.0.0.0"),
+        (WORKERS, ServiceKind.DEPLOYMENT, OK, "extcli (pid 22) on 0.0.0.0 and more"),
+        ([NGINX], ServiceKind.OTHER, FAIL, "held by nginx (pid 12) on 0.0.0.0"),
+        ([NGINX], ServiceKind.NOTHING, FAIL, "held by nginx (pid 12) on 0.0.0.0"),
+        ([PortHolder("::1", None)], ServiceKind.NOTHING, FAIL, "a program of another user on ::1"),
+        (None, ServiceKind.OTHER, SKIPPED, "the system hides which"),
     ],
 )
 def test_a_port_held_by_another_program_fails_and_names_it(listeners, kind, status, words):
-    found = rules.port(8282, listeners, kind)
+    found = rules.judge_port(8282, listeners, kind)
 
     assert (status, True) == (found.status, words in found.meaning)
 
@@ -50,7 +50,7 @@ V4, V6 = "127.0.0.1", "::1"
 )
 def test_localhost_leads_to_the_service(addresses, accepting, in_url, otherwise):
     for uses_name, status in ((True, in_url), (False, otherwise)):
-        assert status is rules.localhost("localhost", 8282, addresses, accepting, in_url=uses_name).status
+        assert status is rules.judge_localhost("localhost", 8282, addresses, accepting, in_url=uses_name).status
 
 
 PROXY = {"HTTP_PROXY": "http://me:swordfish@proxy:3128"}
@@ -87,7 +87,7 @@ def test_a_proxy_that_catches_loopback_fails_and_one_on_the_way_elsewhere_is_a_n
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     scheme, _, host = url.partition("://")
-    found = rules.proxy(scheme, host, 8282)
+    found = rules.judge_proxy(scheme, host, 8282)
 
     assert (status, False) == (found.status, "swordfish" in f"{found.meaning}{found.action}")
 
@@ -110,10 +110,10 @@ HOUR = 3_600_000
     ],
 )
 def test_a_clock_skew_above_two_seconds_fails(date, before, after, status):
-    assert status == rules.clock(Probe(Kind.EMULATOR, date=date, before=before, after=after)).status
+    assert status == rules.judge_clock(Probe(ServiceKind.EMULATOR, date=date, before=before, after=after)).status
 
 
 def test_a_moved_clock_does_not_hide_a_skew():
-    moved = Probe(Kind.EMULATOR, date=NOW + HOUR, before=NOW, after=NOW, clock=EmulatorClock(NOW, 5, False))
+    moved = Probe(ServiceKind.EMULATOR, date=NOW + HOUR, before=NOW, after=NOW, clock={"offset": 5, "frozen": False})
 
-    assert FAIL is rules.clock(moved).status
+    assert FAIL is rules.judge_clock(moved).status

@@ -12,7 +12,7 @@ import pytest
 
 from emulator.core.errors import ConfigurationError
 from emulator.process.http_server import listen
-from extcli.doctor.checks import listeners
+from extcli.doctor.checks import port_holders
 from support.process import ServerProcess, server_process
 
 
@@ -35,7 +35,7 @@ def answers(address: str, port: int) -> bool:
 
 def addresses_of(served: ServerProcess) -> set[str]:
     """The addresses at which this process listens: another may have the same port at others."""
-    found = listeners(port_of(served.first_line))
+    found = port_holders(port_of(served.first_line))
     if found is None:
         pytest.skip("this system does not list listeners")
     return {each.address for each in found if each.pid == served.process.pid}

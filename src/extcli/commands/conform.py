@@ -129,10 +129,10 @@ def doctor(
       extcli doctor
       extcli doctor lunch -o json
     """
-    from extcli.doctor.checks import findings
+    from extcli.doctor.checks import run_checks
 
     session.http.set_timeout(session.resolver.timeout(_SECONDS))
-    found = list(findings(session, poll))
+    found = list(run_checks(session, poll))
     document = {"url": session.resolver.url(), "checks": [asdict(each) for each in found]}
     session.output.show_value(document, FINDINGS)
     bad = [each.check for each in found if each.status is Status.FAIL]

@@ -218,10 +218,10 @@ def _on_listening(options: Options, stack: ExitStack) -> Any:
 
 def _holder_of(port: int) -> str:
     """Return which program has the port, and how to stop it if that is a service with a name; empty if unknown."""
-    from extcli.doctor.checks import listeners
+    from extcli.doctor.checks import port_holders
     from extcli.running.registry import running
 
-    holder = next((each for each in listeners(port) or () if each.pid), None)
+    holder = next((each for each in port_holders(port) or () if each.pid), None)
     if holder is None:
         return ""
     names = []

@@ -72,13 +72,13 @@ def _ready(session: Session) -> None:
 
 def _why_not_ready(session: Session, deadline: float) -> CliError | None:
     """Return the error that says why the service is not ready, and what to do; `None` if it is ready."""
-    from extcli.doctor.service import NOT_OURS, Kind, probe
+    from extcli.doctor.service import CHECK_URL, ServiceKind, probe
 
     session.http.set_timeout(max(deadline - clock.elapsed(), _INTERVAL))
     found = probe(session.http)
     if found.error or found.ready:
         return found.error
-    fix = "" if found.kind is Kind.EMULATOR else NOT_OURS
+    fix = "" if found.kind is ServiceKind.EMULATOR else CHECK_URL
     return ExpectationFailed(f"{session.resolver.url()} answers, but is not ready", why=found.reason, fix=fix)
 
 

@@ -16,7 +16,7 @@ from extcli.config.urls import socket_of
 from extcli.conform.calls import ANY, PREFIX, Caller, Probing, Reply, Target
 from extcli.conform.rule import ROLES, Rule, Skipped, expect_that
 from extcli.conform.sockets import PATH, Page, Socket
-from extcli.doctor.service import Kind, Probe, probe
+from extcli.doctor.service import Probe, ServiceKind, probe
 from extcli.errors import CliError, ErrorResponse, ExpectationFailed, Unreachable, UsageError, shortened
 
 if TYPE_CHECKING:
@@ -28,14 +28,14 @@ def target_of(session: Session, *, writes: bool, whole_extension: bool) -> Targe
     found = _checked_probe(session)
     url = session.resolver.url()
     environment = _environment(session, found)
-    is_sandbox_emulator = found.kind is Kind.EMULATOR and environment == "sandbox"
+    is_sandbox_emulator = found.kind is ServiceKind.EMULATOR and environment == "sandbox"
     secret = session.resolver.secret(url)
     token = _given_token(session) if secret is None or session.resolver.flags.token_file else None
     target = Target(
         http=session.http,
         ws_url=session.resolver.ws_url(),
         environment=environment,
-        is_emulator=found.kind is Kind.EMULATOR,
+        is_emulator=found.kind is ServiceKind.EMULATOR,
         has_control=found.clock is not None,
         client_id=session.resolver.client_id(),
         secret=secret,
@@ -57,7 +57,7 @@ def _checked_probe(session: Session) -> Probe:
     url = session.resolver.url()
     if found.error:
         raise found.error
-    if not found.is_ours:
+    if not found.is_extension_service:
         raise ExpectationFailed(
             f"{url} is not an extension service", why=shortened(found.reason), fix="check --url (EXTCLI_URL)"
         )

@@ -23,7 +23,7 @@ from extcli.api.client import Service
 from extcli.api.connection import addresses_of
 from extcli.config import settings
 from extcli.config.urls import is_loopback
-from extcli.doctor.service import NOT_OURS, Finding, Kind, Probe, Status, probe
+from extcli.doctor.service import CHECK_URL, Finding, Probe, ServiceKind, Status, probe
 from extcli.errors import CliError, Refused, shortened
 from extcli.output import times
 from extcli.output.sanitize import visible
@@ -32,11 +32,11 @@ from extcli.session import BACKEND, Session
 
 MAX_SKEW = 2_000
 """The clock skew in ms above which `clock` fails."""
-STALE = 3_600_000
+STALE_VOTE_AGE = 3_600_000
 """The age in ms from which votes may be from an earlier run."""
 _MOST_POLLS = 20
 """Polls whose oldest vote is read; each takes a call."""
-_SHOWN = 3
+_MOST_NAMED = 3
 _CONNECT_SECONDS = 1.0
 _FAULTS = {"faults": [{"id": str, "left": (int, None), "ends_at": (int, None)}]}
 
@@ -45,10 +45,11 @@ ok = partial(Finding, "", Status.OK)
 note = partial(Finding, "", Status.NOTE)
 fail = partial(Finding, "", Status.FAIL)
 skipped = partial(Finding, "", Status.SKIPPED)
-_UNANSWERED = skipped("needs a service that answers")
+_NO_SERVICE = skipped("no extension service answers")
+_NOT_READY = skipped("the service is not ready")
 
 
-class Case:
+class CheckContext:
     """What the checks know."""
 
     def __init__(self, session: Session, poll: str | None) -> None:
@@ -67,83 +68,83 @@ class Case:
         """The chosen profile, unless the URL from an option or a variable belongs to another service."""
 
 
-def findings(session: Session, poll: str | None) -> Iterator[Finding]:
+def run_checks(session: Session, poll: str | None) -> Iterator[Finding]:
     """Run all checks in order."""
-    case = Case(session, poll)
+    context = CheckContext(session, poll)
     for name, check in CHECKS.items():
         try:
-            result = check(case)
+            result = check(context)
         except CliError as error:
-            result = _failed(error)
+            result = _failed_check(error)
         if result is not None:
             yield replace(result, check=name)
 
 
-def _failed(error: CliError) -> Finding:
+def _failed_check(error: CliError) -> Finding:
     return fail(f"{error.what}: {error.why}" if error.why else error.what, error.fix)
 
 
-def _reachable(case: Case) -> Finding:
-    if case.found.error:
-        raise case.found.error
-    return ok(f"{case.url} answers")
+def _check_reachable(context: CheckContext) -> Finding:
+    if context.found.error:
+        raise context.found.error
+    return ok(f"{context.url} answers")
 
 
-def _service(case: Case) -> Finding:
-    answer = shortened(case.found.reason, 120)
-    match case.found.kind:
-        case Kind.NOTHING:
-            return _UNANSWERED
-        case Kind.WRONG_PATH:
-            meaning = f"an extension service answers, but not at this path: {answer}"
+def _check_service(context: CheckContext) -> Finding:
+    answer = shortened(context.found.reason, 120)
+    match context.found.kind:
+        case ServiceKind.NOTHING:
+            return _NO_SERVICE
+        case ServiceKind.WRONG_PATH:
+            meaning = f"an extension service answers, but the path of the URL is wrong: {answer}"
             return fail(meaning, "use its base URL, without /v1/e")
-        case Kind.OTHER:
-            return fail(f"{case.url} is not an extension service; it answered {answer}", NOT_OURS)
-        case Kind.EMULATOR:
-            return ok(f"extcli serve {case.found.version}".rstrip())
-        case Kind.DEPLOYMENT if answer:
-            meaning = f"a deployment; its /_emulator/ is closed ({answer})"
-            return note(meaning, "check its readiness on its own machine: `extcli wait`")
-        case Kind.DEPLOYMENT:
-            return ok("an extension service without /_emulator: a deployment")
+        case ServiceKind.OTHER:
+            return fail(f"{context.url} is not an extension service; it answered {answer}", CHECK_URL)
+        case ServiceKind.EMULATOR:
+            return ok(f"extcli serve {context.found.version}".rstrip())
+        case ServiceKind.DEPLOYMENT if answer:
+            meaning = f"an extension service that denies access to /_emulator/ ({answer})"
+            return note(meaning, "to check its readiness, run `extcli wait` on its own machine")
+        case ServiceKind.DEPLOYMENT:
+            return ok("an extension service without /_emulator/")
 
 
-def _ready(case: Case) -> Finding:
-    found = case.found
-    if not found.is_ours:
-        return _UNANSWERED
-    if found.kind is Kind.DEPLOYMENT:
-        return skipped("a deployment does not report it")
+def _check_ready(context: CheckContext) -> Finding:
+    found = context.found
+    if not found.is_extension_service:
+        return _NO_SERVICE
+    if found.kind is ServiceKind.DEPLOYMENT:
+        return skipped("this service does not report whether it is ready")
     if not found.ready:
         action = "see the service's log; `extcli wait` waits until it is ready"
-        return fail(f"it answers, but is not ready: {found.reason}", action)
-    return ok("the next request will succeed")
+        return fail(f"the service answers, but is not ready: {found.reason}", action)
+    return ok("the service accepts requests")
 
 
-def _environment(case: Case) -> Finding:
+def _check_environment(context: CheckContext) -> Finding:
     """Judge sandbox or production against the profile."""
-    found, profile = case.found, case.profile
+    found, profile = context.found, context.profile
     if not found.ready:
-        return _UNANSWERED
+        return _NOT_READY
     if found.environment == "sandbox":
         if profile and profile.production:
             meaning = f"a sandbox, which accepts any token, but profile {profile.name} is marked production"
             return fail(meaning, f"correct the url or the production key of profile {profile.name}")
         if found.clock is None:
-            meaning = f"sandbox; its control API (reset, clock, ns) does not answer to the host {case.host}"
-            return note(meaning, f"start it with --control-host {case.host}, or use 127.0.0.1")
-        return ok("sandbox: it accepts any token, and its clock can be moved")
-    kind = "production: it verifies tokens" if found.environment else "a deployment: it verifies tokens"
+            meaning = f"a sandbox, which refuses its control API (reset, clock, ns) at the host name {context.host}"
+            return note(meaning, f"start it with --control-host {context.host}, or use 127.0.0.1 in the URL")
+        return ok("a sandbox: it accepts any token, and its clock can be moved")
+    kind = "production: it verifies tokens" if found.environment else "a hosted service: it verifies tokens"
     if profile and not profile.production:
         meaning = f"{kind}; profile {profile.name} is not marked production, so extcli does not ask before data is lost"
-        return note(meaning, f"`extcli -p {profile.name} config set production true`")
+        return note(meaning, f"run `extcli -p {profile.name} config set production true`")
     return ok(kind)
 
 
-def clock(found: Probe) -> Finding:
+def judge_clock(found: Probe) -> Finding:
     """Judge the skew between the clocks of two machines. The `Date` of a response is cut to seconds."""
-    if not found.is_ours:
-        return _UNANSWERED
+    if not found.is_extension_service:
+        return _NO_SERVICE
     if found.date is None:
         return skipped("the response has no Date header")
     skew = found.date - found.after if found.date > found.after else min(found.date + 1_000 - found.before, 0)
@@ -152,20 +153,20 @@ def clock(found: Probe) -> Finding:
         meaning = f"the service's machine is {times.span(skew)} {direction} this one: tokens expire early or late"
         return fail(meaning, "set both clocks by NTP; `serve --leeway 5` tolerates 5 s")
     moved = found.clock
-    if moved and (moved.offset or moved.frozen):
-        by = f"moved by {'-' if moved.offset < 0 else '+'}{times.span(moved.offset)}" if moved.offset else "not moved"
-        meaning = f"the two machines agree; the emulator's clock is {by}{', frozen' if moved.frozen else ''}"
+    if moved and (moved["offset"] or moved["frozen"]):
+        state = " and ".join(filter(None, (times.ahead(moved["offset"]), moved["frozen"] and "frozen")))
+        meaning = f"the machines' clocks agree, but the emulator's clock is {state}"
         return note(meaning, "`extcli reset` sets it back, and deletes all data")
     return ok("the clocks of both machines agree within 2 s")
 
 
-def _port(case: Case) -> Finding:
-    if not is_loopback(case.host):
-        return skipped(f"{case.host} is not this machine's loopback")
-    return port(case.port, listeners(case.port), case.found.kind)
+def _check_port(context: CheckContext) -> Finding:
+    if not is_loopback(context.host):
+        return skipped(f"{context.host} is not a loopback address")
+    return judge_port(context.port, port_holders(context.port), context.found.kind)
 
 
-class Listener(NamedTuple):
+class PortHolder(NamedTuple):
     """A socket that listens on a port of this machine."""
 
     address: str
@@ -178,56 +179,56 @@ class Listener(NamedTuple):
         return f"{who} on {self.address}"
 
 
-def listeners(port: int) -> list[Listener] | None:
+def port_holders(port: int) -> list[PortHolder] | None:
     """Return what listens on a TCP port; `None` if the system shows that to administrators only."""
     try:
         sockets = psutil.net_connections("tcp")
     except psutil.AccessDenied:
         return None
     found = [each for each in sockets if each.status == psutil.CONN_LISTEN and each.laddr.port == port]
-    return [Listener(each.laddr.ip, each.pid, _program(each.pid) if each.pid else "") for each in found]
+    return [PortHolder(each.laddr.ip, each.pid, _program_name(each.pid) if each.pid else "") for each in found]
 
 
-def _program(pid: int) -> str:
+def _program_name(pid: int) -> str:
     with suppress(psutil.Error):  # it has ended
         return str(psutil.Process(pid).name())
     return ""
 
 
-def port(port: int, listeners: Sequence[Listener] | None, kind: Kind) -> Finding:
-    """Judge which program holds a port. `listeners` is `None` where the system does not list them."""
-    answers = kind is not Kind.NOTHING
-    if listeners is None:
+def judge_port(port: int, holders: Sequence[PortHolder] | None, kind: ServiceKind) -> Finding:
+    """Judge which program holds a port. `holders` is `None` where the system does not list them."""
+    answers = kind is not ServiceKind.NOTHING
+    if holders is None:
         found = "a program" if answers else "no program"
-        return skipped(f"{found} answers on port {port}; this system does not name it")
-    if not listeners and answers:
-        return ok(f"port {port} answers, forwarded from elsewhere")
-    if not listeners:
+        return skipped(f"{found} answers on port {port}; the system hides which programs listen")
+    if not holders and answers:
+        return ok(f"port {port} answers, but no program listens here: the port is forwarded")
+    if not holders:
         return ok(f"port {port} is free: `extcli serve --port {port}` can use it")
-    holders = ", ".join(map(str, listeners[:_SHOWN])) + (" and more" if len(listeners) > _SHOWN else "")
-    if kind in (Kind.NOTHING, Kind.OTHER):
+    named = ", ".join(map(str, holders[:_MOST_NAMED])) + (" and more" if len(holders) > _MOST_NAMED else "")
+    if kind in (ServiceKind.NOTHING, ServiceKind.OTHER):
         action = "stop that program, or use `extcli serve --port 0` and the URL it prints"
-        return fail(f"port {port} is held by {holders}, which is not a ready service", action)
-    return ok(f"port {port} is the service's: {holders}")
+        return fail(f"port {port} is held by {named}, which does not answer as an extension service", action)
+    return ok(f"port {port} belongs to the service: {named}")
 
 
-def _localhost(case: Case) -> Finding:
-    if not is_loopback(case.host):
-        return skipped("the URL is not on this machine's loopback")
-    is_name = case.host == "localhost" or case.host.endswith(".localhost")
-    host = case.host if is_name else "localhost"
-    accepting = {each for each in ("127.0.0.1", "::1") if _accepts(each, case.port)}
-    return localhost(host, case.port, addresses_of(host), accepting, in_url=is_name)
+def _check_localhost(context: CheckContext) -> Finding:
+    if not is_loopback(context.host):
+        return skipped(f"{context.host} is not a loopback address")
+    is_name = context.host == "localhost" or context.host.endswith(".localhost")
+    host = context.host if is_name else "localhost"
+    accepting = {each for each in ("127.0.0.1", "::1") if _accepts_connections(each, context.port)}
+    return judge_localhost(host, context.port, addresses_of(host), accepting, in_url=is_name)
 
 
-def _accepts(address: str, port: int) -> bool:
+def _accepts_connections(address: str, port: int) -> bool:
     with suppress(OSError):
         socket.create_connection((address, port), _CONNECT_SECONDS).close()
         return True
     return False
 
 
-def localhost(
+def judge_localhost(
     host: str,
     port: int,
     addresses: Sequence[str],
@@ -245,15 +246,16 @@ def localhost(
     place = min(accepting)
     action = f"use {f'[{place}]' if ':' in place else place}:{port} in clients"
     if not accepting & set(addresses):
-        meaning = f"{host} is {' and '.join(addresses) or 'nowhere'} only, and the service listens on {place} only"
+        found = " and ".join(addresses) or "no address"
+        meaning = f"{host} resolves to {found}, but the service listens only on {place}"
         return fail(meaning, action) if in_url else note(meaning, action)
     if addresses[0] not in accepting:
-        meaning = f"{host} is {addresses[0]} first, where nothing listens: a client that tries one address fails"
+        meaning = f"{host} resolves first to {addresses[0]}, where nothing listens; some clients try only this address"
         return note(meaning, action)
-    return ok(f"{host} is {addresses[0]}, where the service listens")
+    return ok(f"{host} resolves to {addresses[0]}, where the service listens")
 
 
-def proxy(scheme: str, host: str, port: int) -> Finding:
+def judge_proxy(scheme: str, host: str, port: int) -> Finding:
     """Judge the proxy variables by name. Their values are never shown, as they may contain a password."""
     variables = getproxies_environment()
     used = next((f"{name.upper()}_PROXY" for name in (scheme, "all") if variables.get(name)), None)
@@ -264,16 +266,16 @@ def proxy(scheme: str, host: str, port: int) -> Finding:
     if not caught:
         return ok(f"NO_PROXY exempts {', '.join(wanted)} from {used}")
     if not is_loopback(host):
-        return note(f"calls to {host} go through the proxy in {used}", f"to avoid it, append to NO_PROXY: {host}")
-    meaning = f"{used} catches {', '.join(caught)}: clients other than extcli go to the proxy instead"
+        return note(f"calls to {host} go through the proxy in {used}", f"to avoid that, append to NO_PROXY: {host}")
+    meaning = f"{used} applies to {', '.join(caught)}: other clients than extcli send these calls to the proxy"
     return fail(meaning, f"append to NO_PROXY: {','.join(caught)}")
 
 
-def _secret(case: Case) -> Finding:
-    resolver = case.session.resolver
+def _check_secret(context: CheckContext) -> Finding:
+    resolver = context.session.resolver
     found = resolver.find_secret()
     if found is None:
-        return skipped("none is configured; only a sandbox issues tokens without one")
+        return skipped("no secret is configured; only a sandbox issues tokens without one")
     warning = ""
     if isinstance(found.value, Path):
         resolver.checked_files.add(found.value)  # the finding has the warning
@@ -288,47 +290,47 @@ def _secret(case: Case) -> Finding:
     return ok(f"{found.label} is base64 of at least {MIN_SECRET_BYTES} bytes")
 
 
-def _token(case: Case) -> Finding:
+def _check_token(context: CheckContext) -> Finding:
     """Let the service judge the token that a backend command would send."""
-    credentials = case.session.credentials(BACKEND)
-    service = case.session.service_with(credentials).probing()
-    if not case.found.ready:
-        return skipped("needs a ready service")
-    inspection = tokens.inspect(credentials.token(), now=case.found.now)
+    credentials = context.session.credentials(BACKEND)
+    service = context.session.service_with(credentials).probing()
+    if not context.found.ready:
+        return _NOT_READY
+    inspection = tokens.inspect(credentials.token(), now=context.found.now)
     try:
         service.get("user_info")
     except Refused as error:
         if error.status in (401, 403):
             why = "; ".join(filter(None, (error.why, *inspection.traps)))
             return fail(f"{credentials.origin} is refused: {why}", credentials.advice)
-    case.service = service
-    return ok(f"{credentials.origin}: role {inspection.claims.get('role', 'viewer')}")
+    context.service = service
+    return ok(f"the service accepts {credentials.origin}, with the role {inspection.claims.get('role', 'viewer')}")
 
 
-def _polls(case: Case) -> Finding:
+def _check_polls(context: CheckContext) -> Finding:
     """Judge the polls of the first page. Old votes are a failure in the poll that the user named, a note in others."""
-    if case.service is None:
-        return skipped("needs a ready service and a valid token")
+    if context.service is None:
+        return skipped("this check needs a ready service and a valid token")
     try:
-        found = _first_votes(case.service, case.poll)
+        found = _oldest_votes(context.service, context.poll)
     except Refused as error:  # the token may be one of a viewer
-        return replace(_failed(error), status=Status.SKIPPED)
-    now = case.found.now
-    stale = sorted(each for each in found if now - each[0] > STALE)
+        return replace(_failed_check(error), status=Status.SKIPPED)
+    now = context.found.now
+    stale = sorted(each for each in found if now - each[0] > STALE_VOTE_AGE)
     if not found:
-        return ok(f"poll {case.poll} has no votes" if case.poll else "no poll has votes")
+        return ok(f"poll {context.poll} has no votes" if context.poll else "no poll has votes")
     if not stale:
-        return ok(f"the votes of {f'poll {case.poll}' if case.poll else 'all polls'} are less than an hour old")
-    names = ", ".join(f"{poll} ({times.span(now - at)})" for at, poll, _ in stale[:_SHOWN])
-    more = f" and {len(stale) - _SHOWN} more" if len(stale) > _SHOWN else ""
+        return ok(f"the votes of {f'poll {context.poll}' if context.poll else 'all polls'} are less than an hour old")
+    names = ", ".join(f"{poll} ({times.span(now - at)})" for at, poll, _ in stale[:_MOST_NAMED])
+    more = f" and {len(stale) - _MOST_NAMED} more" if len(stale) > _MOST_NAMED else ""
     meaning = f"votes over an hour old, which may be from an earlier run: {names}{more}"
     _, first, channel = stale[0]
     where = f" --channel {quoted(channel)}" if channel else ""
     action = f"`extcli vote rm {quoted(first)}{where}` deletes them; or use a new id for each run"
-    return fail(meaning, action) if case.poll else note(meaning, action)
+    return fail(meaning, action) if context.poll else note(meaning, action)
 
 
-def _first_votes(service: Service, named: str | None) -> list[tuple[int, str, str]]:
+def _oldest_votes(service: Service, named: str | None) -> list[tuple[int, str, str]]:
     """Return the time of the oldest known vote of each poll, or of the named one, with its id and channel.
 
     Raises `CliError`.
@@ -347,35 +349,35 @@ def _first_votes(service: Service, named: str | None) -> list[tuple[int, str, st
     return votes
 
 
-def _faults(case: Case) -> Finding | None:
+def _check_faults(context: CheckContext) -> Finding | None:
     """Return a note about faults that still act, because their errors look like errors of a broken service."""
-    if case.found.clock is None:
+    if context.found.clock is None:
         return None
     acting: list[str] = []
     with suppress(CliError):
-        response = case.session.http.send("GET", f"{CONTROL}faults")
+        response = context.session.http.send("GET", f"{CONTROL}faults")
         for each in document_of(response, _FAULTS)["faults"]:
-            is_over = each["ends_at"] is not None and each["ends_at"] <= case.found.now
+            is_over = each["ends_at"] is not None and each["ends_at"] <= context.found.now
             if each["left"] != 0 and not is_over:
                 acting.append(each["id"])
     if not acting:
         return None
     names = shortened(visible(", ".join(acting)), 120)
     action = "`extcli fault list` shows what they do, `extcli fault clear` removes them"
-    return note(f"the service fails on purpose, by faults: {names}", action)
+    return note(f"faults make some requests fail on purpose: {names}", action)
 
 
-CHECKS: dict[str, Callable[[Case], Finding | None]] = {
-    "reachable": _reachable,
-    "service": _service,
-    "ready": _ready,
-    "environment": _environment,
-    "clock": lambda case: clock(case.found),
-    "port": _port,
-    "localhost": _localhost,
-    "proxy": lambda case: proxy(case.scheme, case.host, case.port),
-    "secret": _secret,
-    "token": _token,
-    "polls": _polls,
-    "faults": _faults,
+CHECKS: dict[str, Callable[[CheckContext], Finding | None]] = {
+    "reachable": _check_reachable,
+    "service": _check_service,
+    "ready": _check_ready,
+    "environment": _check_environment,
+    "clock": lambda context: judge_clock(context.found),
+    "port": _check_port,
+    "localhost": _check_localhost,
+    "proxy": lambda context: judge_proxy(context.scheme, context.host, context.port),
+    "secret": _check_secret,
+    "token": _check_token,
+    "polls": _check_polls,
+    "faults": _check_faults,
 }

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from enum import Enum, StrEnum, auto
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from extcli import bounded_json, clock
 from extcli.api.call import CONTROL, SERVICE
@@ -45,30 +45,30 @@ class Finding:
 _STYLES = {Status.OK: "good", Status.NOTE: "warning", Status.FAIL: "bad", Status.SKIPPED: "quiet"}
 
 
-def _styled(status: str) -> RenderableType:
+def _colored_status(status: str) -> RenderableType:
     from rich.text import Text
 
     return Text(status, _STYLES[Status(status)])
 
 
-def _advice(finding: dict[str, Any]) -> str:
+def _meaning_and_action(finding: dict[str, Any]) -> str:
     return visible(finding["meaning"]) + (f"\n→ {visible(finding['action'])}" if finding["action"] else "")
 
 
 FINDINGS = listing(
     "checks",
-    Column("status", heading="", text=_styled),
+    Column("status", heading="", text=_colored_status),
     Column("check"),
     Column("meaning", in_table=False),
-    Column("", _advice, "meaning, and what to do", str),
+    Column("", _meaning_and_action, "meaning, and what to do", str),
     Column("action", in_table=False),
 )
 
 
-NOT_OURS = "check --url (EXTCLI_URL), and which program listens there"
+CHECK_URL = "check --url (EXTCLI_URL), and which program listens there"
 
 
-class Kind(Enum):
+class ServiceKind(Enum):
     """What answers at the URL."""
 
     NOTHING = auto()
@@ -81,19 +81,11 @@ class Kind(Enum):
     """Another program."""
 
 
-class EmulatorClock(NamedTuple):
-    """The clock of a sandbox: its time in Unix ms, and its offset from the system time in ms."""
-
-    now: int
-    offset: int
-    frozen: bool
-
-
 @dataclass(slots=True)
 class Probe:
     """What answers at the URL."""
 
-    kind: Kind
+    kind: ServiceKind
     error: CliError | None = None
     """Why nothing answers."""
     reason: str = ""
@@ -108,31 +100,31 @@ class Probe:
     """This machine's time when the request was sent."""
     after: int = 0
     """This machine's time when the response had arrived."""
-    clock: EmulatorClock | None = None
-    """The clock, which only a sandbox shows, and only to hosts that may use its control API."""
+    clock: dict[str, Any] | None = None
+    """The response of `/_emulator/clock`, which only a sandbox has, and only for hosts that may use its control API."""
 
     @property
-    def is_ours(self) -> bool:
+    def is_extension_service(self) -> bool:
         """Whether the program at the URL is an extension service."""
-        return self.kind in (Kind.EMULATOR, Kind.DEPLOYMENT)
+        return self.kind in (ServiceKind.EMULATOR, ServiceKind.DEPLOYMENT)
 
     @property
     def now(self) -> int:
         """The service's time in Unix ms, or this machine's."""
-        return self.clock.now if self.clock else clock.now()
+        return self.clock["now"] if self.clock else clock.now()
 
 
 def probe(http: Http) -> Probe:
     """Request the service's readiness, and determine from the response what kind of service it is."""
-    found = Probe(Kind.NOTHING, before=clock.now())
+    found = Probe(ServiceKind.NOTHING, before=clock.now())
     try:
         response = http.send("GET", f"{CONTROL}ready")
         found.after, found.date = clock.now(), _date_header(response)
         _classify(found, response, http)
     except TooLarge as error:
-        found.kind, found.reason = Kind.OTHER, error.why
+        found.kind, found.reason = ServiceKind.OTHER, error.why
     except CliError as error:
-        found.kind, found.error = Kind.NOTHING, error
+        found.kind, found.error = ServiceKind.NOTHING, error
     return found
 
 
@@ -140,23 +132,22 @@ def _classify(found: Probe, response: Response, http: Http) -> None:
     document, is_error = bounded_json.members(response.content), is_from_service(response.content)
     found.reason = f"{status_line(response.status_code)}: {reason_of(response.content)}"
     if response.status_code == 200 and document.get("status") == "ready" and "environment" in document:
-        found.kind, found.ready, found.reason = Kind.EMULATOR, True, ""
+        found.kind, found.ready, found.reason = ServiceKind.EMULATOR, True, ""
         found.environment, found.version = str(document["environment"]), str(document.get("version", ""))
-        found.clock = _clock(http)
+        found.clock = _read_clock(http)
     elif response.status_code == 503 and is_error:
-        found.kind = Kind.EMULATOR
+        found.kind = ServiceKind.EMULATOR
     elif _is_deployment(http):
-        found.kind, found.ready = Kind.DEPLOYMENT, True
+        found.kind, found.ready = ServiceKind.DEPLOYMENT, True
         found.reason = "" if response.status_code == 404 else found.reason
     else:
-        found.kind = Kind.WRONG_PATH if is_error else Kind.OTHER
+        found.kind = ServiceKind.WRONG_PATH if is_error else ServiceKind.OTHER
 
 
-def _clock(http: Http) -> EmulatorClock | None:
+def _read_clock(http: Http) -> dict[str, Any] | None:
     """Return the emulator's clock, unless it refuses to show it, as to another host name."""
     with suppress(UnexpectedResponse):
-        document = document_of(http.send("GET", f"{CONTROL}clock"), {"now": int, "offset?": int})
-        return EmulatorClock(document["now"], document.get("offset", 0), bool(document.get("frozen")))
+        return dict(document_of(http.send("GET", f"{CONTROL}clock"), {"now": int, "offset": int, "frozen": bool}))
     return None
 
 
