@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from extcli.running.certificates import own_context
+from extcli.running.certificates import own_tls_context
 from support.authority import STATE
 from support.browser import browse_pages, copy_pages, run_browser, serve_folder
 from support.process import server_process
@@ -169,7 +169,7 @@ def test_a_page_on_https_calls_the_service_without_an_error_in_the_console(
     monkeypatch.setenv(STATE, str(tmp_path / "state"))
     monkeypatch.setenv("HOME", str(tmp_path))
     (pages := tmp_path / "pages").mkdir()
-    with server_process("--tls") as served, serve_folder(pages, own_context("")) as site:
+    with server_process("--tls") as served, serve_folder(pages, own_tls_context("")) as site:
         served.process.stdout.readline()
         command = served.process.stdout.readline().partition(": ")[2]
         subprocess.run(["sh", "-c", command], check=True, timeout=60)

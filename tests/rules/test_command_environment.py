@@ -6,7 +6,7 @@ import pytest
 
 from extcli.config.urls import reachable
 from extcli.errors import UsageError
-from extcli.running.exec_run import template
+from extcli.running.exec_run import parse_variable
 
 VALUES = {
     "url": "http://h:1",
@@ -33,7 +33,7 @@ VALUES = {
     ],
 )
 def test_a_template_is_filled(argument: str, name: str, filled: str):
-    found, text = template(argument)
+    found, text = parse_variable(argument)
 
     assert (name, filled) == (found, text.format_map(VALUES))
 
@@ -41,13 +41,13 @@ def test_a_template_is_filled(argument: str, name: str, filled: str):
 @pytest.mark.parametrize("argument", ["API", "=x", "A B=x", "1A=x"])
 def test_a_variable_without_a_name_is_refused_before_anything_starts(argument: str):
     with pytest.raises(UsageError, match="is not NAME=TEXT"):
-        template(argument)
+        parse_variable(argument)
 
 
 @pytest.mark.parametrize("text", ["{ulr}", "{}", "{url.__class__}", "{url!r}", "{url:{port}}", "{url", "url}"])
 def test_braces_that_are_no_field_are_refused_before_anything_starts(text: str):
     with pytest.raises(UsageError, match="--env API: a field in braces must be one of url, ws_url") as refused:
-        template(f"API={text}")
+        parse_variable(f"API={text}")
 
     assert "{{" in refused.value.fix
 

@@ -20,7 +20,7 @@ from websockets.sync.client import connect
 
 from emulator.process.http_server import Tls
 from extcli.main import main
-from extcli.running.certificates import own_context
+from extcli.running.certificates import own_tls_context
 from support.authority import STATE, authority_in, client_of, trusting
 from support.process import STOP_TIMEOUT, server_process, unexpected_log_lines
 from support.service import RunningService, live_server
@@ -43,7 +43,7 @@ def on_uvloop(state: Path) -> Iterator[RunningService]:
 def on_asyncio(state: Path) -> Iterator[RunningService]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv(STATE, str(state))
-        tls = Tls(own_context(""))
+        tls = Tls(own_tls_context(""))
     with live_server(tls=tls) as live:
         yield live
 
@@ -219,13 +219,13 @@ def test_files_of_the_user_are_served_without_advice(files: Path, tmp_path: Path
 @pytest.mark.parametrize(
     ("certificate", "key", "option", "cause"),
     [
-        ("certificate.pem", None, "--tls-cert {}/certificate.pem", "needs --tls-key too: a certificate and its key"),
-        (None, "key.pem", "--tls-key {}/key.pem", "needs --tls-cert too: a certificate and its key"),
+        ("certificate.pem", None, "--tls-cert {}/certificate.pem", "needs --tls-key too"),
+        (None, "key.pem", "--tls-key {}/key.pem", "needs --tls-cert too"),
         ("none.pem", "key.pem", "--tls-cert {}/none.pem", "No such file or directory"),
         ("certificate.pem", "none.pem", "--tls-key {}/none.pem", "No such file or directory"),
-        ("text.pem", "key.pem", "--tls-cert {}/text.pem", "has no certificate in PEM"),
-        ("certificate.pem", "text.pem", "--tls-key {}/text.pem", "is no unencrypted key in PEM"),
-        ("certificate.pem", "encrypted.pem", "--tls-key {}/encrypted.pem", "is no unencrypted key in PEM"),
+        ("text.pem", "key.pem", "--tls-cert {}/text.pem", "is not a certificate in PEM format"),
+        ("certificate.pem", "text.pem", "--tls-key {}/text.pem", "is not an unencrypted key in PEM format"),
+        ("certificate.pem", "encrypted.pem", "--tls-key {}/encrypted.pem", "is not an unencrypted key in PEM format"),
         ("certificate.pem", "other.pem", "--tls-key {}/other.pem", "is not the key of --tls-cert"),
     ],
 )

@@ -35,7 +35,7 @@ def names_of(certificate: bytes) -> list[str]:
 def forged(name: str) -> bytes:
     """Return a key and a certificate for any name, which a thief signs with the key of the authority."""
     authority.certificate_for("")
-    signer = authority._kept()
+    signer = authority._load_authority()
     try:
         general: x509.GeneralName = x509.IPAddress(ip_address(name))
     except ValueError:
@@ -44,8 +44,8 @@ def forged(name: str) -> bytes:
     extensions = (
         x509.BasicConstraints(False, None), authority._SIGNS_HANDSHAKES, x509.SubjectAlternativeName([general]),
     )  # fmt: skip
-    certificate = authority._signed("thief", key, signer, 90, *extensions)
-    return authority._text(key) + certificate.public_bytes(Encoding.PEM)
+    certificate = authority._sign_certificate("thief", key, signer, 90, *extensions)
+    return authority._private_key_pem(key) + certificate.public_bytes(Encoding.PEM)
 
 
 def refusal(server: bytes, name: str, state: Path) -> str:

@@ -18,11 +18,11 @@ from extcli.config.resolver import Resolver
 from extcli.config.settings import DEFAULT_CHANNEL, DEFAULT_CLIENT_ID, DEFAULT_URL
 from extcli.errors import UsageError
 from extcli.output import views
-from extcli.running.registry import NO_DEVICE
+from extcli.running.registry import NO_WINDOWS_DEVICE
 from extcli.session import Session
 
 _PROJECT = Path(__file__).with_name("project")
-_NAME = re.compile(NO_DEVICE + r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}(?<!\.)")
+_NAME = re.compile(NO_WINDOWS_DEVICE + r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}(?<!\.)")
 _IN_CI = "python3 -m venv .venv && .venv/bin/pip install pytest ./tools/extcli"
 
 

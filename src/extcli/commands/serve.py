@@ -191,15 +191,15 @@ def _tls(options: Options) -> Tls | None:
     from extcli.running import certificates
 
     if options.tls_cert or options.tls_key:
-        return Tls(certificates.context_of_files(options.tls_cert, options.tls_key))
-    return Tls(certificates.own_context(options.host), certificates.trust_advice())
+        return Tls(certificates.tls_context_from_files(options.tls_cert, options.tls_key))
+    return Tls(certificates.own_tls_context(options.host), certificates.trust_advice())
 
 
 def _on_listening(options: Options, stack: ExitStack) -> Any:
     """Return what to call when the service listens. A registered name ends with the stack."""
-    from extcli.running.registry import registered
+    from extcli.running.registry import register_service
 
-    register = None if options.name is None else stack.enter_context(registered(options.name))
+    register = None if options.name is None else stack.enter_context(register_service(options.name))
 
     def announce(url: str, environment: str, location: str) -> None:
         _warn_of_visible_password(options.data)
@@ -219,14 +219,14 @@ def _on_listening(options: Options, stack: ExitStack) -> Any:
 def _holder_of(port: int) -> str:
     """Return which program has the port, and how to stop it if that is a service with a name; empty if unknown."""
     from extcli.doctor.checks import port_holders
-    from extcli.running.registry import running
+    from extcli.running.registry import named_services
 
     holder = next((each for each in port_holders(port) or () if each.pid), None)
     if holder is None:
         return ""
     names = []
     with suppress(UsageError):  # other users can write to the folder of the names
-        names = [each.name for each in running() if each.pid == holder.pid]
+        names = [each.name for each in named_services() if each.pid == holder.pid]
     return f"; {holder} has this one" + "".join(f", and `extcli stop {name}` stops it" for name in names)
 
 
@@ -305,18 +305,18 @@ def exec_(
       extcli exec --quiet --on-failure logs --env API='{url}/v1' -- pytest -q
     """
     try:
-        from extcli.running.exec_run import Plan, failing_rules, run, template
+        from extcli.running.exec_run import RunSettings, parse_fail_on, parse_variable, run_with_service
 
-        plan = Plan(
+        settings = RunSettings(
             command=command,
-            templates=dict(map(template, env or ())),
+            templates=dict(map(parse_variable, env or ())),
             client_id=client_id,
             report=on_failure,
             quiet=quiet,
             extensions=options["extensions"],
-            fail_on=None if fail_on is None else failing_rules(fail_on, production=options["production"]),
+            fail_on=None if fail_on is None else parse_fail_on(fail_on, production=options["production"]),
         )
-        code = run(plan, partial(_serve, options))
+        code = run_with_service(settings, partial(_serve, options))
     except CliError as error:
         write_stderr([f"extcli exec: {'; '.join(filter(None, (error.what, error.why, error.fix)))}"])
         code = error.exit_code

@@ -50,18 +50,18 @@ def status(
       eval "$(extcli status -o env)"
     """
     if session.output.format is Format.ENV and not watch:
-        _print_variables(session, registry.the_one(registry.running(), name))
+        _print_variables(session, registry.choose_service(registry.named_services(), name))
         return
 
     def show() -> None:
-        found = registry.running()
-        chosen = found if name is None else [registry.the_one(found, name)]
+        found = registry.named_services()
+        chosen = found if name is None else [registry.choose_service(found, name)]
         session.output.show_value({"services": [asdict(each) for each in chosen]}, _SERVICES)
 
     repeat(session, show, watch=watch)
 
 
-def _print_variables(session: Session, service: registry.Running) -> None:
+def _print_variables(session: Session, service: registry.NamedService) -> None:
     if not service.url:
         raise ExpectationFailed(f"{service.name} is starting")
     flags = Flags(url=reachable(service.url), client_id=session.resolver.flags.client_id)
@@ -83,7 +83,7 @@ def stop(
       extcli stop
       extcli stop web --timeout 10s
     """
-    service = registry.the_one(registry.running(), name)
+    service = registry.choose_service(registry.named_services(), name)
     deadline = clock.elapsed() + session.resolver.timeout()
     registry.ask_to_stop(service)
     while registry.is_running(service):

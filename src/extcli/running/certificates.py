@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address, ip_network
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -33,32 +34,37 @@ from extcli.errors import UsageError
 
 _AUTHORITY_DAYS, _SERVER_DAYS = 3_652, 825
 """Apple's systems refuse a server's certificate that is valid for longer."""
-_NETWORKS = "127.0.0.0/8 10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 169.254.0.0/16 ::1/128 fc00::/7 fe80::/10"
-_DOMAINS = ("localhost", "local")
+_PRIVATE_NETWORKS = "127.0.0.0/8 10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 169.254.0.0/16 ::1/128 fc00::/7 fe80::/10"
+_PRIVATE_DOMAINS = ("localhost", "local")
 """Permitted with all names below them. The Internet has none of them."""
 _HOST_NAME = re.compile(r"(?=.{1,253}$)[a-z0-9-]{1,63}(\.[a-z0-9-]{1,63})*")
-_TOP_LEVEL = re.compile(r"[a-z]+|xn--.*")
+_MAY_BE_PUBLIC = re.compile(r"[a-z]+|xn--.*")
 """Host names that may also be a domain of the Internet, such as `dev`; permitted, they would cover its sites."""
-_SIGNS_CERTIFICATES = x509.KeyUsage(False, False, False, False, False, True, False, False, False)
+_AUTHORITY_USAGE = x509.KeyUsage(False, False, False, False, False, True, False, False, False)
 _SIGNS_HANDSHAKES = x509.KeyUsage(True, False, False, False, False, False, False, False, False)
-_COMMANDS = {
+_TRUST_COMMANDS = {
     "darwin": "security add-trusted-cert -k ~/Library/Keychains/login.keychain-db",
     "win32": "certutil -user -addstore Root",
 }
 """The beginning of the command that makes browsers trust an authority, by system."""
-_CHROMIUM = 'mkdir -p ~/.pki/nssdb; certutil -d "sql:$HOME/.pki/nssdb" -A -t C,, -n extcli -i'
+_CHROMIUM_TRUST_COMMAND = 'mkdir -p ~/.pki/nssdb; certutil -d "sql:$HOME/.pki/nssdb" -A -t C,, -n extcli -i'
 """The same for Chromium on all other systems. Without the folder, certutil makes no database."""
 
 
-def context_of_files(certificate: Path | None, key: Path | None) -> ssl.SSLContext:
+def tls_context_from_files(certificate: Path | None, key: Path | None) -> ssl.SSLContext:
     """Return the context of a server with this certificate and key. Raises `UsageError`."""
     if certificate is None or key is None:
         given, missing = ("--tls-key", "--tls-cert") if certificate is None else ("--tls-cert", "--tls-key")
-        raise UsageError(f"{given} {certificate or key}: needs {missing} too: a certificate and its key")
+        raise UsageError(f"{given} {certificate or key}: needs {missing} too")
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    _load("--tls-cert", certificate, context.load_verify_locations, "has no certificate in PEM")
+    _load("--tls-cert", certificate, context.load_verify_locations, "is not a certificate in PEM format")
     # Without a password, OpenSSL would ask for one on the terminal.
-    _load("--tls-key", key, lambda file: context.load_cert_chain(certificate, file, ""), "is no unencrypted key in PEM")
+    _load(
+        "--tls-key",
+        key,
+        lambda file: context.load_cert_chain(certificate, file, ""),
+        "is not an unencrypted key in PEM format",
+    )
     return context
 
 
@@ -72,7 +78,7 @@ def _load(option: str, file: Path, load: Callable[[Path], object], otherwise: st
         raise UsageError(f"{option} {file}: {error.strerror}") from None
 
 
-def own_context(host: str) -> ssl.SSLContext:
+def own_tls_context(host: str) -> ssl.SSLContext:
     """Return the context of a server with a new certificate for the host that it listens on. Raises `UsageError`."""
     folder = authority().parent
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
@@ -91,11 +97,11 @@ def own_context(host: str) -> ssl.SSLContext:
 def trust_advice() -> str:
     """Return lines that say how browsers of this user come to trust the authority."""
     file = str(authority())
-    command = f"{_COMMANDS.get(sys.platform, _CHROMIUM)} {quoted(file)}"
+    command = f"{_TRUST_COMMANDS.get(sys.platform, _CHROMIUM_TRUST_COMMAND)} {quoted(file)}"
     return f"certificate authority: {file}\nto trust it in a browser, run once: {command}\n"
 
 
-class _Signer(NamedTuple):
+class _Authority(NamedTuple):
     """The authority."""
 
     certificate: x509.Certificate
@@ -110,15 +116,15 @@ def certificate_for(host: str) -> bytes:
     file = authority()
     file.parent.mkdir(0o700, parents=True, exist_ok=True)
     with filelock.FileLock(file.with_name("lock"), timeout=10):
-        signer = _kept() or _made()
-    names = list(_permitted(_names(host), signer.certificate))
+        signer = _load_authority() or _create_authority()
+    names = list(_permitted_names(_host_names(host), signer.certificate))
     key = generate_private_key(SECP256R1())
-    extensions = x509.BasicConstraints(False, None), _SIGNS_HANDSHAKES
-    certificate = _signed("extcli serve", key, signer, _SERVER_DAYS, *extensions, x509.SubjectAlternativeName(names))
-    return _text(key) + certificate.public_bytes(Encoding.PEM)
+    extensions = x509.BasicConstraints(False, None), _SIGNS_HANDSHAKES, x509.SubjectAlternativeName(names)
+    certificate = _sign_certificate("extcli serve", key, signer, _SERVER_DAYS, *extensions)
+    return _private_key_pem(key) + certificate.public_bytes(Encoding.PEM)
 
 
-def _kept() -> _Signer | None:
+def _load_authority() -> _Authority | None:
     """Return the authority of this user; `None` if there is none, or if its time is over."""
     file = authority()
     if not file.exists():
@@ -126,27 +132,27 @@ def _kept() -> _Signer | None:
     certificate = x509.load_pem_x509_certificate(file.read_bytes())
     key = load_pem_private_key(file.with_name("authority-key.pem").read_bytes(), None)
     if not isinstance(key, EllipticCurvePrivateKey) or certificate.public_key() != key.public_key():
-        raise ValueError("the key is not the one of the certificate")
-    return _Signer(certificate, key) if certificate.not_valid_after_utc > _now() else None
+        raise ValueError("the key does not belong to the certificate")
+    return _Authority(certificate, key) if certificate.not_valid_after_utc > _now() else None
 
 
-def _made() -> _Signer:
+def _create_authority() -> _Authority:
     """Make an authority and keep it, the certificate last: it means that both are there."""
     name = socket.gethostname().lower()
-    is_own = _HOST_NAME.fullmatch(name) and not _TOP_LEVEL.fullmatch(name)
-    names = map(x509.DNSName, (*_DOMAINS, name) if is_own else _DOMAINS)
-    networks = [x509.IPAddress(ip_network(each)) for each in _NETWORKS.split()]
+    is_own = _HOST_NAME.fullmatch(name) and not _MAY_BE_PUBLIC.fullmatch(name)
+    names = map(x509.DNSName, (*_PRIVATE_DOMAINS, name) if is_own else _PRIVATE_DOMAINS)
+    networks = [x509.IPAddress(ip_network(each)) for each in _PRIVATE_NETWORKS.split()]
     constraints = x509.NameConstraints([*names, *networks], None)
     key, file = generate_private_key(SECP256R1()), authority()
-    extensions = x509.BasicConstraints(True, 0), _SIGNS_CERTIFICATES, constraints
-    certificate = _signed("extcli local authority", key, None, _AUTHORITY_DAYS, *extensions)
-    atomic_file.save(file.with_name("authority-key.pem"), _text(key).decode(), keep_mode=False)
+    extensions = x509.BasicConstraints(True, 0), _AUTHORITY_USAGE, constraints
+    certificate = _sign_certificate("extcli local authority", key, None, _AUTHORITY_DAYS, *extensions)
+    atomic_file.save(file.with_name("authority-key.pem"), _private_key_pem(key).decode(), keep_mode=False)
     atomic_file.save(file, certificate.public_bytes(Encoding.PEM).decode(), keep_mode=False)
-    return _Signer(certificate, key)
+    return _Authority(certificate, key)
 
 
-def _signed(
-    name: str, key: EllipticCurvePrivateKey, signer: _Signer | None, days: int, *critical: x509.ExtensionType
+def _sign_certificate(
+    name: str, key: EllipticCurvePrivateKey, signer: _Authority | None, days: int, *critical: x509.ExtensionType
 ) -> x509.Certificate:
     """Return a certificate of a server's key, or without a signer, of an authority's key by itself."""
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
@@ -169,7 +175,7 @@ def _signed(
     return builder.sign(signing_key, hashes.SHA256())
 
 
-def _text(key: EllipticCurvePrivateKey) -> bytes:
+def _private_key_pem(key: EllipticCurvePrivateKey) -> bytes:
     return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
 
 
@@ -177,7 +183,7 @@ def _now() -> datetime:
     return datetime.fromtimestamp(clock.now() // 1000, UTC)
 
 
-def _names(host: str) -> Iterator[str]:
+def _host_names(host: str) -> Iterator[str]:
     """Yield the names and addresses of this machine, and those of a host to listen on."""
     own, host = socket.gethostname().lower(), host.lower().strip("[]")
     yield from ("localhost", "*.localhost", "127.0.0.1", "::1")
@@ -185,13 +191,12 @@ def _names(host: str) -> Iterator[str]:
     found = addresses_of(host)
     yield from found
     if any(ip_address(each).is_unspecified for each in found):  # it listens on all addresses
-        for interface in psutil.net_if_addrs().values():
-            for each in interface:
-                if each.family in (socket.AF_INET, socket.AF_INET6):
-                    yield each.address.partition("%")[0]
+        for each in chain.from_iterable(psutil.net_if_addrs().values()):
+            if each.family in (socket.AF_INET, socket.AF_INET6):
+                yield each.address.partition("%")[0]
 
 
-def _permitted(names: Iterable[str], certificate: x509.Certificate) -> Iterator[x509.GeneralName]:
+def _permitted_names(names: Iterable[str], certificate: x509.Certificate) -> Iterator[x509.GeneralName]:
     """Yield each of the names and addresses that the authority with this certificate may vouch for."""
     subtrees = certificate.extensions.get_extension_for_class(x509.NameConstraints).value.permitted_subtrees or []
     domains = [each.value for each in subtrees if isinstance(each, x509.DNSName)]

@@ -22,16 +22,16 @@ import msgspec
 from extcli import atomic_file, clock
 from extcli.errors import ExpectationFailed, UsageError, shortened
 
-NO_DEVICE = r"(?!(?i:con|prn|aux|nul|com\d|lpt\d)(?:\.|$))"
+NO_WINDOWS_DEVICE = r"(?!(?i:con|prn|aux|nul|com\d|lpt\d)(?:\.|$))"
 """A pattern that refuses the names that are no files on Windows."""
-NAME = re.compile(NO_DEVICE + r"[A-Za-z0-9_-]{1,64}")
+NAME_PATTERN = re.compile(NO_WINDOWS_DEVICE + r"[A-Za-z0-9_-]{1,64}")
 _WRITABLE_BY_OTHERS, _WRITABLE_BY_ALL, _STICKY = 0o022, 0o002, 0o1000
 _CLAIM_SECONDS = 0.5
 """Reading the list of services locks a file for a moment; that must not fail a start."""
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
+class NamedService:
     """A running service."""
 
     name: str
@@ -50,46 +50,50 @@ Announce = Callable[[str, str, str], object]
 
 
 @contextmanager
-def registered(name: str) -> Iterator[Announce]:
+def register_service(name: str) -> Iterator[Announce]:
     """Run the service of this process under a name. Raises `UsageError` if a running service has it."""
-    if not NAME.fullmatch(name):
+    if not NAME_PATTERN.fullmatch(name):
         raise UsageError(
-            f"--name: {name!r} must have 1 to 64 letters, digits, '-' and '_', and be no device of Windows"
+            f"--name: {name!r} must have 1 to 64 letters, digits, '-' and '_', and not name a Windows device"
         )
-    path = _directory() / f"{name}.json"
-    service = Running(name, os.getpid(), clock.now())
+    path = _create_directory() / f"{name}.json"
+    service = NamedService(name, os.getpid(), clock.now())
     with ExitStack() as stack:
         with atomic_file.write_errors(path):
             is_free = stack.enter_context(atomic_file.lock(path, _CLAIM_SECONDS))
         if not is_free:
-            taken = _read(path)
+            taken = _read_file(path)
             holder = f"pid {taken.pid}, {taken.url or 'which is starting'}" if taken else "a service that is starting"
             raise UsageError(f"--name {name} is taken by {holder}: stop it with `extcli stop {name}`")
-        stack.callback(_forget, path)
+        stack.callback(_delete_file, path)
         if sys.platform == "win32":
-            from extcli.running.windows import stop_when_asked
+            from extcli.running.windows import stop_on_request_file
 
-            stop_when_asked(_request(service))
-        _forget(path)  # of a killed service
-        _write(path, service)
-        yield lambda url, environment, data: _write(path, replace(service, url=url, environment=environment, data=data))
+            stop_on_request_file(_stop_request_file(service))
+        _delete_file(path)  # of a killed service
+        _write_file(path, service)
+
+        def announce(url: str, environment: str, data: str) -> None:
+            _write_file(path, replace(service, url=url, environment=environment, data=data))
+
+        yield announce
 
 
-def _write(path: Path, service: Running) -> None:
+def _write_file(path: Path, service: NamedService) -> None:
     atomic_file.save(path, f"{msgspec.json.encode(service).decode()}\n")
 
 
-def running() -> list[Running]:
+def named_services() -> list[NamedService]:
     """Return the running services by name, and delete the files of those that have ended. Raises `UsageError`."""
     directory = runtime_directory()
     if not os.path.lexists(directory):
         return []
     _check_owner(directory)
-    found = [_read(path) for path in sorted(directory.glob("*.json")) if not _is_stale(path)]
+    found = [_read_file(path) for path in sorted(directory.glob("*.json")) if not _is_stale(path)]
     return [each for each in found if each is not None]
 
 
-def the_one(services: list[Running], name: str | None) -> Running:
+def choose_service(services: list[NamedService], name: str | None) -> NamedService:
     """Return the service with this name, by default the only one.
 
     Raises `ExpectationFailed` if there is none, `UsageError` if there are several.
@@ -104,21 +108,21 @@ def the_one(services: list[Running], name: str | None) -> Running:
     return chosen[0]
 
 
-def is_running(service: Running) -> bool:
+def is_running(service: NamedService) -> bool:
     """Return whether a registered service still runs."""
-    return any((each.pid, each.started) == (service.pid, service.started) for each in running())
+    return any((each.pid, each.started) == (service.pid, service.started) for each in named_services())
 
 
-def ask_to_stop(service: Running) -> None:
+def ask_to_stop(service: NamedService) -> None:
     """Ask a service to stop; it may have just ended."""
     if sys.platform == "win32":
-        _request(service).touch()
+        _stop_request_file(service).touch()
     else:
         with suppress(ProcessLookupError):
             os.kill(service.pid, signal.SIGTERM)
 
 
-def _request(service: Running) -> Path:
+def _stop_request_file(service: NamedService) -> Path:
     """Return the file that asks a service on Windows to stop."""
     return runtime_directory() / f"{service.name}-{service.pid}.stop"
 
@@ -134,7 +138,7 @@ def runtime_directory() -> Path:
     return platformdirs.user_state_path("extcli", appauthor=False) / "run"
 
 
-def _directory() -> Path:
+def _create_directory() -> Path:
     """Create the directory. Raises `UsageError` if other users could write to it."""
     directory = runtime_directory()
     try:
@@ -154,27 +158,27 @@ def _check_owner(directory: Path) -> None:
     is_shared = own.st_mode & _WRITABLE_BY_OTHERS or above.st_mode & (_WRITABLE_BY_ALL | _STICKY) == _WRITABLE_BY_ALL
     if not is_own or is_shared or not (S_ISDIR(own.st_mode) and S_ISDIR(above.st_mode)):
         problem = "it or its folder is a link, or belongs to another user, or others can write to it: chmod 700"
-        raise UsageError(f"services with names: cannot trust {directory}: {problem}, or set XDG_RUNTIME_DIR")
+        raise UsageError(f"cannot trust {directory}, the folder of named services: {problem}, or set XDG_RUNTIME_DIR")
 
 
 def _is_stale(path: Path) -> bool:
     """Return whether no service holds the file. If so, it is deleted."""
     with suppress(OSError), atomic_file.lock(path, 0) as is_stale:
         if is_stale:
-            _forget(path)
+            _delete_file(path)
         return is_stale
     return True
 
 
-def _forget(path: Path) -> None:
+def _delete_file(path: Path) -> None:
     with suppress(OSError):  # Windows deletes no file that another process reads
         path.unlink()
 
 
-def _read(path: Path) -> Running | None:
+def _read_file(path: Path) -> NamedService | None:
     """Return the content of a file, or `None` if it is not complete, or not the one of a service with this name."""
     try:
-        found = msgspec.json.decode(path.read_bytes(), type=Running)
+        found = msgspec.json.decode(path.read_bytes(), type=NamedService)
     except (OSError, msgspec.MsgspecError, RecursionError):
         return None
     return found if found.name == path.stem and found.pid > 1 else None

@@ -12,24 +12,24 @@ from contextlib import suppress
 from math import inf
 
 from extcli import clock
-from extcli.running.supervisor import GRACE, CannotRun, Log, Supervisor
+from extcli.running.supervisor import GRACE_SECONDS, CommandNotStarted, ServiceLog, Supervisor
 
 if sys.platform == "win32":
     raise ImportError("there are no process groups: `extcli.running.windows` takes its place")
 
-_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_CAUGHT = (*_ENDING, signal.SIGCHLD, signal.SIGTSTP, signal.SIGCONT)
+_END_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_CAUGHT_SIGNALS = (*_END_SIGNALS, signal.SIGCHLD, signal.SIGTSTP, signal.SIGCONT)
 
 
 class UnixSupervisor(Supervisor):
     """A service in a fork of this process, and a command. Each has a process group of its own."""
 
-    def __init__(self, log: Log, serve: Callable[[int], int], at_end: Callable[[], object]) -> None:
+    def __init__(self, log: ServiceLog, serve: Callable[[int], int], at_end: Callable[[], object]) -> None:
         """Start the service in a new process, where both functions are called."""
         super().__init__(log)
-        self._command = 0
+        self._command_pid = 0
         """The process id of the command and the id of its group; 0 before it starts."""
-        self._codes: dict[int, int] = {}
+        self._exit_codes: dict[int, int] = {}
         """The exit codes of processes that have ended, by their ids."""
         self._terminal = -1
         with suppress(OSError):  # there is none
@@ -39,7 +39,7 @@ class UnixSupervisor(Supervisor):
             os.set_blocking(end, False)
         signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
         # `nohup` ignores SIGHUP; the command inherits that.
-        caught = [each for each in _CAUGHT if each != signal.SIGHUP or signal.getsignal(each) != signal.SIG_IGN]
+        caught = [each for each in _CAUGHT_SIGNALS if each != signal.SIGHUP or signal.getsignal(each) != signal.SIG_IGN]
         for number in caught:
             signal.signal(number, self._on_signal)
 
@@ -49,11 +49,11 @@ class UnixSupervisor(Supervisor):
                 signal.signal(number, signal.SIG_DFL)
             return serve(lifeline)
 
-        self._service, self._lifeline, *outputs = _fork(run, at_end)
-        self._read(*outputs)
+        self._service_pid, self._lifeline, *outputs = _fork_service(run, at_end)
+        self._start_readers(*outputs)
 
     def run_command(self, args: Sequence[str], environment: Mapping[str, str]) -> int:
-        """Run the command and return its exit code, 128+n for a signal. Raises `CannotRun`.
+        """Run the command and return its exit code, 128+n for a signal. Raises `CommandNotStarted`.
 
         If the service dies meanwhile, the command is ended: first by SIGTERM, then by SIGKILL.
         """
@@ -65,21 +65,22 @@ class UnixSupervisor(Supervisor):
             # It takes no lock, so that it is safe beside the threads that read what the service prints.
             process = subprocess.Popen(args, env=environment, process_group=0, close_fds=False, preexec_fn=tell_service)
         except OSError as error:
-            raise CannotRun(args[0], error) from None
-        self._command = process.pid
-        if self._endings:  # while it started
+            raise CommandNotStarted(args[0], error) from None
+        self._command_pid = process.pid
+        if self._end_signals:  # while it started
             self._signal_command(self.first_signal)
         kill_at = inf
-        while process.pid not in self._codes:
-            self._wait(None if kill_at == inf else max(kill_at - clock.elapsed(), 0))
-            if self._service in self._codes and not self.has_lost_service and process.pid not in self._codes:
-                self._on_lost_service(self._codes[self._service])
+        while process.pid not in self._exit_codes:
+            self._wait_for_signal(None if kill_at == inf else max(kill_at - clock.elapsed(), 0))
+            has_died = self._service_pid in self._exit_codes and process.pid not in self._exit_codes
+            if has_died and not self.has_lost_service:
+                self._on_lost_service(self._exit_codes[self._service_pid])
                 self._signal_command(signal.SIGTERM, signal.SIGCONT)
-                kill_at = clock.elapsed() + GRACE
+                kill_at = clock.elapsed() + GRACE_SECONDS
             elif clock.elapsed() >= kill_at:
                 self._signal_command(signal.SIGKILL)
                 kill_at = inf
-        process.returncode = self._codes[process.pid]  # it is waited for
+        process.returncode = self._exit_codes[process.pid]  # it is waited for
         self._pass_terminal(process.pid, os.getpgrp())
         # Processes that the command left behind may run until the service has stopped.
         self._signal_command(signal.SIGTERM)
@@ -91,10 +92,10 @@ class UnixSupervisor(Supervisor):
         self._signal_command(signal.SIGKILL)
         return code
 
-    def _service_code(self, seconds: float) -> int | None:
-        if self._service not in self._codes:
-            self._wait(seconds)
-        return self._codes.get(self._service)
+    def _service_exit_code(self, seconds: float) -> int | None:
+        if self._service_pid not in self._exit_codes:
+            self._wait_for_signal(seconds)
+        return self._exit_codes.get(self._service_pid)
 
     def _kill_with_service(self, group: int) -> None:
         """Make the service also kill this process group when this process is gone; 0 means no group."""
@@ -107,15 +108,15 @@ class UnixSupervisor(Supervisor):
 
     def _kill_service(self) -> None:
         with suppress(ProcessLookupError):
-            os.kill(self._service, signal.SIGKILL)
+            os.kill(self._service_pid, signal.SIGKILL)
 
     def _signal_command(self, *numbers: int) -> None:
         """Send signals to the command's process group, if any process of it is left."""
         with suppress(OSError):
-            for number in numbers if self._command else ():
-                os.killpg(self._command, number)
+            for number in numbers if self._command_pid else ():
+                os.killpg(self._command_pid, number)
 
-    def _wait(self, seconds: float | None) -> None:
+    def _wait_for_signal(self, seconds: float | None) -> None:
         """Wait for a signal, by default without limit, and note which processes have ended or were stopped."""
         select.select([self._wakeup], [], [], seconds)
         with suppress(BlockingIOError):
@@ -125,14 +126,14 @@ class UnixSupervisor(Supervisor):
                 pid, status = found
                 if not os.WIFSTOPPED(status):
                     code = os.waitstatus_to_exitcode(status)
-                    self._codes[pid] = code if code >= 0 else 128 - code
-                elif pid == self._command:
+                    self._exit_codes[pid] = code if code >= 0 else 128 - code
+                elif pid == self._command_pid:
                     self._on_stopped_command(os.WSTOPSIG(status))
 
     def _on_signal(self, number: int, _: object) -> None:
-        if number in _ENDING:  # the first one goes to the command, the second one kills it
-            self._endings.append(number)
-            self._signal_command(number if len(self._endings) == 1 else signal.SIGKILL, signal.SIGCONT)
+        if number in _END_SIGNALS:  # the first one goes to the command, the second one kills it
+            self._end_signals.append(number)
+            self._signal_command(number if len(self._end_signals) == 1 else signal.SIGKILL, signal.SIGCONT)
         elif number == signal.SIGTSTP:  # Ctrl-Z stops the command along with this process
             self._signal_command(signal.SIGTSTP)
             os.kill(os.getpid(), signal.SIGSTOP)
@@ -145,9 +146,9 @@ class UnixSupervisor(Supervisor):
         After Ctrl-Z, stop this process as well.
         """
         own = os.getpgrp()
-        if number in (signal.SIGTTIN, signal.SIGTTOU) and self._pass_terminal(own, self._command):
+        if number in (signal.SIGTTIN, signal.SIGTTOU) and self._pass_terminal(own, self._command_pid):
             self._signal_command(signal.SIGCONT)
-        elif self._pass_terminal(self._command, own) or (self._terminal >= 0 and number == signal.SIGTTIN):
+        elif self._pass_terminal(self._command_pid, own) or (self._terminal >= 0 and number == signal.SIGTTIN):
             os.killpg(own, signal.SIGSTOP)  # the whole job, as the terminal would
 
     def _pass_terminal(self, holder: int, group: int) -> bool:
@@ -165,7 +166,7 @@ class UnixSupervisor(Supervisor):
             signal.signal(signal.SIGTTOU, before)
 
 
-def _fork(serve: Callable[[int], int], at_end: Callable[[], object]) -> tuple[int, int, int, int]:
+def _fork_service(serve: Callable[[int], int], at_end: Callable[[], object]) -> tuple[int, int, int, int]:
     """Fork, and call `serve` with the read end of a lifeline in the new process; it returns the exit code.
 
     Return the process id, the write end of the lifeline, and the read ends of its output and its log. A fork, because

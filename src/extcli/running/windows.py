@@ -18,27 +18,27 @@ from pathlib import Path
 from typing import Final
 
 from extcli import clock
-from extcli.running.supervisor import GRACE, CannotRun, Log, Supervisor
+from extcli.running.supervisor import GRACE_SECONDS, CommandNotStarted, ServiceLog, Supervisor
 
 assert sys.platform == "win32", "`extcli.running.unix` and signals are for this system"
 
-_SERVICE: Final = [sys.executable, "-P", "-c", "from extcli.running.windows import serve; serve()"]
+_SERVICE_COMMAND: Final = [sys.executable, "-P", "-c", "from extcli.running.windows import run_service; run_service()"]
 _ENDED_BY_CTRL_C: Final = 0xC000013A
-_INTERVAL: Final = 0.05
+_POLL_SECONDS: Final = 0.05
 """Seconds between two looks at the processes. Windows notices Ctrl-C only between two waits."""
 
 
 class WindowsSupervisor(Supervisor):
     """A service in a new process, which Ctrl-C does not reach, and a command."""
 
-    def __init__(self, log: Log, serve: Callable[[int], int], at_end: Callable[[], object]) -> None:
+    def __init__(self, log: ServiceLog, serve: Callable[[int], int], at_end: Callable[[], object]) -> None:
         """Start the service, where both functions are called."""
         super().__init__(log)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGBREAK):
-            signal.signal(number, lambda caught, _: self._endings.append(caught))
+            signal.signal(number, lambda caught, _: self._end_signals.append(caught))
         pipe, group = subprocess.PIPE, subprocess.CREATE_NEW_PROCESS_GROUP
         self._service = service = subprocess.Popen(
-            _SERVICE, bufsize=0, stdin=pipe, stdout=pipe, stderr=pipe, creationflags=group
+            _SERVICE_COMMAND, bufsize=0, stdin=pipe, stdout=pipe, stderr=pipe, creationflags=group
         )
         assert service.stdin is not None
         assert service.stdout is not None
@@ -46,11 +46,11 @@ class WindowsSupervisor(Supervisor):
         self._lifeline = service.stdin
         with suppress(OSError):  # it has ended
             service.stdin.write(pickle.dumps((serve, at_end)))
-        self._read(service.stdout.fileno(), service.stderr.fileno())
-        _join_job()  # after the start of the service, which so is not in it
+        self._start_readers(service.stdout.fileno(), service.stderr.fileno())
+        _join_job_object()  # after the start of the service, which so is not in it
 
     def run_command(self, args: Sequence[str], environment: Mapping[str, str]) -> int:
-        """Run the command and return its exit code; 128+n if signal n ended it. Raises `CannotRun`.
+        """Run the command and return its exit code; 128+n if signal n ended it. Raises `CommandNotStarted`.
 
         Ctrl-C at the console reaches the command by itself, so only a second one ends it here. If the service dies
         meanwhile, the command is ended after a time of grace.
@@ -62,10 +62,10 @@ class WindowsSupervisor(Supervisor):
         try:
             command = subprocess.Popen([program, *args[1:]], env=dict(environment))
         except OSError as error:
-            raise CannotRun(args[0], error) from None
+            raise CommandNotStarted(args[0], error) from None
         kill_at = inf
-        while (code := _wait(command, _INTERVAL)) is None:
-            if len(self._endings) > 1 or signal.SIGTERM in self._endings:
+        while (code := _wait_for_exit(command, _POLL_SECONDS)) is None:
+            if len(self._end_signals) > 1 or signal.SIGTERM in self._end_signals:
                 command.kill()
                 command.wait()
                 return 128 + self.first_signal
@@ -74,11 +74,11 @@ class WindowsSupervisor(Supervisor):
             served = self._service.poll()
             if served is not None and not self.has_lost_service:
                 self._on_lost_service(served)
-                kill_at = clock.elapsed() + GRACE
+                kill_at = clock.elapsed() + GRACE_SECONDS
         return 128 + signal.SIGINT if code == _ENDED_BY_CTRL_C else code
 
-    def _service_code(self, seconds: float) -> int | None:
-        return _wait(self._service, seconds)
+    def _service_exit_code(self, seconds: float) -> int | None:
+        return _wait_for_exit(self._service, seconds)
 
     def _close_lifeline(self) -> None:
         self._lifeline.close()
@@ -87,7 +87,7 @@ class WindowsSupervisor(Supervisor):
         self._service.kill()
 
 
-def serve() -> None:
+def run_service() -> None:
     """Run the service that the process which started this one has sent, and exit with its code."""
     run, at_end = pickle.load(sys.stdin.buffer)  # only `WindowsSupervisor` writes there
     try:
@@ -97,14 +97,14 @@ def serve() -> None:
     sys.exit(code)
 
 
-def _wait(process: subprocess.Popen[bytes], seconds: float) -> int | None:
+def _wait_for_exit(process: subprocess.Popen[bytes], seconds: float) -> int | None:
     """Wait briefly for the process to end; return its exit code, or `None` if it still runs."""
     with suppress(subprocess.TimeoutExpired):
         return process.wait(seconds)
     return None
 
 
-def _join_job() -> None:
+def _join_job_object() -> None:
     """Join a new job that ends all its processes when its last handle, this process's, is closed."""
     import ctypes
     from ctypes import wintypes
@@ -126,7 +126,7 @@ _EXTENDED_LIMITS: Final = 9
 _KILL_ON_CLOSE: Final = 0x2000
 
 
-def stop_when_asked(request: Path) -> None:
+def stop_on_request_file(request: Path) -> None:
     """Stop this process, as Ctrl-C does, when another process of the same user creates this file.
 
     A file in a folder that only the user can write to, because any user can connect to a named pipe.
@@ -135,7 +135,7 @@ def stop_when_asked(request: Path) -> None:
 
     def wait() -> None:
         while not request.exists():
-            clock.sleep(_INTERVAL)
+            clock.sleep(_POLL_SECONDS)
         request.unlink(missing_ok=True)
         signal.raise_signal(signal.SIGTERM)
 

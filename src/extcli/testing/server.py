@@ -30,7 +30,7 @@ from extcli.config.urls import socket_of
 from extcli.errors import CliError, UsageError
 from extcli.reading import document_of
 from extcli.running import exec_run
-from extcli.running.supervisor import problem_of
+from extcli.running.supervisor import readiness_problem
 from extcli.seeds import apply, read
 from extcli.testing.actor import Actor, Awaited, Blocking, Events, Game, Json, ModeT, Part, json_of, operation
 from extcli.testing.controls import Clock, Faults, Wait
@@ -102,7 +102,7 @@ def started(args: Sequence[str], folder: Path, *, may_stay: bool) -> Iterator[Se
         stack.callback(_stop, process)
         url = process.stdout.readline().removeprefix("listening on ").strip()
         deadline = clock.elapsed() + _TIMEOUT
-        while url and problem_of(url) and process.poll() is None and clock.elapsed() < deadline:
+        while url and readiness_problem(url) and process.poll() is None and clock.elapsed() < deadline:
             clock.sleep(0.02)
         if not url or process.poll() is not None:
             _fail(f"extcli serve did not start:\n{_tail_of_log(log)}")
