@@ -25,7 +25,7 @@ from emulator.control.faults import FaultPlan, Known
 from emulator.control.gate import ControlGate
 from emulator.control.journal.service import Journals
 from emulator.control.operation import RESET, Control
-from emulator.control.seeds.service import Seeds
+from emulator.control.seeds import Seeds
 from emulator.control.snapshots.service import Snapshots
 from emulator.control.sockets import Sockets
 from emulator.control.undo import Undo

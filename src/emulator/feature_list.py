@@ -10,9 +10,8 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from emulator.auth import signing_key
-from emulator.control import calls, contents, explanations, faults, operation, parity, sdk_scripts, sockets, undo
+from emulator.control import calls, contents, explanations, faults, operation, parity, sdk_scripts, seeds, sockets, undo
 from emulator.control.journal import service as journal
-from emulator.control.seeds import service as seeds
 from emulator.control.snapshots import service as snapshots
 from emulator.control.waits import service as waits
 from emulator.core.environment import Environment

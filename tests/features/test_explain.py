@@ -154,7 +154,7 @@ KINDS: dict[str, tuple[Call, int, str, str]] = {
     "no channel": (lambda live: live.client("admin").get("channel_state"), 400, "A4", "without a channel"),
     "a value": (call("POST", "vote", {"value": "1"}), 400, "P2", 'value "1"'),
     "a page": (call("POST", "/_emulator/reset", Origin="https://page.example"), 403, "W5", "Origin"),
-    "a seed": (call("PUT", "/_emulator/seed", {**SEED, "extcli": 2}), 400, "docs: Seeds", "version 2"),
+    "a seed": (call("PUT", "/_emulator/seed", {**SEED, "extcli": 2}), 400, "docs: Seeds", "extcli: must be 1"),
     "a snapshot": (call("PUT", "/_emulator/snapshot", b"x"), 400, "docs: Snapshots", "line 1"),
     "a fork": (call("POST", "/_ns/blue?from=absent"), 404, "docs: Namespaces", "namespace absent"),
 }

@@ -146,30 +146,28 @@ SETS = [
 ]
 ENTRIES = [{"user": "U1", "data": 1}, {"user": "U1", "data": "x" * 254}]
 REFUSED: list[tuple[dict[str, Any], list[str]]] = [
-    ({"extcli": 2}, ["extcli"]),
-    ({"colour": 1}, ["object contains unknown field `colour`"]),
-    ({"polls": [{"id": 5}]}, ["polls[0].id"]),
+    ({"extcli": 2, "colour": 1}, ["extcli", "colour"]),
+    ({"polls": [{"id": "lunch"}, {"id": "other"}, {"id": "lunch", "votes": {"U1": 1}}]}, ["polls[2].id"]),
     (poll(ends_at="2026-12-24T18:00:00"), ["polls[0].ends_at"]),
+    (poll(starts_at=CHRISTMAS, ends_at="2026-12-24T17:00:00Z"), ["polls[0].starts_at"]),
     ({"clock": {"at": "1970-01-01T00:00:00+01:00"}}, ["clock.at"]),
-    (poll(id="a b", prompt="?"), ["polls[0].id"]),
     (
         BAD_NAMES,
-        ["channel", "polls[0].channel", 'polls[0].votes[""]', 'polls[0].votes["a\\u0000"]',
-         'rankings[0].answers["\\n"]', "buffers[0].client_id", "buffers[0].entries[0].user", "stores[0].user"],
+        ["channel", "stores[0].user", 'polls[0].votes[""]', 'polls[0].votes["a\\u0000"]', "polls[0].channel",
+         'rankings[0].answers["\\n"]', "buffers[0].entries[0].user", "buffers[0].client_id"],
     ),
-    (poll(options=["A", "B" * 129], votes={"U1": 200}), ["polls[0].options[1]"]),
-    (poll(total_votes_per_user=0), ["polls[0].total_votes_per_user"]),
-    (poll(votes={"U1": 0, "a b": 100}), ['polls[0].votes["a b"]']),
+    (poll(options=["A", "B" * 129], votes={"U1": 200}), ["polls[0].options[1]", "polls[0].votes.U1"]),
     (poll(total_votes_per_user=2, votes={"U1": [0, 0]}), ["polls[0].votes.U1"]),
+    (poll(starts_at="2999-01-01T00:00:00Z", votes={"a b": 0}), ['polls[0].votes["a b"]']),
     ({"rankings": [{"id": "x" * 65, "answers": {"U1": "a", "U2": "b"}}]}, ["rankings[0].id"]),
     ({"buffers": [{"id": "b", "entries": ENTRIES}]}, ["buffers[0].entries[1].data"]),
     ({"stores": [{"store": "state", "data": {}}]}, ["stores[0].store"]),
     ({"stores": [{"store": "extension_state", "data": [1]}]}, ["stores[0].data"]),
     ({"json_stores": [{"id": "high", "data": {"a": "x" * 2_048}}]}, ["json_stores[0].data"]),
-    ({"codes": SETS}, ["codes[1].codes[1]", "codes[2].name", "codes[].index"]),
-    ({"codes": [SETS[1] | {"codes": ["Z"]}, SETS[2] | {"index": 2, "name": "A", "codes": ["Z"]}]},
-     ["codes[0].codes[0] and codes[1].codes[0]"]),
-    ({"codes": [{**SETS[2], "name": "A", "marked": {"\n": 1}}]}, ["codes[0].marked"]),
+    ({"codes": SETS}, ["codes[1].codes[1]", "codes[2].name"]),
+    ({"codes": [SETS[1] | {"codes": ["Z"]}, SETS[2] | {"index": 2, "name": "A", "codes": ["Z"]}]}, ["codes"]),
+    ({"codes": [{**SETS[2], "name": "A", "marked": {"\n": 1}}]}, ['codes[0].marked["\\n"]']),
+    ({"links": [{}, {"channel": CHANNEL}]}, ["links[1].channel"]),
 ]  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -99,7 +100,7 @@ class Whole:
 
 
 def instant_of(value: object) -> datetime | None:
-    """Return the point in time that a value names, even one before 1970 or after 9999; `None` for any other value."""
+    """Return the point in time that a value names, from 1970 on, with a zone; `None` for any other value."""
     if isinstance(value, str) and re.match(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d", value, re.IGNORECASE):
         try:
             value = datetime.fromisoformat(value.upper())
@@ -158,7 +159,7 @@ class ListOf:
 
     kind: ValueKind
     what: str
-    most: int
+    most: int = sys.maxsize
     least: int = 0
 
     @property
@@ -239,6 +240,19 @@ class Table:
         if close := get_close_matches(name, self.fields, 1):
             return f"did you mean {close[0]}?"
         return f"the fields are {', '.join(self.fields)}"
+
+
+def schema_of(kind: ValueKind) -> dict[str, Any]:
+    """Return a JSON Schema of a kind. Its descriptions say what each field accepts."""
+    if isinstance(kind, ListOf):
+        return {"type": "array", "items": schema_of(kind.kind)}
+    if not isinstance(kind, Table):
+        return {}
+    members = {}
+    for name, field in kind.fields.items():
+        members[name] = schema_of(field.kind) | {"description": f"{field.meaning}: {field.kind.allowed}"}
+    required = [name for name, field in kind.fields.items() if field.required]
+    return {"type": "object", "properties": members, "required": required, "additionalProperties": False}
 
 
 USER = Text(256)

@@ -1,1 +1,0 @@
-"""Seeds: the data with which a test begins, applied in one step."""
