@@ -20,7 +20,7 @@ from support.seeds import PLACE
 
 OTHERS = [None, True, "", "x", "\n", "x" * 65, "é" * 513, "global-", -100, 0, 1_025, 1.5, 10**30]
 OTHERS += ["2026-12-24T18:00:00", "1969-12-31T23:59:59Z", "viewer_state", "channel_state"]
-OTHERS += [[], {}, ["A", "A"], [1, 2, 1], {"U1": 1}, {"": 1}, {"a b": [1] * 1_025}, [{"id": "lunch"}] * 2]
+OTHERS += [[], {}, ["A", "B"], [1, 2, 1], {"U1": 1}, {"": 1}, {"a b": [1] * 1_025}, [{"id": "lunch"}] * 2]
 
 
 @st.composite
