@@ -141,9 +141,9 @@ def test_an_id_that_begins_with_a_dash_becomes_no_option(extcli, live: LiveServe
 
 def test_what_is_not_copied_is_named(live: LiveServer, backend):
     backend.put("codes", json={"codes": [["A-1"]], "names": ["Hat"]})
-    assert "# replace [hidden] by the secret" in copied(live, "extcli")
+    assert "# replace [hidden] with the secret" in copied(live, "extcli")
     live._http.get("/v1/e/user_info")
-    assert "# the request had no valid token, and neither has this" in copied(live, "curl")
+    assert "# the request had no valid token, so none is sent here" in copied(live, "curl")
     assert "--no-auth" in copied(live, "extcli")
 
 

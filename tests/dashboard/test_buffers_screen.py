@@ -63,4 +63,4 @@ def test_the_start_of_the_window_can_be_chosen(live: LiveServer):
     assert ["2"] == [row[3] for row in page.follow("The last minute").tables[0]]
     assert ["2"] == [row[3] for row in page.submit("filters", start=str(live.now())).tables[0]]
     assert 2 == len(page.follow("The last minute").follow("All").tables[0])
-    assert "No entries from this time on" in page.submit("filters", start=str(live.now() + 1)).text
+    assert "No entries since this time" in page.submit("filters", start=str(live.now() + 1)).text

@@ -111,5 +111,5 @@ def test_a_service_on_redis_says_why_there_are_no_faults(tmp_path: Path):
     with RedisServer(tmp_path) as redis, live_server(Settings(data=redis.url())) as live:
         main = main_of(f"{live.url}/_emulator/ui/faults")
 
-    assert "faults act in one process" in main
+    assert "faults need a service with one process" in main
     assert "<form" not in main

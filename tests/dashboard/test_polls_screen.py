@@ -86,7 +86,7 @@ def test_a_poll_without_options_has_a_histogram_from_its_lowest_to_its_highest_v
         given["aria-label"] for tag, given in page.elements if tag == "svg" and "aria-label" in given
     ]
     assert "3.00 ± 4.24, sum 12" in page.text
-    assert "Paler: 1 vote outside 0 to 63" in page.text
+    assert "Paler bars: 1 vote outside 0 to 63" in page.text
     assert 1 == sum(given.get("class") == "outside" for tag, given in page.elements if tag == "rect")
 
 

@@ -79,7 +79,7 @@ def test_an_entry_can_be_changed_and_sent_again(live: LiveServer, requests: str,
     page.wait_for_selector("#result:has-text('value: 900')")
     page.fill("#replay-body", '{"value": 2}')
     page.click("#replay .submit > button")
-    page.wait_for_selector("#result:has-text('The service accepts it.')")
+    page.wait_for_selector("#result:has-text('The service accepted the request.')")
 
     assert 2 == live.client("viewer", user="1", channel="777").get("vote").json()["vote"]
 

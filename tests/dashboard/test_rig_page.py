@@ -121,7 +121,7 @@ def test_a_page_of_this_machine_is_fetched_once_with_its_query_and_without_its_f
         with serving(family=socket.AF_INET6, port=port):
             assert "" == warning(live, f"http://localhost:{port}/")
     for host in ("192.0.2.1", "10.0.0.1", "169.254.169.254", "0.0.0.0"):
-        assert "contacts no other machine" in warning(live, f"http://{host}:8000/")
+        assert "connects only to this machine" in warning(live, f"http://{host}:8000/")
 
 
 def test_a_redirect_is_followed_within_the_origin_only(live: LiveServer):

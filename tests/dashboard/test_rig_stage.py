@@ -60,7 +60,7 @@ def test_each_control_fires_the_callback_of_the_helper(live: LiveServer, extensi
     for name in ("Player controls visible", "Video paused", "Full screen", "Hidden", "Highlighted"):
         page.get_by_label(name).check()
     page.get_by_label("Hidden").uncheck()
-    for name, value in (("From the left, %", "50"), ("From the top, %", "25"), ("Broadcasts later", "7")):
+    for name, value in (("From the left, %", "50"), ("From the top, %", "25"), ("Broadcast delay", "7")):
         page.get_by_label(name).fill(value)
         page.get_by_label(name).press("Tab")
     page.get_by_label("Theme", exact=True).select_option("dark")

@@ -80,7 +80,7 @@ def test_a_store_is_shown_edited_compared_and_saved(screen: str, admin: Client, 
     assert {"round": 1, "old": [1, 2]} == admin.get(write).json()
 
     page = saved(page)
-    assert "Saved. The store now holds:" in page.text
+    assert "Saved. The store now contains:" in page.text
     assert "&#34;new&#34;: &#34;x&#34;" in uncoloured(page.text)
     assert {"round": 2, "new": "x"} == admin.get(write).json()
 

@@ -78,7 +78,7 @@ def test_the_clock_is_restored(live: LiveServer, stranger: Client, frozen: bool)
         ('"extcli_snapshot":1', '"extcli_snapshot":9', "line 1: extcli_snapshot: format 9 is unknown"),
         ('"sandbox"', '"production"', "line 1: environment: "),
         ('"clock":{}', '"clock":{"frozen_at":-1}', "line 1: clock: "),
-        ('"ballot":2', '"ballot":3', "ballot: the first line counts 3 of them, but there are 2"),
+        ('"ballot":2', '"ballot":3', "ballot: the first line counts 3 records, but there are 2"),
         ('"type":"entry"', '"type":"enter"', "type: invalid value 'enter'"),
         ('"type":"member","key":["marked"', '"type":"member","key":["other"', "there is no roster with this key"),
         ('"type":"document","key":["channel_state"', '"type":"document","key":["viewer_state"', "not in order"),

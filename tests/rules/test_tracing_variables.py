@@ -19,8 +19,8 @@ NO_RATIO = "must be a number from 0 to 1"
         ("OTEL_EXPORTER_OTLP_ENDPOINT", "nonsense", NO_URL),
         ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "grpc://host:4317", NO_URL),
         ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://host:port", NO_URL),
-        ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", "is not supported, only http/protobuf is"),
-        ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "http/json", "is not supported, only http/protobuf is"),
+        ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", "is not supported; use http/protobuf"),
+        ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "http/json", "is not supported; use http/protobuf"),
         (
             "OTEL_TRACES_SAMPLER",
             "sometimes",

@@ -114,4 +114,4 @@ def test_options_that_cannot_work_end_the_start(path: Path, tmp_path: Path, monk
 
     path.write_text(WHOLE)
     message = refused("--production", "--extensions", write_extensions(tmp_path), "--import", str(path))
-    assert "--import: --production takes no snapshots" in message
+    assert "--import: snapshots do not work with --production" in message

@@ -47,7 +47,7 @@ def test_a_risky_setting_and_an_unknown_variable_are_logged_once_without_secrets
         key=lambda line: "unknown option" in line,
     )
 
-    assert risky.startswith(f"{file}: holds secrets")
+    assert risky.startswith(f"{file}: contains secrets")
     assert [
         "EXTCLI_SERVE_LEWAY: unknown option; did you mean EXTCLI_SERVE_LEEWAY?",
         "EXTCLI_SERVE_SERVICE_ACCOUNT: unknown option",

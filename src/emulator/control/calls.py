@@ -24,7 +24,7 @@ from emulator.http.endpoint import Call, control_endpoint
 
 MAX_RESPONSE = 1024 * 1024
 """Bytes of a response that are returned."""
-CUT = f"the response is longer than {MAX_RESPONSE:,} bytes; this is its beginning, as text"
+CUT = f"the response is longer than {MAX_RESPONSE:,} bytes; body holds only its beginning, as text"
 
 
 class CallBody(Struct):
@@ -69,13 +69,13 @@ class Called(Struct):
     body: Any
     """JSON as it is, anything else as text."""
     request_id: str
-    """The id under which the journal has it."""
+    """The id of the call in the journal."""
     headers: Mapping[str, str] | UnsetType = UNSET
-    """What the endpoint says in headers, such as `Extcli-Marked`, by name. Absent if there are none."""
+    """The headers whose names start with `Extcli-`, such as `Extcli-Marked`. Absent if there are none."""
     note: str | UnsetType = UNSET
     """Present if the body is not complete."""
     hint: str | UnsetType = UNSET
-    """What the caller probably meant, as in `X-Emulator-Hint`; absent if nothing is known."""
+    """What the caller probably meant: the text of `X-Emulator-Hint`. Absent if nothing is known."""
 
 
 @dataclass(eq=False, repr=False)
@@ -127,7 +127,7 @@ class Calls:
 async def call_as(calls: Calls, call: Call) -> Called:
     """Send a request to the service as any caller, without a token.
 
-    Roles, limits and every rule apply as usual. The status of the outer response is 200 if the call was made, whatever
-    its own `status`. The journal has the call itself, under the id of this request.
+    Roles, limits and every rule apply as usual. The response has status 200 if the call was made; its member `status`
+    is the status of the call. The journal records the call under the id of this request.
     """
     return await calls.call(call.body(CallBody), call.peer)

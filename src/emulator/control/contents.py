@@ -40,25 +40,25 @@ class Content(Struct, kw_only=True):
     """One stored record. Never a PIN and never a code."""
 
     id: str
-    """The id; of a store, its name; of a code set, its index; of a PIN, the start of its digest."""
+    """The id. For a store, its name; for a code set, its index; for a PIN, the start of its digest."""
     client_id: str
     """Empty for a store that all extensions in the channel share."""
     channel_id: str
-    """Empty for a thing of no channel."""
+    """Empty for a record without a channel."""
     user: str | UnsetType = UNSET
-    """The opaque id of the user of a viewer store; of a purchase, the buyer."""
+    """For a viewer store, the opaque id of its user; for a purchase, of the buyer."""
     name: str | UnsetType = UNSET
-    """The name of a code set; of a purchase, the product."""
+    """For a code set, its name; for a purchase, the product."""
     status: str | UnsetType = UNSET
-    """Of a poll: `pending`, `active` or `expired`. Of a PIN: `bound` to a channel or `unbound`."""
+    """For a poll: `pending`, `active` or `expired`. For a PIN: `bound` to a channel or `unbound`."""
     disabled: bool | UnsetType = UNSET
     """Present for a poll that refuses votes, whatever its status."""
     count: int | UnsetType = UNSET
-    """Votes, answers or entries; of a code set, the codes that were handed out."""
+    """The number of votes, answers or entries; for a code set, of the codes that were handed out."""
     left: int | UnsetType = UNSET
     """The codes of a set that were not reached yet."""
     size: int | UnsetType = UNSET
-    """Bytes of a store, of a channel's links, or of the questions of an extension."""
+    """The bytes of a store, of a channel's links, or of an extension's questions."""
     latest: int
     """Unix ms of the latest change; 0 if unknown."""
     expires_at: int | None
@@ -271,10 +271,10 @@ def _cursor_after(last: Key) -> str:
     return cursor_of(json_codec.encode(last))
 
 
-_LIMIT = Parameter("limit", f"At most this many, 1 to {MAX_ROWS}; {DEFAULT_ROWS} when absent.", "integer")
+_LIMIT = Parameter("limit", f"The most records to return: 1 to {MAX_ROWS}. Default: {DEFAULT_ROWS}.", "integer")
 _PAGE = (
-    Parameter("client_id", "The extension; all when absent."),
-    Parameter("channel_id", "The channel; all when absent."),
+    Parameter("client_id", "The client id of the extension. Default: all."),
+    Parameter("channel_id", "The channel. Default: all."),
     Parameter("search", "A text that the id, the channel or the user contains."),
     _LIMIT,
     CURSOR,
@@ -290,7 +290,7 @@ async def read_coming_expiries(contents: Contents, call: Call) -> ComingExpiries
 def endpoints_of(kinds: Sequence[Kind]) -> tuple[Endpoint, ...]:
     """Return the endpoints about these kinds."""
     counts = msgspec.defstruct("Counts", [(kind.name, int) for kind in kinds])
-    counts.__doc__ = "How many records of each kind the service has, counted up to 10,000."
+    counts.__doc__ = "The number of records of each kind, up to 10,000."
 
     @control_endpoint("GET", "/_emulator/contents", answer=counts)
     async def count_contents(contents: Contents, call: Call) -> Any:
@@ -307,7 +307,8 @@ def _listing(kind: Kind) -> Endpoint:
             kind.name, only, limit=call.integer("limit", DEFAULT_ROWS), cursor=call.text("cursor")
         )
 
-    read.__name__, read.__doc__ = f"list_all_{kind.name}", f"List {kind.about}. Of all extensions and channels."
+    read.__name__ = f"list_all_{kind.name}"
+    read.__doc__ = f"List {kind.about}. The list covers all extensions and channels."
     return control_endpoint("GET", f"/_emulator/contents/{kind.name}", query=_PAGE, answer=ContentPage)(read)
 
 

@@ -19,15 +19,15 @@ from emulator.http.endpoint import Call, Parameter, control_endpoint
 _RULE = "docs: Journal"
 
 
-@refusal(NotFound, "Not Found", _RULE, "The journal has no such entry", "List what it has: `extcli logs`.")
+@refusal(NotFound, "Not Found", _RULE, "The journal has no such entry", "List the entries: `extcli logs`.")
 def no_entry(*, place: str, id: str, hint: str) -> Facts:
-    detail = f"{place} has no entry of {id!r}{hint}"
+    detail = f"{place} has no entry with the id {id!r}{hint}"
     return Facts(detail, f"id {id!r}", "an entry that the journal still keeps")
 
 
 @refusal(NotFound, "Not Found", _RULE, "There is no such rule", "Name another rule, or a request id.")
 def no_rule(*, rule: str, hint: str) -> Facts:
-    return Facts(f"there is no rule {rule!r}{hint}", f"rule {rule!r}", "a ruling such as A1, or a section")
+    return Facts(f"there is no rule {rule!r}{hint}", f"rule {rule!r}", "a rule such as A1 or spec: Limits")
 
 
 LONGEST = 200
@@ -41,9 +41,9 @@ class Rule(Struct, frozen=True):
     text: str
     why: str = ""
     next_step: str = ""
-    """How to mend what production would do differently; empty for other rules."""
+    """For a rule of production: how to get the same response from production. Empty for other rules."""
     documented: str = ""
-    """The document that has more."""
+    """The document with the details."""
 
 
 class Explanation(Struct, frozen=True):
@@ -213,7 +213,7 @@ def _explain_request(journal: Journal, id: str) -> Explained:
         return Explained(find(closed.rule) or UNSET, explanation=closed)
     if re.fullmatch("[A-Za-z]{1,2}[0-9]{1,3}", id):
         raise no_rule(rule=id, hint=_hint(id))
-    place = "the journal" if journal.is_on else "a service with --journal 0,"
+    place = "the journal" if journal.is_on else "the journal, which is off (--journal 0),"
     raise no_entry(place=place, id=id[:64], hint=_hint(id))
 
 
@@ -275,7 +275,7 @@ def _hint(name: str) -> str:
 
 
 _PARAMETERS = (
-    Parameter("id", "A request id or number, or the reason of a closed socket. The latest refusal if both are absent."),
+    Parameter("id", "A request id, an entry's number, or a socket's close reason. Default: the latest refusal."),
     Parameter(
         "rule", "A ruling such as `A1`, a section such as `spec: Limits`, or a rule of production such as `exp`."
     ),

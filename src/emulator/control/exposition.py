@@ -46,7 +46,7 @@ class _Families(Collector):
             refused.add_metric([reason], number)
         yield refused
         failures = metrics.storage_failures
-        yield CounterMetricFamily("emulator_storage_failures", "Operations that failed in storage", value=failures)
+        yield CounterMetricFamily("emulator_storage_failures", "Storage operations that failed", value=failures)
         is_reachable = metrics.outage_since is None
         for name, meaning, value in (
             ("emulator_storage_reachable", "1 if the last use of storage succeeded, otherwise 0", is_reachable),

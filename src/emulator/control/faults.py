@@ -43,14 +43,14 @@ _RULE = "docs: Faults"
 
 @refusal(NotFound, "No such fault", _RULE, "There is no fault with this id", "List the faults: `extcli fault list`.")
 def no_fault(*, id: str) -> Facts:
-    detail = f"id: there is no fault {id!r}; `extcli fault list` names them"
+    detail = f"id: there is no fault {id!r}; `extcli fault list` lists all faults"
     return Facts(detail, f"fault {id!r}", "the id of a fault")
 
 
 @refusal(Conflict, "No faults", _RULE, "Faults need a service with one process",
-         "Start `extcli serve` with data in memory or in a SQLite file.")  # fmt: skip
+         "Keep the data of `extcli serve` in memory or in a SQLite file.")  # fmt: skip
 def not_alone() -> Facts:
-    detail = "faults act in one process, and several may serve this data: keep data in memory or in a SQLite file"
+    detail = "faults need a service with one process: keep data in memory or in a SQLite file"
     return Facts(detail, "data on Redis", "data on SQLite")
 
 
@@ -131,7 +131,7 @@ def _request_pattern(match: str, words: list[str], known: Known) -> Pattern:
     if not any(pattern.matches(Attempt(REQUEST, *each)) for each in known.endpoints):
         if path.startswith("/_emulator"):
             needed = (
-                "a path below /v1/e/, SOCKET … or BROADCAST …: faults never act on the control API and the dashboard"
+                "a path below /v1/e/, SOCKET … or BROADCAST …: faults never act on the control API or the dashboard"
             )
             raise invalid_member("match", match, needed)
         raise _unknown(match, "an endpoint", [" ".join(each) for each in known.endpoints])
@@ -152,17 +152,17 @@ def _check_effect(fault: Fault, pattern: Pattern) -> None:
         raise invalid_member("effect", fault.effect, f"one of {', '.join(ALL_EFFECTS)}")
     if fault.effect not in effects:
         needed = (
-            f"one of {', '.join(effects)}, the effects on {MATCHES[pattern.kind].name} such as {fault.match[:80]!r}"
+            f"one of {', '.join(effects)}: the effects on {MATCHES[pattern.kind].name} such as {fault.match[:80]!r}"
         )
         raise invalid_member("effect", fault.effect, needed)
     for name, effect in _EFFECTS.items():
         if effect != fault.effect and getattr(fault, name) is not None:
-            problem = f"must be absent with the effect {fault.effect!r}; it belongs to {effect!r}"
+            problem = f"must be absent with the effect {fault.effect!r}; it is for the effect {effect!r}"
             raise invalid_member(name, getattr(fault, name), f"no {name}, or the effect {effect}", problem)
     if fault.effect == DELAY and fault.delay is None:
-        raise missing_member("delay", f"the effect 'delay' needs 0 to {RANGES['delay'][1]} ms")
+        raise missing_member("delay", f"the effect 'delay' needs a delay of 0 to {RANGES['delay'][1]} ms")
     if fault.delay_max is not None and fault.delay_max < (fault.delay or 0):
-        raise invalid_member("delay_max", fault.delay_max, f"{fault.delay} or more, the delay")
+        raise invalid_member("delay_max", fault.delay_max, f"at least {fault.delay}, the value of delay")
 
 
 def _check_members(fault: Fault, kind: str) -> None:
@@ -183,7 +183,7 @@ def _check_members(fault: Fault, kind: str) -> None:
         if number is not None and not low <= number <= high:
             raise invalid_member(name, number, f"within {low} to {high}")
     if fault.share is not None and not 0 < fault.share <= 1:
-        raise invalid_member("share", fault.share, "over 0, and at most 1")
+        raise invalid_member("share", fault.share, "above 0 and at most 1")
     if fault.code is not None and not any(low <= fault.code <= high for low, high in CLOSE_CODES):
         ranges = ", ".join(f"{low} to {high}" for low, high in CLOSE_CODES)
         raise invalid_member("code", fault.code, f"within {ranges}")
@@ -202,7 +202,7 @@ class Removal(Struct, forbid_unknown_fields=True):
     """Which faults to remove."""
 
     id: str | UnsetType = UNSET
-    """One of them; all when absent. An empty id is no fault's: a client that lost the id must not remove all."""
+    """The id of one fault; all when absent. An empty id matches none: a client that lost the id must not remove all."""
 
 
 class Removed(Struct):
@@ -211,7 +211,7 @@ class Removed(Struct):
     removed: int
 
 
-_ID = Parameter("id", "The id of the fault; all when absent.")
+_ID = Parameter("id", "The id of the fault to remove. Default: all faults.")
 
 
 class FaultPlan(Faults):
@@ -284,7 +284,7 @@ class FaultPlan(Faults):
 
     @control_endpoint("POST", "/_emulator/faults/remove", body=Removal, answer=Removed)
     async def remove_faults_by_form(self, call: Call) -> Removed:
-        """Remove one fault, or all, as DELETE does: HTML forms know POST only."""
+        """Remove one fault, or all, as DELETE does: HTML forms can send only POST."""
         id = call.body(Removal).id
         return self._remove(None if id is UNSET else id)
 

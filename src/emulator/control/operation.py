@@ -40,20 +40,20 @@ def no_fork(*, engine: str) -> Facts:
 @refusal(Forbidden, "Cannot undo", "docs: Control", "This service cannot keep the data for an undo",
          "Reset without undo, or start `extcli serve --data sqlite://`.")  # fmt: skip
 def no_undo() -> Facts:
-    return Facts("undo: this storage cannot copy data; leave undo out", "data on Redis", "data on SQLite")
+    return Facts("undo: this storage cannot copy data; reset without undo", "data on Redis", "data on SQLite")
 
 
 @refusal(NotFound, "Nothing to undo", "docs: Control", "No reset can be undone now",
          "Keep the data at the next reset: `extcli reset --keep 1m`.")  # fmt: skip
 def nothing_to_undo() -> Facts:
     detail = "undo: no reset can be undone now; `extcli reset --keep 1m` keeps the data for a minute"
-    return Facts(detail, "no reset that kept its data", "a reset that kept its data, not too long ago")
+    return Facts(detail, "no reset that kept its data", "a recent reset that kept its data")
 
 
 @refusal(Conflict, "Nothing to undo", "docs: Control", "Only the latest reset can be undone",
          "Undo the latest reset: `extcli reset --undo`.")  # fmt: skip
 def earlier_reset() -> Facts:
-    detail = "undo: this is the token of an earlier reset; only the latest is kept"
+    detail = "undo: this token is of an earlier reset; only the latest reset can be undone"
     return Facts(detail, "the token of an earlier reset", "the token of the latest reset")
 
 
@@ -71,9 +71,9 @@ class ClockMove(Struct):
     """A move of the clock: first `set`, then `advance`. `freeze` stops or restarts the clock at the result."""
 
     set: int | str | None = None
-    """In Unix ms, a time such as `2030-01-31T18:00:00Z`, or `system` for the system's time."""
+    """The new time: Unix ms, a time such as `2030-01-31T18:00:00Z`, or `system` for the system's time."""
     advance: Milliseconds | None = None
-    """In ms, 0 or more."""
+    """How far to move the clock forward, in ms; 0 or more."""
     freeze: bool | None = None
 
 
@@ -86,11 +86,12 @@ class ClockRecord(Struct):
 
 
 class ExpiredItem(Struct):
-    """An item that expired, or will expire, at `at`, in Unix ms: of a buffer, when the next of its entries does."""
+    """An item that has expired, or that will expire."""
 
     kind: str
     id: str
     at: int
+    """Unix ms. For a buffer, when its next entry expires."""
     client_id: str
     """Empty for a store that all extensions share."""
     channel_id: str

@@ -11,8 +11,8 @@ from emulator.http.endpoint import Call, Parameter, control_endpoint
 NAMESPACE, SERVICE = "namespace", "service"
 _OF = Parameter(
     "of",
-    f"`{NAMESPACE}`: of this namespace since its latest reset, which is the default. "
-    f"`{SERVICE}`: of all namespaces since the process started.",
+    f"`{NAMESPACE}` (the default): requests to this namespace since its latest reset. "
+    f"`{SERVICE}`: requests to all namespaces since the process started.",
 )
 
 
@@ -26,8 +26,8 @@ class Verdicts(Struct):
 async def read_parity(parity: Parity, call: Call) -> Verdicts:
     """List production's verdicts by rule, with the first and the latest request.
 
-    The header `X-Emulator-Production` of each response, and its entry in the journal, say the same. Calls to the
-    control API are not counted.
+    Each response also has its verdict in the header `X-Emulator-Production`, and its journal entry in `production`.
+    Calls to the control API are not counted.
     """
     of = call.text("of") or NAMESPACE
     if of not in (NAMESPACE, SERVICE):

@@ -50,7 +50,7 @@ MAX_REASON = 123
 _STANDARD_CODES = frozenset({1000, 1001, 1002, 1003, *range(1007, 1015)})
 """The codes below 3000 that an endpoint may send."""
 DEFAULT_CODE = 1012
-"""Service restart: games and pages come back. In the Pusher protocol, 4000 to 4099 forbid that."""
+"""Service restart: games and pages reconnect. In the Pusher protocol, 4000 to 4099 forbid that."""
 
 
 class Selection(Struct):
@@ -64,7 +64,7 @@ class Closing(Selection):
     """The connections to close, and the code and reason for their clients."""
 
     code: int = DEFAULT_CODE
-    """A close code: 1000 to 1003, 1007 to 1014, 3000 to 4999. Pages do not come back after 4000 to 4099."""
+    """A close code: 1000 to 1003, 1007 to 1014, 3000 to 4999. Pages do not reconnect after 4000 to 4099."""
     reason: str = ""
 
 
@@ -88,17 +88,17 @@ class SocketRecord(Struct):
     kind: str
     """`game`, or `page` for a web page over the Pusher protocol."""
     client_id: str
-    """Of a page, the one in the channels that it subscribed to; empty if unknown."""
+    """For a page, the client id in its Pusher channels; empty if unknown."""
     role: str
     """Empty before authentication, and for pages."""
     channel_id: str
-    """The caller's channel; of a page, the one it subscribed to. Empty for none."""
+    """The caller's channel; for a page, the channel that it subscribed to. Empty if there is none."""
     user_id: str
     address: str
     request_id: str
     """The id of the handshake. The id of a message adds its number: `3f2a/7`."""
     subscriptions: list[str]
-    """What it subscribed to: `poll:lunch`, `event:*`, `state:channel`; of a page, its Pusher channels."""
+    """What it subscribed to: `poll:lunch`, `event:*`, `state:channel`; for a page, its Pusher channels."""
     opened_at: int
     """Unix ms by the service's clock."""
     requests: int
@@ -106,7 +106,7 @@ class SocketRecord(Struct):
     frames: int
     """Messages sent so far: replies and updates."""
     unread: int
-    """Bytes sent that its client has not taken yet."""
+    """Bytes sent that its client has not read yet."""
     stalled: bool
 
 

@@ -40,7 +40,7 @@ class ResetDone(Struct):
 
 
 _KEPT = Parameter(
-    "undo", f"Seconds, at most {MAX_UNDO_SECONDS}, in which the reset can be undone; none when absent.", "integer"
+    "undo", f"For how many seconds, at most {MAX_UNDO_SECONDS}, the reset can be undone. Default: 0.", "integer"
 )
 _TOKEN = Parameter("undo", "The token that the reset returned. Default: the latest reset.")
 
@@ -84,7 +84,7 @@ class Undo:
 
     @control_endpoint("POST", "/_emulator/undo", query=(_TOKEN,))
     async def undo_reset(self, call: Call) -> Nothing:
-        """Undo the latest reset, if it kept the data for that. Later writes are replaced."""
+        """Undo the latest reset, if it kept its data. Data written since the reset is lost."""
         async with self._changing:
             kept = self.latest
             if kept is None:

@@ -17,20 +17,20 @@ def no_file(*, name: str) -> Facts:
     return Facts(f"there is no file {name} here", f"file {name}", "a file of the dashboard")
 
 
-@refusal(MethodNotAllowed, "Method Not Allowed", _RULE, "The screen takes no forms",
+@refusal(MethodNotAllowed, "Method Not Allowed", _RULE, "The screen accepts no forms",
          "Read it with GET, and change data over the REST API.")  # fmt: skip
 def no_forms(*, screen: str) -> Facts:
-    return Facts(f"the screen {screen} takes no forms", "a form", "GET")
+    return Facts(f"the screen {screen} accepts no forms", "a form", "GET")
 
 
-@refusal(BadRequest, "Malformed {field} parameter", _RULE, "The arrangement of the rig is invalid",
+@refusal(BadRequest, "Malformed {field} parameter", _RULE, "A setting of the rig is invalid",
          "Change {field} in the form of the rig: {problem}.")  # fmt: skip
 def wrong_arrangement(field: str, problem: str) -> Facts:
-    return Facts(f"{field}: {problem}", f"another {field}", problem)
+    return Facts(f"{field}: {problem}", f"an invalid {field}", problem)
 
 
 @refusal(Conflict, "Crowd stopped", _RULE, "A vote of the crowd was refused",
          "Read why in the journal: `extcli logs --status 4xx`.")  # fmt: skip
 def crowd_stopped(*, poll: str, votes: int, status: int) -> Facts:
-    detail = f"{votes} viewers have voted in the poll {poll}; the next vote was answered with {status}"
-    return Facts(detail, f"a vote that was answered with {status}", "an open poll, and no fault")
+    detail = f"{votes} viewers have voted in the poll {poll}; the service answered the next vote with {status}"
+    return Facts(detail, f"a vote that the service answered with {status}", "an open poll, and no fault")

@@ -13,14 +13,14 @@ _USED = (Conflict, "Namespace in use", _RULE)
 @refusal(*_ABSENT, "The namespace does not exist, and this caller cannot create it",
          "Create it first: `extcli ns new {name}`.")  # fmt: skip
 def not_created(*, name: str) -> Facts:
-    detail = f"{name}: does not exist; a web page of another origin, or a call to a host name that --control-host does "
-    detail += f"not allow, cannot create it: run `extcli ns new {name}` first, or call an IP address"
+    detail = f"{name}: the namespace does not exist; web pages of another origin, and calls to a host name without "
+    detail += f"--control-host, cannot create one: run `extcli ns new {name}` first, or call an IP address"
     return Facts(detail, f"namespace {name}, which does not exist", "a namespace that exists")
 
 
-@refusal(*_ABSENT, "The source namespace is not in use", "Fork a namespace that `extcli ns list` names.")
+@refusal(*_ABSENT, "The source namespace is not in use", "Fork a namespace that `extcli ns list` lists.")
 def no_source(*, name: str) -> Facts:
-    detail = f"from: there is no namespace {name} in use; `extcli ns list` names them"
+    detail = f"from: no namespace {name} is in use; `extcli ns list` lists those in use"
     return Facts(detail, f"namespace {name}, not in use", "a namespace in use")
 
 
@@ -30,27 +30,27 @@ def copy_of_itself(*, name: str) -> Facts:
     return Facts(detail, f"namespace {name}, the source of the copy", "another name")
 
 
-@refusal(*_USED, "Another call changes the namespace", "Repeat the call when that is done.")
+@refusal(*_USED, "Another call is changing the namespace", "Repeat the call later.")
 def being_changed(*, name: str, change: str) -> Facts:
-    detail = f"the namespace {name} is being {change}; repeat the call when that is done"
+    detail = f"the namespace {name} is being {change}; repeat the call later"
     return Facts(detail, f"namespace {name}, being {change}", "a namespace that no other call copies or drops")
 
 
-@refusal(*_USED, "The namespace has data", "Drop it first, `extcli ns rm {name}`, or choose another name.")
+@refusal(*_USED, "The namespace has data", "Drop it first with `extcli ns rm {name}`, or choose another name.")
 def has_data(*, name: str) -> Facts:
     detail = f"the namespace {name} has data; `extcli ns rm {name}` drops it"
     return Facts(detail, f"namespace {name}, with data", "an empty or new namespace")
 
 
 @refusal(TooManyRequests, "Too many namespaces", _RULE, "Too many namespaces are open",
-         "Drop some, `extcli ns rm NAME`, or start `extcli serve --namespace-idle 30m`.")  # fmt: skip
+         "Drop some with `extcli ns rm NAME`, or start `extcli serve --namespace-idle 30m`.")  # fmt: skip
 def too_many(*, limit: int) -> Facts:
-    detail = f"{limit} namespaces are open, the limit; `extcli ns rm NAME` drops one"
+    detail = f"the limit of {limit} open namespaces is reached; `extcli ns rm NAME` drops one"
     return Facts(detail, f"{limit} open namespaces", f"fewer than {limit}")
 
 
 @refusal(
-    BadRequest, "Invalid namespace", _RULE, "The name of the namespace has the wrong form", f"Name it with {NAME_RULE}."
+    BadRequest, "Invalid namespace", _RULE, "The name of the namespace is invalid", f"Choose a name of {NAME_RULE}."
 )
 def invalid_name(*, name: str) -> Facts:
     return Facts(f"namespace: must be {NAME_RULE}", f"the name {name[:64]!r}", NAME_RULE)

@@ -67,11 +67,11 @@ class _Tenant:
 
 
 class Details(Struct):
-    """A namespace in use, as a listing shows it."""
+    """A namespace in use."""
 
     name: str
     records: int
-    """The documents, polls, buffers, lists and sets of codes that it holds."""
+    """The number of documents, polls, buffers, lists and sets of codes in it."""
     age: int
     """Seconds since its first use."""
     idle: int
@@ -358,7 +358,7 @@ class Registry:
             except Conflict:
                 return  # it came into use in between
             except Exception:
-                _log.exception("unexpected failure in dropping the idle namespace %s", name)
+                _log.exception("unexpected failure while dropping the idle namespace %s", name)
 
     @property
     def fronts(self) -> list[Front]:

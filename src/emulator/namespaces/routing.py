@@ -27,7 +27,7 @@ from emulator.namespaces.registry import NamespaceList, Registry, checked_name
 from emulator.realtime.connection import Peer
 from emulator.realtime.websocket import WebSocket
 
-_SOURCE = Parameter("from", "The namespace to copy; empty data when absent.")
+_SOURCE = Parameter("from", "The namespace to copy. Default: none, so the new namespace has no data.")
 
 
 class NewNamespace(Struct):
@@ -40,7 +40,7 @@ class Wanted(Struct, forbid_unknown_fields=True, rename={"source": "from"}):
     """The body of a call that creates or drops a namespace, as JSON or a form; all members may be absent."""
 
     name: str = ""
-    """The new namespace; a free name if absent."""
+    """The name of the new namespace; a free name if absent."""
     source: str = ""
     """The namespace to copy."""
     drop: str = ""
@@ -77,7 +77,7 @@ async def _change(namespaces: Registry, call: Call, name: str) -> NewNamespace |
     wanted = call.body(Wanted) if call.raw.strip() else Wanted()
     if wanted.drop:
         if wanted.name or wanted.source:
-            problem = "must be absent if name or from is given: a call creates or drops a namespace"
+            problem = "must be absent if name or from is given: one call cannot both create and drop"
             raise invalid_member("drop", wanted.drop, "no drop, or neither name nor from", problem)
         await namespaces.drop(_agreed_value("drop", wanted.drop, name, "name in the path"))
         return Nothing()
@@ -159,7 +159,7 @@ class NamespaceRouter:
             refusal = failure if isinstance(failure, ServiceError) else storage_failed()
             self.refused(refusal)
             if failure is not refusal:
-                _log.error("storage failed in opening the namespace %s: %s", name[:64], failure)
+                _log.error("storage failed while opening the namespace %s: %s", name[:64], failure)
             unserved = error_reply(refusal, cors=path.startswith("/v1/"), shows_code=True), refusal
         if unserved is not None:
             reply, error = unserved

@@ -129,7 +129,7 @@ class SnapshotFiles:
         """Raise `ConfigurationError` if these options cannot work, before anything starts."""
         if not settings.environment.has_control:
             option = "--export-on-exit" if self.source is None else "--import"
-            raise ConfigurationError(f"{option}: --production takes no snapshots")
+            raise ConfigurationError(f"{option}: snapshots do not work with --production")
         if self.source is not None and not self._starts_empty and not self.source.is_file():
             raise ConfigurationError(f"--import {self.source}: there is no such file")
         if self.target is not None:
@@ -143,7 +143,7 @@ class SnapshotFiles:
         if self.source is None:
             return
         if self._starts_empty:
-            _log.info("%s does not exist yet; starting without it", self.source)
+            _log.info("%s does not exist yet; starting without data", self.source)
             return
         try:
             loaded = await service.snapshots.load(self._chunks(self.source))

@@ -193,10 +193,10 @@ def is_beyond_loopback(listeners: Iterable[socket.socket]) -> bool:
 
 def log_admitted(settings: Settings, *, shows_token: bool) -> None:
     """Log who may call the control API of a sandbox that listens beyond loopback."""
-    token = "the control token on standard output" if shows_token else "the configured control token"
+    token = "the control token printed on standard output" if shows_token else "the configured control token"
     hosts = "".join(f", and any caller that uses the host {host}" for host in settings.control_hosts)
     _log.info(
-        "the control API answers programs on this machine, clients with %s (EXTCLI_CONTROL_TOKEN)%s", token, hosts
+        "the control API accepts programs on this machine, clients with %s (EXTCLI_CONTROL_TOKEN)%s", token, hosts
     )
 
 
@@ -214,7 +214,7 @@ def settings_warnings(settings: Settings, engine: Engine) -> Iterator[str]:
     if settings.extensions_file is not None and settings.extensions_file.is_file() and sys.platform != "win32":
         for file in _files_with_secrets(settings.extensions_file):
             if file.is_file() and os.stat(file).st_mode & stat.S_IROTH:
-                yield f"{file}: holds secrets, but every user of this machine can read it: chmod o-r"
+                yield f"{file}: contains secrets, but every user of this machine can read it: run chmod o-r"
 
 
 def _files_with_secrets(file: Path) -> Iterator[Path]:

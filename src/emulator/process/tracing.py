@@ -107,7 +107,7 @@ def check_variables(environ: Mapping[str, str]) -> None:
         if (endpoint := environ.get(name := f"OTEL_EXPORTER_OTLP_{kind}ENDPOINT")) and not _is_http_url(endpoint):
             refuse(name, "must be a URL with http:// or https:// and a host")
         if environ.get(name := f"OTEL_EXPORTER_OTLP_{kind}PROTOCOL", "").strip() not in ("", _PROTOCOL):
-            refuse(name, f"is not supported, only {_PROTOCOL} is")
+            refuse(name, f"is not supported; use {_PROTOCOL}")
     sampler = environ.get("OTEL_TRACES_SAMPLER", "").strip().lower()
     if sampler and sampler not in _SAMPLERS:
         refuse("OTEL_TRACES_SAMPLER", f"is not one of {', '.join(_SAMPLERS)}")

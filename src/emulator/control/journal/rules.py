@@ -181,21 +181,21 @@ class Filter(NamedTuple):
     """Whether it takes several values, joined with commas: an entry has one of them."""
 
 
-_STATUSES = "A status such as 403 or 4xx, `none` for no response because of a fault, or several, joined with commas."
-_PRODUCTION = "`refuse`, `unknown`, `differ`, `any` or a rule such as `stage`, or several."
+_STATUSES = "A status such as 403 or 4xx, or `none` if a fault prevented the response. Join several with commas."
+_PRODUCTION = "`refuse`, `unknown`, `differ`, `any` or a rule such as `stage`. Join several with commas."
 FILTERS: Mapping[str, Filter] = {
     "status": Filter(_STATUSES, _status, has_alternatives=True),
-    "path": Filter("A part of the path, or of the action or topic.", _path),
-    "method": Filter("A method.", _method, has_alternatives=True),
-    "role": Filter("A role of the caller.", _role, has_alternatives=True),
+    "path": Filter("A part of the path, the action or the topic.", _path),
+    "method": Filter("The HTTP method. Join several with commas.", _method, has_alternatives=True),
+    "role": Filter("The role of the caller. Join several with commas.", _role, has_alternatives=True),
     "client_id": Filter("The extension of the caller, or of the topic of a delivery.", _client_id),
     "channel_id": Filter("The channel of the caller, or of the topic of a delivery.", _matches_channel),
     "user": Filter("The user id or opaque id of the caller.", _user),
-    "kind": Filter(f"{', '.join(KINDS)}, or several, joined with commas.", _kind, has_alternatives=True),
+    "kind": Filter(f"The kind: {', '.join(KINDS)}. Join several with commas.", _kind, has_alternatives=True),
     "id": Filter("A request id. The id of a handshake selects all frames of the socket.", _id),
     "production": Filter(_PRODUCTION, _production, has_alternatives=True),
-    "reason": Filter("The reason of a refusal as in its body, or `any`.", _reason),
+    "reason": Filter("The `reason` in the body of a refusal, or `any` for all refusals.", _reason),
     "search": Filter("A text in the path, the bodies, the caller or the refusal; case does not matter.", _search),
-    "probes": Filter("With `true`, also requests that a tool made for itself: ids that begin with `probe-`.", _probes),
+    "probes": Filter("`true` includes requests that extcli made for itself; their ids begin with `probe-`.", _probes),
 }
 """The parameters that select entries."""

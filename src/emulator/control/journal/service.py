@@ -25,9 +25,9 @@ from emulator.http.endpoint import Call, Parameter, Reply, control_endpoint
 
 
 @refusal(NotFound, "No such entry", "docs: Journal", "The journal has no such entry",
-         "List what it has: `extcli logs`.")  # fmt: skip
+         "List the entries: `extcli logs`.")  # fmt: skip
 def no_entry(*, id: str) -> Facts:
-    detail = f"id: the journal has no {id!r}; it may be too old, or from before a reset or restart"
+    detail = f"id: the journal has no entry {id!r}; it may be too old, or from before a reset or a restart"
     return Facts(detail, f"id {id!r}", "an entry that the journal still keeps")
 
 
@@ -116,7 +116,7 @@ class JournalEntry(Struct):
     delivered: int
     """Sockets to which it was written."""
     dropped: int
-    """Sockets that were closed or had too much unread."""
+    """Sockets that did not get it: they were closed, or had too many unread bytes."""
     socket: int
     """The number of the socket of a frame or of a handshake; 0 for all others."""
 
@@ -146,17 +146,17 @@ class Listing(Struct):
     next: int | None
     """`before` of the next page, or with `order=oldest`, its `since`. `null` if there is none."""
     run: str
-    """Names the run of the service: after a restart it is another one, and numbers start again."""
+    """Identifies the run of the service. After a restart it differs, and numbers start again."""
 
 
-_SINCE = Parameter("since", "A number: only later entries.", "integer")
-_TIMEOUT = Parameter("timeout", "Real ms after which the stream ends; it stays open when absent.", "integer")
+_SINCE = Parameter("since", "Return only entries after this number.", "integer")
+_TIMEOUT = Parameter("timeout", "The ms of real time after which the stream ends. Default: it stays open.", "integer")
 _FILTERS = tuple(Parameter(name, each.meaning) for name, each in rules.FILTERS.items())
 _PAGE = (
     _SINCE,
-    Parameter("before", "A number: only earlier entries.", "integer"),
-    Parameter("limit", f"At most this many, 1 to {MAX_LIMIT:,}; {DEFAULT_LIMIT} when absent.", "integer"),
-    Parameter("order", "`newest` or `oldest` first. When absent: oldest first with `since`, otherwise newest first."),
+    Parameter("before", "Return only entries before this number.", "integer"),
+    Parameter("limit", f"The most entries to return: 1 to {MAX_LIMIT:,}. Default: {DEFAULT_LIMIT}.", "integer"),
+    Parameter("order", "`newest` or `oldest` first. Default: oldest first with `since`, otherwise newest first."),
 )
 
 
@@ -178,15 +178,15 @@ class Journals:
         "GET",
         "/_emulator/journal/entry",
         query=(
-            Parameter("id", "A request id, the number of an entry, or `latest`, which is never a probe."),
-            Parameter("as", f"{', '.join(FORMS)}: the response is this text instead."),
-            Parameter("url", f"With `as`: the base URL of the service; {DEFAULT_URL} when absent."),
+            Parameter("id", "A request id, the number of an entry, or `latest`, which skips probes."),
+            Parameter("as", f"Return the request as text in this form: {', '.join(FORMS)}."),
+            Parameter("url", f"With `as`: the base URL of the service. Default: {DEFAULT_URL}."),
         ),
         answer=JournalEntry,
         is_recorded=False,
     )
     async def read_journal_entry(self, call: Call) -> JournalEntry | Reply:
-        """Read one entry, or write it as a line for a shell or as a test, without tokens and secrets."""
+        """Read one entry; with `as`, as a command or a test, without tokens and secrets."""
         form = call.text("as")
         rules.check_names(call.query, *(("id", "as", "url") if form else ("id",)))
         entry = self.find(call.text("id"))
@@ -203,12 +203,12 @@ class Journals:
         is_recorded=False,
     )
     async def follow_journal(self, call: Call) -> AsyncIterator[bytes]:
-        """Follow the journal: JSON lines, held open, each an entry as in `GET /_emulator/journal`.
+        """Follow the journal as JSON lines, in an open response. A line is an entry as in `GET /_emulator/journal`.
 
         The line `{"mark": 12, "run": "…"}` states the position of the stream: at its start, and after 15 seconds
         without an entry. The line `{"lost": 3, "mark": 15}` says that three entries were dropped before the stream
-        reached them. To resume, pass the last number as `since`; if `run` is another one, the service was restarted,
-        and numbers began again.
+        reached them. To resume, pass the last number as `since`; if `run` differs, the service was restarted, and
+        numbers began again.
         """
         # A slow reader uses no memory: the stream continues after its last entry.
         self._check()

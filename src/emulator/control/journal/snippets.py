@@ -43,7 +43,7 @@ def snippet_of(entry: Entry, form: str, url: str) -> str:
     if make is None:
         raise invalid_word("as", form, f"one of {', '.join(FORMS)}")
     if entry.kind != REQUEST and not (entry.kind == FRAME and form == "extcli"):
-        needed = "extcli, the form of frames" if entry.kind == FRAME else f"a form of a {entry.kind}, which has none"
+        needed = "extcli, the only form for a frame" if entry.kind == FRAME else f"a form: a {entry.kind} has none"
         raise invalid_word("as", form, needed)
     notes = "".join(f"# {note}\n" for note in _notes(entry, form))
     return f"{notes}{make(entry, url or DEFAULT_URL)}\n"
@@ -54,14 +54,14 @@ def _notes(entry: Entry, form: str) -> list[str]:
     if is_cut(entry.request, entry.request_size):
         notes.append(f"the body is incomplete: the journal keeps the first 4 KiB of {entry.request_size:,} bytes")
     if HIDDEN.encode() in entry.request or HIDDEN in entry.path:
-        notes.append(f"replace {HIDDEN} by the secret")
+        notes.append(f"replace {HIDDEN} with the secret")
     path = entry.name.partition(" ")[2]
     if entry.caller is None and entry.status in (401, 403) and path.startswith(SERVICE):
-        notes.append("the request had no valid token, and neither has this")
+        notes.append("the request had no valid token, so none is sent here")
     if form == "pytest" and entry.request and _json(entry.request) is None:
-        notes.append("the body is left out: a test can send JSON only, and not null")
+        notes.append("the body is left out: a test can send only JSON other than null")
     if form == "pytest" and entry.caller is not None and _needs_token(entry.caller):
-        notes.append(f"the opaque id was {entry.caller.opaque_id!r}; a test chooses user ids only")
+        notes.append(f"the opaque id was {entry.caller.opaque_id!r}; a test can choose only the user id")
     return notes
 
 
@@ -211,13 +211,13 @@ def _frame_words(entry: Entry) -> list[str]:
     """
     frame = _json(entry.request)
     if not isinstance(frame, dict) or not isinstance(frame.get("action"), str):
-        raise invalid_word("as", "extcli", "a form of this frame, which is not a request")
+        raise invalid_word("as", "extcli", "a form for this frame: the frame is not a request")
     params, data = frame.get("params"), frame.get("data")
     target = params.get("target") if isinstance(params, dict) else None
     words = [frame["action"], *([target] if isinstance(target, str) else [])]
     options = ["--data", json.dumps(data)] if data is not None else []
     if any(each.startswith("-") for each in words):
         raise invalid_word(
-            "as", "extcli", "a form of this frame, whose action or target begins with '-', as options do"
+            "as", "extcli", "a form for this frame: its action or target begins with '-', like an option"
         )
     return ["socket", "send", *words, *options]

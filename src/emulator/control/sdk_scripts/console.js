@@ -16,7 +16,7 @@
     try {
       text = words.map(textOf).join(' ').slice(0, 500);
     } catch {
-      text = '(an object without JSON)';
+      text = '(an object that JSON cannot contain)';
     }
     window.parent.postMessage({ extcli: { kind, text } }, new URL(script.src).origin);
   };

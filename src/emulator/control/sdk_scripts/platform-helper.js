@@ -1,14 +1,14 @@
-// Replaces the streaming platform's helper, so that an extension's page runs in a frame of any page:
+// Replaces Twitch's helper, so that an extension's page runs in a frame of any page:
 //
 //   <iframe src="panel.html?role=viewer&channel_id=777&user_id=5551&client_id=my-extension"></iframe>
 //
-// In panel.html, in place of the platform's helper:
+// In panel.html, in place of Twitch's helper:
 //
 //   <script src="http://127.0.0.1:8282/_emulator/platform-helper.js"></script>
 //
 // Parameters that the frame's URL omits are read from the script element: data-role, data-channel-id, data-user-id,
 // data-client-id. Without a user id, the viewer is anonymous in a frame, and the browser profile's user elsewhere. The
-// URL may also have the platform's parameters and `extcli_theme=dark`. For development: a page chooses its identity.
+// URL may also have Twitch's parameters and `extcli_theme=dark`. For development: a page chooses its identity.
 (function () {
   'use strict';
 
@@ -39,14 +39,14 @@
 
   // Says once what a member does not do.
   const said = new Set();
-  function say(member, text = 'the emulator does not do this') {
+  function say(member, text = 'the emulator does nothing') {
     if (!said.has(member)) {
       said.add(member);
       console.warn(`Twitch.ext.${member}: ${text}`);
     }
   }
 
-  // An event keeps only its last callback, as on the platform. An error in a callback stops nothing else. A callback
+  // An event keeps only its last callback, as on Twitch. An error in a callback stops nothing else. A callback
   // that comes late is told what `missed` returns: by default, the last event.
   function eventSource(missed = (last) => last) {
     let callback = null;
@@ -88,7 +88,7 @@
     isLinked: false,
     sessionToken: null,
     get helixToken() {
-      say('viewer.helixToken', 'empty, because the emulator does not have the API of the platform');
+      say('viewer.helixToken', 'empty, because the emulator does not have the Twitch API');
       return '';
     },
     subscriptionStatus: subscription ? { tier: subscription } : null,
@@ -127,7 +127,7 @@
       channelId: identity.channelId,
       clientId: identity.clientId,
       token,
-      helixToken: '', // the platform's own API is not emulated
+      helixToken: '', // the Twitch API is not emulated
       userId: viewer.opaqueId,
     });
     viewerChanged.emit();
@@ -138,7 +138,7 @@
     setTimeout(refreshAuthorization, hasToken ? REFRESH_EVERY : RETRY_AFTER);
   }
 
-  // On the platform a dialog asks the viewer first.
+  // On Twitch, a dialog asks the viewer first.
   function requestIdShare() {
     if (!identity.userId || identity.isShared) {
       const reason = identity.userId ? 'has already shared the id' : 'is not logged in';
@@ -148,11 +148,11 @@
     authorize().catch(fail);
   }
 
-  // The platform's configuration service. A viewer who does not exist keeps it, apart from the data of the extension:
+  // Twitch's configuration service. A viewer who does not exist keeps it, apart from the data of the extension:
   // `broadcaster` and `developer` in the state for the channel, and `global` in the state for all channels.
   const KEEPER = 'Utwitch-configuration';
   const CONFIGURED_AT = [`whisper-${KEEPER}`, 'pusher_internal:subscription_succeeded']; // when a page reads it
-  const MOST_BYTES = 5 * 1024; // of a segment's content, as on the platform
+  const MOST_BYTES = 5 * 1024; // of a segment's content, as on Twitch
 
   const configuration = {
     onChanged: configurationChanged.subscribe,
@@ -217,7 +217,7 @@
     const { message } = JSON.parse(data || '{}');
     const isForOthers = event.startsWith('whisper-') && ![viewer.opaqueId, viewer.id].includes(event.slice(8));
     if (!topics.includes(channel) || typeof message !== 'string' || isForOthers) {
-      return; // as on the platform, a page receives only whispers to its own user
+      return; // as on Twitch, a page receives only whispers to its own user
     }
     const target = channel === topics[1] && event === 'broadcast' ? 'global' : event;
     if (current.hlsLatencyBroadcaster) {
@@ -227,7 +227,7 @@
     }
   }
 
-  // Receives broadcasts over the Pusher protocol. It reconnects after a loss, as the platform does.
+  // Receives broadcasts over the Pusher protocol. It reconnects after a loss, as Twitch does.
   function connect() {
     const topics = [identity.channelId, 'all'].map((channel) => `twitch.pubsub.${identity.clientId}.${channel}`);
     const socket = new WebSocket(`${service.replace(/^http/, 'ws')}/app/platform-helper?protocol=7`);
@@ -297,7 +297,7 @@
     ext: {
       version: '1.24.0',
       emulated: identity, // sdk.js reads it, so that a page has one identity
-      environment: 'production', // as all pages see it on the platform
+      environment: 'production', // as all pages see it on Twitch
       viewer,
       configuration,
       onAuthorized: authorized.subscribe,
@@ -370,7 +370,7 @@
     }
     if (typeof x === 'number' || typeof y === 'number') {
       Object.assign(place, { x: x ?? place.x, y: y ?? place.y });
-      position.emit({ x: 100 * place.x, y: 100 * place.y }); // the platform counts hundredths of a percent
+      position.emit({ x: 100 * place.x, y: 100 * place.y }); // Twitch counts hundredths of a percent
     }
   }
 
@@ -379,7 +379,7 @@
     ...(isOn('highlight') && { highlight: true }),
     ...(query.get('anchor') === 'component' && { x: numberOf('x'), y: numberOf('y') }),
   });
-  // The rig changes these settings of a running page, as the platform does.
+  // The rig changes these settings of a running page, as Twitch does.
   window.addEventListener('message', ({ source, data }) => {
     const told = data?.extcli;
     if (source !== window.parent || !told) {

@@ -23,7 +23,7 @@
   const open = XMLHttpRequest.prototype.open;
   XMLHttpRequest.prototype.open = function (method, url, ...rest) {
     const address = String(url).replace(REST, service).replace(EVENTS_FALLBACK, service);
-    // The service returns a token in place of the platform's: production has no `authtoken`.
+    // The service returns a token in place of Twitch's: production has no `authtoken`.
     return open.call(this, method, address.replace(`${service}/v1/e/authtoken?`, '$&helper=1&'), ...rest);
   };
 
@@ -35,7 +35,7 @@
 
   const identity = window.extcliIdentity;
 
-  // Returns who the SDK acts as. The platform's helper, if the page includes it, has already chosen.
+  // Returns who the SDK acts as. Twitch's helper, if the page includes it, has already chosen.
   function identityFor({ role, channelID, userID }) {
     const helper = window.Twitch?.ext?.emulated;
     const chosen = helper || identity.choose(script, { role, channelId: channelID, userId: userID });

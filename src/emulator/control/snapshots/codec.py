@@ -34,7 +34,7 @@ from emulator.storage.shapes import BallotEntry, Terms
 def invalid(line: int, problem: str) -> Facts:
     """A line of a snapshot is invalid. `line` counts from 1."""
     detail = f"line {line}: {problem}"
-    return Facts(detail, detail, "a snapshot as it was saved")
+    return Facts(detail, detail, "an unchanged snapshot")
 
 
 FORMAT = 1
@@ -103,7 +103,8 @@ def check_header(header: Header, environment: str, now: int) -> None:
     `now` is the system time in Unix ms.
     """
     if header.environment != environment:
-        raise invalid(1, f"environment: the snapshot is of {header.environment[:40]!r}, this service is {environment}")
+        problem = f"the snapshot is from {header.environment[:40]!r}, but this service is {environment}"
+        raise invalid(1, f"environment: {problem}")
     clock = header.clock
     instant = now + clock.offset if clock.frozen_at is None else clock.frozen_at
     if instant != clamp_instant(instant):
@@ -293,7 +294,7 @@ def _extracted_bytes(fields: dict[str, Any], name: str) -> bytes | None:
     given = [fields.pop(name), fields.pop(f"{name}_text"), fields.pop(f"{name}_base64")]
     raw, text, encoded = given
     if given.count(UNSET) < 2:
-        raise ValueError(f"{name}: must have exactly one form")
+        raise ValueError(f"give exactly one of {name}, {name}_text and {name}_base64")
     if raw is not UNSET:
         return bytes(raw)
     if text is not UNSET:

@@ -42,10 +42,10 @@ _CHUNK = 256 * 1024
 
 
 class Loaded(Struct):
-    """The numbers of records after a snapshot was loaded."""
+    """The result of loading a snapshot."""
 
     counts: dict[str, int]
-    """The number of records by type."""
+    """The number of records that the service now has, by type."""
     keys: bool
     """Whether the snapshot had the keys."""
 
@@ -127,7 +127,7 @@ class Snapshots:
             declared, found = header.counts.get(name, 0), counts[name]
             if declared != found:
                 last = counts.total() + 2  # the first line is the header
-                raise invalid(last, f"{name}: the first line counts {declared:,} of them, but there are {found:,}")
+                raise invalid(last, f"{name}: the first line counts {declared:,} records, but there are {found:,}")
         return header
 
 
@@ -163,7 +163,7 @@ async def save_snapshot(snapshots: Snapshots, call: Call) -> AsyncIterator[bytes
 async def load_snapshot(snapshots: Snapshots, call: Call) -> Loaded:
     """Replace all data and the clock with a snapshot, in one step. The body is streamed, and checked completely first.
 
-    The response counts the records that the service then holds. A snapshot without keys leaves the service its own
-    signing key, and ends all links, PINs and refresh tokens.
+    The response counts the records that the service then has. After a snapshot without keys, the service keeps its own
+    signing key, but all links, PINs and refresh tokens end.
     """
     return await snapshots.load(call.chunks)

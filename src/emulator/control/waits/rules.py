@@ -64,7 +64,7 @@ def comparison(name: str, text: str, *, lowest: int | None = 0) -> Comparison:
     """
     match = _NUMBER.fullmatch(text)
     if match is None:
-        needed = "a number, for at least that, or = and a number, for exactly"
+        needed = "a number such as 3, for at least 3, or =3, for exactly 3"
         raise invalid_parameter(name, text, needed)
     number = int(match["number"])
     if lowest is not None and number < lowest:
@@ -191,14 +191,14 @@ def _check_countable(checks: Iterable[Check]) -> None:
         number = check.wanted.number
         if check.name != "sum" and number > KEPT:
             parameter = check.name.partition(" ")[0]
-            raise invalid_parameter(parameter, number, f"at most {KEPT}: the service keeps no more changes")
+            raise invalid_parameter(parameter, number, f"at most {KEPT}, because the service keeps no more changes")
 
 
 def _check_names(query: Mapping[str, str], subject: Subject) -> None:
     """Refuse a parameter with no meaning: a misspelled one would change the condition."""
     if unknown := sorted(query.keys() - subject.parameters - _COMMON):
         known = ", ".join(sorted(subject.parameters))
-        problem = f"{subject.name} has no such parameter; it has {known}"
+        problem = f"does not apply to {subject.name}; use {known}"
         raise invalid_parameter(unknown[0], query[unknown[0]], f"one of {known}", problem)
 
 
@@ -207,7 +207,7 @@ def _since_mark(query: Mapping[str, str], subject: str) -> int | None:
     if not text:
         return None
     if subject == "sockets":
-        problem = "sockets counts open connections, whenever they opened"
+        problem = "does not apply to sockets, which counts the connections that are open now"
         raise invalid_parameter("since", text, "no since: sockets counts what is open now", problem)
     if not re.fullmatch("[0-9]{1,15}", text):
         raise invalid_parameter("since", text, "a mark: the number in the header X-Emulator-Mark of a response")
@@ -230,7 +230,7 @@ def _checks(subject: Subject, query: Mapping[str, str], since: int | None) -> It
     if query.get("value"):
         yield from _value_checks(query["value"])
     if query.get("score") and not query.get("key"):
-        raise missing_parameter("key", "the answer that score is about")
+        raise missing_parameter("key", "score counts the users with the answer that key names")
     if query.get("key"):
         key = query["key"]
         yield Check(f"score of {key}", comparison("score", query.get("score") or "1"), partial(_part, key))
@@ -283,4 +283,4 @@ def _json(name: str, text: str) -> Any:
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-        raise invalid_parameter(name, text, "JSON; a string has double quotes") from None
+        raise invalid_parameter(name, text, "JSON; put a string in double quotes") from None

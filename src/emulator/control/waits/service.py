@@ -95,7 +95,7 @@ def _check_mark(since: int | None, latest: int, what: str, *, is_kept: bool) -> 
         problem = f"is after the latest {what}, {latest}; {numbers} begin again when the service starts"
         raise mark_unusable(since=since, problem=problem)
     if since is not None and not is_kept:
-        raise mark_unusable(since=since, problem="is too old; take a mark shortly before")
+        raise mark_unusable(since=since, problem="is too old; take a new mark just before the wait")
 
 
 _LISTED = 3
@@ -225,23 +225,23 @@ _OWN = {"user", "path"}
 _PARAMETERS = (
     Parameter(
         "id",
-        "The id of the poll, ranking, buffer or JSON store; the store's name; the event; the topic; "
-        "an endpoint such as `POST /v1/e/vote`.",
+        "The id of a poll, ranking, buffer or JSON store, the name of another store, an event, a topic, or an endpoint "
+        "such as `POST /v1/e/vote`.",
     ),
-    Parameter("client_id", "The extension. Sockets and the journal need none."),
-    Parameter("channel_id", "The channel; all together when absent."),
-    Parameter("user", "The user: of a viewer store, or of journal entries."),
-    Parameter("count", "Votes, answers, entries, events, sockets…: 3 for at least three, =3 for exactly three."),
-    Parameter("value", "Votes for values of a poll: 0=2,1==3 for at least two and exactly three."),
-    Parameter("sum", "The sum of the values of a poll, as `count`."),
+    Parameter("client_id", "The client id of the extension. Optional for sockets and the journal."),
+    Parameter("channel_id", "The channel. Default: all channels together."),
+    Parameter("user", "The user of a viewer store, or of journal entries."),
+    Parameter("count", "The number of votes, answers, entries, events or sockets: `3` is at least 3, `=3` exactly 3."),
+    Parameter("value", "The votes by value of a poll: `0=2,1==3` for at least two for 0, and exactly three for 1."),
+    Parameter("sum", "The sum of the values of a poll, written like `count`."),
     Parameter("key", "An answer of a ranking."),
-    Parameter("score", "The users with that answer, as `count`; at least 1 when absent."),
+    Parameter("score", "The number of users with that answer, written like `count`. Default: at least 1."),
     Parameter("latest", "The newest entry of a buffer, as JSON."),
-    Parameter("path", "A JSON pointer into a store, by default all of it; or a part of a path in the journal."),
-    Parameter("equals", "The value there, as JSON; any value when absent."),
-    Parameter("since", "A mark, from `X-Emulator-Mark`: only later changes count. Of the journal: a number."),
+    Parameter("path", "A JSON pointer into a store. Default: the whole store. For the journal, a part of the path."),
+    Parameter("equals", "The value at `path`, as JSON. Default: any value."),
+    Parameter("since", "A mark from `X-Emulator-Mark`: only later changes count. For the journal, an entry's number."),
     *(Parameter(name, "A filter of the journal, as in `GET /_emulator/journal`.") for name in sorted(FILTERS - _OWN)),
-    Parameter("timeout", f"Real ms, at most {MAX_TIMEOUT:,}; {DEFAULT_TIMEOUT:,} when absent.", "integer"),
+    Parameter("timeout", f"Ms of real time, at most {MAX_TIMEOUT:,}. Default: {DEFAULT_TIMEOUT:,}.", "integer"),
 )
 
 

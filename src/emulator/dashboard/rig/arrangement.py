@@ -68,7 +68,7 @@ class Number(NamedTuple):
 
 
 NUMBERS = {
-    "delay": Number("Broadcasts later by, seconds", 0, 15, 0),
+    "delay": Number("Broadcast delay, seconds", 0, 15, 0),
     "height": Number("Height", 100, 500, VIEWS["panel"].height),
     "x": Number("From the left, %", 0, 75, 0),
     "y": Number("From the top, %", 0, 50, 0),
@@ -229,10 +229,10 @@ def _checked_origin(name: str, url: str, own: str) -> str:
     if parts.scheme not in ("http", "https"):
         raise wrong_arrangement(name, "must begin with http:// or https://")
     if parts.username is not None or parts.password is not None:
-        raise wrong_arrangement(name, "must have no user name and no password")
+        raise wrong_arrangement(name, "must not contain a user name or a password")
     if ":" in host:
         raise wrong_arrangement(
-            name, "a Content-Security-Policy can name no IPv6 address; use localhost or a host name"
+            name, "must have a host name, such as localhost: a Content-Security-Policy cannot name an IPv6 address"
         )
     # Browsers also read 2130706433 and 0x7f.1 as addresses.
     is_like_number = _NUMBER.fullmatch(host.rpartition(".")[2])
@@ -240,7 +240,7 @@ def _checked_origin(name: str, url: str, own: str) -> str:
         raise wrong_arrangement(name, f"{url[:80]!r} has no valid host name")
     if _is_service(parts, own):
         raise wrong_arrangement(
-            name, "is a page of this service; serve the extension at another port, so that it runs in another origin"
+            name, "is a page of this service; serve the extension at another port, so that it has another origin"
         )
     is_default = port in (None, default_port(parts.scheme))
     return f"{parts.scheme}://{host}" if is_default else f"{parts.scheme}://{host}:{port}"

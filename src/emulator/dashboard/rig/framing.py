@@ -24,8 +24,8 @@ _HELPER = "platform-helper.js"
 _SDK = "sdk.js"
 _REAL = "If it uses the published SDK, its calls go to Muxy itself."
 _LACKING = {
-    (_HELPER, _SDK): "This page loads neither platform-helper.js nor sdk.js: it does not know its viewer, nor this "
-    f"service. {_REAL}",
+    (_HELPER, _SDK): "This page loads neither platform-helper.js nor sdk.js, so it knows neither its viewer nor "
+    f"this service. {_REAL}",
     (_HELPER,): "This page does not load platform-helper.js, so identity, theme and language have no effect.",
     (_SDK,): f"This page does not load sdk.js. {_REAL}",
 }
@@ -57,8 +57,8 @@ async def check_page(url: str, service: str) -> Finding:
         async with asyncio.timeout(TIMEOUT):
             status, headers, body, final = await _fetch(url)
     except _NotLocal:
-        text = "The service contacts no other machine, so it cannot check whether this page forbids frames."
-        return Finding(url, "unchecked", f"{text} If the frame stays empty, look at its headers.")
+        text = "The service connects only to this machine, so it cannot check whether this page forbids frames."
+        return Finding(url, "unchecked", f"{text} If the frame stays empty, check the headers of the page.")
     except TimeoutError:
         return Finding(url, "failed", f"The server of this page did not answer within {TIMEOUT:g} s.")
     except (OSError, ValueError, httpx.HTTPError, httpx.InvalidURL) as error:

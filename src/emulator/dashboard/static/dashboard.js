@@ -174,7 +174,7 @@ sessionStorage.removeItem("done");
 async function sayReached(action, id, done, more) {
   const answer = await fetch(action.replace(/call$/, `journal?kind=delivery&id=${encodeURIComponent(id)}`));
   const count = (await answer.json()).entries?.reduce((sum, each) => sum + each.delivered, 0);
-  if (count === 0) say("Sent, but nothing listens to this event there now: see Sockets.", false, more, { isDone: false });
+  if (count === 0) say("Sent, but no socket listens to this event now: see Sockets.", false, more, { isDone: false });
   else say(count ? `Sent to ${count} ${count === 1 ? "listener" : "listeners"}.` : done, false, more);
 }
 

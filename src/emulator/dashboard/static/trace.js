@@ -30,7 +30,7 @@ function release() {
 
 function pause() {
   isPaused = !isPaused;
-  say(isPaused ? "Paused: the list stays as it is. Press p to go on." : "");
+  say(isPaused ? "Paused: the list does not change. Press p to resume." : "");
   if (!isPaused) release();
   showPause();
 }
