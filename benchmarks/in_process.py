@@ -18,7 +18,7 @@ from emulator.core.environment import Environment
 from emulator.core.extensions import Extension
 from emulator.core.settings import Limits, Settings
 from emulator.http.hot_path import HotPath
-from emulator.process.http_server import config_of
+from emulator.process.http_server import uvicorn_config
 from emulator.process.opening import open_app
 
 
@@ -89,7 +89,7 @@ async def connected(environment: Environment, folder: str, *, knows_extension: b
     # Work at intervals would run more often the slower the machine is.
     with patch.object(asyncio, "sleep", lambda delay, *result: sleep(delay and 86_400, *result)):
         async with open_app(settings) as (app, service):
-            config = config_of(app, settings, HotPath(service.dispatcher))
+            config = uvicorn_config(app, settings, HotPath(service.dispatcher))
             config.load()
             loop = asyncio.get_running_loop()
             kind: Any = config.http_protocol_class

@@ -19,9 +19,9 @@ from uvicorn.server import ServerState
 from emulator.auth.signing_key import SigningKey
 from emulator.auth.tokens import Tokens
 from emulator.control.calls import Calls
-from emulator.control.contents import Contents, names_of
+from emulator.control.contents import Contents, name_readers
 from emulator.control.demo import Crowd, Demo
-from emulator.control.faults import FaultPlan, Known
+from emulator.control.faults import FaultPlan, MatchTargets
 from emulator.control.gate import ControlGate
 from emulator.control.journal.service import Journals
 from emulator.control.operation import RESET, Control
@@ -68,8 +68,8 @@ from emulator.features.votes.service import Polls
 from emulator.http.access import Access
 from emulator.http.dispatch import Dispatcher
 from emulator.http.long_requests import Uploads
-from emulator.namespaces.front import Front
 from emulator.namespaces.registry import Registry
+from emulator.namespaces.service_app import ServiceApp
 from emulator.realtime.dispatch import MessageDispatcher
 from emulator.realtime.faulty_messages import FaultyBroadcasts
 from emulator.realtime.gateway import Gateway
@@ -101,7 +101,7 @@ class Shared:
         """All namespaces of the process; `None` in production."""
 
 
-class Service(Front):
+class Service(ServiceApp):
     """One running service."""
 
     def __init__(
@@ -150,14 +150,14 @@ class Service(Front):
         )
         self.hub = Hub(self.changes, self.journal)
         self.hints = Hints(
-            names_of(lambda key: me.contents.names(key), self.hub, self.changes),
+            name_readers(lambda key: me.contents.names_in_use(key), self.hub, self.changes),
             lambda: me.extensions.current,
             is_on=has_control,
         )
         self.publisher = Publisher(self.engine.relay, self.hub, clock)
         self.faults = FaultPlan(
             clock,
-            lambda: Known(me.dispatcher.table.open_endpoints, me.messages.action_names),
+            lambda: MatchTargets(me.dispatcher.table.open_endpoints, me.messages.action_names),
             is_alone=self.publisher.is_single_node,
         )
         self.late = FaultyBroadcasts(self.faults)
@@ -242,7 +242,7 @@ class Service(Front):
             is_admitted=self.tokens.is_admitted,
             check_registered=self.tokens.check_registered,
             control_gate=(gate := ControlGate(settings.control_hosts, settings.control_token)),
-            page_gate=gate.page,
+            page_gate=gate.check_dashboard,
             rate_limits=self._rate_limits,
         )
         self.dispatcher: Dispatcher = Dispatcher(
@@ -343,8 +343,8 @@ class Service(Front):
                 audit("extension changed", extension=client_id, secrets=len(extension.secrets))
             if known is not None and known.tokens_not_before != extension.tokens_not_before:
                 audit("tokens revoked", extension=client_id)
-        fronts = [self] if self.namespaces is None else self.namespaces.fronts
-        if count := sum(each.expel_ended() for each in fronts):
+        services = [self] if self.namespaces is None else self.namespaces.open_services
+        if count := sum(each.expel_ended() for each in services):
             _log.info("closed %s sockets, because the secrets or links behind them have ended", count)
 
     async def close(self) -> None:

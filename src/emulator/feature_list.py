@@ -162,7 +162,7 @@ FEATURES = Features(
     Feature(attrgetter("datastream"), endpoints_in(Datastream), feeds=(Datastream.datastream_topics,)),
     Feature(attrgetter("identities"), identity.issuing, is_offered=lambda environment: not environment.is_strict),
     Feature(attrgetter("identities"), identity.endpoints),
-    Feature(attrgetter("control"), operation.monitoring),
+    Feature(attrgetter("control"), operation.health_endpoints),
     Feature(attrgetter("metrics"), operation.metrics),
     Feature(attrgetter("dispatcher"), openapi.endpoints),
     _control(attrgetter("control"), operation.endpoints),

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 from dashboard.rig_pages import wait_for_script
 from emulator.control.demo import Demo
 from emulator.core.clock import HOUR
-from emulator.dashboard.pages import PATHS, screens
+from emulator.dashboard.pages import PATHS_OUTSIDE_UI, screens
 from support.pages import fetched, main_of
 from support.process import wait_until
 from support.service import LiveServer
@@ -21,7 +21,7 @@ from support.service import LiveServer
 def demo(live: LiveServer) -> Demo:
     """The demo of the service, which does not play yet."""
     assert live.service.namespaces is not None
-    return live.run(live.service.namespaces.front("demo")).demo
+    return live.run(live.service.namespaces.open("demo")).demo
 
 
 def play(live: LiveServer) -> None:
@@ -77,7 +77,7 @@ def test_no_link_plays_it(live: LiveServer, demo: Demo):
 def test_every_screen_shows_what_is_left_of_it(live: LiveServer, demo: Demo):
     play(live)
     for name in screens():
-        page = fetched(f"{live.url}/_ns/demo/_emulator/{PATHS.get(name, f'ui/{name}')}").text
+        page = fetched(f"{live.url}/_ns/demo/_emulator/{PATHS_OUTSIDE_UI.get(name, f'ui/{name}')}").text
 
         assert re.search(r"▶ demo <span[^>]*>0[23]:\d\d</span> · stop", page), name
 

@@ -9,7 +9,7 @@ import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
-from emulator.dashboard.stream import GONE
+from emulator.dashboard.stream import GONE_EVENT
 from support.pages import fetched, following
 from support.service import LiveServer
 from support.socket_client import SocketClient
@@ -104,7 +104,7 @@ def test_a_stream_says_so_when_its_namespace_ends(live: LiveServer):
         httpx.delete(f"{live.url}/_ns/short").raise_for_status()
         text = b"".join(chunks)
 
-    assert text.endswith(GONE)
+    assert text.endswith(GONE_EVENT)
 
 
 @pytest.mark.long

@@ -12,8 +12,8 @@ import pytest
 from emulator.core.errors import EngineError
 from emulator.core.keys import NEVER, Key
 from emulator.core.settings import Settings
-from emulator.namespaces.front import Front
 from emulator.namespaces.registry import Registry
+from emulator.namespaces.service_app import ServiceApp
 from emulator.process.opening import open_app
 from emulator.storage.shapes import CastRequest
 from support.service import CHANNEL, CLIENT_ID
@@ -32,12 +32,12 @@ async def namespaces(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIte
 
 
 async def vote(namespaces: Registry, name: str) -> None:
-    service = await namespaces.front(name)
+    service = await namespaces.open(name)
     await service.engine.ballots.cast(POLL, CastRequest("U1", "1"), now=1, expires_at=NEVER)
 
 
 async def votes(namespaces: Registry, name: str) -> int:
-    service = await namespaces.front(name)
+    service = await namespaces.open(name)
     return len((await service.engine.ballots.tally(POLL, now=1)).counts)
 
 
@@ -50,25 +50,25 @@ async def outcomes(*works: Awaitable[object]) -> list[str]:
 @asynccontextmanager
 async def paused(namespaces: Registry, name: str) -> AsyncIterator[Callable[[], None]]:
     """Let the namespace open only when the result is called. Waits in the block until its opening has begun."""
-    opening, go_on, open_front = asyncio.Event(), asyncio.Event(), namespaces._open_front
+    opening, go_on, open_service = asyncio.Event(), asyncio.Event(), namespaces._open_service
 
-    def slow(each: str) -> AbstractAsyncContextManager[Front]:
-        return slowly(each) if each == name else open_front(each)
+    def slow(each: str) -> AbstractAsyncContextManager[ServiceApp]:
+        return slowly(each) if each == name else open_service(each)
 
     @asynccontextmanager
-    async def slowly(each: str) -> AsyncIterator[Front]:
+    async def slowly(each: str) -> AsyncIterator[ServiceApp]:
         opening.set()
         await go_on.wait()
-        async with open_front(each) as front:
+        async with open_service(each) as front:
             yield front
 
-    namespaces._open_front = slow
+    namespaces._open_service = slow
     forking = asyncio.create_task(namespaces.create("b", "a"))
     await opening.wait()
     yield go_on.set
     go_on.set()
     await asyncio.gather(forking, return_exceptions=True)
-    namespaces._open_front = open_front
+    namespaces._open_service = open_service
 
 
 async def test_neither_a_source_nor_its_copy_is_dropped_before_the_copy_is_complete(namespaces: Registry):
@@ -101,21 +101,21 @@ async def test_a_request_to_a_copy_waits_until_the_copy_is_complete(namespaces: 
 
 
 async def test_a_copy_of_a_copy_that_fails_is_refused_and_neither_is_in_use(namespaces: Registry):
-    opening, go_on, open_front = asyncio.Event(), asyncio.Event(), namespaces._open_front
+    opening, go_on, open_service = asyncio.Event(), asyncio.Event(), namespaces._open_service
 
     @asynccontextmanager
-    async def failing(name: str) -> AsyncIterator[Front]:
+    async def failing(name: str) -> AsyncIterator[ServiceApp]:
         opening.set()
         await go_on.wait()
         raise EngineError("planted")
         yield
 
-    namespaces._open_front = failing
+    namespaces._open_service = failing
     first = asyncio.create_task(outcomes(namespaces.create("b", "a")))
     await opening.wait()
     second = asyncio.create_task(outcomes(namespaces.create("c", "b")))
     await asyncio.sleep(0)
-    namespaces._open_front = open_front
+    namespaces._open_service = open_service
     go_on.set()
 
     assert (["EngineError"], ["NotFound"]) == (await first, await second)

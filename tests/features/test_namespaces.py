@@ -116,12 +116,12 @@ async def test_a_namespace_that_opens_during_a_drop_keeps_its_data(tmp_path: Pat
         await go_on.wait()
 
     async def vote() -> None:
-        new = await namespaces.front("blue")
+        new = await namespaces.open("blue")
         await new.engine.ballots.cast(poll, CastRequest("U1", "1"), now=1, expires_at=NEVER)
 
     async with open_app(settings) as (_, service):
         namespaces = service.namespaces
-        await namespaces.front("blue")
+        await namespaces.open("blue")
         tenant = namespaces._tenants["blue"]
         tenant.stack.push_async_callback(pause)  # runs before the service is closed
         dropping = asyncio.create_task(namespaces.drop("blue"))
@@ -133,7 +133,7 @@ async def test_a_namespace_that_opens_during_a_drop_keeps_its_data(tmp_path: Pat
         await asyncio.gather(dropping, using)
 
     async with open_app(settings) as (_, service):
-        tally = await (await service.namespaces.front("blue")).engine.ballots.tally(poll, now=1)
+        tally = await (await service.namespaces.open("blue")).engine.ballots.tally(poll, now=1)
         assert (("1", 1),) == tally.counts
 
 
@@ -331,7 +331,7 @@ def stored(stored_settings: Settings) -> Iterator[Namespaces]:
 
 def opened(live: LiveServer) -> int:
     assert live.service.namespaces is not None
-    return len(live.service.namespaces.fronts) - 1
+    return len(live.service.namespaces.open_services) - 1
 
 
 def test_stored_namespaces_are_listed_with_their_records_and_none_is_opened(stored: Namespaces):

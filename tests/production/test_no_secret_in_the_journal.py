@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from websockets.exceptions import ConnectionClosed
 
-from emulator.control.journal.snippets import FORMS
+from emulator.control.journal.snippets import SNIPPET_FORMS
 from emulator.dashboard.pages import screens
 from extcli.journal.views import har_lines
 from production.leak_detector import LeakDetector
@@ -36,7 +36,7 @@ CONTENT = {
 
 def everything(service: RunningService) -> Iterator[str]:
     """Yield the whole journal in each form."""
-    forms = cycle((*FORMS, ""))
+    forms = cycle((*SNIPPET_FORMS, ""))
     with Client(base_url=service.url) as client:
         since: int | None = 0
         while since is not None:

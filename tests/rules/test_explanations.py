@@ -11,7 +11,7 @@ import typer.main
 from emulator.contract import rules
 from emulator.contract.parity import RULES
 from emulator.control import explanations
-from emulator.control.explanations import explained_verdict
+from emulator.control.explanations import explain_verdict
 from emulator.core.errors import REFUSALS
 from extcli.app import NOUNS, app, load_noun
 
@@ -48,7 +48,7 @@ def test_every_recommended_command_exists():
 
 
 def test_every_rule_of_production_has_a_text():
-    assert [] == [rule for rule in RULES if explained_verdict(f"refuse; rule={rule}") is None]
+    assert [] == [rule for rule in RULES if explain_verdict(f"refuse; rule={rule}") is None]
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_every_rule_of_production_has_a_text():
      ("Links and Sockets", "gaps: Links and sockets"), ("caller-rate", "caller-rate")],
 )  # fmt: skip
 def test_a_rule_is_found_in_any_case_and_without_its_prefix(name: str, id: str):
-    found = explanations.find(name)
+    found = explanations.find_rule(name)
 
     assert found is not None
     assert id == found.id
@@ -67,5 +67,5 @@ def test_a_rule_is_found_in_any_case_and_without_its_prefix(name: str, id: str):
     ("name", "id"), [("A11", "A1"), ("authentification", "spec: Authentication"), ("stag", "stage")]
 )
 def test_the_nearest_rules_are_those_that_look_alike(name: str, id: str):
-    assert explanations.find(name) is None
-    assert id in explanations.nearest(name)
+    assert explanations.find_rule(name) is None
+    assert id in explanations.similar_rules(name)

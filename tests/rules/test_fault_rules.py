@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from emulator.control.faults import Known, checked_pattern, pattern_of
+from emulator.control.faults import MatchTargets, checked_pattern, parse_match
 from emulator.core.callers import Caller, Role
 from emulator.core.errors import BadRequest
 from emulator.core.faults import BROADCAST, CONNECT, MESSAGE, REQUEST, Attempt, Fault, meets
 
-KNOWN = Known(
+KNOWN = MatchTargets(
     [("GET", "/v1/e/vote"), ("POST", "/v1/e/vote"), ("GET", "/v1/e/all_config")],
     [("set", "state"), ("get", "state"), ("get", "poll"), ("broadcast", ""), ("authenticate", "")],
 )
@@ -43,7 +43,7 @@ def attempt(kind: str, name: str, target: str = "", **more: Any) -> Attempt:
     ],
 )
 def test_a_match_selects_attempts(match: str, matched: Attempt, spared: Attempt):
-    pattern = pattern_of(match, KNOWN)
+    pattern = parse_match(match, KNOWN)
 
     assert (True, False) == (pattern.matches(matched), pattern.matches(spared))
 

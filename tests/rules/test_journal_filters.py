@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from emulator.control.journal.rules import matches_of
+from emulator.control.journal.rules import predicate
 from emulator.core.callers import Caller, Role
 from emulator.core.journal import DELIVERY, FRAME, REQUEST, Entry
 
@@ -31,7 +31,7 @@ ENTRIES = [
     ],
 )
 def test_a_query_selects_probes_by_name_only_and_verdicts_by_rule(query: dict[str, str], ids: list[str]):
-    matches = matches_of(query)
+    matches = predicate(query)
 
     assert ids == [each.id for each in ENTRIES if matches is None or matches(each)]
 
@@ -47,14 +47,14 @@ def test_a_query_selects_probes_by_name_only_and_verdicts_by_rule(query: dict[st
     ],
 )
 def test_a_search_ignores_the_case_of_all_letters(search: str, entry: Entry):
-    matches = matches_of({"search": search})
+    matches = predicate({"search": search})
 
     assert matches is not None
     assert matches(entry)
 
 
 def test_a_search_finds_no_other_letters():
-    matches = matches_of({"search": "äpfel"})
+    matches = predicate({"search": "äpfel"})
 
     assert matches is not None
     assert not matches(Entry(REQUEST, 0, 0, request="Apfel, öpfel".encode()))
@@ -99,14 +99,14 @@ REQUESTS = [
     ],
 )
 def test_a_query_selects_entries_by_each_of_their_parts(query: dict[str, str], ids: list[str]):
-    matches = matches_of(query)
+    matches = predicate(query)
 
     assert matches is not None
     assert ids == [each.id for each in REQUESTS if matches(each)]
 
 
 def test_none_selects_what_got_no_response_but_no_deliveries():
-    matches = matches_of({"status": "none,4xx"})
+    matches = predicate({"status": "none,4xx"})
     entries = [Entry(kind, 0, 0, kind, status=status) for kind in (REQUEST, DELIVERY) for status in (0, 200, 404)]
 
     assert [(REQUEST, 0), (REQUEST, 404), (DELIVERY, 404)] == [

@@ -8,7 +8,7 @@ from sys import modules
 import pytest
 
 from emulator.contract import rules
-from emulator.control.explanations import what_was_sent
+from emulator.control.explanations import sent_value
 from emulator.core.errors import OF_INPUT, OF_ROLES
 from emulator.features.trivia import rules as trivia
 from tools.interface_pages import declared
@@ -55,4 +55,4 @@ def test_a_value_in_a_command_is_quoted_for_a_shell():
     ],
 )
 def test_explaining_a_refusal_names_the_value_that_the_request_sent(path: str, body: bytes, detail: str, held: str):
-    assert held == what_was_sent(detail, path, body)
+    assert held == sent_value(detail, path, body)

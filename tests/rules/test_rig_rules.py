@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from emulator.core.errors import BadRequest
-from emulator.dashboard.rig.arrangement import arrangement_of
+from emulator.dashboard.rig.arrangement import parse_arrangement
 from emulator.dashboard.rig.framing import forbidding_header
 
 PAGE = "http://127.0.0.1:8000/panel.html"
@@ -33,7 +33,7 @@ def test_the_address_of_a_frame_has_its_viewer_and_its_own_parameters():
         "1.language": "pt-BR",
         "1.mute": "on",
     }
-    src = arrangement_of(query, OWN).frames[0].src
+    src = parse_arrangement(query, OWN).frames[0].src
 
     assert src.startswith(f"{PAGE}?a=1&")
     assert src.endswith("#top")
@@ -57,7 +57,7 @@ def test_the_address_of_a_frame_has_its_viewer_and_its_own_parameters():
 
 
 def test_a_broadcasters_user_is_the_channel():
-    src = arrangement_of({"url": PAGE, "1.role": "broadcaster", "1.user_id": "42"}, OWN).frames[0].src
+    src = parse_arrangement({"url": PAGE, "1.role": "broadcaster", "1.user_id": "42"}, OWN).frames[0].src
 
     assert "1001" == parameters(src)["extcli_user"]
 
@@ -73,7 +73,7 @@ def test_a_broadcasters_user_is_the_channel():
     ],
 )
 def test_the_origin_of_the_pages_is_known(url: str, origin: str):
-    assert origin == arrangement_of({"url": url}, OWN).origin
+    assert origin == parse_arrangement({"url": url}, OWN).origin
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_the_origin_of_the_pages_is_known(url: str, origin: str):
 )
 def test_an_address_that_is_not_a_page_of_a_web_server_is_refused(url: str):
     with pytest.raises(BadRequest) as refused:
-        arrangement_of({"url": url}, OWN)
+        parse_arrangement({"url": url}, OWN)
 
     assert refused.value.detail.startswith("url: ")
 
@@ -106,7 +106,7 @@ def test_an_address_that_is_not_a_page_of_a_web_server_is_refused(url: str):
 @pytest.mark.parametrize("url", ["http://127.0.0.1:8282/", "http://localhost:8282/x", "https://127.9.9.9:8282"])
 def test_a_page_of_the_service_itself_is_refused(url: str):
     with pytest.raises(BadRequest) as refused:
-        arrangement_of({"url": url}, OWN)
+        parse_arrangement({"url": url}, OWN)
 
     assert "serve the extension at another port" in refused.value.detail
 
@@ -115,7 +115,7 @@ def test_a_page_of_the_service_itself_is_refused(url: str):
 @pytest.mark.parametrize("name", ["config", "live"])
 def test_all_frames_have_one_origin(name: str, page: str):
     with pytest.raises(BadRequest) as refused:
-        arrangement_of({"url": PAGE, name: page}, OWN)
+        parse_arrangement({"url": PAGE, name: page}, OWN)
 
     assert refused.value.detail.startswith(f"{name}: ")
 
@@ -138,7 +138,7 @@ def test_all_frames_have_one_origin(name: str, page: str):
 )
 def test_an_invalid_parameter_is_named(name: str, value: str):
     with pytest.raises(BadRequest) as refused:
-        arrangement_of({"url": PAGE, name: value}, OWN)
+        parse_arrangement({"url": PAGE, name: value}, OWN)
 
     assert refused.value.detail.startswith(f"{name}: ")
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from emulator.control.snapshots.codec import (
-    END,
-    Header,
+    LAST_LINE,
+    SnapshotHeader,
     decode_record,
     encode_header,
     encode_record,
@@ -41,7 +41,7 @@ from emulator.storage.shapes import BallotEntry, Terms
 from support.examples import examples
 
 POLL = Key("poll", "my-extension", "rps", "777")
-HEADER = encode_header(Header(1, "0.1.0", "sandbox", ClockState(), False, {"roster": 2}))
+HEADER = encode_header(SnapshotHeader(1, "0.1.0", "sandbox", ClockState(), False, {"roster": 2}))
 ROSTERS = [b'{"type":"roster","key":["marked","e","a"]},\n', b'{"type":"roster","key":["marked","e","b"]}\n']
 
 LIST, POOL = Key("code_list", "e", "n"), Key("codes", "e", "0")
@@ -142,13 +142,13 @@ def read(text: bytes) -> list[tuple[int, Record]]:
 
 @pytest.mark.parametrize("line_end", [b"\n", b"\r\n"])
 def test_records_have_the_numbers_of_their_lines(line_end: bytes):
-    found = read(b"".join([HEADER, *ROSTERS, END]).replace(b"\n", line_end))
+    found = read(b"".join([HEADER, *ROSTERS, LAST_LINE]).replace(b"\n", line_end))
 
     assert [(2, "a"), (3, "b")] == [(line, record[0].name) for line, record in found]
 
 
 def test_an_empty_snapshot_has_a_header_and_an_end():
-    assert [] == read(HEADER + END)
+    assert [] == read(HEADER + LAST_LINE)
     assert "sandbox" == read_header(BytesIO(HEADER)).environment
 
 
@@ -163,10 +163,10 @@ def test_an_empty_snapshot_has_a_header_and_an_end():
         (HEADER.replace(b'"clock":{}', b'"clock":{"offset":"x"}'), "line 1: clock.offset: expected an integer"),
         (HEADER, "line 1: the snapshot is incomplete"),
         (HEADER + ROSTERS[1], "line 2: the snapshot is incomplete"),
-        (HEADER + ROSTERS[0] + END, "line 2: the last record must not end with a comma"),
+        (HEADER + ROSTERS[0] + LAST_LINE, "line 2: the last record must not end with a comma"),
         (HEADER + ROSTERS[1] + ROSTERS[1], "line 2: the line must end with a comma"),
         (HEADER + ROSTERS[0] + b"\n", "line 3: input data was truncated"),
-        (HEADER + END + b"x\n", "line 3: there is text after the end"),
+        (HEADER + LAST_LINE + b"x\n", "line 3: there is text after the end"),
         (HEADER + b"\xff\n", "line 2: "),
     ],
 )  # fmt: skip

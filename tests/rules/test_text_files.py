@@ -12,7 +12,7 @@ import pytest
 
 from emulator.contract import user_files
 from emulator.core.extensions import read_extensions
-from emulator.process.http_server import is_taken
+from emulator.process.http_server import is_port_taken
 from extcli import clock
 
 
@@ -80,4 +80,4 @@ def test_a_port_that_windows_reserves_is_taken(number: int, of_windows: int | No
     if of_windows:
         error.winerror = of_windows  # type: ignore[attr-defined]
 
-    assert is_taken(error) is taken
+    assert is_port_taken(error) is taken

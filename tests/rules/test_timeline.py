@@ -7,7 +7,7 @@ import pytest
 from emulator.core.callers import Caller, Role
 from emulator.core.clock import HOUR, SECOND
 from emulator.core.journal import DELIVERY, REQUEST, Entry
-from emulator.dashboard.timeline import BAR, BARS, Activity, Mark, lanes_of
+from emulator.dashboard.timeline import BAR_MS, BARS, Activity, Mark, timeline_lanes
 
 NOW = 1_700_000_000_000 + 3 * SECOND  # three seconds into a bar
 BROADCASTER = Caller("my-extension", Role.BROADCASTER, "777", "777", "U777")
@@ -24,14 +24,14 @@ def entry(before: int, number: int = 1, kind: str = REQUEST, *, name: str = "POS
 def lanes(*entries: Entry) -> dict[str, list[Mark]]:
     activity = Activity(lambda entry: True)
     for each in entries:
-        activity.count(each)
-    activity.pass_to(NOW)
-    return lanes_of(activity.bars, {}, NOW, {})
+        activity.add(each)
+    activity.move_to(NOW)
+    return timeline_lanes(activity.bars, {}, NOW, {})
 
 
 @pytest.mark.parametrize(
     ("before", "bars"),
-    [(0, [59]), (3_000, [59]), (3_001, [58]), ((BARS - 1) * BAR + 3_000, [0]), ((BARS - 1) * BAR + 3_001, [])],
+    [(0, [59]), (3_000, [59]), (3_001, [58]), ((BARS - 1) * BAR_MS + 3_000, [0]), ((BARS - 1) * BAR_MS + 3_001, [])],
 )
 @pytest.mark.parametrize("ahead", [0, HOUR, -HOUR])
 def test_a_request_is_in_the_bar_of_its_time_whatever_the_services_clock(before: int, bars: list[int], ahead: int):
@@ -40,7 +40,7 @@ def test_a_request_is_in_the_bar_of_its_time_whatever_the_services_clock(before:
 
 def test_each_mark_leads_to_what_it_shows():
     found = lanes(
-        entry(BAR, 1), entry(BAR, 2), entry(0, 3, reason="Fault"), entry(0, 4, DELIVERY, name="event:round"),
+        entry(BAR_MS, 1), entry(BAR_MS, 2), entry(0, 3, reason="Fault"), entry(0, 4, DELIVERY, name="event:round"),
     )  # fmt: skip
 
     assert [("requests", {"since": 0, "before": 3}, 100.0), ("requests", {"since": 2, "before": 5}, 50.0)] == [
@@ -58,7 +58,7 @@ def test_several_refusals_of_a_bar_are_one_mark_that_leads_to_them():
 
 
 def test_a_fault_is_shown_from_its_first_hit_to_its_latest():
-    (mark,) = lanes(entry(4 * BAR, fault="f1"), entry(2 * BAR, 2, fault="f1"))["control"]
+    (mark,) = lanes(entry(4 * BAR_MS, fault="f1"), entry(2 * BAR_MS, 2, fault="f1"))["control"]
 
     assert (55, 3) == (round(mark.left * BARS / 100), round(mark.size * BARS / 100))
     assert "f1 · 2 hits" == mark.label
@@ -66,8 +66,8 @@ def test_a_fault_is_shown_from_its_first_hit_to_its_latest():
 
 def test_definitions_of_polls_and_moves_of_the_clock_are_shown_at_their_time():
     found = lanes(
-        entry(3 * BAR, 1, name="POST /v1/e/vote_config", request=b'{"config": {"endsIn": 40}}'),
-        entry(2 * BAR, 2, name="POST /_emulator/clock", ahead=HOUR),
+        entry(3 * BAR_MS, 1, name="POST /v1/e/vote_config", request=b'{"config": {"endsIn": 40}}'),
+        entry(2 * BAR_MS, 2, name="POST /_emulator/clock", ahead=HOUR),
         entry(0, 3, name="POST /v1/e/vote_config", request=b'{"config": {"endsAt": -1}}', ahead=HOUR),
     )["control"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from emulator.control.waits import rules
-from emulator.control.waits.rules import Condition, subjects_of, timeout_of
+from emulator.control.waits.rules import Condition, parse_timeout, subjects_of
 from emulator.core.errors import BadRequest
 from emulator.core.keys import Key
 from emulator.feature_list import FEATURES
@@ -16,7 +16,7 @@ SUBJECTS = subjects_of(FEATURES.kinds)
 
 
 def condition_of(query: dict[str, str]) -> Condition:
-    return rules.condition_of(query, SUBJECTS)
+    return rules.parse_condition(query, SUBJECTS)
 
 
 def wanted(**query: str) -> dict[str, str]:
@@ -85,13 +85,13 @@ def test_a_query_without_a_meaning_is_refused(query: dict[str, str], words: str)
 
 @pytest.mark.parametrize(("text", "ms"), [("", 5_000), ("0", 0), ("60000", 60_000)])
 def test_a_timeout_is_in_ms_and_at_most_a_minute(text: str, ms: int):
-    assert ms == timeout_of(text)
+    assert ms == parse_timeout(text)
 
 
 @pytest.mark.parametrize("text", ["60001", "-1", "5s", "1e3", "9" * 30])
 def test_an_invalid_timeout_is_refused(text: str):
     with pytest.raises(BadRequest, match="timeout: "):
-        timeout_of(text)
+        parse_timeout(text)
 
 
 def test_counts_are_summed_over_all_values():

@@ -26,9 +26,9 @@ from emulator.http.endpoint import Call
 from emulator.http.hot_path import HOT, HotPath
 from emulator.http.mount import Application
 from emulator.http.response import in_one_chunk
-from emulator.process.http_server import Server, Tls, config_of, listen, url_of
+from emulator.process.http_server import Server, Tls, base_url, listen, uvicorn_config
 from emulator.process.opening import open_app
-from emulator.process.run import prepared
+from emulator.process.run import prepare_service
 from support.constants import CHANNEL as CHANNEL
 from support.constants import CLIENT_ID as CLIENT_ID
 from support.constants import OTHER_ID as OTHER_ID
@@ -195,7 +195,7 @@ def live_server(
     `prepare` is called with the URL, before the service is ready.
     """
     (listener,) = listen("127.0.0.1", 0)
-    url = url_of("127.0.0.1", listener, tls) + (settings.root_path if settings else "")
+    url = base_url("127.0.0.1", listener, tls) + (settings.root_path if settings else "")
     ready = threading.Event()
     started: list[tuple[LiveServer, asyncio.AbstractEventLoop, Server]] = []
 
@@ -206,11 +206,11 @@ def live_server(
 
             async def start() -> None:
                 if prepare is not None:
-                    await prepared(service, lambda _: prepare(url))
+                    await prepare_service(service, lambda _: prepare(url))
                 ready.set()
 
             hot_part = hot_path(service.dispatcher, hot) if wrapped is app else None
-            config = config_of(wrapped, chosen, hot_part, tls=tls)
+            config = uvicorn_config(wrapped, chosen, hot_part, tls=tls)
             server = Server(config, start, timeout=chosen.limits.request_timeout)
             loop = asyncio.get_running_loop()
             started.append((LiveServer(url, service, loop), loop, server))

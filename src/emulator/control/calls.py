@@ -24,7 +24,7 @@ from emulator.http.endpoint import Call, control_endpoint
 
 MAX_RESPONSE = 1024 * 1024
 """Bytes of a response that are returned."""
-CUT = f"the response is longer than {MAX_RESPONSE:,} bytes; body holds only its beginning, as text"
+CUT_NOTE = f"the response is longer than {MAX_RESPONSE:,} bytes; body holds only its beginning, as text"
 
 
 class CallBody(Struct):
@@ -57,12 +57,12 @@ def check_call(body: CallBody) -> None:
             raise wrong_shape(name, needed=f"at most {MAX_USER_LENGTH} printable characters")
 
 
-_LIFETIME = 10 * MINUTE
+_TOKEN_LIFETIME = 10 * MINUTE
 _OWN_HEADERS = b"extcli-"
 """The start of the names of the headers that endpoints declare."""
 
 
-class Called(Struct):
+class CallResult(Struct):
     """The response to a call."""
 
     status: int
@@ -85,13 +85,13 @@ class Calls:
     _tokens: Tokens
     _dispatcher: Callable[[], Dispatcher]
 
-    async def call(self, body: CallBody, peer: str) -> Called:
+    async def call(self, body: CallBody, peer: str) -> CallResult:
         """Make a call, and return its response. Raises `BadRequest` or `NotFound` for an invalid call."""
         check_call(body)
         path, _, query = body.path.partition("?")
         sent = body.body.encode() if isinstance(body.body, str) else json_codec.encode(body.body)
         token = self._tokens.issue(
-            _LIFETIME,
+            _TOKEN_LIFETIME,
             signed_as=body.client_id,
             jti="call",  # equal tokens of one second are verified once
             role=body.role,
@@ -113,18 +113,18 @@ class Calls:
         if content and reply.content_type == b"application/json" and not is_cut:
             answer = msgspec.Raw(content)
         own_headers = [header for header in reply.more if header[0].startswith(_OWN_HEADERS)]
-        return Called(
+        return CallResult(
             reply.status,
             answer,
             context.id,
             {name.decode(): text.decode() for name, text in own_headers} or UNSET,
-            CUT if is_cut else UNSET,
+            CUT_NOTE if is_cut else UNSET,
             context.hint or UNSET,
         )
 
 
-@control_endpoint("POST", "/_emulator/call", body=CallBody, answer=Called, limit="user_list", is_recorded=False)
-async def call_as(calls: Calls, call: Call) -> Called:
+@control_endpoint("POST", "/_emulator/call", body=CallBody, answer=CallResult, limit="user_list", is_recorded=False)
+async def call_as(calls: Calls, call: Call) -> CallResult:
     """Send a request to the service as any caller, without a token.
 
     Roles, limits and every rule apply as usual. The response has status 200 if the call was made; its member `status`

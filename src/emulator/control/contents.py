@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from emulator.control.operation import ExpiredItem, item_of
+from emulator.control.operation import ExpiredItem, expired_item
 from emulator.core.changes import Changes
 from emulator.core.clock import Clock
 from emulator.core.hints import NamesOf
@@ -32,7 +32,7 @@ MAX_COUNT = 10_000
 _DIGEST_LENGTH = 16
 """Characters of a PIN's digest that are shown."""
 _decode = msgspec.json.Decoder(tuple[str, str, str, str, str]).decode
-_PAST_ALL = "\U0010ffff"
+_SORTS_LAST = "\U0010ffff"
 """Sorts after every channel and name."""
 
 
@@ -83,7 +83,7 @@ class ComingExpiries(Struct):
     next: list[ExpiredItem]
 
 
-class Filter(NamedTuple):
+class ContentFilter(NamedTuple):
     """The filters of a list; empty for all."""
 
     client_id: str = ""
@@ -92,7 +92,7 @@ class Filter(NamedTuple):
     """A text that the id, channel or user contains."""
 
 
-def checked_rows(limit: int) -> int:
+def checked_limit(limit: int) -> int:
     """Return the limit; raise `BadRequest` unless it is 1 to 200."""
     if not 1 <= limit <= MAX_ROWS:
         raise invalid_parameter("limit", limit, f"within 1 to {MAX_ROWS}")
@@ -102,17 +102,17 @@ def checked_rows(limit: int) -> int:
 T = TypeVar("T")
 
 
-class _Wanted(NamedTuple):
+class _Query(NamedTuple):
     """The rows to read: of one kind, that a filter selects, at most so many, and only those after a key."""
 
     kind: Kind
-    only: Filter
+    only: ContentFilter
     limit: int
     start: Key | None
     now: int
 
 
-class _Facts(NamedTuple):
+class _FoundRecord(NamedTuple):
     """What is known of a record."""
 
     key: Key
@@ -123,7 +123,7 @@ class _Facts(NamedTuple):
     """What `Kind.facts` takes."""
 
 
-Found = tuple[list[_Facts], str]
+_FoundPage = tuple[list[_FoundRecord], str]
 """Records, and a cursor if the search stopped before the end."""
 
 _MAX_OWNERS = 200
@@ -145,7 +145,7 @@ class Contents:
         """When this service started, in Unix ms by its clock."""
         self._kinds = {kind.name: kind for kind in self.kinds}
         listed = {name for kind in self.kinds for name in kind.stored_as}
-        self._secret = {
+        self._secret_kinds = {
             each.kind for kind in self.kinds for each in kind.records if each.has_secret_name and each.kind in listed
         }
 
@@ -156,56 +156,56 @@ class Contents:
         totals = {kind.name: sum(found[each] for each in kind.stored_as) for kind in self.kinds}
         return {name: min(MAX_COUNT, total) for name, total in totals.items()}
 
-    async def page(self, name: str, only: Filter, *, limit: int, cursor: str = FIRST) -> ContentPage:
+    async def page(self, name: str, only: ContentFilter, *, limit: int, cursor: str = FIRST) -> ContentPage:
         """Return up to 200 records of a kind. Raises `BadRequest`.
 
         A page may have fewer than `limit` rows although there are more, if very many extensions were looked through.
         """
         members = place_of(cursor, _decode)
-        kind, start, limit = self._kinds[name], Key(*members) if members else None, checked_rows(limit)
+        kind, start, limit = self._kinds[name], Key(*members) if members else None, checked_limit(limit)
         now = self._clock.now()
         read = {
-            BallotRecord: self._ballots,
-            ItemRecord: self._logs,
-            DocumentRecord: self._documents,
-            PoolRecord: self._pools,
+            BallotRecord: self._find_ballots,
+            ItemRecord: self._find_logs,
+            DocumentRecord: self._find_documents,
+            PoolRecord: self._find_pools,
         }[kind.records[0].type]
-        found, rest = await read(_Wanted(kind, only, limit + 1, start, now))
+        found, rest = await read(_Query(kind, only, limit + 1, start, now))
         if len(found) > limit:
             rest = _cursor_after(found[limit - 1].key)
-        return ContentPage([self._row(kind, each, now) for each in found[:limit]], rest)
+        return ContentPage([self._make_row(kind, each, now) for each in found[:limit]], rest)
 
-    async def names(self, group: Key) -> list[str]:
+    async def names_in_use(self, group: Key) -> list[str]:
         """Return up to 200 names in use of the kind, extension and channel of a key."""
         (kind,) = (kind for kind in self.kinds if group.kind in kind.stored_as)
-        page = await self.page(kind.name, Filter(group.owner, group.channel or ""), limit=MAX_ROWS)
+        page = await self.page(kind.name, ContentFilter(group.owner, group.channel or ""), limit=MAX_ROWS)
         return [row.id for row in page.rows if group.channel in (None, row.channel_id)]
 
     async def upcoming(self, limit: int) -> ComingExpiries:
         """Return the next records to expire, at most 200. Raises `BadRequest`."""
-        limit, now = checked_rows(limit), self._clock.now()
+        limit, now = checked_limit(limit), self._clock.now()
         kinds = sorted({stored.kind for kind in self.kinds for stored in kind.records})
         found = await self._engine.catalog.upcoming(kinds, now=now, limit=limit)
-        return ComingExpiries(now, [item_of(each, self._name_of(each.key)) for each in found])
+        return ComingExpiries(now, [expired_item(each, self._shown_name(each.key)) for each in found])
 
-    def _name_of(self, key: Key) -> str:
+    def _shown_name(self, key: Key) -> str:
         """Return the name of a record as readers see it."""
-        return key.name[:_DIGEST_LENGTH] if key.kind in self._secret else key.name
+        return key.name[:_DIGEST_LENGTH] if key.kind in self._secret_kinds else key.name
 
-    async def _ballots(self, wanted: _Wanted) -> Found:
+    async def _find_ballots(self, wanted: _Query) -> _FoundPage:
         ballots, rest = await self._list_by_owner(self._engine.ballots.listing, wanted)
         found = []
         for each in ballots:
             members = {"count": each.casts} if each.casts else {"count": 0, "latest": 0}
-            found.append(_Facts(each.key, each.expires_at, members, each))
+            found.append(_FoundRecord(each.key, each.expires_at, members, each))
         return found, rest
 
-    async def _logs(self, wanted: _Wanted) -> Found:
+    async def _find_logs(self, wanted: _Query) -> _FoundPage:
         logs, rest = await self._list_by_owner(self._engine.logs.listing, wanted)
         lifetime = self._lifetime_of(wanted.kind)
-        return [_Facts(key, latest + lifetime, {"count": entries}) for key, entries, latest in logs], rest
+        return [_FoundRecord(key, latest + lifetime, {"count": entries}) for key, entries, latest in logs], rest
 
-    async def _list_by_owner(self, listing: Callable[..., Awaitable[list[T]]], wanted: _Wanted) -> tuple[list[T], str]:
+    async def _list_by_owner(self, listing: Callable[..., Awaitable[list[T]]], wanted: _Query) -> tuple[list[T], str]:
         """Return ballots or logs of all owners, or of one owner, and the cursor after the last owner that was read."""
         kind, (_, only, limit, start, now) = wanted.kind.stored_as[0], wanted
         first, found, more = start.owner if start else only.client_id, list[T](), list[str]()
@@ -217,20 +217,20 @@ class Contents:
                 seen = start if start and start.owner == owner else None
                 found += await listing(group, now=now, limit=rest, after=seen, matching=only.search)
         is_end = len(more) < _MAX_OWNERS
-        return found, FIRST if is_end else _cursor_after(Key(kind, more[-1], _PAST_ALL, _PAST_ALL))
+        return found, FIRST if is_end else _cursor_after(Key(kind, more[-1], _SORTS_LAST, _SORTS_LAST))
 
-    async def _documents(self, wanted: _Wanted) -> Found:
-        things, values = await self._find(wanted), dict[Key, bytes]()
+    async def _find_documents(self, wanted: _Query) -> _FoundPage:
+        things, values = await self._find_things(wanted), dict[Key, bytes]()
         if wanted.kind.facts:
             values = await self._engine.documents.read([thing.key for thing in things], now=wanted.now)
             things = [thing for thing in things if thing.key in values]
         found = []
         for key, expires_at, size in things:
-            found.append(_Facts(key, expires_at, {"user": key.user or UNSET, "size": size}, values.get(key)))
+            found.append(_FoundRecord(key, expires_at, {"user": key.user or UNSET, "size": size}, values.get(key)))
         return found, FIRST
 
-    async def _pools(self, wanted: _Wanted) -> Found:
-        things, now = await self._find(wanted), wanted.now
+    async def _find_pools(self, wanted: _Query) -> _FoundPage:
+        things, now = await self._find_things(wanted), wanted.now
         keys = [thing.key for thing in things]
         stocks = await self._engine.pools.stocks(keys, now=now)
         counts = await self._engine.pools.counts(keys, now=now)
@@ -238,20 +238,20 @@ class Contents:
         for key, expires_at, _ in things:
             if key in stocks and key in counts:
                 members = {"count": counts[key].handed, "left": counts[key].left}
-                found.append(_Facts(key, expires_at, members, stocks[key].note))
+                found.append(_FoundRecord(key, expires_at, members, stocks[key].note))
         return found, FIRST
 
-    async def _find(self, wanted: _Wanted) -> list[Thing]:
+    async def _find_things(self, wanted: _Query) -> list[Thing]:
         kind, only, limit, start, now = wanted
         search = Search(kind.stored_as, only.client_id or None, only.channel_id or None, only.search, start)
         return await self._engine.catalog.things(search, now=now, limit=limit)
 
-    def _row(self, kind: Kind, found: _Facts, now: int) -> Content:
+    def _make_row(self, kind: Kind, found: _FoundRecord, now: int) -> Content:
         """Return the row of a record. What identifies it is from its key, unless the facts have it."""
         key, expires_at, members, source = found
         lifetime = self._lifetime_of(kind)
         row: dict[str, Any] = {
-            "id": self._name_of(key) or key.kind,
+            "id": self._shown_name(key) or key.kind,
             "client_id": key.owner,
             "channel_id": key.channel or "",
             "latest": 0 if NEVER in (expires_at, lifetime) else max(0, expires_at - lifetime),
@@ -297,12 +297,12 @@ def endpoints_of(kinds: Sequence[Kind]) -> tuple[Endpoint, ...]:
         """Count the stored records by kind; 10,000 may mean more."""
         return await contents.counts()
 
-    return (count_contents, read_coming_expiries, *map(_listing, kinds))
+    return (count_contents, read_coming_expiries, *map(_list_endpoint, kinds))
 
 
-def _listing(kind: Kind) -> Endpoint:
+def _list_endpoint(kind: Kind) -> Endpoint:
     async def read(contents: Contents, call: Call) -> ContentPage:
-        only = Filter(call.text("client_id"), call.text("channel_id"), call.text("search"))
+        only = ContentFilter(call.text("client_id"), call.text("channel_id"), call.text("search"))
         return await contents.page(
             kind.name, only, limit=call.integer("limit", DEFAULT_ROWS), cursor=call.text("cursor")
         )
@@ -312,7 +312,7 @@ def _listing(kind: Kind) -> Endpoint:
     return control_endpoint("GET", f"/_emulator/contents/{kind.name}", query=_PAGE, answer=ContentPage)(read)
 
 
-def names_of(stored: NamesOf, hub: Hub, changes: Changes) -> Mapping[str, NamesOf]:
+def name_readers(stored: NamesOf, hub: Hub, changes: Changes) -> Mapping[str, NamesOf]:
     """Return, by the fact of a hint, the function that reads names in use, at most some hundred."""
 
     async def sent(key: Key) -> Iterable[str]:

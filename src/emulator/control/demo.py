@@ -22,7 +22,7 @@ from emulator.core.clock import END_OF_TIME, HOUR, SECOND, monotonic, system_now
 from emulator.core.observability.request_context import CONTEXT, RequestContext, bound_to, label_of, request_id
 from emulator.core.wire import json_codec
 
-NAMESPACE = "demo"
+DEMO_NAMESPACE = "demo"
 """Where the demo plays, and nowhere else."""
 _log = logging.getLogger("emulator")
 
@@ -49,7 +49,7 @@ class Demo:
         await self.close()
         await self._reset()
         self.stop()  # another call may have begun a play meanwhile
-        self.ends_at = system_now() + LENGTH * SECOND
+        self.ends_at = system_now() + DEMO_SECONDS * SECOND
         with bound_to(None):  # the play does not belong to the request
             self._playing = asyncio.create_task(self._play())
 
@@ -65,7 +65,7 @@ class Demo:
             await asyncio.wait([self._playing])
 
     async def _play(self) -> None:
-        acts = Acts(self._crowd, self.pace)
+        acts = DemoPlay(self._crowd, self.pace)
         try:
             await acts.play()
         except Exception:
@@ -74,11 +74,11 @@ class Demo:
             await acts.close()
 
 
-WORDS = "words"
+RANKING_ID = "words"
 """The id of the ranking."""
-EVENT = "news"
+NEWS_EVENT = "news"
 """The event of the broadcasts; their data is a text."""
-_PAGES = 12
+_PAGE_COUNT = 12
 _SEED = 7
 
 
@@ -96,10 +96,10 @@ _ROUNDS = (
     _Round("place", "Where do we go tonight?", ("Volcano", "Sunken city", "Sky fortress", "Home"), (2, 3, 4, 1)),
 )
 _WORDS = ("gg", "wow", "clutch", "again", "nerf it")
-_MINUTE = 60
+_ROUND_SECONDS = 60
 """Seconds of a round."""
-LENGTH = len(_ROUNDS) * _MINUTE
-_FAILS, _CLOSES, _LATE = 25, 40, 43
+DEMO_SECONDS = len(_ROUNDS) * _ROUND_SECONDS
+_FAULT_AT, _CLOSES_AT, _VOTING_ENDS_AT = 25, 40, 43
 """The seconds of a round at which votes begin to fail, the poll closes, and the last ones give up voting."""
 _FAULT = {
     "id": "overload", "match": "POST /v1/e/vote", "effect": "status", "status": 503, "share": 0.1, "lasts": 10 * SECOND,
@@ -110,7 +110,7 @@ _WINNERS = 5
 
 
 @dataclass(eq=False, repr=False)
-class Acts:
+class DemoPlay:
     """One play of the demo."""
 
     _crowd: Crowd
@@ -126,10 +126,10 @@ class Acts:
         self._tasks = set[asyncio.Task[None]]()
         """Requests and sockets that run beside the play."""
 
-    async def _until(self, second: float) -> None:
+    async def _sleep_until(self, second: float) -> None:
         await asyncio.sleep(max(0.0, self._began + self._pace * second - monotonic()))
 
-    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+    def _run_beside(self, work: Coroutine[Any, Any, None]) -> None:
         self._tasks.add(task := asyncio.create_task(work))
         task.add_done_callback(self._tasks.discard)
 
@@ -142,83 +142,83 @@ class Acts:
     async def play(self) -> None:
         """Play all rounds before an audience of pages and a game."""
         for listening in self._audience():
-            self._start(listening)
+            self._run_beside(listening)
         await self._crowd.send("PUT", "/v1/e/codes", _CODES, Role.ADMIN)
         for number, each in enumerate(_ROUNDS):
-            begin = number * _MINUTE
-            await self._until(begin)
+            begin = number * _ROUND_SECONDS
+            await self._sleep_until(begin)
             if number:
                 await self._crowd.send("POST", "/_emulator/clock", {"advance": HOUR})
-            await self._open(each)
-            for second in range(_MINUTE):
-                if second == _FAILS:
+            await self._open_poll(each)
+            for second in range(_ROUND_SECONDS):
+                if second == _FAULT_AT:
                     await self._crowd.send("POST", "/_emulator/faults", _FAULT)
-                elif second == _CLOSES:
-                    await self._close(each)
+                elif second == _CLOSES_AT:
+                    await self._close_poll(each)
                 self._chat(second)
-                votes = _votes_in(second)
+                votes = _vote_count_in(second)
                 for vote in range(votes):
-                    await self._until(begin + second + vote / votes)
+                    await self._sleep_until(begin + second + vote / votes)
                     self._vote(each)
-                await self._until(begin + second + 1)
+                await self._sleep_until(begin + second + 1)
 
     def _audience(self) -> Iterator[Coroutine[Any, Any, None]]:
         subscribe = {"event": "pusher:subscribe", "data": {"channel": f"twitch.pubsub.{CLIENT_ID}.{CHANNEL}"}}
-        for _ in range(_PAGES):
+        for _ in range(_PAGE_COUNT):
             yield self._crowd.listen("/app/demo?protocol=7", subscribe)
         token = self._crowd.token(Role.BROADCASTER)
         log_in = {"action": "authenticate", "params": {"request_id": 1}, "data": {"jwt": token}}
         follow = {"action": "subscribe", "params": {"request_id": 2, "target": "broadcast"}, "data": {"topic_id": "*"}}
         yield self._crowd.listen(f"/0.2.0/{CLIENT_ID}", log_in, follow)
 
-    async def _open(self, each: _Round) -> None:
+    async def _open_poll(self, each: _Round) -> None:
         """Open the poll of a round."""
         self._votes.clear()
-        await self._define(each, endsIn=_CLOSES)
-        self._begin("POST", "channel_state", {"question": each.prompt}, Role.BROADCASTER)
-        self._say("The vote is open")
+        await self._define_poll(each, endsIn=_CLOSES_AT)
+        self._send_beside("POST", "channel_state", {"question": each.prompt}, Role.BROADCASTER)
+        self._broadcast("The vote is open")
 
-    async def _close(self, each: _Round) -> None:
+    async def _close_poll(self, each: _Round) -> None:
         """Close the poll of a round, and draw codes for viewers who voted for the winner."""
-        await self._define(each, endsAt=-1)
-        self._say("The vote is closed")
+        await self._define_poll(each, endsAt=-1)
+        self._broadcast("The vote is closed")
         ((winner, _),) = Counter(option for _, option in self._votes).most_common(1)
         grant = {"correct": winner, "cutoff_timestamp": END_OF_TIME, "prizes": [0], "prize_limits": [1]}
         marking = f"/v1/e/codes/mark_from_poll?id={each.poll}&channel_id={CHANNEL}"
         await self._crowd.send("POST", marking, grant, Role.ADMIN)
         for user in [user for user, option in self._votes if option == winner][:_WINNERS]:
-            self._begin("POST", "codes/redeem", {"prize": 0}, user=user)
+            self._send_beside("POST", "codes/redeem", {"prize": 0}, user=user)
 
-    async def _define(self, each: _Round, **times: int) -> None:
+    async def _define_poll(self, each: _Round, **times: int) -> None:
         config = {"prompt": each.prompt, "options": each.options, **times}
         await self._crowd.send("POST", f"/v1/e/vote_config?id={each.poll}", {"config": config}, Role.BROADCASTER)
 
     def _chat(self, second: int) -> None:
         """Send words, and now and then an announcement or a mistake."""
         for word in self._random.choices(_WORDS, range(len(_WORDS), 0, -1), k=2):
-            self._begin("POST", f"rank?id={WORDS}", {"key": word}, user=next(self._users))
+            self._send_beside("POST", f"rank?id={RANKING_ID}", {"key": word}, user=next(self._users))
         if second % 8 == 4:  # viewers may not write it
-            self._begin("POST", "channel_state", {"question": "Mine"}, user=next(self._users))
+            self._send_beside("POST", "channel_state", {"question": "Mine"}, user=next(self._users))
         if second in (10, 20, 30):
-            self._say(f"{_CLOSES - second} seconds left")
+            self._broadcast(f"{_CLOSES_AT - second} seconds left")
 
     def _vote(self, each: _Round) -> None:
         user, (option,) = next(self._users), self._random.choices(range(len(each.options)), each.favor)
         self._votes.append((user, option))
-        self._begin("POST", f"vote?id={each.poll}", {"value": option}, user=user)
+        self._send_beside("POST", f"vote?id={each.poll}", {"value": option}, user=user)
 
-    def _say(self, text: str) -> None:
-        self._begin("POST", "broadcast", {"event": EVENT, "data": text}, Role.BROADCASTER)
+    def _broadcast(self, text: str) -> None:
+        self._send_beside("POST", "broadcast", {"event": NEWS_EVENT, "data": text}, Role.BROADCASTER)
 
-    def _begin(self, method: str, name: str, body: object, role: Role = Role.VIEWER, user: str = "") -> None:
-        self._start(self._crowd.send(method, f"/v1/e/{name}", body, role, user))
+    def _send_beside(self, method: str, name: str, body: object, role: Role = Role.VIEWER, user: str = "") -> None:
+        self._run_beside(self._crowd.send(method, f"/v1/e/{name}", body, role, user))
 
 
-def _votes_in(second: int) -> int:
+def _vote_count_in(second: int) -> int:
     """Return how many vote in a second of a round: in two waves, and a few too late."""
-    if second < _CLOSES:
-        return round(5 + 55 * sin(pi * second / (_CLOSES / 2)) ** 2)
-    return 2 if second < _LATE else 0
+    if second < _CLOSES_AT:
+        return round(5 + 55 * sin(pi * second / (_CLOSES_AT / 2)) ** 2)
+    return 2 if second < _VOTING_ENDS_AT else 0
 
 
 CLIENT_ID = "demo-extension"

@@ -30,7 +30,7 @@ def no_rule(*, rule: str, hint: str) -> Facts:
     return Facts(f"there is no rule {rule!r}{hint}", f"rule {rule!r}", "a rule such as A1 or spec: Limits")
 
 
-LONGEST = 200
+MAX_SHOWN = 200
 """Characters that an explanation shows of a text."""
 
 
@@ -62,16 +62,16 @@ class Explanation(Struct, frozen=True):
 
 def shortened(text: str) -> str:
     """Return a text, cut if it is too long to be shown."""
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+    return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 1]}…"
 
 
-def find(name: str) -> Rule | None:
+def find_rule(name: str) -> Rule | None:
     """Return the rule with this id, in any case, with or without `spec:`, `gaps:` or `docs:`; `None` if unknown."""
     id = rules.ids().get(rules.plain_name(name))
     return Rule(**rules.rules()[id]) if id else None
 
 
-def nearest(name: str) -> list[str]:
+def similar_rules(name: str) -> list[str]:
     """Return the ids of the rules that are most like a name, at most three; none if none is like it."""
     from difflib import get_close_matches
 
@@ -79,7 +79,7 @@ def nearest(name: str) -> list[str]:
     return list(dict.fromkeys(rules.ids()[each] for each in found))
 
 
-_SUBJECTS = (
+_RULES_BY_ENDPOINT = (
     (r"/_ns\b", "docs: Namespaces", "W5"),
     (r"_emulator/clock", "docs: Clock", "W5"),
     (r"_emulator/seed", "docs: Seeds", "W5"),
@@ -108,11 +108,11 @@ _SUBJECTS = (
 """The rule about the input of an endpoint or action that a pattern matches, and the one about its roles."""
 
 
-_SHORT = 60
+_MAX_SHOWN_BODY = 60
 """Characters of a body that is shown as it is."""
 
 
-def what_was_sent(detail: str, path: str, body: bytes) -> str:
+def sent_value(detail: str, path: str, body: bytes) -> str:
     """Return the field that the detail of an error begins with and its value, or a short body; empty if unknown.
 
     `path` has the query. Path and body are as the journal has them: without secrets, and perhaps cut off.
@@ -120,7 +120,7 @@ def what_was_sent(detail: str, path: str, body: bytes) -> str:
     field, colon, _ = detail.partition(": ")
     if not colon:
         text = body.decode(errors="replace")
-        return f"the body {text}" if text and len(text) <= _SHORT else ""
+        return f"the body {text}" if text and len(text) <= _MAX_SHOWN_BODY else ""
     value = _value_of(field, path, body)
     return f"{field} {value}" if value else ""
 
@@ -139,7 +139,7 @@ def _value_of(field: str, path: str, body: bytes) -> str:
     return "" if value is None else msgspec.json.encode(value).decode()
 
 
-class Summary(Struct):
+class EntrySummary(Struct):
     """An entry of the journal, in short."""
 
     id: str
@@ -169,12 +169,12 @@ class Verdict(Struct):
     next_step: str
 
 
-class Explained(Struct):
+class ExplainResult(Struct):
     """An entry with its explanations, or a rule."""
 
     rule: Rule | UnsetType = UNSET
     """The rule that was asked for, or that decided."""
-    entry: Summary | UnsetType = UNSET
+    entry: EntrySummary | UnsetType = UNSET
     explanation: Explanation | UnsetType = UNSET
     """Why the entry was refused; absent if it was not."""
     hint: str | UnsetType = UNSET
@@ -189,75 +189,75 @@ def explanation_of(entry: Entry) -> Explanation | None:
     if refused is None or (entry.status < 400 and not entry.reason):
         return None
     of_input, of_roles = "W2", "A4"
-    for pattern, *rules_about in _SUBJECTS:
+    for pattern, *rules_about in _RULES_BY_ENDPOINT:
         if re.search(pattern, entry.name or entry.path):
             of_input, of_roles = rules_about
             break
     if refused.rule == OF_ROLES:
         refused = refused._replace(rule=of_roles)
     elif refused.rule == OF_INPUT:
-        sent = what_was_sent(entry.detail, entry.path, entry.request)
+        sent = sent_value(entry.detail, entry.path, entry.request)
         refused = refused._replace(rule=of_input, held=sent or refused.held)
-    return _with_text(Explanation(*map(shortened, refused[1:])))
+    return _with_rule_text(Explanation(*map(shortened, refused[1:])))
 
 
-def _explain_request(journal: Journal, id: str) -> Explained:
+def _explain_request(journal: Journal, id: str) -> ExplainResult:
     """Explain the entry of a request id, the latest refused one first, or of a number, or a closed socket's reason.
 
     Raises `NotFound` with the names of similar rules.
     """
-    entries = [entry for entry in journal.newest() if id in _names_of(entry)] or journal.numbered(id)
+    entries = [entry for entry in journal.newest() if id in _entry_ids(entry)] or journal.numbered(id)
     if entries:
-        return _explained(next(filter(_is_refused, entries), entries[0]))
-    if closed := _explained_detail(id):
-        return Explained(find(closed.rule) or UNSET, explanation=closed)
+        return _explain_entry(next(filter(_is_refused, entries), entries[0]))
+    if closed := _explain_detail(id):
+        return ExplainResult(find_rule(closed.rule) or UNSET, explanation=closed)
     if re.fullmatch("[A-Za-z]{1,2}[0-9]{1,3}", id):
-        raise no_rule(rule=id, hint=_hint(id))
+        raise no_rule(rule=id, hint=_similar_rules_hint(id))
     place = "the journal" if journal.is_on else "the journal, which is off (--journal 0),"
-    raise no_entry(place=place, id=id[:64], hint=_hint(id))
+    raise no_entry(place=place, id=id[:64], hint=_similar_rules_hint(id))
 
 
 def _is_refused(entry: Entry) -> bool:
     return entry.status >= 400 or bool(entry.reason)
 
 
-def _explained(entry: Entry) -> Explained:
+def _explain_entry(entry: Entry) -> ExplainResult:
     explanation, caller = explanation_of(entry), entry.caller
     who = ("", "", "")
     if caller:
         who = (str(caller.role), caller.client_id, caller.channel_id or "")
     of_entry = (entry.id, entry.kind, entry.at, entry.name, entry.path, entry.status)
-    return Explained(
-        (explanation and find(explanation.rule)) or UNSET,
-        Summary(*of_entry, *who, entry.reason, entry.detail),
+    return ExplainResult(
+        (explanation and find_rule(explanation.rule)) or UNSET,
+        EntrySummary(*of_entry, *who, entry.reason, entry.detail),
         explanation or UNSET,
         entry.hint or UNSET,
-        explained_verdict(entry.production) or UNSET,
+        explain_verdict(entry.production) or UNSET,
     )
 
 
-def explained_verdict(header: str) -> Verdict | None:
+def explain_verdict(header: str) -> Verdict | None:
     """Explain the header `X-Emulator-Production`; `None` if it is empty."""
     name = rule_of(header)
     if not name:
         return None
-    rule = find(name) or Rule(name, "")
+    rule = find_rule(name) or Rule(name, "")
     return Verdict(outcome_of(header), rule.id, rule.text, rule.why, rule.next_step)
 
 
-def _with_text(found: Explanation) -> Explanation:
-    rule = find(found.rule)
+def _with_rule_text(found: Explanation) -> Explanation:
+    rule = find_rule(found.rule)
     return with_fields(found, text=rule.text) if rule else found
 
 
-def _names_of(entry: Entry) -> tuple[str, ...]:
+def _entry_ids(entry: Entry) -> tuple[str, ...]:
     """Return the identifiers of an entry: its request id and, if a socket was closed, the reason in the close frame."""
     if entry.kind == DELIVERY:
         return ()
     return (entry.id, entry.detail) if entry.name == CLOSE else (entry.id,)
 
 
-def _explained_detail(detail: str) -> Explanation | None:
+def _explain_detail(detail: str) -> Explanation | None:
     """Explain the refusal whose constant text is this one, even if the journal has no such entry.
 
     Returns `None` if there is no such refusal.
@@ -265,16 +265,16 @@ def _explained_detail(detail: str) -> Explanation | None:
     for each in REFUSALS.values():
         code = each.facts.__code__
         if not code.co_argcount + code.co_kwonlyargcount and (found := each.facts()).detail == detail:
-            return _with_text(Explanation(each.rule, each.title, found.held, found.needed, each.next_step))
+            return _with_rule_text(Explanation(each.rule, each.title, found.held, found.needed, each.next_step))
     return None
 
 
-def _hint(name: str) -> str:
-    found = nearest(name)
+def _similar_rules_hint(name: str) -> str:
+    found = similar_rules(name)
     return f"; the nearest rules are {', '.join(found)}" if found else ""
 
 
-_PARAMETERS = (
+_EXPLAIN_PARAMETERS = (
     Parameter("id", "A request id, an entry's number, or a socket's close reason. Default: the latest refusal."),
     Parameter(
         "rule", "A ruling such as `A1`, a section such as `spec: Limits`, or a rule of production such as `exp`."
@@ -282,15 +282,15 @@ _PARAMETERS = (
 )
 
 
-@control_endpoint("GET", "/_emulator/explain", query=_PARAMETERS, answer=Explained, is_recorded=False)
-async def explain(journal: Journal, call: Call) -> Explained:
+@control_endpoint("GET", "/_emulator/explain", query=_EXPLAIN_PARAMETERS, answer=ExplainResult, is_recorded=False)
+async def explain(journal: Journal, call: Call) -> ExplainResult:
     """Explain a request: why it was refused, and production's verdict. Or read a rule."""
     if name := call.text("rule"):
-        rule = find(name)
+        rule = find_rule(name)
         if rule is None:
-            raise no_rule(rule=name[:64], hint=_hint(name))
-        return Explained(rule=rule)
+            raise no_rule(rule=name[:64], hint=_similar_rules_hint(name))
+        return ExplainResult(rule=rule)
     if id := call.text("id"):
         return _explain_request(journal, id)
     latest = next((entry for entry in journal.newest() if _is_refused(entry) and not entry.is_probe), None)
-    return _explained(latest) if latest else Explained()
+    return _explain_entry(latest) if latest else ExplainResult()

@@ -15,19 +15,19 @@ from prometheus_client.registry import Collector
 from emulator.core.observability.metrics import BOUNDS, Metrics, Responses
 
 
-def text_of(metrics: Metrics, *, lag: float) -> bytes:
+def prometheus_text(metrics: Metrics, *, lag: float) -> bytes:
     """Return the metrics in the Prometheus text format; `lag` is the event loop lag in seconds."""
     registry = CollectorRegistry()
     Info("emulator", "The running service", registry=registry).info(
         {"environment": metrics.environment, "version": metrics.version}
     )
     ProcessCollector(registry=registry)
-    registry.register(_Families(metrics, lag))
+    registry.register(_MetricFamilies(metrics, lag))
     return generate_latest(registry)
 
 
 @dataclass(eq=False)
-class _Families(Collector):
+class _MetricFamilies(Collector):
     _metrics: Metrics
     _lag: float
 

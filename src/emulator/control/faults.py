@@ -60,7 +60,7 @@ def too_many_faults(*, count: int, limit: int) -> Facts:
     return Facts(detail, f"{count} faults", f"at most {limit} faults")
 
 
-_EFFECTS: Mapping[str, str] = {
+_EFFECT_OF_MEMBER: Mapping[str, str] = {
     "status": STATUS,
     "retry_after": STATUS,
     "delay": DELAY,
@@ -71,11 +71,11 @@ _EFFECTS: Mapping[str, str] = {
 """The members that belong to one effect."""
 _SOCKET = "SOCKET"
 _BROADCAST = "BROADCAST"
-_EVERY_TARGET = ("subscribe", "unsubscribe")
+_ACTIONS_WITH_ANY_TARGET = ("subscribe", "unsubscribe")
 """Actions that take the name of any event as their target."""
 
 
-class Known(NamedTuple):
+class MatchTargets(NamedTuple):
     """The endpoints and messages of a service, which faults can match."""
 
     endpoints: Collection[tuple[str, str]]
@@ -84,15 +84,15 @@ class Known(NamedTuple):
     """The actions and targets of games' messages."""
 
 
-def checked_pattern(fault: Fault, known: Known) -> Pattern:
+def checked_pattern(fault: Fault, known: MatchTargets) -> Pattern:
     """Return the parsed match of a fault. Raises `BadRequest` that names the member."""
-    pattern = pattern_of(fault.match, known)
+    pattern = parse_match(fault.match, known)
     _check_effect(fault, pattern)
-    _check_members(fault, pattern.kind)
+    _check_conditions_and_ranges(fault, pattern.kind)
     return pattern
 
 
-def pattern_of(match: str, known: Known) -> Pattern:
+def parse_match(match: str, known: MatchTargets) -> Pattern:
     """Return the pattern of a `match`. Raises `BadRequest` for one that nothing can match."""
     if len(match) > LONGEST_TEXT:
         raise too_long("match", size=len(match), unit="characters", limit=LONGEST_TEXT)
@@ -108,22 +108,22 @@ def pattern_of(match: str, known: Known) -> Pattern:
     return _request_pattern(match, words, known)
 
 
-def _socket_pattern(match: str, words: list[str], known: Known) -> Pattern:
+def _socket_pattern(match: str, words: list[str], known: MatchTargets) -> Pattern:
     if words == [CONNECT]:
         return Pattern(CONNECT, ANY)
     action, target = (*words, ANY)[:2] if words else ("", "")
     if not action or len(words) > 2:
         raise invalid_member("match", match, "'SOCKET <action> <target>' or 'SOCKET connect'")
     pattern = Pattern(MESSAGE, action, target)
-    if action in _EVERY_TARGET:
+    if action in _ACTIONS_WITH_ANY_TARGET:
         return pattern
     if not any(pattern.matches(Attempt(MESSAGE, *each)) for each in known.actions):
         names = [f"{_SOCKET} {each} {of}".rstrip() for each, of in known.actions]
-        raise _unknown(match, "a message", [*names, f"{_SOCKET} {CONNECT}"])
+        raise _unknown_match(match, "a message", [*names, f"{_SOCKET} {CONNECT}"])
     return pattern
 
 
-def _request_pattern(match: str, words: list[str], known: Known) -> Pattern:
+def _request_pattern(match: str, words: list[str], known: MatchTargets) -> Pattern:
     if len(words) != 2:
         raise invalid_member("match", match, "a method and a path, SOCKET … or BROADCAST …")
     method, path = words[0].upper(), words[1]
@@ -134,11 +134,11 @@ def _request_pattern(match: str, words: list[str], known: Known) -> Pattern:
                 "a path below /v1/e/, SOCKET … or BROADCAST …: faults never act on the control API or the dashboard"
             )
             raise invalid_member("match", match, needed)
-        raise _unknown(match, "an endpoint", [" ".join(each) for each in known.endpoints])
+        raise _unknown_match(match, "an endpoint", [" ".join(each) for each in known.endpoints])
     return pattern
 
 
-def _unknown(match: str, what: str, names: Iterable[str]) -> ServiceError:
+def _unknown_match(match: str, what: str, names: Iterable[str]) -> ServiceError:
     from difflib import get_close_matches
 
     found = get_close_matches(match, sorted(names), n=3, cutoff=0.5)
@@ -155,7 +155,7 @@ def _check_effect(fault: Fault, pattern: Pattern) -> None:
             f"one of {', '.join(effects)}: the effects on {MATCHES[pattern.kind].name} such as {fault.match[:80]!r}"
         )
         raise invalid_member("effect", fault.effect, needed)
-    for name, effect in _EFFECTS.items():
+    for name, effect in _EFFECT_OF_MEMBER.items():
         if effect != fault.effect and getattr(fault, name) is not None:
             problem = f"must be absent with the effect {fault.effect!r}; it is for the effect {effect!r}"
             raise invalid_member(name, getattr(fault, name), f"no {name}, or the effect {effect}", problem)
@@ -165,7 +165,7 @@ def _check_effect(fault: Fault, pattern: Pattern) -> None:
         raise invalid_member("delay_max", fault.delay_max, f"at least {fault.delay}, the value of delay")
 
 
-def _check_members(fault: Fault, kind: str) -> None:
+def _check_conditions_and_ranges(fault: Fault, kind: str) -> None:
     if fault.id and not re.fullmatch(NAME, fault.id):
         raise invalid_member("id", fault.id, NAME_RULE)
     conditions = MATCHES[kind].conditions
@@ -198,20 +198,20 @@ class FaultList(Struct, forbid_unknown_fields=True):
     faults: list[Fault]
 
 
-class Removal(Struct, forbid_unknown_fields=True):
+class FaultRemoval(Struct, forbid_unknown_fields=True):
     """Which faults to remove."""
 
     id: str | UnsetType = UNSET
     """The id of one fault; all when absent. An empty id matches none: a client that lost the id must not remove all."""
 
 
-class Removed(Struct):
+class RemovalResult(Struct):
     """The response to a removal."""
 
     removed: int
 
 
-_ID = Parameter("id", "The id of the fault to remove. Default: all faults.")
+_ID_PARAMETER = Parameter("id", "The id of the fault to remove. Default: all faults.")
 
 
 class FaultPlan(Faults):
@@ -221,7 +221,7 @@ class FaultPlan(Faults):
     faults: each process would count its own hits.
     """
 
-    def __init__(self, clock: Clock, known: Callable[[], Known], *, is_alone: bool) -> None:
+    def __init__(self, clock: Clock, known: Callable[[], MatchTargets], *, is_alone: bool) -> None:
         super().__init__(clock)
         self._known = known
         self._is_alone = is_alone
@@ -233,9 +233,9 @@ class FaultPlan(Faults):
         """
         self._check_alone()
         faults = json_codec.convert({"faults": documents}, FaultList, inside="").faults
-        checked = self._checked(faults)
+        checked = self._check_all(faults)
         _check_number(len(self.armed.keys() | {fault.id for fault in faults}))
-        return partial(self._put, checked)
+        return partial(self._add, checked)
 
     def read(self) -> FaultList:
         """Return all faults, including ended ones. Raises `Conflict` if the service has several processes."""
@@ -254,7 +254,7 @@ class FaultPlan(Faults):
         self._check_alone()
         pattern = checked_pattern(fault, self._known())
         _check_number(len(self.armed) + (fault.id not in self.armed))
-        self._put([(fault, pattern)])
+        self._add([(fault, pattern)])
         audit("faults added", faults=1, fault=fault.id)
         return fault
 
@@ -269,26 +269,26 @@ class FaultPlan(Faults):
         faults = call.body(FaultList).faults
         self._check_alone()
         _check_number(len(faults))
-        checked = self._checked(faults)
+        checked = self._check_all(faults)
         former, self.armed = self.armed, {}
-        self._put(checked)
+        self._add(checked)
         for each in former.values():
             each.release(is_void=False)
         audit("faults replaced", faults=len(self.armed))
         return self.read()
 
-    @control_endpoint("DELETE", "/_emulator/faults", query=(_ID,), answer=Removed)
-    async def remove_faults(self, call: Call) -> Removed:
+    @control_endpoint("DELETE", "/_emulator/faults", query=(_ID_PARAMETER,), answer=RemovalResult)
+    async def remove_faults(self, call: Call) -> RemovalResult:
         """Remove one fault, or all. Requests and broadcasts that it held back continue."""
         return self._remove(call.query.get("id"))
 
-    @control_endpoint("POST", "/_emulator/faults/remove", body=Removal, answer=Removed)
-    async def remove_faults_by_form(self, call: Call) -> Removed:
+    @control_endpoint("POST", "/_emulator/faults/remove", body=FaultRemoval, answer=RemovalResult)
+    async def remove_faults_by_form(self, call: Call) -> RemovalResult:
         """Remove one fault, or all, as DELETE does: HTML forms can send only POST."""
-        id = call.body(Removal).id
+        id = call.body(FaultRemoval).id
         return self._remove(None if id is UNSET else id)
 
-    def _remove(self, id: str | None) -> Removed:
+    def _remove(self, id: str | None) -> RemovalResult:
         """Remove one fault, or all with `None`; held requests continue. Raises `NotFound` and `Conflict`."""
         self._check_alone()
         if id is not None and id not in self.armed:
@@ -298,9 +298,9 @@ class FaultPlan(Faults):
             self.armed.pop(each).release(is_void=False)
         self.set_kinds()
         audit("faults removed", faults=len(removed), fault=id or "")
-        return Removed(len(removed))
+        return RemovalResult(len(removed))
 
-    def _checked(self, faults: Sequence[Fault]) -> list[tuple[Fault, Pattern]]:
+    def _check_all(self, faults: Sequence[Fault]) -> list[tuple[Fault, Pattern]]:
         """Return the faults, each with its parsed match. Raises `BadRequest` that names the first invalid one."""
         known, checked, ids = self._known(), list[tuple[Fault, Pattern]](), set[str]()
         for position, fault in enumerate(faults):
@@ -315,7 +315,7 @@ class FaultPlan(Faults):
                 ids.add(fault.id)
         return checked
 
-    def _put(self, checked: Sequence[tuple[Fault, Pattern]]) -> None:
+    def _add(self, checked: Sequence[tuple[Fault, Pattern]]) -> None:
         """Add faults, or replace those with their ids. New ids are none of those."""
         taken = {fault.id for fault, _ in checked}
         for fault, pattern in checked:

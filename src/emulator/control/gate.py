@@ -15,11 +15,11 @@ from emulator.core.errors import Facts, Forbidden, refusal
 from emulator.core.limits import address_of
 from emulator.core.wire.url import query_of
 
-_GATE = (Forbidden, "Forbidden", "W5")
+_FORBIDDEN = (Forbidden, "Forbidden", "W5")
 _ELSEWHERE = "A client on another machine called the control API"
 
 
-@refusal(*_GATE, "The control API does not accept this host",
+@refusal(*_FORBIDDEN, "The control API does not accept this host",
          "Use a loopback address, or start `extcli serve --control-host NAME`.")  # fmt: skip
 def unknown_host(*, host: str) -> Facts:
     detail = f"the control API does not accept the host {host!r}; allow it with --control-host, "
@@ -27,7 +27,7 @@ def unknown_host(*, host: str) -> Facts:
     return Facts(detail, f"Host {host!r}", "a loopback host, or one of --control-host")
 
 
-@refusal(*_GATE, _ELSEWHERE, "Set EXTCLI_CONTROL_TOKEN to the token that `extcli serve` printed at its start.")
+@refusal(*_FORBIDDEN, _ELSEWHERE, "Set EXTCLI_CONTROL_TOKEN to the token that `extcli serve` printed at its start.")
 def no_control_token() -> Facts:
     detail = "a client on another machine needs the control token to call the control API: send it in the header "
     detail += "X-Emulator-Token, or set EXTCLI_CONTROL_TOKEN for extcli"
@@ -35,14 +35,14 @@ def no_control_token() -> Facts:
     return Facts(detail, held, "the control token, or a client on this machine")
 
 
-@refusal(*_GATE, _ELSEWHERE, "Call it on this machine, or start `extcli serve --control-host NAME`.")
+@refusal(*_FORBIDDEN, _ELSEWHERE, "Call it on this machine, or start `extcli serve --control-host NAME`.")
 def foreign_proxy() -> Facts:
     detail = "a proxy forwarded this request from another machine, which the control API does not accept; "
     detail += "allow the proxy's host name with --control-host"
     return Facts(detail, "a proxy with a client elsewhere", "a client on this machine")
 
 
-@refusal(*_GATE, "A web page of another origin called the control API",
+@refusal(*_FORBIDDEN, "A web page of another origin called the control API",
          "Call it from a program or from a page of the service itself.")  # fmt: skip
 def foreign_page() -> Facts:
     held = "the header Origin or Sec-Fetch-Site of another site"
@@ -52,11 +52,11 @@ def foreign_page() -> Facts:
 
 TOKEN_COOKIE = "emulator_token"
 """The cookie with the control token, for the pages of the dashboard."""
-ENTER = "/_emulator/enter"
+SIGN_IN_PATH = "/_emulator/enter"
 """The page that takes the control token from its URL, and sets the cookie."""
 _TOKEN_HEADER = TOKEN.encode()
-_SITE = b"sec-fetch-site"
-_FORWARDED = re.compile(r"\b(?:for|host)=\"?([^\";,]*)", re.IGNORECASE)
+_FETCH_SITE = b"sec-fetch-site"
+_FORWARDED_HOST = re.compile(r"\b(?:for|host)=\"?([^\";,]*)", re.IGNORECASE)
 
 
 class ControlGate:
@@ -74,46 +74,46 @@ class ControlGate:
 
     def __call__(self, scope: HTTPScope) -> None:
         """Raise `Forbidden` for a request that may not use the control API."""
-        self._check(scope["headers"], (scope["client"] or ("", 0))[0])
+        self._check_request(scope["headers"], (scope["client"] or ("", 0))[0])
 
-    def creates(self, headers: Iterable[tuple[bytes, bytes]], address: str) -> bool:
+    def may_create_namespace(self, headers: Iterable[tuple[bytes, bytes]], address: str) -> bool:
         """Return whether a request may create a namespace: any but one from a page that may not use the control API.
 
         `address` is the client's. A program, or a person who types an address, needs an allowed host only if it calls
         this machine by a name: a page can give a name of its own the address of this machine.
         """
         named = dict(headers)
-        found = address_of(host := _hostname(_authority(named)))
+        found = address_of(host := _hostname(_host_header(named)))
         is_own = host == "localhost" or (found is not None and not found.is_unspecified)
-        if is_own and b"origin" not in named and named.get(_SITE, b"none") == b"none":
+        if is_own and b"origin" not in named and named.get(_FETCH_SITE, b"none") == b"none":
             return True
         with suppress(Forbidden):
-            self._check(headers, address)
+            self._check_request(headers, address)
             return True
         return False
 
-    def _check(self, given: Iterable[tuple[bytes, bytes]], address: str) -> None:
+    def _check_request(self, given: Iterable[tuple[bytes, bytes]], address: str) -> None:
         headers = dict(given)
         if not self._has_token(headers):
             self._check_host(given, address)
         origin = headers.get(b"origin", b"").decode("latin-1")
         # Browsers send simple cross-site requests without a preflight, so closed CORS alone would not stop them.
         host = origin.partition("://")[2].lower()
-        is_foreign = bool(origin) and host != _authority(headers).lower()
-        site = headers.get(_SITE, b"none")
+        is_foreign = bool(origin) and host != _host_header(headers).lower()
+        site = headers.get(_FETCH_SITE, b"none")
         # Browsers send the origin `null` with a form of a page whose referrer policy is `no-referrer`.
         is_own_form = origin == "null" and site == b"same-origin"
         if (is_foreign and not is_own_form) or site in (b"cross-site", b"same-site"):
             raise foreign_page()
 
-    def page(self, scope: HTTPScope) -> None:
+    def check_dashboard(self, scope: HTTPScope) -> None:
         """Raise `Forbidden` for a request that may not see the dashboard.
 
         Any web page may link to it, but none may frame it.
         """
         headers = dict(scope["headers"])
         is_read = scope["method"] == "GET"
-        query = scope["query_string"] if is_read and scope["path"] == ENTER else b""
+        query = scope["query_string"] if is_read and scope["path"] == SIGN_IN_PATH else b""
         if self._is_token(query_of(query).get("token", "").encode()):
             return
         is_link = is_read and headers.get(b"sec-fetch-mode") == b"navigate"
@@ -131,7 +131,7 @@ class ControlGate:
         return bool(self._token) and hmac.compare_digest(given, self._token)
 
     def _check_host(self, headers: Iterable[tuple[bytes, bytes]], address: str) -> None:
-        host = _hostname(_authority(dict(headers)))
+        host = _hostname(_host_header(dict(headers)))
         if host not in self._allowed:
             if not is_loopback(host):
                 raise unknown_host(host=host[:60])
@@ -148,7 +148,7 @@ def _cookie_token(headers: Mapping[bytes, bytes]) -> bytes:
     return next((each.removeprefix(start) for each in cookies if each.startswith(start)), b"")
 
 
-def _authority(headers: Mapping[bytes, bytes]) -> str:
+def _host_header(headers: Mapping[bytes, bytes]) -> str:
     return headers.get(b"host", b"").decode("latin-1")
 
 
@@ -167,7 +167,7 @@ def _forwarded_hosts(headers: Iterable[tuple[bytes, bytes]]) -> list[str]:
         if name in (b"x-forwarded-for", b"x-forwarded-host", b"x-real-ip"):
             found += text.split(",")
         elif name == b"forwarded":
-            found += _FORWARDED.findall(text) or [text]
+            found += _FORWARDED_HOST.findall(text) or [text]
     return [host if is_loopback(host := each.strip()) else _hostname(host) for each in found]
 
 

@@ -63,7 +63,7 @@ def starting() -> Facts:
     return Facts("the service is starting; try again", "a service that is starting", "a service that is ready")
 
 
-SYSTEM = "system"
+SYSTEM_TIME = "system"
 """As the time to set: the system's."""
 
 
@@ -103,14 +103,14 @@ class MovedClock(ClockRecord):
     expired: list[ExpiredItem]
 
 
-def target_of(move: ClockMove, now: int) -> int | None:
+def target_time(move: ClockMove, now: int) -> int | None:
     """Return the instant to set; `None` for the present or the system's time, which `now` is.
 
     Raises `BadRequest` for a negative `advance`, or outside the years 1970 to 9999.
     """
     if move.advance is not None and move.advance < 0:
         raise invalid_member("advance", move.advance, "0 or more ms; use set to move the clock back")
-    chosen = None if move.set in (None, SYSTEM) else instant_of(move.set)
+    chosen = None if move.set in (None, SYSTEM_TIME) else parse_time(move.set)
     target = (now if chosen is None else chosen) + (move.advance or 0)
     if target != clamp_instant(target):
         needed = f"within 0 to {END_OF_TIME - 1} ms"
@@ -118,14 +118,14 @@ def target_of(move: ClockMove, now: int) -> int | None:
     return chosen
 
 
-def item_of(expired: Expired, name: str) -> ExpiredItem:
+def expired_item(expired: Expired, name: str) -> ExpiredItem:
     """Return an expiry for the response. If the record has no name, `id` is its user, channel or extension."""
     key = expired.key
     id = name or key.user or key.channel or key.owner
     return ExpiredItem(key.kind, id, expired.at, key.owner, key.channel or "")
 
 
-def instant_of(given: int | str) -> int:
+def parse_time(given: int | str) -> int:
     """Return an instant in Unix ms: a number as it is, or a date and time in ISO 8601, in UTC without an offset.
 
     Raises `BadRequest`.
@@ -146,7 +146,7 @@ def instant_of(given: int | str) -> int:
 RESET = "reset"
 """The kind of the notice that another process may have deleted all data."""
 _log = logging.getLogger("emulator")
-_MAX_APART = 2 * SECOND
+_MAX_CLOCK_DIFFERENCE = 2 * SECOND
 
 
 class Liveness(Struct):
@@ -188,7 +188,7 @@ class Control:
         """Called with expired records when they are removed."""
         self.on_move: list[Callable[[], Awaitable[None]]] = []
         """Awaited after every move of the clock, before the response."""
-        self._moving = asyncio.Lock()
+        self._change_lock = asyncio.Lock()
         self.is_starting = False
         """Whether the service is still loading the data that it starts with."""
 
@@ -204,7 +204,7 @@ class Control:
         if found is None:
             return
         ahead = max(before - found, 0) or min(now() - found, 0)
-        if abs(ahead) > _MAX_APART:
+        if abs(ahead) > _MAX_CLOCK_DIFFERENCE:
             message = (
                 "the clock of this machine is %.1f s %s the clock of %s: PINs, tokens and polls may end early or late; "
                 "synchronize the clocks of all nodes"
@@ -228,7 +228,7 @@ class Control:
 
         `empty` is the engine's method that deletes them, by default for good. Returns the earlier state of the clock.
         """
-        return await self._change(empty or self._engine.reset, ClockState(), self.on_wipe, self.on_reset)
+        return await self._change_data(empty or self._engine.reset, ClockState(), self.on_wipe, self.on_reset)
 
     async def load(
         self, pages: AsyncIterator[Sequence[Record]], *, replace: bool, clock: ClockState | None = None
@@ -241,7 +241,7 @@ class Control:
         """
         is_moved = clock is not None and (clock.frozen_at is not None or clock != self._clock.state)
         load = partial(self._engine.load, pages, replace=replace)
-        await self._change(load, clock if is_moved else None, self.on_wipe if replace else (), self.on_load)
+        await self._change_data(load, clock if is_moved else None, self.on_wipe if replace else (), self.on_load)
 
     async def size(self) -> int:
         """Return the number of records in the namespace, without the signing key. Raises `EngineError`."""
@@ -256,9 +256,9 @@ class Control:
 
     async def replace(self, replace: Callable[[], Awaitable[None]], clock: ClockState) -> None:
         """Replace all data by this method of the engine, and set the clock. Raises `EngineError`."""
-        await self._change(replace, clock, self.on_wipe, self.on_load)
+        await self._change_data(replace, clock, self.on_wipe, self.on_load)
 
-    async def _change(
+    async def _change_data(
         self,
         change: Callable[[], Awaitable[None]],
         clock: ClockState | None,
@@ -268,7 +268,7 @@ class Control:
 
         Returns the earlier state of the clock.
         """
-        async with self._moving:
+        async with self._change_lock:
             state = self._clock.state
             await change()
             if clock is not None:
@@ -285,8 +285,8 @@ class Control:
 
     async def sweep(self) -> None:
         """Remove expired items. No response depends on it, except that a move of the clock does not list them."""
-        async with self._moving:
-            await self._purge(self._clock.now())
+        async with self._change_lock:
+            await self._remove_expired(self._clock.now())
         await self._key.sync()
         await self._engine.tidy()  # without the lock, so that a move of the clock does not wait for it
 
@@ -299,13 +299,13 @@ class Control:
         # A refused move changes nothing. What expired before the move is removed first, so setting the clock back never
         # revives it.
         move = call.body(ClockMove)
-        async with self._moving:
+        async with self._change_lock:
             now = self._clock.now()
-            if move.set == SYSTEM:
+            if move.set == SYSTEM_TIME:
                 now -= self._clock.offset
-            target = target_of(move, now)
+            target = target_time(move, now)
             with self._clock.paused() as before:
-                removed = await self._purge(before)
+                removed = await self._remove_expired(before)
             if move.freeze is not None:  # first, so that a frozen clock stops at exactly the instant set
                 self._clock.freeze(move.freeze)
             if move.set is not None:
@@ -313,16 +313,16 @@ class Control:
             self._clock.advance(move.advance or 0)
             record = self.read_clock()
             try:
-                removed |= await self._purge(record.now)
+                removed |= await self._remove_expired(record.now)
             finally:  # the clock has moved
                 for moved in self.on_move:
                     await moved()
             expired = sorted(starmap(Expired, removed.items()), key=attrgetter("at", "key"))
         audit("clock moved", now=str(record.now), expired_items=len(expired))
-        items = [item_of(each, each.key.name) for each in expired]
+        items = [expired_item(each, each.key.name) for each in expired]
         return MovedClock(record.now, record.offset, record.frozen, items)
 
-    async def _purge(self, now: int) -> dict[Key, int]:
+    async def _remove_expired(self, now: int) -> dict[Key, int]:
         """Remove the records that have expired at `now`; return those to report, and when each last expired."""
         removed: dict[Key, int] = {}
         async for expired in self._engine.purge(now=now):
@@ -353,9 +353,9 @@ async def read_metrics(metrics: Metrics, call: Call) -> bytes:
     began = monotonic()
     await asyncio.sleep(0)  # one iteration of the event loop: every ready callback runs first
     lag = monotonic() - began
-    from emulator.control.exposition import text_of
+    from emulator.control.exposition import prometheus_text
 
-    return text_of(metrics, lag=lag)
+    return prometheus_text(metrics, lag=lag)
 
 
 @control_endpoint("GET", "/_emulator/clock", answer=ClockRecord)
@@ -364,6 +364,6 @@ async def read_clock(control: Control, call: Call) -> ClockRecord:
     return control.read_clock()
 
 
-monitoring = (read_liveness, read_readiness)
+health_endpoints = (read_liveness, read_readiness)
 metrics = (read_metrics,)
 endpoints = (read_clock, *endpoints_in(Control))

@@ -9,7 +9,7 @@ from emulator.core.wire.refusals import invalid_word
 from emulator.http.endpoint import Call, Parameter, control_endpoint
 
 NAMESPACE, SERVICE = "namespace", "service"
-_OF = Parameter(
+_OF_PARAMETER = Parameter(
     "of",
     f"`{NAMESPACE}` (the default): requests to this namespace since its latest reset. "
     f"`{SERVICE}`: requests to all namespaces since the process started.",
@@ -22,7 +22,7 @@ class Verdicts(Struct):
     rules: list[Seen]
 
 
-@control_endpoint("GET", "/_emulator/parity", answer=Verdicts, query=(_OF,), is_recorded=False)
+@control_endpoint("GET", "/_emulator/parity", answer=Verdicts, query=(_OF_PARAMETER,), is_recorded=False)
 async def read_parity(parity: Parity, call: Call) -> Verdicts:
     """List production's verdicts by rule, with the first and the latest request.
 

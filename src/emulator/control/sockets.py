@@ -27,14 +27,14 @@ def no_socket(*, socket: int | None) -> Facts:
     return Facts(detail, f"socket {socket}", "the number of an open socket of this process")
 
 
-WEB_PAGE = "page"
+PAGE_KIND = "page"
 """The target that counts pages; the kind of a page's connection."""
-GAME = "game"
+GAME_KIND = "game"
 """The kind of a game's connection."""
-KINDS: Mapping[str, str] = {
+TOPIC_KINDS: Mapping[str, str] = {
     "poll": "poll",
     "event": "event",
-    WEB_PAGE: WEB_PAGE,
+    PAGE_KIND: PAGE_KIND,
     "state:channel": "channel_state",
     "state:extension": "extension_state",
     "config:channel": "channel_config",
@@ -44,7 +44,7 @@ KINDS: Mapping[str, str] = {
     "datastream": "datastream",
 }
 """The kinds of topics by target, as a game subscribes to it. A page subscribes to its channel."""
-_TARGETS = {kind: target for target, kind in KINDS.items()}
+_TARGETS = {kind: target for target, kind in TOPIC_KINDS.items()}
 MAX_REASON = 123
 """Bytes of the reason in a close frame, by RFC 6455."""
 _STANDARD_CODES = frozenset({1000, 1001, 1002, 1003, *range(1007, 1015)})
@@ -53,14 +53,14 @@ DEFAULT_CODE = 1012
 """Service restart: games and pages reconnect. In the Pusher protocol, 4000 to 4099 forbid that."""
 
 
-class Selection(Struct):
+class SocketSelection(Struct):
     """The connections to act on: one by its number, or all."""
 
     socket: int | None = None
     all: bool = False
 
 
-class Closing(Selection):
+class CloseRequest(SocketSelection):
     """The connections to close, and the code and reason for their clients."""
 
     code: int = DEFAULT_CODE
@@ -68,7 +68,7 @@ class Closing(Selection):
     reason: str = ""
 
 
-class Stalling(Selection):
+class StallRequest(SocketSelection):
     """The connections to stall, or with `stalled` false to release."""
 
     stalled: bool = True
@@ -120,7 +120,7 @@ class SocketList(Struct):
     """The `cursor` of the next page; `0` if there is none."""
 
 
-class Selected(Struct):
+class SelectedSockets(Struct):
     """The connections that were closed, stalled or released."""
 
     sockets: list[int]
@@ -128,12 +128,12 @@ class Selected(Struct):
 
 
 CONNECTED = "connected"
-_NAMED = ("poll", "event")
-_IN_CHANNEL = ("event", WEB_PAGE)
+_NAMED_TARGETS = ("poll", "event")
+_KINDS_WITH_ALL_CHANNELS = ("event", PAGE_KIND)
 """Kinds whose subscribers in a channel also follow the topic of all channels. That topic counts for no channel."""
 
 
-_PARAMETERS = (
+_LIST_PARAMETERS = (
     Parameter("client_id", "Only the sockets of this client id."),
     Parameter("channel_id", "Only the sockets of this channel."),
     *PAGE[1:],
@@ -148,26 +148,26 @@ class Sockets:
     _changes: Changes
     _admission: Callable[[], Admission]
 
-    @control_endpoint("GET", "/_emulator/sockets", query=_PARAMETERS, answer=SocketList)
+    @control_endpoint("GET", "/_emulator/sockets", query=_LIST_PARAMETERS, answer=SocketList)
     async def list_sockets(self, call: Call) -> SocketList:
         """List the open sockets of this process, oldest first."""
         return self.read(call.page, call.text("client_id"), call.text("channel_id"))
 
     def read(self, page: Page, client_id: str, channel_id: str, search: str = "") -> SocketList:
         """Return a page of connections, oldest first: all, or only of a client id, a channel, and that name a text."""
-        after, peers = _number_of(page.cursor), sorted(self._peers(), key=attrgetter("number"))
+        after, peers = _number_from_cursor(page.cursor), sorted(self._peers(), key=attrgetter("number"))
         if client_id or channel_id:
-            peers = [each for each in peers if _is_in(_where(each), client_id, channel_id)]
+            peers = [each for each in peers if _matches(_client_and_channel(each), client_id, channel_id)]
         if search:
             peers = [each for each in peers if _mentions(each, search)]
         later = [each for each in peers if each.number > after]
         found = later[: page.limit]  # there may be thousands, so only these are described
         cursor = str(found[-1].number) if len(later) > page.limit else FIRST
-        return SocketList([*map(_record, found)], len(peers), cursor)
+        return SocketList([*map(_describe_peer, found)], len(peers), cursor)
 
     def find(self, number: int) -> SocketRecord | None:
         """Return an open connection by its number."""
-        return next((_record(each) for each in self._peers() if each.number == number), None)
+        return next((_describe_peer(each) for each in self._peers() if each.number == number), None)
 
     def count(self, id: str, client_id: str, channel: str | None) -> int:
         """Return the number of open connections for the id `connected`, otherwise of the topic's subscribers.
@@ -178,26 +178,26 @@ class Sockets:
         if id == CONNECTED:
             return len(self._admission())
         target, _, name = id.partition(":")
-        kind = KINDS.get(target if target in _NAMED else id)
-        if kind is None or (target in _NAMED and not name):
-            known = ", ".join(f"{each}:NAME" if each in _NAMED else each for each in (CONNECTED, *KINDS))
+        kind = TOPIC_KINDS.get(target if target in _NAMED_TARGETS else id)
+        if kind is None or (target in _NAMED_TARGETS and not name):
+            known = ", ".join(f"{each}:NAME" if each in _NAMED_TARGETS else each for each in (CONNECTED, *TOPIC_KINDS))
             raise invalid_parameter("id", id, f"one of {known}")
 
         def matches(topic: Key) -> bool:
-            here = topic.channel == channel or (not topic.channel and kind not in _IN_CHANNEL)
+            here = topic.channel == channel or (not topic.channel and kind not in _KINDS_WITH_ALL_CHANNELS)
             return (
                 topic.kind == kind
-                and (target not in _NAMED or topic.name in (name, ANY_NAME))
+                and (target not in _NAMED_TARGETS or topic.name in (name, ANY_NAME))
                 and (not client_id or topic.owner in ("", client_id))
                 and (channel is None or here)
             )
 
         return self._hub.count(matches)
 
-    @control_endpoint("POST", "/_emulator/sockets/close", body=Closing, answer=Selected)
-    async def close_sockets(self, call: Call) -> Selected:
+    @control_endpoint("POST", "/_emulator/sockets/close", body=CloseRequest, answer=SelectedSockets)
+    async def close_sockets(self, call: Call) -> SelectedSockets:
         """Close a socket, or all, with a close code and a reason."""
-        closing = call.body(Closing)
+        closing = call.body(CloseRequest)
         if closing.code not in _STANDARD_CODES and not 3000 <= closing.code <= 4999:
             raise invalid_member("code", closing.code, "within 1000 to 1003, 1007 to 1014 or 3000 to 4999")
         if (size := len(closing.reason.encode())) > MAX_REASON:
@@ -206,23 +206,23 @@ class Sockets:
         for each in selected:
             each.expel(closed_by_call(reason=closing.reason, code=closing.code))
         audit("sockets closed", sockets=len(selected))
-        return Selected([each.number for each in selected])
+        return SelectedSockets([each.number for each in selected])
 
-    @control_endpoint("POST", "/_emulator/sockets/stall", body=Stalling, answer=Selected)
-    async def stall_sockets(self, call: Call) -> Selected:
+    @control_endpoint("POST", "/_emulator/sockets/stall", body=StallRequest, answer=SelectedSockets)
+    async def stall_sockets(self, call: Call) -> SelectedSockets:
         """Stop reading and writing one socket or all, as on a dead network; `"stalled": false` resumes.
 
         Messages sent during a stall are delivered at its end. A reset, closing the socket, or too many unread bytes
         also end the stall.
         """
-        stalling = call.body(Stalling)
+        stalling = call.body(StallRequest)
         selected = self._select(stalling)
         for each in selected:
             each.connection.stall() if stalling.stalled else each.connection.release()
         done = "stalled" if stalling.stalled else "released"
         audit(f"sockets {done}", sockets=len(selected))
         self._changes.note(Change(Key(SOCKET, "", ""), done))
-        return Selected([each.number for each in selected])
+        return SelectedSockets([each.number for each in selected])
 
     def release_all(self) -> None:
         """End all stalls, at a reset."""
@@ -233,7 +233,7 @@ class Sockets:
         """Return the open connections: first of games, then of pages, each from the oldest to the newest."""
         return sorted(self._admission().peers, key=lambda peer: not isinstance(peer, Session))
 
-    def _select(self, selection: Selection) -> list[AnyPeer]:
+    def _select(self, selection: SocketSelection) -> list[AnyPeer]:
         if (selection.socket is None) == (not selection.all):
             raise wrong_shape("socket, all", needed='the number of one socket, or {"all": true}')
         selected = [each for each in self._peers() if selection.all or each.number == selection.socket]
@@ -242,7 +242,7 @@ class Sockets:
         return selected
 
 
-def _where(peer: AnyPeer) -> tuple[str, str]:
+def _client_and_channel(peer: AnyPeer) -> tuple[str, str]:
     """Return the client id and the channel of a game, or of a page's subscriptions.
 
     Of a page, each is empty unless all subscriptions agree on it.
@@ -259,32 +259,32 @@ def _where(peer: AnyPeer) -> tuple[str, str]:
     )
 
 
-def _is_in(where: tuple[str, str], client_id: str, channel_id: str) -> bool:
+def _matches(where: tuple[str, str], client_id: str, channel_id: str) -> bool:
     return client_id in ("", where[0]) and channel_id in ("", where[1])
 
 
 def _mentions(peer: AnyPeer, text: str) -> bool:
-    each = _record(peer)
+    each = _describe_peer(peer)
     names = (f"{each.number} {each.kind}", each.client_id, each.channel_id, each.user_id, *each.subscriptions)
     return any(text in name for name in names)
 
 
-def _record(peer: AnyPeer) -> SocketRecord:
-    kind, role, user_id = WEB_PAGE, "", ""
+def _describe_peer(peer: AnyPeer) -> SocketRecord:
+    kind, role, user_id = PAGE_KIND, "", ""
     if isinstance(peer, Session):
-        kind, topics = GAME, sorted({topic_name(topic) for topic in peer.topics})
+        kind, topics = GAME_KIND, sorted({topic_name(topic) for topic in peer.topics})
         if peer.caller is not None:
             role, user_id = peer.caller.role, peer.caller.user_id or ""
     else:
         topics = list(peer.channels)
-    connection, (client_id, channel_id) = peer.connection, _where(peer)
+    connection, (client_id, channel_id) = peer.connection, _client_and_channel(peer)
     return SocketRecord(
         peer.number, kind, client_id, role, channel_id, user_id, connection.address, connection.request_id, topics,
         peer.opened_at, peer.request_count, peer.frame_count, connection.unread, connection.is_stalled,
     )  # fmt: skip
 
 
-def _number_of(cursor: str) -> int:
+def _number_from_cursor(cursor: str) -> int:
     """Return the number of the connection after which the page starts, from a cursor. Raises `BadRequest`."""
     cursor = cursor or FIRST
     if not (cursor.isascii() and cursor.isdecimal() and len(cursor) <= 18):

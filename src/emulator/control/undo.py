@@ -21,7 +21,7 @@ from emulator.storage.engine import Engine
 
 
 @dataclass
-class Kept:
+class UndoableReset:
     """A reset that can be undone."""
 
     token: str
@@ -32,17 +32,17 @@ class Kept:
     expiry: asyncio.Task[None]
 
 
-class ResetDone(Struct):
+class ResetResult(Struct):
     """The response to a reset."""
 
     undo: str | UnsetType = UNSET
     """The token to undo it; absent if it cannot be undone."""
 
 
-_KEPT = Parameter(
+_SECONDS_PARAMETER = Parameter(
     "undo", f"For how many seconds, at most {MAX_UNDO_SECONDS}, the reset can be undone. Default: 0.", "integer"
 )
-_TOKEN = Parameter("undo", "The token that the reset returned. Default: the latest reset.")
+_TOKEN_PARAMETER = Parameter("undo", "The token that the reset returned. Default: the latest reset.")
 
 
 @dataclass(eq=False, repr=False)
@@ -55,12 +55,12 @@ class Undo:
     _changes: Changes
 
     def __post_init__(self) -> None:
-        self.latest: Kept | None = None
+        self.latest: UndoableReset | None = None
         """The reset that can be undone, if there is one."""
-        self._changing = asyncio.Lock()
+        self._change_lock = asyncio.Lock()
 
-    @control_endpoint("POST", "/_emulator/reset", query=(_KEPT,), answer=ResetDone)
-    async def reset(self, call: Call) -> ResetDone:
+    @control_endpoint("POST", "/_emulator/reset", query=(_SECONDS_PARAMETER,), answer=ResetResult)
+    async def reset(self, call: Call) -> ResetResult:
         """Delete all data, and set the clock back to the system time."""
         # The seconds are of real time. If storage cannot keep the data, nothing is deleted.
         seconds = call.integer("undo", 0)
@@ -68,24 +68,24 @@ class Undo:
             raise invalid_parameter("undo", seconds, f"within 0 to {MAX_UNDO_SECONDS} seconds")
         if seconds and not self._engine.can_copy:
             raise no_undo()
-        async with self._changing:
+        async with self._change_lock:
             if not seconds:
                 await self._control.reset()
                 audit("data reset")
-                await self._forget()
-                return ResetDone()
+                await self._delete_kept_data()
+                return ResetResult()
             # It replaces the data of an earlier reset; if it fails, they stay.
             clock = await self._control.reset(self._engine.set_aside)
             audit("data reset", seconds_to_undo=seconds)
-            self._end()
+            self._make_final()
             expiry = asyncio.create_task(self._expire(seconds))
-            self.latest = Kept(token_id(), self._clock.now() + seconds * SECOND, clock, expiry)
-            return ResetDone(self.latest.token)
+            self.latest = UndoableReset(token_id(), self._clock.now() + seconds * SECOND, clock, expiry)
+            return ResetResult(self.latest.token)
 
-    @control_endpoint("POST", "/_emulator/undo", query=(_TOKEN,))
+    @control_endpoint("POST", "/_emulator/undo", query=(_TOKEN_PARAMETER,))
     async def undo_reset(self, call: Call) -> Nothing:
         """Undo the latest reset, if it kept its data. Data written since the reset is lost."""
-        async with self._changing:
+        async with self._change_lock:
             kept = self.latest
             if kept is None:
                 raise nothing_to_undo()
@@ -93,19 +93,19 @@ class Undo:
                 raise earlier_reset()
             await self._control.replace(self._engine.take_back, kept.clock)
             audit("reset undone")
-            await self._forget()
+            await self._delete_kept_data()
         return Nothing()
 
     async def close(self) -> None:
         """Delete the kept data: the time is over, or the service stops."""
-        async with self._changing:
-            await self._forget()
+        async with self._change_lock:
+            await self._delete_kept_data()
 
     async def _expire(self, seconds: int) -> None:
         await asyncio.sleep(seconds)
         await self.close()
 
-    def _end(self) -> None:
+    def _make_final(self) -> None:
         """Make the latest reset final, if it can still be undone. Its data stays in storage."""
         kept, self.latest = self.latest, None
         if kept is not None:
@@ -113,9 +113,9 @@ class Undo:
                 kept.expiry.cancel()
             self._changes.wake()
 
-    async def _forget(self) -> None:
+    async def _delete_kept_data(self) -> None:
         """Make the latest reset final, and delete its data."""
         if self.latest is not None:
-            self._end()
+            self._make_final()
             with suppress(EngineError):  # the next reset or start deletes the rest
                 await self._engine.drop_aside()

@@ -80,7 +80,7 @@ def record_command(*words: str | Part, key: Key, role: str = "") -> list[str | P
     return [*words, *options, *(("--channel", key.channel) if key.channel else ())]
 
 
-_OPTION = re.compile("--[a-z-]+|-f")
+_OPTION_PATTERN = re.compile("--[a-z-]+|-f")
 _NO_COMMAND = "# no command: an argument begins with -, like an option"
 
 
@@ -93,7 +93,7 @@ def command_of(words: list[Any]) -> str | Command:
     if _NO_COMMAND in given:
         return _NO_COMMAND
     for before, word in pairwise(given):
-        if word.startswith("-") and not _OPTION.fullmatch(word) and not before.startswith("-"):
+        if word.startswith("-") and not _OPTION_PATTERN.fullmatch(word) and not before.startswith("-"):
             return _NO_COMMAND
     if not any(isinstance(word, Part) for word in words):
         return joined(given)

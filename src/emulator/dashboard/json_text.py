@@ -13,12 +13,12 @@ _REORDERING = re.compile("[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 """Characters that change the order or the lines of the text around them."""
 
 
-def compact(value: Any) -> str:
+def compact_json(value: Any) -> str:
     """Return JSON on one line."""
-    return escaped(json_codec.encode(value).decode())
+    return escape_reordering(json_codec.encode(value).decode())
 
 
-def escaped(text: str) -> str:
+def escape_reordering(text: str) -> str:
     """Return JSON in which characters that reorder text are escaped, so that it reads as it is."""
     return _REORDERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
@@ -51,28 +51,28 @@ def differences(before: Any, after: Any) -> Iterator[Difference]:
                 escaped_name = name.replace("~", "~0").replace("/", "~1")
                 inner.append((escaped_name, one.get(name, _ABSENT), other.get(name, _ABSENT)))
         elif isinstance(one, list) and isinstance(other, list):
-            inner = _entries(one, other)
+            inner = _paired_entries(one, other)
         else:
             if type(one) is not type(other) or one != other:
-                yield Difference(pointer, _text(one), _text(other))
+                yield Difference(pointer, _json_or_none(one), _json_or_none(other))
             continue
         places += [(f"{pointer}/{name}", *pair) for name, *pair in reversed(inner)]
 
 
-def _entries(one: list[Any], other: list[Any]) -> list[tuple[str, Any, Any]]:
+def _paired_entries(one: list[Any], other: list[Any]) -> list[tuple[str, Any, Any]]:
     """Return the entries of two arrays that are compared, each with its index."""
-    start = _equal_entries(one, other)
+    start = _count_equal_entries(one, other)
     one, other = one[start:], other[start:]
-    end = _equal_entries(reversed(one), reversed(other))
+    end = _count_equal_entries(reversed(one), reversed(other))
     pairs = zip_longest(one[: len(one) - end], other[: len(other) - end], fillvalue=_ABSENT)
     return [(str(index), *pair) for index, pair in enumerate(pairs, start)]
 
 
-def _equal_entries(one: Iterable[Any], other: Iterable[Any]) -> int:
+def _count_equal_entries(one: Iterable[Any], other: Iterable[Any]) -> int:
     """Return how many entries at the beginning of two arrays are equal."""
     pairs = zip(one, other, strict=False)
     return sum(1 for _ in takewhile(lambda pair: json_codec.encode(pair[0]) == json_codec.encode(pair[1]), pairs))
 
 
-def _text(value: Any) -> str | None:
-    return None if value is _ABSENT else compact(value)
+def _json_or_none(value: Any) -> str | None:
+    return None if value is _ABSENT else compact_json(value)

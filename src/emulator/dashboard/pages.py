@@ -23,13 +23,13 @@ from emulator.dashboard import commands, refusals, texts
 from emulator.dashboard import screens as screens_package
 from emulator.dashboard.commands import Command, command_of
 from emulator.dashboard.rig.page import frame_calls, rig_page
-from emulator.dashboard.screen import Query, Screen, Service, suggested
+from emulator.dashboard.screen import Query, Screen, Service, suggested_place
 from emulator.dashboard.screens.faults import effect_of, is_over
 from emulator.dashboard.static_files import version_of
-from emulator.dashboard.stream import GONE, digest_of, ending, events_of
+from emulator.dashboard.stream import GONE_EVENT, region_digest, screen_events, with_last_chunk
 from emulator.http.response import HTML, PAGE_HEADERS, Reply
 
-PATHS = {"overview": "", "rig": "rig"}
+PATHS_OUTSIDE_UI = {"overview": "", "rig": "rig"}
 """The pages that are not under `ui/`."""
 _SCRIPTS = {"rig": ("rig.js",), "requests": ("trace.js",)}
 """Scripts of single pages; they follow the scripts of all pages."""
@@ -38,9 +38,9 @@ _DEFAULT_URL = "http://127.0.0.1:8282"
 """Where commands find the service without `--url`."""
 _SLOW = 5.0
 """Seconds after which a frame is rendered again although nothing changed."""
-_LOOKED_AT = 2_000
+_MAX_ENTRIES_READ = 2_000
 """Entries of the journal in which the latest refusal is looked for."""
-_NAMESPACES = 30
+_MAX_NAMESPACES = 30
 """Namespaces that the switcher offers."""
 _EVENT_HEADERS = (*PAGE_HEADERS, (b"x-accel-buffering", b"no"))
 
@@ -86,7 +86,7 @@ class RequestedPage:
     """The screen, or `rig`. Empty if there is no such screen."""
     query: Query
 
-    async def whole(self, fields: Mapping[str, str] | None = None) -> Reply:
+    async def render_page(self, fields: Mapping[str, str] | None = None) -> Reply:
         """Return the whole page, or an error page. `fields` are the form's."""
         screen, regions, more = screens().get(self.name), dict[str, str](), ServiceError.more
         try:
@@ -99,16 +99,16 @@ class RequestedPage:
         except (ServiceError, EngineError) as error:
             failure = error if isinstance(error, ServiceError) else storage_failed()
             status, more, content = failure.status, failure.more, self.render("error.html", {"error": failure})
-        page = await self._around(content, regions, status)
+        page = await self._wrap_content(content, regions, status)
         page.more += more
         return page
 
     async def rig(self) -> Reply:
         """Return the rig. Its event stream has no content: the extension's frames update themselves."""
         content, calls, status, origin = await rig_page(self.service, self.query, self.base_url, self.render)
-        return await self._around(content, calls, status, frames=origin)
+        return await self._wrap_content(content, calls, status, frames=origin)
 
-    async def _around(self, content: str, regions: dict[str, str], status: int, frames: str = "") -> Reply:
+    async def _wrap_content(self, content: str, regions: dict[str, str], status: int, frames: str = "") -> Reply:
         """Return the page with this content of `<main>`.
 
         `regions` are the elements that its event stream updates, besides the frame, with their content. `frames` is the
@@ -120,7 +120,7 @@ class RequestedPage:
         given.pop("screen", None)
         if not is_live:  # the content must stay: it is edited, the response to a form, or the rig
             given["follow"] = "frame"
-        given["shown"] = ".".join(digest_of(*each) for each in regions.items())
+        given["shown"] = ".".join(region_digest(*each) for each in regions.items())
         heading = _HEADING.search(content)
         values = {
             "title": Markup(heading[1]).striptags() if heading else "",
@@ -137,15 +137,16 @@ class RequestedPage:
     def events(self, headers: Mapping[bytes, bytes]) -> Reply:
         """Return the event stream of the page. Raises `NotFound`."""
         screen = screens().get(self.name)
-        if screen is None and self.name not in PATHS:
+        if screen is None and self.name not in PATHS_OUTSIDE_UI:
             raise refusals.no_screen(name=self.name[:60])
         known = headers.get(b"last-event-id", b"").decode("latin-1") or self.query["shown"]
         if self.query["follow"] == "frame":
             screen = None
-        body = events_of(self.service, screen.every if screen else _SLOW, lambda: self._regions(screen), known)
+        period = screen.refresh_seconds if screen else _SLOW
+        body = screen_events(self.service, period, lambda: self._regions(screen), known)
         body = self.service.dispatcher.held.stream(body)
         if self.service.name != DEFAULT:
-            body = ending(body, GONE)
+            body = with_last_chunk(body, GONE_EVENT)
         return Reply(200, body, content_type=b"text/event-stream", more=_EVENT_HEADERS)
 
     async def _regions(self, screen: Screen | None) -> dict[str, str]:
@@ -180,7 +181,7 @@ class RequestedPage:
             "service": self.service,
             "now": self.service.clock.now(),
             "query": self.query,
-            "suggested": suggested(self.service, self.query),
+            "suggested": suggested_place(self.service, self.query),
             "prefix": self.service.prefix,
             "root": self.service.settings.root_path,
             "namespace": self.service.name,
@@ -201,7 +202,7 @@ class RequestedPage:
     def _url(self, screen: str, **query: object) -> str:
         """Return the path of a screen; parameters that are `None` or empty are left out."""
         given = {name: value for name, value in query.items() if value not in (None, "")}
-        path = f"{self.service.prefix}/_emulator/{PATHS.get(screen, f'ui/{screen}')}"
+        path = f"{self.service.prefix}/_emulator/{PATHS_OUTSIDE_UI.get(screen, f'ui/{screen}')}"
         return f"{path}?{urlencode(given)}" if given else path
 
     def _cli(self, *words: object) -> str | Command:
@@ -216,14 +217,14 @@ class RequestedPage:
             shown.pop(name, None)
         values = {
             "current": self.name,
-            "path": PATHS.get(self.name, f"ui/{self.name}"),
+            "path": PATHS_OUTSIDE_UI.get(self.name, f"ui/{self.name}"),
             "titles": {name: screen.title for name, screen in screens().items()} | {"rig": "Rig"},
             "reload": self._url(self.name or "overview", **shown) if has_reload else "",
         }
-        return self.render("frame.html", values | await _state_of(self.service))
+        return self.render("frame.html", values | await _frame_values(self.service))
 
 
-async def _state_of(service: Service) -> dict[str, Any]:
+async def _frame_values(service: Service) -> dict[str, Any]:
     """Return the values that the header and navigation show. Values from storage are left out if storage fails."""
     counts: dict[str, int] = {}
     names: list[str] = []
@@ -237,7 +238,7 @@ async def _state_of(service: Service) -> dict[str, Any]:
     with suppress(Conflict):  # several processes have none
         acting = [each for each in service.faults.read().faults if not is_over(each, now)]
         faults = [effect_of(each) for each in acting]
-    recent = service.journal.newest(_LOOKED_AT)
+    recent = service.journal.newest(_MAX_ENTRIES_READ)
     live = {"requests": len(service.journal), "sockets": service.sockets, "faults": len(faults)}
     return {
         "groups": {
@@ -247,7 +248,7 @@ async def _state_of(service: Service) -> dict[str, Any]:
             "Control": ("clock", "faults", "namespaces"),
         },
         "counts": {**counts, **live, "namespaces": len(names)},
-        "namespaces": [DEFAULT, *names[:_NAMESPACES]],
+        "namespaces": [DEFAULT, *names[:_MAX_NAMESPACES]],
         "faults": faults,
         "refused": next((each for each in recent if each.reason and not each.is_probe), None),
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
-from emulator.control.contents import Content, Filter
+from emulator.control.contents import Content, ContentFilter
 from emulator.core.callers import Caller, Role, opaque_id_of
 from emulator.core.keys import Key
 from emulator.core.wire.cursors import FIRST
@@ -30,7 +30,7 @@ class Screen(NamedTuple):
     title: str
     read: Callable[[Any, Query], Awaitable[dict[str, Any]]]
     """Takes the `Service` and the query; returns the values of the template. Raises `ServiceError`."""
-    every: float = 5.0
+    refresh_seconds: float = 5.0
     """Seconds after which an open page is rendered again although nothing changed: times go by."""
     submit: Callable[[Any, Query, Query], Awaitable[dict[str, Any]]] | None = None
     """Takes the `Service`, the query and the fields of a form that the page sends to itself; returns the values of the
@@ -39,7 +39,7 @@ class Screen(NamedTuple):
     """Whether an open page follows changes: not while a text is edited that a change must not replace."""
 
 
-_LOOKED_AT = 100
+_MAX_ENTRIES_READ = 100
 """Entries of the journal in which a caller is looked for."""
 
 
@@ -50,10 +50,10 @@ class Suggested(NamedTuple):
     channel_id: str
 
 
-def suggested(service: Service, query: Query) -> Suggested:
+def suggested_place(service: Service, query: Query) -> Suggested:
     """Return the client id and channel of the query; where one is absent, a known one."""
     client_id, channel_id = query["client_id"], query["channel_id"]
-    for entry in service.journal.newest(_LOOKED_AT):
+    for entry in service.journal.newest(_MAX_ENTRIES_READ):
         if client_id and channel_id:
             break
         if entry.caller is not None and client_id in ("", entry.caller.client_id):
@@ -75,17 +75,17 @@ async def viewer_of(service: Service, client_id: str, channel_id: str, user: str
 
 ROWS = 100
 """Rows of a list. With the other rows of a page, they stay below 200."""
-_SORTED = 1000
+_MAX_SORTED = 1000
 """Records to read; those with the highest counts are shown."""
 
 
-async def listed(service: Service, kind: str, query: Query) -> dict[str, Any]:
+async def list_records(service: Service, kind: str, query: Query) -> dict[str, Any]:
     """Return a page of the records of a kind, or those with most entries. Raises `BadRequest` for a wrong cursor."""
-    only = Filter(query["client_id"], query["channel_id"], query["search"])
+    only = ContentFilter(query["client_id"], query["channel_id"], query["search"])
     is_most, is_first = query["sort"] == "most", query["cursor"] in ("", FIRST)
     page = await service.contents.page(kind, only, limit=ROWS, cursor=query["cursor"])
     found = list(page.rows)
-    while is_most and page.next != FIRST and len(found) < _SORTED:
+    while is_most and page.next != FIRST and len(found) < _MAX_SORTED:
         page = await service.contents.page(kind, only, limit=ROWS, cursor=page.next)
         found += page.rows
     rows = sorted(found, key=_count_of, reverse=True)[:ROWS] if is_most else found
@@ -96,7 +96,7 @@ async def listed(service: Service, kind: str, query: Query) -> dict[str, Any]:
         "is_whole": is_first and page.next == FIRST and len(rows) == len(found),
         "looked_at": len(found) if page.next != FIRST else 0,
         "is_first": is_first,
-        "is_earlier": lambda row: is_earlier(service, row.latest),
+        "is_earlier": lambda row: is_before_start(service, row.latest),
     }
 
 
@@ -104,7 +104,7 @@ def _count_of(row: Content) -> int:
     return row.count if isinstance(row.count, int) else 0
 
 
-def is_earlier(service: Service, at: int) -> bool:
+def is_before_start(service: Service, at: int) -> bool:
     """Whether something happened before this service started; 0 is an unknown time."""
     return bool(0 < at < service.contents.started_at <= service.clock.now())
 
@@ -124,14 +124,14 @@ def screen_of_records(
 
     async def read(service: Service, query: Query) -> dict[str, Any]:
         if "id" not in query:
-            return {one: None, **await listed(service, name, query)}
+            return {one: None, **await list_records(service, name, query)}
         key = Key(kind, query["client_id"], query["id"], query["channel_id"])
         record = await read_one(service, key, query)
-        return {one: {**named(key), **record}, "is_missing": not record["exists"]}
+        return {one: {**key_values(key), **record}, "is_missing": not record["exists"]}
 
     return Screen(name, title, read)
 
 
-def named(key: Key) -> dict[str, Any]:
+def key_values(key: Key) -> dict[str, Any]:
     """Return the values that name a record."""
     return {"id": key.name, "client_id": key.owner, "channel_id": key.channel}

@@ -28,7 +28,7 @@ def version_of(name: str) -> str:
     return sha256(_files()[name]).hexdigest()[:12]
 
 
-def static_page(name: str) -> Reply:
+def static_file(name: str) -> Reply:
     """Return a file. Raises `NotFound`."""
     if name not in _files():
         raise no_file(name=name[:60])

@@ -14,7 +14,7 @@ from markupsafe import Markup, escape
 from emulator.contract.parity import outcome_of, rule_of
 from emulator.core.clock import DAY, END_OF_TIME, HOUR, MINUTE, SECOND
 from emulator.core.keys import NEVER
-from emulator.dashboard.json_text import escaped
+from emulator.dashboard.json_text import escape_reordering
 
 _UNITS = ((DAY, "d"), (HOUR, "h"), (MINUTE, "min"), (SECOND, "s"))
 _LONGEST = 200
@@ -80,7 +80,7 @@ def prose(value: str, most: int = 2_000) -> Markup:
 
     It may quote a client, so characters that reorder text are escaped.
     """
-    parts = escaped(value if len(value) <= most else f"{value[:most]}…").split("`")
+    parts = escape_reordering(value if len(value) <= most else f"{value[:most]}…").split("`")
     return Markup("").join(
         Markup("<code>{}</code>").format(part) if index % 2 else escape(part) for index, part in enumerate(parts)
     )
@@ -91,7 +91,7 @@ def pretty(content: str) -> str:
 
     Characters that reorder text are escaped.
     """
-    content = escaped(content)
+    content = escape_reordering(content)
     depths = accumulate(1 if each in "[{" else -1 for each in _BRACKET.findall(content))
     if not content.startswith(("{", "[")) or max(depths, default=0) > _MAX_DEPTH:
         return content

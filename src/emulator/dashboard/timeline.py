@@ -13,33 +13,33 @@ from typing import NamedTuple
 
 import msgspec
 
-from emulator.control.journal.rules import ANY, Matches, matches_of
+from emulator.control.journal.rules import ANY, EntryPredicate, predicate
 from emulator.core.clock import SECOND
 from emulator.core.faults import Armed
 from emulator.core.journal import DELIVERY, REQUEST, Entry, Journal
 from emulator.core.wire.url import SERVICE, parameters_of
 from emulator.dashboard.screen import Service
-from emulator.dashboard.screens.broadcasts import EVENT
+from emulator.dashboard.screens.broadcasts import EVENT_PREFIX
 from emulator.dashboard.screens.faults import effect_of, is_over
 from emulator.dashboard.texts import instant, offset
 from emulator.features.votes.service import PollConfigBody
 
-BAR = 5 * SECOND
+BAR_MS = 5 * SECOND
 BARS = 60
-VOTING = "POST /v1/e/vote"
-_DEFINING = "POST /v1/e/vote_config"
-_CLOCK = "POST /_emulator/clock"
-_MOST_TIMED = 500
+VOTE_ENDPOINT = "POST /v1/e/vote"
+_DEFINE_ENDPOINT = "POST /v1/e/vote_config"
+_CLOCK_ENDPOINT = "POST /_emulator/clock"
+_MAX_DURATIONS = 500
 """Requests of a bar whose durations are kept."""
-_MOST_EVENTS = 50
+_MAX_EVENTS = 50
 """Events of a bar that are kept."""
 _CHUNK = 1_000
 """Entries that are counted before other requests run."""
-_LULL = 2
+_MAX_GAP = 2
 """Bars without a hit after which a fault has ended, unless it still acts."""
-LABEL = 14.0
+LABEL_WIDTH = 14.0
 """Percent of the width that a label takes."""
-_ROWS = 2
+_LABEL_ROWS = 2
 """Rows of marks with labels."""
 
 
@@ -86,7 +86,7 @@ class Bar:
     events: list[Mark] = field(default_factory=list)
     """Moves of the clock, and definitions of polls."""
 
-    def count(self, entry: Entry) -> None:
+    def add(self, entry: Entry) -> None:
         """Add an entry, after those before it."""
         if not self.last:
             self.at, self.first = entry.at, entry.number
@@ -94,37 +94,37 @@ class Bar:
         if entry.fault:
             self.faults[entry.fault] += 1
         if entry.kind == DELIVERY:
-            if entry.name.startswith(EVENT):
-                self.broadcasts[entry.number] = entry.name.removeprefix(EVENT)
+            if entry.name.startswith(EVENT_PREFIX):
+                self.broadcasts[entry.number] = entry.name.removeprefix(EVENT_PREFIX)
             return
         self.requests += 1
         if entry.reason:
             self.reasons[entry.reason] += 1
             self.refused = entry.number
-        elif entry.name == VOTING:
+        elif entry.name == VOTE_ENDPOINT:
             self.votes += 1
-        elif len(self.events) < _MOST_EVENTS:
-            self.events += _events_of(entry)
-        if entry.kind == REQUEST and SERVICE in entry.name and len(self.durations) < _MOST_TIMED:
+        elif len(self.events) < _MAX_EVENTS:
+            self.events += _control_marks(entry)
+        if entry.kind == REQUEST and SERVICE in entry.name and len(self.durations) < _MAX_DURATIONS:
             self.durations.append(entry.seconds)
 
 
-def poll_of(entry: Entry) -> str:
+def poll_in_query(entry: Entry) -> str:
     """Return the id of the poll that the address of a request names."""
     return parameters_of(entry.path.partition("?")[2]).get("id", "default")
 
 
-def _events_of(entry: Entry) -> Iterator[Mark]:
+def _control_marks(entry: Entry) -> Iterator[Mark]:
     """Yield the mark of a move of the clock, or of a definition that opens or closes a poll."""
-    if entry.name == _CLOCK:
+    if entry.name == _CLOCK_ENDPOINT:
         moved = "frozen" if b'"frozen":true' in entry.response else offset(entry.offset)
         yield Mark(f"clock: {moved}", "clock", {}, sign="⚑", label=moved)
-    elif entry.name == _DEFINING and (caller := entry.caller):
+    elif entry.name == _DEFINE_ENDPOINT and (caller := entry.caller):
         try:
             body = msgspec.json.decode(entry.request, type=PollConfigBody)
         except msgspec.MsgspecError:  # cut, or a form
             return
-        id, is_end = body.id or poll_of(entry), body.config.disabled or body.config.ends_at < 0
+        id, is_end = body.id or poll_in_query(entry), body.config.disabled or body.config.ends_at < 0
         poll = {"id": id, "client_id": caller.client_id, "channel_id": caller.channel_id}
         sign, did = ("▼", "closed") if is_end else ("▲", "defined")
         yield Mark(f"poll {id} {did}", "polls", poll, sign=sign, label=f"{id[:10]} {did}")
@@ -133,7 +133,7 @@ def _events_of(entry: Entry) -> Iterator[Mark]:
 class Activity:
     """The latest five minutes of a journal, of the entries that match. It reads each entry once."""
 
-    def __init__(self, matches: Matches) -> None:
+    def __init__(self, matches: EntryPredicate) -> None:
         self.bars = [Bar() for _ in range(BARS)]
         """Oldest first; the last one has the present."""
         self._end = 0
@@ -146,38 +146,38 @@ class Activity:
         while entries := journal.since(self._mark, _CHUNK):
             self._mark = entries[-1].number
             for entry in entries:
-                self.count(entry)
+                self.add(entry)
             await asyncio.sleep(0)
-        self.pass_to(journal.clock.now() - journal.clock.offset)
+        self.move_to(journal.clock.now() - journal.clock.offset)
         lost = journal.mark - len(journal)
         self.bars = [bar if bar.last > lost else Bar() for bar in self.bars]
 
-    def count(self, entry: Entry) -> None:
+    def add(self, entry: Entry) -> None:
         """Add an entry, after those before it."""
         at = entry.at - entry.offset
-        self.pass_to(at)
-        place = BARS - 1 - (self._end - 1 - at) // BAR
+        self.move_to(at)
+        place = BARS - 1 - (self._end - 1 - at) // BAR_MS
         if place >= 0 and self._matches(entry):
-            self.bars[place].count(entry)
+            self.bars[place].add(entry)
 
-    def pass_to(self, system_now: int) -> None:
+    def move_to(self, system_now: int) -> None:
         """Move the bars to a time by the system's clock."""
-        shift = min(BARS, (system_now - self._end) // BAR + 1)
+        shift = min(BARS, (system_now - self._end) // BAR_MS + 1)
         if shift > 0:
             self.bars = self.bars[shift:] + [Bar() for _ in range(shift)]
-            self._end = (system_now // BAR + 1) * BAR
+            self._end = (system_now // BAR_MS + 1) * BAR_MS
 
 
-async def bars_of(service: Service, filters: Mapping[str, str]) -> list[Bar]:
+async def latest_bars(service: Service, filters: Mapping[str, str]) -> list[Bar]:
     """Return the latest five minutes of the entries that these filters select. Raises `BadRequest`."""
     given = tuple(filters.items())
-    found: Activity = service.activities.get(given) or Activity(matches_of(filters))
+    found: Activity = service.activities.get(given) or Activity(predicate(filters))
     service.activities[given] = found
     await found.follow(service.journal)
     return found.bars
 
 
-def lanes_of(
+def timeline_lanes(
     bars: Sequence[Bar], faults: Mapping[str, Armed], now: int, filters: Mapping[str, str]
 ) -> dict[str, list[Mark]]:
     """Return the marks of each lane. `faults` are those of the service at `now`, and `filters` chose the bars."""
@@ -196,7 +196,7 @@ def lanes_of(
             title = f"{time}: {', '.join(dict.fromkeys(bar.broadcasts.values()))}"
             broadcasts.append(Mark(title, "requests", {"entry": max(bar.broadcasts)}, left))
         control += [event._replace(left=left) for event in bar.events]
-    return {"requests": requests, "refused": refused, "broadcasts": broadcasts, "control": _in_rows(control)}
+    return {"requests": requests, "refused": refused, "broadcasts": broadcasts, "control": _place_in_rows(control)}
 
 
 def _spans(bars: Sequence[Bar], faults: Mapping[str, Armed], now: int) -> Iterator[Mark]:
@@ -206,7 +206,7 @@ def _spans(bars: Sequence[Bar], faults: Mapping[str, Armed], now: int) -> Iterat
         if id in faults:
             fault = faults[id].fault
             acts, effect = not is_over(fault, now), f" {effect_of(fault)}"
-        runs = _runs([bar.faults[id] for bar in bars])
+        runs = _hit_runs([bar.faults[id] for bar in bars])
         for first, last, hits in runs:
             end = last + 1
             if acts and last == runs[-1][1]:
@@ -217,30 +217,30 @@ def _spans(bars: Sequence[Bar], faults: Mapping[str, Armed], now: int) -> Iterat
             yield Mark(f"fault {id}{effect}, {count}", "faults", {}, left, size, label=f"{id[:10]} · {count}")
 
 
-def _runs(hits: Sequence[int]) -> list[tuple[int, int, int]]:
+def _hit_runs(hits: Sequence[int]) -> list[tuple[int, int, int]]:
     """Return the first and the last place of each run of hits, and their sum. A run has no longer lull in it."""
     runs = list[tuple[int, int, int]]()
     for place, count in enumerate(hits):
         if not count:
             continue
         first, last, total = runs[-1] if runs else (place, -BARS, 0)
-        if place - last > _LULL:
+        if place - last > _MAX_GAP:
             runs.append((place, place, count))
         else:
             runs[-1] = (first, place, total + count)
     return runs
 
 
-def _in_rows(marks: Iterable[Mark]) -> list[Mark]:
+def _place_in_rows(marks: Iterable[Mark]) -> list[Mark]:
     """Place marks in the rows in which they do not meet others. Without such a row, a mark has no label."""
-    ends, placed = [0.0] * _ROWS, list[Mark]()
+    ends, placed = [0.0] * _LABEL_ROWS, list[Mark]()
     for mark in sorted(marks, key=lambda mark: mark.left):
-        is_late = mark.size < LABEL and mark.left + mark.size + LABEL > 100
-        begin = mark.left - LABEL if is_late else mark.left
+        is_late = mark.size < LABEL_WIDTH and mark.left + mark.size + LABEL_WIDTH > 100
+        begin = mark.left - LABEL_WIDTH if is_late else mark.left
         row = next((row for row, end in enumerate(ends) if end <= begin), None)
         if row is None:
-            placed.append(mark._replace(row=_ROWS - 1, label=""))
+            placed.append(mark._replace(row=_LABEL_ROWS - 1, label=""))
         else:
-            ends[row] = mark.left + mark.size + LABEL * (mark.size < LABEL and not is_late)
+            ends[row] = mark.left + mark.size + LABEL_WIDTH * (mark.size < LABEL_WIDTH and not is_late)
             placed.append(mark._replace(row=row, is_late=is_late))
     return placed

@@ -6,11 +6,11 @@ from emulator.contract.names import NAME_RULE
 from emulator.core.errors import BadRequest, Conflict, Facts, NotFound, TooManyRequests, refusal
 
 _RULE = "docs: Namespaces"
-_ABSENT = (NotFound, "No such namespace", _RULE)
-_USED = (Conflict, "Namespace in use", _RULE)
+_NOT_FOUND = (NotFound, "No such namespace", _RULE)
+_CONFLICT = (Conflict, "Namespace in use", _RULE)
 
 
-@refusal(*_ABSENT, "The namespace does not exist, and this caller cannot create it",
+@refusal(*_NOT_FOUND, "The namespace does not exist, and this caller cannot create it",
          "Create it first: `extcli ns new {name}`.")  # fmt: skip
 def not_created(*, name: str) -> Facts:
     detail = f"{name}: the namespace does not exist; web pages of another origin, and calls to a host name without "
@@ -18,25 +18,25 @@ def not_created(*, name: str) -> Facts:
     return Facts(detail, f"namespace {name}, which does not exist", "a namespace that exists")
 
 
-@refusal(*_ABSENT, "The source namespace is not in use", "Fork a namespace that `extcli ns list` lists.")
+@refusal(*_NOT_FOUND, "The source namespace is not in use", "Fork a namespace that `extcli ns list` lists.")
 def no_source(*, name: str) -> Facts:
     detail = f"from: no namespace {name} is in use; `extcli ns list` lists those in use"
     return Facts(detail, f"namespace {name}, not in use", "a namespace in use")
 
 
-@refusal(*_USED, "The namespace cannot be a copy of itself", "Name a source other than {name}.")
+@refusal(*_CONFLICT, "The namespace cannot be a copy of itself", "Name a source other than {name}.")
 def copy_of_itself(*, name: str) -> Facts:
     detail = f"the namespace {name} cannot become a copy of itself"
     return Facts(detail, f"namespace {name}, the source of the copy", "another name")
 
 
-@refusal(*_USED, "Another call is changing the namespace", "Repeat the call later.")
+@refusal(*_CONFLICT, "Another call is changing the namespace", "Repeat the call later.")
 def being_changed(*, name: str, change: str) -> Facts:
     detail = f"the namespace {name} is being {change}; repeat the call later"
     return Facts(detail, f"namespace {name}, being {change}", "a namespace that no other call copies or drops")
 
 
-@refusal(*_USED, "The namespace has data", "Drop it first with `extcli ns rm {name}`, or choose another name.")
+@refusal(*_CONFLICT, "The namespace has data", "Drop it first with `extcli ns rm {name}`, or choose another name.")
 def has_data(*, name: str) -> Facts:
     detail = f"the namespace {name} has data; `extcli ns rm {name}` drops it"
     return Facts(detail, f"namespace {name}, with data", "an empty or new namespace")

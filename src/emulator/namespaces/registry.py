@@ -27,14 +27,14 @@ from emulator.core.observability.request_context import DEFAULT_NAMESPACE as DEF
 from emulator.core.observability.request_context import bound_to, give_hint, in_namespace
 from emulator.core.settings import Settings
 from emulator.namespaces import refusals
-from emulator.namespaces.front import Front
+from emulator.namespaces.service_app import ServiceApp
 from emulator.storage.engine import Medium
 
-OpenFront = Callable[[str], AbstractAsyncContextManager[Front]]
+OpenService = Callable[[str], AbstractAsyncContextManager[ServiceApp]]
 """Opens the service of a namespace."""
 _STEP = 25
 """Namespaces that a listing counts before other requests run."""
-_LOOKED_AT = 200
+_MAX_COMPARED = 200
 """Namespaces, those used last, among which a similar name is looked for."""
 _CREATED, _DROPPED = "created", "dropped"
 """What changes a namespace."""
@@ -59,14 +59,14 @@ class _Tenant:
     stack: AsyncExitStack = field(default_factory=AsyncExitStack)
     changing: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held while it opens, becomes a copy, or is dropped: requests wait for that."""
-    front: Front | None = None
+    service: ServiceApp | None = None
 
     @property
     def is_busy(self) -> bool:
-        return bool(self.requests or self.copies or self.change or (self.front and self.front.sockets))
+        return bool(self.requests or self.copies or self.change or (self.service and self.service.sockets))
 
 
-class Details(Struct):
+class NamespaceDetails(Struct):
     """A namespace in use."""
 
     name: str
@@ -83,26 +83,26 @@ class NamespaceList(Struct):
     """The namespaces in use, by name; `default` is absent."""
 
     namespaces: list[str]
-    details: list[Details]
+    details: list[NamespaceDetails]
 
 
 class Registry:
     """The namespaces in use. All but `default` are created on first use."""
 
     def __init__(
-        self, default: Front, open_front: OpenFront, settings: Settings, medium: Medium, max_idle: float | None
+        self, default: ServiceApp, open_service: OpenService, settings: Settings, medium: Medium, max_idle: float | None
     ) -> None:
         """`max_idle` is in seconds: a namespace that no request and no socket uses for so long is dropped.
 
         A task of the running event loop drops them until `close`.
         """
         self.default = default
-        self._open_front = open_front
+        self._open_service = open_service
         self._settings = settings
         self._medium = medium
         self.max_idle = max_idle
-        self._watching = asyncio.create_task(self._watch(max_idle)) if max_idle is not None else None
-        self._tenants = {DEFAULT: _Tenant(front=default)}
+        self._watching = asyncio.create_task(self._drop_idle_regularly(max_idle)) if max_idle is not None else None
+        self._tenants = {DEFAULT: _Tenant(service=default)}
         """Those in use; the default one always is."""
         self._is_closed = False
         self._started_at = monotonic()
@@ -138,9 +138,9 @@ class Registry:
         """Return whether a namespace is open, or storage has it."""
         return name in self._tenants or name in await self._stored_names()
 
-    async def suggest(self, name: str) -> None:
+    async def hint_at_similar_name(self, name: str) -> None:
         """Give the current request a hint if its namespace is new, and another has a similar name."""
-        used = await self.latest(_LOOKED_AT)
+        used = await self.latest(_MAX_COMPARED)
         if name not in used:
             near = nearest(name, used)
             give_hint(
@@ -156,21 +156,21 @@ class Registry:
             details.append(await self._details(name))
         return NamespaceList([each.name for each in details], details)
 
-    async def _details(self, name: str) -> Details:
+    async def _details(self, name: str) -> NamespaceDetails:
         tenant, now = self._tenants.get(name), monotonic()
-        if tenant is None or tenant.front is None:
+        if tenant is None or tenant.service is None:
             since = int(now - self._started_at if tenant is None else now - tenant.opened_at)
             size = await self._medium.size(stored_name(self._settings, name))
-            return Details(name, max(0, size - 1), since, since, 0)  # without the signing key
-        front = tenant.front
+            return NamespaceDetails(name, max(0, size - 1), since, since, 0)  # without the signing key
+        service = tenant.service
         idle = 0 if tenant.is_busy else int(now - tenant.used_at)
-        return Details(name, await front.control.size(), int(now - tenant.opened_at), idle, front.sockets)
+        return NamespaceDetails(name, await service.control.size(), int(now - tenant.opened_at), idle, service.sockets)
 
-    def find(self, name: str) -> Front | None:
+    def find(self, name: str) -> ServiceApp | None:
         """Return the service of a namespace that is open."""
-        return tenant.front if (tenant := self._tenants.get(name)) else None
+        return tenant.service if (tenant := self._tenants.get(name)) else None
 
-    async def front(self, name: str, *, creates: bool = True) -> Front:
+    async def open(self, name: str, *, creates: bool = True) -> ServiceApp:
         """Return the service of a namespace, opened on first use.
 
         Raises `TooManyRequests` beyond the limit, and unless it `creates`, `NotFound` for a namespace that is not in
@@ -197,16 +197,16 @@ class Registry:
             tenant = self._tenants[name] = _Tenant()
         return tenant
 
-    async def _open_tenant(self, name: str, tenant: _Tenant) -> Front:
+    async def _open_tenant(self, name: str, tenant: _Tenant) -> ServiceApp:
         """Open a namespace unless it is open. The caller holds `changing`."""
-        if tenant.front is None:
+        if tenant.service is None:
             try:
                 with bound_to(None), in_namespace(name):  # background tasks do not belong to the first request
-                    tenant.front = await tenant.stack.enter_async_context(self._open_front(name))
+                    tenant.service = await tenant.stack.enter_async_context(self._open_service(name))
             except BaseException:
                 self._tenants.pop(name, None)
                 raise
-        return tenant.front
+        return tenant.service
 
     @contextmanager
     def in_use(self, name: str) -> Iterator[None]:
@@ -225,12 +225,12 @@ class Registry:
         With a source, it begins with the data and the clock of that namespace. Raises `Conflict` if it is in use and
         not empty, or if it or the source is being copied or dropped, and `NotFound` for a source that is not in use.
         """
-        name = checked_name(name) if name else f"ns-{token_id()[:12].lower()}"
+        name = checked_namespace(name) if name else f"ns-{token_id()[:12].lower()}"
         with in_namespace(name):
             if source:
-                await self._fork(checked_name(source), name)
+                await self._fork(checked_namespace(source), name)
             else:
-                _check_empty(name, await (await self.front(name)).control.size())
+                _check_empty(name, await (await self.open(name)).control.size())
             audit("namespace created", named=name, source=source)
         return name
 
@@ -244,14 +244,14 @@ class Registry:
             raise refusals.being_changed(name=source, change=_DROPPED)
         origin.copies += 1  # from here on, it is not dropped
         try:
-            await self._fill(name, await self.front(source, creates=False))
+            await self._copy_into(name, await self.open(source, creates=False))
         except NotFound:  # it was itself a copy, which has failed meanwhile
             raise refusals.no_source(name=source) from None
         finally:
             origin.copies -= 1
             origin.used_at = monotonic()
 
-    async def _fill(self, name: str, source: Front) -> None:
+    async def _copy_into(self, name: str, source: ServiceApp) -> None:
         """Copy another namespace into this new or empty one. If that fails, a new namespace is dropped."""
         target = self._tenant(name)
         if target.change:
@@ -259,18 +259,18 @@ class Registry:
         target.change = _CREATED  # from here on, no other call copies to it or drops it
         try:
             async with target.changing:
-                is_new = target.front is None and name not in await self._stored_names()
-                front = await self._open_tenant(name, target)
+                is_new = target.service is None and name not in await self._stored_names()
+                service = await self._open_tenant(name, target)
                 try:
-                    _check_empty(name, await front.control.size())
-                    await front.copy(source)
+                    _check_empty(name, await service.control.size())
+                    await service.copy(source)
                 except BaseException:
                     if is_new:
-                        await self._end(name, target)
+                        await self._delete_and_close(name, target)
                     raise
         finally:
             target.change = ""
-            if target.front is None and self._tenants.get(name) is target:  # storage failed before it was opened
+            if target.service is None and self._tenants.get(name) is target:  # storage failed before it was opened
                 self._tenants.pop(name)
 
     async def drop(self, name: str) -> None:
@@ -279,7 +279,7 @@ class Registry:
         The next use creates a new one. Raises `Conflict` while the namespace is being copied, or is being created as a
         copy.
         """
-        with in_namespace(checked_name(name)):
+        with in_namespace(checked_namespace(name)):
             await self._drop(name)
             audit("namespace dropped", named=name)
 
@@ -296,33 +296,33 @@ class Registry:
         try:
             async with tenant.changing:
                 if self._tenants.get(name) is tenant:  # otherwise another call has dropped it
-                    await self._end(name, tenant)
+                    await self._delete_and_close(name, tenant)
         finally:
             tenant.change = ""
 
-    async def _end(self, name: str, tenant: _Tenant) -> None:
+    async def _delete_and_close(self, name: str, tenant: _Tenant) -> None:
         """Delete the data of a namespace, and close it if it is open. The caller holds `changing`."""
-        if tenant.front is None:
-            ending: Awaitable[object] = self._remove(name)
+        if tenant.service is None:
+            ending: Awaitable[object] = self._delete_stored(name)
         else:
-            tenant.front.end_held()
-            await tenant.front.reset()
-            tenant.front.is_dropped = True
-            tenant.front = None
+            tenant.service.end_held()
+            await tenant.service.reset()
+            tenant.service.is_dropped = True
+            tenant.service = None
             ending = tenant.stack.aclose()
         try:
             await ending
         finally:
             self._tenants.pop(name)
 
-    async def _remove(self, name: str) -> None:
+    async def _delete_stored(self, name: str) -> None:
         """Delete the data of a namespace that is not open here. A process in which it is open finds it empty."""
         async with self._medium.engine(stored_name(self._settings, name)) as engine:
             await engine.reset()
             await engine.relay.publish(Key(RESET, "", ""), b"")
             await engine.drop()
 
-    async def _watch(self, max_idle: float) -> None:
+    async def _drop_idle_regularly(self, max_idle: float) -> None:
         while True:
             await asyncio.sleep(max(0.05, min(60.0, max_idle / 4)))
             await self.drop_idle(max_idle)
@@ -342,13 +342,13 @@ class Registry:
             return
         for name in used:
             tenant = self._tenants.get(name)
-            if tenant is not None and (tenant.front is None or tenant.is_busy):
+            if tenant is not None and (tenant.service is None or tenant.is_busy):
                 continue  # it opens, closes or is used
             seconds = monotonic() - (tenant.used_at if tenant else self._started_at)
             if seconds >= max_idle:
-                await self._drop_one_idle(name, seconds)
+                await self._try_to_drop_idle(name, seconds)
 
-    async def _drop_one_idle(self, name: str, seconds: float) -> None:
+    async def _try_to_drop_idle(self, name: str, seconds: float) -> None:
         with in_namespace(name):
             try:
                 await self._drop(name)
@@ -361,9 +361,9 @@ class Registry:
                 _log.exception("unexpected failure while dropping the idle namespace %s", name)
 
     @property
-    def fronts(self) -> list[Front]:
+    def open_services(self) -> list[ServiceApp]:
         """The services of all namespaces that are open."""
-        return [tenant.front for tenant in self._tenants.values() if tenant.front is not None]
+        return [tenant.service for tenant in self._tenants.values() if tenant.service is not None]
 
     async def close(self) -> None:
         """Close the services of all namespaces but `default`, including services that are still opening."""
@@ -374,12 +374,12 @@ class Registry:
                 await self._watching
         for tenant in list(self._tenants.values()):
             async with tenant.changing:
-                tenant.front = None
+                tenant.service = None
                 await tenant.stack.aclose()
         self._tenants.clear()
 
 
-def checked_name(name: str) -> str:
+def checked_namespace(name: str) -> str:
     """Return a valid name of a namespace. Raises `NotFound` for an empty one, and `BadRequest` for an invalid one."""
     if not name:
         raise refusals.no_name()

@@ -12,7 +12,7 @@ from typing import Any
 from litestar.types import HTTPScope, Receive, Scope, Send
 from msgspec import Struct
 
-from emulator.control.demo import NAMESPACE
+from emulator.control.demo import DEMO_NAMESPACE
 from emulator.control.gate import ControlGate
 from emulator.core.errors import EngineError, ServiceError, storage_failed
 from emulator.core.observability.audit import audit
@@ -23,11 +23,11 @@ from emulator.core.wire.url import SERVICE
 from emulator.http.endpoint import Call, Nothing, Parameter, control_endpoint
 from emulator.http.refusals import no_path
 from emulator.http.response import error_reply
-from emulator.namespaces.registry import NamespaceList, Registry, checked_name
+from emulator.namespaces.registry import NamespaceList, Registry, checked_namespace
 from emulator.realtime.connection import Peer
 from emulator.realtime.websocket import WebSocket
 
-_SOURCE = Parameter("from", "The namespace to copy. Default: none, so the new namespace has no data.")
+_SOURCE_PARAMETER = Parameter("from", "The namespace to copy. Default: none, so the new namespace has no data.")
 
 
 class NewNamespace(Struct):
@@ -36,7 +36,7 @@ class NewNamespace(Struct):
     namespace: str
 
 
-class Wanted(Struct, forbid_unknown_fields=True, rename={"source": "from"}):
+class NamespaceRequest(Struct, forbid_unknown_fields=True, rename={"source": "from"}):
     """The body of a call that creates or drops a namespace, as JSON or a form; all members may be absent."""
 
     name: str = ""
@@ -53,16 +53,16 @@ async def list_namespaces(namespaces: Registry, call: Call) -> NamespaceList:
     return await namespaces.listing()
 
 
-@control_endpoint("POST", "/_ns", body=Wanted, answer=NewNamespace, query=(_SOURCE,))
+@control_endpoint("POST", "/_ns", body=NamespaceRequest, answer=NewNamespace, query=(_SOURCE_PARAMETER,))
 async def change_namespaces(namespaces: Registry, call: Call) -> NewNamespace | Nothing:
     """Create a namespace, or drop the one in the member `drop`."""
-    return await _change(namespaces, call, "")
+    return await _create_or_drop(namespaces, call, "")
 
 
-@control_endpoint("POST", "/_ns/{name}", body=Wanted, answer=NewNamespace, query=(_SOURCE,))
+@control_endpoint("POST", "/_ns/{name}", body=NamespaceRequest, answer=NewNamespace, query=(_SOURCE_PARAMETER,))
 async def create_namespace(namespaces: Registry, call: Call) -> NewNamespace | Nothing:
     """Create the namespace that the path names. The body may be absent."""
-    return await _change(namespaces, call, call.text("name"))
+    return await _create_or_drop(namespaces, call, call.text("name"))
 
 
 @control_endpoint("DELETE", "/_ns/{name}")
@@ -72,9 +72,9 @@ async def drop_namespace(namespaces: Registry, call: Call) -> Nothing:
     return Nothing()
 
 
-async def _change(namespaces: Registry, call: Call, name: str) -> NewNamespace | Nothing:
+async def _create_or_drop(namespaces: Registry, call: Call, name: str) -> NewNamespace | Nothing:
     """Create or drop the namespace that the path, the query or the body names. All that are present must agree."""
-    wanted = call.body(Wanted) if call.raw.strip() else Wanted()
+    wanted = call.body(NamespaceRequest) if call.raw.strip() else NamespaceRequest()
     if wanted.drop:
         if wanted.name or wanted.source:
             problem = "must be absent if name or from is given: one call cannot both create and drop"
@@ -99,8 +99,8 @@ async def play_demo(namespaces: Registry, call: Call) -> Nothing:
 
     It ends after three minutes, and at a reset or a drop of the namespace.
     """
-    front = await namespaces.front(NAMESPACE)
-    await front.demo.play()
+    service = await namespaces.open(DEMO_NAMESPACE)
+    await service.demo.play()
     audit("demo started")
     return Nothing()
 
@@ -108,18 +108,18 @@ async def play_demo(namespaces: Registry, call: Call) -> Nothing:
 @control_endpoint("POST", "/_emulator/demo/stop")
 async def stop_demo(namespaces: Registry, call: Call) -> Nothing:
     """Stop the demo. Its data stays."""
-    if front := namespaces.find(NAMESPACE):
-        await front.demo.close()
+    if service := namespaces.find(DEMO_NAMESPACE):
+        await service.demo.close()
     audit("demo stopped")
     return Nothing()
 
 
-_PREFIX = "/_ns"
-_NAMED = "/_ns/{name}"
-_ABOUT = (list_namespaces, change_namespaces, create_namespace, drop_namespace)
+_ALL_PATH = "/_ns"
+_ONE_PATH = "/_ns/{name}"
+_NAMESPACE_ENDPOINTS = (list_namespaces, change_namespaces, create_namespace, drop_namespace)
 """The calls about namespaces, which the default namespace answers."""
-_ADDRESS = re.compile(r"/+_ns/+(?P<name>[^/]*)(?P<path>(?:/.*)?)", re.DOTALL)
-_NESTED = re.compile(r"/+_ns(?:/|$)")
+_NAMESPACE_PATH = re.compile(r"/+_ns/+(?P<name>[^/]*)(?P<path>(?:/.*)?)", re.DOTALL)
+_NESTED_PATH = re.compile(r"/+_ns(?:/|$)")
 """Below a namespace, there are none."""
 _log = logging.getLogger("emulator")
 
@@ -128,7 +128,7 @@ class NamespaceRouter:
     """An ASGI application that routes to the service of each namespace."""
 
     def __init__(self, registry: Registry, gate: ControlGate) -> None:
-        self._creates = gate.creates
+        self._may_create = gate.may_create_namespace
         self._registry = registry
         self._default = registry.default
 
@@ -144,17 +144,17 @@ class NamespaceRouter:
         """Pass the request to the service of a namespace."""
         context, unserved = bind_context(scope), None
         try:
-            context.namespace = label_of(checked_name(name))
-            if _NESTED.match(path):
+            context.namespace = label_of(checked_namespace(name))
+            if _NESTED_PATH.match(path):
                 raise no_path(path=path[:100], hint=f"the endpoints are under {SERVICE}")
             is_open = self._registry.find(name) is not None
             if scope["method"] == "OPTIONS" and not is_open:  # the result would be the same
                 unserved = self._default.preflight_reply(path, scope["headers"])
             else:
                 if not is_open:
-                    await self._registry.suggest(name)
+                    await self._registry.hint_at_similar_name(name)
                 address = scope["client"][0] if scope["client"] else ""
-                front = await self._registry.front(name, creates=self._creates(scope["headers"], address))
+                service = await self._registry.open(name, creates=self._may_create(scope["headers"], address))
         except (ServiceError, EngineError) as failure:
             refusal = failure if isinstance(failure, ServiceError) else storage_failed()
             self.refused(refusal)
@@ -169,7 +169,7 @@ class NamespaceRouter:
         path = path or "/"
         inner: Any = {**scope, "path": path, "raw_path": path.encode()}
         with self._registry.in_use(name):
-            await front(inner, receive, send)
+            await service(inner, receive, send)
 
     def refused(self, error: ServiceError) -> None:
         """Count a request rejected before dispatch, in the default namespace."""
@@ -177,25 +177,25 @@ class NamespaceRouter:
 
     def record(self, request: Unrouted) -> None:
         """Record a response that came from no endpoint in the journal of its namespace; without one, in `default`."""
-        found = _ADDRESS.fullmatch(request.path)
-        if found and (front := self._registry.find(found["name"])):
-            front.record(request._replace(path=found["path"]))
+        found = _NAMESPACE_PATH.fullmatch(request.path)
+        if found and (service := self._registry.find(found["name"])):
+            service.record(request._replace(path=found["path"]))
         else:
             self._default.record(request)
 
     async def open_peer(self, path: str, query: str, connection: WebSocket) -> Peer:
-        found = _ADDRESS.fullmatch(path)
+        found = _NAMESPACE_PATH.fullmatch(path)
         if found is None:
             return await self._default.open_peer(path, query, connection)
-        name = checked_name(found["name"])
+        name = checked_namespace(found["name"])
         enter_namespace(name)
-        front = await self._registry.front(name, creates=self._creates(connection.headers, connection.address))
-        return await front.open_peer(found["path"], query, connection)
+        service = await self._registry.open(name, creates=self._may_create(connection.headers, connection.address))
+        return await service.open_peer(found["path"], query, connection)
 
     def end_held(self) -> None:
         """End the requests that wait for an event, in all namespaces, because the service stops."""
-        for front in self._registry.fronts:
-            front.end_held()
+        for service in self._registry.open_services:
+            service.end_held()
 
 
 def split_namespace_path(method: str, path: str) -> tuple[str, str] | None:
@@ -203,11 +203,11 @@ def split_namespace_path(method: str, path: str) -> tuple[str, str] | None:
 
     All paths below a name are routed, except those about the namespace itself.
     """
-    found = _ADDRESS.fullmatch(path) if _PREFIX in path else None
+    found = _NAMESPACE_PATH.fullmatch(path) if _ALL_PATH in path else None
     if found is None:
         return None
     name, rest = found["name"], found["path"]
     method = "GET" if method == "HEAD" else method  # ruling W9
-    called = method, _NAMED if name else _PREFIX
-    is_about = rest in ("", "/") and any((each.method, each.path) == called for each in _ABOUT)
+    called = method, _ONE_PATH if name else _ALL_PATH
+    is_about = rest in ("", "/") and any((each.method, each.path) == called for each in _NAMESPACE_ENDPOINTS)
     return None if is_about else (name, rest)

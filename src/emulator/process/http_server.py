@@ -26,12 +26,12 @@ from emulator.http.http_protocol import Protocol as HttpProtocol
 from emulator.http.mount import Application, Forwarding, mount, root_stripper
 from emulator.realtime.websocket import PeerFactory, WebSocket
 
-_GRACE = 3
+_GRACE_SECONDS = 3
 """Seconds that running requests get at a stop, which must end within five."""
 _BACKLOG = 2048
-_ATTEMPTS = 50
+_MAX_PORTS_TRIED = 50
 """How many free ports are tried until one is free at all addresses."""
-_LACKING = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
+_MISSING_ADDRESS = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
 """Errors for an address, or a family of addresses, that this machine does not have."""
 LOOPBACK = ("127.0.0.1", "::1")
 """Where a service listens by default."""
@@ -70,8 +70,8 @@ class Server(uvicorn.Server):
                 await asyncio.wait_for(self._stopped.wait(), 1)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Stop. Requests that outlast `_GRACE` are cancelled; one line of the log says how many."""
-        logging.getLogger("uvicorn.error").addFilter(_is_no_cancellation)
+        """Stop. Requests that outlast `_GRACE_SECONDS` are cancelled; one line of the log says how many."""
+        logging.getLogger("uvicorn.error").addFilter(_is_not_a_cancellation)
         if self.server_state.connections or self.server_state.tasks:
             await super().shutdown(sockets)
         else:  # uvicorn would wait a tenth of a second for no connection.
@@ -89,7 +89,7 @@ class Server(uvicorn.Server):
         self._stopped.set()
 
 
-def _is_no_cancellation(record: logging.LogRecord) -> bool:
+def _is_not_a_cancellation(record: logging.LogRecord) -> bool:
     return record.exc_info is None or not isinstance(record.exc_info[1], asyncio.CancelledError)
 
 
@@ -108,23 +108,23 @@ def listen(host: str, port: int) -> list[socket.socket]:
         for name in hosts:
             for family, kind, protocol, _, address in socket.getaddrinfo(name, port, type=socket.SOCK_STREAM):
                 places[address] = family, kind, protocol
-        attempts = 1 if port else _ATTEMPTS
+        attempts = 1 if port else _MAX_PORTS_TRIED
         while True:
             attempts -= 1
             try:
-                return _open_all(places, port)
+                return _open_sockets(places, port)
             except OSError as error:
-                if not (attempts and is_taken(error)):
+                if not (attempts and is_port_taken(error)):
                     raise
     except (OSError, OverflowError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         problem = f"--host {shown} --port {port}: {reason}"
-        if is_taken(error):
+        if is_port_taken(error):
             raise PortTaken(f"{problem}; --port 0 takes a free port", port) from None
         raise ConfigurationError(problem) from None
 
 
-def _open_all(places: Mapping[Any, tuple[Any, Any, int]], port: int) -> list[socket.socket]:
+def _open_sockets(places: Mapping[Any, tuple[Any, Any, int]], port: int) -> list[socket.socket]:
     """Open a socket at each of these addresses that this machine has, on one port. Raises `OSError`."""
     lacking: OSError | None = None
     with ExitStack() as opened:
@@ -135,7 +135,7 @@ def _open_all(places: Mapping[Any, tuple[Any, Any, int]], port: int) -> list[soc
                 _set_options(listener, is_one_of_many=len(places) > 1)
                 listener.bind((name, port, *rest))
             except OSError as error:
-                if error.errno not in _LACKING:
+                if error.errno not in _MISSING_ADDRESS:
                     raise
                 lacking = error
                 continue
@@ -157,7 +157,7 @@ def _set_options(listener: socket.socket, *, is_one_of_many: bool) -> None:
         listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)  # others have the addresses of IPv4
 
 
-def is_taken(error: Exception) -> bool:
+def is_port_taken(error: Exception) -> bool:
     """Return whether another program uses the port, or on Windows has reserved it (WinError 10013)."""
     return getattr(error, "errno", None) == errno.EADDRINUSE or getattr(error, "winerror", None) == 10013
 
@@ -170,18 +170,18 @@ class Tls(NamedTuple):
     """Lines about trust in the certificate, for standard output."""
 
 
-def url_of(host: str, listener: socket.socket, tls: Tls | None = None) -> str:
+def base_url(host: str, listener: socket.socket, tls: Tls | None = None) -> str:
     """Return the base URL of a listening socket."""
     port, host = listener.getsockname()[1], host.strip("[]") or LOOPBACK[0]
     return f"{'https' if tls else 'http'}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
-class Served(Application, PeerFactory, Protocol):
+class WebApp(Application, PeerFactory, Protocol):
     """An application that serves HTTP and opens peers for WebSockets."""
 
 
-def config_of(
-    app: Served, settings: Settings, hot_path: HotPath | None, outermost: ASGIApp | None = None, tls: Tls | None = None
+def uvicorn_config(
+    app: WebApp, settings: Settings, hot_path: HotPath | None, outermost: ASGIApp | None = None, tls: Tls | None = None
 ) -> uvicorn.Config:
     """Return uvicorn's configuration; headers of proxies are trusted from the settings' proxies only.
 
@@ -205,7 +205,7 @@ def config_of(
         server_header=False,
         headers=list(SECURITY_HEADERS),
         proxy_headers=False,
-        timeout_graceful_shutdown=_GRACE,
+        timeout_graceful_shutdown=_GRACE_SECONDS,
         timeout_keep_alive=75,
         ssl_context_factory=(lambda *_: tls.context) if tls else None,
     )

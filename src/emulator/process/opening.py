@@ -24,9 +24,9 @@ from emulator.core.extensions import Extensions
 from emulator.core.observability.request_context import DEFAULT_NAMESPACE
 from emulator.core.settings import NAMESPACE_IDLE, Settings
 from emulator.feature_list import FEATURES, Features
-from emulator.namespaces.front import Front
 from emulator.namespaces.registry import Registry, stored_name
 from emulator.namespaces.routing import NamespaceRouter
+from emulator.namespaces.service_app import ServiceApp
 from emulator.storage.engine import Medium
 from emulator.storage.opening import open_medium
 
@@ -37,7 +37,7 @@ _log = logging.getLogger("emulator")
 @asynccontextmanager
 async def open_app(
     settings: Settings, clock: Clock | None = None, *, features: Features = FEATURES
-) -> AsyncIterator[tuple[Front | NamespaceRouter, Service]]:
+) -> AsyncIterator[tuple[ServiceApp | NamespaceRouter, Service]]:
     """Open the application for a port, and the service of its plain paths. `clock` is that service's clock."""
     is_closed = settings.registered_only or settings.environment.is_strict
     extensions = Extensions(settings.extensions, admits_any=not is_closed)
@@ -109,9 +109,9 @@ async def _sweep(service: Service, *, is_first: bool) -> None:
             _log.exception("unexpected failure in housekeeping")
 
 
-_PIECE = 256 * 1024
+_CHUNK_BYTES = 256 * 1024
 
-Open = Callable[[Path], AbstractContextManager[BinaryIO]]
+OpenFile = Callable[[Path], AbstractContextManager[BinaryIO]]
 
 
 @dataclass(frozen=True)
@@ -120,9 +120,9 @@ class SnapshotFiles:
 
     source: Path | None
     target: Path | None
-    opened: Open
+    opened: OpenFile
     """Opens a file to read; raises `OSError`."""
-    written: Open
+    written: OpenFile
     """Opens a file that replaces the one at its path at the end of the block; raises `OSError`."""
 
     def check(self, settings: Settings) -> None:
@@ -176,5 +176,5 @@ class SnapshotFiles:
 
     async def _chunks(self, path: Path) -> AsyncIterator[bytes]:
         with self.opened(path) as file:
-            while piece := file.read(_PIECE):
+            while piece := file.read(_CHUNK_BYTES):
                 yield piece

@@ -29,7 +29,7 @@ from emulator.core.settings import Settings
 from emulator.http.hot_path import HotPath
 from emulator.http.mount import AccessLog
 from emulator.process import signals
-from emulator.process.http_server import Server, Tls, config_of, listen, url_of
+from emulator.process.http_server import Server, Tls, base_url, listen, uvicorn_config
 from emulator.process.opening import open_app
 from emulator.storage.engine import Engine
 from emulator.storage.opening import open_engine
@@ -66,7 +66,7 @@ async def serve(
 
     The service reports that it is not ready until it is prepared.
     """
-    stops = signals.SignalHandler(*signals.STOPS)
+    stops = signals.SignalHandler(*signals.STOP_SIGNALS)
     asyncio.get_running_loop().set_exception_handler(_log_loop_error)
     gc.set_threshold(10_000, 20, 20)  # not after 700 new objects: a request of 64 KiB may create 20,000
     async with open_app(settings) as (app, service):
@@ -75,11 +75,11 @@ async def serve(
         outermost: ASGIApp | None = AccessLog(app) if settings.logs.requests else None
         if tracing is not None:
             outermost = tracing.wrap(outermost or app)
-        config = config_of(app, settings, None if outermost else HotPath(service.dispatcher), outermost, tls)
+        config = uvicorn_config(app, settings, None if outermost else HotPath(service.dispatcher), outermost, tls)
 
         async def prepare_and_start() -> None:
             if hooks.prepare is not None:
-                preparing = asyncio.ensure_future(prepared(service, hooks.prepare))
+                preparing = asyncio.ensure_future(prepare_service(service, hooks.prepare))
                 if server.should_exit:
                     preparing.cancel()
                 with stops.use_callback(preparing.cancel):
@@ -105,7 +105,7 @@ async def serve(
             reloading.cancel()
 
 
-async def prepared(service: Service, prepare: Hook) -> None:
+async def prepare_service(service: Service, prepare: Hook) -> None:
     """Run the preparation of a service, which reports that it is not ready until the preparation has ended."""
     service.control.is_starting = True
     await prepare(service)
@@ -130,15 +130,15 @@ def _log_loop_error(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) ->
 def run(settings: Settings, host: str, port: int, hooks: Hooks, announce: Announce, tls: Tls | None = None) -> None:
     """Serve on `host` and `port` until SIGTERM or SIGINT; raises `ConfigurationError` or `EngineError`.
 
-    SIGHUP stops it too, unless it reloads the extensions (`Hangups`). An empty `host` means both loopback addresses.
+    SIGHUP stops it too, unless it reloads the extensions (`HangupHandler`). An empty `host` is both loopback addresses.
     """
-    hangups = signals.Hangups(reloads=settings.extensions_file is not None)
+    hangups = signals.HangupHandler(reloads=settings.extensions_file is not None)
     allow_open_files()
     engine = open_engine(settings.data, namespace=settings.environment.name)  # stays closed
     with engine.exclusive_lock(), ExitStack() as opened:
         listeners = [opened.enter_context(each) for each in listen(host, port)]
-        url = url_of(host, listeners[0], tls) + settings.root_path
-        admits_others = settings.environment.has_control and is_beyond_loopback(listeners)
+        url = base_url(host, listeners[0], tls) + settings.root_path
+        admits_others = settings.environment.has_control and is_reachable_from_elsewhere(listeners)
         shows_token = admits_others and not settings.control_token
         if shows_token:
             settings = replace(settings, control_token=secrets.token_urlsafe(32))
@@ -159,7 +159,7 @@ def run(settings: Settings, host: str, port: int, hooks: Hooks, announce: Announ
             if shows_token:
                 os.write(sys.stdout.fileno(), f"control token: {settings.control_token}\n".encode())
             if admits_others:
-                log_admitted(settings, shows_token=shows_token)
+                log_control_callers(settings, shows_token=shows_token)
 
         tracing = _open_tracing(settings)
         serving = serve(settings, listeners, started, hangups, tracing, hooks, tls)
@@ -185,13 +185,13 @@ def _open_tracing(settings: Settings) -> Tracing | None:
     return Tracing(settings.environment.name)
 
 
-def is_beyond_loopback(listeners: Iterable[socket.socket]) -> bool:
+def is_reachable_from_elsewhere(listeners: Iterable[socket.socket]) -> bool:
     """Whether clients on other machines may reach the port."""
     addresses = (each.getsockname()[0].partition("%")[0] for each in listeners)
     return not all(ipaddress.ip_address(each).is_loopback for each in addresses)
 
 
-def log_admitted(settings: Settings, *, shows_token: bool) -> None:
+def log_control_callers(settings: Settings, *, shows_token: bool) -> None:
     """Log who may call the control API of a sandbox that listens beyond loopback."""
     token = "the control token printed on standard output" if shows_token else "the configured control token"
     hosts = "".join(f", and any caller that uses the host {host}" for host in settings.control_hosts)

@@ -17,15 +17,15 @@ from emulator.contract.limits import MIN_SECRET_BYTES
 from emulator.core.errors import ConfigurationError
 from emulator.core.extensions import Extension, read_extensions
 
-STOPS: tuple[signal.Signals, ...] = (signal.SIGTERM, signal.SIGINT)
-HANGUPS: tuple[signal.Signals, ...] = ()
-"""Signals that reload the extensions, or stop the service (`Hangups`). Windows has none."""
+STOP_SIGNALS: tuple[signal.Signals, ...] = (signal.SIGTERM, signal.SIGINT)
+HANGUP_SIGNALS: tuple[signal.Signals, ...] = ()
+"""Signals that reload the extensions, or stop the service (`HangupHandler`). Windows has none."""
 if sys.platform == "win32":
-    STOPS += (signal.SIGBREAK,)  # Ctrl-Break, and a console that closes
+    STOP_SIGNALS += (signal.SIGBREAK,)  # Ctrl-Break, and a console that closes
 else:
-    HANGUPS += (signal.SIGHUP,)
+    HANGUP_SIGNALS += (signal.SIGHUP,)
 _log = logging.getLogger("emulator")
-_WATCH_SECONDS = 1.0
+_CHECK_INTERVAL = 1.0
 
 
 class SignalHandler:
@@ -64,14 +64,14 @@ class SignalHandler:
             self._callback()
 
 
-class Hangups(SignalHandler):
+class HangupHandler(SignalHandler):
     """Catches SIGHUP. It means SIGTERM if there is nothing to reload or the terminal has closed, but not in `nohup`."""
 
     def __init__(self, *, reloads: bool) -> None:
-        is_ignored = any(signal.getsignal(each) is signal.SIG_IGN for each in HANGUPS)
+        is_ignored = any(signal.getsignal(each) is signal.SIG_IGN for each in HANGUP_SIGNALS)
         self._stops = not reloads and not is_ignored
         self._had_terminal = not is_ignored and _has_terminal()
-        super().__init__(*HANGUPS)
+        super().__init__(*HANGUP_SIGNALS)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if self._stops or (self._had_terminal and not _has_terminal()):
@@ -93,8 +93,8 @@ def ignore_signals() -> None:
     """Ignore all signals from now on. Python would restore the defaults at exit, and a late signal would kill it."""
     if sys.platform != "win32":
         # Python reports a signal that comes before it is ignored, but whose handler would run after that.
-        signal.pthread_sigmask(signal.SIG_BLOCK, (*STOPS, *HANGUPS))
-    for number in (*STOPS, *HANGUPS):
+        signal.pthread_sigmask(signal.SIG_BLOCK, (*STOP_SIGNALS, *HANGUP_SIGNALS))
+    for number in (*STOP_SIGNALS, *HANGUP_SIGNALS):
         signal.signal(number, signal.SIG_IGN)
 
 
@@ -116,15 +116,15 @@ async def reload_on_hangup(
     if file is None:
         return
     requested, loop = asyncio.Event(), asyncio.get_running_loop()
-    version = _version_of(file)
+    version = _file_version(file)
     with hangups.use_callback(lambda: loop.call_soon_threadsafe(requested.set)):
         while True:
-            if HANGUPS:
+            if HANGUP_SIGNALS:
                 await requested.wait()
                 requested.clear()
             else:
-                while (changed := _version_of(file)) == version:  # noqa: ASYNC110  (no event tells of it)
-                    await asyncio.sleep(_WATCH_SECONDS)
+                while (changed := _file_version(file)) == version:  # noqa: ASYNC110  (no event tells of it)
+                    await asyncio.sleep(_CHECK_INTERVAL)
                 version = changed
             try:
                 current = await asyncio.to_thread(read_extensions, file)  # in a thread, as the disk may be slow
@@ -136,7 +136,7 @@ async def reload_on_hangup(
             warn_of_short_secrets(current)
 
 
-def _version_of(file: Path) -> tuple[int, int] | None:
+def _file_version(file: Path) -> tuple[int, int] | None:
     """Return a file's modification time in ns and its size; `None` if it does not exist."""
     try:
         status = file.stat()
@@ -165,10 +165,10 @@ def stop_when_closed(descriptor: int) -> None:
     except OSError as error:
         raise ConfigurationError(f"--lifeline {descriptor}: {error.strerror}") from None
     os.set_inheritable(descriptor, False)
-    threading.Thread(target=_read_and_stop, args=(descriptor,), name="lifeline", daemon=True).start()
+    threading.Thread(target=_stop_at_end_of_pipe, args=(descriptor,), name="lifeline", daemon=True).start()
 
 
-def _read_and_stop(descriptor: int) -> None:
+def _stop_at_end_of_pipe(descriptor: int) -> None:
     received = b""
     with suppress(OSError):
         while data := os.read(descriptor, 4096):

@@ -26,7 +26,7 @@ from emulator.core.errors import ConfigurationError
 from emulator.core.observability.masking import redact
 from emulator.core.observability.request_context import bind_context
 
-_FLUSH_TIMEOUT = 1.0
+_FLUSH_SECONDS = 1.0
 """Seconds to send the last spans at a stop. Later ones are lost."""
 _METHODS = frozenset(HTTPMethod)
 _PROTOCOL = "http/protobuf"
@@ -94,7 +94,7 @@ class Tracing:
         """Send the remaining spans, if the collector takes them in time."""
         closing = threading.Thread(target=self._provider.shutdown, daemon=True)
         closing.start()
-        closing.join(_FLUSH_TIMEOUT)
+        closing.join(_FLUSH_SECONDS)
 
 
 def check_variables(environ: Mapping[str, str]) -> None:

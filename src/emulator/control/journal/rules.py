@@ -22,10 +22,10 @@ _MAX_LENGTH = 1_024
 _NUMBER = re.compile("[0-9]{1,15}")
 _STATUS = re.compile("[1-5]xx|[1-9][0-9]{2,3}|none")
 
-Matches = Callable[[Entry], bool]
+EntryPredicate = Callable[[Entry], bool]
 
 
-def check_names(query: Mapping[str, str], *allowed: str) -> None:
+def check_parameter_names(query: Mapping[str, str], *allowed: str) -> None:
     """Raise `BadRequest` for an unknown parameter: a misspelled filter would select everything."""
     if unknown := sorted(query.keys() - set(allowed)):
         known = ", ".join(allowed)
@@ -58,7 +58,7 @@ def number_of(query: Mapping[str, str], name: str) -> int | None:
     return int(text)
 
 
-def matches_of(query: Mapping[str, str]) -> Matches:
+def predicate(query: Mapping[str, str]) -> EntryPredicate:
     """Return the predicate for the entries that a query selects.
 
     Raises `BadRequest`. Requests that extcli made for itself are selected only with `probes` or `id`.
@@ -70,11 +70,11 @@ def matches_of(query: Mapping[str, str]) -> Matches:
             raise invalid_parameter(name, text, f"at most {_MAX_LENGTH} characters", problem)
     checks = [FILTERS[name].read(text) for name, text in given.items()]
     if not given.keys() & {"probes", "id"}:
-        checks.append(_probes("false"))
+        checks.append(_matches_probes("false"))
     return checks[0] if len(checks) == 1 else lambda entry: all(check(entry) for check in checks)
 
 
-def _words(name: str, text: str, known: Collection[str]) -> set[str]:
+def _parse_words(name: str, text: str, known: Collection[str]) -> set[str]:
     """Return the words of a text that are joined with commas. Raises `BadRequest` for an unknown one."""
     wanted = set(text.split(","))
     if unknown := sorted(wanted - set(known)):
@@ -82,7 +82,7 @@ def _words(name: str, text: str, known: Collection[str]) -> set[str]:
     return wanted
 
 
-def _status(text: str) -> Matches:
+def _matches_status(text: str) -> EntryPredicate:
     wanted = text.split(",")
     for each in wanted:
         if not _STATUS.fullmatch(each):
@@ -96,29 +96,29 @@ def _status(text: str) -> Matches:
     return matches
 
 
-def _path(text: str) -> Matches:
+def _matches_path(text: str) -> EntryPredicate:
     return lambda entry: text in entry.path or text in entry.name
 
 
-def _method(text: str) -> Matches:
+def _matches_method(text: str) -> EntryPredicate:
     wanted = tuple(f"{each} " for each in text.upper().split(","))
     return lambda entry: entry.kind == REQUEST and entry.name.startswith(wanted)
 
 
-def _role(text: str) -> Matches:
-    wanted = _words("role", text, list(Role))
+def _matches_role(text: str) -> EntryPredicate:
+    wanted = _parse_words("role", text, list(Role))
     return lambda entry: entry.caller is not None and entry.caller.role in wanted
 
 
-def _client_id(text: str) -> Matches:
-    return lambda entry: _place_of(entry)[0] == text
+def _matches_client_id(text: str) -> EntryPredicate:
+    return lambda entry: _client_and_channel(entry)[0] == text
 
 
-def _matches_channel(text: str) -> Matches:
-    return lambda entry: _place_of(entry)[1] == text
+def _matches_channel(text: str) -> EntryPredicate:
+    return lambda entry: _client_and_channel(entry)[1] == text
 
 
-def _place_of(entry: Entry) -> tuple[str, str | None]:
+def _client_and_channel(entry: Entry) -> tuple[str, str | None]:
     """Return the client id and channel of the caller, or of the topic of a delivery."""
     if entry.kind == DELIVERY:
         client_id, _, channel_id = entry.path.partition("/")
@@ -126,20 +126,20 @@ def _place_of(entry: Entry) -> tuple[str, str | None]:
     return (entry.caller.client_id, entry.caller.channel_id) if entry.caller else ("", "")
 
 
-def _user(text: str) -> Matches:
+def _matches_user(text: str) -> EntryPredicate:
     return lambda entry: entry.caller is not None and text in (entry.caller.user_id, entry.caller.opaque_id)
 
 
-def _kind(text: str) -> Matches:
-    wanted = _words("kind", text, KINDS)
+def _matches_kind(text: str) -> EntryPredicate:
+    wanted = _parse_words("kind", text, KINDS)
     return lambda entry: entry.kind in wanted
 
 
-def _id(text: str) -> Matches:
+def _matches_id(text: str) -> EntryPredicate:
     return lambda entry: entry.id == text or entry.id.startswith(f"{text}/")
 
 
-def _production(text: str) -> Matches:
+def _matches_production(text: str) -> EntryPredicate:
     wanted = set(text.split(","))
 
     def matches(entry: Entry) -> bool:
@@ -149,11 +149,11 @@ def _production(text: str) -> Matches:
     return matches
 
 
-def _reason(text: str) -> Matches:
+def _matches_reason(text: str) -> EntryPredicate:
     return lambda entry: bool(entry.reason) and text in (ANY, entry.reason)
 
 
-def _search(text: str) -> Matches:
+def _matches_search(text: str) -> EntryPredicate:
     text = text.lower()
 
     def matches(entry: Entry) -> bool:
@@ -166,8 +166,8 @@ def _search(text: str) -> Matches:
     return matches
 
 
-def _probes(text: str) -> Matches:
-    _words("probes", text, ("true", "false"))
+def _matches_probes(text: str) -> EntryPredicate:
+    _parse_words("probes", text, ("true", "false"))
     return lambda entry: text == "true" or not entry.is_probe
 
 
@@ -175,27 +175,27 @@ class Filter(NamedTuple):
     """A parameter that selects entries."""
 
     meaning: str
-    read: Callable[[str], Matches]
+    read: Callable[[str], EntryPredicate]
     """Returns the predicate for a value of the parameter. Raises `BadRequest`."""
     has_alternatives: bool = False
     """Whether it takes several values, joined with commas: an entry has one of them."""
 
 
-_STATUSES = "A status such as 403 or 4xx, or `none` if a fault prevented the response. Join several with commas."
-_PRODUCTION = "`refuse`, `unknown`, `differ`, `any` or a rule such as `stage`. Join several with commas."
+_STATUS_TEXT = "A status such as 403 or 4xx, or `none` if a fault prevented the response. Join several with commas."
+_PRODUCTION_TEXT = "`refuse`, `unknown`, `differ`, `any` or a rule such as `stage`. Join several with commas."
 FILTERS: Mapping[str, Filter] = {
-    "status": Filter(_STATUSES, _status, has_alternatives=True),
-    "path": Filter("A part of the path, the action or the topic.", _path),
-    "method": Filter("The HTTP method. Join several with commas.", _method, has_alternatives=True),
-    "role": Filter("The role of the caller. Join several with commas.", _role, has_alternatives=True),
-    "client_id": Filter("The extension of the caller, or of the topic of a delivery.", _client_id),
+    "status": Filter(_STATUS_TEXT, _matches_status, has_alternatives=True),
+    "path": Filter("A part of the path, the action or the topic.", _matches_path),
+    "method": Filter("The HTTP method. Join several with commas.", _matches_method, has_alternatives=True),
+    "role": Filter("The role of the caller. Join several with commas.", _matches_role, has_alternatives=True),
+    "client_id": Filter("The extension of the caller, or of the topic of a delivery.", _matches_client_id),
     "channel_id": Filter("The channel of the caller, or of the topic of a delivery.", _matches_channel),
-    "user": Filter("The user id or opaque id of the caller.", _user),
-    "kind": Filter(f"The kind: {', '.join(KINDS)}. Join several with commas.", _kind, has_alternatives=True),
-    "id": Filter("A request id. The id of a handshake selects all frames of the socket.", _id),
-    "production": Filter(_PRODUCTION, _production, has_alternatives=True),
-    "reason": Filter("The `reason` in the body of a refusal, or `any` for all refusals.", _reason),
-    "search": Filter("A text in the path, the bodies, the caller or the refusal; case does not matter.", _search),
-    "probes": Filter("`true` includes requests that extcli made for itself; their ids begin with `probe-`.", _probes),
+    "user": Filter("The user id or opaque id of the caller.", _matches_user),
+    "kind": Filter(f"{', '.join(KINDS)}. Join several with commas.", _matches_kind, has_alternatives=True),
+    "id": Filter("A request id. The id of a handshake selects all frames of the socket.", _matches_id),
+    "production": Filter(_PRODUCTION_TEXT, _matches_production, has_alternatives=True),
+    "reason": Filter("The `reason` in the body of a refusal, or `any` for all refusals.", _matches_reason),
+    "search": Filter("A text in the path, bodies, caller or refusal; case does not matter.", _matches_search),
+    "probes": Filter("`true` includes requests of extcli itself, whose ids begin with `probe-`.", _matches_probes),
 }
 """The parameters that select entries."""

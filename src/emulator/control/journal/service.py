@@ -15,8 +15,8 @@ from msgspec import Struct
 
 from emulator.control.explanations import explanation_of
 from emulator.control.journal import rules
-from emulator.control.journal.rules import DEFAULT_LIMIT, MAX_LIMIT, Matches
-from emulator.control.journal.snippets import DEFAULT_URL, FORMS, is_cut, snippet_of
+from emulator.control.journal.rules import DEFAULT_LIMIT, MAX_LIMIT, EntryPredicate
+from emulator.control.journal.snippets import DEFAULT_URL, SNIPPET_FORMS, is_cut, snippet_of
 from emulator.core.clock import monotonic
 from emulator.core.errors import Facts, NotFound, refusal
 from emulator.core.ids import token_id
@@ -31,7 +31,7 @@ def no_entry(*, id: str) -> Facts:
     return Facts(detail, f"id {id!r}", "an entry that the journal still keeps")
 
 
-LATEST = "latest"
+LATEST_ENTRY = "latest"
 """As an id: the latest entry."""
 HEARTBEAT = 15.0
 """Seconds without an entry after which the stream sends its mark."""
@@ -121,11 +121,11 @@ class JournalEntry(Struct):
     """The number of the socket of a frame or of a handshake; 0 for all others."""
 
 
-_SAME = {*JournalEntry.__struct_fields__} & {*Entry.__struct_fields__}
-"""Members that readers get as the journal has them, but for some that `shown` replaces."""
+_SHARED_FIELDS = {*JournalEntry.__struct_fields__} & {*Entry.__struct_fields__}
+"""Members that readers get as the journal has them, but for some that `for_readers` replaces."""
 
 
-def _content(body: bytes, size: int) -> RecordedBody:
+def _recorded_body(body: bytes, size: int) -> RecordedBody:
     """Return a body as text if it is UTF-8, apart from a character that its end cuts; else as base64."""
     cut = is_cut(body, size)
     try:
@@ -135,7 +135,7 @@ def _content(body: bytes, size: int) -> RecordedBody:
     return RecordedBody(text, encoding, size, cut, HIDDEN.encode() in body)
 
 
-class Listing(Struct):
+class JournalPage(Struct):
     """The response with a page of the journal."""
 
     entries: list[JournalEntry]
@@ -169,8 +169,8 @@ class Journals:
     _run: str = field(default_factory=token_id)
     """Tells readers whether their marks are of this run of the service."""
 
-    @control_endpoint("GET", "/_emulator/journal", query=(*_FILTERS, *_PAGE), answer=Listing, is_recorded=False)
-    async def read_journal(self, call: Call) -> Listing:
+    @control_endpoint("GET", "/_emulator/journal", query=(*_FILTERS, *_PAGE), answer=JournalPage, is_recorded=False)
+    async def read_journal(self, call: Call) -> JournalPage:
         """Read the latest requests, socket frames and deliveries."""
         return await self.page(call.query)
 
@@ -179,7 +179,7 @@ class Journals:
         "/_emulator/journal/entry",
         query=(
             Parameter("id", "A request id, the number of an entry, or `latest`, which skips probes."),
-            Parameter("as", f"Return the request as text in this form: {', '.join(FORMS)}."),
+            Parameter("as", f"Return the request as text in this form: {', '.join(SNIPPET_FORMS)}."),
             Parameter("url", f"With `as`: the base URL of the service. Default: {DEFAULT_URL}."),
         ),
         answer=JournalEntry,
@@ -188,11 +188,11 @@ class Journals:
     async def read_journal_entry(self, call: Call) -> JournalEntry | Reply:
         """Read one entry; with `as`, as a command or a test, without tokens and secrets."""
         form = call.text("as")
-        rules.check_names(call.query, *(("id", "as", "url") if form else ("id",)))
+        rules.check_parameter_names(call.query, *(("id", "as", "url") if form else ("id",)))
         entry = self.find(call.text("id"))
         if form:
             return Reply(200, snippet_of(entry, form, call.text("url")).encode(), content_type=b"text/plain")
-        return self.shown(entry)
+        return self.for_readers(entry)
 
     @control_endpoint(
         "GET",
@@ -211,19 +211,19 @@ class Journals:
         numbers began again.
         """
         # A slow reader uses no memory: the stream continues after its last entry.
-        self._check()
-        rules.check_names(call.query, *rules.FILTERS, "since", "timeout")
+        self._require_journal()
+        rules.check_parameter_names(call.query, *rules.FILTERS, "since", "timeout")
         since, timeout = rules.number_of(call.query, "since"), rules.number_of(call.query, "timeout")
         deadline = math.inf if timeout is None else monotonic() + timeout / 1_000
         mark = self._journal.mark if since is None else since
-        return self._lines(mark, rules.matches_of(call.query), deadline)
+        return self._stream_lines(mark, rules.predicate(call.query), deadline)
 
-    async def page(self, query: Mapping[str, str]) -> Listing:
+    async def page(self, query: Mapping[str, str]) -> JournalPage:
         """Return the entries that a query selects. Raises `BadRequest`, and `Forbidden` if there is no journal."""
-        self._check()
-        rules.check_names(query, *rules.FILTERS, "since", "before", "limit", "order")
+        self._require_journal()
+        rules.check_parameter_names(query, *rules.FILTERS, "since", "before", "limit", "order")
         journal, since, before = self._journal, rules.number_of(query, "since"), rules.number_of(query, "before")
-        limit, is_newest_first, matches = rules.limit_of(query), rules.is_newest_first(query), rules.matches_of(query)
+        limit, is_newest_first, matches = rules.limit_of(query), rules.is_newest_first(query), rules.predicate(query)
         mark, lost = journal.mark, 0 if since is None else journal.lost_since(since)
         later = 0 if before is None else max(0, mark + 1 - before)
         entries = journal.newest(max(0, mark - (since or 0)))[later:]
@@ -238,22 +238,22 @@ class Journals:
                 found.append(entry)
             if position % _STEP == 0:
                 await asyncio.sleep(0)
-        return Listing(list(map(self.shown, found)), mark, lost, more, self._run)
+        return JournalPage(list(map(self.for_readers, found)), mark, lost, more, self._run)
 
     def find(self, id: str) -> Entry:
         """Return the entry with this request id or number, a delivery only by number, or the latest.
 
         Raises `NotFound`.
         """
-        self._check()
+        self._require_journal()
         for entry in self._journal.newest():
-            if (id == LATEST and not entry.is_probe) or (entry.id == id and entry.kind != DELIVERY):
+            if (id == LATEST_ENTRY and not entry.is_probe) or (entry.id == id and entry.kind != DELIVERY):
                 return entry
         for entry in self._journal.numbered(id):
             return entry
         raise no_entry(id=id[:64])
 
-    async def _lines(self, mark: int, matches: Matches, deadline: float) -> AsyncIterator[bytes]:
+    async def _stream_lines(self, mark: int, matches: EntryPredicate, deadline: float) -> AsyncIterator[bytes]:
         journal, encode_lines = self._journal, msgspec.json.Encoder().encode_lines
         if mark > journal.mark:  # of an earlier run of the service
             mark = 0
@@ -269,7 +269,7 @@ class Journals:
                     for entry in journal.since(mark, _CHUNK):
                         mark = entry.number
                         if matches(entry):
-                            lines.append(self.shown(entry))
+                            lines.append(self.for_readers(entry))
                     if lines:
                         yield encode_lines(lines)
                     await asyncio.sleep(0)
@@ -283,18 +283,18 @@ class Journals:
                 except TimeoutError:
                     yield encode_lines([{"mark": mark, "run": self._run}])
 
-    def shown(self, entry: Entry) -> JournalEntry:
+    def for_readers(self, entry: Entry) -> JournalEntry:
         """Return an entry for readers, with the explanation of its refusal."""
         explanation = explanation_of(entry)
-        members: dict[str, Any] = {name: getattr(entry, name) for name in _SAME}
+        members: dict[str, Any] = {name: getattr(entry, name) for name in _SHARED_FIELDS}
         members |= {
             "caller": entry.caller and msgspec.convert(entry.caller, JournalCaller, from_attributes=True),
             "system_at": entry.at - entry.offset,
             "namespace": self._namespace,
             "endpoint": entry.name,
             "duration_ms": round(entry.seconds * 1_000, 3),
-            "request": _content(entry.request, entry.request_size),
-            "response": _content(entry.response, entry.response_size),
+            "request": _recorded_body(entry.request, entry.request_size),
+            "response": _recorded_body(entry.response, entry.response_size),
             "code": entry.refused.code if entry.refused else "",
             "rule": explanation.rule if explanation else "",
             "next_step": explanation.next_step if explanation else "",
@@ -302,6 +302,6 @@ class Journals:
         }
         return JournalEntry(**members)
 
-    def _check(self) -> None:
+    def _require_journal(self) -> None:
         if not self._journal.is_on:
             raise no_journal()

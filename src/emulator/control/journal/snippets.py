@@ -19,7 +19,7 @@ from emulator.core.journal import FRAME, HIDDEN, MAX_BODY, REQUEST, Entry
 from emulator.core.wire.refusals import invalid_word
 from emulator.core.wire.url import SERVICE, parameters_of
 
-_NAME = re.compile(r"\w[\w.-]*")
+_OPTION_NAME = re.compile(r"\w[\w.-]*")
 """Names of members that an option can have."""
 
 
@@ -39,17 +39,17 @@ def snippet_of(entry: Entry, form: str, url: str) -> str:
 
     A comment in it names missing parts: a secret, the rest of a long body, or the token of an unknown caller.
     """
-    make = FORMS.get(form)
+    make = SNIPPET_FORMS.get(form)
     if make is None:
-        raise invalid_word("as", form, f"one of {', '.join(FORMS)}")
+        raise invalid_word("as", form, f"one of {', '.join(SNIPPET_FORMS)}")
     if entry.kind != REQUEST and not (entry.kind == FRAME and form == "extcli"):
         needed = "extcli, the only form for a frame" if entry.kind == FRAME else f"a form: a {entry.kind} has none"
         raise invalid_word("as", form, needed)
-    notes = "".join(f"# {note}\n" for note in _notes(entry, form))
+    notes = "".join(f"# {note}\n" for note in _missing_parts(entry, form))
     return f"{notes}{make(entry, url or DEFAULT_URL)}\n"
 
 
-def _notes(entry: Entry, form: str) -> list[str]:
+def _missing_parts(entry: Entry, form: str) -> list[str]:
     notes = []
     if is_cut(entry.request, entry.request_size):
         notes.append(f"the body is incomplete: the journal keeps the first 4 KiB of {entry.request_size:,} bytes")
@@ -58,7 +58,7 @@ def _notes(entry: Entry, form: str) -> list[str]:
     path = entry.name.partition(" ")[2]
     if entry.caller is None and entry.status in (401, 403) and path.startswith(SERVICE):
         notes.append("the request had no valid token, so none is sent here")
-    if form == "pytest" and entry.request and _json(entry.request) is None:
+    if form == "pytest" and entry.request and _decoded_json(entry.request) is None:
         notes.append("the body is left out: a test can send only JSON other than null")
     if form == "pytest" and entry.caller is not None and _needs_token(entry.caller):
         notes.append(f"the opaque id was {entry.caller.opaque_id!r}; a test can choose only the user id")
@@ -66,8 +66,8 @@ def _notes(entry: Entry, form: str) -> list[str]:
 
 
 def _curl(entry: Entry, url: str) -> str:
-    text = _text(entry.request)
-    before = f"{_printed(text)} | " if "\0" in text else ""
+    text = _decoded_text(entry.request)
+    before = f"{_print_command(text)} | " if "\0" in text else ""
     words = [f"{before}curl --silent --show-error --fail-with-body --request", _method(entry)]
     if entry.caller is not None:
         words += ["--header", f'"$({_token_command(entry.caller, url)} --header)"']
@@ -79,24 +79,24 @@ def _curl(entry: Entry, url: str) -> str:
 
 def _extcli(entry: Entry, url: str) -> str:
     if entry.kind == FRAME:
-        return " ".join(["extcli", *map(quote, _frame_words(entry)), *_identity(entry.caller, url)])
+        return " ".join(["extcli", *map(quote, _frame_words(entry)), *_identity_options(entry.caller, url)])
     path = entry.path.removeprefix(SERVICE)
     path = f"{SERVICE}{path}" if path.startswith("-") else path
     words = ["extcli api", _method(entry), quote(path), *([] if entry.caller else ["--no-auth"])]
-    before, fields = "", _fields(entry)
+    before, fields = "", _json_fields(entry)
     for name, value in fields.items():
         words += ["-f", quote(f"{name}={value}")]
     if entry.request and not fields:
-        before, words = f"{_printed(_text(entry.request))} | ", [*words, "--input -"]
+        before, words = f"{_print_command(_decoded_text(entry.request))} | ", [*words, "--input -"]
     if entry.caller is not None and _needs_token(entry.caller):
         before += f'EXTCLI_TOKEN="$({_token_command(entry.caller, url)})" '
         identity = ["--url", quote(url), "--client-id", quote(entry.caller.client_id)]
     else:
-        identity = _identity(entry.caller, url)
+        identity = _identity_options(entry.caller, url)
     return before + " ".join([*words, *identity])
 
 
-def _fields(entry: Entry) -> dict[str, str]:
+def _json_fields(entry: Entry) -> dict[str, str]:
     """Return the JSON of each member of a body; empty if only the body as it was sent means the same."""
     if len(entry.request) != entry.request_size:
         return {}
@@ -104,7 +104,7 @@ def _fields(entry: Entry) -> dict[str, str]:
         members = msgspec.json.decode(entry.request, type=dict[str, msgspec.Raw])
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return {}
-    if not all(map(_NAME.fullmatch, members)):
+    if not all(map(_OPTION_NAME.fullmatch, members)):
         return {}
     return {name: bytes(value).decode() for name, value in members.items()}
 
@@ -119,7 +119,7 @@ def _pytest(entry: Entry, url: str) -> str:
     query = parameters_of(entry.path.partition("?")[2])
     arguments = [repr(_method(entry)), repr(name)]
     if entry.request:
-        arguments.append(repr(_json(entry.request)))
+        arguments.append(repr(_decoded_json(entry.request)))
     odd = {}
     for key, value in query.items():
         if key.isidentifier() and not iskeyword(key):
@@ -129,22 +129,22 @@ def _pytest(entry: Entry, url: str) -> str:
     if odd:
         arguments.append(f"**{odd!r}")
     call = f"caller.request({', '.join(arguments)})"
-    lines = [f"def test_{_identifier(entry)}(extcli):", f"    caller = {_actor(caller)}"]
+    lines = [f"def test_{_test_name(entry)}(extcli):", f"    caller = {_actor_expression(caller)}"]
     if entry.status >= 400:
         lines = ["import pytest", "from extcli.testing import Refused", "", "", *lines]
         lines += ["    with pytest.raises(Refused) as refused:", f"        {call}"]
         lines += [f"    assert refused.value.status == {entry.status}"]
         return "\n".join(lines)
-    answer = _json(entry.response)
+    answer = _decoded_json(entry.response)
     if not entry.response or len(entry.response) < entry.response_size or HIDDEN in str(answer):
         return "\n".join([*lines, f"    {call}"])
     return "\n".join([*lines, f"    assert {call} == {answer!r}"])
 
 
-FORMS: Mapping[str, Callable[[Entry, str], str]] = {"curl": _curl, "extcli": _extcli, "pytest": _pytest}
+SNIPPET_FORMS: Mapping[str, Callable[[Entry, str], str]] = {"curl": _curl, "extcli": _extcli, "pytest": _pytest}
 
 
-def _printed(text: str) -> str:
+def _print_command(text: str) -> str:
     """Return the command that prints a text. NUL is an escape of the format, as no argument can have it."""
     if "\0" not in text:
         return f"printf %s {quote(text)}"
@@ -156,11 +156,11 @@ def _method(entry: Entry) -> str:
     return entry.name.partition(" ")[0]
 
 
-def _text(body: bytes) -> str:
+def _decoded_text(body: bytes) -> str:
     return body.decode(errors="replace")
 
 
-def _json(body: bytes) -> Any:
+def _decoded_json(body: bytes) -> Any:
     """Return a body as Python has it; `None` if it is not JSON."""
     try:
         return json.loads(body) if body else None
@@ -175,7 +175,7 @@ def _needs_token(caller: Caller) -> bool:
     return not caller.user_id or caller.opaque_id != opaque_id_of(caller.user_id)
 
 
-def _identity(caller: Caller | None, url: str) -> list[str]:
+def _identity_options(caller: Caller | None, url: str) -> list[str]:
     """Return the options that make a command act as the caller."""
     words = ["--url", quote(url)]
     if caller is None:
@@ -188,18 +188,18 @@ def _identity(caller: Caller | None, url: str) -> list[str]:
 
 def _token_command(caller: Caller, url: str) -> str:
     """Return the `extcli` command that prints a token for the caller."""
-    words = ["extcli token sandbox --output plain", *_identity(caller, url)]
+    words = ["extcli token sandbox --output plain", *_identity_options(caller, url)]
     if _needs_token(caller):
         words += ["--opaque", quote(caller.opaque_id)]
     return " ".join(words)
 
 
-def _actor(caller: Caller) -> str:
+def _actor_expression(caller: Caller) -> str:
     user = f", {caller.user_id!r}" if caller.user_id and caller.role is not Role.BROADCASTER else ""
     return f"extcli.actor({str(caller.role)!r}{user}, channel={caller.channel_id or ''!r})"
 
 
-def _identifier(entry: Entry) -> str:
+def _test_name(entry: Entry) -> str:
     name = entry.name.lower().replace(SERVICE, "")
     return "_".join(re.findall("[0-9a-z]+", name))
 
@@ -209,7 +209,7 @@ def _frame_words(entry: Entry) -> list[str]:
 
     Raises `BadRequest` if the frame is not a request.
     """
-    frame = _json(entry.request)
+    frame = _decoded_json(entry.request)
     if not isinstance(frame, dict) or not isinstance(frame.get("action"), str):
         raise invalid_word("as", "extcli", "a form for this frame: the frame is not a request")
     params, data = frame.get("params"), frame.get("data")

@@ -39,13 +39,13 @@ def invalid(line: int, problem: str) -> Facts:
 
 FORMAT = 1
 """The format that this version writes, and the only one that it reads."""
-END = b"]}\n"
+LAST_LINE = b"]}\n"
 SECRET_KINDS = frozenset({"signing_key", "pin", "pin_token", "link"})
 """Kinds of documents that are only saved with the keys: the key that signs tokens, and the records behind tokens."""
-_RECORDS = b',"records":['
+_RECORDS_START = b',"records":['
 _MAX_LINE = 64 * 1024 * 1024
 """Bytes in one line."""
-PAGE = 8 * 1024
+PAGE_BYTES = 8 * 1024
 """Bytes that are decoded, and written to storage, before other requests run: about 1 ms."""
 
 
@@ -54,7 +54,7 @@ def is_secret(record: Record) -> bool:
     return type(record) is DocumentRecord and record.key.kind in SECRET_KINDS
 
 
-class Header(msgspec.Struct):
+class SnapshotHeader(msgspec.Struct):
     """The first line of a snapshot."""
 
     extcli_snapshot: int
@@ -69,35 +69,35 @@ class Header(msgspec.Struct):
     """The number of records by type. Types without records are absent."""
 
 
-class _Format(msgspec.Struct):
+class _FormatHeader(msgspec.Struct):
     """The fields of a snapshot's header that every version of the format has."""
 
     extcli_snapshot: int
 
 
-def encode_header(header: Header) -> bytes:
+def encode_header(header: SnapshotHeader) -> bytes:
     """Return the first line."""
-    return json_codec.encode(header)[:-1] + _RECORDS + b"\n"
+    return json_codec.encode(header)[:-1] + _RECORDS_START + b"\n"
 
 
-def read_header(file: IO[bytes]) -> Header:
+def read_header(file: IO[bytes]) -> SnapshotHeader:
     """Read the first line. Raises `BadRequest`."""
     line = file.readline(_MAX_LINE).strip()
     if line.startswith(b"\x1f\x8b"):
         raise invalid(1, "the snapshot is compressed; its file name must end in .gz")
-    if not line.endswith(_RECORDS):
+    if not line.endswith(_RECORDS_START):
         raise invalid(1, "this is not the first line of a snapshot; a reformatted snapshot cannot be loaded")
     try:
-        document = line.removesuffix(_RECORDS) + b"}"
-        number = msgspec.json.decode(document, type=_Format).extcli_snapshot
+        document = line.removesuffix(_RECORDS_START) + b"}"
+        number = msgspec.json.decode(document, type=_FormatHeader).extcli_snapshot
         if number != FORMAT:
             raise invalid(1, f"extcli_snapshot: format {number} is unknown; this version reads format {FORMAT}")
-        return msgspec.json.decode(document, type=Header)
+        return msgspec.json.decode(document, type=SnapshotHeader)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise invalid(1, json_codec.error_text(error)) from None
 
 
-def check_header(header: Header, environment: str, now: int) -> None:
+def check_header(header: SnapshotHeader, environment: str, now: int) -> None:
     """Raise `BadRequest` for a snapshot of another environment, or of a time that a clock cannot show.
 
     `now` is the system time in Unix ms.
@@ -125,7 +125,7 @@ def read_records(file: IO[bytes]) -> Iterator[list[tuple[int, Record]]]:
         if is_complete:
             if text:
                 raise invalid(number, "there is text after the end of the snapshot")
-        elif text == END.strip():
+        elif text == LAST_LINE.strip():
             if before.endswith(b","):
                 raise invalid(number - 1, "the last record must not end with a comma")
             is_complete = True
@@ -134,7 +134,7 @@ def read_records(file: IO[bytes]) -> Iterator[list[tuple[int, Record]]]:
         else:
             page.append((number, decode_record(text.removesuffix(b","), number)))
             before = text
-        if size >= PAGE:
+        if size >= PAGE_BYTES:
             yield page
             page, size = [], 0
     if not is_complete:
@@ -145,18 +145,18 @@ def read_records(file: IO[bytes]) -> Iterator[list[tuple[int, Record]]]:
 _MAX_BRACKETS = 200
 """Values with more brackets may be nested so deeply that the line around them could not be decoded."""
 _KEY_PARTS = len(Key._fields)
-_INTEGER = Annotated[int, Meta(ge=0, le=NEVER)]
-_KEY = Annotated[list[str], Meta(min_length=1, max_length=_KEY_PARTS)]
-_COUNT = Annotated[int, Meta(ge=1, le=NEVER)]
-_OF_TYPES: dict[Any, Any] = {int: _INTEGER, Key: _KEY, Key | None: _KEY | None}
-_OF_FIELDS: dict[str, Any] = {
-    "times": _COUNT,
-    "number": _COUNT,
+_INTEGER_TYPE = Annotated[int, Meta(ge=0, le=NEVER)]
+_KEY_TYPE = Annotated[list[str], Meta(min_length=1, max_length=_KEY_PARTS)]
+_COUNT_TYPE = Annotated[int, Meta(ge=1, le=NEVER)]
+_STRICTER_TYPES: dict[Any, Any] = {int: _INTEGER_TYPE, Key: _KEY_TYPE, Key | None: _KEY_TYPE | None}
+_STRICTER_FIELDS: dict[str, Any] = {
+    "times": _COUNT_TYPE,
+    "number": _COUNT_TYPE,
     "digest": Annotated[str, Meta(pattern=r"^[0-9a-f]{32}\Z")],
     "items": Annotated[tuple[str, ...], Meta(min_length=1)],
 }
 """The types of fields of a line that allow less than the fields of records."""
-_USUAL: dict[str, Any] = {
+_OMITTED_VALUES: dict[str, Any] = {
     "expires_at": NEVER,
     "times": 1,
     "source": None,
@@ -167,7 +167,7 @@ _USUAL: dict[str, Any] = {
 """The values of fields that are left out."""
 _REQUIRED = object()
 """The usual value of a field that is always present."""
-_MAY_HAVE_NUL = {"choice"}
+_FIELDS_WITH_NUL = {"choice"}
 """Texts that may contain NUL: an answer in a ranking is any text."""
 
 
@@ -182,18 +182,18 @@ class _Line(msgspec.Struct):
 
 
 @cache
-def _lines() -> Mapping[type[Record], type[_Line]]:
-    return {record: _line_of(record) for record in TYPES}
+def _line_types() -> Mapping[type[Record], type[_Line]]:
+    return {record: _make_line_type(record) for record in TYPES}
 
 
 @cache
 def _decoder() -> msgspec.json.Decoder[_Line]:
-    return msgspec.json.Decoder(Union[tuple(_lines().values())])  # noqa: UP007
+    return msgspec.json.Decoder(Union[tuple(_line_types().values())])  # noqa: UP007
 
 
-def _line_of(record: type[Record]) -> type[_Line]:
+def _make_line_type(record: type[Record]) -> type[_Line]:
     constants: dict[str, Any] = {"record": record, "nested": None, "of_bytes": ""}
-    types: dict[str, Any] = {"key": _KEY}
+    types: dict[str, Any] = {"key": _KEY_TYPE}
     for name, kind in list(get_type_hints(record).items())[1:]:
         if kind in (Terms, BallotEntry):
             constants["nested"] = name, kind
@@ -207,8 +207,8 @@ def _line_of(record: type[Record]) -> type[_Line]:
             fields.append((name, Raw | UnsetType, UNSET))
             fields += [(f"{name}_{form}", str | UnsetType, UNSET) for form in ("text", "base64")]
         else:
-            allowed = _OF_FIELDS.get(name) or _OF_TYPES.get(kind, kind)
-            fields.append((name, allowed, _USUAL[name]) if name in _USUAL else (name, allowed))
+            allowed = _STRICTER_FIELDS.get(name) or _STRICTER_TYPES.get(kind, kind)
+            fields.append((name, allowed, _OMITTED_VALUES[name]) if name in _OMITTED_VALUES else (name, allowed))
     name = re.sub("(?<!^)(?=[A-Z])", "_", record.__name__.removesuffix("Record")).lower()
     made = msgspec.defstruct(name, fields, bases=(_Line,), namespace=constants, tag_field="type", tag=name,
                              forbid_unknown_fields=True, kw_only=True)  # fmt: skip
@@ -217,7 +217,7 @@ def _line_of(record: type[Record]) -> type[_Line]:
 
 def type_name(record: Record) -> str:
     """Return the name of the type of a record in a snapshot, such as `list_items`."""
-    return _lines()[type(record)].__name__
+    return _line_types()[type(record)].__name__
 
 
 def encode_record(record: Record) -> bytes:
@@ -227,12 +227,12 @@ def encode_record(record: Record) -> bytes:
         fields |= value._asdict() if isinstance(value, Terms | BallotEntry) else {name: value}
     line: dict[str, Any] = {"type": type_name(record)}
     for name, value in fields.items():
-        if value == _USUAL.get(name, _REQUIRED):
+        if value == _OMITTED_VALUES.get(name, _REQUIRED):
             continue
         if isinstance(value, Key):
             line[name] = _trimmed_key(value)
         elif isinstance(value, bytes):
-            suffix, shown = _embedded_bytes(value)
+            suffix, shown = _bytes_for_line(value)
             line[name + suffix] = shown
         else:
             line[name] = value
@@ -250,13 +250,13 @@ def decode_record(line: bytes, number: int) -> Record:
     fields = msgspec.structs.asdict(found)
     if found.of_bytes:
         try:
-            fields[found.of_bytes] = _extracted_bytes(fields, found.of_bytes)
+            fields[found.of_bytes] = _bytes_from_line(fields, found.of_bytes)
         except ValueError as error:
             raise invalid(number, str(error)) from None
     for name, value in fields.items():
         if isinstance(value, list):
             fields[name] = Key(*value, *[""] * (_KEY_PARTS - len(value)))
-    for name in fields.keys() - _MAY_HAVE_NUL if b"\\u0000" in line else ():
+    for name in fields.keys() - _FIELDS_WITH_NUL if b"\\u0000" in line else ():
         if _has_nul(fields[name]):
             raise invalid(number, f"{name}: must not contain NUL")
     if found.nested:
@@ -274,7 +274,7 @@ def _trimmed_key(key: Key) -> list[str | None]:
     return parts
 
 
-def _embedded_bytes(value: bytes) -> tuple[str, Raw | str]:
+def _bytes_for_line(value: bytes) -> tuple[str, Raw | str]:
     """Return bytes as a line holds them: the suffix of the field's name (`_text`, `_base64` or none), and the value."""
     try:
         text = value.decode()
@@ -289,7 +289,7 @@ def _embedded_bytes(value: bytes) -> tuple[str, Raw | str]:
     return "_text", text
 
 
-def _extracted_bytes(fields: dict[str, Any], name: str) -> bytes | None:
+def _bytes_from_line(fields: dict[str, Any], name: str) -> bytes | None:
     """Take the three forms of a field out of a line, and return its bytes. Raises `ValueError`."""
     given = [fields.pop(name), fields.pop(f"{name}_text"), fields.pop(f"{name}_base64")]
     raw, text, encoded = given
@@ -304,9 +304,9 @@ def _extracted_bytes(fields: dict[str, Any], name: str) -> bytes | None:
             return base64.b64decode(encoded, validate=True)
         except (binascii.Error, ValueError):
             raise ValueError(f"{name}_base64: must be base64") from None
-    if name not in _USUAL:
+    if name not in _OMITTED_VALUES:
         raise ValueError(f"the object misses the field `{name}`")
-    absent: bytes | None = _USUAL[name]
+    absent: bytes | None = _OMITTED_VALUES[name]
     return absent
 
 

@@ -14,9 +14,9 @@ from msgspec import Struct
 from emulator.auth.signing_key import SigningKey
 from emulator.control.operation import Control
 from emulator.control.snapshots.codec import (
-    END,
     FORMAT,
-    Header,
+    LAST_LINE,
+    SnapshotHeader,
     check_header,
     encode_header,
     encode_record,
@@ -35,13 +35,13 @@ from emulator.http.endpoint import Call, Parameter, control_endpoint
 from emulator.storage.engine import Engine
 from emulator.storage.records import Record, RecordChecks
 
-_STEP = 25
+_RECORDS_PER_STEP = 25
 """Records that are encoded before other requests run."""
-_CHUNK = 256 * 1024
+_CHUNK_BYTES = 256 * 1024
 """Bytes of a response that are read from the file at once."""
 
 
-class Loaded(Struct):
+class LoadResult(Struct):
     """The result of loading a snapshot."""
 
     counts: dict[str, int]
@@ -74,21 +74,21 @@ class Snapshots:
             before = b""
             async for page in self._engine.dump(now=self._clock.now()):
                 chosen = [record for record in page if keys or not is_secret(record)]
-                for start in range(0, len(chosen), _STEP):
-                    some = chosen[start : start + _STEP]
+                for start in range(0, len(chosen), _RECORDS_PER_STEP):
+                    some = chosen[start : start + _RECORDS_PER_STEP]
                     counts.update(type_name(record) for record in some)
                     file.write(before + b",\n".join(map(encode_record, some)))
                     before = b",\n"
                     await asyncio.sleep(0)
-            file.write(b"\n" * bool(before) + END)
+            file.write(b"\n" * bool(before) + LAST_LINE)
             file.seek(0)
             name = self._settings.environment.name
-            yield encode_header(Header(FORMAT, self._version, name, state, keys, dict(counts)))
-            while chunk := file.read(_CHUNK):
+            yield encode_header(SnapshotHeader(FORMAT, self._version, name, state, keys, dict(counts)))
+            while chunk := file.read(_CHUNK_BYTES):
                 yield chunk
                 await asyncio.sleep(0)  # a client that reads fast never makes the response wait
 
-    async def load(self, chunks: AsyncIterator[bytes]) -> Loaded:
+    async def load(self, chunks: AsyncIterator[bytes]) -> LoadResult:
         """Check a snapshot, replace all data and the clock with it in one step, and count the records.
 
         Raises `BadRequest` with the line for an invalid snapshot; then nothing has changed.
@@ -105,9 +105,9 @@ class Snapshots:
         counts: Counter[str] = Counter()
         async for page in self._engine.dump(now=self._clock.now()):
             counts.update(type_name(record) for record in page if header.keys or not is_secret(record))
-        return Loaded(dict(counts), header.keys)
+        return LoadResult(dict(counts), header.keys)
 
-    async def _check(self, file: IO[bytes]) -> Header:
+    async def _check(self, file: IO[bytes]) -> SnapshotHeader:
         """Check all lines of a snapshot, and return its header. Raises `BadRequest`."""
         header, checks, counts = read_header(file), RecordChecks(), Counter[str]()
         check_header(header, self._settings.environment.name, system_now())
@@ -155,12 +155,12 @@ async def save_snapshot(snapshots: Snapshots, call: Call) -> AsyncIterator[bytes
     "PUT",
     "/_emulator/snapshot",
     body=dict[str, Any],
-    answer=Loaded,
+    answer=LoadResult,
     limit="snapshot",
     streamed=True,
     secrets=frozenset({"*"}),
 )
-async def load_snapshot(snapshots: Snapshots, call: Call) -> Loaded:
+async def load_snapshot(snapshots: Snapshots, call: Call) -> LoadResult:
     """Replace all data and the clock with a snapshot, in one step. The body is streamed, and checked completely first.
 
     The response counts the records that the service then has. After a snapshot without keys, the service keeps its own

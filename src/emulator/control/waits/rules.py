@@ -43,7 +43,7 @@ def at_least(number: int) -> Comparison:
     return Comparison(f"at least {number}", lambda found: bool(found >= number), number)
 
 
-def equal(value: Any) -> Comparison:
+def equal_to(value: Any) -> Comparison:
     """Return the comparison that accepts an equal JSON value.
 
     Numbers are equal by value, objects whatever the order of their members.
@@ -53,11 +53,11 @@ def equal(value: Any) -> Comparison:
     )
 
 
-PRESENT = Comparison("any value", lambda found: found is not MISSING)
+ANY_VALUE = Comparison("any value", lambda found: found is not MISSING)
 """Accepts any value that exists."""
 
 
-def comparison(name: str, text: str, *, lowest: int | None = 0) -> Comparison:
+def parse_comparison(name: str, text: str, *, lowest: int | None = 0) -> Comparison:
     """Parse `3`, which means at least three, or `=3`, exactly three. Raises `BadRequest` naming the parameter.
 
     At least 0 is refused, because that is always true.
@@ -77,10 +77,10 @@ def comparison(name: str, text: str, *, lowest: int | None = 0) -> Comparison:
     return at_least(number)
 
 
-_COMMON = frozenset({"for", "id", "client_id", "channel_id", "timeout", "since"})
-FILTERS = frozenset(journal.FILTERS) - _COMMON
+_COMMON_PARAMETERS = frozenset({"for", "id", "client_id", "channel_id", "timeout", "since"})
+FILTERS = frozenset(journal.FILTERS) - _COMMON_PARAMETERS
 """Parameters that select entries of the journal, besides the client id and the channel."""
-_OTHERS = (
+_UNSTORED_SUBJECTS = (
     Subject("broadcast", "event", frozenset({"count"}), is_stored=False),
     Subject("sockets", "socket", frozenset({"count"}), "connected", needs_client=False),
     Subject("journal", "", frozenset({"count", *FILTERS}), "*", needs_client=False),
@@ -91,7 +91,7 @@ _OTHERS = (
 def subjects_of(kinds: Iterable[Kind]) -> Mapping[str, Subject]:
     """Return the subjects of conditions by name."""
     stored = [kind.waits_for for kind in kinds if kind.waits_for]
-    return {each.name: each for each in (*stored, *_OTHERS)}
+    return {each.name: each for each in (*stored, *_UNSTORED_SUBJECTS)}
 
 
 class Check(NamedTuple):
@@ -104,19 +104,19 @@ class Check(NamedTuple):
     """Returns the value to compare, or `MISSING`."""
 
 
-def _count(measured: Measured) -> int:
+def _read_count(measured: Measured) -> int:
     return sum(measured.counts.values())
 
 
-def _sum(measured: Measured) -> int:
+def _read_sum(measured: Measured) -> int:
     return sum(int(value) * votes for value, votes in measured.counts.items())
 
 
-def _part(key: str, measured: Measured) -> int:
+def _count_of(key: str, measured: Measured) -> int:
     return measured.counts.get(key, 0)
 
 
-def _content(measured: Measured) -> Any:
+def _read_content(measured: Measured) -> Any:
     return MISSING if measured.content is None else msgspec.json.decode(measured.content)
 
 
@@ -160,7 +160,7 @@ class Condition:
         return all(check.wanted.accepts(found.get(check.name, MISSING)) for check in self.checks)
 
 
-def condition_of(query: Mapping[str, str], subjects: Mapping[str, Subject]) -> Condition:
+def parse_condition(query: Mapping[str, str], subjects: Mapping[str, Subject]) -> Condition:
     """Return the condition that a query names. Raises `BadRequest` naming the parameter."""
     name = query.get("for", "")
     subject = subjects.get(name)
@@ -178,8 +178,8 @@ def condition_of(query: Mapping[str, str], subjects: Mapping[str, Subject]) -> C
     for text in ("id", "client_id", "channel_id", "user"):
         if query.get(text):
             checked_text(query[text], _MAX_LENGTH, reason=f"Malformed {text} parameter", name=text)
-    since = _since_mark(query, name)
-    checks = tuple(_checks(subject, query, since))
+    since = _parse_since(query, name)
+    checks = tuple(_parse_checks(subject, query, since))
     if since is not None or not subject.is_stored:
         _check_countable(checks)
     return Condition(subject, id, client_id, query.get("channel_id") or None, query.get("user", ""), since, checks)
@@ -196,13 +196,13 @@ def _check_countable(checks: Iterable[Check]) -> None:
 
 def _check_names(query: Mapping[str, str], subject: Subject) -> None:
     """Refuse a parameter with no meaning: a misspelled one would change the condition."""
-    if unknown := sorted(query.keys() - subject.parameters - _COMMON):
+    if unknown := sorted(query.keys() - subject.parameters - _COMMON_PARAMETERS):
         known = ", ".join(sorted(subject.parameters))
         problem = f"does not apply to {subject.name}; use {known}"
         raise invalid_parameter(unknown[0], query[unknown[0]], f"one of {known}", problem)
 
 
-def _since_mark(query: Mapping[str, str], subject: str) -> int | None:
+def _parse_since(query: Mapping[str, str], subject: str) -> int | None:
     text = query.get("since", "")
     if not text:
         return None
@@ -214,43 +214,43 @@ def _since_mark(query: Mapping[str, str], subject: str) -> int | None:
     return int(text)
 
 
-def _checks(subject: Subject, query: Mapping[str, str], since: int | None) -> Iterator[Check]:
+def _parse_checks(subject: Subject, query: Mapping[str, str], since: int | None) -> Iterator[Check]:
     if "path" in subject.parameters and "equals" in subject.parameters:
         equals = query.get("equals", "")
-        wanted = equal(_json("equals", equals)) if equals else PRESENT
-        path = _pointer(query.get("path", ""))
-        yield Check(path or "document", wanted, partial(_at_pointer, path))
+        wanted = equal_to(_parse_json("equals", equals)) if equals else ANY_VALUE
+        path = _checked_pointer(query.get("path", ""))
+        yield Check(path or "document", wanted, partial(_read_at_pointer, path))
         if since is not None:
-            yield Check("writes", at_least(1), _count)
+            yield Check("writes", at_least(1), _read_count)
         return
     if query.get("count"):
-        yield Check("count", comparison("count", query["count"]), _count)
+        yield Check("count", parse_comparison("count", query["count"]), _read_count)
     if query.get("sum"):
-        yield Check("sum", comparison("sum", query["sum"], lowest=None), _sum)
+        yield Check("sum", parse_comparison("sum", query["sum"], lowest=None), _read_sum)
     if query.get("value"):
-        yield from _value_checks(query["value"])
+        yield from _parse_value_checks(query["value"])
     if query.get("score") and not query.get("key"):
         raise missing_parameter("key", "score counts the users with the answer that key names")
     if query.get("key"):
         key = query["key"]
-        yield Check(f"score of {key}", comparison("score", query.get("score") or "1"), partial(_part, key))
+        yield Check(f"score of {key}", parse_comparison("score", query.get("score") or "1"), partial(_count_of, key))
     if query.get("latest"):
-        yield Check("latest", equal(_json("latest", query["latest"])), _content)
+        yield Check("latest", equal_to(_parse_json("latest", query["latest"])), _read_content)
     if not any(query.get(name) for name in ("count", "sum", "value", "key", "latest")):
-        yield Check("count", at_least(1), _count)
+        yield Check("count", at_least(1), _read_count)
 
 
-def _value_checks(text: str) -> Iterator[Check]:
+def _parse_value_checks(text: str) -> Iterator[Check]:
     """Parse `0=2,1==3`: at least two votes for 0, and exactly three for 1."""
     for part in text.split(","):
         value, separator, number = part.partition("=")
         if not separator or not re.fullmatch(r"-?[0-9]{1,2}", value):
             raise invalid_parameter("value", part, "VALUE=COUNT: 0=2 is at least two votes for 0, 0==2 exactly two")
         value = str(int(value))
-        yield Check(f"value {value}", comparison("value", number), partial(_part, value))
+        yield Check(f"value {value}", parse_comparison("value", number), partial(_count_of, value))
 
 
-def timeout_of(text: str) -> int:
+def parse_timeout(text: str) -> int:
     """Return the timeout of a wait in ms, from its query. Raises `BadRequest`."""
     if not text:
         return DEFAULT_TIMEOUT
@@ -259,9 +259,9 @@ def timeout_of(text: str) -> int:
     return int(text)
 
 
-def _at_pointer(pointer: str, measured: Measured) -> Any:
+def _read_at_pointer(pointer: str, measured: Measured) -> Any:
     """Return the value at a JSON Pointer (RFC 6901) into the document, or `MISSING`."""
-    document = _content(measured)
+    document = _read_content(measured)
     for part in pointer.split("/")[1:]:
         name = part.replace("~1", "/").replace("~0", "~")
         if isinstance(document, dict) and name in document:
@@ -273,13 +273,13 @@ def _at_pointer(pointer: str, measured: Measured) -> Any:
     return document
 
 
-def _pointer(text: str) -> str:
+def _checked_pointer(text: str) -> str:
     if text and not text.startswith("/"):
         raise invalid_parameter("path", text, "a JSON pointer, such as /score or /teams/0/name")
     return checked_text(text, _MAX_LENGTH, reason="Malformed path parameter", name="path") if text else ""
 
 
-def _json(name: str, text: str) -> Any:
+def _parse_json(name: str, text: str) -> Any:
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):

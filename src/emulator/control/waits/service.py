@@ -12,16 +12,16 @@ from typing import Any
 
 from msgspec import Struct
 
-from emulator.control.journal.rules import matches_of
+from emulator.control.journal.rules import predicate
 from emulator.control.sockets import Sockets
 from emulator.control.waits.rules import (
     DEFAULT_TIMEOUT,
     FILTERS,
     MAX_TIMEOUT,
     Condition,
-    condition_of,
+    parse_condition,
+    parse_timeout,
     subjects_of,
-    timeout_of,
 )
 from emulator.core.callers import Caller, Role
 from emulator.core.changes import Change, Changes
@@ -43,13 +43,13 @@ def mark_unusable(*, since: int, problem: str) -> Facts:
     return Facts(f"since: {since} {problem}", f"since {since}", "a mark of this run of the service")
 
 
-ANY = "*"
+ANY_ENDPOINT = "*"
 """The id of a condition about all endpoints."""
 _CHUNK = 500
 """Entries looked at before other requests run."""
 
 
-class EntryCount:
+class EntryCounter:
     """Counts entries after a mark that have an endpoint and meet the filters of a query."""
 
     def __init__(self, journal: Journal, condition: Condition, query: Mapping[str, str]) -> None:
@@ -62,7 +62,7 @@ class EntryCount:
         since = condition.since
         _check_mark(since, journal.mark, "entry", is_kept=not since or not journal.lost_since(since))
         self._journal = journal
-        self._matches = matches_of({**query, "id": ""})  # in a query for entries, it would be a request id
+        self._matches = predicate({**query, "id": ""})  # in a query for entries, it would be a request id
         self._id = condition.id
         self._seen = since or 0
         self._count = 0
@@ -85,7 +85,7 @@ class EntryCount:
         return list(islice(newest, limit))[::-1]
 
     def _is_about(self, entry: Entry) -> bool:
-        return self._id in (ANY, entry.name, entry.name.partition(" ")[2])
+        return self._id in (ANY_ENDPOINT, entry.name, entry.name.partition(" ")[2])
 
 
 def _check_mark(since: int | None, latest: int, what: str, *, is_kept: bool) -> None:
@@ -98,10 +98,10 @@ def _check_mark(since: int | None, latest: int, what: str, *, is_kept: bool) -> 
         raise mark_unusable(since=since, problem="is too old; take a new mark just before the wait")
 
 
-_LISTED = 3
+_MAX_LISTED = 3
 """Changes in a response."""
-_NOT_COUNTED = ("cleared", "defined")
-_LOOK_EVERY = 0.05
+_UNCOUNTED_CHANGES = ("cleared", "defined")
+_CHECK_INTERVAL = 0.05
 """Seconds between two looks at data that other processes change too."""
 
 
@@ -123,7 +123,7 @@ class ListedChange(Struct):
     """The value of a vote, or the text of an answer."""
 
 
-class Outcome(Struct):
+class WaitOutcome(Struct):
     """Whether a condition is met, and why not."""
 
     met: bool
@@ -151,16 +151,16 @@ class Waits:
     is_alone: bool
     """Whether no other process can change the data."""
 
-    async def wait(self, call: Call) -> Outcome:
+    async def wait(self, call: Call) -> WaitOutcome:
         """Wait until a condition is met. At the timeout, `met` is false."""
         query = call.query
-        condition = condition_of(query, self._subjects)
-        deadline = monotonic() + timeout_of(query.get("timeout", "")) / SECOND
+        condition = parse_condition(query, self._subjects)
+        deadline = monotonic() + parse_timeout(query.get("timeout", "")) / SECOND
         source: Journal | Changes = self._changes
         entries = None
         if condition.subject.name == "journal":
             source = self._journal
-            entries = EntryCount(self._journal, condition, query)
+            entries = EntryCounter(self._journal, condition, query)
         with source.watching() as changed:
             while True:
                 changed.clear()
@@ -171,9 +171,9 @@ class Waits:
                 found = condition.values(measured)
                 left, is_met = deadline - monotonic(), condition.is_met(found)
                 if is_met or left <= 0:
-                    return Outcome(is_met, condition.wanted(), found, self._latest(condition, entries), source.mark)
+                    return WaitOutcome(is_met, condition.wanted(), found, self._latest(condition, entries), source.mark)
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(left if self.is_alone else min(left, _LOOK_EVERY)):
+                    async with asyncio.timeout(left if self.is_alone else min(left, _CHECK_INTERVAL)):
                         await changed.wait()
 
     async def _measure(self, condition: Condition) -> Measured:
@@ -193,27 +193,27 @@ class Waits:
         """Count the votes or entries added after the change numbered by the condition's mark, by value."""
         counts: Counter[str] = Counter()
         for change in self._changes.since(condition.since or 0, condition.kind, condition.concerns):
-            is_counted = change.did not in _NOT_COUNTED
+            is_counted = change.did not in _UNCOUNTED_CHANGES
             if condition.subject.events:
                 is_counted = change.did == condition.id
             if is_counted:
                 counts["" if change.value is None else str(change.value)] += change.times
         return counts
 
-    def _latest(self, condition: Condition, entries: EntryCount | None) -> list[ListedChange]:
+    def _latest(self, condition: Condition, entries: EntryCounter | None) -> list[ListedChange]:
         if entries:
-            return [_listed_entry(entry) for entry in entries.latest(_LISTED)]
-        return [_listed_change(change) for change in self._changes.latest(condition.kind, _LISTED)]
+            return [_change_of_entry(entry) for entry in entries.latest(_MAX_LISTED)]
+        return [_change_for_response(change) for change in self._changes.latest(condition.kind, _MAX_LISTED)]
 
 
-def _listed_entry(entry: Entry) -> ListedChange:
+def _change_of_entry(entry: Entry) -> ListedChange:
     caller = entry.caller
     did, value = ("delivered", entry.delivered) if entry.kind == DELIVERY else ("answered", entry.status)
     who = (caller.client_id, caller.channel_id or "", caller.opaque_id) if caller else ("", "", "")
     return ListedChange(entry.number, entry.at, "journal", entry.name, *who, did, value)
 
 
-def _listed_change(change: Change) -> ListedChange:
+def _change_for_response(change: Change) -> ListedChange:
     key = change.key
     return ListedChange(
         change.mark, change.at, key.kind, key.name, key.owner, key.channel or "", change.user, change.did, change.value
@@ -248,5 +248,5 @@ _PARAMETERS = (
 def endpoints_of(kinds: Iterable[Kind]) -> tuple[Endpoint, ...]:
     """Return the endpoint with the subjects of these kinds."""
     about = Parameter("for", f"What the condition is about: {', '.join(subjects_of(kinds))}.")
-    declare = control_endpoint("GET", "/_emulator/wait", query=(about, *_PARAMETERS), answer=Outcome, held=True)
+    declare = control_endpoint("GET", "/_emulator/wait", query=(about, *_PARAMETERS), answer=WaitOutcome, held=True)
     return (declare(Waits.wait),)

@@ -58,7 +58,7 @@ SWITCHES = {
 """Settings of a frame that are off or on. The platform helper reports a change to the running page."""
 
 
-class Number(NamedTuple):
+class NumberSetting(NamedTuple):
     """A setting of a frame that is a whole number. The platform helper reports a change to the running page."""
 
     label: str
@@ -68,10 +68,10 @@ class Number(NamedTuple):
 
 
 NUMBERS = {
-    "delay": Number("Broadcast delay, seconds", 0, 15, 0),
-    "height": Number("Height", 100, 500, VIEWS["panel"].height),
-    "x": Number("From the left, %", 0, 75, 0),
-    "y": Number("From the top, %", 0, 50, 0),
+    "delay": NumberSetting("Broadcast delay, seconds", 0, 15, 0),
+    "height": NumberSetting("Height", 100, 500, VIEWS["panel"].height),
+    "x": NumberSetting("From the left, %", 0, 75, 0),
+    "y": NumberSetting("From the top, %", 0, 50, 0),
 }
 CHOICES = {
     "role": {"viewer": "viewer", "moderator": "moderator", "broadcaster": "broadcaster"},
@@ -102,18 +102,18 @@ class Frame:
     """Ids of client, channel and user, the language, and values of `CHOICES`, `SWITCHES` (on or off) and `NUMBERS`."""
 
     @property
-    def shown(self) -> View:
+    def view(self) -> View:
         """The view of the page."""
         return VIEWS[self.settings["view"]]
 
     @property
     def title(self) -> str:
-        return f"Viewer {self.name}" if self.shown.mode == "viewer" else self.shown.label
+        return f"Viewer {self.name}" if self.view.mode == "viewer" else self.view.label
 
     @property
     def height(self) -> str:
         """The height in pixels."""
-        return self.settings["height"] if self.settings["view"] == "panel" else str(self.shown.height)
+        return self.settings["height"] if self.settings["view"] == "panel" else str(self.view.height)
 
     @property
     def user_id(self) -> str:
@@ -123,7 +123,7 @@ class Frame:
     @property
     def src(self) -> str:
         """The page's URL with the parameters that `platform-helper.js` and `sdk.js` read."""
-        view, settings = self.shown, self.settings
+        view, settings = self.view, self.settings
         language, _, region = settings["language"].partition("-")
         added = {
             "state": "testing",  # as Twitch adds to the URL of every frame
@@ -163,7 +163,7 @@ class Arrangement(NamedTuple):
         return is_loopback(urlsplit(self.origin).hostname or "")
 
 
-def arrangement_of(query: Mapping[str, str], own: str, *, client_id: str = DEFAULT_CLIENT) -> Arrangement:
+def parse_arrangement(query: Mapping[str, str], own: str, *, client_id: str = DEFAULT_CLIENT) -> Arrangement:
     """Read the parameters of the rig. Pages of `own`, the URL of the service, are refused.
 
     `client_id` is the default. Raises `BadRequest` naming the parameter.
@@ -177,19 +177,19 @@ def arrangement_of(query: Mapping[str, str], own: str, *, client_id: str = DEFAU
     place = {"channel_id": channel_id, "client_id": _checked("client_id", query.get("client_id") or client_id)}
     frames = []
     for name in _COUNTS[: int(count)]:
-        settings = _settings(query, name, {**_DEFAULTS, "user_id": f"555{name}"})
+        settings = _frame_settings(query, name, {**_DEFAULTS, "user_id": f"555{name}"})
         frames.append(Frame(name, url, settings | place))
     for name in ("config", "live"):
         if text := query.get(name, "").strip():
             page = urljoin(url, text)
             if _checked_origin(name, page, own) != origin:
                 raise wrong_arrangement(name, f"must be a page of {origin}: all frames of a rig have one origin")
-            settings = _settings(query, name, {**_DEFAULTS, "role": "broadcaster", "user_id": channel_id})
+            settings = _frame_settings(query, name, {**_DEFAULTS, "role": "broadcaster", "user_id": channel_id})
             frames.append(Frame(name, page, settings | place | {"view": name}))
     return Arrangement(origin, int(count), frames)
 
 
-def _settings(query: Mapping[str, str], frame: str, defaults: Mapping[str, str]) -> dict[str, str]:
+def _frame_settings(query: Mapping[str, str], frame: str, defaults: Mapping[str, str]) -> dict[str, str]:
     """Return the settings of a frame. Raises `BadRequest` naming the parameter."""
     return {
         name: _checked(f"{frame}.{name}", query.get(f"{frame}.{name}") or value) for name, value in defaults.items()
@@ -238,7 +238,7 @@ def _checked_origin(name: str, url: str, own: str) -> str:
     is_like_number = _NUMBER.fullmatch(host.rpartition(".")[2])
     if not _HOST.fullmatch(host) or (is_like_number and address_of(host) is None):
         raise wrong_arrangement(name, f"{url[:80]!r} has no valid host name")
-    if _is_service(parts, own):
+    if _is_of_service(parts, own):
         raise wrong_arrangement(
             name, "is a page of this service; serve the extension at another port, so that it has another origin"
         )
@@ -246,7 +246,7 @@ def _checked_origin(name: str, url: str, own: str) -> str:
     return f"{parts.scheme}://{host}" if is_default else f"{parts.scheme}://{host}:{port}"
 
 
-def _is_service(parts: SplitResult, own: str) -> bool:
+def _is_of_service(parts: SplitResult, own: str) -> bool:
     """Whether a URL is the service's own, under any of its names on this machine."""
     service = urlsplit(own)
     host, own_name = parts.hostname or "", service.hostname or ""

@@ -22,12 +22,12 @@ _SCRIPT = re.compile(rb"/_emulator/(?:platform-helper|sdk)\.js")
 _BEFORE_URL = re.compile(rb"""["'\s=<>]""")
 _HELPER = "platform-helper.js"
 _SDK = "sdk.js"
-_REAL = "If it uses the published SDK, its calls go to Muxy itself."
-_LACKING = {
+_CALLS_GO_TO_MUXY = "If it uses the published SDK, its calls go to Muxy itself."
+_MISSING_SCRIPT_TEXTS = {
     (_HELPER, _SDK): "This page loads neither platform-helper.js nor sdk.js, so it knows neither its viewer nor "
-    f"this service. {_REAL}",
+    f"this service. {_CALLS_GO_TO_MUXY}",
     (_HELPER,): "This page does not load platform-helper.js, so identity, theme and language have no effect.",
-    (_SDK,): f"This page does not load sdk.js. {_REAL}",
+    (_SDK,): f"This page does not load sdk.js. {_CALLS_GO_TO_MUXY}",
 }
 """What the lack of scripts means."""
 
@@ -74,11 +74,11 @@ async def check_page(url: str, service: str) -> Finding:
     other = ""
     if script := _SCRIPT.search(body):
         other = _BEFORE_URL.split(body[: script.start()])[-1].decode("latin-1")
-    if "://" in other and _same_host(other) != _same_host(service):
+    if "://" in other and _with_one_loopback_name(other) != _with_one_loopback_name(service):
         return Finding(url, "elsewhere", f"This page uses the service {other[:200]}, but this rig uses {service}.")
     missing = tuple(script for script in (_HELPER, _SDK) if f"/_emulator/{script}".encode() not in body)
     if missing and len(body) < MAX_RESPONSE:
-        return Finding(url, "scriptless", _LACKING[missing], missing)
+        return Finding(url, "scriptless", _MISSING_SCRIPT_TEXTS[missing], missing)
     return Finding(url, "fine")
 
 
@@ -93,7 +93,7 @@ def forbidding_header(headers: httpx.Headers, service: str) -> str:
             name, *sources = directive.split() or [""]
             if name.lower() == "frame-ancestors":
                 is_decided = True
-                if not any(_matches(source.lower(), service) for source in sources):
+                if not any(_source_matches(source.lower(), service) for source in sources):
                     return f"Content-Security-Policy: {directive.strip()}"
                 break
     options = headers.get("X-Frame-Options", "")
@@ -103,7 +103,7 @@ def forbidding_header(headers: httpx.Headers, service: str) -> str:
     return ""
 
 
-def _matches(source: str, service: str) -> bool:
+def _source_matches(source: str, service: str) -> bool:
     """Whether a source of `frame-ancestors` includes the origin of a base URL, which is never the page's own."""
     own = urlsplit(service)
     if source == "*" or source == f"{own.scheme}:":
@@ -121,7 +121,7 @@ async def _fetch(url: str) -> tuple[int, httpx.Headers, bytes, str]:
     async with httpx.AsyncClient(verify=False, trust_env=False, timeout=None) as client:
         for _ in range(_MAX_REDIRECTS):
             before = httpx.URL(url)
-            status, headers, body = await _get(client, before)
+            status, headers, body = await _get_from_loopback(client, before)
             if status not in (301, 302, 303, 307, 308) or "location" not in headers:
                 break
             url = urljoin(url, headers["location"])
@@ -131,7 +131,7 @@ async def _fetch(url: str) -> tuple[int, httpx.Headers, bytes, str]:
     return status, headers, body, url
 
 
-async def _get(client: httpx.AsyncClient, url: httpx.URL) -> tuple[int, httpx.Headers, bytes]:
+async def _get_from_loopback(client: httpx.AsyncClient, url: httpx.URL) -> tuple[int, httpx.Headers, bytes]:
     """Return the response of the first address of this machine that accepts. Raises the error of the last one."""
     headers = {"host": url.netloc.decode(), "accept": "text/html", "accept-encoding": "identity"}
     for address in await _loopback_addresses(url):
@@ -163,7 +163,7 @@ async def _loopback_addresses(url: httpx.URL) -> list[str]:
     return local
 
 
-def _same_host(base: str) -> str:
+def _with_one_loopback_name(base: str) -> str:
     """Return a base URL with any loopback host name replaced with one spelling, for comparisons."""
     try:
         parts = urlsplit(base)

@@ -18,8 +18,8 @@ from emulator.dashboard.screen import Query, Service
 
 SANDBOX = "allow-scripts allow-same-origin allow-forms"
 """With these, a page of the service could remove its own sandbox; `arrangement` refuses such pages."""
-_ROWS = 50
-_LOOKED_AT = 2_000
+_MAX_CALLS = 50
+_MAX_ENTRIES_READ = 2_000
 """Entries of the journal in which calls of the frames are looked for."""
 
 Render = Callable[[str, Mapping[str, Any]], str]
@@ -35,7 +35,7 @@ async def rig_page(service: Service, query: Query, base: str, render: Render) ->
     findings = list[Finding]()
     if any(query[name] for name in ("url", "config", "live")):
         try:
-            arrangement = rules.arrangement_of(query, base, client_id=_default_client(service))
+            arrangement = rules.parse_arrangement(query, base, client_id=_default_client(service))
         except BadRequest as error:
             problem, status = error.detail, error.status
     if arrangement is not None:
@@ -57,15 +57,15 @@ async def rig_page(service: Service, query: Query, base: str, render: Render) ->
 def frame_calls(service: Service, query: Query, base: str, render: Render) -> dict[str, str]:
     """Return the latest calls of all frames by the id of their element; none for an invalid arrangement."""
     try:
-        frames = rules.arrangement_of(query, base, client_id=_default_client(service)).frames
+        frames = rules.parse_arrangement(query, base, client_id=_default_client(service)).frames
     except BadRequest:
         return {}
     calls = []
-    for entry in service.journal.newest(_LOOKED_AT):
-        made_by = [frame for frame in frames if entry.kind != DELIVERY and _is_of(frame, entry.caller)]
+    for entry in service.journal.newest(_MAX_ENTRIES_READ):
+        made_by = [frame for frame in frames if entry.kind != DELIVERY and _is_user_of_frame(frame, entry.caller)]
         if made_by:
             calls.append((entry, made_by, explanation_of(entry)))
-        if len(calls) == _ROWS:
+        if len(calls) == _MAX_CALLS:
             break
     return {"calls": render("calls.html", {"calls": calls})}
 
@@ -74,7 +74,7 @@ def _default_client(service: Service) -> str:
     return next(iter(service.extensions.current), rules.DEFAULT_CLIENT)
 
 
-def _is_of(frame: rules.Frame, caller: Caller | None) -> bool:
+def _is_user_of_frame(frame: rules.Frame, caller: Caller | None) -> bool:
     """Whether a caller is the user of a frame. Anonymous viewers are not told apart."""
     settings = frame.settings
     if caller is None or any(getattr(caller, name) != settings[name] for name in ("client_id", "channel_id", "role")):

@@ -57,4 +57,4 @@ def is_over(fault: Fault, now: int) -> bool:
     return fault.left == 0 or (fault.ends_at is not None and fault.ends_at <= now)
 
 
-SCREENS = (Screen("faults", "Faults", read, every=1.0),)
+SCREENS = (Screen("faults", "Faults", read, refresh_seconds=1.0),)

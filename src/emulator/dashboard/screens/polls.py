@@ -18,42 +18,42 @@ from emulator.core.keys import Key
 from emulator.core.wire import json_codec
 from emulator.dashboard.commands import CALLER, field, record_command
 from emulator.dashboard.refusals import crowd_stopped
-from emulator.dashboard.screen import Query, Service, is_earlier, named, screen_of_records
-from emulator.dashboard.screens.records import commands_of, entries_of
-from emulator.dashboard.timeline import VOTING, poll_of
+from emulator.dashboard.screen import Query, Service, is_before_start, key_values, screen_of_records
+from emulator.dashboard.screens.records import entries_page, record_commands
+from emulator.dashboard.timeline import VOTE_ENDPOINT, poll_in_query
 from emulator.features.votes.results import SPECIFIC_VALUES, stats_of
 from emulator.features.votes.rules import Definition, checked_poll_id
 
-CROWD = 200
+CROWD_SIZE = 200
 """The viewers of a crowd."""
-_FIELDS = ("prompt", "options", "startsAt", "endsAt")
+_EDITOR_FIELDS = ("prompt", "options", "startsAt", "endsAt")
 """The members of a definition that the editor has fields for."""
-_STATED = ("id", "status")
+_UNDEFINED_FIELDS = ("id", "status")
 """The members of a definition that the poll states, and no client defines."""
-_STATES = {"pending": "pending", "active": "open", "expired": "closed"}
-_VERBS = ("logs", "close", "reopen", "restart")
+_STATE_WORDS = {"pending": "pending", "active": "open", "expired": "closed"}
+_COMMAND_VERBS = ("logs", "close", "reopen", "restart")
 """The commands beside the forms and the log."""
-_LOOKED_AT = 5_000
+_MAX_ENTRIES_READ = 5_000
 """Requests among which refused votes are counted."""
-_NOW_SECONDS = 5
-_LATEST = 10
-_COLUMNS = 60
-_STEPS = (SECOND, 5 * SECOND, 15 * SECOND, MINUTE, 5 * MINUTE, HOUR, 3 * HOUR)
+_RATE_SECONDS = 5
+_MAX_LATEST_VOTES = 10
+_COLUMN_COUNT = 60
+_COLUMN_TIMES = (SECOND, 5 * SECOND, 15 * SECOND, MINUTE, 5 * MINUTE, HOUR, 3 * HOUR)
 """The time of a column: the shortest with which all recent votes are shown."""
 
 
-async def results_of(service: Service, key: Key) -> dict[str, Any]:
+async def poll_results(service: Service, key: Key) -> dict[str, Any]:
     """Return a poll with its results, without its voters. `state` is `pending`, `open`, `closed` or `disabled`."""
     now, ballots = service.clock.now(), service.engine.ballots
     counts, _ = await ballots.tally(key, now=now)
     text = await ballots.definition(key, now=now)
     definition = None if text is None else msgspec.json.decode(text, type=Definition)
-    state = "open" if definition is None else _STATES[definition.status_at(now)]
+    state = "open" if definition is None else _STATE_WORDS[definition.status_at(now)]
     options = definition.options if definition else []
     votes = {int(choice): count for choice, count in counts}
     shown = range(len(options)) if options else sorted(value for value in votes if 0 <= value < SPECIFIC_VALUES)
     return {
-        **named(key),
+        **key_values(key),
         "exists": bool(counts) or definition is not None,
         "definition": definition,
         "title": (definition.prompt if definition else "") or f"Poll {key.name}",
@@ -66,10 +66,10 @@ async def results_of(service: Service, key: Key) -> dict[str, Any]:
     }
 
 
-async def _poll(service: Service, key: Key, query: Query) -> dict[str, Any]:
-    key, now = _key(key), service.clock.now()
-    poll = await results_of(service, key)
-    found = await entries_of(service, key, query)
+async def _read_poll(service: Service, key: Key, query: Query) -> dict[str, Any]:
+    key, now = _poll_key(key), service.clock.now()
+    poll = await poll_results(service, key)
+    found = await entries_page(service, key, query)
     recent = await _recent_votes(service, key, poll["stats"].count)
     definition = poll["definition"]
     is_first_page = not query["from"]
@@ -79,20 +79,20 @@ async def _poll(service: Service, key: Key, query: Query) -> dict[str, Any]:
     return poll | {
         **found,
         "exists": poll["exists"] or bool(query["edit"]),
-        "edited": _edited(definition),
-        "switch": _as_text(_switched(definition, poll["state"], now)),
-        "fresh_start": _as_text(_switched(definition, "closed", now)),
-        "crowd": CROWD,
-        "latest": recent[:_LATEST],
-        "times": _over_time(recent, now),
-        **_rates(recent, now),
+        "edited": _editor_texts(definition),
+        "switch": _json_text(_opened_or_closed(definition, poll["state"], now)),
+        "fresh_start": _json_text(_opened_or_closed(definition, "closed", now)),
+        "crowd": CROWD_SIZE,
+        "latest": recent[:_MAX_LATEST_VOTES],
+        "times": _votes_over_time(recent, now),
+        **_vote_rates(recent, now),
         "refused": _refused_votes(service, key),
         "found": await _searched_voter(service, key, query["voter"].strip()),
-        "is_earlier": is_earlier(service, oldest),
+        "is_earlier": is_before_start(service, oldest),
         "oldest": oldest,
-        **commands_of("vote", key),
+        **record_commands("vote", key),
         "casting": record_command("vote", "cast", key.name, field("body.value:json", "--value"), CALLER, key=key),
-        "verbs": {verb: record_command("vote", verb, key.name, key=key) for verb in _VERBS},
+        "verbs": {verb: record_command("vote", verb, key.name, key=key) for verb in _COMMAND_VERBS},
     }
 
 
@@ -110,23 +110,23 @@ async def _recent_votes(service: Service, key: Key, count: int) -> list[Change]:
     return found
 
 
-def _rates(recent: list[Change], now: int) -> dict[str, Any]:
+def _vote_rates(recent: list[Change], now: int) -> dict[str, Any]:
     """Return votes per second: now, and the most in any second of the recent ones."""
     seconds: Counter[int] = Counter()
     for each in recent:
         seconds[each.at // SECOND] += each.times
-    young = sum(each.times for each in recent if 0 <= now - each.at < _NOW_SECONDS * SECOND)
-    return {"rate": young / _NOW_SECONDS, "peak": max(seconds.values(), default=0)}
+    young = sum(each.times for each in recent if 0 <= now - each.at < _RATE_SECONDS * SECOND)
+    return {"rate": young / _RATE_SECONDS, "peak": max(seconds.values(), default=0)}
 
 
-def _over_time(recent: list[Change], now: int) -> dict[str, Any]:
+def _votes_over_time(recent: list[Change], now: int) -> dict[str, Any]:
     """Count the recent votes by value in columns of equal time, of which the last has the present."""
     age = now - min((each.at for each in recent), default=now)
-    step = next((each for each in _STEPS if age < each * (_COLUMNS - 1)), _STEPS[-1])
-    columns: list[Counter[Any]] = [Counter() for _ in range(_COLUMNS)]
+    step = next((each for each in _COLUMN_TIMES if age < each * (_COLUMN_COUNT - 1)), _COLUMN_TIMES[-1])
+    columns: list[Counter[Any]] = [Counter() for _ in range(_COLUMN_COUNT)]
     for each in recent:
-        column = _COLUMNS - 1 - now // step + each.at // step
-        if 0 <= column < _COLUMNS:
+        column = _COLUMN_COUNT - 1 - now // step + each.at // step
+        if 0 <= column < _COLUMN_COUNT:
             columns[column][each.value] += each.times
     return {"columns": columns, "step": step, "totals": [column.total() for column in columns]}
 
@@ -134,41 +134,41 @@ def _over_time(recent: list[Change], now: int) -> dict[str, Any]:
 def _refused_votes(service: Service, key: Key) -> list[tuple[str, int]]:
     """Return the reasons of the refused votes among the latest requests, with their numbers, most frequent first."""
     reasons: Counter[str] = Counter()
-    for each in service.journal.newest(_LOOKED_AT):
-        if each.reason and each.name == VOTING and poll_of(each) == key.name:
+    for each in service.journal.newest(_MAX_ENTRIES_READ):
+        if each.reason and each.name == VOTE_ENDPOINT and poll_in_query(each) == key.name:
             caller = each.caller  # none if a fault acted first
             if not caller or (caller.client_id, caller.channel_id if key.channel else "") == (key.owner, key.channel):
                 reasons[each.reason] += 1
     return reasons.most_common()
 
 
-def _key(key: Key) -> Key:
+def _poll_key(key: Key) -> Key:
     """Return the key of a poll; a global one belongs to no channel. Raises `BadRequest` for an invalid id."""
     return key._replace(channel="" if is_global(checked_poll_id(key.name)) else key.channel)
 
 
-def _config_of(definition: Definition | None) -> dict[str, Any]:
+def _poll_config(definition: Definition | None) -> dict[str, Any]:
     """Return a poll's definition as a client sends it."""
     found = {} if definition is None else msgspec.to_builtins(definition)
-    return {name: value for name, value in found.items() if name not in _STATED and value != []}
+    return {name: value for name, value in found.items() if name not in _UNDEFINED_FIELDS and value != []}
 
 
-def _edited(definition: Definition | None) -> dict[str, str]:
+def _editor_texts(definition: Definition | None) -> dict[str, str]:
     """Return what the editor shows as JSON, and what `vote_config` has to find before it writes."""
     found = {} if definition is None else msgspec.to_builtins(definition)
-    rest = {name: value for name, value in _config_of(definition).items() if name not in _FIELDS}
-    return {"expected": _as_text(found), "rest": _as_text(rest)}
+    rest = {name: value for name, value in _poll_config(definition).items() if name not in _EDITOR_FIELDS}
+    return {"expected": _json_text(found), "rest": _json_text(rest)}
 
 
-def _as_text(document: dict[str, Any]) -> str:
+def _json_text(document: dict[str, Any]) -> str:
     return json_codec.encode(document).decode()
 
 
-def _switched(definition: Definition | None, state: str, now: int) -> dict[str, Any]:
+def _opened_or_closed(definition: Definition | None, state: str, now: int) -> dict[str, Any]:
     """Return the definition that closes the poll if it is open, and otherwise opens it until its end, if that is to
     come.
     """
-    config = _config_of(definition)
+    config = _poll_config(definition)
     if state == "open":
         return config | {"endsAt": -1}
     opened = {"disabled": False, "startsAt": 0}
@@ -179,19 +179,19 @@ def _switched(definition: Definition | None, state: str, now: int) -> dict[str, 
 
 async def _send_crowd(service: Service, query: Query, fields: Query) -> dict[str, Any]:
     """Vote as many new viewers, most of them for one of the first options. Raises `Conflict` if a vote is refused."""
-    key = _key(Key("poll", query["client_id"], query["id"], query["channel_id"]))
-    poll = await results_of(service, key)
+    key = _poll_key(Key("poll", query["client_id"], query["id"], query["channel_id"]))
+    poll = await poll_results(service, key)
     last = len(poll["bars"]) - 1 if poll["definition"] and poll["definition"].options else 5
     path = f"/v1/e/vote?id={quote(key.name)}"
     choice = Random(poll["fresh"])
-    for number in range(CROWD):
+    for number in range(CROWD_SIZE):
         body = {"value": int(choice.triangular(0, last + 1, 0))}
         viewer = f"{poll['fresh']}-{number}"
         vote = CallBody(path, key.owner, "POST", body, channel_id=key.channel or "", opaque_user_id=viewer)
         called = await service.calls.call(vote, "")
         if called.status != 200:
             raise crowd_stopped(poll=key.name, votes=number, status=called.status)
-    return await _read(service, query)
+    return await _read_polls(service, query)
 
 
 async def _searched_voter(service: Service, key: Key, user: str) -> tuple[str, str | None] | None:
@@ -205,12 +205,12 @@ async def _searched_voter(service: Service, key: Key, user: str) -> tuple[str, s
     return user, None
 
 
-async def _read(service: Service, query: Query) -> dict[str, Any]:
+async def _read_polls(service: Service, query: Query) -> dict[str, Any]:
     """Return one poll, or the list of polls with the `results` of each."""
     values = await _SCREEN.read(service, query)
     keys = [Key("poll", row.client_id, row.id, row.channel_id) for row in values.get("rows", ())]
-    return {**values, "results": [await results_of(service, key) for key in keys]}
+    return {**values, "results": [await poll_results(service, key) for key in keys]}
 
 
-_SCREEN = screen_of_records("polls", "Polls", "poll", _poll)
-SCREENS = (_SCREEN._replace(read=_read, is_live=lambda query: not query["edit"], submit=_send_crowd),)
+_SCREEN = screen_of_records("polls", "Polls", "poll", _read_poll)
+SCREENS = (_SCREEN._replace(read=_read_polls, is_live=lambda query: not query["edit"], submit=_send_crowd),)

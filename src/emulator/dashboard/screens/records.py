@@ -12,7 +12,7 @@ from emulator.core.keys import Key
 from emulator.core.wire.refusals import invalid_parameter
 from emulator.dashboard import texts
 from emulator.dashboard.commands import CALLER, field, record_command
-from emulator.dashboard.json_text import escaped
+from emulator.dashboard.json_text import escape_reordering
 from emulator.dashboard.screen import ROWS, Query, Service, screen_of_records
 from emulator.features.accumulation import LIMIT, BufferEntry
 from emulator.features.ranking import TOP
@@ -20,24 +20,24 @@ from emulator.storage.shapes import BallotEntry, Item
 
 _MAX_SKIPPED = 20_000
 _MAX_DIGITS = 15
-_SHORT = 60
+_MAX_ONE_LINE = 60
 """Characters of compact JSON that the page of a buffer shows on one line."""
 
 
-async def _ranking(service: Service, key: Key, query: Query) -> dict[str, Any]:
+async def _read_ranking(service: Service, key: Key, query: Query) -> dict[str, Any]:
     counts, _ = await service.engine.ballots.tally(key, now=service.clock.now(), top=TOP)
     return {
         "exists": bool(counts),
         "top": TOP,
         "scores": counts,
         "users": sum(score for _, score in counts),
-        **await entries_of(service, key, query),
-        **commands_of("rank", key),
+        **await entries_page(service, key, query),
+        **record_commands("rank", key),
         "submitting": record_command("rank", "submit", key.name, field("body.key", "--key"), CALLER, key=key),
     }
 
 
-def commands_of(noun: str, key: Key) -> dict[str, Any]:
+def record_commands(noun: str, key: Key) -> dict[str, Any]:
     """Return the commands that read and delete a record, and the role that deletes none of other channels."""
     manager = "admin" if is_global(key.name) else "broadcaster"
     return {
@@ -47,12 +47,12 @@ def commands_of(noun: str, key: Key) -> dict[str, Any]:
     }
 
 
-async def entries_of(service: Service, key: Key, query: Query) -> dict[str, Any]:
+async def entries_page(service: Service, key: Key, query: Query) -> dict[str, Any]:
     """Return a page of votes or answers, oldest first; `next` is where the next page starts, empty on the last one.
 
     Raises `BadRequest` for a wrong start.
     """
-    since, skipped = _position(query["from"])
+    since, skipped = _parse_position(query["from"])
     most, following = skipped + ROWS + 1, ""
     found: list[BallotEntry] = []
     async for page in service.engine.ballots.entries(key, now=service.clock.now(), since=since, limit=most):
@@ -63,7 +63,7 @@ async def entries_of(service: Service, key: Key, query: Query) -> dict[str, Any]
     return {"entries": found[skipped : skipped + ROWS], "next": following}
 
 
-def _position(start: str) -> tuple[int, int]:
+def _parse_position(start: str) -> tuple[int, int]:
     """Return the time from which to read, in Unix ms, and how many entries of that time to skip."""
     if not start:
         return 0, 0
@@ -76,8 +76,8 @@ def _position(start: str) -> tuple[int, int]:
     return clamp_instant(int(at)), int(skipped)
 
 
-async def _buffer(service: Service, key: Key, query: Query) -> dict[str, Any]:
-    now, start = service.clock.now(), _start(query["start"])
+async def _read_buffer(service: Service, key: Key, query: Query) -> dict[str, Any]:
+    now, start = service.clock.now(), _parse_start(query["start"])
     latest, pages = await service.engine.logs.read(key, now=now, since=start)
     found: list[Item] = []
     async for page in pages:
@@ -90,7 +90,7 @@ async def _buffer(service: Service, key: Key, query: Query) -> dict[str, Any]:
         "latest": latest,
         "start": start,
         "minute": (now - 60_000) // 10_000 * 10_000,
-        "lines": [_line_of(item) for item in found[:ROWS]],
+        "lines": [_entry_line(item) for item in found[:ROWS]],
         "has_more": len(found) > ROWS,
         "limit": LIMIT,
         "adding": record_command("accumulate", "add", key.name, field("body:json", shown="JSON"), CALLER, key=key),
@@ -98,7 +98,7 @@ async def _buffer(service: Service, key: Key, query: Query) -> dict[str, Any]:
     }
 
 
-def _line_of(item: Item) -> dict[str, Any]:
+def _entry_line(item: Item) -> dict[str, Any]:
     """Return an entry as a line of the page: its value is JSON on one line if it is short, otherwise indented."""
     entry = msgspec.json.decode(item.value, type=BufferEntry)
     text = bytes(entry.data).decode()
@@ -107,18 +107,18 @@ def _line_of(item: Item) -> dict[str, Any]:
         "key": f"{item.at} {entry.opaque_user_id}",
         "opaque_id": entry.opaque_user_id,
         "user_id": entry.user_id,
-        "text": escaped(text) if len(text) <= _SHORT else texts.pretty(text),
+        "text": escape_reordering(text) if len(text) <= _MAX_ONE_LINE else texts.pretty(text),
         "size": len(bytes(entry.data)),
     }
 
 
-def _start(text: str) -> int:
+def _parse_start(text: str) -> int:
     if text and not (text.isdecimal() and len(text) <= _MAX_DIGITS):
         raise invalid_parameter("start", text[:40], "a Unix time in ms")
     return clamp_instant(int(text or 0))
 
 
 SCREENS = (
-    screen_of_records("rankings", "Rankings", "rank", _ranking),
-    screen_of_records("buffers", "Buffers", "accumulate", _buffer),
+    screen_of_records("rankings", "Rankings", "rank", _read_ranking),
+    screen_of_records("buffers", "Buffers", "accumulate", _read_buffer),
 )

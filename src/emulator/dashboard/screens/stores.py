@@ -12,28 +12,28 @@ import msgspec
 
 from emulator.contract.limits import MAX_JSON_STORE_BYTES, MAX_STORE_BYTES
 from emulator.control.calls import CallBody
-from emulator.control.contents import Filter
+from emulator.control.contents import ContentFilter
 from emulator.core.callers import Caller, Role
 from emulator.core.errors import BadRequest, Conflict
 from emulator.core.wire import json_codec
 from emulator.core.wire.refusals import invalid_parameter, missing_parameter
 from emulator.core.wire.url import SERVICE
 from emulator.dashboard.json_text import differences
-from emulator.dashboard.screen import Query, Screen, Service, suggested, viewer_of
+from emulator.dashboard.screen import Query, Screen, Service, suggested_place, viewer_of
 from emulator.features.stores.json_stores import SHARED_PREFIX, json_store_key
 from emulator.features.stores.rules import STORES, digest_of
 
 ROWS = 100
 JSON_STORE = "json_store"
-_KINDS = {each.name: each for each in STORES}
-_MOST = 200
+_STORE_KINDS = {each.name: each for each in STORES}
+_MAX_DIFFERENCES = 200
 """Differences that are shown."""
 _NOUNS = {"state": "state", "config": "store-config"}
 """The nouns of the command line, by the last word of a store's name. The others are the scope."""
 
 
 @dataclass(frozen=True)
-class Opened:
+class OpenedStore:
     """One store, as its address names it, and its content."""
 
     store: str
@@ -78,7 +78,7 @@ class Opened:
         """The role that may write the store."""
         if self.store == JSON_STORE:
             return Role.ADMIN if self.id.startswith(SHARED_PREFIX) else Role.BROADCASTER
-        kind = _KINDS[self.store]
+        kind = _STORE_KINDS[self.store]
         return Role.VIEWER if kind.per_viewer else Role.BROADCASTER if kind.per_channel else Role.ADMIN
 
     def command(self, verb: str) -> list[str]:
@@ -93,39 +93,39 @@ class Opened:
 
 async def read(service: Service, query: Query) -> dict[str, Any]:
     """Return the stores of all extensions, and the one that the query names."""
-    only = Filter(search=query["search"])
+    only = ContentFilter(search=query["search"])
     return {
         "only": only,
         "stores": await service.contents.page("stores", only, limit=ROWS, cursor=query["cursor"]),
         "objects": await service.contents.page("json_stores", only, limit=ROWS, cursor=query["json_cursor"]),
-        "kinds": [*_KINDS, JSON_STORE],
-        "opened": await _open(service, query) if query["store"] else None,
+        "kinds": [*_STORE_KINDS, JSON_STORE],
+        "opened": await _read_store(service, query) if query["store"] else None,
         "step": "edit" if query["edit"] else "read",
         "draft": None,
         "problem": "",
         "is_changed": False,
         "differences": (),
-        "most": _MOST,
+        "most": _MAX_DIFFERENCES,
     }
 
 
 async def submit(service: Service, query: Query, fields: Query) -> dict[str, Any]:
     """Compare the editor's text with the store; with the step `save`, write it unless the store has changed since."""
-    opened = await _open(service, fields)
+    opened = await _read_store(service, fields)
     draft, step, problem = fields["text"], "compare", ""
     is_changed = fields["base"] != opened.digest
     try:
         wanted = json_codec.decode(draft.encode(), dict)
     except BadRequest as error:
-        wanted, step, problem = opened.value, "edit", f"{error.detail}{_line_of(error.detail, draft)}"
+        wanted, step, problem = opened.value, "edit", f"{error.detail}{_problem_line(error.detail, draft)}"
     if step == "compare" and fields["step"] == "save" and not is_changed:
-        written = await service.calls.call(_call(opened, wanted), "")
-        opened = await _open(service, fields)
+        written = await service.calls.call(_write_call(opened, wanted), "")
+        opened = await _read_store(service, fields)
         is_changed = written.status == Conflict.status
         if written.status < 400:
             step = "saved"
         elif not is_changed:
-            step, problem = "edit", _problem(written.body)
+            step, problem = "edit", _refusal_text(written.body)
     pair = (wanted, opened.value) if step == "saved" else (opened.value, wanted)
     return await read(service, query) | {
         "opened": opened,
@@ -133,19 +133,19 @@ async def submit(service: Service, query: Query, fields: Query) -> dict[str, Any
         "draft": draft,
         "problem": problem,
         "is_changed": is_changed,
-        "differences": list(islice(differences(*pair), _MOST)),
+        "differences": list(islice(differences(*pair), _MAX_DIFFERENCES)),
     }
 
 
-async def _open(service: Service, query: Query) -> Opened:
+async def _read_store(service: Service, query: Query) -> OpenedStore:
     """Return the store that these parameters name. Raises `BadRequest` if they name none."""
-    place, store = suggested(service, query), query["store"]
+    place, store = suggested_place(service, query), query["store"]
     user, id = query["user"], query["id"]
     admin = Caller(place.client_id, Role.ADMIN, place.channel_id, None, "")
     if store == JSON_STORE:
         key = json_store_key(admin, place.channel_id, id or "default")
         user, id = "", key.name
-    elif kind := _KINDS.get(store):
+    elif kind := _STORE_KINDS.get(store):
         user, id, opaque_id = user if kind.per_viewer else "", "", ""
         if user:
             opaque_id = (await viewer_of(service, *place, user)).opaque_id
@@ -153,12 +153,12 @@ async def _open(service: Service, query: Query) -> Opened:
             raise missing_parameter("user", f"{store} has one store per user; name one")
         key = service.stores.key(kind, admin, place.channel_id, opaque_id)
     else:
-        raise invalid_parameter("store", store[:40], f"one of {', '.join(_KINDS)}, json_store")
+        raise invalid_parameter("store", store[:40], f"one of {', '.join(_STORE_KINDS)}, json_store")
     found = await service.engine.documents.read([key], now=service.clock.now())
-    return Opened(store, *place, user, id, found.get(key))
+    return OpenedStore(store, *place, user, id, found.get(key))
 
 
-def _call(opened: Opened, wanted: Any) -> CallBody:
+def _write_call(opened: OpenedStore, wanted: Any) -> CallBody:
     """Return the call that writes a store, unless it has changed since it was opened."""
     query = {"expected": opened.digest} | ({"id": opened.id} if opened.id else {})
     user = {"user_id" if opened.user.isdecimal() else "opaque_user_id": opened.user}
@@ -166,7 +166,7 @@ def _call(opened: Opened, wanted: Any) -> CallBody:
     return CallBody(path, opened.client_id, "POST", wanted, opened.role, channel_id=opened.channel_id, **user)
 
 
-def _line_of(problem: str, draft: str) -> str:
+def _problem_line(problem: str, draft: str) -> str:
     """Return the line of a text with the byte that a problem names, and what it holds."""
     if not (found := re.search(r"byte (\d+)", problem)):
         return ""
@@ -175,7 +175,7 @@ def _line_of(problem: str, draft: str) -> str:
     return f", in line {number + 1}: {draft.splitlines()[number].strip()[:80]}"
 
 
-def _problem(body: object) -> str:
+def _refusal_text(body: object) -> str:
     """Return why a call was refused."""
     answer = msgspec.json.decode(bytes(body)) if isinstance(body, msgspec.Raw) else {}
     return str(answer.get("info") or answer.get("reason") or "the service refused it")

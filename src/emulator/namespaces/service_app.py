@@ -21,15 +21,15 @@ from emulator.realtime.connection import Peer
 from emulator.realtime.gateway import Gateway
 from emulator.realtime.websocket import WebSocket
 
-_OF_BROWSERS = ("/favicon.ico", "/apple-touch-icon", "/robots.txt", "/.well-known/")
+_BROWSER_PATHS = ("/favicon.ico", "/apple-touch-icon", "/robots.txt", "/.well-known/")
 """What browsers request by themselves: its refusal would hide one that matters."""
-_PREFLIGHT = ((b"access-control-max-age", b"7200"),)
+_PREFLIGHT_HEADERS = ((b"access-control-max-age", b"7200"),)
 """Browsers cache a preflight for two hours at most. Uncached, each vote from a page would cost two requests."""
-_PRIVATE_NETWORK = ((b"access-control-allow-private-network", b"true"),)
+_PRIVATE_NETWORK_HEADERS = ((b"access-control-allow-private-network", b"true"),)
 """For browsers that ask before a page of a public site calls this machine."""
 
 
-class Front:
+class ServiceApp:
     """What a running service is for its process: an ASGI application, which can be emptied, copied and dropped."""
 
     control: Control
@@ -59,7 +59,7 @@ class Front:
 
     def record(self, request: Unrouted) -> None:
         """Add a journal entry for a response that no endpoint made. Does nothing without a journal."""
-        if not request.path.startswith(_OF_BROWSERS):
+        if not request.path.startswith(_BROWSER_PATHS):
             self.dispatcher.journal.record(unrouted_entry, request)
 
     async def reset(self) -> None:
@@ -67,7 +67,7 @@ class Front:
         self.gateway.close_all()
         await self.control.reset()
 
-    async def copy(self, source: Front) -> None:
+    async def copy(self, source: ServiceApp) -> None:
         """Replace all data and the clock with another namespace's, and close all sockets."""
         self.gateway.close_all()
         await self.control.copy(source.control)
@@ -119,8 +119,8 @@ class Front:
         """
         if self.dispatcher.table.is_open(path):
             is_private = (b"access-control-request-private-network", b"true") in headers
-            more = (*_PREFLIGHT, *_PRIVATE_NETWORK) if is_private else _PREFLIGHT
-            return Reply(200, b"{}", cors=True, more=more), _refusal_of(headers)
+            more = (*_PREFLIGHT_HEADERS, *_PRIVATE_NETWORK_HEADERS) if is_private else _PREFLIGHT_HEADERS
+            return Reply(200, b"{}", cors=True, more=more), _header_refusal(headers)
         error = self.dispatcher.table.error("OPTIONS", path, guesses=False)
         return error_reply(error, cors=False), error
 
@@ -136,7 +136,7 @@ class Front:
         return send_with_headers
 
 
-def _refusal_of(headers: Iterable[tuple[bytes, bytes]]) -> ServiceError | None:
+def _header_refusal(headers: Iterable[tuple[bytes, bytes]]) -> ServiceError | None:
     """Return the error for a preflight that asks for a header which pages may not send; `None` if all are allowed."""
     asked = b",".join(value for name, value in headers if name == b"access-control-request-headers").decode("latin-1")
     names = {name.strip().lower() for name in asked.split(",")}
