@@ -93,9 +93,8 @@ class ControlGate:
         return False
 
     def _check_request(self, given: Iterable[tuple[bytes, bytes]], address: str) -> None:
+        self._check_client(given, address)
         headers = dict(given)
-        if not self._has_token(headers):
-            self._check_host(given, address)
         origin = headers.get(b"origin", b"").decode("latin-1")
         # Browsers send simple cross-site requests without a preflight, so closed CORS alone would not stop them.
         host = origin.partition("://")[2].lower()
@@ -118,26 +117,26 @@ class ControlGate:
             return
         is_link = is_read and headers.get(b"sec-fetch-mode") == b"navigate"
         if is_link and headers.get(b"sec-fetch-dest") == b"document":
-            if not self._has_token(headers):
-                self._check_host(scope["headers"], (scope["client"] or ("", 0))[0])
+            self._check_client(scope["headers"], (scope["client"] or ("", 0))[0])
         else:
             self(scope)
-
-    def _has_token(self, headers: Mapping[bytes, bytes]) -> bool:
-        return self._is_token(headers.get(_TOKEN_HEADER, b"")) or self._is_token(_cookie_token(headers))
 
     def _is_token(self, given: bytes) -> bool:
         """Whether a text is the control token; compared in constant time."""
         return bool(self._token) and hmac.compare_digest(given, self._token)
 
-    def _check_host(self, headers: Iterable[tuple[bytes, bytes]], address: str) -> None:
-        host = _hostname(_host_header(dict(headers)))
+    def _check_client(self, given: Iterable[tuple[bytes, bytes]], address: str) -> None:
+        """Raise `Forbidden` unless the request has the token, is for an allowed host, or comes from this machine."""
+        headers = dict(given)
+        if self._is_token(headers.get(_TOKEN_HEADER, b"")) or self._is_token(_cookie_token(headers)):
+            return
+        host = _hostname(_host_header(headers))
         if host not in self._allowed:
             if not is_loopback(host):
                 raise unknown_host(host=host[:60])
             if not is_loopback(address):
                 raise no_control_token()
-            if not all(map(is_loopback, _forwarded_hosts(headers))):
+            if not all(map(is_loopback, _forwarded_hosts(given))):
                 raise foreign_proxy()
 
 

@@ -332,9 +332,6 @@ class Control:
         return removed
 
 
-_METRICS_TYPE = b"text/plain; version=0.0.4"
-
-
 @endpoint("GET", "/_emulator/live", audience=Audience.HEALTH, answer=Liveness)
 async def read_liveness(control: Control, call: Call) -> Liveness:
     """Report that the process is running."""
@@ -347,7 +344,7 @@ async def read_readiness(control: Control, call: Call) -> Readiness:
     return await control.readiness()
 
 
-@endpoint("GET", "/_emulator/metrics", audience=Audience.MONITORING, content_type=_METRICS_TYPE)
+@endpoint("GET", "/_emulator/metrics", audience=Audience.MONITORING, content_type=b"text/plain; version=0.0.4")
 async def read_metrics(metrics: Metrics, call: Call) -> bytes:
     """Read the counters in the Prometheus text format."""
     began = monotonic()

@@ -155,7 +155,7 @@ class Sockets:
 
     def read(self, page: Page, client_id: str, channel_id: str, search: str = "") -> SocketList:
         """Return a page of connections, oldest first: all, or only of a client id, a channel, and that name a text."""
-        after, peers = _number_from_cursor(page.cursor), sorted(self._peers(), key=attrgetter("number"))
+        after, peers = _number_from_cursor(page.cursor), self._peers()
         if client_id or channel_id:
             peers = [each for each in peers if _matches(_client_and_channel(each), client_id, channel_id)]
         if search:
@@ -230,8 +230,8 @@ class Sockets:
             each.connection.release()
 
     def _peers(self) -> list[AnyPeer]:
-        """Return the open connections: first of games, then of pages, each from the oldest to the newest."""
-        return sorted(self._admission().peers, key=lambda peer: not isinstance(peer, Session))
+        """Return the open connections of games and pages, oldest first."""
+        return sorted(self._admission().peers, key=attrgetter("number"))
 
     def _select(self, selection: SocketSelection) -> list[AnyPeer]:
         if (selection.socket is None) == (not selection.all):

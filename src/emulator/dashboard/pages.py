@@ -236,8 +236,7 @@ async def _frame_values(service: Service) -> dict[str, Any]:
         names = await service.namespaces.latest() if service.namespaces is not None else []
     faults, now = [], service.clock.now()
     with suppress(Conflict):  # several processes have none
-        acting = [each for each in service.faults.read().faults if not is_over(each, now)]
-        faults = [effect_of(each) for each in acting]
+        faults = [effect_of(each) for each in service.faults.read().faults if not is_over(each, now)]
     recent = service.journal.newest(_MAX_ENTRIES_READ)
     live = {"requests": len(service.journal), "sockets": service.sockets, "faults": len(faults)}
     return {

@@ -66,7 +66,7 @@ def _missing_parts(entry: Entry, form: str) -> list[str]:
 
 
 def _curl(entry: Entry, url: str) -> str:
-    text = _decoded_text(entry.request)
+    text = entry.request.decode(errors="replace")
     before = f"{_print_command(text)} | " if "\0" in text else ""
     words = [f"{before}curl --silent --show-error --fail-with-body --request", _method(entry)]
     if entry.caller is not None:
@@ -87,7 +87,8 @@ def _extcli(entry: Entry, url: str) -> str:
     for name, value in fields.items():
         words += ["-f", quote(f"{name}={value}")]
     if entry.request and not fields:
-        before, words = f"{_print_command(_decoded_text(entry.request))} | ", [*words, "--input -"]
+        before = f"{_print_command(entry.request.decode(errors='replace'))} | "
+        words.append("--input -")
     if entry.caller is not None and _needs_token(entry.caller):
         before += f'EXTCLI_TOKEN="$({_token_command(entry.caller, url)})" '
         identity = ["--url", quote(url), "--client-id", quote(entry.caller.client_id)]
@@ -129,7 +130,8 @@ def _pytest(entry: Entry, url: str) -> str:
     if odd:
         arguments.append(f"**{odd!r}")
     call = f"caller.request({', '.join(arguments)})"
-    lines = [f"def test_{_test_name(entry)}(extcli):", f"    caller = {_actor_expression(caller)}"]
+    words = re.findall("[0-9a-z]+", entry.name.lower().replace(SERVICE, ""))
+    lines = [f"def test_{'_'.join(words)}(extcli):", f"    caller = {_actor_expression(caller)}"]
     if entry.status >= 400:
         lines = ["import pytest", "from extcli.testing import Refused", "", "", *lines]
         lines += ["    with pytest.raises(Refused) as refused:", f"        {call}"]
@@ -154,10 +156,6 @@ def _print_command(text: str) -> str:
 
 def _method(entry: Entry) -> str:
     return entry.name.partition(" ")[0]
-
-
-def _decoded_text(body: bytes) -> str:
-    return body.decode(errors="replace")
 
 
 def _decoded_json(body: bytes) -> Any:
@@ -197,11 +195,6 @@ def _token_command(caller: Caller, url: str) -> str:
 def _actor_expression(caller: Caller) -> str:
     user = f", {caller.user_id!r}" if caller.user_id and caller.role is not Role.BROADCASTER else ""
     return f"extcli.actor({str(caller.role)!r}{user}, channel={caller.channel_id or ''!r})"
-
-
-def _test_name(entry: Entry) -> str:
-    name = entry.name.lower().replace(SERVICE, "")
-    return "_".join(re.findall("[0-9a-z]+", name))
 
 
 def _frame_words(entry: Entry) -> list[str]:

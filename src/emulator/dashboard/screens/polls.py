@@ -15,8 +15,8 @@ from emulator.core.callers import is_global, opaque_id_of
 from emulator.core.changes import KEPT, Change
 from emulator.core.clock import HOUR, MINUTE, SECOND
 from emulator.core.keys import Key
-from emulator.core.wire import json_codec
 from emulator.dashboard.commands import CALLER, field, record_command
+from emulator.dashboard.json_text import compact_json
 from emulator.dashboard.refusals import crowd_stopped
 from emulator.dashboard.screen import Query, Service, is_before_start, key_values, screen_of_records
 from emulator.dashboard.screens.records import entries_page, record_commands
@@ -80,8 +80,8 @@ async def _read_poll(service: Service, key: Key, query: Query) -> dict[str, Any]
         **found,
         "exists": poll["exists"] or bool(query["edit"]),
         "edited": _editor_texts(definition),
-        "switch": _json_text(_opened_or_closed(definition, poll["state"], now)),
-        "fresh_start": _json_text(_opened_or_closed(definition, "closed", now)),
+        "switch": compact_json(_opened_or_closed(definition, poll["state"], now)),
+        "fresh_start": compact_json(_opened_or_closed(definition, "closed", now)),
         "crowd": CROWD_SIZE,
         "latest": recent[:_MAX_LATEST_VOTES],
         "times": _votes_over_time(recent, now),
@@ -157,11 +157,7 @@ def _editor_texts(definition: Definition | None) -> dict[str, str]:
     """Return what the editor shows as JSON, and what `vote_config` has to find before it writes."""
     found = {} if definition is None else msgspec.to_builtins(definition)
     rest = {name: value for name, value in _poll_config(definition).items() if name not in _EDITOR_FIELDS}
-    return {"expected": _json_text(found), "rest": _json_text(rest)}
-
-
-def _json_text(document: dict[str, Any]) -> str:
-    return json_codec.encode(document).decode()
+    return {"expected": compact_json(found), "rest": compact_json(rest)}
 
 
 def _opened_or_closed(definition: Definition | None, state: str, now: int) -> dict[str, Any]:
