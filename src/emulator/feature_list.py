@@ -163,7 +163,7 @@ FEATURES = Features(
     Feature(attrgetter("identities"), identity.issuing, is_offered=lambda environment: not environment.is_strict),
     Feature(attrgetter("identities"), identity.endpoints),
     Feature(attrgetter("control"), operation.health_endpoints),
-    Feature(attrgetter("metrics"), operation.metrics),
+    Feature(attrgetter("metrics"), operation.metrics_endpoints),
     Feature(attrgetter("dispatcher"), openapi.endpoints),
     _control(attrgetter("control"), operation.endpoints),
     _control(attrgetter("undo"), endpoints_in(undo.Undo)),

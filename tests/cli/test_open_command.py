@@ -15,10 +15,10 @@ from support.process import server_process
 
 def test_demo_plays_the_demo_and_prints_where_until_it_is_stopped(extcli, live):
     assert f"{live.url}/_ns/demo/_emulator/\n" == extcli("demo", "-o", "plain").stdout
-    assert live.service.namespaces.find("demo").demo.is_playing
+    assert live.service.namespaces.find_open("demo").demo.is_playing
 
     assert not extcli("demo", "--stop").stdout
-    assert not live.service.namespaces.find("demo").demo.is_playing
+    assert not live.service.namespaces.find_open("demo").demo.is_playing
 
 
 def test_every_address_leads_to_a_page(extcli):

@@ -45,7 +45,7 @@ def test_each_play_begins_anew_and_has_all_acts(live: LiveServer, demo: Demo):
     assert all(1_000 < each["count"] < 1_300 for each in polls)
     assert [15] == [each["count"] for each in read(live, "contents/codes")["rows"]]
     assert 2 * HOUR == read(live, "clock")["offset"]
-    journal = live.service.namespaces.find("demo").journal.newest(10_000)
+    journal = live.service.namespaces.find_open("demo").journal.newest(10_000)
     assert {200, 400, 403, 503} <= {each.status for each in journal}
     assert {12, 1} == {each.delivered for each in journal if each.kind == "delivery"}
     assert 0 == read(live, "sockets")["total"]

@@ -159,7 +159,7 @@ class LiveServer(RunningService):
     async def _empty(self) -> None:
         namespaces = self.service.namespaces
         assert namespaces is not None, "production cannot be reset"
-        for name in await namespaces.latest():
+        for name in await namespaces.recent_names():
             await namespaces.drop(name)
         call = Call(None, {}, b"", "", "", in_one_chunk(b""))
         await Undo.reset.handler(self.service.undo, call)

@@ -29,9 +29,9 @@ MAX_ROWS = 200
 DEFAULT_ROWS = 100
 MAX_COUNT = 10_000
 """The highest count. There may be more."""
-_DIGEST_LENGTH = 16
+_SHOWN_DIGEST_LENGTH = 16
 """Characters of a PIN's digest that are shown."""
-_decode = msgspec.json.Decoder(tuple[str, str, str, str, str]).decode
+_decode_cursor = msgspec.json.Decoder(tuple[str, str, str, str, str]).decode
 _SORTS_LAST = "\U0010ffff"
 """Sorts after every channel and name."""
 
@@ -149,7 +149,7 @@ class Contents:
             each.kind for kind in self.kinds for each in kind.records if each.has_secret_name and each.kind in listed
         }
 
-    async def counts(self) -> dict[str, int]:
+    async def count_by_kind(self) -> dict[str, int]:
         """Return the number of records of each kind, up to 10,000 each."""
         stored = [name for kind in self.kinds for name in kind.stored_as]
         found = await self._engine.catalog.count(stored, now=self._clock.now(), most=MAX_COUNT)
@@ -161,7 +161,7 @@ class Contents:
 
         A page may have fewer than `limit` rows although there are more, if very many extensions were looked through.
         """
-        members = place_of(cursor, _decode)
+        members = place_of(cursor, _decode_cursor)
         kind, start, limit = self._kinds[name], Key(*members) if members else None, checked_limit(limit)
         now = self._clock.now()
         read = {
@@ -181,7 +181,7 @@ class Contents:
         page = await self.page(kind.name, ContentFilter(group.owner, group.channel or ""), limit=MAX_ROWS)
         return [row.id for row in page.rows if group.channel in (None, row.channel_id)]
 
-    async def upcoming(self, limit: int) -> ComingExpiries:
+    async def coming_expiries(self, limit: int) -> ComingExpiries:
         """Return the next records to expire, at most 200. Raises `BadRequest`."""
         limit, now = checked_limit(limit), self._clock.now()
         kinds = sorted({stored.kind for kind in self.kinds for stored in kind.records})
@@ -190,7 +190,7 @@ class Contents:
 
     def _shown_name(self, key: Key) -> str:
         """Return the name of a record as readers see it."""
-        return key.name[:_DIGEST_LENGTH] if key.kind in self._secret_kinds else key.name
+        return key.name[:_SHOWN_DIGEST_LENGTH] if key.kind in self._secret_kinds else key.name
 
     async def _find_ballots(self, wanted: _Query) -> _FoundPage:
         ballots, rest = await self._list_by_owner(self._engine.ballots.listing, wanted)
@@ -284,7 +284,7 @@ _PAGE = (
 @control_endpoint("GET", "/_emulator/clock/next", query=(_LIMIT,), answer=ComingExpiries)
 async def read_coming_expiries(contents: Contents, call: Call) -> ComingExpiries:
     """List the next records to expire, soonest first."""
-    return await contents.upcoming(call.integer("limit", DEFAULT_ROWS))
+    return await contents.coming_expiries(call.integer("limit", DEFAULT_ROWS))
 
 
 def endpoints_of(kinds: Sequence[Kind]) -> tuple[Endpoint, ...]:
@@ -295,7 +295,7 @@ def endpoints_of(kinds: Sequence[Kind]) -> tuple[Endpoint, ...]:
     @control_endpoint("GET", "/_emulator/contents", answer=counts)
     async def count_contents(contents: Contents, call: Call) -> Any:
         """Count the stored records by kind; 10,000 may mean more."""
-        return await contents.counts()
+        return await contents.count_by_kind()
 
     return (count_contents, read_coming_expiries, *map(_list_endpoint, kinds))
 

@@ -105,7 +105,7 @@ _FAULT = {
     "id": "overload", "match": "POST /v1/e/vote", "effect": "status", "status": 503, "share": 0.1, "lasts": 10 * SECOND,
 }  # fmt: skip
 _CODES = {"names": ["Hat"], "indices": [0], "codes": [[f"HAT-{number}" for number in range(200)]]}
-_WINNERS = 5
+_WINNER_COUNT = 5
 """Viewers who redeem a code after each round."""
 
 
@@ -186,7 +186,7 @@ class DemoPlay:
         grant = {"correct": winner, "cutoff_timestamp": END_OF_TIME, "prizes": [0], "prize_limits": [1]}
         marking = f"/v1/e/codes/mark_from_poll?id={each.poll}&channel_id={CHANNEL}"
         await self._crowd.send("POST", marking, grant, Role.ADMIN)
-        for user in [user for user, option in self._votes if option == winner][:_WINNERS]:
+        for user in [user for user, option in self._votes if option == winner][:_WINNER_COUNT]:
             self._send_beside("POST", "codes/redeem", {"prize": 0}, user=user)
 
     async def _define_poll(self, each: _Round, **times: int) -> None:

@@ -60,7 +60,7 @@ class Explanation(Struct, frozen=True):
     """What the rule says."""
 
 
-def shortened(text: str) -> str:
+def shorten(text: str) -> str:
     """Return a text, cut if it is too long to be shown."""
     return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 1]}…"
 
@@ -121,11 +121,11 @@ def sent_value(detail: str, path: str, body: bytes) -> str:
     if not colon:
         text = body.decode(errors="replace")
         return f"the body {text}" if text and len(text) <= _MAX_SHOWN_BODY else ""
-    value = _value_of(field, path, body)
+    value = _field_value(field, path, body)
     return f"{field} {value}" if value else ""
 
 
-def _value_of(field: str, path: str, body: bytes) -> str:
+def _field_value(field: str, path: str, body: bytes) -> str:
     """Return the value of a field as it was sent, as JSON; empty if unknown."""
     query = parameters_of(path.partition("?")[2])
     if field in query:
@@ -198,7 +198,7 @@ def explanation_of(entry: Entry) -> Explanation | None:
     elif refused.rule == OF_INPUT:
         sent = sent_value(entry.detail, entry.path, entry.request)
         refused = refused._replace(rule=of_input, held=sent or refused.held)
-    return _with_rule_text(Explanation(*map(shortened, refused[1:])))
+    return _with_rule_text(Explanation(*map(shorten, refused[1:])))
 
 
 def _explain_request(journal: Journal, id: str) -> ExplainResult:

@@ -234,7 +234,7 @@ class FaultPlan(Faults):
         self._check_alone()
         faults = json_codec.convert({"faults": documents}, FaultList, inside="").faults
         checked = self._check_all(faults)
-        _check_number(len(self.armed.keys() | {fault.id for fault in faults}))
+        _check_fault_count(len(self.armed.keys() | {fault.id for fault in faults}))
         return partial(self._add, checked)
 
     def read(self) -> FaultList:
@@ -253,7 +253,7 @@ class FaultPlan(Faults):
         fault = call.body(Fault)
         self._check_alone()
         pattern = checked_pattern(fault, self._known())
-        _check_number(len(self.armed) + (fault.id not in self.armed))
+        _check_fault_count(len(self.armed) + (fault.id not in self.armed))
         self._add([(fault, pattern)])
         audit("faults added", faults=1, fault=fault.id)
         return fault
@@ -268,7 +268,7 @@ class FaultPlan(Faults):
         """Replace all faults; if one is invalid, nothing changes. Hits count from 0 again."""
         faults = call.body(FaultList).faults
         self._check_alone()
-        _check_number(len(faults))
+        _check_fault_count(len(faults))
         checked = self._check_all(faults)
         former, self.armed = self.armed, {}
         self._add(checked)
@@ -335,6 +335,6 @@ class FaultPlan(Faults):
             raise not_alone()
 
 
-def _check_number(count: int) -> None:
+def _check_fault_count(count: int) -> None:
     if count > MAX_FAULTS:
         raise too_many_faults(count=count, limit=MAX_FAULTS)

@@ -362,5 +362,5 @@ async def read_clock(control: Control, call: Call) -> ClockRecord:
 
 
 health_endpoints = (read_liveness, read_readiness)
-metrics = (read_metrics,)
+metrics_endpoints = (read_metrics,)
 endpoints = (read_clock, *endpoints_in(Control))

@@ -94,14 +94,14 @@ async def submit_form(service: Any, call: Call) -> Reply:
 async def follow_screen(service: Any, call: Call) -> Reply:
     """Send a screen again whenever it changes, as server-sent events."""
     page = await _requested_page(service, call)
-    return page.events(call.headers)
+    return page.event_stream(call.headers)
 
 
 @endpoint("GET", "/_emulator/rig", audience=Audience.PAGE)
 async def read_rig(service: Any, call: Call) -> Reply:
     """Show pages of an extension side by side."""
     page = await _requested_page(service, call, "rig")
-    return await page.rig()
+    return await page.render_rig()
 
 
 @endpoint("GET", "/_emulator/ui/static/{file}", audience=Audience.PAGE)

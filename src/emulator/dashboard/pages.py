@@ -33,7 +33,7 @@ PATHS_OUTSIDE_UI = {"overview": "", "rig": "rig"}
 """The pages that are not under `ui/`."""
 _SCRIPTS = {"rig": ("rig.js",), "requests": ("trace.js",)}
 """Scripts of single pages; they follow the scripts of all pages."""
-_HEADING = re.compile("<h1>(.*?)</h1>", re.DOTALL)
+_HEADING_PATTERN = re.compile("<h1>(.*?)</h1>", re.DOTALL)
 _DEFAULT_URL = "http://127.0.0.1:8282"
 """Where commands find the service without `--url`."""
 _SLOW = 5.0
@@ -93,7 +93,7 @@ class RequestedPage:
             if screen is None:
                 name, self.name = self.name, ""
                 raise refusals.no_screen(name=name[:60])
-            content, status = await self._content(screen, fields)
+            content, status = await self._render_content(screen, fields)
             if fields is None and screen.is_live(self.query):
                 regions["main"] = content
         except (ServiceError, EngineError) as error:
@@ -103,7 +103,7 @@ class RequestedPage:
         page.more += more
         return page
 
-    async def rig(self) -> Reply:
+    async def render_rig(self) -> Reply:
         """Return the rig. Its event stream has no content: the extension's frames update themselves."""
         content, calls, status, origin = await rig_page(self.service, self.query, self.base_url, self.render)
         return await self._wrap_content(content, calls, status, frames=origin)
@@ -115,13 +115,13 @@ class RequestedPage:
         origin that its frames may load from.
         """
         name, is_live = self.name, "main" in regions
-        regions = {**regions, "frame": await self._frame(has_reload=is_live or status >= 400)}
+        regions = {**regions, "frame": await self._render_frame(has_reload=is_live or status >= 400)}
         given = dict(self.query)
         given.pop("screen", None)
         if not is_live:  # the content must stay: it is edited, the response to a form, or the rig
             given["follow"] = "frame"
         given["shown"] = ".".join(region_digest(*each) for each in regions.items())
-        heading = _HEADING.search(content)
+        heading = _HEADING_PATTERN.search(content)
         values = {
             "title": Markup(heading[1]).striptags() if heading else "",
             "content": Markup(content),
@@ -134,7 +134,7 @@ class RequestedPage:
         body = self.render("layout.html", values).encode("utf-8", "replace")
         return Reply(status, body, content_type=HTML, more=headers)
 
-    def events(self, headers: Mapping[bytes, bytes]) -> Reply:
+    def event_stream(self, headers: Mapping[bytes, bytes]) -> Reply:
         """Return the event stream of the page. Raises `NotFound`."""
         screen = screens().get(self.name)
         if screen is None and self.name not in PATHS_OUTSIDE_UI:
@@ -143,23 +143,23 @@ class RequestedPage:
         if self.query["follow"] == "frame":
             screen = None
         period = screen.refresh_seconds if screen else _SLOW
-        body = screen_events(self.service, period, lambda: self._regions(screen), known)
+        body = screen_events(self.service, period, lambda: self._render_regions(screen), known)
         body = self.service.dispatcher.held.stream(body)
         if self.service.name != DEFAULT:
             body = with_last_chunk(body, GONE_EVENT)
         return Reply(200, body, content_type=b"text/event-stream", more=_EVENT_HEADERS)
 
-    async def _regions(self, screen: Screen | None) -> dict[str, str]:
+    async def _render_regions(self, screen: Screen | None) -> dict[str, str]:
         """Return the regions of the page to render: content and frame; without a screen, frame and calls of the rig.
 
         Raises `ServiceError` and `EngineError`.
         """
-        regions = {} if screen is None else {"main": (await self._content(screen, None))[0]}
+        regions = {} if screen is None else {"main": (await self._render_content(screen, None))[0]}
         if self.name == "rig":
             regions |= frame_calls(self.service, self.query, self.base_url, self.render)
-        return regions | {"frame": await self._frame(has_reload=screen is not None)}
+        return regions | {"frame": await self._render_frame(has_reload=screen is not None)}
 
-    async def _content(self, screen: Screen, fields: Mapping[str, str] | None) -> tuple[str, int]:
+    async def _render_content(self, screen: Screen, fields: Mapping[str, str] | None) -> tuple[str, int]:
         """Return the content of a page and its HTTP status.
 
         It is 404 if the page says that its record does not exist yet, and 400 if it reports a problem beside a form.
@@ -210,7 +210,7 @@ class RequestedPage:
         url = [] if self.base_url == _DEFAULT_URL else ["--url", self.base_url]
         return command_of(["extcli", *words, *url])
 
-    async def _frame(self, *, has_reload: bool) -> str:
+    async def _render_frame(self, *, has_reload: bool) -> str:
         """Return the header and the navigation. Both link to the page itself if it updates itself, or failed."""
         shown = dict(self.query)
         for name in ("screen", "shown", "follow"):
@@ -230,10 +230,10 @@ async def _frame_values(service: Service) -> dict[str, Any]:
     names: list[str] = []
     shown_on = {kind.name: kind.screen or kind.name for kind in service.contents.kinds}
     with suppress(EngineError):
-        held = await service.contents.counts()
+        held = await service.contents.count_by_kind()
         for name, screen in shown_on.items():
             counts[screen] = counts.get(screen, 0) + held[name]
-        names = await service.namespaces.latest() if service.namespaces is not None else []
+        names = await service.namespaces.recent_names() if service.namespaces is not None else []
     faults, now = [], service.clock.now()
     with suppress(Conflict):  # several processes have none
         faults = [effect_of(each) for each in service.faults.read().faults if not is_over(each, now)]

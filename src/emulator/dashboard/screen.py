@@ -43,14 +43,14 @@ _MAX_ENTRIES_READ = 100
 """Entries of the journal in which a caller is looked for."""
 
 
-class Suggested(NamedTuple):
+class SuggestedPlace(NamedTuple):
     """An extension and a channel that exist, if there is one."""
 
     client_id: str
     channel_id: str
 
 
-def suggested_place(service: Service, query: Query) -> Suggested:
+def suggested_place(service: Service, query: Query) -> SuggestedPlace:
     """Return the client id and channel of the query; where one is absent, a known one."""
     client_id, channel_id = query["client_id"], query["channel_id"]
     for entry in service.journal.newest(_MAX_ENTRIES_READ):
@@ -59,7 +59,7 @@ def suggested_place(service: Service, query: Query) -> Suggested:
         if entry.caller is not None and client_id in ("", entry.caller.client_id):
             client_id = entry.caller.client_id
             channel_id = channel_id or entry.caller.channel_id or ""
-    return Suggested(
+    return SuggestedPlace(
         client_id or min(service.extensions.current, default=DEFAULT_CLIENT), channel_id or DEFAULT_CHANNEL
     )
 
@@ -88,7 +88,7 @@ async def list_records(service: Service, kind: str, query: Query) -> dict[str, A
     while is_most and page.next != FIRST and len(found) < _MAX_SORTED:
         page = await service.contents.page(kind, only, limit=ROWS, cursor=page.next)
         found += page.rows
-    rows = sorted(found, key=_count_of, reverse=True)[:ROWS] if is_most else found
+    rows = sorted(found, key=_row_count, reverse=True)[:ROWS] if is_most else found
     return {
         "rows": rows,
         "next": "" if is_most or page.next == FIRST else page.next,
@@ -100,7 +100,7 @@ async def list_records(service: Service, kind: str, query: Query) -> dict[str, A
     }
 
 
-def _count_of(row: Content) -> int:
+def _row_count(row: Content) -> int:
     return row.count if isinstance(row.count, int) else 0
 
 

@@ -16,12 +16,12 @@ MIN_INTERVAL = 0.25
 """Seconds between two messages at least."""
 _REST_FACTOR = 20
 """A page takes about a twentieth of the processor: after reading and rendering, it rests this many times as long."""
-_LONGEST_REST = 1.0
+_MAX_REST = 1.0
 _MANY_PAGES = 10
 """With more open pages than this, each rests longer, so that all together leave the processor to requests."""
 GONE_EVENT = b"event: gone\ndata: \n\n"
 """Says that the namespace was dropped. A page that connected again would create it again."""
-_KEEP_ALIVE = 15.0
+_KEEP_ALIVE_SECONDS = 15.0
 """Seconds without a message after which a comment is sent, so that a lost connection is noticed."""
 _open_pages = 0
 """The open pages of all namespaces: they share the processor."""
@@ -53,7 +53,7 @@ async def screen_events(
                     known, sent_at = identifier, monotonic()
                     changes = [_patch(each, regions[each]) for each, digest in digests.items() if digest not in shown]
                     yield server_sent_event(identifier, "".join(changes))
-                elif monotonic() - sent_at >= _KEEP_ALIVE:
+                elif monotonic() - sent_at >= _KEEP_ALIVE_SECONDS:
                     sent_at = monotonic()
                     yield b": still here\n\n"
                 rest = seconds_until_next_rendering(processor_time() - used, _open_pages)
@@ -79,7 +79,7 @@ def region_digest(name: str, content: str) -> str:
 def seconds_until_next_rendering(used: float, pages: int) -> float:
     """Return the seconds from one rendering of a page to the next, with the processor time of one."""
     many = max(1.0, pages / _MANY_PAGES)
-    return many * min(max(MIN_INTERVAL, _REST_FACTOR * used), _LONGEST_REST)
+    return many * min(max(MIN_INTERVAL, _REST_FACTOR * used), _MAX_REST)
 
 
 async def with_last_chunk(chunks: AsyncIterator[bytes], last: bytes) -> AsyncIterator[bytes]:

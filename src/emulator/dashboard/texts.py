@@ -17,12 +17,12 @@ from emulator.core.keys import NEVER
 from emulator.dashboard.json_text import escape_reordering
 
 _UNITS = ((DAY, "d"), (HOUR, "h"), (MINUTE, "min"), (SECOND, "s"))
-_LONGEST = 200
-_BRACKET = re.compile(r"[\[\]{}]")
-_NUMBERS = re.compile(r"\[\n\s*-?[\d.eE+-]+(?:,\n\s*-?[\d.eE+-]+)*\n\s*\]")
+_MAX_CHARACTERS = 200
+_BRACKETS = re.compile(r"[\[\]{}]")
+_NUMBER_ARRAY = re.compile(r"\[\n\s*-?[\d.eE+-]+(?:,\n\s*-?[\d.eE+-]+)*\n\s*\]")
 """An array of numbers with a line for each; JSON has no line breaks in texts."""
-_TOKENS = re.compile(r'("(?:[^"\\]|\\.)*")(\s*:)?|-?\d[\d.eE+-]*|true|false|null')
-_LONGEST_COLOURED = 20_000
+_JSON_TOKENS = re.compile(r'("(?:[^"\\]|\\.)*")(\s*:)?|-?\d[\d.eE+-]*|true|false|null')
+_MAX_COLOURED = 20_000
 _MAX_DEPTH = 40
 """Levels of JSON that are indented: the space before a line grows with each."""
 
@@ -68,7 +68,7 @@ def size(count: int) -> str:
     return f"{amount:.1f} GiB"
 
 
-def text(value: Any, most: int = _LONGEST) -> Markup:
+def text(value: Any, most: int = _MAX_CHARACTERS) -> Markup:
     """Return a text of a client, isolated from the direction of the text around it, and cut at `most` characters."""
     shown = str(value)
     end = "…" if len(shown) > most else ""
@@ -92,11 +92,11 @@ def pretty(content: str) -> str:
     Characters that reorder text are escaped.
     """
     content = escape_reordering(content)
-    depths = accumulate(1 if each in "[{" else -1 for each in _BRACKET.findall(content))
+    depths = accumulate(1 if each in "[{" else -1 for each in _BRACKETS.findall(content))
     if not content.startswith(("{", "[")) or max(depths, default=0) > _MAX_DEPTH:
         return content
     try:
-        return _NUMBERS.sub(_on_one_line, msgspec.json.format(content, indent=2))
+        return _NUMBER_ARRAY.sub(_on_one_line, msgspec.json.format(content, indent=2))
     except (msgspec.DecodeError, RecursionError):
         return content
 
@@ -108,10 +108,10 @@ def _on_one_line(numbers: re.Match[str]) -> str:
 
 def coloured(content: str) -> Markup:
     """Return JSON with its names, texts and other values in elements of their own; a long text as it is."""
-    if len(content) > _LONGEST_COLOURED:
+    if len(content) > _MAX_COLOURED:
         return escape(content)
     shown, end = Markup(), 0
-    for found in _TOKENS.finditer(content):
+    for found in _JSON_TOKENS.finditer(content):
         kind = "n" if found[1] is None else "k" if found[2] else "s"
         shown += escape(content[end : found.start()])
         shown += Markup('<span class="{}">{}</span>').format(kind, found[0])

@@ -33,7 +33,7 @@ _MAX_DURATIONS = 500
 """Requests of a bar whose durations are kept."""
 _MAX_EVENTS = 50
 """Events of a bar that are kept."""
-_CHUNK = 1_000
+_ENTRIES_PER_STEP = 1_000
 """Entries that are counted before other requests run."""
 _MAX_GAP = 2
 """Bars without a hit after which a fault has ended, unless it still acts."""
@@ -143,7 +143,7 @@ class Activity:
 
     async def follow(self, journal: Journal) -> None:
         """Count what is new in a journal, and forget what it no longer keeps."""
-        while entries := journal.since(self._mark, _CHUNK):
+        while entries := journal.since(self._mark, _ENTRIES_PER_STEP):
             self._mark = entries[-1].number
             for entry in entries:
                 self.add(entry)

@@ -32,7 +32,7 @@ from emulator.storage.engine import Medium
 
 OpenService = Callable[[str], AbstractAsyncContextManager[ServiceApp]]
 """Opens the service of a namespace."""
-_STEP = 25
+_NAMESPACES_PER_STEP = 25
 """Namespaces that a listing counts before other requests run."""
 _MAX_COMPARED = 200
 """Namespaces, those used last, among which a similar name is looked for."""
@@ -108,7 +108,7 @@ class Registry:
         self._started_at = monotonic()
         """Since when namespaces that were never open in this process are idle."""
 
-    async def latest(self, most: int | None = None) -> list[str]:
+    async def recent_names(self, most: int | None = None) -> list[str]:
         """Return the names of the namespaces without `default`, in order: all, or the most recently used."""
         used = await self._last_uses()
         latest_first = sorted(used, key=lambda name: -used[name])
@@ -140,18 +140,18 @@ class Registry:
 
     async def hint_at_similar_name(self, name: str) -> None:
         """Give the current request a hint if its namespace is new, and another has a similar name."""
-        used = await self.latest(_MAX_COMPARED)
+        used = await self.recent_names(_MAX_COMPARED)
         if name not in used:
             near = nearest(name, used)
             give_hint(
                 placeholder_hint("namespace", name) or (near and f"{name} is a new namespace; did you mean {near}?")
             )
 
-    async def listing(self, most: int | None = None) -> NamespaceList:
+    async def list_details(self, most: int | None = None) -> NamespaceList:
         """List the namespaces without `default`: all, or the most recently used. This opens no namespace."""
         details = []
-        for number, name in enumerate(await self.latest(most)):
-            if number % _STEP == _STEP - 1:
+        for number, name in enumerate(await self.recent_names(most)):
+            if number % _NAMESPACES_PER_STEP == _NAMESPACES_PER_STEP - 1:
                 await asyncio.sleep(0)  # SQLite returns without a pause, and each namespace takes a tenth of a ms
             details.append(await self._details(name))
         return NamespaceList([each.name for each in details], details)
@@ -166,7 +166,7 @@ class Registry:
         idle = 0 if tenant.is_busy else int(now - tenant.used_at)
         return NamespaceDetails(name, await service.control.size(), int(now - tenant.opened_at), idle, service.sockets)
 
-    def find(self, name: str) -> ServiceApp | None:
+    def find_open(self, name: str) -> ServiceApp | None:
         """Return the service of a namespace that is open."""
         return tenant.service if (tenant := self._tenants.get(name)) else None
 

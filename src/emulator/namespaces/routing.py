@@ -50,7 +50,7 @@ class NamespaceRequest(Struct, forbid_unknown_fields=True, rename={"source": "fr
 @control_endpoint("GET", "/_ns", answer=NamespaceList)
 async def list_namespaces(namespaces: Registry, call: Call) -> NamespaceList:
     """List the namespaces in use, by name; `default` is absent."""
-    return await namespaces.listing()
+    return await namespaces.list_details()
 
 
 @control_endpoint("POST", "/_ns", body=NamespaceRequest, answer=NewNamespace, query=(_SOURCE_PARAMETER,))
@@ -108,7 +108,7 @@ async def play_demo(namespaces: Registry, call: Call) -> Nothing:
 @control_endpoint("POST", "/_emulator/demo/stop")
 async def stop_demo(namespaces: Registry, call: Call) -> Nothing:
     """Stop the demo. Its data stays."""
-    if service := namespaces.find(DEMO_NAMESPACE):
+    if service := namespaces.find_open(DEMO_NAMESPACE):
         await service.demo.close()
     audit("demo stopped")
     return Nothing()
@@ -147,7 +147,7 @@ class NamespaceRouter:
             context.namespace = label_of(checked_namespace(name))
             if _NESTED_PATH.match(path):
                 raise no_path(path=path[:100], hint=f"the endpoints are under {SERVICE}")
-            is_open = self._registry.find(name) is not None
+            is_open = self._registry.find_open(name) is not None
             if scope["method"] == "OPTIONS" and not is_open:  # the result would be the same
                 unserved = self._default.preflight_reply(path, scope["headers"])
             else:
@@ -178,7 +178,7 @@ class NamespaceRouter:
     def record(self, request: Unrouted) -> None:
         """Record a response that came from no endpoint in the journal of its namespace; without one, in `default`."""
         found = _NAMESPACE_PATH.fullmatch(request.path)
-        if found and (service := self._registry.find(found["name"])):
+        if found and (service := self._registry.find_open(found["name"])):
             service.record(request._replace(path=found["path"]))
         else:
             self._default.record(request)

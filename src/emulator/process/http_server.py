@@ -31,7 +31,7 @@ _GRACE_SECONDS = 3
 _BACKLOG = 2048
 _MAX_PORTS_TRIED = 50
 """How many free ports are tried until one is free at all addresses."""
-_MISSING_ADDRESS = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
+_MISSING_ADDRESS_ERRORS = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
 """Errors for an address, or a family of addresses, that this machine does not have."""
 LOOPBACK = ("127.0.0.1", "::1")
 """Where a service listens by default."""
@@ -135,7 +135,7 @@ def _open_sockets(places: Mapping[Any, tuple[Any, Any, int]], port: int) -> list
                 _set_options(listener, is_one_of_many=len(places) > 1)
                 listener.bind((name, port, *rest))
             except OSError as error:
-                if error.errno not in _MISSING_ADDRESS:
+                if error.errno not in _MISSING_ADDRESS_ERRORS:
                     raise
                 lacking = error
                 continue

@@ -33,13 +33,13 @@ def no_entry(*, id: str) -> Facts:
 
 LATEST_ENTRY = "latest"
 """As an id: the latest entry."""
-HEARTBEAT = 15.0
+HEARTBEAT_SECONDS = 15.0
 """Seconds without an entry after which the stream sends its mark."""
-_INTERVAL = 0.02
+_COLLECTING_SECONDS = 0.02
 """Seconds in which entries are collected for one chunk of the stream."""
-_CHUNK = 200
+_ENTRIES_PER_CHUNK = 200
 """Entries looked at for one chunk of the stream, before other requests run."""
-_STEP = 500
+_ENTRIES_PER_STEP = 500
 """Entries looked at before other requests run."""
 
 
@@ -236,7 +236,7 @@ class Journals:
                     more = found[-1].number
                     break
                 found.append(entry)
-            if position % _STEP == 0:
+            if position % _ENTRIES_PER_STEP == 0:
                 await asyncio.sleep(0)
         return JournalPage(list(map(self.for_readers, found)), mark, lost, more, self._run)
 
@@ -266,7 +266,7 @@ class Journals:
                     if lost := journal.lost_since(mark):
                         mark += lost
                         lines.append({"lost": lost, "mark": mark})
-                    for entry in journal.since(mark, _CHUNK):
+                    for entry in journal.since(mark, _ENTRIES_PER_CHUNK):
                         mark = entry.number
                         if matches(entry):
                             lines.append(self.for_readers(entry))
@@ -277,9 +277,9 @@ class Journals:
                 if left <= 0:
                     return
                 try:
-                    async with asyncio.timeout(min(HEARTBEAT, left)):
+                    async with asyncio.timeout(min(HEARTBEAT_SECONDS, left)):
                         await changed.wait()
-                    await asyncio.sleep(_INTERVAL)
+                    await asyncio.sleep(_COLLECTING_SECONDS)
                 except TimeoutError:
                     yield encode_lines([{"mark": mark, "run": self._run}])
 

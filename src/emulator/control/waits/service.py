@@ -45,7 +45,7 @@ def mark_unusable(*, since: int, problem: str) -> Facts:
 
 ANY_ENDPOINT = "*"
 """The id of a condition about all endpoints."""
-_CHUNK = 500
+_ENTRIES_PER_STEP = 500
 """Entries looked at before other requests run."""
 
 
@@ -73,7 +73,7 @@ class EntryCounter:
         Entries that the journal dropped before they were counted are missing.
         """
         matches = self._matches
-        while entries := self._journal.since(self._seen, _CHUNK):
+        while entries := self._journal.since(self._seen, _ENTRIES_PER_STEP):
             self._seen = entries[-1].number
             self._count += sum(matches(entry) for entry in entries if self._is_about(entry))
             await asyncio.sleep(0)

@@ -17,7 +17,7 @@ DEFAULT_VIEWERS = 2
 DEFAULT_CHANNEL = "1001"
 """Also the default of the command line and of the scripts for pages."""
 DEFAULT_CLIENT = "my-extension"
-_COUNTS = [str(count) for count in range(1, MAX_VIEWERS + 1)]
+_VIEWER_COUNTS = [str(count) for count in range(1, MAX_VIEWERS + 1)]
 _MAX_URL = 2_048
 _MAX_ID = 64
 _HOST = re.compile(r"[a-z0-9_]([a-z0-9_.-]{0,252}[a-z0-9_])?")
@@ -171,12 +171,12 @@ def parse_arrangement(query: Mapping[str, str], own: str, *, client_id: str = DE
     url = query.get("url", "").strip()
     origin = _checked_origin("url", url, own)
     count = query.get("viewers") or str(DEFAULT_VIEWERS)
-    if count not in _COUNTS:
+    if count not in _VIEWER_COUNTS:
         raise wrong_arrangement("viewers", f"must be 1 to {MAX_VIEWERS}")
     channel_id = _checked("channel_id", query.get("channel_id") or DEFAULT_CHANNEL)
     place = {"channel_id": channel_id, "client_id": _checked("client_id", query.get("client_id") or client_id)}
     frames = []
-    for name in _COUNTS[: int(count)]:
+    for name in _VIEWER_COUNTS[: int(count)]:
         settings = _frame_settings(query, name, {**_DEFAULTS, "user_id": f"555{name}"})
         frames.append(Frame(name, url, settings | place))
     for name in ("config", "live"):

@@ -18,7 +18,7 @@ TIMEOUT = 2.0
 MAX_RESPONSE = 65_536
 """Bytes that are read of a response."""
 _MAX_REDIRECTS = 3
-_SCRIPT = re.compile(rb"/_emulator/(?:platform-helper|sdk)\.js")
+_SCRIPT_PATH = re.compile(rb"/_emulator/(?:platform-helper|sdk)\.js")
 _BEFORE_URL = re.compile(rb"""["'\s=<>]""")
 _HELPER = "platform-helper.js"
 _SDK = "sdk.js"
@@ -72,7 +72,7 @@ async def check_page(url: str, service: str) -> Finding:
     if header := forbidding_header(headers, service):
         return Finding(url, "forbidden", f"This page forbids frames by its header {header}")
     other = ""
-    if script := _SCRIPT.search(body):
+    if script := _SCRIPT_PATH.search(body):
         other = _BEFORE_URL.split(body[: script.start()])[-1].decode("latin-1")
     if "://" in other and _with_one_loopback_name(other) != _with_one_loopback_name(service):
         return Finding(url, "elsewhere", f"This page uses the service {other[:200]}, but this rig uses {service}.")

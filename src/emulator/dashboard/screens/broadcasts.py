@@ -15,7 +15,7 @@ from emulator.dashboard.screen import Query, Screen, Service
 from emulator.features.broadcast.service import Event
 from emulator.realtime.web_page_connection import WEB_PAGE
 
-ROWS = 50
+MAX_ROWS = 50
 _MAX_ENTRIES_READ = 5_000
 """Entries of the journal that one view looks at."""
 EVENT_PREFIX = "event:"
@@ -29,7 +29,7 @@ class _Update(msgspec.Struct):
 async def read(service: Service, query: Query) -> dict[str, Any]:
     """Return the latest broadcasts, newest first."""
     wanted = (each for each in latest_broadcasts(service) if query["event"] in each[0].name.removeprefix(EVENT_PREFIX))
-    return {"rows": [broadcast_row(*each) for each in islice(wanted, ROWS)], "most": ROWS}
+    return {"rows": [broadcast_row(*each) for each in islice(wanted, MAX_ROWS)], "most": MAX_ROWS}
 
 
 def latest_broadcasts(service: Service) -> Iterator[tuple[Entry, list[Entry]]]:

@@ -11,9 +11,9 @@ import msgspec
 from emulator.contract.limits import MAX_SETS
 from emulator.control.contents import ContentFilter
 from emulator.core.wire.cursors import FIRST
-from emulator.dashboard.screen import Query, Screen, Service, Suggested, suggested_place, viewer_of
+from emulator.dashboard.screen import Query, Screen, Service, SuggestedPlace, suggested_place, viewer_of
 
-ROWS = 200
+MAX_ROWS = 200
 _MAX_REDEMPTIONS = 50
 """Requests for a code that are shown."""
 _MAX_ENTRIES_READ = 5_000
@@ -27,9 +27,9 @@ _MAX_SHOWN_CODES = 20
 async def read(service: Service, query: Query) -> dict[str, Any]:
     """Return the code sets of all extensions, and one user's grants and codes."""
     client_id, user = query["client_id"], query["user"]
-    found = await service.contents.page("codes", ContentFilter(client_id), limit=ROWS)
+    found = await service.contents.page("codes", ContentFilter(client_id), limit=MAX_ROWS)
     place = suggested_place(service, query)
-    polls = await service.contents.page("polls", ContentFilter(*place), limit=ROWS)
+    polls = await service.contents.page("polls", ContentFilter(*place), limit=MAX_ROWS)
     names = {row.id: f"{row.id}, {row.name}" for row in found.rows if row.client_id == place.client_id}
     return {
         "rows": found.rows,
@@ -41,7 +41,7 @@ async def read(service: Service, query: Query) -> dict[str, Any]:
     }
 
 
-async def _shares_of_user(service: Service, place: Suggested, user: str) -> list[dict[str, Any]]:
+async def _shares_of_user(service: Service, place: SuggestedPlace, user: str) -> list[dict[str, Any]]:
     """Return the sets of which a user may redeem codes, or has redeemed some, with the first ones, masked."""
     viewer = await viewer_of(service, *place, user)
     eligible = await service.code_sets.eligibility(viewer)

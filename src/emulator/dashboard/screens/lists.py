@@ -16,15 +16,15 @@ _MAX_EXPIRIES = 50
 
 async def _read_clock(service: Service, query: Query) -> dict[str, Any]:
     """Return the next expiries."""
-    return {"coming": (await service.contents.upcoming(_MAX_EXPIRIES)).next}
+    return {"coming": (await service.contents.coming_expiries(_MAX_EXPIRIES)).next}
 
 
 async def _read_namespaces(service: Service, query: Query) -> dict[str, Any]:
     """Return the values of the namespaces, by name: no button moves while one reaches for it."""
     assert service.namespaces is not None, "the sandbox has namespaces"
-    details = (await service.namespaces.listing(_MAX_ROWS)).details
+    details = (await service.namespaces.list_details(_MAX_ROWS)).details
     details.sort(key=lambda each: each.name)
-    return {"details": details, "more": len(await service.namespaces.latest()) - len(details)}
+    return {"details": details, "more": len(await service.namespaces.recent_names()) - len(details)}
 
 
 async def _read_sockets(service: Service, query: Query) -> dict[str, Any]:

@@ -25,7 +25,7 @@ _BARS_IN_A_MINUTE = 12
 _MAX_ENTRIES_READ = 1_000
 """Entries of the journal from which the latest rows are made, at most."""
 _MAX_ROWS = 10
-_RECENT_VOTES = 200
+_MAX_RECENT_VOTES = 200
 """Votes among which the busiest poll has the most."""
 _CONTROL_PATHS = ("/_emulator", "/_ns")
 _SCRIPT_ENDPOINTS = {("GET", "/_emulator/sdk.js"), ("GET", "/_emulator/platform-helper.js")}
@@ -91,7 +91,7 @@ def _activity_rows(newest: Iterable[Entry]) -> list[dict[str, Any]]:
 
 async def _busiest_poll(service: Service) -> dict[str, Any] | None:
     """Return the poll with the most recent votes, otherwise the one that changed last; `None` without any."""
-    counts = Counter(each.key for each in service.changes.latest("poll", _RECENT_VOTES))
+    counts = Counter(each.key for each in service.changes.latest("poll", _MAX_RECENT_VOTES))
     keys = [key for key, _ in counts.most_common()]
     if not keys:
         rows = (await service.contents.page("polls", ContentFilter(), limit=ROWS)).rows

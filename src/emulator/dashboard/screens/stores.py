@@ -23,12 +23,12 @@ from emulator.dashboard.screen import Query, Screen, Service, suggested_place, v
 from emulator.features.stores.json_stores import SHARED_PREFIX, json_store_key
 from emulator.features.stores.rules import STORES, digest_of
 
-ROWS = 100
+MAX_ROWS = 100
 JSON_STORE = "json_store"
 _STORE_KINDS = {each.name: each for each in STORES}
 _MAX_DIFFERENCES = 200
 """Differences that are shown."""
-_NOUNS = {"state": "state", "config": "store-config"}
+_COMMAND_NOUNS = {"state": "state", "config": "store-config"}
 """The nouns of the command line, by the last word of a store's name. The others are the scope."""
 
 
@@ -85,7 +85,7 @@ class OpenedStore:
         """Return the words of the `extcli` command that reads the store."""
         scope, _, kind = self.store.rpartition("_")
         scope = "hidden" if scope == "extension_hidden" else scope.replace("_", "-")
-        words = ["json-store", verb, self.id] if self.store == JSON_STORE else [_NOUNS[kind], verb, scope]
+        words = ["json-store", verb, self.id] if self.store == JSON_STORE else [_COMMAND_NOUNS[kind], verb, scope]
         role = f"{self.role}:{self.user}" if self.user else str(self.role)
         content = ["@store.json"] if verb == "set" else []
         return [*words, *content, "--client-id", self.client_id, "--channel", self.channel_id, "--as", role]
@@ -96,8 +96,8 @@ async def read(service: Service, query: Query) -> dict[str, Any]:
     only = ContentFilter(search=query["search"])
     return {
         "only": only,
-        "stores": await service.contents.page("stores", only, limit=ROWS, cursor=query["cursor"]),
-        "objects": await service.contents.page("json_stores", only, limit=ROWS, cursor=query["json_cursor"]),
+        "stores": await service.contents.page("stores", only, limit=MAX_ROWS, cursor=query["cursor"]),
+        "objects": await service.contents.page("json_stores", only, limit=MAX_ROWS, cursor=query["json_cursor"]),
         "kinds": [*_STORE_KINDS, JSON_STORE],
         "opened": await _read_store(service, query) if query["store"] else None,
         "step": "edit" if query["edit"] else "read",
