@@ -36,23 +36,14 @@ class Connections(Generic[Connection]):
         self._free = deque(range(count))
         self._space = asyncio.Semaphore(count)
         """Gives connections to those who wait longest, unlike an `asyncio.Queue`."""
-        self._aging: set[int] = set()
-        self.reopened = 0
-        """How many connections were closed and opened again on request."""
-
-    def reopen(self, share: float) -> None:
-        """Let a connection be closed and opened again before its next request; `share` of the pool, 0 to 1, is it."""
-        self._aging.add(int(share * len(self._all)))
 
     @asynccontextmanager
-    async def free(self) -> AsyncIterator[Connection]:
-        """Wait for a free connection, and hold it during the block."""
+    async def acquire(self, *, reopens: bool = False) -> AsyncIterator[Connection]:
+        """Wait for a free connection, and hold it during the block. `reopens` closes it first, and opens it again."""
         async with self._space:
             number = self._free.popleft() if self._in_turn else self._free.pop()
             try:
-                if number in self._aging:
-                    self._aging.remove(number)
-                    self.reopened += 1
+                if reopens:
                     await self._all[number].aclose()
                     self._all[number] = self._make()
                 yield self._all[number]

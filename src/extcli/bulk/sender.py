@@ -237,7 +237,7 @@ class Run:
         call = line.call
         fields = headers(call.body, f"{self._client_id} {line.token}")
         with translate_errors(self._url):
-            async with self._connections.free() as client:
+            async with self._connections.acquire() as client:
                 request = client.build_request(
                     call.method, self._url + call.path, params=call.query, content=call.body, headers=fields
                 )

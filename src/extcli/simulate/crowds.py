@@ -12,7 +12,7 @@ import gc
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from random import Random
+from itertools import pairwise
 
 from extcli import clock
 from extcli.api.call import Call, is_asked_for, pause, retry_after, until_done
@@ -68,6 +68,7 @@ class PlanRun:
         self._extensions = {"timeout": settings["timeout"].as_dict() | {"pool": None}}
         count = min(self.options.connections, len(self.plan))
         self._connections = Connections(lambda: httpx.AsyncHTTPTransport(**transport), count, in_turn=True)
+        self._reopenings = reopenings_before(self.options, self.plan.instants)
         self._paused_until = 0.0
         self._away_since: float | None = None
 
@@ -83,7 +84,6 @@ class PlanRun:
                     await self._send(range(plan.late_from, len(plan)))
         finally:
             await self._connections.close()
-        self.outcomes.reopened += self._connections.reopened
 
     def _now(self) -> float:
         """Return the seconds since the start."""
@@ -92,9 +92,7 @@ class PlanRun:
     async def _send(self, part: range) -> None:
         """Send a part of the requests, at their instants from now on."""
         plan, outcomes, start = self.plan, self.outcomes, self._now()
-        instants = plan.instants[part.start : part.stop]
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._reopen(start, reopening_times(plan.seed, self.options, instants)))
             in_order = InOrder(group, self._deliver)
             for index in part:
                 due = outcomes.due[index] = start + plan.instants[index]
@@ -103,16 +101,13 @@ class PlanRun:
                 outcomes.lag = max(outcomes.lag, self._now() - due)
                 in_order.add(plan.senders[index], index)
 
-    async def _reopen(self, start: float, instants: Sequence[tuple[float, float]]) -> None:
-        for at, share in instants:
-            await asyncio.sleep(max(start + at - self._now(), 0))
-            self._connections.reopen(share)
-
     async def _deliver(self, index: int) -> None:
         """Send a request, and again as the service asks, until its outcome is final."""
-        outcomes = self.outcomes
+        outcomes, reopens = self.outcomes, self._reopenings[index] > 0
+        outcomes.reopened += reopens
         while True:
-            async with self._connections.free() as transport:
+            async with self._connections.acquire(reopens=reopens) as transport:
+                reopens = False
                 if (left := self._paused_until - self._now()) > 0:
                     await asyncio.sleep(left)
                 sent = self._now()
@@ -162,11 +157,11 @@ class PlanRun:
         return status, after, bytes(body)
 
 
-def reopening_times(seed: int, options: Options, instants: Sequence[float]) -> list[tuple[float, float]]:
-    """Return when connections are closed and opened again, and which, as a share of the pool."""
-    random, per_second = Random(seed), options.churn * options.connections
-    count = int(instants[-1] * per_second) if instants else 0
-    return [((number + 1) / per_second, random.random()) for number in range(count)]
+def reopenings_before(options: Options, instants: Sequence[float]) -> list[int]:
+    """Return how many connections are closed and opened again before each request."""
+    per_second = options.churn * options.connections
+    totals = [int(at * per_second) for at in instants]
+    return [now - before for before, now in pairwise([0, *totals])]
 
 
 def simulate(subject: Subject, plan: Plan, options: Options) -> None:

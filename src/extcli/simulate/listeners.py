@@ -29,7 +29,7 @@ from extcli.errors import Refused
 from extcli.reading import SHAPE_ERRORS
 from extcli.session import BROADCASTER, Session
 from extcli.simulate import outcome
-from extcli.simulate.crowds import PlanRun, extend_token_lifetime, reopening_times, request_maker, run_with_progress
+from extcli.simulate.crowds import PlanRun, extend_token_lifetime, reopenings_before, request_maker, run_with_progress
 from extcli.simulate.plan import Plan, entries_plan
 from extcli.simulate.result import Options, report_result
 
@@ -213,11 +213,11 @@ def simulate(session: Session, audience: Audience, options: Options) -> None:
 async def _send_and_listen(listeners: Sequence[Listener], plan_run: PlanRun, options: Options) -> None:
     """Open the connections, send all broadcasts, and wait for their arrival. Some connections are opened again."""
     outcomes, instants, gate = plan_run.outcomes, plan_run.plan.instants, asyncio.Semaphore(_PARALLEL_HANDSHAKES)
-    reopenings = reopening_times(plan_run.plan.seed, options, instants)
+    reopenings = [*reopenings_before(options, instants)[1:], 0]
 
     async def reopen_due_connections(number: int) -> None:
-        while reopenings and number + 1 < len(instants) and reopenings[0][0] <= instants[number + 1]:
-            chosen = listeners[int(reopenings.pop(0)[1] * len(listeners))]
+        for _ in range(reopenings[number]):
+            chosen = listeners[outcomes.reopened % len(listeners)]
             await chosen.reopen(sum(map(outcome.is_accepted, outcomes.status)), gate)
             outcomes.reopened += 1
 

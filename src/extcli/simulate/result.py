@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 _COMPARISONS = {"<": lt, "<=": le, "==": eq, ">=": ge, ">": gt}
-_EXPECTATION = re.compile(r"\s*([a-z0-9.]+)\s*(<=|>=|==|<|>)\s*([0-9]{1,12}(?:\.[0-9]{1,6})?)\s*(us|ms|s|/s|/min|)\s*")
+_EXPECTATION = re.compile(r"\s*([a-z0-9]+)\s*(<=|>=|==|<|>)\s*([0-9]{1,12}(?:\.[0-9]{1,6})?)\s*(us|ms|s|/s|/min|)\s*")
 _UNITS: Mapping[str, Mapping[str, float]] = {
     **{name: {"us": 0.001, "ms": 1.0, "s": 1000.0} for name in PERCENTILES},
     "rate": {"": 1.0, "/s": 1.0, "/min": 1 / 60},
@@ -46,7 +46,6 @@ def parse_expectation(text: str) -> Expectation:
     """
     found = _EXPECTATION.fullmatch(text)
     name, sign, limit, unit = found.groups() if found else ("", "", "", "")
-    name = name.replace("p99.9", "p999")
     if unit not in _UNITS.get(name, ()):
         raise UsageError(
             f"--expect: {shortened(text, 40)!r} is not an expectation",
