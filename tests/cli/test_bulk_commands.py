@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from extcli.bulk.input_lines import documents, records
+from extcli.bulk.input_lines import read_documents, read_records
 from extcli.errors import UsageError
 from support.program import SECRET_BASE64, http_response
 
@@ -160,7 +160,7 @@ def test_lines_of_a_pipe_are_sent_when_they_arrive(monkeypatch):
         monkeypatch.setattr("sys.stdin", stdin)
         pipe.write(b"U1,3\n\n\nU2,")
 
-        batches = iter(records(Path("-"), "value"))
+        batches = iter(read_records(Path("-"), "value"))
         first = next(batches)
         pipe.write(b"4\n")
         second = next(batches)
@@ -235,9 +235,9 @@ def test_a_line_has_at_most_1_mib(tmp_path: Path):
     too_long = tmp_path / "too_long.jsonl"
     too_long.write_text("1" * ((1 << 20) + 1))
 
-    assert 1 == len(next(iter(documents(longest, None))))
+    assert 1 == len(next(iter(read_documents(longest, None))))
     with pytest.raises(UsageError, match="longer than 1 MiB"):
-        list(documents(too_long, None))
+        list(read_documents(too_long, None))
 
 
 # A heading is never taken as data without a word, and data never as a heading

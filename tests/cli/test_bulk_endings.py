@@ -8,7 +8,7 @@ import shlex
 import pytest
 
 from emulator.core.settings import Limits, Settings
-from extcli.bulk.report import Report
+from extcli.bulk.report import RunReport
 from extcli.output.format import Format
 from extcli.output.printer import Output
 from support.journal import entries_of
@@ -88,8 +88,8 @@ def test_json_output_has_the_state_of_each_line(extcli, answering, status, unack
     ],
 )
 def test_lines_are_processed_unconfirmed_or_not_sent(capsys, repeatable: str, where: list[str]):
-    report = Report(Output(Format.PLAIN, quiet=False, verbose=False))
-    report.add(range(1, 21))
+    report = RunReport(Output(Format.PLAIN, quiet=False, verbose=False))
+    report.add_lines(range(1, 21))
     for number in (1, 2, 3, 4, 6, 7, 8, 9):
         report.mark_sent(number)
     for number in (1, 2, 4, 9):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from extcli.journal.views import line_of
+from extcli.journal.views import entry_text
 from extcli.output import terminal
 
 
@@ -64,7 +64,7 @@ def entry(**members: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("width", "lines"), [(60, 3), (80, 2), (119, 2), (140, 2), (200, 1)])
 def test_a_line_of_the_journal_loses_ids_and_milliseconds_but_no_name_caller_or_reason(width: int, lines: int):
-    text = line_of(entry(), width).plain
+    text = entry_text(entry(), width).plain
 
     words = " ".join(text.split())
     assert [True] * 3 == [part in words for part in ("GET /v1/e/vote_logs", "viewer:5551@777", entry()["detail"])]

@@ -25,7 +25,7 @@ In a shared client every request searches all connections at each step, which co
 """
 
 
-class Connections(Generic[Connection]):
+class ConnectionPool(Generic[Connection]):
     """Connections to one service, each for one request at a time. They open on first use."""
 
     def __init__(self, make: Callable[[], Connection], count: int, *, in_turn: bool = False) -> None:
@@ -34,13 +34,13 @@ class Connections(Generic[Connection]):
         self._all = [make() for _ in range(count)]
         self._in_turn = in_turn
         self._free = deque(range(count))
-        self._space = asyncio.Semaphore(count)
+        self._permits = asyncio.Semaphore(count)
         """Gives connections to those who wait longest, unlike an `asyncio.Queue`."""
 
     @asynccontextmanager
     async def acquire(self, *, reopens: bool = False) -> AsyncIterator[Connection]:
         """Wait for a free connection, and hold it during the block. `reopens` closes it first, and opens it again."""
-        async with self._space:
+        async with self._permits:
             number = self._free.popleft() if self._in_turn else self._free.pop()
             try:
                 if reopens:
@@ -57,7 +57,7 @@ class Connections(Generic[Connection]):
 
 
 @contextmanager
-def first_error() -> Iterator[None]:
+def raise_first_error() -> Iterator[None]:
     """Raise one error instead of a group of those of tasks, at first one that is a bug.
 
     A broken pipe is none: it ends a command quietly.
@@ -71,25 +71,25 @@ def first_error() -> Iterator[None]:
         raise found from None
 
 
-class InOrder(Generic[T]):
+class PerUserQueue(Generic[T]):
     """Handles items in tasks of a group: those of one user one after the other, those of others at the same time."""
 
     def __init__(self, group: asyncio.TaskGroup, handle: Callable[[T], Awaitable[None]]) -> None:
         self._group = group
         self._handle = handle
-        self._behind: dict[Hashable, deque[T]] = {}
+        self._waiting: dict[Hashable, deque[T]] = {}
         """The items that wait for an earlier item of their user."""
 
     def add(self, user: Hashable, item: T) -> None:
         """Handle an item after the earlier ones of the user."""
-        if user in self._behind:
-            self._behind[user].append(item)
+        if user in self._waiting:
+            self._waiting[user].append(item)
         else:
-            self._behind[user] = deque([item])
+            self._waiting[user] = deque([item])
             self._group.create_task(self._handle_all(user))
 
     async def _handle_all(self, user: Hashable) -> None:
-        waiting = self._behind[user]
+        waiting = self._waiting[user]
         while waiting:
             await self._handle(waiting.popleft())
-        del self._behind[user]
+        del self._waiting[user]

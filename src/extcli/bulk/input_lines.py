@@ -24,9 +24,9 @@ from extcli.reading import Numbered, may_be_headings, rows
 
 T = TypeVar("T")
 
-_CHUNK = 1 << 16
-_MAX_LINE = 1 << 20
-_BATCH = 500
+_CHUNK_BYTES = 1 << 16
+_MAX_LINE_BYTES = 1 << 20
+_BATCH_LINES = 500
 _INTEGER = re.compile(r"\s*[+-]?[0-9]{1,4000}\s*")
 """Excludes what Python also accepts, such as 1_0 or digits of other scripts, as mistakes in a file of votes."""
 
@@ -50,7 +50,7 @@ class Line:
 class Operation:
     """How to turn each line into a request."""
 
-    call_of: Callable[[Line], Call]
+    make_call: Callable[[Line], Call]
     """Returns the request. Raises `UsageError` for an invalid line."""
     repeatable: str = ""
     """Why it is harmless to repeat a request; empty if it is not."""
@@ -58,16 +58,16 @@ class Operation:
     """The poll, in which votes may add up: then repeating is not harmless."""
 
 
-def votes(poll: str) -> Operation:
+def vote_operation(poll: str) -> Operation:
     """Cast a vote for each line."""
     return Operation(
-        lambda line: vote_cast(_value(line), poll=poll),
+        lambda line: vote_cast(_vote_value(line), poll=poll),
         repeatable="a repeated vote replaces the first, unless votes of the poll add up",
         poll=poll,
     )
 
 
-def _value(line: Line) -> int:
+def _vote_value(line: Line) -> int:
     text = line.content
     if isinstance(text, str) and not _INTEGER.fullmatch(text):
         raise UsageError(f"not an integer: {text[:20]!r}")
@@ -75,14 +75,14 @@ def _value(line: Line) -> int:
     return value
 
 
-def answers(ranking: str) -> Operation:
+def answer_operation(ranking: str) -> Operation:
     """Submit an answer for each line."""
     return Operation(
         lambda line: answer_submission(line.content, ranking=ranking), repeatable="a repeated answer replaces the first"
     )
 
 
-def add_operation(buffer: str) -> Operation:
+def entry_operation(buffer: str) -> Operation:
     """Add each line to the buffer, unchanged."""
     return Operation(lambda line: buffer_addition(line.content.encode(), buffer=buffer))
 
@@ -90,7 +90,7 @@ def add_operation(buffer: str) -> Operation:
 Parser = Callable[[Numbered], Iterator[Line]]
 
 
-class Input:
+class InputLines:
     """The lines of a file or pipe, in batches of a few hundred, or fewer when no more have arrived.
 
     Reads without a buffer: a thread blocked in Python's buffers would keep the process from exiting.
@@ -112,40 +112,40 @@ class Input:
     def __iter__(self) -> Iterator[list[Line]]:
         """Yield the lines without the first `skip`."""
         batch: list[Line] = []
-        for line in self._parse(self._numbered()):
+        for line in self._parse(self._numbered_lines()):
             if line.number <= self._skip:
                 continue
             batch.append(line)
-            if len(batch) >= _BATCH or self._is_drained:
+            if len(batch) >= _BATCH_LINES or self._is_drained:
                 yield batch
                 batch = []
         if batch:
             yield batch
 
-    def _numbered(self) -> Numbered:
+    def _numbered_lines(self) -> Numbered:
         """Yield the lines when they arrive, without blank ones at the end."""
         rest, number = b"", 0
-        while chunk := self._file.read(_CHUNK):
+        while chunk := self._file.read(_CHUNK_BYTES):
             rest += chunk
             # Blank lines wait for the next line: they may be at the end, or in a cell that is not closed.
             complete = rest[: rest.rfind(b"\n") + 1].rstrip()
             end = rest.find(b"\n", len(complete)) + 1
             lines, rest = rest[:end].split(b"\n")[:-1], rest[end:]
-            if len(rest.strip()) > _MAX_LINE:
+            if len(rest.strip()) > _MAX_LINE_BYTES:
                 raise UsageError("the input has a line longer than 1 MiB", fix="put one record on each line")
             for left, line in enumerate(lines, 1 - len(lines)):
                 self._is_drained = left == 0
                 number += 1
-                yield number, _decoded(line)
+                yield number, _decode_line(line)
         if rest.strip():
-            yield from enumerate(map(_decoded, rest.split(b"\n")), number + 1)
+            yield from enumerate(map(_decode_line, rest.split(b"\n")), number + 1)
 
-    def count(self) -> int | None:
+    def count_lines(self) -> int | None:
         """Return the number of lines of a file; `None` for a pipe, whose lines are not known yet."""
         if not stat.S_ISREG(os.fstat(self._file.fileno()).st_mode):
             return None
         start = self._file.tell()
-        lines = sum(chunk.count(b"\n") for chunk in iter(lambda: self._file.read(_CHUNK), b""))
+        lines = sum(chunk.count(b"\n") for chunk in iter(lambda: self._file.read(_CHUNK_BYTES), b""))
         self._file.seek(start)
         return lines
 
@@ -154,7 +154,7 @@ class Input:
         self._file.close()
 
 
-def records(source: Path, column: str, *, columns: str | None = None, skip: int = 0) -> Input:
+def read_records(source: Path, column: str, *, columns: str | None = None, skip: int = 0) -> InputLines:
     """Read lines with a user and one more column: CSV, with or without a heading, or JSON objects.
 
     `columns` names the two columns, if not `user` and `column`: `voter,choice`. Raises `UsageError` if it is malformed.
@@ -168,20 +168,20 @@ def records(source: Path, column: str, *, columns: str | None = None, skip: int 
             if first.strip():
                 everything = chain([(number, first)], lines)
                 if first.lstrip().startswith("{"):
-                    return _json_lines(everything, *names)
-                return _csv(everything, [name.lower() for name in names], are_given=columns is not None)
+                    return _parse_json_lines(everything, *names)
+                return _parse_csv(everything, [name.lower() for name in names], are_given=columns is not None)
         return iter(())
 
-    return Input(source, parse, name_users=True, skip=skip)
+    return InputLines(source, parse, name_users=True, skip=skip)
 
 
-def documents(source: Path, user_field: str | None, *, skip: int = 0) -> Input:
+def read_documents(source: Path, user_field: str | None, *, skip: int = 0) -> InputLines:
     """Read one JSON document per line; `user_field` names the member with the user."""
     names = [] if user_field is None else [user_field]
-    return Input(source, lambda lines: _json_lines(lines, *names), name_users=user_field is not None, skip=skip)
+    return InputLines(source, lambda lines: _parse_json_lines(lines, *names), name_users=bool(names), skip=skip)
 
 
-def _csv(lines: Numbered, names: list[str], *, are_given: bool) -> Iterator[Line]:
+def _parse_csv(lines: Numbered, names: list[str], *, are_given: bool) -> Iterator[Line]:
     """Yield a line for each row. `are_given` says that the caller named the two columns: then the input has them."""
     needed = " and ".join(names)
     user_at, value_at = 0, 1
@@ -212,7 +212,7 @@ def _may_be_other_headings(cells: list[str], names: list[str]) -> bool:
     return len(cells) > 1 and (has_one or may_be_headings(cells))
 
 
-def _json_lines(lines: Numbered, *names: str) -> Iterator[Line]:
+def _parse_json_lines(lines: Numbered, *names: str) -> Iterator[Line]:
     """Yield a line for each JSON text. The members that `names` names are needed: the user and, if given, the value.
 
     Without the name of a value, the whole text is the content. The id of a user may be a number.
@@ -235,7 +235,7 @@ def _json_lines(lines: Numbered, *names: str) -> Iterator[Line]:
             yield Line(number, fault="the user is neither text nor an integer")
 
 
-def _decoded(line: bytes) -> str:
+def _decode_line(line: bytes) -> str:
     """Decode a line without a byte order mark; invalid UTF-8 becomes surrogates, which are refused before sending."""
     return line.removeprefix(BOM_UTF8).decode(errors="surrogateescape")
 

@@ -13,7 +13,7 @@ from extcli.output.format import Format, flush
 from extcli.output.printer import Output, write_stderr
 from extcli.output.sanitize import compact
 
-_NAMED = 20
+_MOST_NAMED = 20
 """Refused and invalid lines that are named at the end."""
 
 
@@ -23,7 +23,7 @@ class LinesRefused(CliError):
     exit_code = ExitCode.REFUSED
 
 
-class Report:
+class RunReport:
     """Counts accepted and refused lines. With `jsonl`, prints refusals at once, otherwise the first twenty at the end.
 
     The service `refused` a line that was sent. An `invalid` line was not sent.
@@ -36,15 +36,15 @@ class Report:
         self.invalid = 0
         self.on_progress: Callable[[int], None] = lambda _: None
         """Called with the number of lines that are processed."""
-        self._first: list[dict[str, Any]] = []
+        self._first_refusals: list[dict[str, Any]] = []
         self._reported: set[str] = set()
         self._started = clock.elapsed()
         self._pending: set[int] = set()
         self._unacknowledged: set[int] = set()
         self._last = 0
-        self._furthest = 0
+        self._last_sent = 0
 
-    def add(self, numbers: Sequence[int]) -> None:
+    def add_lines(self, numbers: Sequence[int]) -> None:
         """Add the next lines to send, in their order."""
         self._pending.update(numbers)
         self._last = numbers[-1]
@@ -52,7 +52,7 @@ class Report:
     def mark_sent(self, number: int) -> None:
         """Record that the service may have applied the line."""
         self._unacknowledged.add(number)
-        self._furthest = max(self._furthest, number)
+        self._last_sent = max(self._last_sent, number)
 
     def mark_not_applied(self, number: int) -> None:
         """Record that the service has not applied the line."""
@@ -72,8 +72,8 @@ class Report:
         if self.output.format is Format.JSONL:
             self.output.line(compact(refusal))
             flush()
-        elif len(self._first) < _NAMED:
-            self._first.append(refusal)
+        elif len(self._first_refusals) < _MOST_NAMED:
+            self._first_refusals.append(refusal)
 
     def _settle(self, number: int) -> None:
         self._pending.discard(number)
@@ -93,10 +93,10 @@ class Report:
         again.
         """
         seconds = max(clock.elapsed() - self._started, 1e-9)
-        sent, state = self.accepted + self.refused, self.state()
+        sent, state = self.accepted + self.refused, self.resume_state()
         if self.output.format is Format.JSON:
             counts = {name: getattr(self, name) for name in ("accepted", "refused", "invalid")}
-            refusals = {"seconds": round(seconds, 3), "refusals": sorted(self._first, key=itemgetter("line"))}
+            refusals = {"seconds": round(seconds, 3), "refusals": sorted(self._first_refusals, key=itemgetter("line"))}
             self.output.line(compact({"sent": sent, **counts, **refusals, **(state if ending else {})}))
         uncertain = bool(state["unacknowledged"]) and not repeatable
         if ending and not (sent or self.invalid or uncertain):
@@ -110,17 +110,17 @@ class Report:
             for line in (f"{ending}; {first}", *more):
                 self.output.report(line)
 
-    def state(self) -> dict[str, Any]:
+    def resume_state(self) -> dict[str, Any]:
         """Return which lines are processed, as `-o json` prints it.
 
         Lines are `not_sent` although a later one was, because users are spread over connections.
         """
-        passed = {number for number in self._pending if number <= self._furthest}
+        passed = {number for number in self._pending if number <= self._last_sent}
         return {
             "dealt_with_to": min(self._pending, default=self._last + 1) - 1,
             "unacknowledged": sorted(self._unacknowledged),
             "not_sent": sorted(passed - self._unacknowledged),
-            "nothing_sent_after": self._furthest,
+            "nothing_sent_after": self._last_sent,
         }
 
     def _name_refused(self) -> None:
@@ -129,10 +129,10 @@ class Report:
         As errors they are shown even with `--quiet`, unless the JSON output has them.
         """
         report = self.output.report if self.output.format is Format.JSON else lambda line: write_stderr([line])
-        for refusal in sorted(self._first, key=itemgetter("line")):
+        for refusal in sorted(self._first_refusals, key=itemgetter("line")):
             status = "invalid" if refusal["status"] is None else status_line(refusal["status"])
             report(f"  line {refusal['line']}: {status}: {refusal['reason']}")
-        unnamed = self.refused + self.invalid - len(self._first)
+        unnamed = self.refused + self.invalid - len(self._first_refusals)
         if unnamed and self.output.format is not Format.JSONL:
             report(f"  and {unnamed:,} more (-o jsonl shows all)")
 

@@ -15,17 +15,17 @@ from extcli.api.dry_run import DryRun
 from extcli.api.http import PROBE, NotConnected, Response, bounded, client_options, headers, httpx, translate_errors
 from extcli.api.masking import shown_url
 from extcli.api.tokens import Credentials, GivenToken, opaque_id
-from extcli.bulk.connections import ONE_CONNECTION, Connections, InOrder, first_error
-from extcli.bulk.input_lines import Input, Line, Operation, in_daemon_thread
-from extcli.bulk.report import Report
+from extcli.bulk.connections import ONE_CONNECTION, ConnectionPool, PerUserQueue, raise_first_error
+from extcli.bulk.input_lines import InputLines, Line, Operation, in_daemon_thread
+from extcli.bulk.report import RunReport
 from extcli.config import settings
 from extcli.errors import CliError, Refused, UnexpectedResponse, UsageError, Withheld, reason_of
 from extcli.output.terminal import progress_bar
 from extcli.session import Session
 
-_AHEAD = 100
+_LINES_AHEAD = 100
 """Lines that may wait for each connection."""
-_ABOUT_ALL = re.compile(r"(^|: )(id: |poll is closed\b)")
+_CONCERNS_ALL_LINES = re.compile(r"(^|: )(id: |poll is closed\b)")
 """In a refusal about the poll, ranking or buffer, which all lines share: its id, or that it is closed."""
 
 
@@ -42,7 +42,7 @@ def votes_add_up(service: Service, poll: str) -> bool:
 
 def send(
     session: Session,
-    source: Input,
+    source: InputLines,
     operation: Operation,
     *,
     acts_as: str,
@@ -52,13 +52,13 @@ def send(
     """Send every line, report the outcome, and call `then`. Raises `LinesRefused`, or the error that ended the run."""
     if source.name_users:
         check_identity(session)
-    run = Run(session, source, operation, session.credentials(acts_as))
+    run = BulkRun(session, source, operation, session.credentials(acts_as))
     if session.dry_run:
         run.show_all(session.dry_run)
         raise Withheld
     report = run.report
     try:
-        with progress_bar(source.count(), quiet=session.output.quiet) as report.on_progress:
+        with progress_bar(source.count_lines(), quiet=session.output.quiet) as report.on_progress:
             asyncio.run(run.send_all(concurrency))
     except (KeyboardInterrupt, CliError) as error:
         repeatable = "" if run.may_repeat is False else operation.repeatable
@@ -82,10 +82,10 @@ def check_identity(session: Session) -> None:
         )
 
 
-class Run:
+class BulkRun:
     """One run over the input."""
 
-    def __init__(self, session: Session, source: Input, operation: Operation, credentials: Credentials) -> None:
+    def __init__(self, session: Session, source: InputLines, operation: Operation, credentials: Credentials) -> None:
         self._session = session
         self._url = session.resolver.url()
         self._timeout = session.resolver.timeout()
@@ -98,8 +98,8 @@ class Run:
         self._deadline = Deadline(self._timeout)
         self.may_repeat = None if operation.poll else bool(operation.repeatable)
         """Whether repeating lines is harmless; `None` if that is not known yet."""
-        self._connections: Connections[httpx.AsyncClient]
-        self.report = Report(session.output)
+        self._connections: ConnectionPool[httpx.AsyncClient]
+        self.report = RunReport(session.output)
 
     def show_all(self, dry_run: DryRun) -> None:
         """Print the request of every line, and name the invalid lines."""
@@ -113,19 +113,19 @@ class Run:
     async def send_all(self, concurrency: int) -> None:
         """Send every line. Raises the first error that is not about a single line."""
         options = client_options(self._url, self._timeout) | {"limits": ONE_CONNECTION}
-        self._connections = Connections(lambda: httpx.AsyncClient(**options), concurrency)
-        space = asyncio.Semaphore(_AHEAD * concurrency)
+        self._connections = ConnectionPool(lambda: httpx.AsyncClient(**options), concurrency)
+        space = asyncio.Semaphore(_LINES_AHEAD * concurrency)
 
         async def deliver(line: Line) -> None:
             await self._deliver(line)
             space.release()
 
         try:
-            with first_error():
+            with raise_first_error():
                 async with asyncio.TaskGroup() as tasks:
-                    in_order, batches = InOrder(tasks, deliver), self._prepared()
+                    in_order, batches = PerUserQueue(tasks, deliver), self._prepared()
                     while batch := await in_daemon_thread(lambda: next(batches, None)):
-                        self.report.add([line.number for line in batch])
+                        self.report.add_lines([line.number for line in batch])
                         for line in batch:
                             await space.acquire()
                             # `7` and `U7` are one user; lines without a user are of one.
@@ -148,7 +148,7 @@ class Run:
         if not line.fault:
             try:
                 line.user.encode()
-                line.call = self._operation.call_of(line)
+                line.call = self._operation.make_call(line)
             except UnicodeEncodeError:
                 line.fault = "not UTF-8 text"
             except UsageError as error:
@@ -182,7 +182,7 @@ class Run:
             self.report.accept(number)
             return
         is_about_line = 400 <= status < 500 and status not in (401, 403, 404, 405, RATE_LIMITED)
-        if is_about_line and not _ABOUT_ALL.search(reason_of(response.content)):
+        if is_about_line and not _CONCERNS_ALL_LINES.search(reason_of(response.content)):
             self.report.refuse(number, status, reason_of(response.content))
             return
         error = error_of(line.call, response, self._credentials.advice)
@@ -214,12 +214,12 @@ class Run:
                 return response
             if status == RATE_LIMITED:
                 self.report.report_once("the service limits the rate; slowing down")
-            elif not await self._is_harmless(line):
+            elif not await self._may_send_again(line):
                 return response
             await asyncio.sleep(seconds)
             attempts += 1
 
-    async def _is_harmless(self, line: Line) -> bool:
+    async def _may_send_again(self, line: Line) -> bool:
         """Return whether a line may be sent again that the service may have applied. If so, report that it will be."""
         if self.may_repeat is not False:
             self.report.report_once("the service is unavailable; retrying")

@@ -70,7 +70,7 @@ def _logs(
     if not follow:
         if count is not None:
             raise UsageError("--count needs -f", fix="use --limit for the latest entries")
-        found = reading.latest(session, query, since=since, limit=limit or (None if since else _LISTED))
+        found = reading.latest_entries(session, query, since=since, limit=limit or (None if since else _LISTED))
         if lost := found["lost"]:
             session.output.report(f"gap: {lost:,} entries after that mark are no longer in the journal")
         session.output.show_value(found, views.ENTRIES)
@@ -78,14 +78,14 @@ def _logs(
             session.output.note(f"only the latest {_LISTED}; --limit N or --since TIME shows more")
         return
     deadline = clock.elapsed() + session.resolver.timeout() if session.resolver.flags.timeout else inf
-    mark = reading.mark_of(since) if since else None
+    mark = reading.parse_mark(since) if since else None
     before: list[Json] = []
     run = ""
     if mark is None:
-        found = reading.latest(session, query, since=since, limit=limit or (None if since else _BEFORE))
+        found = reading.latest_entries(session, query, since=since, limit=limit or (None if since else _BEFORE))
         before, mark, run = found["entries"], found["mark"], found["run"]
-    follower = reading.Follower(session, query, mark, run)
-    _print_all(session, chain(before, follower.items(deadline)), count)
+    follower = reading.JournalFollower(session, query, mark, run)
+    _print_all(session, chain(before, follower.follow(deadline)), count)
 
 
 def _print_all(session: Session, items: Iterable[Json], count: int | None) -> None:
@@ -97,8 +97,8 @@ def _print_all(session: Session, items: Iterable[Json], count: int | None) -> No
         if as_json and (is_gap or not output.query):
             output.line(compact(item))
         elif not is_gap:
-            clients |= views.clients_of([item])
-            output.show_value(item, views.entry_line(with_client=len(clients) > 1))
+            clients |= views.client_ids([item])
+            output.show_value(item, views.entry_view(with_client=len(clients) > 1))
         flush()
         shown += not is_gap
         if shown == count:
@@ -135,7 +135,7 @@ def show(
       extcli logs show latest --copy-as curl
     """
     _choose(session, ns)
-    entry = reading.find(session, id)
+    entry = reading.find_entry(session, id)
     if copy_as is None:
         entry = reading.with_deliveries(session, entry)
         session.output.show_value(entry, views.ENTRY)
@@ -170,7 +170,7 @@ def export(
     if str(har) == str(jsonl):
         raise UsageError("--har and --jsonl name the same file")
     _choose(session, ns)
-    entries = reading.latest(session, query, since=since, limit=None)["entries"]
+    entries = reading.latest_entries(session, query, since=since, limit=None)["entries"]
     if har is not None:
         requests = [entry for entry in entries if entry["kind"] == "request"]
         _write(session, har, views.har_lines(requests, session.http.url.partition("/_ns/")[0]))
@@ -217,5 +217,5 @@ def replay(
     if in_production(session):
         raise UsageError("requests are never repeated in production", fix="use -p or --url to choose a sandbox")
     _choose(session, ns)
-    entry = reading.latest_request(session, SERVICE) if id == reading.LATEST else reading.find(session, id)
-    session.output.show_value(reading.replay(session, entry, times), views.REPLAYS)
+    entry = reading.latest_request(session, SERVICE) if id == reading.LATEST else reading.find_entry(session, id)
+    session.output.show_value(reading.replay_request(session, entry, times), views.REPLAYS)

@@ -43,8 +43,8 @@ def submit(
         return
     from extcli.bulk import input_lines, sender
 
-    answers = input_lines.records(given, "key", columns=columns, skip=skip)
-    sender.send(session, answers, input_lines.answers(ranking), acts_as=VIEWER, concurrency=concurrency)
+    answers = input_lines.read_records(given, "key", columns=columns, skip=skip)
+    sender.send(session, answers, input_lines.answer_operation(ranking), acts_as=VIEWER, concurrency=concurrency)
 
 
 @command(app, prints=views.ranking(None))
@@ -104,10 +104,10 @@ def add(
         raise UsageError("no document, or several", fix=_USAGE)
     from extcli.bulk import input_lines, sender
 
-    documents = input_lines.documents(source, user_field, skip=skip)
+    documents = input_lines.read_documents(source, user_field, skip=skip)
     buffer = given[0] if given else _DEFAULT
     parallel = 1 if user_field is None else concurrency or _PARALLEL
-    sender.send(session, documents, input_lines.add_operation(buffer), acts_as=VIEWER, concurrency=parallel)
+    sender.send(session, documents, input_lines.entry_operation(buffer), acts_as=VIEWER, concurrency=parallel)
 
 
 def _buffer_and_document(given: list[str]) -> tuple[str, Any]:

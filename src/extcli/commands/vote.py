@@ -156,7 +156,7 @@ def cast(
         raise UsageError("--count and --from exclude each other", why="each line is one vote")
     from extcli.bulk import input_lines, sender
 
-    ballots = input_lines.records(given, "value", columns=columns, skip=skip)
+    ballots = input_lines.read_records(given, "value", columns=columns, skip=skip)
 
     def show_result() -> None:
         # As JSON, the counts of the lines and the refused lines are the output.
@@ -167,7 +167,8 @@ def cast(
             except CliError as error:  # the votes are in
                 session.output.report(f"the result of poll {visible(poll)} is not shown: {error.what}")
 
-    sender.send(session, ballots, input_lines.votes(poll), acts_as=VIEWER, concurrency=concurrency, then=show_result)
+    operation = input_lines.vote_operation(poll)
+    sender.send(session, ballots, operation, acts_as=VIEWER, concurrency=concurrency, then=show_result)
 
 
 def _check_votes_add_up(service: Service, poll: str) -> None:

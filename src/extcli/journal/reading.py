@@ -12,7 +12,6 @@ from typing import Any
 from extcli import bounded_json, clock
 from extcli.api.call import SERVICE, Outage, encoded
 from extcli.api.client import Service
-from extcli.api.http import Response
 from extcli.errors import CliError, Refused, TooLarge, UnexpectedResponse, Unreachable, UsageError
 from extcli.output import times
 from extcli.reading import document_of, expect_shape, lines, problem_of
@@ -40,7 +39,7 @@ _LINE = {"mark": int, "lost?": int, "run?": str}
 
 LATEST = "latest"
 """Instead of an id: the latest entry."""
-PAGE = 1_000
+PAGE_SIZE = 1_000
 """Entries in one response."""
 _SILENCE = 45.0
 """Seconds without a line after which a stream counts as lost. The service sends a line every 15."""
@@ -48,13 +47,13 @@ _MARGIN = 0.1
 """Seconds before the deadline in which the service may end the stream."""
 
 
-def mark_of(text: str) -> int | None:
+def parse_mark(text: str) -> int | None:
     """Return the mark that `--since` names, or `None` if it names a time."""
     return int(text) if re.fullmatch("[0-9]{1,9}", text) else None
 
 
 @contextmanager
-def _journal_of(session: Session) -> Iterator[Service]:
+def _journal_service(session: Session) -> Iterator[Service]:
     """Yield the service whose journal is read. Raises `UsageError` if it has none."""
     try:
         yield session.control()
@@ -65,19 +64,19 @@ def _journal_of(session: Session) -> Iterator[Service]:
         raise UsageError(what, why=why, fix="check --url (EXTCLI_URL)") from None
 
 
-def page(session: Session, query: Mapping[str, Any]) -> Json:
+def read_page(session: Session, query: Mapping[str, Any]) -> Json:
     """Return one part of the journal. Raises `UsageError` if the service has none."""
-    with _journal_of(session) as service:
+    with _journal_service(session) as service:
         return dict(document_of(service.get("journal", **query), _PAGE))
 
 
-def latest(session: Session, query: Mapping[str, Any], *, since: str | None, limit: int | None) -> Json:
+def latest_entries(session: Session, query: Mapping[str, Any], *, since: str | None, limit: int | None) -> Json:
     """Return the latest entries, oldest first, at most `limit`, after a mark or within a time such as `5m`.
 
     The result has `entries`, `mark`, `run`, `lost` (how many entries after the given mark are gone), and `more`
     (whether earlier entries match).
     """
-    mark = mark_of(since) if since else None
+    mark = parse_mark(since) if since else None
     earliest = times.instant(since, clock.now, ago=True) if since and mark is None else 0
     query = {**query, "order": "newest", "since": mark}
     wanted = inf if limit is None else limit
@@ -85,7 +84,7 @@ def latest(session: Session, query: Mapping[str, Any], *, since: str | None, lim
     first: Json = {}
     more = True
     while more and len(found) < wanted:
-        part = page(session, {**query, "limit": min(PAGE, wanted - len(found))})
+        part = read_page(session, {**query, "limit": min(PAGE_SIZE, wanted - len(found))})
         first = first or part
         newer = [entry for entry in part["entries"] if entry["system_at"] >= earliest]
         found += newer
@@ -93,7 +92,7 @@ def latest(session: Session, query: Mapping[str, Any], *, since: str | None, lim
         if more and part["next"] >= query.get("before", inf):
             what = f"the journal of {session.http.url} has no end"
             fix = "check that --url (EXTCLI_URL) is an extension service"
-            raise Unreachable(what, why="a page leads to itself", fix=fix)
+            raise Unreachable(what, why="a page names itself as the next page", fix=fix)
         query["before"] = part["next"]
     return {
         "entries": found[::-1],
@@ -104,7 +103,7 @@ def latest(session: Session, query: Mapping[str, Any], *, since: str | None, lim
     }
 
 
-def find(session: Session, id: str) -> Json:
+def find_entry(session: Session, id: str) -> Json:
     """Return the entry with a request id or a number, or the latest."""
     entry: Json = document_of(session.control().get("journal/entry", id=id), ENTRY)
     return entry
@@ -115,15 +114,16 @@ def with_deliveries(session: Session, entry: Json) -> Json:
     if entry["kind"] == "delivery":
         return entry
     query = {"kind": "delivery", "id": entry["id"], "probes": "true"}
-    caused = [each for each in latest(session, query, since=None, limit=PAGE)["entries"] if each["id"] == entry["id"]]
+    found = latest_entries(session, query, since=None, limit=PAGE_SIZE)["entries"]
+    caused = [each for each in found if each["id"] == entry["id"]]
     return {**entry, "deliveries": caused} if caused else entry
 
 
 def latest_request(session: Session, path: str) -> Json:
     """Return the latest request whose path contains this text. Raises `UsageError` if there is none."""
-    entries = page(session, {"kind": "request", "limit": 1, "path": path})["entries"]
+    entries = read_page(session, {"kind": "request", "limit": 1, "path": path})["entries"]
     if not entries:
-        raise UsageError(f"the journal has no request with {path} in its path", fix="`extcli logs` lists what it has")
+        raise UsageError(f"the journal has no request with {path} in its path", fix="`extcli logs` lists its requests")
     return dict(entries[0])
 
 
@@ -132,7 +132,7 @@ class _Restarted(Exception):
 
 
 @dataclass
-class Follower:
+class JournalFollower:
     """Follows the journal, reconnects when the connection is lost, and reports gaps."""
 
     session: Session
@@ -144,7 +144,7 @@ class Follower:
     heard_at: int | None = None
     """When the latest entry happened, in Unix ms of the service's machine."""
 
-    def items(self, deadline: float) -> Iterator[Json]:
+    def follow(self, deadline: float) -> Iterator[Json]:
         """Yield entries, and `{"lost": 12}` for a gap, until the deadline by `clock.elapsed`.
 
         Raises the error of an outage that lasts until then, or two minutes.
@@ -154,7 +154,7 @@ class Follower:
         self.session.http.set_timeout(_SILENCE)
         while (left := deadline - clock.elapsed()) > 0:
             try:
-                for item in self._connection(left):
+                for item in self._lines_until(left):
                     if outage.since is not None:
                         report(f"connected again after {outage.end():.1f} s")
                     yield from self._note_position(item)
@@ -171,12 +171,17 @@ class Follower:
                 if not outage.wait(error):
                     raise
 
-    def _connection(self, seconds: float) -> Iterator[Json]:
+    def _lines_until(self, seconds: float) -> Iterator[Json]:
+        """Yield the lines of one stream: entries, and marks. Raises `UnexpectedResponse`."""
         timeout = None if seconds == inf else round(seconds * 1000)
         query = {**self.query, "since": self.mark, "timeout": timeout}
-        with _journal_of(self.session) as service, service.stream("journal/stream", **query) as response:
+        with _journal_service(self.session) as service, service.stream("journal/stream", **query) as response:
             for line in lines(response.iter_bytes(), "the journal"):
-                yield _item(response, line)
+                with expect_shape(response):
+                    item = bounded_json.decoded(line)
+                if problem := problem_of(item, ENTRY if isinstance(item, dict) and "number" in item else _LINE):
+                    raise UnexpectedResponse(response, problem)
+                yield item
 
     def _note_position(self, item: Json) -> Iterator[Json]:
         """Remember the position of a line, and yield the line if it is an entry or a gap."""
@@ -197,23 +202,15 @@ class Follower:
             yield {"lost": item["lost"]}
 
 
-def _item(response: Response, line: bytes) -> Json:
-    """Return a line of the stream: an entry, or the mark that was reached. Raises `UnexpectedResponse`."""
-    with expect_shape(response):
-        item = bounded_json.decoded(line)
-    if problem := problem_of(item, ENTRY if isinstance(item, dict) and "number" in item else _LINE):
-        raise UnexpectedResponse(response, problem)
-    return dict(item)
-
-
-def call_of(entry: Mapping[str, Any]) -> Json:
+def repeated_call(entry: Mapping[str, Any]) -> Json:
     """Return the body of `POST /_emulator/call` that repeats a request. Raises `UsageError` if that is impossible."""
     body, caller = entry["request"], entry["caller"]
+    is_service_call = entry["kind"] == "request" and entry["path"].startswith(SERVICE)
     problems = {
-        f"it is not a request below {SERVICE}": entry["kind"] != "request" or not entry["path"].startswith(SERVICE),
+        f"only requests below {SERVICE} can be repeated": not is_service_call,
         "its caller is unknown: it had no token, or a refused one": caller is None,
         f"the journal keeps only the beginning of its {body['size']:,} bytes": body["is_cut"],
-        "it has a secret, which the journal does not keep": body["is_hidden"] or "[hidden]" in entry["path"],
+        "it contains a secret, which the journal hides": body["is_hidden"] or "[hidden]" in entry["path"],
         "its body is not UTF-8": body["encoding"] != "text",
     }
     for why, applies in problems.items():
@@ -238,24 +235,24 @@ def _opaque_id(caller: Mapping[str, Any]) -> str:
     return "" if opaque == derived else opaque
 
 
-def replay(session: Session, entry: Mapping[str, Any], times: int) -> Json:
+def replay_request(session: Session, entry: Mapping[str, Any], times: int) -> Json:
     """Repeat a request this many times, and compare each response with the first one. Raises `UsageError`."""
-    call = encoded(call_of(entry))
+    call = encoded(repeated_call(entry))
     replays = []
     for _ in range(times):
         response = document_of(session.control().send("POST", "call", call), {"status": int, "request_id": str})
         id, status = response["request_id"], response["status"]
-        same = _is_same(session, entry, id)
+        same = _has_same_response(session, entry, id)
         replays.append({"before": entry["status"], "status": status, "same_body": same, "request_id": id})
     return {"id": entry["id"], "replays": replays}
 
 
-def _is_same(session: Session, entry: Mapping[str, Any], id: str) -> bool | None:
+def _has_same_response(session: Session, entry: Mapping[str, Any], id: str) -> bool | None:
     """Compare the responses as the journal has them, both without secrets; `None` if it lacks one of them."""
     if not entry["response"]["size"]:
         return None
     try:
-        again = find(session, id)
+        again = find_entry(session, id)
     except CliError:
         return None
     return bool(again["response"] == entry["response"])

@@ -18,7 +18,7 @@ from extcli import clock
 from extcli.api.call import Call, is_asked_for, pause, retry_after, until_done
 from extcli.api.http import client_options, headers, httpx, url_of
 from extcli.api.tokens import Credentials, SelfSigned
-from extcli.bulk.connections import ONE_CONNECTION, Connections, InOrder, first_error
+from extcli.bulk.connections import ONE_CONNECTION, ConnectionPool, PerUserQueue, raise_first_error
 from extcli.bulk.sender import check_identity
 from extcli.errors import UsageError, Withheld, reason_of
 from extcli.output.sanitize import visible
@@ -67,7 +67,7 @@ class PlanRun:
         transport = {"verify": settings["verify"], "trust_env": False, "limits": ONE_CONNECTION}
         self._extensions = {"timeout": settings["timeout"].as_dict() | {"pool": None}}
         count = min(self.options.connections, len(self.plan))
-        self._connections = Connections(lambda: httpx.AsyncHTTPTransport(**transport), count, in_turn=True)
+        self._connections = ConnectionPool(lambda: httpx.AsyncHTTPTransport(**transport), count, in_turn=True)
         self._reopenings = reopenings_before(self.options, self.plan.instants)
         self._paused_until = 0.0
         self._away_since: float | None = None
@@ -77,7 +77,7 @@ class PlanRun:
         plan = self.plan
         self.started = clock.elapsed()
         try:
-            with first_error():
+            with raise_first_error():
                 await self._send(range(plan.late_from))
                 if self.close_poll:
                     await asyncio.sleep(await asyncio.to_thread(self.close_poll))
@@ -93,7 +93,7 @@ class PlanRun:
         """Send a part of the requests, at their instants from now on."""
         plan, outcomes, start = self.plan, self.outcomes, self._now()
         async with asyncio.TaskGroup() as group:
-            in_order = InOrder(group, self._deliver)
+            in_order = PerUserQueue(group, self._deliver)
             for index in part:
                 due = outcomes.due[index] = start + plan.instants[index]
                 if (left := due - self._now()) > 0:

@@ -390,10 +390,10 @@ class Factory:
 
 def _refusals(server: Server, namespace: str) -> str:
     """Return the latest requests and frames that were refused or got no response, with the reason; empty if none."""
-    from extcli.journal.views import lines_of
+    from extcli.journal.views import entries_text
 
     path = f"{NAMESPACES}/{namespace}/_emulator/journal?status=4xx,5xx,none&limit=5"
     entries: list[Json] = []
     with suppress(CliError):
         entries = document_of(server.http.send("GET", path), {"entries": [dict]})["entries"]
-    return lines_of(reversed(entries), sys.maxsize).plain  # not cut: many reports are read in a CI log
+    return entries_text(reversed(entries), sys.maxsize).plain  # not cut: many reports are read in a CI log
