@@ -14,11 +14,11 @@ from extcli.errors import CliError
 Connection = TypeVar("Connection", bound=httpx.AsyncClient | httpx.AsyncHTTPTransport)
 T = TypeVar("T")
 
-_IDLE = 4.0
+_KEEPALIVE_SECONDS = 4.0
 """Seconds after which an unused connection is closed, before the service or a proxy closes it."""
 
 
-ONE_CONNECTION = httpx.Limits(max_connections=1, max_keepalive_connections=1, keepalive_expiry=_IDLE)
+ONE_CONNECTION = httpx.Limits(max_connections=1, max_keepalive_connections=1, keepalive_expiry=_KEEPALIVE_SECONDS)
 """The limits of a client with one connection.
 
 In a shared client every request searches all connections at each step, which costs more than the request itself.

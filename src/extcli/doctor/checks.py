@@ -38,7 +38,7 @@ _MOST_POLLS = 20
 """Polls whose oldest vote is read; each takes a call."""
 _MOST_NAMED = 3
 _CONNECT_SECONDS = 1.0
-_FAULTS = {"faults": [{"id": str, "left": (int, None), "ends_at": (int, None)}]}
+_FAULTS_SHAPE = {"faults": [{"id": str, "left": (int, None), "ends_at": (int, None)}]}
 
 
 ok = partial(Finding, "", Status.OK)
@@ -228,14 +228,7 @@ def _accepts_connections(address: str, port: int) -> bool:
     return False
 
 
-def judge_localhost(
-    host: str,
-    port: int,
-    addresses: Sequence[str],
-    accepting: Set[str],
-    *,
-    in_url: bool,
-) -> Finding:
+def judge_localhost(host: str, port: int, addresses: Sequence[str], accepting: Set[str], *, in_url: bool) -> Finding:
     """Judge whether a name of this machine leads to the service.
 
     `addresses` belong to `host`, in the order of the resolver. `accepting` are the loopback addresses on which the
@@ -356,7 +349,7 @@ def _check_faults(context: CheckContext) -> Finding | None:
     acting: list[str] = []
     with suppress(CliError):
         response = context.session.http.send("GET", f"{CONTROL}faults")
-        for each in document_of(response, _FAULTS)["faults"]:
+        for each in document_of(response, _FAULTS_SHAPE)["faults"]:
             is_over = each["ends_at"] is not None and each["ends_at"] <= context.found.now
             if each["left"] != 0 and not is_over:
                 acting.append(each["id"])

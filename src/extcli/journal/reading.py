@@ -19,31 +19,31 @@ from extcli.session import Session
 
 Json = dict[str, Any]
 
-_BODY = {"text": str, "encoding": str, "size": int, "is_cut": bool, "is_hidden": bool}
-_CALLER = {"client_id": str, "role": str, "channel_id": (str, None), "user_id": (str, None), "opaque_id": str}
-_TEXTS = ("kind", "id", "namespace", "endpoint", "path", "reason", "detail", "rule", "production")
-ENTRY = {
+_BODY_SHAPE = {"text": str, "encoding": str, "size": int, "is_cut": bool, "is_hidden": bool}
+_CALLER_SHAPE = {"client_id": str, "role": str, "channel_id": (str, None), "user_id": (str, None), "opaque_id": str}
+_TEXT_MEMBERS = ("kind", "id", "namespace", "endpoint", "path", "reason", "detail", "rule", "production")
+ENTRY_SHAPE = {
     **dict.fromkeys(("number", "at", "system_at", "status", "delivered", "dropped"), int),
-    **dict.fromkeys(_TEXTS, str),
+    **dict.fromkeys(_TEXT_MEMBERS, str),
     **dict.fromkeys(("code?", "next_step?", "fault?", "hint?"), (str, None)),
-    "caller": (_CALLER, None),
+    "caller": (_CALLER_SHAPE, None),
     "duration_ms": float,
-    "request": _BODY,
-    "response": _BODY,
+    "request": _BODY_SHAPE,
+    "response": _BODY_SHAPE,
     "recipients": [str],
 }
 """The shape of an entry."""
-_PAGE = {"entries": [ENTRY], "mark": int, "lost": int, "next": (int, None), "run": str}
-_LINE = {"mark": int, "lost?": int, "run?": str}
+_PAGE_SHAPE = {"entries": [ENTRY_SHAPE], "mark": int, "lost": int, "next": (int, None), "run": str}
+_MARK_SHAPE = {"mark": int, "lost?": int, "run?": str}
 """The shape of a line of the stream that is not an entry."""
 
 LATEST = "latest"
 """Instead of an id: the latest entry."""
 PAGE_SIZE = 1_000
 """Entries in one response."""
-_SILENCE = 45.0
+_LONGEST_SILENCE = 45.0
 """Seconds without a line after which a stream counts as lost. The service sends a line every 15."""
-_MARGIN = 0.1
+_END_MARGIN = 0.1
 """Seconds before the deadline in which the service may end the stream."""
 
 
@@ -67,7 +67,7 @@ def _journal_service(session: Session) -> Iterator[Service]:
 def read_page(session: Session, query: Mapping[str, Any]) -> Json:
     """Return one part of the journal. Raises `UsageError` if the service has none."""
     with _journal_service(session) as service:
-        return dict(document_of(service.get("journal", **query), _PAGE))
+        return dict(document_of(service.get("journal", **query), _PAGE_SHAPE))
 
 
 def latest_entries(session: Session, query: Mapping[str, Any], *, since: str | None, limit: int | None) -> Json:
@@ -94,18 +94,13 @@ def latest_entries(session: Session, query: Mapping[str, Any], *, since: str | N
             fix = "check that --url (EXTCLI_URL) is an extension service"
             raise Unreachable(what, why="a page names itself as the next page", fix=fix)
         query["before"] = part["next"]
-    return {
-        "entries": found[::-1],
-        "mark": first["mark"],
-        "lost": first["lost"],
-        "run": first["run"],
-        "more": more,
-    }
+    position = {name: first[name] for name in ("mark", "lost", "run")}
+    return {"entries": found[::-1], **position, "more": more}
 
 
 def find_entry(session: Session, id: str) -> Json:
     """Return the entry with a request id or a number, or the latest."""
-    entry: Json = document_of(session.control().get("journal/entry", id=id), ENTRY)
+    entry: Json = document_of(session.control().get("journal/entry", id=id), ENTRY_SHAPE)
     return entry
 
 
@@ -151,7 +146,7 @@ class JournalFollower:
         """
         report = self.session.output.report
         outage = Outage(report, deadline)
-        self.session.http.set_timeout(_SILENCE)
+        self.session.http.set_timeout(_LONGEST_SILENCE)
         while (left := deadline - clock.elapsed()) > 0:
             try:
                 for item in self._lines_until(left):
@@ -160,7 +155,7 @@ class JournalFollower:
                     yield from self._note_position(item)
                     if clock.elapsed() >= deadline:
                         return
-                if clock.elapsed() >= deadline - _MARGIN:
+                if clock.elapsed() >= deadline - _END_MARGIN:
                     return
                 raise Unreachable(f"{self.session.http.url} ended the stream")
             except _Restarted:
@@ -179,7 +174,9 @@ class JournalFollower:
             for line in lines(response.iter_bytes(), "the journal"):
                 with expect_shape(response):
                     item = bounded_json.decoded(line)
-                if problem := problem_of(item, ENTRY if isinstance(item, dict) and "number" in item else _LINE):
+                if problem := problem_of(
+                    item, ENTRY_SHAPE if isinstance(item, dict) and "number" in item else _MARK_SHAPE
+                ):
                     raise UnexpectedResponse(response, problem)
                 yield item
 

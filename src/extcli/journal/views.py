@@ -67,7 +67,7 @@ def _own_note(entry: Json) -> str:
     return f"production: {entry['production']}" if entry["production"] and not is_control else ""
 
 
-_WIDE, _NARROW = 120, 80
+_WIDE_TERMINAL, _NARROW_TERMINAL = 120, 80
 """Columns of a terminal from which request ids are shown, and below which milliseconds are left out."""
 _STATUS_STYLES = {2: "quiet", 3: "quiet", 4: "warning"}
 """The style of a line by the first digit of its status. Others failed."""
@@ -89,20 +89,22 @@ def entry_text(entry: Json, width: int, *, with_client: bool = False) -> Text:
     """Return the lines of one entry."""
     from rich.cells import cell_len
 
-    at = times.time_of_day(entry["system_at"])[: 8 if width < _NARROW else None]  # by the system's clock
+    at = times.time_of_day(entry["system_at"])[: 8 if width < _NARROW_TERMINAL else None]  # by the system's clock
     is_delivery = entry["kind"] == "delivery"
     took = "" if is_delivery else f"{entry['duration_ms']:.1f} ms"
     caller, note = visible(caller_text(entry, with_client=with_client)), visible(note_text(entry))
     named = f"{at} {entry['status'] or '':<3} {visible(request_text(entry)):<29} {caller}"
     timed = f"{named:<{len(at) + 57}} {took:>9}"
-    forms = ([f"{timed}  {visible(entry['id'])}"] if width >= _WIDE else []) + ([timed] if width >= _NARROW else [])
+    forms = ([f"{timed}  {visible(entry['id'])}"] if width >= _WIDE_TERMINAL else []) + (
+        [timed] if width >= _NARROW_TERMINAL else []
+    )
     first = next((form.rstrip() for form in forms if cell_len(form) <= width), named)
     indent = len(at) + 5
     style = "good" if is_delivery else _STATUS_STYLES.get(entry["status"] // 100, "bad")
     made = literal("").append(wrapped(first, width, indent), style)
     if not note:
         return made
-    fits = width >= _WIDE and cell_len(f"{first}  {note}") <= width
+    fits = width >= _WIDE_TERMINAL and cell_len(f"{first}  {note}") <= width
     return made.append(f"  {note}" if fits else "\n" + wrapped(" " * indent + note, width))
 
 

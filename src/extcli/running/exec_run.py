@@ -289,12 +289,7 @@ def _journal_entries(pieces: Iterable[bytes]) -> Iterator[bytes]:
             yield line + b"\n"
 
 
-def _download(
-    http: Http,
-    path: str,
-    file: Path,
-    chosen: Callable[[Iterator[bytes]], Iterable[bytes]] = iter,
-) -> None:
+def _download(http: Http, path: str, file: Path, chosen: Callable[[Iterator[bytes]], Iterable[bytes]] = iter) -> None:
     """Write what is chosen of a response with status 200 to a file. Otherwise there is no file, not even an old one.
 
     Raises `OSError` if the file cannot be written.

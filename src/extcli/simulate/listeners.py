@@ -30,7 +30,7 @@ from extcli.reading import SHAPE_ERRORS
 from extcli.session import BROADCASTER, Session
 from extcli.simulate import outcome
 from extcli.simulate.crowds import PlanRun, extend_token_lifetime, reopenings_before, request_maker, run_with_progress
-from extcli.simulate.plan import Plan, entries_plan
+from extcli.simulate.plan import entries_plan
 from extcli.simulate.result import Options, report_result
 
 _PARALLEL_HANDSHAKES = 50
@@ -207,7 +207,7 @@ def simulate(session: Session, audience: Audience, options: Options) -> None:
     about = {"simulation": "socket", "what": "event", "id": audience.event, "requests": "broadcasts"}
     numbers = {"seed": audience.seed, "viewers": size, "will": will, "notes": ()}
     comparison = _compare_deliveries(plan_run.outcomes, listeners)
-    report_result(session, options, about | numbers, comparison, _delivery_facts(plan, plan_run, listeners))
+    report_result(session, options, about | numbers, comparison, _delivery_facts(plan_run, listeners))
 
 
 async def _send_and_listen(listeners: Sequence[Listener], plan_run: PlanRun, options: Options) -> None:
@@ -245,12 +245,12 @@ def _compare_deliveries(outcomes: outcome.RequestOutcomes, listeners: Sequence[L
     return outcome.compare_items("deliveries", outcomes.status, found, unplanned, faults, times=len(listeners))
 
 
-def _delivery_facts(plan: Plan, plan_run: PlanRun, listeners: Sequence[Listener]) -> dict[str, Any]:
+def _delivery_facts(plan_run: PlanRun, listeners: Sequence[Listener]) -> dict[str, Any]:
     """Return the figures of a run. Latencies and points are of deliveries, not of responses."""
     due = plan_run.outcomes.due
     arrivals = chain.from_iterable(each.arrivals.items() for each in listeners)
     delivered = [(due[number], at - plan_run.started) for number, at in arrivals]
-    return outcome.run_facts(plan, plan_run.outcomes) | {
+    return outcome.run_facts(plan_run.plan, plan_run.outcomes) | {
         "latencies": outcome.latencies(at - due for due, at in delivered),
         "series": outcome.points_over_time([due for due, _ in delivered], delivered, []),
     }

@@ -20,7 +20,7 @@ PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999, "max": 1.0}
 """The latencies that are reported, by name."""
 Counts = Mapping[str, int]
 """Numbers of users by choice, or of entries."""
-_BUCKETS = 60
+_MOST_INTERVALS = 60
 
 
 class RequestOutcomes:
@@ -66,10 +66,10 @@ def latencies(values: Iterable[float]) -> dict[str, float]:
     """
     ordered = sorted(values)
     ranks = {name: ceil(part * len(ordered)) - 1 for name, part in PERCENTILES.items()}
-    return {name: in_ms(ordered[rank]) for name, rank in ranks.items()} if ordered else {}
+    return {name: to_milliseconds(ordered[rank]) for name, rank in ranks.items()} if ordered else {}
 
 
-def in_ms(seconds: float) -> float:
+def to_milliseconds(seconds: float) -> float:
     return round(seconds * 1000, 3)
 
 
@@ -98,7 +98,7 @@ def run_facts(plan: Plan, outcomes: RequestOutcomes) -> dict[str, Any]:
             "rate": round((len(in_time) - 1) / span, 2) if span else 0.0,
         },
         "latencies": latencies(end - at for at, end in answered),
-        "lag": in_ms(outcomes.lag),
+        "lag": to_milliseconds(outcomes.lag),
         "reasons": dict(reasons.most_common(20)),
         "series": points_over_time(due, answered, [*refusals, *outcomes.repeat_times]),
     }
@@ -118,7 +118,7 @@ def points_over_time(
     last = max([*due, *arrived, *refusals], default=0.0)
     if not last:
         return []
-    width = round_step(last / (_BUCKETS - 1))
+    width = round_up_to_step(last / (_MOST_INTERVALS - 1))
     instants = {"planned": due, "answered": arrived, "refused": refusals}
     counts = {name: Counter(int(at / width) for at in each) for name, each in instants.items()}
     delays: list[list[float]] = [[] for _ in range(int(last / width) + 1)]
@@ -133,7 +133,7 @@ def points_over_time(
     return found
 
 
-def round_step(value: float) -> float:
+def round_up_to_step(value: float) -> float:
     """Return a number rounded up to 1, 2 or 5 times a power of ten, at least 0.001; 1 for 0."""
     steps = (factor * 10.0**power for power in range(-3, 15) for factor in (1, 2, 5))
     return next(step for step in steps if value <= step) if value else 1.0
@@ -154,13 +154,13 @@ class Count:
 
     name: str
     planned: int
-    acknowledged: tuple[int, int]
+    possible: tuple[int, int]
     """The least and the most that the responses allow."""
     found: int
 
-    def allows(self, number: int) -> bool:
+    def is_possible(self, number: int) -> bool:
         """Return whether the responses allow this number."""
-        return self.acknowledged[0] <= number <= self.acknowledged[1]
+        return self.possible[0] <= number <= self.possible[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,24 +173,24 @@ class Comparison:
     faults: Sequence[str] = ()
     """Other differences from the plan, such as a late vote that was counted."""
     suspicion: str = ""
-    """Another possible cause, if the service has something else than it acknowledged."""
+    """Another possible cause, if the service has something else than it possible."""
 
     @property
-    def wrong(self) -> Sequence[Count]:
+    def differing(self) -> Sequence[Count]:
         """The figures that differ from the plan."""
         return [each for each in self.counts if each.found != each.planned]
 
     @property
     def agrees_with_responses(self) -> bool:
         """Whether the result agrees with the responses, so that a difference from the plan comes from refusals."""
-        return not self.faults and all(each.allows(each.found) for each in self.counts)
+        return not self.faults and all(each.is_possible(each.found) for each in self.counts)
 
     @property
     def verdict(self) -> Verdict:
-        if not self.wrong and not self.faults:
+        if not self.differing and not self.faults:
             return Verdict.AS_PLANNED
-        is_open = not self.faults and all(each.allows(each.found) and each.allows(each.planned) for each in self.wrong)
-        return Verdict.NOT_DECIDED if self.undecided and is_open else Verdict.DIFFERS
+        may_be_planned = all(each.is_possible(each.found) and each.is_possible(each.planned) for each in self.differing)
+        return Verdict.NOT_DECIDED if self.undecided and may_be_planned and not self.faults else Verdict.DIFFERS
 
 
 def late_vote_faults(plan: Plan, outcomes: RequestOutcomes) -> list[str]:

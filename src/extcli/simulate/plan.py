@@ -13,7 +13,7 @@ from extcli.errors import UsageError, shortened
 
 _NUMBER = r"([0-9]{1,9}(?:\.[0-9]{1,9})?)"
 _QUANTITY = re.compile(_NUMBER + "(%?)(?:/(s|min|m))?")
-_PER_SECOND = {None: 1, "s": 1, "m": 60, "min": 60}
+_SECONDS_PER_UNIT = {None: 1, "s": 1, "m": 60, "min": 60}
 
 
 def _parse_quantity(text: str) -> tuple[Fraction, bool, str | None]:
@@ -40,7 +40,7 @@ def parse_rate(text: str, option: str) -> float:
     value, is_percentage, unit = _parse_quantity(text)
     if is_percentage or value <= 0:
         raise _option_error(option, text, "a rate", "500/s or 600/min")
-    return float(value / _PER_SECOND[unit])
+    return float(value / _SECONDS_PER_UNIT[unit])
 
 
 def parse_churn(text: str) -> float:
@@ -48,7 +48,7 @@ def parse_churn(text: str) -> float:
     value, is_percentage, unit = _parse_quantity(text)
     if not is_percentage or unit is None:
         raise _option_error("--churn", text, "a percentage per time", "10%/min")
-    return float(value / 100 / _PER_SECOND[unit])
+    return float(value / 100 / _SECONDS_PER_UNIT[unit])
 
 
 def parse_mix(text: str) -> dict[str, Fraction]:

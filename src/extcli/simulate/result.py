@@ -17,7 +17,7 @@ from extcli.output.sanitize import field, visible
 from extcli.output.terminal import bar
 from extcli.output.views import stacked
 from extcli.session import Session
-from extcli.simulate.outcome import PERCENTILES, Comparison, Verdict, round_step
+from extcli.simulate.outcome import PERCENTILES, Comparison, Verdict, round_up_to_step
 from extcli.simulate.plan import Pace
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _COMPARISONS = {"<": lt, "<=": le, "==": eq, ">=": ge, ">": gt}
 _EXPECTATION = re.compile(r"\s*([a-z0-9]+)\s*(<=|>=|==|<|>)\s*([0-9]{1,12}(?:\.[0-9]{1,6})?)\s*(us|ms|s|/s|/min|)\s*")
-_UNITS: Mapping[str, Mapping[str, float]] = {
+_LIMIT_UNITS: Mapping[str, Mapping[str, float]] = {
     **{name: {"us": 0.001, "ms": 1.0, "s": 1000.0} for name in PERCENTILES},
     "rate": {"": 1.0, "/s": 1.0, "/min": 1 / 60},
     **{name: {"": 1.0} for name in ("sent", "answered", "refused", "failed")},
@@ -46,13 +46,13 @@ def parse_expectation(text: str) -> Expectation:
     """
     found = _EXPECTATION.fullmatch(text)
     name, sign, limit, unit = found.groups() if found else ("", "", "", "")
-    if unit not in _UNITS.get(name, ()):
+    if unit not in _LIMIT_UNITS.get(name, ()):
         raise UsageError(
             f"--expect: {shortened(text, 40)!r} is not an expectation",
             why="it needs a name, a comparison and a limit: a latency in us, ms or s, the rate in /s or /min",
-            fix=f"write it like 'p99<50ms' or 'refused==0'; names: {' '.join(_UNITS)}",
+            fix=f"write it like 'p99<50ms' or 'refused==0'; names: {' '.join(_LIMIT_UNITS)}",
         )
-    limit_in_unit = float(limit) * _UNITS[name][unit]
+    limit_in_unit = float(limit) * _LIMIT_UNITS[name][unit]
 
     def check(figures: Mapping[str, float]) -> dict[str, Any]:
         value = figures.get(name)
@@ -136,7 +136,7 @@ def _cause_of_difference(comparison: Comparison) -> str:
     return f"the result contradicts the responses: the service lost or changed requests{comparison.suspicion}"
 
 
-_ROWS = 30
+_MOST_ROWS = 30
 
 
 def _largest_count(found: Mapping[str, Any]) -> int:
@@ -155,7 +155,7 @@ def _as_table(found: Mapping[str, Any]) -> RenderableType:
         Column("", "found", text=lambda number: bar(number / most), fills=True),
         Column("", lambda each: each["planned"] != each["found"], text=lambda it: Text("differs" if it else "", "bad")),
     )
-    counts = table(columns, found["counts"][:_ROWS])
+    counts = table(columns, found["counts"][:_MOST_ROWS])
     sums = [f"{figures[name]:,} {name}" for name in ("sent", "answered", "refused", "failed")]
     facts = [(found["requests"], ", ".join(sums))]
     if figures["late"]:
@@ -202,7 +202,8 @@ def _html_report(found: Mapping[str, Any]) -> str:
     charts = []
     for (title, unit), columns in _CHARTS.items():
         largest = {name: max((each[name] or 0 for each in found["series"]), default=0) for name in columns}
-        charts.append({"title": title, "unit": unit, "largest": largest, "most": round_step(max(largest.values()))})
+        most = round_up_to_step(max(largest.values()))
+        charts.append({"title": title, "unit": unit, "largest": largest, "most": most})
     return templates.get_template("report.html").render(found, most=_largest_count(found), charts=charts)
 
 

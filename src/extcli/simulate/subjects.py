@@ -18,8 +18,8 @@ from extcli.simulate.plan import Plan
 
 _COUNTED_VALUES = 64
 """A poll counts the values 0 to 63 one by one."""
-_POLL = {"stats": {"count": int, "sum": float, "mean": float, "stddev": float, "specific": [int]}}
-_MARGIN = 0.2
+_POLL_SHAPE = {"stats": {"count": int, "sum": float, "mean": float, "stddev": float, "specific": [int]}}
+_LATE_MARGIN = 0.2
 """Seconds after the end of a poll's window at which late votes begin."""
 _MOST_ANSWERS = 100
 """The most answers that a ranking shows."""
@@ -69,10 +69,9 @@ class Poll(_NamedSubject):
         def close() -> float:
             ends_at = float(definition.get("endsAt") or 0)
             if ends_at:
-                return max(ends_at - self.session.now() / 1000, 0) + _MARGIN
-            kept = {name: value for name, value in definition.items() if name not in ("id", "status")}
-            if not kept.get("options"):
-                kept.pop("options", None)
+                return max(ends_at - self.session.now() / 1000, 0) + _LATE_MARGIN
+            dropped = ("id", "status") if definition.get("options") else ("id", "status", "options")
+            kept = {name: value for name, value in definition.items() if name not in dropped}
             self.session.service(definer_of(self.name)).define_poll(self.name, {**kept, "disabled": True})
             return 0.0
 
@@ -82,8 +81,7 @@ class Poll(_NamedSubject):
         return _votes_by_value(self._stats())
 
     def _stats(self) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = document_of(self.session.service(VIEWER).get("vote", id=self.name), _POLL)["stats"]
-        return found
+        return dict(document_of(self.session.service(VIEWER).get("vote", id=self.name), _POLL_SHAPE)["stats"])
 
     def has_crowd_of_seed(self, seed: int, token: str) -> bool:
         """Return whether a crowd of this seed voted before. `token` is of one of its viewers."""
@@ -133,7 +131,7 @@ class Ranking(_NamedSubject):
 
     def read_counts(self) -> Counts:
         answer = self.session.service(definer_of(self.name)).get("rank", id=self.name)
-        return {str(each["key"]): each["score"] for each in document_of(answer, _RANKING)["data"]}
+        return {str(each["key"]): each["score"] for each in document_of(answer, _RANKING_SHAPE)["data"]}
 
     def has_crowd_of_seed(self, seed: int, token: str) -> bool:
         """Return False: a caller can read no user's answer, so `compare` names an earlier crowd as a possible cause."""
@@ -148,7 +146,7 @@ class Ranking(_NamedSubject):
         return replace(comparison, suspicion=hint) if before else comparison
 
 
-_RANKING = {"data": [{"key": object, "score": int}]}
+_RANKING_SHAPE = {"data": [{"key": object, "score": int}]}
 
 
 class Buffer(_NamedSubject):
