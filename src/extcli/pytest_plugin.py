@@ -51,15 +51,15 @@ def extcli_server(
 
     With --extcli-url or EXTCLI_URL, the service at that URL.
     """
-    from extcli.testing.server import running, started
+    from extcli.testing.server import find_server, run_server
 
     options = request.config.option
     with ExitStack() as stack:
         if url := options.extcli_url or os.environ.get("EXTCLI_URL"):
-            server = running(url, "--extcli-url" if options.extcli_url else "EXTCLI_URL")
+            server = find_server(url, "--extcli-url" if options.extcli_url else "EXTCLI_URL")
         else:
             folder = tmp_path_factory.mktemp("extcli")
-            server = stack.enter_context(started(extcli_serve_args, folder, may_stay=options.extcli_keep))
+            server = stack.enter_context(run_server(extcli_serve_args, folder, may_stay=options.extcli_keep))
         yield server
         server.http.close()
 
@@ -82,7 +82,7 @@ def pytest_runtest_makereport(
     report = yield
     factory = item.stash.get(_FACTORY, None)
     if factory and report.failed and call.when != "teardown":
-        report.sections += factory.sections()
+        report.sections += factory.report_sections()
     return report
 
 

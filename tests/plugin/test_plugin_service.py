@@ -13,7 +13,7 @@ import pytest
 
 from emulator.core.extensions import Extension
 from emulator.core.settings import Settings
-from extcli.testing.server import running, started
+from extcli.testing.server import find_server, run_server
 from support.exec_process import refuses
 from support.extension_files import write_extensions
 from support.plugin_runs import run_pytest
@@ -84,17 +84,17 @@ def test_with_a_secret_tokens_are_signed_and_failed_namespaces_stay_for_the_repo
 def test_a_service_that_cannot_be_used_is_one_readable_error(running_production, live, tmp_path: Path, monkeypatch):
     url = running_production.url
     with pytest.raises(pytest.fail.Exception, match=f"{url} .--extcli-url. has no namespaces for tests") as no_sandbox:
-        running(url, "--extcli-url")
+        find_server(url, "--extcli-url")
     with (
         pytest.raises(
             pytest.fail.Exception, match="extcli serve did not start:\nextcli serve: No such option: --max-bdy"
         ),
-        started(["--max-bdy", "1"], tmp_path, may_stay=False),
+        run_server(["--max-bdy", "1"], tmp_path, may_stay=False),
     ):
         pass
     monkeypatch.setenv("EXTCLI_SECRET_FILE", str(tmp_path / "absent"))
     with pytest.raises(pytest.fail.Exception, match="cannot read"):
-        running(live.url, "EXTCLI_URL")
+        find_server(live.url, "EXTCLI_URL")
 
     assert not no_sandbox.value.pytrace
 
@@ -102,7 +102,7 @@ def test_a_service_that_cannot_be_used_is_one_readable_error(running_production,
 def test_a_secret_in_the_environment_of_the_run_comes_first(tmp_path: Path, monkeypatch):
     monkeypatch.setenv("EXTCLI_SECRET_FILE", "of-the-user")
 
-    with started([], tmp_path, may_stay=False) as server:
+    with run_server([], tmp_path, may_stay=False) as server:
         assert server.secret_file is None
 
 

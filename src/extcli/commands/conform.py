@@ -50,22 +50,22 @@ def conform(
     """
     from extcli.atomic_file import check_place, save
     from extcli.conform import report
-    from extcli.conform.deployment import target_of
-    from extcli.conform.run import chosen, results
+    from extcli.conform.deployment import make_target
+    from extcli.conform.run import probe_rules, select_rules
     from extcli.output.terminal import progress_bar
 
-    rules = chosen(only or [])
+    rules = select_rules(only or [])
     check_place(record, "--record")
     check_place(junit, "--junit")
-    old = report.read(against) if against else None
+    old = report.read_recording(against) if against else None
     writes = writes and not session.dry_run
-    target = target_of(session, writes=writes, whole_extension=whole_extension)
+    target = make_target(session, writes=writes, whole_extension=whole_extension)
     if writes and not yes:
         _confirm(session, target)
     found: list[Result] = []
     try:
         with progress_bar(len(rules), quiet=session.output.quiet) as report_done:
-            for result in results(rules, target):
+            for result in probe_rules(rules, target):
                 if old is not None and (recorded := report.compare(result, old)):
                     result.facts["recorded"] = recorded
                 found.append(result)
@@ -75,13 +75,13 @@ def conform(
         done = f"{len(found)} of {len(rules)} rules ran; stopped at {rules[len(found)].name}"
         raise Unreachable(error.what, why=f"{error.why}; {done}" if error.why else done, fix=error.fix) from None
     finally:
-        if target.left:
-            session.output.report(f"not removed, and left to expire: {', '.join(target.left)}")
+        if target.unremoved:
+            session.output.report(f"not removed, and left to expire: {', '.join(target.unremoved)}")
     document = _report(session, target, found)
     if record:
-        report.write(record, target.environment, found)
+        report.write_recording(record, target.environment, found)
     if junit:
-        save(junit, report.junit(document))
+        save(junit, report.junit_xml(document))
     if bad := [each["rule"] for each in document["rules"] if report.is_failure(each, strict=strict)]:
         count = "1 rule" if len(bad) == 1 else f"{len(bad)} rules"
         raise ExpectationFailed(f"{count} failed, or differ from the record: {', '.join(bad)}")
@@ -91,7 +91,7 @@ def _report(session: Session, target: Target, found: Sequence[Result]) -> dict[s
     """Print the results, and return them as JSON."""
     from extcli.conform import report
 
-    document = report.document_of(session.resolver.url(), target.environment, found)
+    document = report.results_document(session.resolver.url(), target.environment, found)
     session.output.show_value(document, report.RESULTS)
     return document
 

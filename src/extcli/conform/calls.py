@@ -43,19 +43,19 @@ class Target:
     writes: bool
     whole_extension: bool
     """Whether probes may change what belongs to the whole extension."""
-    ahead: int
+    clock_lead: int
     """How far the service's clock is ahead of this machine's, in ms."""
     timeout: float
     has_default_ws: bool = True
     """Whether the address of the socket follows from the URL."""
-    left: list[str] = field(default_factory=list)
+    unremoved: list[str] = field(default_factory=list)
     """The data that probes wrote and could not remove."""
 
     def now(self) -> int:
         """Return the service's time in Unix ms. It is wrong if the service's clock is frozen."""
-        return clock.now() + self.ahead
+        return clock.now() + self.clock_lead
 
-    def missing(self, rule: Rule) -> str:
+    def reason_to_skip(self, rule: Rule) -> str:
         """Return why a rule cannot be checked on this service; empty if it can."""
         other = "production" if self.environment == "sandbox" else "sandbox"
         if other in rule.traits:
@@ -96,7 +96,7 @@ class Target:
         return str(document_of(answer, {"token": str})["token"]) if answer.status_code == 200 else ""
 
 
-HEADERS = ("content-type", "retry-after")
+REPORTED_HEADERS = ("content-type", "retry-after")
 """The headers of a response that rules are about."""
 CORS_HEADERS = (
     "access-control-allow-origin",
@@ -124,7 +124,7 @@ class Exchange:
     request_id: str
 
 
-READS = ("GET", "HEAD", "OPTIONS")
+READ_METHODS = ("GET", "HEAD", "OPTIONS")
 EXTENSION_WIDE = ("codes", "extension_", "config/extension")
 """The beginnings of paths to data of the whole extension. Such data is removed only if the probe certainly wrote it."""
 NOTHING: Any = object()
@@ -229,7 +229,7 @@ class Caller:
         except BaseException:  # also Ctrl-C: the service may have taken the write
             self._note_write(method, path, query, body, is_certain=False)
             raise
-        noted = (*HEADERS, *CORS_HEADERS) if "origin" in (headers or {}) else HEADERS
+        noted = (*REPORTED_HEADERS, *CORS_HEADERS) if "origin" in (headers or {}) else REPORTED_HEADERS
         self._at.exchanges.append(
             Exchange(
                 caller=self.role,
@@ -289,7 +289,7 @@ class Caller:
     def _note_write(
         self, method: str, path: str, query: Mapping[str, Any], body: bytes | None, *, is_certain: bool
     ) -> None:
-        if method in READS or (not is_certain and path.startswith(EXTENSION_WIDE)):
+        if method in READ_METHODS or (not is_certain and path.startswith(EXTENSION_WIDE)):
             return
         where, sent = urlsplit(path), bounded_json.decoded_or_text(body or b"")
         members = sent if isinstance(sent, dict) else {}
@@ -299,7 +299,7 @@ class Caller:
     def _check_may_write(self, method: str, path: str) -> None:
         """Raise an error if a rule writes but is not declared as `writes`. Such rules run only with --writes."""
         name = path.partition("?")[0].strip("/").rpartition("/")[2]
-        if "writes" not in self._at.rule.traits and (method not in READS or name in SENDING):
+        if "writes" not in self._at.rule.traits and (method not in READ_METHODS or name in SENDING):
             raise AssertionError(f"{self._at.rule.name} writes ({method} {path}), but is not marked `writes`")
 
 

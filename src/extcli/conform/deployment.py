@@ -15,7 +15,7 @@ from extcli.api.websocket import WebSocketClient
 from extcli.config.urls import socket_of
 from extcli.conform.calls import ANY, PREFIX, Caller, Probing, Reply, Target
 from extcli.conform.rule import ROLES, Rule, Skipped, expect_that
-from extcli.conform.sockets import PATH, Page, Socket
+from extcli.conform.sockets import PAGE_PATH, GameSocket, PageSocket
 from extcli.doctor.service import Probe, ServiceKind, probe
 from extcli.errors import CliError, ErrorResponse, ExpectationFailed, Unreachable, UsageError, shortened
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from extcli.session import Session
 
 
-def target_of(session: Session, *, writes: bool, whole_extension: bool) -> Target:
+def make_target(session: Session, *, writes: bool, whole_extension: bool) -> Target:
     """Return the service at the URL. Raises `Unreachable`, `ExpectationFailed` for another program, or `UsageError`."""
     found = _checked_probe(session)
     url = session.resolver.url()
-    environment = _environment(session, found)
+    environment = _find_environment(session, found)
     is_sandbox_emulator = found.kind is ServiceKind.EMULATOR and environment == "sandbox"
     secret = session.resolver.secret(url)
     token = _given_token(session) if secret is None or session.resolver.flags.token_file else None
@@ -42,7 +42,7 @@ def target_of(session: Session, *, writes: bool, whole_extension: bool) -> Targe
         token=token,
         writes=writes,
         whole_extension=whole_extension,
-        ahead=found.now - clock.now(),
+        clock_lead=found.now - clock.now(),
         timeout=session.resolver.timeout(),
         has_default_ws=session.resolver.configured_ws_url() is None,
     )
@@ -90,7 +90,7 @@ def _use_own_extension(target: Target) -> None:
             target.client_id, target.whole_extension = client_id, True
 
 
-def _environment(session: Session, found: Probe) -> str:
+def _find_environment(session: Session, found: Probe) -> str:
     if found.environment:
         return found.environment
     # A deployment does not say it; only a sandbox issues tokens.
@@ -99,11 +99,11 @@ def _environment(session: Session, found: Probe) -> str:
     return "sandbox" if answer.status_code == 200 else "production"
 
 
-_STORES = {"config/channel": "channel_config", "config/extension": "extension_config"}
+_STORE_ALIASES = {"config/channel": "channel_config", "config/extension": "extension_config"}
 """Other paths of stores."""
-_LINKING = ("validate_pin", "link/pin", "gamelink/pin", "gamelink/token", "pin")
+_PATHS_OF_LINKS = ("validate_pin", "link/pin", "gamelink/pin", "gamelink/token", "pin")
 Removal = Callable[..., Reply]
-_GONE = (200, 404)
+_REMOVED_STATUSES = (200, 404)
 """The statuses of a removal after which nothing is left."""
 
 
@@ -217,7 +217,7 @@ class Deployment(Probing):
         app = self.client_id if client_id is OWN else client_id
         return self.target.token_of({**given, **claims}, app)
 
-    def is_read_by(self, readers: Collection[str], path: str, kind: str = "") -> None:
+    def check_readers(self, readers: Collection[str], path: str, kind: str = "") -> None:
         """Raise `Differs` unless these roles can read a path, and others get 403. `kind` is what a new id is for."""
         for role in ROLES:
             query = {"id": self.fresh(kind)} if kind else {}
@@ -230,9 +230,9 @@ class Deployment(Probing):
 
     # Sockets
 
-    def socket(self, path: str | None = None) -> Socket:
+    def socket(self, path: str | None = None) -> GameSocket:
         """Open a game socket that is not authenticated. With `path`, at this path of the service."""
-        return Socket(self, self._connect(path))
+        return GameSocket(self, self._connect(path))
 
     def handshake(self, path: str) -> int:
         """Return the status of a handshake at this path of the service: 101 if it opens a socket."""
@@ -252,16 +252,16 @@ class Deployment(Probing):
         self._sockets.append(client)
         return client
 
-    def game(self, role: str = "broadcaster", **options: Any) -> Socket:
+    def game(self, role: str = "broadcaster", **options: Any) -> GameSocket:
         """Open a game socket with the rights of a token, by default of the channel's owner."""
         socket = self.socket()
         socket.authenticate(jwt=self.token(role, **options))
         return socket
 
-    def page(self) -> Page:
+    def page(self) -> PageSocket:
         """Open a page's connection. Raises `Skipped` if the service has none."""
         try:
-            return Page(self, self._connect(PATH))
+            return PageSocket(self, self._connect(PAGE_PATH))
         except ErrorResponse as refused:
             if refused.status != 404:
                 raise
@@ -275,7 +275,7 @@ class Deployment(Probing):
             self._sockets.pop().close()
         removals = {}
         for caller, name, id in list(self.writes):
-            if found := self._removal(caller, _STORES.get(name, name), id):
+            if found := self._removal(caller, _STORE_ALIASES.get(name, name), id):
                 what, removal = found
                 removals[what, caller.authorization if caller and "viewer_state" in name else ""] = removal
         return [what for (what, _), removal in reversed(removals.items()) if not _is_gone(removal)]
@@ -299,13 +299,13 @@ class Deployment(Probing):
                 return name, partial(self.broadcaster.post, name, {})
             case _ if caller and name.endswith(("_state", "_config")):
                 return f"{name} of a {caller.role}", partial(caller.post, name, {})
-            case _ if name in _LINKING:
+            case _ if name in _PATHS_OF_LINKS:
                 return "links", partial(self.broadcaster.delete, "pin")
         return None
 
 
 def _is_gone(removal: Removal) -> bool:
     try:
-        return removal(status=ANY).status in _GONE
+        return removal(status=ANY).status in _REMOVED_STATUSES
     except CliError:
         return False

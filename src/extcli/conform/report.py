@@ -33,21 +33,21 @@ if TYPE_CHECKING:
 VERSION = 1
 SAME = "same"
 NOT_RECORDED = "not recorded"
-_HEAD = "extcli_conform"
-_AGAIN = "make it again with `extcli conform --record`"
+_FORMAT_MEMBER = "extcli_conform"
+_RECORD_AGAIN = "make it again with `extcli conform --record`"
 _TOKEN = re.compile(r"eyJ[\w+/=-]{5,}\.[\w+/=-]{5,}\.[\w+/=-]*")
-_RANDOM = re.compile(rf"{PREFIX}\w+", re.IGNORECASE)
+_RANDOM_ID = re.compile(rf"{PREFIX}\w+", re.IGNORECASE)
 _TIME = re.compile(r"\b[12]\d{12}\b|\b[12]\d{9}\b")
 """A time from 2001 to 2065 in Unix ms or s."""
-_TEXTS = ("info", "detail")
+_ERROR_TEXTS = ("info", "detail")
 """Members of errors with texts, which may change."""
-_OPAQUE = re.compile(r"\bA\d{8,}\b")
+_OPAQUE_ID = re.compile(r"\bA\d{8,}\b")
 """An opaque id that a sandbox makes up."""
-_PINS = ("pin", "token")
+_PIN_MEMBERS = ("pin", "token")
 _PIN_LENGTH = 6
-_ISSUED = ("muxy_id", "retry-after")
+_GENERATED_MEMBERS = ("muxy_id", "retry-after")
 """Members whose value the service makes up, an id or a time."""
-_OF_EXTENSION = (
+_EXTENSION_READS = (
     "extension_config",
     "config/extension",
     "extension_state",
@@ -56,7 +56,7 @@ _OF_EXTENSION = (
     "curated_poll_leaderboard",
 )
 """These reads cover the whole extension, so they may include data from before the run."""
-_EXTENSION = "<extension>"
+_EXTENSION_DATA = "<extension>"
 
 
 def as_recorded(result: Result) -> dict[str, Any]:
@@ -67,13 +67,13 @@ def as_recorded(result: Result) -> dict[str, Any]:
     }
 
 
-def write(path: Path, environment: str, found: Sequence[Result]) -> None:
+def write_recording(path: Path, environment: str, found: Sequence[Result]) -> None:
     """Write the recording of all rules that were probed. Raises `UsageError`."""
     rules = {each.rule.name: as_recorded(each) for each in found if each.status is not Status.SKIPPED}
-    save(path, pretty_json({_HEAD: VERSION, "environment": environment, "rules": rules}) + "\n")
+    save(path, pretty_json({_FORMAT_MEMBER: VERSION, "environment": environment, "rules": rules}) + "\n")
 
 
-def read(path: Path) -> Mapping[str, Any]:
+def read_recording(path: Path) -> Mapping[str, Any]:
     """Return the rules of a recording by name. Raises `UsageError`."""
     try:
         document = bounded_json.decoded(user_files.content(path, user_files.DOCUMENT, pipes=True))
@@ -81,15 +81,15 @@ def read(path: Path) -> Mapping[str, Any]:
         raise UsageError(f"cannot read {path}: {error.strerror}") from None
     except ValueError:
         document = None
-    if problem_of(document, {_HEAD: object, "rules": dict}):
+    if problem_of(document, {_FORMAT_MEMBER: object, "rules": dict}):
         raise UsageError(f"{path} is not a recording", fix="`extcli conform --record FILE` makes one")
-    if document[_HEAD] != VERSION:
-        version = shortened(str(document[_HEAD]))
-        raise UsageError(f"{path} has version {version} of the format; this extcli reads {VERSION}", fix=_AGAIN)
+    if document[_FORMAT_MEMBER] != VERSION:
+        version = shortened(str(document[_FORMAT_MEMBER]))
+        raise UsageError(f"{path} has version {version} of the format; this extcli reads {VERSION}", fix=_RECORD_AGAIN)
     rules: Mapping[str, Any] = document["rules"]
     for name, rule in rules.items():
         if problem := problem_of(rule, {"answers": [dict]}):
-            raise UsageError(f"{path}: rule {shortened(name)}: {problem}", fix=_AGAIN)
+            raise UsageError(f"{path}: rule {shortened(name)}: {problem}", fix=_RECORD_AGAIN)
     return rules
 
 
@@ -120,7 +120,7 @@ def _unequal_places(old: Any, new: Any, place: str) -> Iterator[str]:
     if isinstance(old, dict) and isinstance(new, dict):
         for name in [*old, *(each for each in new if each not in old)]:
             if name in old and name in new:
-                if name not in _TEXTS or not (isinstance(old[name], str) and isinstance(new[name], str)):
+                if name not in _ERROR_TEXTS or not (isinstance(old[name], str) and isinstance(new[name], str)):
                     yield from _unequal_places(old[name], new[name], f"{place}.{name}")
             else:
                 yield f"{place}.{name} is {'gone' if name in old else 'new'}"
@@ -148,11 +148,11 @@ def _without_extension_data(each: Exchange, names: Mapping[str, str]) -> Any:
     answer = each.answer
     if each.status != 200 or not each.request.startswith("GET "):
         return answer
-    if each.request.removeprefix("GET ").partition("?")[0] in _OF_EXTENSION:
-        return _EXTENSION
+    if each.request.removeprefix("GET ").partition("?")[0] in _EXTENSION_READS:
+        return _EXTENSION_DATA
     if not isinstance(answer, dict):
         return answer
-    own: dict[str, Any] = {"extension": _EXTENSION} if isinstance(answer.get("extension"), dict) else {}
+    own: dict[str, Any] = {"extension": _EXTENSION_DATA} if isinstance(answer.get("extension"), dict) else {}
     if isinstance(questions := answer.get("questions"), list):
         own["questions"] = [each for each in questions if isinstance(each, dict) and each.get("id") in names]
     return answer | own
@@ -161,22 +161,22 @@ def _without_extension_data(each: Exchange, names: Mapping[str, str]) -> Any:
 def _normalize(value: Any, names: Mapping[str, str], member: str) -> Any:
     """Return a value in which names replace ids, tokens, PINs and times. `member` is the name of the value's field."""
     if isinstance(value, dict):
-        return {_text(name, names): _normalize(each, names, name) for name, each in value.items()}
+        return {_normalize_text(name, names): _normalize(each, names, name) for name, each in value.items()}
     if isinstance(value, list):
         return [_normalize(each, names, member) for each in value]
     if isinstance(value, str):
-        if member in _PINS and len(value) == _PIN_LENGTH:
+        if member in _PIN_MEMBERS and len(value) == _PIN_LENGTH:
             return "<pin>"
-        return f"<{member}>" if member in _ISSUED else _text(value, names)
+        return f"<{member}>" if member in _GENERATED_MEMBERS else _normalize_text(value, names)
     return "<time>" if type(value) is int and _TIME.fullmatch(str(value)) else value
 
 
-def _text(text: str, names: Mapping[str, str]) -> str:
+def _normalize_text(text: str, names: Mapping[str, str]) -> str:
     text = text.encode(errors="backslashreplace").decode()  # a lone surrogate cannot be written
     text = _TOKEN.sub("<token>", text)
     for known, name in names.items():
         text = text.replace(known, name)
-    return _TIME.sub("<time>", _OPAQUE.sub("<opaque>", _RANDOM.sub("<id>", text)))
+    return _TIME.sub("<time>", _OPAQUE_ID.sub("<opaque>", _RANDOM_ID.sub("<id>", text)))
 
 
 _STYLES = {"pass": "good", "fail": "bad", "skipped": "quiet", "unknown": "warning"}
@@ -186,7 +186,7 @@ _MOST_SKIPPED = 5
 """A table lists up to this many rules that are skipped for the same reason."""
 
 
-def document_of(url: str, environment: str, found: Sequence[Result]) -> dict[str, Any]:
+def results_document(url: str, environment: str, found: Sequence[Result]) -> dict[str, Any]:
     """Return all results as JSON."""
     counts = Counter(each.status for each in found)
     return {
@@ -206,7 +206,7 @@ def document_of(url: str, environment: str, found: Sequence[Result]) -> dict[str
     }
 
 
-def _table(document: dict[str, Any]) -> RenderableType:
+def _results_table(document: dict[str, Any]) -> RenderableType:
     from rich.text import Text
 
     reasons = Counter(each["reason"] for each in document["rules"] if "reason" in each)
@@ -214,7 +214,7 @@ def _table(document: dict[str, Any]) -> RenderableType:
     columns = (
         Column("", "status", text=lambda status: Text(status, _STYLES[status])),
         Column("rule"),
-        Column("what must hold", lambda each: "\n".join(map(visible, _details(each))), text=str),
+        Column("what must hold", lambda each: "\n".join(map(visible, _result_lines(each))), text=str),
         Column("recorded", lambda each: each.get("recorded", ""), in_table=any("recorded" in each for each in listed)),
     )
     skipped = [f"{number} skipped: {why}" for why, number in reasons.items() if number > _MOST_SKIPPED]
@@ -222,7 +222,7 @@ def _table(document: dict[str, Any]) -> RenderableType:
     return stacked(table(columns, listed), "\n".join([*skipped, f"{counts} ({document['environment']})"]))
 
 
-def _details(each: dict[str, Any]) -> list[str]:
+def _result_lines(each: dict[str, Any]) -> list[str]:
     """Return the lines that describe a result."""
     lines = [each["sentence"]]
     if each["status"] == "skipped":
@@ -234,14 +234,14 @@ def _details(each: dict[str, Any]) -> list[str]:
 
 
 RESULTS = View(
-    table=_table,
+    table=_results_table,
     rows=lambda document: [[field(each.get(name, "")) for name in _COLUMNS] for each in document["rules"]],
     items=lambda document: document["rules"],
 )
 """The results of all rules."""
 
 
-def junit(document: dict[str, Any]) -> str:
+def junit_xml(document: dict[str, Any]) -> str:
     """Return the results as JUnit XML: one test case per rule. `unknown` counts as skipped."""
     counts, rules = document["counts"], document["rules"]
     suites = Xml.Element("testsuites")
@@ -263,7 +263,7 @@ def junit(document: dict[str, Any]) -> str:
             result = Xml.SubElement(case, "skipped", message=reason)
         else:
             continue
-        result.text = "\n".join(_details(each))
+        result.text = "\n".join(_result_lines(each))
     Xml.indent(suites)
     text = _NOT_XML.sub("\ufffd", Xml.tostring(suites, "unicode"))
     return f"<?xml version='1.0' encoding='utf-8'?>\n{text}\n"

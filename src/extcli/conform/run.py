@@ -16,7 +16,7 @@ from extcli.conform.deployment import Deployment
 from extcli.conform.rule import Differs, Rule, Skipped, Unknown, Unspecified, shown
 from extcli.errors import Refused, ServerError, UsageError
 
-_LONGEST = 300
+_MOST_CHARACTERS = 300
 """Characters of a value in a report."""
 
 
@@ -24,17 +24,17 @@ def all_rules() -> list[Rule]:
     """Return the rules of all files in `rules/`, by source."""
     files = [import_module(f"{rule_files.__name__}.{each.name}") for each in iter_modules(rule_files.__path__)]
     found = [each for file in files for each in vars(file).values() if isinstance(each, Rule)]
-    return sorted(found, key=lambda each: _place_of_source(each.source))
+    return sorted(found, key=lambda each: _source_order(each.source))
 
 
-def _place_of_source(source: str) -> tuple[int, str, int]:
+def _source_order(source: str) -> tuple[int, str, int]:
     """Return the sort key of a rule's source: the specification first, then docs/gaps.md in its order."""
     if ":" in source:
         return 0 if source.startswith("spec:") else 10, source, 0
     return 1 + "WAPRSTXBC".index(source[0]), "", int(source[1:])
 
 
-def chosen(only: Sequence[str]) -> list[Rule]:
+def select_rules(only: Sequence[str]) -> list[Rule]:
     """Return the rules that one of these texts names; without texts, all. Raises `UsageError` for an unknown one.
 
     A text is the name of a rule, its source (`W3`, `spec: Voting` or `voting`), or a pattern such as `W*`.
@@ -79,22 +79,22 @@ class Result:
     names: dict[str, str] = field(default_factory=dict, repr=False)
 
 
-def results(rules: Sequence[Rule], target: Target) -> Iterator[Result]:
+def probe_rules(rules: Sequence[Rule], target: Target) -> Iterator[Result]:
     """Probe each rule. Raises `Unreachable` if the service does not respond, after removing the written data."""
     for rule in rules:
-        if reason := target.missing(rule):
+        if reason := target.reason_to_skip(rule):
             yield Result(rule, Status.SKIPPED, {"reason": reason})
             continue
         at = Deployment(target, rule)
         try:
-            status, facts = _probed(rule, at, is_own=target.is_emulator)
+            status, facts = _probe_result(rule, at, is_own=target.is_emulator)
             result = Result(rule, status, facts, list(at.exchanges), at.names)
         finally:
-            target.left += at.close()
+            target.unremoved += at.close()
         yield result
 
 
-def _probed(rule: Rule, at: Deployment, *, is_own: bool) -> tuple[Status, dict[str, str]]:
+def _probe_result(rule: Rule, at: Deployment, *, is_own: bool) -> tuple[Status, dict[str, str]]:
     """Probe a rule, and return its result.
 
     Where the specification is silent, another service's difference is `unknown`.
@@ -128,4 +128,4 @@ def _probed(rule: Rule, at: Deployment, *, is_own: bool) -> tuple[Status, dict[s
 def _text_of(value: object) -> str:
     """Return a value as one line of JSON, or a string unchanged, cut to 300 characters."""
     text = value if isinstance(value, str) else shown(value)
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    return text if len(text) <= _MOST_CHARACTERS else f"{text[: _MOST_CHARACTERS - 1]}…"

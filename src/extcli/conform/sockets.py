@@ -13,13 +13,13 @@ from extcli.conform.calls import Exchange, Probing
 from extcli.conform.rule import Differs, expect, expect_status
 from extcli.errors import ExitCode
 
-WAIT = 5.0
+FRAME_SECONDS = 5.0
 """How long a probe waits for a frame, in seconds."""
-READS = ("get", "subscribe", "unsubscribe", "authenticate")
+READ_ACTIONS = ("get", "subscribe", "unsubscribe", "authenticate")
 Json = dict[str, Any]
 
 
-class Socket:
+class GameSocket:
     """A connection of a game. Updates that arrive before a reply are kept for `update`."""
 
     def __init__(self, at: Probing, client: WebSocketClient) -> None:
@@ -30,7 +30,7 @@ class Socket:
 
     def send(self, action: str, target: str = "", data: Any = None) -> int:
         """Send a request without waiting for the reply, and return its id."""
-        if "writes" not in self._at.rule.traits and action not in READS:
+        if "writes" not in self._at.rule.traits and action not in READ_ACTIONS:
             raise AssertionError(f"{self._at.rule.name} writes ({action} {target}), but is not marked `writes`")
         self._last += 1
         self.client.send(websocket.request(action, target, data, self._last))
@@ -147,7 +147,7 @@ class Socket:
     def message(self, what: str = "a message") -> Json:
         """Return the next message of any kind. Raises `Differs` if none arrives in time."""
         try:
-            message = self.client.receive(WAIT)
+            message = self.client.receive(FRAME_SECONDS)
         except Closed as closed:
             if closed.exit_code == ExitCode.SERVICE_FAILED and closed.code is None:
                 raise Differs(what, "a message with meta", closed.what) from None
@@ -155,17 +155,17 @@ class Socket:
         if message is None:
             # Silence of this socket is a difference, silence of the whole service is not.
             self._at.target.http.send("GET", "/v1/e/user_info")
-            raise Differs(what, f"a message within {WAIT:.0f} s", "none")
+            raise Differs(what, f"a message within {FRAME_SECONDS:.0f} s", "none")
         return message.document
 
 
-PATH = "/app/conform?protocol=7"
+PAGE_PATH = "/app/conform?protocol=7"
 _GREETING = "pusher:connection_established"
 _SUBSCRIBED = "pusher_internal:subscription_succeeded"
 _REFUSED = "pusher:subscription_error"
 
 
-class Page:
+class PageSocket:
     """One connection of a page."""
 
     def __init__(self, at: Probing, client: WebSocketClient) -> None:
@@ -182,7 +182,7 @@ class Page:
         self._at.exchanges.append(Exchange("page", "pusher:subscribe", {"channel": channel}, status, data, {}, ""))
         return status
 
-    def heard(self) -> list[Any]:
+    def events_so_far(self) -> list[Any]:
         """Return the data of the short events so far.
 
         First sends a ping, whose reply arrives after all earlier events.
@@ -198,9 +198,9 @@ class Page:
 
     def _receive(self, what: str, *events: str) -> tuple[str, Any]:
         """Return event and data of the next message. Raises `Differs` unless it is one of these events."""
-        text = self._client.receive_text(WAIT)
+        text = self._client.receive_text(FRAME_SECONDS)
         if text is None:
-            raise Differs(what, f"a message within {WAIT:.0f} s", "none")
+            raise Differs(what, f"a message within {FRAME_SECONDS:.0f} s", "none")
         found = bounded_json.decoded(text)
         if events and found["event"] not in events:
             raise Differs(what, " or ".join(events), found)

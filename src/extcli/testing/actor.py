@@ -73,7 +73,7 @@ class operation(Generic[PartT, P, ResultT]):
             raise error.with_traceback(None) from None
 
 
-def json_of(response: Response) -> Json:
+def json_body(response: Response) -> Json:
     """Return the JSON object of a response."""
     return dict(document_of(response))
 
@@ -103,12 +103,12 @@ class Actor(Part[ModeT]):
     @operation
     def vote(self, poll: str, value: int, *, count: int | None = None) -> Json:
         """Cast a vote, and return the poll's statistics after it."""
-        return json_of(self._service.perform(vote_cast(value, poll=poll, count=count)))
+        return json_body(self._service.perform(vote_cast(value, poll=poll, count=count)))
 
     @operation
     def poll(self, poll: str) -> Json:
         """Read the statistics of a poll."""
-        return json_of(self._service.get("vote", id=poll))
+        return json_body(self._service.get("vote", id=poll))
 
     @operation
     def define_poll(self, poll: str, config: Mapping[str, Any]) -> None:
@@ -125,12 +125,12 @@ class Actor(Part[ModeT]):
     @operation
     def submit(self, ranking: str, key: str) -> Json:
         """Submit an answer to a ranking."""
-        return json_of(self._service.perform(answer_submission(key, ranking=ranking)))
+        return json_body(self._service.perform(answer_submission(key, ranking=ranking)))
 
     @operation
     def ranking(self, ranking: str) -> Json:
         """Read a ranking."""
-        return json_of(self._service.get("rank", id=ranking))
+        return json_body(self._service.get("rank", id=ranking))
 
     @operation
     def clear_ranking(self, ranking: str) -> None:
@@ -145,14 +145,14 @@ class Actor(Part[ModeT]):
     @operation
     def buffer(self, buffer: str, *, start: int = 0) -> Json:
         """Read the entries of an accumulation buffer, from `start` (Unix ms)."""
-        return json_of(self._service.get("accumulate", id=buffer, start=start))
+        return json_body(self._service.get("accumulate", id=buffer, start=start))
 
     # Stores, by the last part of their path: extension_state, channel_config, viewer_state, …
 
     @operation
     def store(self, store: str) -> Json:
         """Read a store."""
-        return json_of(self._service.get(store))
+        return json_body(self._service.get(store))
 
     @operation
     def set_store(self, store: str, value: object) -> None:
@@ -189,7 +189,7 @@ class Actor(Part[ModeT]):
     @operation
     def redeem(self, prize: int) -> Json:
         """Redeem a code of the set at this index."""
-        return json_of(self._service.post("codes/redeem", {"prize": prize}))
+        return json_body(self._service.post("codes/redeem", {"prize": prize}))
 
     @operation
     def broadcast(self, event: str, data: object, *, target: str = "broadcast") -> None:
@@ -199,7 +199,7 @@ class Actor(Part[ModeT]):
     @operation
     def pin(self) -> str:
         """Request a PIN that links a game to the channel."""
-        return str(json_of(self._service.send("POST", DEFAULT_PIN_PATH))["pin"])
+        return str(json_body(self._service.send("POST", DEFAULT_PIN_PATH))["pin"])
 
 
 class Event(NamedTuple):

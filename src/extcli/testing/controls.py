@@ -13,7 +13,7 @@ from extcli.api.client import Service
 from extcli.faults import checked_members
 from extcli.output import times
 from extcli.output.views import outcome_lines
-from extcli.testing.actor import TIMEOUT, Json, ModeT, Part, json_of, operation
+from extcli.testing.actor import TIMEOUT, Json, ModeT, Part, json_body, operation
 
 
 @dataclass(eq=False, repr=False)
@@ -49,7 +49,7 @@ class Clock(Part[ModeT]):
         return self._move({"freeze": False})
 
     def _now(self) -> int:
-        return int(json_of(self._control.get("clock"))["now"])
+        return int(json_body(self._control.get("clock"))["now"])
 
     def _instant(self, at: str | int | datetime) -> int:
         if isinstance(at, datetime):
@@ -57,7 +57,7 @@ class Clock(Part[ModeT]):
         return at if isinstance(at, int) else times.instant(at, self._now)
 
     def _move(self, change: Mapping[str, Any]) -> list[Json]:
-        return list(json_of(self._control.post("clock", change))["expired"])
+        return list(json_body(self._control.post("clock", change))["expired"])
 
 
 class FaultOptions(TypedDict, total=False):
@@ -99,15 +99,16 @@ class Faults(Part[ModeT]):
         Takes the options of `extcli fault add`; `lasts` is `--for`. Raises `UsageError`, or `Refused` if the
         service finds an error.
         """
-        given = {"match": match, **options, "delay": _text(options.get("delay")), "for": _text(options.get("lasts"))}
+        given = {"match": match, **options, "for": options.get("lasts")}
         given.pop("lasts", None)
-        fault = checked_members(given, lambda option: "lasts" if option == "for" else option)
-        return json_of(self._control.post("faults", fault))
+        texts = {name: _duration_as_text(value) for name, value in given.items()}
+        fault = checked_members(texts, lambda option: "lasts" if option == "for" else option)
+        return json_body(self._control.post("faults", fault))
 
     @operation
     def list(self) -> list[Json]:
         """Return the faults, oldest first, with the number of their `hits`."""
-        return [*json_of(self._control.get("faults"))["faults"]]
+        return [*json_body(self._control.get("faults"))["faults"]]
 
     @operation
     def remove(self, id: str) -> None:
@@ -120,15 +121,15 @@ class Faults(Part[ModeT]):
         self._control.delete("faults")
 
 
-def _text(duration: str | timedelta | None) -> str | None:
-    return f"{duration // timedelta(milliseconds=1)}ms" if isinstance(duration, timedelta) else duration
+def _duration_as_text(value: object) -> object:
+    return f"{value // timedelta(milliseconds=1)}ms" if isinstance(value, timedelta) else value
 
 
 Count = int | str
 """`3` is at least three, `"=3"` exactly three."""
 
 
-class Wanted(TypedDict, total=False):
+class WaitOptions(TypedDict, total=False):
     """What most waits take."""
 
     count: Count
@@ -157,41 +158,41 @@ class Wait(Part[ModeT]):
 
     @operation
     def poll(
-        self, poll: str, *, values: Mapping[int, Count] | None = None, sum: Count = "", **wanted: Unpack[Wanted]
+        self, poll: str, *, values: Mapping[int, Count] | None = None, sum: Count = "", **wanted: Unpack[WaitOptions]
     ) -> Json:
         """Wait for votes: all together, for some values (`values={1: 2}`), or the sum of the values."""
         value = None if values is None else ",".join(f"{each}={count}" for each, count in values.items())
         return self._wait_until_met("poll", poll, wanted, value=value, sum=sum)
 
     @operation
-    def ranking(self, ranking: str, *, key: str = "", score: Count = "", **wanted: Unpack[Wanted]) -> Json:
+    def ranking(self, ranking: str, *, key: str = "", score: Count = "", **wanted: Unpack[WaitOptions]) -> Json:
         """Wait for answers: all together, or the users who gave the answer `key`."""
         return self._wait_until_met("rank", ranking, wanted, key=key, score=score)
 
     @operation
-    def buffer(self, buffer: str, *, latest: object = None, **wanted: Unpack[Wanted]) -> Json:
+    def buffer(self, buffer: str, *, latest: object = None, **wanted: Unpack[WaitOptions]) -> Json:
         """Wait for entries of an accumulation buffer, or until the newest is `latest`."""
-        return self._wait_until_met("accumulate", buffer, wanted, latest=_json(latest))
+        return self._wait_until_met("accumulate", buffer, wanted, latest=_json_or_none(latest))
 
     @operation
     def store(
-        self, store: str, path: str = "", *, equals: object = None, user: str = "", **wanted: Unpack[Wanted]
+        self, store: str, path: str = "", *, equals: object = None, user: str = "", **wanted: Unpack[WaitOptions]
     ) -> Json:
         """Wait until a store has a value at this JSON pointer, or just this value. Viewer stores have a `user`."""
-        return self._wait_until_met("store", store, wanted, path=path, equals=_json(equals), user=user)
+        return self._wait_until_met("store", store, wanted, path=path, equals=_json_or_none(equals), user=user)
 
     @operation
-    def json_store(self, store: str, path: str = "", *, equals: object = None, **wanted: Unpack[Wanted]) -> Json:
+    def json_store(self, store: str, path: str = "", *, equals: object = None, **wanted: Unpack[WaitOptions]) -> Json:
         """Wait until a JSON store has a value at this JSON pointer, or just this value."""
-        return self._wait_until_met("json_store", store, wanted, path=path, equals=_json(equals))
+        return self._wait_until_met("json_store", store, wanted, path=path, equals=_json_or_none(equals))
 
     @operation
-    def pin(self, event: str, **wanted: Unpack[Wanted]) -> Json:
+    def pin(self, event: str, **wanted: Unpack[WaitOptions]) -> Json:
         """Wait until a PIN was `issued`, `used` or `revoked`."""
         return self._wait_until_met("pin", event, wanted)
 
     @operation
-    def broadcast(self, event: str, **wanted: Unpack[Wanted]) -> Json:
+    def broadcast(self, event: str, **wanted: Unpack[WaitOptions]) -> Json:
         """Wait until an event was broadcast."""
         return self._wait_until_met("broadcast", event, wanted)
 
@@ -205,7 +206,7 @@ class Wait(Part[ModeT]):
         role: str = "",
         user: str = "",
         search: str = "",
-        **wanted: Unpack[Wanted],
+        **wanted: Unpack[WaitOptions],
     ) -> Json:
         """Wait for entries of the journal, such as `journal("POST /v1/e/vote", status=200, count=2)`.
 
@@ -215,21 +216,21 @@ class Wait(Part[ModeT]):
         return self._wait_until_met("journal", endpoint, wanted, **chosen)
 
     @operation
-    def sockets(self, topic: str = "connected", **wanted: Unpack[Wanted]) -> Json:
+    def sockets(self, topic: str = "connected", **wanted: Unpack[WaitOptions]) -> Json:
         """Wait until `count` sockets, by default one, are connected, or subscribed to a topic."""
         return self._wait_until_met("sockets", topic, {"count": 1, **wanted})
 
-    def _wait_until_met(self, subject: str, name: str, wanted: Wanted, **more: Any) -> Json:
+    def _wait_until_met(self, subject: str, name: str, wanted: WaitOptions, **more: Any) -> Json:
         timeout = wanted.get("timeout", TIMEOUT)
         place = {} if subject == "journal" else {"client_id": self._client_id, "channel_id": self._channel}
         given = {key: value for key, value in (wanted | more).items() if value not in (None, "")}
         query = {"for": subject, "id": name, **place, **given, "timeout": round(timeout * 1000)}
-        outcome: Json = json_of(self._control.get("wait", **query))
+        outcome: Json = json_body(self._control.get("wait", **query))
         if not outcome["met"]:
             within = f" within {timeout:g} s" if timeout else ""
             raise AssertionError("\n  ".join([f"{subject} {name}: not met{within}", *outcome_lines(outcome, name)]))
         return dict(outcome["found"])
 
 
-def _json(value: object) -> str | None:
+def _json_or_none(value: object) -> str | None:
     return None if value is None else json.dumps(value)

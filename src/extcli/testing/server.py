@@ -32,7 +32,7 @@ from extcli.reading import document_of
 from extcli.running import exec_run
 from extcli.running.supervisor import readiness_problem
 from extcli.seeds import apply, read
-from extcli.testing.actor import Actor, Awaited, Blocking, Events, Game, Json, ModeT, Part, json_of, operation
+from extcli.testing.actor import Actor, Awaited, Blocking, Events, Game, Json, ModeT, Part, json_body, operation
 from extcli.testing.controls import Clock, Faults, Wait
 
 _TIMEOUT = 90.0
@@ -60,7 +60,7 @@ class Server:
     log: Path | None = None
     """The file with its log; `None` if this run did not start it."""
     process: subprocess.Popen[str] | None = field(default=None, repr=False)
-    stays: bool = False
+    keeps_running: bool = False
     """Whether the process runs on after the tests."""
 
     def __post_init__(self) -> None:
@@ -89,7 +89,7 @@ def _tail_of_log(log: Path) -> str:
 
 
 @contextmanager
-def started(args: Sequence[str], folder: Path, *, may_stay: bool) -> Iterator[Server]:
+def run_server(args: Sequence[str], folder: Path, *, may_stay: bool) -> Iterator[Server]:
     """Run `extcli serve` with these options until the context ends, on a free port unless they name one.
 
     The service also stops if this process is killed, unless it `may_stay` after it. Variables `EXTCLI_…` of the caller
@@ -111,7 +111,7 @@ def started(args: Sequence[str], folder: Path, *, may_stay: bool) -> Iterator[Se
             server.secret_file = folder / "secret"
             settings.write_secret(server.secret_file, settings.random_secret())
         yield server
-        if server.stays:
+        if server.keeps_running:
             stack.pop_all()
 
 
@@ -144,7 +144,7 @@ def _stop(process: subprocess.Popen[str]) -> None:
             process.kill()
 
 
-def running(url: str, origin: str) -> Server:
+def find_server(url: str, origin: str) -> Server:
     """Return the running service at this URL, for new namespaces. Fails if it does not offer them."""
     root = url.partition("/_ns/")[0].rstrip("/")
     client_id, channel = os.environ.get("EXTCLI_CLIENT_ID"), os.environ.get("EXTCLI_CHANNEL")
@@ -224,7 +224,7 @@ class Namespace(Part[ModeT]):
 
     def actor(self, role: str, user: str | None = None, *, channel: str | None = None) -> Actor[ModeT]:
         """Return a caller of this role. With an empty `channel`, a backend or admin acts for all channels."""
-        return Actor(self._calls(role, user, channel), awaited=self.awaited)
+        return Actor(self._service_as(role, user, channel), awaited=self.awaited)
 
     def viewer(self, user: str = DEFAULT_USER, *, channel: str | None = None) -> Actor[ModeT]:
         """Return a viewer who has shared this user id."""
@@ -244,14 +244,14 @@ class Namespace(Part[ModeT]):
     def game(self, pin: str | None = None) -> Game[ModeT]:
         """Connect a game that is linked to the channel, by this PIN or by a new one."""
         if pin is None:
-            pin = str(json_of(self._calls("broadcaster").send("POST", DEFAULT_PIN_PATH))["pin"])
+            pin = str(json_body(self._service_as("broadcaster").send("POST", DEFAULT_PIN_PATH))["pin"])
         return Game(self._socket(pin=pin), awaited=self.awaited)
 
     @operation
     def listen(self, *events: str) -> Events[ModeT]:
         """Listen to these events of the channel from now on; without names, to all of them."""
         names = events or ("*",)
-        socket = self._socket(jwt=self._calls("viewer", DEFAULT_USER).authorization.partition(" ")[2])
+        socket = self._socket(jwt=self._service_as("viewer", DEFAULT_USER).authorization.partition(" ")[2])
         for name in names:
             socket.request("subscribe", "broadcast", {"topic_id": name})
         return Events(socket, names, awaited=self.awaited)
@@ -280,7 +280,7 @@ class Namespace(Part[ModeT]):
         Takes the filters of `GET /_emulator/journal`.
         """
         response = self._control.get("journal", **{"order": "newest", "limit": 1_000, **filters})
-        return list(reversed(json_of(response)["entries"]))
+        return list(reversed(json_body(response)["entries"]))
 
     @operation
     def seed(self, path: str | Path, *, trusted: bool = False) -> Json:
@@ -312,7 +312,7 @@ class Namespace(Part[ModeT]):
         """Make the namespace, which a page of the test could not."""
         Service(self._server.http).send("POST", f"{NAMESPACES}/{self.name}")
 
-    def _calls(self, role: str, user: str | None = None, channel: str | None = None) -> Service:
+    def _service_as(self, role: str, user: str | None = None, channel: str | None = None) -> Service:
         """Return the service, called with tokens signed with the server's secret, otherwise issued by the sandbox."""
         identity, where = Identity(role, user), self.channel if channel is None else channel or None
         secret = self._server.secret if self.client_id == self._server.client_id else None
@@ -360,11 +360,11 @@ class Factory:
             made.seed(self._node.path.parent / wanted["seed"])
         return made
 
-    def sections(self) -> Iterator[tuple[str, str]]:
+    def report_sections(self) -> Iterator[tuple[str, str]]:
         """Yield what the report of the failed test says about its namespaces: headings and texts."""
         self._has_failed = True
         server, must_stay = self._server, self._keeps_namespaces
-        server.stays = server.stays or must_stay
+        server.keeps_running = server.keeps_running or must_stay
         for each in self._made:
             yield f"extcli log of {each.name}", server.log_of(each.name)
             if refused := _refusals(server, each.name):

@@ -56,7 +56,7 @@ def size_of_a_value(at: Deployment) -> None:
 
 @writes("R3")
 def compact_size_of_a_value(at: Deployment) -> None:
-    """The limit counts bytes of compact UTF-8 JSON: not spaces, and not escapes of letters."""
+    """The limit of a value counts bytes of compact UTF-8 JSON: not spaces, and not escapes of letters."""
     buffer, letters = Buffer(at), "\u00e9" * 126
     buffer.add_text(json.dumps(letters))
     buffer.add_text(f'"{letters}\u00e9"', 400)
@@ -83,7 +83,7 @@ def stored_values(at: Deployment) -> None:
 
 @writes("spec: Resources")
 def entries_of_a_buffer(at: Deployment) -> None:
-    """An entry has time, channel, and the poster's user id, or opaque id if it is not shared."""
+    """An entry has its time, its channel, and the poster's user id, or opaque id if they do not share it."""
     opaque, buffer = at.fresh("opaque", prefix="A"), Buffer(at, 1)
     buffer.add(2, at.caller("viewer", None, opaque=opaque))
     latest, first = buffer.read()["data"]
@@ -101,7 +101,7 @@ def opaque_user_id_of_an_entry(at: Deployment) -> None:
 
 @writes("spec: Accumulation")
 def start_of_a_read(at: Deployment) -> None:
-    """`start` is inclusive, and any integer; `latest` is the time of the newest entry, whatever `start` is."""
+    """A read has the entries from `start` on, any integer; `latest` is always the time of the newest entry."""
     buffer = Buffer(at, 1, 2)
     read = buffer.read()
     times = [entry["observed"] for entry in read["data"]]
@@ -115,7 +115,7 @@ def start_of_a_read(at: Deployment) -> None:
 
 @writes("spec: Accumulation")
 def buffer_of_a_channel(at: Deployment) -> None:
-    """A broadcaster reads their own channel; an extension-level token reads all."""
+    """A broadcaster reads the entries of their channel; a token without a channel reads those of all channels."""
     buffer, second = Buffer(at, 1), at.fresh("channel")
     buffer.add(2, at.caller("viewer", channel=second))
     buffer.holds(1, channel_id=second)

@@ -10,25 +10,25 @@ from typing import Any
 from extcli.conform.calls import Caller, Reply
 from extcli.conform.deployment import Deployment
 from extcli.conform.rule import expect, expect_members, expect_status, reads, writes
-from extcli.conform.sockets import Socket
+from extcli.conform.sockets import GameSocket
 
 LARGEST = 4_096
 """Bytes of a message that does not compress."""
 
 
-def audience(at: Deployment, role: str = "viewer", **identity: Any) -> Socket:
+def game_with_all_events(at: Deployment, role: str = "viewer", **identity: Any) -> GameSocket:
     """Return a game that receives all events."""
     game = at.game(role, **identity)
     game.data("subscribe", "*")
     return game
 
 
-def heard(game: Socket, number: int) -> list[Any]:
+def next_events(game: GameSocket, number: int) -> list[Any]:
     """Return the data of the next events, after checking that there are no more."""
     return [each["data"] for each in game.next_updates(number)]
 
 
-def send(caller: Caller, data: Any = 1, *, status: int = 200, **members: Any) -> Reply:
+def send_broadcast(caller: Caller, data: Any = 1, *, status: int = 200, **members: Any) -> Reply:
     """Broadcast, by default the event `news`, and return the response."""
     return caller.post("broadcast", {"event": "news", "data": data, **members}, status=status)
 
@@ -40,29 +40,29 @@ def incompressible(size: int) -> str:
 
 @writes("spec: Broadcast")
 def broadcast(at: Deployment) -> None:
-    """A broadcast returns {}, and reaches the subscribers of its event in its channel, and of no other channel."""
-    game, elsewhere = audience(at), audience(at, channel=at.fresh("channel"))
+    """A broadcast returns {}, and reaches the subscribers of its event in its channel only."""
+    game, elsewhere = game_with_all_events(at), game_with_all_events(at, channel=at.fresh("channel"))
     content = {"event": "news", "data": {"é": [1, None]}}
     at.admin.get("broadcast", {**content, "target": "broadcast"}).returns({})
-    (found,) = heard(game, 1)
+    (found,) = next_events(game, 1)
     expect_members(content, found)
-    heard(elsewhere, 0)
+    next_events(elsewhere, 0)
 
 
 @writes("W6")
 def forms_of_a_broadcast(at: Deployment) -> None:
     """A broadcast may be a GET with a body, a GET with a query, or a POST."""
-    game, message = audience(at), {"event": "news", "target": "broadcast", "data": {"a": 1}}
+    game, message = game_with_all_events(at), {"event": "news", "target": "broadcast", "data": {"a": 1}}
     at.admin.get("broadcast", message)
     at.admin.get("broadcast", **{**message, "data": json.dumps(message["data"])})
     at.admin.post("broadcast", message)
-    expect("the data of three events", [{"a": 1}] * 3, [each.get("data") for each in heard(game, 3)])
+    expect("the data of three events", [{"a": 1}] * 3, [each.get("data") for each in next_events(game, 3)])
 
 
 @writes("W6")
 def missing_members(at: Deployment) -> None:
     """A missing `event` is `default`; missing `data` is refused with 400."""
-    game, event = audience(at), {"event": "news"}
+    game, event = game_with_all_events(at), {"event": "news"}
     for path in ("broadcast", "whisper_self"):
         at.admin.post(path, event, status=400)
         at.admin.get(path, event, status=400)
@@ -70,13 +70,13 @@ def missing_members(at: Deployment) -> None:
     at.admin.post("broadcast", {"data": 1})
     at.admin.get("broadcast", {"data": 1})
     at.admin.get("broadcast", data="1")
-    expect("the events", ["default"] * 3, [each.get("event") for each in heard(game, 3)])
+    expect("the events", ["default"] * 3, [each.get("event") for each in next_events(game, 3)])
 
 
 @writes("spec: Authentication")
 def broadcast_by_role(at: Deployment) -> None:
     """A viewer may not broadcast, and a broadcaster not to all channels: 403."""
-    send(at.viewer, {}, status=403)
+    send_broadcast(at.viewer, {}, status=403)
     for caller in (at.viewer, at.broadcaster):
         caller.post("extension_broadcast", {"event": "news", "data": {}}, status=403)
 
@@ -85,55 +85,55 @@ def broadcast_by_role(at: Deployment) -> None:
 def broadcast_to_all(at: Deployment) -> None:
     """An extension-wide broadcast reaches every channel."""
     event = at.fresh("event")
-    games = [audience(at), audience(at, channel=at.fresh("channel"))]
+    games = [game_with_all_events(at), game_with_all_events(at, channel=at.fresh("channel"))]
     for path in ("extension_broadcast", "broadcast_extension"):
         at.backend.get(path, {"event": event, "target": "broadcast", "data": 1})
     for game in games:
-        expect("the events in a channel", [event, event], [each.get("event") for each in heard(game, 2)])
+        expect("the events in a channel", [event, event], [each.get("event") for each in next_events(game, 2)])
 
 
 @writes("B1")
 def broadcast_to_another_channel(at: Deployment) -> None:
     """A broadcast to a channel other than the caller's gets 403."""
-    send(at.broadcaster, {}, user_id=at.fresh("channel"), status=403)
+    send_broadcast(at.broadcaster, {}, user_id=at.fresh("channel"), status=403)
 
 
 @writes("spec: Broadcast")
 def whisper(at: Deployment) -> None:
     """A whisper reaches only its viewer, and `whisper_self` only the caller."""
-    target, other = audience(at), audience(at, user=at.fresh("user"))
-    send(at.admin, target=f"whisper-{at.user}")
-    heard(target, 1)
+    target, other = game_with_all_events(at), game_with_all_events(at, user=at.fresh("user"))
+    send_broadcast(at.admin, target=f"whisper-{at.user}")
+    next_events(target, 1)
     at.viewer.get("whisper_self", {"event": "news", "data": 1})
-    heard(target, 1)
-    heard(other, 0)
+    next_events(target, 1)
+    next_events(other, 0)
 
 
 @writes("B3")
 def spellings_of_a_whisper(at: Deployment) -> None:
     """A whisper to `123` reaches `U123`, and the reverse, once."""
-    game = audience(at)
+    game = game_with_all_events(at)
     for user in (at.user, f"U{at.user}"):
-        send(at.admin, user, target=f"whisper-{user}")
-    expect("the data of two whispers", [at.user, f"U{at.user}"], [each.get("data") for each in heard(game, 2)])
+        send_broadcast(at.admin, user, target=f"whisper-{user}")
+    expect("the data of two whispers", [at.user, f"U{at.user}"], [each.get("data") for each in next_events(game, 2)])
 
 
 @writes("B2")
 def size_of_a_message(at: Deployment) -> None:
     """4,096 bytes that do not compress are sent; 4,097 are refused with 400."""
-    game = audience(at)
-    send(at.admin, incompressible(LARGEST - 2))
-    send(at.admin, incompressible(LARGEST - 1), status=400)
-    (found,) = heard(game, 1)
+    game = game_with_all_events(at)
+    send_broadcast(at.admin, incompressible(LARGEST - 2))
+    send_broadcast(at.admin, incompressible(LARGEST - 1), status=400)
+    (found,) = next_events(game, 1)
     expect("the length of the data", LARGEST - 2, len(found["data"]))
 
 
 @writes("spec: Events")
 def compressible_message(at: Deployment) -> None:
     """A message that compresses to less than 4 KiB arrives as it was."""
-    game, data = audience(at), {"text": "abc" * 2_000}
-    send(at.admin, data)
-    expect("the data", [data], [each.get("data") for each in heard(game, 1)])
+    game, data = game_with_all_events(at), {"text": "abc" * 2_000}
+    send_broadcast(at.admin, data)
+    expect("the data", [data], [each.get("data") for each in next_events(game, 1)])
 
 
 @writes("X8")
@@ -146,7 +146,7 @@ def event_names(at: Deployment) -> None:
         ("x" * 257, 400),
         ("new\nline", 400),
     ):
-        send(at.admin, event=name, status=status)
+        send_broadcast(at.admin, event=name, status=status)
 
 
 # Over the socket
@@ -174,7 +174,7 @@ def all_events(at: Deployment) -> None:
         game.data("subscribe", name)
     for name in ("a", "b"):
         game.data("broadcast", data={"topic": name, "data": 1})
-    expect("the events", ["a", "b"], [each.get("event") for each in heard(game, 2)])
+    expect("the events", ["a", "b"], [each.get("event") for each in next_events(game, 2)])
 
 
 @writes("X8")
@@ -209,7 +209,7 @@ def whispers_to_a_page(at: Deployment) -> None:
     for page, caller in ((target, at.viewer), (other, at.caller("viewer", at.fresh("user")))):
         expect_status("the status of a subscription", 200, page.subscribe(at.channel, caller.authorization or ""))
     for audience, data in ((f"whisper-{at.user}", "to one"), ("broadcast", "to all")):
-        send(at.admin, data, target=audience)
-    expect("what another user receives", ["to all"], other.heard())
+        send_broadcast(at.admin, data, target=audience)
+    expect("what another user receives", ["to all"], other.events_so_far())
     # A whisper may arrive once for each spelling of the user (ruling B3).
-    expect("what the user receives", ["to one", "to all"], list(dict.fromkeys(target.heard())))
+    expect("what the user receives", ["to one", "to all"], list(dict.fromkeys(target.events_so_far())))

@@ -16,7 +16,7 @@ def check_unused(at: Deployment) -> None:
         raise Skipped("the extension has code sets, which this rule would replace")
 
 
-def define(at: Deployment, *sets: list[str], status: int = 200, **members: Any) -> None:
+def define_sets(at: Deployment, *sets: list[str], status: int = 200, **members: Any) -> None:
     """Define sets of these codes as a backend."""
     names = [f"conform {index}" for index in range(len(sets))]
     at.backend.put("codes", {"codes": list(sets), "names": names, **members}, status=status)
@@ -26,7 +26,7 @@ def new_set(at: Deployment, size: int = 1, **members: Any) -> list[str]:
     """Define one set of new codes, and return them. Skips the rule if the extension has code sets."""
     check_unused(at)
     codes = [at.fresh("code") for _ in range(size)]
-    define(at, codes, **members)
+    define_sets(at, codes, **members)
     return codes
 
 
@@ -42,7 +42,7 @@ def grant(
     return at.backend.post("codes/mark_from_list", body, status=status)
 
 
-def eligible(at: Deployment, user: str) -> list[int]:
+def eligible_counts(at: Deployment, user: str) -> list[int]:
     """Return how many codes of each set a user may redeem."""
     return list(at.caller("viewer", user).get("codes/eligibility").json["eligible"])
 
@@ -63,13 +63,13 @@ def has_names(at: Deployment, *names: str) -> None:
 @reads("spec: Endpoints")
 def eligibility_by_role(at: Deployment) -> None:
     """Any user may ask for their eligibility."""
-    at.is_read_by(ROLES, "codes/eligibility")
+    at.check_readers(ROLES, "codes/eligibility")
 
 
 @reads("C1")
 def readers_of_codes(at: Deployment) -> None:
     """Only admins and backends list code sets (others get 403); any user reads the codes that they have redeemed."""
-    at.is_read_by(("admin", "backend"), "codes")
+    at.check_readers(("admin", "backend"), "codes")
     for role in ROLES:
         redeemed = at.caller(role).get("codes/redeemed").json.get("redeemed")
         expect_that(f"`redeemed` for role {role}", isinstance(redeemed, list), "an array", redeemed)
@@ -92,9 +92,9 @@ def code_writers(at: Deployment) -> None:
 def indices_of_sets(at: Deployment) -> None:
     """A set gets the given index, otherwise its position. Sets are listed by index."""
     check_unused(at)
-    define(at, [at.fresh("code")], [at.fresh("code")], names=["Sword", "Hat"], indices=[5, 2])
+    define_sets(at, [at.fresh("code")], [at.fresh("code")], names=["Sword", "Hat"], indices=[5, 2])
     has_names(at, "Hat", "Sword")
-    define(at, [at.fresh("code")], [at.fresh("code")], names=["A", "B"])
+    define_sets(at, [at.fresh("code")], [at.fresh("code")], names=["A", "B"])
     found = at.backend.get("codes")
     found.has(
         names=["A", "B", "Hat", "Sword"],
@@ -108,33 +108,33 @@ def indices_of_sets(at: Deployment) -> None:
 def size_of_sets(at: Deployment) -> None:
     """A code has 1 to 63 characters, and there are at most ten sets, at the indices 0 to 9; others get 400."""
     check_unused(at)
-    define(at, [at.fresh("code").ljust(64, "x")], status=400)
-    define(at, [at.fresh("code").ljust(63, "x")])
-    define(at, [""], status=400)
+    define_sets(at, [at.fresh("code").ljust(64, "x")], status=400)
+    define_sets(at, [at.fresh("code").ljust(63, "x")])
+    define_sets(at, [""], status=400)
     at.backend.delete("codes")
-    define(at, *([at.fresh("code")] for _ in range(11)), status=400)
-    define(at, [at.fresh("code")], indices=[10], status=400)
-    define(at, [at.fresh("code")], indices=[-1], status=400)
+    define_sets(at, *([at.fresh("code")] for _ in range(11)), status=400)
+    define_sets(at, [at.fresh("code")], indices=[10], status=400)
+    define_sets(at, [at.fresh("code")], indices=[-1], status=400)
     has_names(at)
-    define(at, *([at.fresh("code")] for _ in range(10)))
+    define_sets(at, *([at.fresh("code")] for _ in range(10)))
 
 
 @writes("spec: Endpoints", "extension")
 def names_of_sets(at: Deployment) -> None:
-    """Names are unique, one for each set; a refused PUT changes nothing."""
+    """Names of sets are unique, and each set has one; a refused PUT changes nothing."""
     check_unused(at)
     for names in (["A", "A"], ["A"], ["A", "B", "C"]):
-        define(at, [at.fresh("code")], [at.fresh("code")], names=names, status=400)
+        define_sets(at, [at.fresh("code")], [at.fresh("code")], names=names, status=400)
     has_names(at)
 
 
 @writes("spec: Endpoints", "extension")
 def deletion_of_sets(at: Deployment) -> None:
-    """DELETE removes all sets, and answers how many codes of each were handed out."""
+    """DELETE removes all sets, and returns how many codes of each were handed out."""
     check_unused(at)
     at.backend.get("codes").returns({"names": [], "indices": [], "distributed": [], "left": []})
     at.backend.delete("codes").returns({"distributed": []})
-    define(at, [at.fresh("code"), at.fresh("code")], [at.fresh("code")], indices=[4, 0])
+    define_sets(at, [at.fresh("code"), at.fresh("code")], [at.fresh("code")], indices=[4, 0])
     grant(at, at.user, prizes=[4], limits=[1] * 5)
     expect("whether the user got a code", True, "code" in redeem(at, at.user, 4))
     at.backend.get("codes").has(indices=[0, 4], distributed=[0, 1], left=[1, 1])
@@ -150,7 +150,7 @@ def order_of_codes(at: Deployment) -> None:
     """Codes are handed out in the order of their list, one for each grant."""
     first, second, _ = new_set(at, 3)
     grant(at, at.user, prizes=[0, 0], limits=[2])
-    expect("the codes that the user may redeem", [2], eligible(at, at.user))
+    expect("the codes that the user may redeem", [2], eligible_counts(at, at.user))
     expect("redemption 1", {"code": first, "all_prizes": [first]}, redeem(at, at.user))
     expect("redemption 2", {"code": second, "all_prizes": [first, second]}, redeem(at, at.user))
     expect("redemption 3", {"all_prizes": [first, second]}, redeem(at, at.user))
@@ -162,7 +162,7 @@ def codes_handed_out_once(at: Deployment) -> None:
     check_unused(at)
     codes, other = [at.fresh("code"), at.fresh("code")], at.fresh("user")
     for index, user, wanted in ((0, at.user, codes[0]), (7, other, codes[1])):
-        define(at, codes, indices=[index])
+        define_sets(at, codes, indices=[index])
         grant(at, user, prizes=[index], limits=[1] * 10)
         expect("the code of a new set with the same codes", wanted, redeem(at, user, index).get("code"))
         at.backend.delete("codes")
@@ -180,7 +180,7 @@ def limits_of_prizes(at: Deployment) -> None:
         ([0], 0, 3),
     ):
         grant(at, at.user, prizes=prizes, limits=[limit]).returns({})
-        expect(f"the codes after prizes {shown(prizes)} with limit {limit}", [wanted], eligible(at, at.user))
+        expect(f"the codes after prizes {shown(prizes)} with limit {limit}", [wanted], eligible_counts(at, at.user))
 
 
 @writes("C3", "extension")
@@ -189,12 +189,12 @@ def unknown_prizes(at: Deployment) -> None:
     new_set(at)
     for prizes in ([1], [0, 9], [-1], []):
         grant(at, at.user, prizes=prizes, limits=[9] * 10, status=400)
-    expect("the codes that the user may redeem", [0], eligible(at, at.user))
+    expect("the codes that the user may redeem", [0], eligible_counts(at, at.user))
 
 
 @writes("C4", "extension")
 def grants_from_a_poll(at: Deployment) -> None:
-    """A poll's grant is for the voters of `correct` up to the cutoff, in seconds or ms."""
+    """`mark_from_poll` grants codes to users who voted `correct` until the cutoff, in seconds or ms."""
     new_set(at, 5)
     poll, right, wrong = Poll(at), at.user, at.fresh("user")
     poll.cast_each((right, 2), (wrong, 3))
@@ -208,8 +208,8 @@ def grants_from_a_poll(at: Deployment) -> None:
     ):
         reply = at.backend.post("codes/mark_from_poll", {**body, "cutoff_timestamp": cutoff}, id=poll.id)
         reply.returns({})
-        expect("the codes of the right voter", [wanted], eligible(at, right))
-    expect("the codes of the wrong voter", [0], eligible(at, wrong))
+        expect("the codes of the right voter", [wanted], eligible_counts(at, right))
+    expect("the codes of the wrong voter", [0], eligible_counts(at, wrong))
 
 
 @writes("C4", "extension")
@@ -232,7 +232,7 @@ def redemption_of_nothing(at: Deployment) -> None:
     grant(at, first, second, prizes=[0], limits=[1])
     expect("whether the first user got the only code", True, "code" in redeem(at, first))
     expect("the response when no code is left", {"all_prizes": []}, redeem(at, second))
-    expect("the codes that the second user may redeem", [1], eligible(at, second))
+    expect("the codes that the second user may redeem", [1], eligible_counts(at, second))
 
 
 @writes("C5")
@@ -256,5 +256,5 @@ def redeemed_codes_of_ended_sets(at: Deployment) -> None:
     expect("the code", first, redeem(at, at.user, 1).get("code"))
     at.backend.delete("codes")
     at.viewer.get("codes/redeemed").has(redeemed=[[], [first]])
-    define(at, [at.fresh("code")], indices=[1])
-    expect("how many codes of each set the user may redeem", [0, 0], eligible(at, at.user))
+    define_sets(at, [at.fresh("code")], indices=[1])
+    expect("how many codes of each set the user may redeem", [0, 0], eligible_counts(at, at.user))

@@ -57,7 +57,7 @@ def definition_by_role(at: Deployment) -> None:
 
 @writes("P4")
 def empty_options(at: Deployment) -> None:
-    """A definition needs no options, but an empty list of them is refused with 400."""
+    """A definition may omit `options`; a list of them has 1 to 64 entries, otherwise 400."""
     Poll(at).define({})
     for number, status in ((0, 400), (64, 200), (65, 400)):
         Poll(at).define({"options": ["o"] * number}, status=status)
@@ -111,7 +111,7 @@ def additive_votes(at: Deployment) -> None:
 
 @writes("P4")
 def votes_over_a_limit(at: Deployment) -> None:
-    """A vote over a limit of its poll is refused with 400 completely."""
+    """A vote over a limit of its poll is refused with 400, and none of its `count` is cast."""
     for limits, within, over in (
         ((5, 5, 5), [(1, 3)], (2, 3)),
         ((9, 3, 5), [(1, 2)], (1, 2)),
@@ -128,7 +128,7 @@ def votes_over_a_limit(at: Deployment) -> None:
 
 @writes("P4")
 def count_of_a_single_vote(at: Deployment) -> None:
-    """`count` is ignored where a user has one vote."""
+    """In a poll with one vote per user, `count` is ignored."""
     poll = Poll(at)
     for count in (-1, 0, 2, 31, 10**30):
         poll.cast(3, count=count)

@@ -7,14 +7,14 @@ from typing import Any
 from extcli.api.websocket import request
 from extcli.conform.deployment import Deployment
 from extcli.conform.rule import expect, expect_members, expect_status, expect_that, reads, shown, writes
-from extcli.conform.sockets import Socket
+from extcli.conform.sockets import GameSocket
 
 NO_REQUEST = 65_535
 KIB = 1024
 STATE = {"state_id": "channel"}
 
 
-def refuses_frame(game: Socket, text: str) -> None:
+def refuses_frame(game: GameSocket, text: str) -> None:
     """Raise `Differs` unless the error about this frame has the status 400."""
     game.client.send(text)
     expect_status(f"the status of {text[:100]}", 400, game.reply().get("errors", [{}])[0].get("status"))
@@ -25,7 +25,7 @@ def refuses_frame(game: Socket, text: str) -> None:
 
 @reads("X1")
 def paths(at: Deployment) -> None:
-    """The socket is at every path of published clients, whose last segment can be the client id of `authenticate`."""
+    """The socket is at every path of published clients; `authenticate` can take its client id from the path."""
     for path in ("/ws", "", f"/0.2.0/{at.client_id}", f"/0.2.0/gateway-unity/1.0.3/{at.client_id}"):
         at.socket(path).authenticate(jwt=at.token("viewer"))
     at.socket(f"/0.2.0/{at.client_id}").data("authenticate", data={"jwt": at.token("viewer")})
@@ -186,7 +186,7 @@ def long_message(at: Deployment) -> None:
 
 @reads("X9")
 def unsupported_targets(at: Deployment) -> None:
-    """An unknown target gets 404, with a text that says so."""
+    """A target that the service does not support gets 404, with a text that names it."""
     game = at.game("viewer")
     for target in ("drops", "matchmaking", "match", "match_poll", "gameMetadata", "gatewayActions"):
         for action in ("get", "subscribe", "unsubscribe"):

@@ -6,28 +6,28 @@ from typing import Any
 
 from extcli.conform.deployment import Deployment
 from extcli.conform.rule import expect, expect_members, reads, shown, writes
-from extcli.conform.rules.pins import WRONG, bound_pin, link
+from extcli.conform.rules.pins import WRONG, bound_pin, linked_game
 from extcli.conform.rules.votes import has_votes
-from extcli.conform.sockets import Socket
+from extcli.conform.sockets import GameSocket
 
 CHANNEL = {"state_id": "channel"}
 OPTIONS = ["Blue", "Red", "Orange"]
 BAD_REQUEST = {"status": 400, "title": "Bad Request"}
 
 
-def read_state(game: Socket) -> Any:
+def read_state(game: GameSocket) -> Any:
     return game.data("get", "state", CHANNEL).get("state")
 
 
-def set_state(game: Socket, document: Any) -> None:
+def set_state(game: GameSocket, document: Any) -> None:
     game.data("set", "state", {**CHANNEL, "state": document})
 
 
-def follow_state(game: Socket) -> None:
+def follow_state(game: GameSocket) -> None:
     game.data("subscribe", "state", {"topic_id": "channel"})
 
 
-def create_poll(game: Socket, at: Deployment, **members: Any) -> dict[str, str]:
+def create_poll(game: GameSocket, at: Deployment, **members: Any) -> dict[str, str]:
     """Create a poll with these members, and return its id as the data of a request."""
     poll = {"poll_id": at.fresh("poll")}
     game.data("create", "poll", {**poll, "prompt": "Which?", "options": OPTIONS, **members})
@@ -74,7 +74,7 @@ def wrong_refresh_token(at: Deployment) -> None:
 
 @reads("spec: Authentication")
 def failed_later_attempt(at: Deployment) -> None:
-    """A failed attempt leaves the rights of the connection unchanged."""
+    """A failed `authenticate` leaves the rights of the connection unchanged."""
     game = at.game("viewer")
     game.refuses_credential(jwt="x")
     read_state(game)
@@ -93,7 +93,7 @@ def switched_channel(at: Deployment) -> None:
 @writes("X4")
 def rights_after_a_revocation(at: Deployment) -> None:
     """An open connection keeps its rights after a revocation."""
-    game = link(at, pin=bound_pin(at))
+    game = linked_game(at, pin=bound_pin(at))
     at.broadcaster.delete("pin")
     set_state(game, {"a": 1})
     expect("the state", {"a": 1}, read_state(game))
@@ -173,7 +173,7 @@ def unsubscribed(at: Deployment) -> None:
 
 @writes("X5")
 def shared_poll(at: Deployment) -> None:
-    """A poll that a game creates is the poll of REST."""
+    """A poll that a game creates can be read and voted in over REST."""
     game = at.game()
     poll = create_poll(game, at)
     id = poll["poll_id"]
@@ -262,10 +262,10 @@ def entry_of_a_poll(at: Deployment) -> None:
 
 @writes("X7")
 def update_of_a_link(at: Deployment) -> None:
-    """Games of a channel learn when another is linked, and when links are revoked."""
-    game = link(at, pin=bound_pin(at))
+    """Games of a channel get an update when another game is linked, and when links are revoked."""
+    game = linked_game(at, pin=bound_pin(at))
     game.data("subscribe", "authentication")
-    link(at, pin=bound_pin(at))
+    linked_game(at, pin=bound_pin(at))
     at.broadcaster.delete("pin")
     for event in ("authenticated", "revoked"):
         found = game.update(f"an update with the event {event}").get("data")

@@ -17,7 +17,7 @@ LATER = 600
 """Seconds from now for an `exp`."""
 
 
-def segment(value: object) -> str:
+def token_segment(value: object) -> str:
     """Return a segment of a token."""
     return base64.urlsafe_b64encode(json.dumps(value).encode()).rstrip(b"=").decode()
 
@@ -28,7 +28,7 @@ def refuses_claim(at: Deployment, name: str, *values: Any) -> None:
         at.caller("viewer", **{name: value}).user_info(401, f"with {name} {shown(value)}")
 
 
-def seconds(at: Deployment, offset: int) -> int:
+def seconds_from_now(at: Deployment, offset: int) -> int:
     """Return the service's time in seconds, moved by `offset`."""
     return at.now() // 1000 + offset
 
@@ -49,7 +49,7 @@ def malformed_header(at: Deployment) -> None:
 @reads("spec: Authentication", "anonymous")
 def malformed_token(at: Deployment) -> None:
     """A token that is not a JWT is refused with 401."""
-    for text in ("abc", "a.b", "a.b.c", "a.b.c.d", "...", f"{segment({'alg': 'HS256'})}.{segment([])}.x"):
+    for text in ("abc", "a.b", "a.b.c", "a.b.c.d", "...", f"{token_segment({'alg': 'HS256'})}.{token_segment([])}.x"):
         at.bearer(text).user_info(401, f"with {text}")
 
 
@@ -62,24 +62,24 @@ def four_roles(at: Deployment) -> None:
 
 @reads("spec: Authentication")
 def readers_of_answers(at: Deployment) -> None:
-    """Admins and backends read vote logs, rankings and buffers, a broadcaster the last two; others get 403."""
-    at.is_read_by(("admin", "backend"), "vote_logs", "poll")
+    """Admins and backends read vote logs; they and broadcasters read rankings and buffers; others get 403."""
+    at.check_readers(("admin", "backend"), "vote_logs", "poll")
     for path in ("rank", "accumulate"):
-        at.is_read_by(("broadcaster", "admin", "backend"), path, "id")
+        at.check_readers(("broadcaster", "admin", "backend"), path, "id")
 
 
 @reads("A1", "secret", "specified")
 def expired_token(at: Deployment) -> None:
     """A token is refused with 401 from its `exp` on."""
-    at.caller("viewer", exp=seconds(at, LATER)).user_info(case="before exp")
-    at.caller("viewer", exp=seconds(at, -LATER)).user_info(401, "after exp")
+    at.caller("viewer", exp=seconds_from_now(at, LATER)).user_info(case="before exp")
+    at.caller("viewer", exp=seconds_from_now(at, -LATER)).user_info(401, "after exp")
 
 
 @reads("A1", "secret")
 def early_token(at: Deployment) -> None:
     """A token is refused with 401 before its `nbf`, and if its `exp` is not a number."""
-    at.caller("viewer", nbf=seconds(at, LATER)).user_info(401, "before nbf")
-    at.caller("viewer", nbf=seconds(at, -LATER)).user_info(case="after nbf")
+    at.caller("viewer", nbf=seconds_from_now(at, LATER)).user_info(401, "before nbf")
+    at.caller("viewer", nbf=seconds_from_now(at, -LATER)).user_info(case="after nbf")
     refuses_claim(at, "exp", True, "soon", [])
 
 
@@ -96,9 +96,9 @@ def wrong_signature(at: Deployment) -> None:
     head, claims, signature = at.token("viewer").split(".")
     other = tokens.sign({"role": "viewer"}, b"another secret of 32 bytes or more").rpartition(".")[2]
     at.bearer(f"{head}.{claims}.{other}").user_info(401, "with the signature of another key")
-    admin = segment({"role": "admin", "exp": seconds(at, LATER)})
+    admin = token_segment({"role": "admin", "exp": seconds_from_now(at, LATER)})
     at.bearer(f"{head}.{admin}.{signature}").user_info(401, "with other claims")
-    unsigned = segment({"alg": "none", "typ": "JWT"})
+    unsigned = token_segment({"alg": "none", "typ": "JWT"})
     at.bearer(f"{unsigned}.{claims}.").user_info(401, "with alg none")
 
 
@@ -113,7 +113,7 @@ def ignored_signature(at: Deployment) -> None:
 
 @reads("A1", "secret", "production")
 def exp_in_production(at: Deployment) -> None:
-    """Production needs `exp` in seconds in tokens of viewers and broadcasters: others get 401."""
+    """Production refuses tokens of viewers and broadcasters with 401 unless they have an `exp` in seconds."""
     refuses_claim(at, "exp", None, at.now() + LATER * 1000, 10**11)
     at.caller("viewer", exp=10**11 - 1).user_info(case="with exp 10**11 - 1")
     for role, status in (("viewer", 401), ("broadcaster", 401), ("admin", 200), ("backend", 200)):
@@ -134,7 +134,7 @@ def key_in_the_header(at: Deployment) -> None:
     """A token whose header holds a key, or `crit`, is refused with 401."""
     claims, signature = at.token("viewer").split(".")[1:]
     for name, value in {"jku": "https://x.example/", "jwk": {}, "x5u": "https://x.example/", "crit": ["b64"]}.items():
-        header = segment({"alg": "HS256", name: value})
+        header = token_segment({"alg": "HS256", name: value})
         at.bearer(f"{header}.{claims}.{signature}").user_info(401, f"with {name}")
 
 
@@ -174,7 +174,7 @@ def broadcaster_without_a_channel(at: Deployment) -> None:
 
 @reads("A2", "secret")
 def types_of_ids(at: Deployment) -> None:
-    """An integer as id in a token counts as a string; another type, or a control character, is refused with 401."""
+    """An id in a token is a string or an integer; one of another type, or with NUL, is refused with 401."""
     found = at.caller("viewer", 5551, channel=777, opaque=12).user_info()  # type: ignore[arg-type]
     expect_members({"user_id": "5551", "channel_id": "777", "opaque_user_id": "12"}, found)
     values: list[Any] = [True, 1.5, [1], {}, "7\0"]

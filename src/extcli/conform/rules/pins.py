@@ -8,7 +8,7 @@ from extcli.api import tokens
 from extcli.conform.calls import ANY, Caller, Reply
 from extcli.conform.deployment import Deployment
 from extcli.conform.rule import expect, expect_members, expect_that, reads, writes
-from extcli.conform.sockets import Socket
+from extcli.conform.sockets import GameSocket
 
 DAY = 86_400
 WRONG = "ZZZZZZ"
@@ -20,11 +20,11 @@ def bound_pin(at: Deployment, by: Caller | None = None) -> str:
     return str((by or at.broadcaster).post("link/pin").json["pin"])
 
 
-def validate(caller: Caller, pin: str, status: int = 200, case: str = "") -> Reply:
+def validate_pin(caller: Caller, pin: str, status: int = 200, case: str = "") -> Reply:
     return caller.post("validate_pin", {"pin": pin}, status=status, case=case)
 
 
-def check(at: Deployment, status: int, **credential: str) -> Reply:
+def check_credential(at: Deployment, status: int, **credential: str) -> Reply:
     """Let the service check a token or a PIN, and return the response, which must have this status."""
     body = {"identifier": at.client_id, **credential}
     return at.anonymous.post("unauthed/validate_pin", body, status=status)
@@ -36,7 +36,7 @@ def issue_pin(at: Deployment) -> tuple[str, str]:
     return str(found["token"]), str(found["pin"])
 
 
-def link(at: Deployment, **credential: str) -> Socket:
+def linked_game(at: Deployment, **credential: str) -> GameSocket:
     """Return a game socket after a successful `authenticate`."""
     game = at.socket()
     game.authenticate(**credential)
@@ -52,7 +52,7 @@ def token_of_a_pin(at: Deployment) -> None:
     (token, pin), (other, _) = issue_pin(at), issue_pin(at)
     caller = at.bearer(token)
     caller.user_info(401, "before validation")
-    validate(at.broadcaster, pin)
+    validate_pin(at.broadcaster, pin)
     wanted = {"role": "broadcaster", "channel_id": at.channel, "user_id": at.channel}
     expect_members(wanted, caller.user_info(), "afterwards")
     at.bearer(other).user_info(401, "with the token of another PIN")
@@ -60,7 +60,7 @@ def token_of_a_pin(at: Deployment) -> None:
 
 @writes("A5")
 def payload_of_a_token(at: Deployment) -> None:
-    """The payload of an issued token has no `-` and no `_`, and lasts 7 days."""
+    """An issued token lasts 7 days, a refresh token 365; its payload has no `-` and no `_`."""
     pair = at.socket().authenticate(pin=bound_pin(at))
     for name, token, days in (
         ("POST pin", issue_pin(at)[0], 7),
@@ -80,13 +80,13 @@ def check_of_a_token(at: Deployment) -> None:
     For a PIN, right or wrong, it always returns the same 400.
     """
     (token, pin), (other, _) = issue_pin(at), issue_pin(at)
-    check(at, 401, jwt=token)
-    validate(at.broadcaster, pin)
-    check(at, 200, jwt=token)
-    check(at, 401, jwt=other)
+    check_credential(at, 401, jwt=token)
+    validate_pin(at.broadcaster, pin)
+    check_credential(at, 200, jwt=token)
+    check_credential(at, 401, jwt=other)
     at.broadcaster.delete("pin")
-    check(at, 401, jwt=token)
-    right, wrong = (check(at, 400, pin=pin) for pin in (bound_pin(at), WRONG))
+    check_credential(at, 401, jwt=token)
+    right, wrong = (check_credential(at, 400, pin=pin) for pin in (bound_pin(at), WRONG))
     expect("the response with a wrong PIN", right.json, wrong.json)
 
 
@@ -95,7 +95,7 @@ def check_of_a_token(at: Deployment) -> None:
 
 @writes("spec: Authentication")
 def pair_of_tokens(at: Deployment) -> None:
-    """A game's PIN leads to an access token, and to a refresh token, which REST refuses with 401."""
+    """With a PIN, a game gets an access token, and a refresh token, which REST refuses with 401."""
     pair = at.socket().authenticate(pin=bound_pin(at))
     for name in ("jwt", "refresh"):
         expect_that(name, isinstance(pair.get(name), str), "a string", pair.get(name))
@@ -106,7 +106,7 @@ def pair_of_tokens(at: Deployment) -> None:
 
 @writes("spec: Authentication")
 def refreshed_pair(at: Deployment) -> None:
-    """A refresh token leads to a new pair of tokens."""
+    """With a refresh token, a game gets a new pair of tokens."""
     game = at.socket()
     first = game.authenticate(pin=bound_pin(at))
     second = game.authenticate(refresh=first["refresh"])
@@ -121,14 +121,14 @@ def repeated_use(at: Deployment) -> None:
     pin = bound_pin(at)
     pair = at.socket().authenticate(pin=pin)
     for credential in ({"pin": pin}, {"refresh": pair["refresh"]}, {"refresh": pair["refresh"]}):
-        link(at, **credential)
+        linked_game(at, **credential)
 
 
 @writes("T2")
 def revocation(at: Deployment) -> None:
-    """`DELETE pin` ends PINs, their tokens and refresh tokens of its channel permanently, and of no other channel."""
+    """`DELETE pin` ends the PINs, their tokens and the refresh tokens of its channel only, permanently."""
     (token, pin), bound = issue_pin(at), bound_pin(at)
-    validate(at.broadcaster, pin)
+    validate_pin(at.broadcaster, pin)
     game = at.socket()
     refresh = game.authenticate(pin=bound)["refresh"]
     at.elsewhere("broadcaster").delete("pin")
@@ -144,7 +144,7 @@ def existence_of_a_link(at: Deployment) -> None:
     """`pin_token_exists` tells whether the channel is linked."""
     _, pin = issue_pin(at)
     at.broadcaster.get("pin_token_exists").has(exists=False)
-    validate(at.broadcaster, pin)
+    validate_pin(at.broadcaster, pin)
     at.broadcaster.get("pin_token_exists").has(exists=True)
     at.elsewhere("broadcaster").get("pin_token_exists").has(exists=False)
 
@@ -158,13 +158,13 @@ def form_of_a_pin(at: Deployment) -> None:
     pin = bound_pin(at)
     expect_that("the PIN", bool(re.fullmatch("[A-Za-z0-9]{6}", pin)), "6 letters and digits", f"{len(pin)} characters")
     if (other := pin.swapcase()) != pin:
-        validate(at.broadcaster, other, 400, "with the case swapped")
-    validate(at.broadcaster, pin)
+        validate_pin(at.broadcaster, other, 400, "with the case swapped")
+    validate_pin(at.broadcaster, pin)
 
 
 @writes("T1")
 def alphabet_of_pins(at: Deployment) -> None:
-    """A PIN uses 30 letters and digits that are not mistaken for each other."""
+    """A PIN uses only 30 letters and digits, which do not look alike."""
     for _ in range(5):
         others = re.sub("[A-HJ-KMNP-Z2-46-9]", "", bound_pin(at))
         expect("other characters in a PIN", "", others)
@@ -193,19 +193,19 @@ def validation_by_role(at: Deployment) -> None:
     """`validate_pin` accepts a valid PIN, and refuses a wrong one with 400; roles other than broadcaster get 403."""
     pin = bound_pin(at)
     for caller in (at.viewer, at.admin, at.backend):
-        validate(caller, pin, 403)
-    validate(at.broadcaster, pin).returns({})
-    validate(at.broadcaster, WRONG, 400)
+        validate_pin(caller, pin, 403)
+    validate_pin(at.broadcaster, pin).returns({})
+    validate_pin(at.broadcaster, WRONG, 400)
 
 
 @writes("T2")
 def channel_of_a_pin(at: Deployment) -> None:
     """A PIN is valid only in the channel of the token that requested it, or of the first broadcaster to validate it."""
     _, unbound = issue_pin(at)
-    validate(at.broadcaster, unbound)
+    validate_pin(at.broadcaster, unbound)
     for pin in (unbound, *(bound_pin(at, caller) for caller in (at.broadcaster, at.admin, at.backend))):
-        validate(at.elsewhere("broadcaster"), pin, 400, "of another channel")
-        validate(at.broadcaster, pin)
+        validate_pin(at.elsewhere("broadcaster"), pin, 400, "of another channel")
+        validate_pin(at.broadcaster, pin)
 
 
 # Guesses
@@ -231,7 +231,7 @@ def nine_failures(at: Deployment) -> None:
 
 @writes("T4", "production")
 def wrong_pins_of_a_channel(at: Deployment) -> None:
-    """In production a channel has 10 wrong PINs a minute; then 429, with the seconds to wait in `Retry-After`."""
+    """Production allows a channel 10 wrong PINs a minute, then gives 429 and, in `Retry-After`, the seconds to wait."""
     owner = at.broadcaster
     replies = [owner.post("validate_pin", {"pin": WRONG}, status=ANY, repeat=False) for _ in range(11)]
     expect("the statuses", [*[400] * 10, 429], [reply.status for reply in replies])

@@ -13,7 +13,7 @@ from extcli.conform.rule import expect, expect_members, shown, writes
 SOURCE = "gaps: Purchases"
 
 
-def post(at: Deployment, purchase: str) -> Reply:
+def post_receipt(at: Deployment, purchase: str) -> Reply:
     """Post a receipt for this purchase as the buyer, and return the response."""
     product = {"sku": "conform", "displayName": "A hat", "cost": {"amount": 5, "type": "bits"}}
     data = {"transactionId": purchase, "userId": at.user, "product": product}
@@ -22,7 +22,7 @@ def post(at: Deployment, purchase: str) -> Reply:
     return at.viewer.post("bits/transactions", {"transactionReceipt": receipt, "displayName": "Ann"}, status=201)
 
 
-def outstanding(game: Any) -> list[Any]:
+def outstanding_ids(game: Any) -> list[Any]:
     """Return the ids of the outstanding purchases of the game's channel."""
     return [each.get("id") for each in game.data("get", "transaction", {"sku": "conform"})["transactions"]]
 
@@ -53,7 +53,7 @@ def purchase(at: Deployment) -> None:
     game, bought = at.game(), at.fresh("purchase")
     game.data("subscribe", "twitchPurchaseBits", {"sku": "*"})
     for _ in range(2):
-        post(at, bought).returns({})
+        post_receipt(at, bought).returns({})
     (found,) = game.next_updates(1)
     wanted = {"id": bought, "sku": "conform", "userId": at.user, "cost": 5, "currency": "bits"}
     expect_members(wanted, found["data"], "of the update")
@@ -66,8 +66,8 @@ def settled_purchase(at: Deployment) -> None:
     game = at.game()
     for action in ("validate", "refund"):
         bought = at.fresh("purchase")
-        post(at, bought)
-        expect("the outstanding purchases", [bought], outstanding(game))
+        post_receipt(at, bought)
+        expect("the outstanding purchases", [bought], outstanding_ids(game))
         expect(f"the reply to {action}", {"ok": True}, game.data(action, "transaction", {"id": bought}))
-        expect("the outstanding purchases afterwards", [], outstanding(game))
+        expect("the outstanding purchases afterwards", [], outstanding_ids(game))
         game.refuses(404, action, "transaction", {"id": bought}, case=f"of another {action}")

@@ -41,7 +41,7 @@ def second_answer(at: Deployment) -> None:
 
 @writes("spec: Ranking")
 def order_by_score(at: Deployment) -> None:
-    """The score of a text is the number of its users; highest first."""
+    """The score of an answer is the number of users who gave it; the highest comes first."""
     Ranking(at, "blue", "red", "red").shows(("red", 2), ("blue", 1))
 
 
@@ -106,7 +106,7 @@ def deletion_of_a_ranking(at: Deployment) -> None:
 
 @writes("R1")
 def ranking_of_channels(at: Deployment) -> None:
-    """All channels share a `global-` ranking, which a broadcaster may not delete; others are of one channel."""
+    """All channels share a `global-` ranking, which a broadcaster may not delete; any other belongs to one channel."""
     second = at.fresh("channel")
     for prefix, wanted in (("", 1), ("global-", 2)):
         ranking = Ranking(at, "red", prefix=prefix)
@@ -118,7 +118,7 @@ def ranking_of_channels(at: Deployment) -> None:
 
 @writes("A4")
 def ranking_in_all_channels(at: Deployment) -> None:
-    """An extension-level token reads the answers of all channels as one ranking."""
+    """A token without a channel reads the answers of all channels as one ranking."""
     ranking = Ranking(at, "red")
     for _ in range(2):
         ranking.answer(at.stranger(channel=at.fresh("channel")), "blue")

@@ -24,7 +24,7 @@ def absent_json_store(at: Deployment) -> None:
 
 @writes("S5")
 def json_store_of_an_id(at: Deployment) -> None:
-    """A JSON store holds one object for each id of a channel, otherwise 400; without `id`, the id is `default`."""
+    """A JSON store is an object (otherwise 400), one for each id of a channel; without `id`, the id is `default`."""
     at.broadcaster.post("json_store", {"d": 4})
     at.viewer.get("json_store", id="default").returns({"d": 4})
     one, two = at.fresh("store"), at.fresh("store")
@@ -48,7 +48,7 @@ def size_of_a_json_store(at: Deployment) -> None:
 
 @writes("S5")
 def json_store_by_role(at: Deployment) -> None:
-    """A viewer writes no JSON store, a broadcaster none whose id begins with `global`: 403. Any channel reads those."""
+    """All channels read a JSON store `global…`; a broadcaster may not write it, and a viewer may write none: 403."""
     own, shared = at.fresh("store"), at.fresh("store", prefix="global-")
     for caller, store in ((at.viewer, own), (at.viewer, shared), (at.broadcaster, shared)):
         caller.post("json_store", {"a": 1}, id=store, status=403)
@@ -65,21 +65,21 @@ def json_store_by_role(at: Deployment) -> None:
 STORE = "channel_state"
 
 
-def patched(at: Deployment, before: Any, patch: Any) -> Any:
+def store_after_patch(at: Deployment, before: Any, patch: Any) -> Any:
     """Write a document, patch it as the broadcaster, and return what the store then has."""
     at.broadcaster.post(STORE, before)
     at.broadcaster.patch(STORE, patch)
     return at.broadcaster.get(STORE).json
 
 
-def refused(at: Deployment, before: Any, patch: Any) -> None:
+def refuses_patch(at: Deployment, before: Any, patch: Any) -> None:
     """Raise `Differs` unless the patch is refused with 400 and the document stays as it was."""
     at.broadcaster.post(STORE, before)
     at.broadcaster.patch(STORE, patch, status=400)
     at.broadcaster.get(STORE).returns(before, f"the store after PATCH {shown(patch)}")
 
 
-def op(name: str, path: str, **members: Any) -> dict[str, Any]:
+def operation(name: str, path: str, **members: Any) -> dict[str, Any]:
     """Return one operation. `origin` is its `from`."""
     origin = {"from": members.pop("origin")} if "origin" in members else {}
     return {"op": name, "path": path, **origin, **members}
@@ -87,63 +87,63 @@ def op(name: str, path: str, **members: Any) -> dict[str, Any]:
 
 @writes("S2")
 def merge_patch(at: Deployment) -> None:
-    """An object is a merge patch: null removes a member."""
+    """A patch that is an object is a merge patch: null removes a member."""
     before = {"a": 1, "b": {"c": 2, "d": 3}, "e": [1]}
-    after = patched(at, before, {"a": None, "b": {"c": 4}, "e": [2], "f": {"g": None}})
+    after = store_after_patch(at, before, {"a": None, "b": {"c": 4}, "e": [2], "f": {"g": None}})
     expect("the store", {"b": {"c": 4, "d": 3}, "e": [2], "f": {}}, after)
 
 
 @writes("S2")
 def json_patch(at: Deployment) -> None:
-    """An array is a JSON Patch: add, remove, replace, move, copy, test."""
+    """A patch that is an array is a JSON Patch: add, remove, replace, move, copy, test."""
     for before, patch, after in (
-        ({"a": [1]}, [op("add", "/a/-", value=2), op("add", "/a/0", value=0)], {"a": [0, 1, 2]}),
-        ({"a": 1, "b": 2}, [op("remove", "/a"), op("replace", "/b", value=[3])], {"b": [3]}),
-        ({"a": {"b": 1}, "c": {}}, [op("move", "/c/d", origin="/a/b")], {"a": {}, "c": {"d": 1}}),
+        ({"a": [1]}, [operation("add", "/a/-", value=2), operation("add", "/a/0", value=0)], {"a": [0, 1, 2]}),
+        ({"a": 1, "b": 2}, [operation("remove", "/a"), operation("replace", "/b", value=[3])], {"b": [3]}),
+        ({"a": {"b": 1}, "c": {}}, [operation("move", "/c/d", origin="/a/b")], {"a": {}, "c": {"d": 1}}),
         (
             {"a": {"b": 1}},
-            [op("copy", "/c", origin="/a"), op("add", "/c/d", value=2)],
+            [operation("copy", "/c", origin="/a"), operation("add", "/c/d", value=2)],
             {"a": {"b": 1}, "c": {"b": 1, "d": 2}},
         ),
-        ({"a/b": 1, "m~n": 2}, [op("test", "/a~1b", value=1), op("remove", "/m~0n")], {"a/b": 1}),
-        ({"a": 1}, [op("add", "/a", value=None)], {"a": None}),
+        ({"a/b": 1, "m~n": 2}, [operation("test", "/a~1b", value=1), operation("remove", "/m~0n")], {"a/b": 1}),
+        ({"a": 1}, [operation("add", "/a", value=None)], {"a": None}),
     ):
-        expect(f"the store after {shown(patch)}", after, patched(at, before, patch))
+        expect(f"the store after {shown(patch)}", after, store_after_patch(at, before, patch))
 
 
 @writes("S2")
 def missing_parents(at: Deployment) -> None:
-    """`add` creates missing parent objects, but not where a number or `-` follows one: 400."""
-    seen = patched(at, {"a": 1}, [op("add", "/settings/color/hue", value=3)])
+    """`add` creates missing parent objects; if a number or `-` follows one in its path, it is refused with 400."""
+    seen = store_after_patch(at, {"a": 1}, [operation("add", "/settings/color/hue", value=3)])
     expect("the store", {"a": 1, "settings": {"color": {"hue": 3}}}, seen)
     for path in ("/new/0", "/new/-", "/new/0/a"):
-        refused(at, {"a": 1}, [op("add", path, value=1)])
+        refuses_patch(at, {"a": 1}, [operation("add", path, value=1)])
 
 
 @writes("S2")
 def atomic_patch(at: Deployment) -> None:
     """A patch applies completely or not at all."""
     for last in (
-        op("remove", "/absent"),
-        op("test", "/a", value=2),
-        op("fly", "/a"),
-        op("replace", "/absent", value=1),
+        operation("remove", "/absent"),
+        operation("test", "/a", value=2),
+        operation("fly", "/a"),
+        operation("replace", "/absent", value=1),
     ):
-        refused(at, {"a": 1}, [op("add", "/early", value=1), last])
+        refuses_patch(at, {"a": 1}, [operation("add", "/early", value=1), last])
 
 
 @writes("S2")
 def patches_that_are_no_patch(at: Deployment) -> None:
     """A patch that leaves no object, and one that is neither array nor object, is refused with 400."""
-    refused(at, {"a": 1}, [op("replace", "", value=[1])])
+    refuses_patch(at, {"a": 1}, [operation("replace", "", value=[1])])
     at.broadcaster.refuses(STORE, 3, None, True, "text", "3", method="PATCH")
 
 
 @writes("S2")
 def number_of_operations(at: Deployment) -> None:
     """A JSON Patch has at most 1,000 operations."""
-    patched(at, {"a": 1}, [op("test", "/a", value=1)] * 1_000)
-    at.broadcaster.patch(STORE, [op("test", "/a", value=1)] * 1_001, status=400)
+    store_after_patch(at, {"a": 1}, [operation("test", "/a", value=1)] * 1_000)
+    at.broadcaster.patch(STORE, [operation("test", "/a", value=1)] * 1_001, status=400)
 
 
 # State and config

@@ -48,7 +48,7 @@ class Question:
 @reads(SOURCE)
 def leaderboard_by_role(at: Deployment) -> None:
     """Only admins and backends read the leaderboard."""
-    at.is_read_by(("admin", "backend"), "curated_poll_leaderboard")
+    at.check_readers(("admin", "backend"), "curated_poll_leaderboard")
 
 
 @reads(SOURCE)

@@ -76,7 +76,7 @@ def has_votes(reply: Reply, number: int) -> None:
     expect(f"the number of votes in {reply.request}", number, reply.json["stats"]["count"])
 
 
-def specific(**counts: int) -> list[int]:
+def specific_counts(**counts: int) -> list[int]:
     """Return the 64 entries of `specific`: `v3=2` is two votes for 3."""
     return [counts.get(f"v{value}", 0) for value in range(64)]
 
@@ -86,7 +86,7 @@ def specific(**counts: int) -> list[int]:
 
 @writes("spec: Resources")
 def log_entries(at: Deployment) -> None:
-    """A log entry has the shared id (or the opaque id without one), the opaque id, value and time of a vote."""
+    """A log entry has the voter's user id (opaque id if not shared), opaque id, value, and time of the vote."""
     opaque, poll = at.fresh("opaque", prefix="A"), Poll(at, 3)
     poll.cast(4, at.caller("viewer", None, opaque=opaque))
     first, second = poll.log()
@@ -108,7 +108,7 @@ def order_of_the_log(at: Deployment) -> None:
 
 @writes("P3")
 def part_of_the_log(at: Deployment) -> None:
-    """`since` is inclusive, and `limit` keeps the oldest entries."""
+    """The log has the votes from `since` on, and `limit` keeps the oldest entries."""
     poll = Poll(at)
     poll.cast_each((at.user, 1), (at.fresh("user"), 2))
     log = poll.log()
@@ -137,7 +137,7 @@ def malformed_part_of_the_log(at: Deployment) -> None:
 @reads("P1")
 def poll_without_votes(at: Deployment) -> None:
     """A poll without votes reads as zeros, under `stats` and as flat fields."""
-    empty = {"stddev": 0, "mean": 0, "sum": 0, "count": 0, "specific": specific()}
+    empty = {"stddev": 0, "mean": 0, "sum": 0, "count": 0, "specific": specific_counts()}
     at.viewer.get("vote", id=at.fresh("poll")).returns({"stats": empty, **empty})
 
 
@@ -158,7 +158,7 @@ def answer_to_a_vote(at: Deployment) -> None:
         "mean": 2.5,
         "sum": 5,
         "count": 2,
-        "specific": specific(v1=1, v4=1),
+        "specific": specific_counts(v1=1, v4=1),
     }
     expect("`stats`", wanted, answer["stats"])
     expect("the voter's vote", 4, answer.get("vote"))
@@ -169,7 +169,7 @@ def answer_to_a_vote(at: Deployment) -> None:
 def second_vote(at: Deployment) -> None:
     """A user's second vote replaces the first and is not counted again."""
     answer = Poll(at).cast_each((at.fresh("user"), 1), (at.user, 3), (at.user, 5))
-    expect_members({"count": 2, "sum": 6, "specific": specific(v1=1, v5=1)}, answer["stats"])
+    expect_members({"count": 2, "sum": 6, "specific": specific_counts(v1=1, v5=1)}, answer["stats"])
     expect("the voter's vote", 5, answer.get("vote"))
 
 
@@ -208,7 +208,7 @@ def vote_not_an_integer(at: Deployment) -> None:
 def specific_values(at: Deployment) -> None:
     """`specific` has the values 0 to 63; other votes count in the other statistics only."""
     answer = Poll(at).cast_each(*((at.fresh("user"), value) for value in (0, 63, 64, -1, 63)))
-    expect_members({"count": 5, "sum": 189, "mean": 37.8, "specific": specific(v0=1, v63=2)}, answer["stats"])
+    expect_members({"count": 5, "sum": 189, "mean": 37.8, "specific": specific_counts(v0=1, v63=2)}, answer["stats"])
 
 
 @writes("A3")
@@ -234,7 +234,7 @@ def deletion(at: Deployment) -> None:
     expect("count and vote after DELETE", [0, None], [read["stats"]["count"], read.get("vote")])
     at.admin.get("vote_logs", id=poll.id).returns({"result": []}, "the log after DELETE")
     again = poll.cast(1).json["stats"]
-    expect_members({"count": 1, "sum": 1, "specific": specific(v1=1)}, again, "of the poll made again")
+    expect_members({"count": 1, "sum": 1, "specific": specific_counts(v1=1)}, again, "of the poll made again")
 
 
 @writes("spec: Authentication")
@@ -303,7 +303,7 @@ def global_poll(at: Deployment) -> None:
 
 @writes("A4")
 def poll_in_all_channels(at: Deployment) -> None:
-    """An extension-level token reads the votes of all channels, or of the one in `channel_id`."""
+    """A token without a channel reads the votes of all channels, or of the one in `channel_id`."""
     poll, second = Poll(at), at.fresh("channel")
     poll.cast(3, at.stranger())
     poll.cast(4, at.stranger(channel=second))

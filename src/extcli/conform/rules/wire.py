@@ -25,7 +25,7 @@ ALIASES = {
 """Paths of published clients that read, and the specified ones."""
 
 
-def is_json(reply: Reply, body: object) -> None:
+def check_json_response(reply: Reply, body: object) -> None:
     """Raise `Differs` unless the response has this body, of type application/json."""
     reply.returns(body)
     reply.has_header("content-type", "application/json")
@@ -116,19 +116,19 @@ def empty_list(at: Deployment) -> None:
         ("rank", {"data": []}),
         ("accumulate", {"data": [], "latest": 0}),
     ):
-        is_json(at.admin.get(path, id=at.fresh()), empty)
+        check_json_response(at.admin.get(path, id=at.fresh()), empty)
 
 
 @writes("W3")
 def empty_answer(at: Deployment) -> None:
     """An empty response is `{}`, in a body of type application/json."""
     caller, id = at.broadcaster, at.fresh("poll")
-    is_json(caller.post("accumulate", {}, id=id), {})
-    is_json(caller.post("channel_state", {}), {})
-    is_json(caller.patch("channel_state", []), {})
-    is_json(caller.post("vote_config", {"config": {}}, id=id), {})
-    is_json(caller.delete("vote", id=id), {})
-    is_json(caller.delete("rank", id=id), {})
+    check_json_response(caller.post("accumulate", {}, id=id), {})
+    check_json_response(caller.post("channel_state", {}), {})
+    check_json_response(caller.patch("channel_state", []), {})
+    check_json_response(caller.post("vote_config", {"config": {}}, id=id), {})
+    check_json_response(caller.delete("vote", id=id), {})
+    check_json_response(caller.delete("rank", id=id), {})
 
 
 # W5
@@ -141,7 +141,7 @@ def open_to_every_origin(at: Deployment) -> None:
     for caller, path in [*paths, (at.anonymous, "vote"), (at.anonymous, "/v1/nothing")]:
         reply = caller.get(path, status=ANY, headers=PAGE)
         reply.has_header("access-control-allow-origin", "*")
-        _lists(reply, "access-control-expose-headers", "X-Request-Id", "Retry-After")
+        _check_header_lists(reply, "access-control-expose-headers", "X-Request-Id", "Retry-After")
         expect_that("x-request-id", bool(reply.headers.get("x-request-id")), "an id", reply.headers.get("x-request-id"))
 
 
@@ -153,8 +153,8 @@ def preflight(at: Deployment) -> None:
         reply = at.anonymous.call("OPTIONS", "vote", case=f"for {method}", headers=PAGE | asked)
         reply.returns({})
         reply.has_header("access-control-allow-origin", "*")
-        _lists(reply, "access-control-allow-methods", method)
-        _lists(reply, "access-control-allow-headers", "Authorization", "Content-Type")
+        _check_header_lists(reply, "access-control-allow-methods", method)
+        _check_header_lists(reply, "access-control-allow-headers", "Authorization", "Content-Type")
 
 
 @reads("W5", "emulator", "anonymous")
@@ -184,7 +184,7 @@ def _refused_clock(at: Deployment, headers: Mapping[str, str]) -> Reply:
     return at.anonymous.get("/_emulator/clock", headers=sent, status=403, case=f"with {shown(headers)}")
 
 
-def _lists(reply: Reply, header: str, *names: str) -> None:
+def _check_header_lists(reply: Reply, header: str, *names: str) -> None:
     text = reply.headers.get(header, "")
     found = {each.strip().casefold() for each in text.split(",")}
     expect_that(header, {each.casefold() for each in names} <= found, ", ".join(names), text)
@@ -253,7 +253,7 @@ def check_error(reply: Reply) -> None:
 
 @reads("spec: Authentication", "anonymous")
 def no_credential(at: Deployment) -> None:
-    """A call without a credential is refused with 401, and a body with error information."""
+    """A call without a credential is refused with 401 and error information."""
     for path in ("vote", "user_info", "all_state", "channel_config"):
         reply = at.anonymous.get(path, status=401)
         expect_that(f"the body of {reply.request}", bool(reply.json), "error information", reply.json)
@@ -271,7 +271,7 @@ def body_of_an_error(at: Deployment) -> None:
 
 @writes("W4")
 def body_of_a_refused_write(at: Deployment) -> None:
-    """A refused write has `errors`, `reason` and `info`, with the same facts; they name an invalid field."""
+    """A refused write has `errors`, `reason` and `info`, with the same facts, which name an invalid field."""
     poll = at.fresh("poll")
     reply = at.viewer.post("vote", {"value": "1"}, id=poll, status=400)
     check_error(reply)
