@@ -17,7 +17,7 @@ from msgspec import inspect as types
 
 from emulator.core.callers import ANYONE, Role
 from emulator.core.errors import OF_INPUT, OF_ROLES, REFUSALS
-from emulator.core.errors import Declared as Refusal
+from emulator.core.errors import RefusalTexts as Refusal
 from emulator.core.settings import Limits
 from emulator.core.wire.url import ALIASES, SERVICE
 from emulator.feature_list import FEATURES

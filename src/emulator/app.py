@@ -41,8 +41,8 @@ from emulator.core.journal import NO_JOURNAL, Journal, JournalBudget
 from emulator.core.limits import RateLimits
 from emulator.core.observability.audit import audit
 from emulator.core.observability.metrics import Metrics
-from emulator.core.observability.request_context import DEFAULT_NAMESPACE, label_of
-from emulator.core.parity import ComparedRates, Lapses, Parity, Tally
+from emulator.core.observability.request_context import DEFAULT_NAMESPACE, log_name
+from emulator.core.parity import ComparedRateLimits, ExpiredEarly, Parity, VerdictTally
 from emulator.core.scheduler import Scheduler
 from emulator.core.settings import Settings
 from emulator.feature_list import Features
@@ -84,7 +84,7 @@ _log = logging.getLogger("emulator")
 _VERSION = version("extcli")
 
 
-class Shared:
+class SharedParts:
     """What all services (namespaces) of a process share."""
 
     def __init__(self, settings: Settings, extensions: Extensions, features: Features) -> None:
@@ -95,7 +95,7 @@ class Shared:
         self.uploads = Uploads(settings.limits.uploads)
         if settings.environment.is_strict:
             self.uploads.extensions = extensions
-        self.verdicts = Tally()
+        self.verdicts = VerdictTally()
         """Counts what production would do differently."""
         self.namespaces: Registry | None = None
         """All namespaces of the process; `None` in production."""
@@ -105,7 +105,7 @@ class Service(ServiceApp):
     """One running service."""
 
     def __init__(
-        self, shared: Shared, engine: Engine, clock: Clock, new_id: NewId = token_id, name: str = DEFAULT_NAMESPACE
+        self, shared: SharedParts, engine: Engine, clock: Clock, new_id: NewId = token_id, name: str = DEFAULT_NAMESPACE
     ) -> None:
         """`name` is the namespace's."""
         self.shared = shared
@@ -121,7 +121,7 @@ class Service(ServiceApp):
         self._build_foundation()
         self._build_features()
         self._build_control()
-        self._build_entrances()
+        self._build_entry_points()
         self._subscribe_to_control()
 
     @property
@@ -131,7 +131,7 @@ class Service(ServiceApp):
     @property
     def prefix(self) -> str:
         """What all paths of this service begin with, as its clients see them."""
-        label = label_of(self.name)
+        label = log_name(self.name)
         return self.settings.root_path + (f"/_ns/{label}" if label else "")
 
     def _build_foundation(self) -> None:
@@ -213,14 +213,14 @@ class Service(ServiceApp):
         self.control = Control(engine, self.key, clock, settings, _VERSION, self.metrics)
         self.undo = Undo(self.control, engine, clock, self.changes)
         self.snapshots = Snapshots(engine, self.key, clock, settings, _VERSION, self.control, shared.features.check)
-        self.seeds = Seeds(clock, partial(Service._scratch, me), self.control, self.faults)
+        self.seeds = Seeds(clock, partial(Service._open_scratch, me), self.control, self.faults)
         kinds = shared.features.kinds
         self.contents = Contents(engine, clock, kinds, settings.environment.state_lifetime)
         self.connections = Sockets(self.hub, self.changes, lambda: me.gateway.admission)
         self.waits = Waits(
             self.changes,
             subjects_of(kinds),
-            shared.features.measures(self),
+            shared.features.wait_measures(self),
             self.connections,
             self.journal,
             is_alone=self.publisher.is_single_node,
@@ -232,10 +232,10 @@ class Service(ServiceApp):
         accept = partial(WebSocket, me, settings.limits, server_state=ServerState(), config=None, app_state=None)
         self.demo = Demo(lambda: me.control.reset(), Crowd(me, self.name, self.tokens, accept))
 
-    def _build_entrances(self) -> None:
+    def _build_entry_points(self) -> None:
         """The entry points of requests and sockets: they check the caller and call the enabled features."""
         settings, features = self.settings, self.shared.features
-        offered = features.offered(settings.environment)
+        offered = features.offered_features(settings.environment)
         access = Access(
             cached_caller=self.tokens.cached_caller,
             authenticate=self.pins.authenticate,
@@ -319,7 +319,7 @@ class Service(ServiceApp):
             self.demo.stop,
         ]
         control.on_load.append(updates.reloaded)
-        control.on_expiry.append(self.parity.lapses.expired)
+        control.on_expiry.append(self.parity.lapses.add_expired)
         control.on_move += [
             self._directory.clock_moved,
             self.scheduler.clock_moved,
@@ -358,9 +358,9 @@ class Service(ServiceApp):
             part.close()
 
     @asynccontextmanager
-    async def _scratch(self, clock: Clock, new_id: NewId) -> AsyncIterator[Service]:
+    async def _open_scratch(self, clock: Clock, new_id: NewId) -> AsyncIterator[Service]:
         """Open an empty service in memory with the settings and the signing key of this one."""
-        shared = Shared(self.settings, self.extensions, self.shared.features)
+        shared = SharedParts(self.settings, self.extensions, self.shared.features)
         async with open_engine("sqlite://", namespace="scratch") as engine:
             scratch = Service(shared, engine, clock, new_id, self.name)
             scratch.key.value = self.key.value
@@ -375,22 +375,22 @@ class Service(ServiceApp):
         self._id_quota.clear()
         self.changes.wake()
         if not self.publisher.is_single_node:
-            self.scheduler.schedule(RESET, self.clock.now(), self._follow)
+            self.scheduler.schedule(RESET, self.clock.now(), self._adopt_loaded_data)
 
-    async def _follow(self) -> None:
+    async def _adopt_loaded_data(self) -> None:
         """Use the key of data that another node has loaded, and send the results of its polls."""
         await self.key.sync()
         self.poll_updates.reloaded()
 
 
-def _shorter_lifetimes(settings: Settings) -> Lapses:
+def _shorter_lifetimes(settings: Settings) -> ExpiredEarly:
     """Return the kinds of data that expire earlier in the sandbox than in production."""
     here, there = settings.environment, settings.production
     if here.is_strict:
-        return Lapses({})
+        return ExpiredEarly({})
     state, config = (here.state_lifetime, there.state_lifetime), (here.config_lifetime, there.config_lifetime)
     kinds = {store.name: config if store.is_config else state for store in STORES}
-    return Lapses({**kinds, CONTEST: state, VOTER: state})
+    return ExpiredEarly({**kinds, CONTEST: state, VOTER: state})
 
 
 def _rate_limits(settings: Settings, clock: Clock) -> RateLimits:
@@ -399,4 +399,4 @@ def _rate_limits(settings: Settings, clock: Clock) -> RateLimits:
     if settings.environment.is_strict:
         return RateLimits(clock, per_caller=per_caller, per_client=per_client)
     there = per_caller or settings.production.caller_rate
-    return ComparedRates(clock, per_caller=per_caller, per_client=per_client, production=there)
+    return ComparedRateLimits(clock, per_caller=per_caller, per_client=per_client, production=there)

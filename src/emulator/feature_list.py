@@ -52,7 +52,7 @@ class Feature(NamedTuple):
     is_offered: Callable[[Environment], bool] = lambda environment: True
 
 
-def _control(service: Callable[[Any], Any], endpoints: tuple[Endpoint, ...]) -> Feature:
+def _control_feature(service: Callable[[Any], Any], endpoints: tuple[Endpoint, ...]) -> Feature:
     """Return a feature of the control API."""
     return Feature(service, endpoints, is_offered=attrgetter("has_control"))
 
@@ -66,8 +66,8 @@ class Features:
         self.kinds = tuple(kind for feature in features for kind in feature.kinds)
         self._features = (
             *features,
-            _control(attrgetter("contents"), contents.endpoints_of(self.kinds)),
-            _control(attrgetter("waits"), waits.endpoints_of(self.kinds)),
+            _control_feature(attrgetter("contents"), contents.endpoints_of(self.kinds)),
+            _control_feature(attrgetter("waits"), waits.endpoints_of(self.kinds)),
         )
         self._tables: dict[Environment, EndpointTable] = {}
         records = [each for kind in self.kinds for each in kind.records]
@@ -77,7 +77,7 @@ class Features:
     def __iter__(self) -> Iterator[Feature]:
         return iter(self._features)
 
-    def measures(self, service: object) -> dict[str, Measure]:
+    def wait_measures(self, service: object) -> dict[str, Measure]:
         """Return what measures each stored subject of waits, of an `app.Service`."""
         return {
             kind.waits_for.name: feature.service(service).measure
@@ -86,7 +86,7 @@ class Features:
             if kind.waits_for and kind.waits_for.is_stored
         }
 
-    def offered(self, environment: Environment) -> Sequence[Feature]:
+    def offered_features(self, environment: Environment) -> Sequence[Feature]:
         return [feature for feature in self if feature.is_offered(environment)]
 
     def table(self, environment: Environment) -> EndpointTable:
@@ -94,7 +94,7 @@ class Features:
         if environment not in self._tables:
             endpoints = {
                 (each.method, each.path): replace(each, part=feature.service)
-                for feature in self.offered(environment)
+                for feature in self.offered_features(environment)
                 for each in feature.endpoints
             }
             every = {(each.method, each.path) for feature in self for each in feature.endpoints}
@@ -115,12 +115,12 @@ class Features:
         try:
             found.check(record)
         except BadRequest as error:
-            raise ValueError(f"{_name_of(record, found)}: {'; '.join(error.details)}") from None
+            raise ValueError(f"{_record_name(record, found)}: {'; '.join(error.details)}") from None
         except ValueError as error:
-            raise ValueError(f"{_name_of(record, found)}: {error}") from None
+            raise ValueError(f"{_record_name(record, found)}: {error}") from None
 
 
-def _name_of(record: Record, stored: Stored) -> str:
+def _record_name(record: Record, stored: Stored) -> str:
     """Return a record's kind, name and channel as a text for error messages."""
     kind, _, name, channel, _ = record[0]
     shown = "" if stored.has_secret_name else name
@@ -149,7 +149,7 @@ FEATURES = Features(
         (pins.Pins.authentication_feed,),
         kinds=(PINS, LINKS),
     ),
-    _control(attrgetter("pins"), pins.control),
+    _control_feature(attrgetter("pins"), pins.control),
     Feature(attrgetter("broadcasts"), broadcast.endpoints, broadcast.actions, broadcast.feeds),
     Feature(attrgetter("trivia"), endpoints_in(Trivia), kinds=(TRIVIA,)),
     Feature(
@@ -165,18 +165,18 @@ FEATURES = Features(
     Feature(attrgetter("control"), operation.health_endpoints),
     Feature(attrgetter("metrics"), operation.metrics_endpoints),
     Feature(attrgetter("dispatcher"), openapi.endpoints),
-    _control(attrgetter("control"), operation.endpoints),
-    _control(attrgetter("undo"), endpoints_in(undo.Undo)),
-    _control(attrgetter("seeds"), endpoints_in(seeds.Seeds)),
-    _control(attrgetter("calls"), endpoints_in(calls)),
-    _control(attrgetter("connections"), endpoints_in(sockets.Sockets)),
-    _control(attrgetter("faults"), endpoints_in(faults.FaultPlan)),
-    _control(attrgetter("journals"), endpoints_in(journal.Journals)),
-    _control(attrgetter("parity"), endpoints_in(parity)),
-    _control(attrgetter("journal"), endpoints_in(explanations)),
-    _control(attrgetter("snapshots"), endpoints_in(snapshots)),
-    _control(attrgetter("namespaces"), endpoints_in(namespaces)),
-    _control(lambda service: service, (*endpoints_in(dashboard_http), *dashboard_http.redirects)),
-    _control(lambda service: None, endpoints_in(sdk_scripts)),
+    _control_feature(attrgetter("control"), operation.endpoints),
+    _control_feature(attrgetter("undo"), endpoints_in(undo.Undo)),
+    _control_feature(attrgetter("seeds"), endpoints_in(seeds.Seeds)),
+    _control_feature(attrgetter("calls"), endpoints_in(calls)),
+    _control_feature(attrgetter("connections"), endpoints_in(sockets.Sockets)),
+    _control_feature(attrgetter("faults"), endpoints_in(faults.FaultPlan)),
+    _control_feature(attrgetter("journals"), endpoints_in(journal.Journals)),
+    _control_feature(attrgetter("parity"), endpoints_in(parity)),
+    _control_feature(attrgetter("journal"), endpoints_in(explanations)),
+    _control_feature(attrgetter("snapshots"), endpoints_in(snapshots)),
+    _control_feature(attrgetter("namespaces"), endpoints_in(namespaces)),
+    _control_feature(lambda service: service, (*endpoints_in(dashboard_http), *dashboard_http.redirects)),
+    _control_feature(lambda service: None, endpoints_in(sdk_scripts)),
 )
 """All features. OpenAPI document, dispatcher and gateway are built from this list."""

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from emulator.app import Shared
+from emulator.app import SharedParts
 from emulator.core.errors import EngineError
 from emulator.core.extensions import Extensions
 from emulator.core.settings import Settings
@@ -33,7 +33,7 @@ async def test_housekeeping_goes_on_after_a_failure(failure, logged: str, monkey
     async def sweep_again() -> None:
         swept.set()
 
-    shared = Shared(Settings(), Extensions({}, admits_any=True), FEATURES)
+    shared = SharedParts(Settings(), Extensions({}, admits_any=True), FEATURES)
     async with opening.open_service(shared, open_medium("sqlite://")) as service:
         monkeypatch.setattr(service.control, "sweep", fail_once)
         await asyncio.wait_for(swept.wait(), 10)

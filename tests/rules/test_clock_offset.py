@@ -24,7 +24,7 @@ def test_a_paused_clock_shows_one_instant_and_catches_up_afterwards():
     machine = [INSTANT]
     clock = Clock(lambda: machine[0])
 
-    with clock.paused() as paused_at:
+    with clock.hold_still() as paused_at:
         machine[0] += 5
         assert (INSTANT, INSTANT, False) == (paused_at, clock.now(), clock.frozen)
 
@@ -39,5 +39,5 @@ def test_no_mark_from_before_a_reset_is_kept_and_marks_go_on_rising():
 
     changes.forget()
 
-    assert (False, []) == (changes.keeps_since(before, "poll"), changes.latest("poll", 3))
+    assert (False, []) == (changes.has_all_since(before, "poll"), changes.latest("poll", 3))
     assert changes.mark > last

@@ -20,7 +20,7 @@ def share(total: int = 0, per_address: int = 0, members: str = "") -> FairShare[
 def test_the_member_that_was_idle_longest_is_replaced_first():
     full = share(total=3, members="a1 a2 b1")
 
-    full.touch("a1")
+    full.mark_active("a1")
 
     assert "a2" == full.add("c1", "c")
 

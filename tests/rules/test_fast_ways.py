@@ -18,9 +18,9 @@ from emulator.core.clock import Clock
 from emulator.core.environment import PRODUCTION, SANDBOX, Environment
 from emulator.core.errors import ServiceError
 from emulator.core.extensions import Extension, Extensions
-from emulator.core.observability.request_context import RequestContext, bound_to
+from emulator.core.observability.request_context import RequestContext, in_context
 from emulator.core.settings import Settings
-from emulator.core.wire.url import query_of
+from emulator.core.wire.url import parse_query
 from support.examples import examples
 from support.service import CLIENT_ID, OTHER_ID, SECRET
 from support.signing import NOW, signed
@@ -84,7 +84,7 @@ def test_a_query_reads_as_each_of_its_parameters_by_itself(raw: bytes):
         name, _, value = part.partition("=")
         expected.setdefault(unquote_plus(name), unquote_plus(value))
 
-    assert [expected, expected] == [query_of(raw), query_of(raw)]
+    assert [expected, expected] == [parse_query(raw), parse_query(raw)]
 
 
 @settings(max_examples=examples(80), deadline=None)
@@ -140,7 +140,7 @@ def test_a_token_with_usual_claims_agrees_with_the_same_token_and_an_unusual_cla
 def verdict_on(tokens: Tokens, token: str) -> tuple[Caller | str, str]:
     """Return the caller of a token, or why it is refused, and what production would say."""
     context = RequestContext("1")
-    with bound_to(context):
+    with in_context(context):
         return outcome(tokens, token), context.production
 
 

@@ -9,7 +9,7 @@ import pytest
 from emulator.control.faults import MatchTargets, checked_pattern, parse_match
 from emulator.core.callers import Caller, Role
 from emulator.core.errors import BadRequest
-from emulator.core.faults import BROADCAST, CONNECT, MESSAGE, REQUEST, Attempt, Fault, meets
+from emulator.core.faults import BROADCAST, CONNECT, MESSAGE, REQUEST, Fault, FaultSubject, meets_conditions
 
 KNOWN = MatchTargets(
     [("GET", "/v1/e/vote"), ("POST", "/v1/e/vote"), ("GET", "/v1/e/all_config")],
@@ -18,8 +18,8 @@ KNOWN = MatchTargets(
 CALLER = Caller("ext", Role.VIEWER, "777", "5551", "U5551")
 
 
-def attempt(kind: str, name: str, target: str = "", **more: Any) -> Attempt:
-    return Attempt(kind, name, target, CALLER, "ext", "777")._replace(**more)
+def attempt(kind: str, name: str, target: str = "", **more: Any) -> FaultSubject:
+    return FaultSubject(kind, name, target, CALLER, "ext", "777")._replace(**more)
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def attempt(kind: str, name: str, target: str = "", **more: Any) -> Attempt:
         ("BROADCAST game start", attempt(BROADCAST, "game start"), attempt(BROADCAST, "game")),
     ],
 )
-def test_a_match_selects_attempts(match: str, matched: Attempt, spared: Attempt):
+def test_a_match_selects_attempts(match: str, matched: FaultSubject, spared: FaultSubject):
     pattern = parse_match(match, KNOWN)
 
     assert (True, False) == (pattern.matches(matched), pattern.matches(spared))
@@ -109,4 +109,4 @@ def test_members_at_their_limits_are_valid(members: dict[str, Any]):
 def test_all_conditions_of_a_fault_must_be_met(conditions: dict[str, str], changed: dict[str, Any]):
     fault, news = Fault("BROADCAST *", "lose", **conditions), attempt(BROADCAST, "news")
 
-    assert (True, False) == (meets(fault, news), meets(fault, news._replace(**changed)))
+    assert (True, False) == (meets_conditions(fault, news), meets_conditions(fault, news._replace(**changed)))

@@ -6,7 +6,7 @@ import pytest
 
 from emulator.core.errors import BadRequest
 from emulator.core.keys import Key
-from emulator.core.wire.cursors import FIRST, checked_page
+from emulator.core.wire.cursors import FIRST, page_request
 
 GROUP = Key("poll", "client", "", None)
 
@@ -26,7 +26,7 @@ FOUND = [
 async def test_a_page_starts_after_the_last_record_of_the_previous_page(size: int):
     found, cursor = [], FIRST
     while cursor != FIRST or not found:
-        page, cursor = await checked_page(size, cursor).read(listing, GROUP, now=0)
+        page, cursor = await page_request(size, cursor).read(listing, GROUP, now=0)
         assert 1 <= len(page) <= size
         found += page
 
@@ -34,16 +34,16 @@ async def test_a_page_starts_after_the_last_record_of_the_previous_page(size: in
 
 
 async def test_a_full_page_is_the_last_one_if_nothing_follows():
-    assert (FOUND, FIRST) == await checked_page(3, FIRST).read(listing, GROUP, now=0)
+    assert (FOUND, FIRST) == await page_request(3, FIRST).read(listing, GROUP, now=0)
 
 
 @pytest.mark.parametrize("cursor", ["1", "zz", "00", b"[1,2]".hex(), b'["a"]'.hex(), b'["a","b","c"]'.hex(), "ff"])
 async def test_a_malformed_cursor_is_refused(cursor: str):
     with pytest.raises(BadRequest):
-        await checked_page(1, cursor).read(listing, GROUP, now=0)
+        await page_request(1, cursor).read(listing, GROUP, now=0)
 
 
 @pytest.mark.parametrize("limit", [0, 1001])
 def test_a_limit_outside_1_to_1000_is_refused(limit: int):
     with pytest.raises(BadRequest):
-        checked_page(limit, FIRST)
+        page_request(limit, FIRST)

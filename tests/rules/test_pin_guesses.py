@@ -9,7 +9,7 @@ import pytest
 from emulator.core.clock import MINUTE, Clock
 from emulator.core.environment import PRODUCTION
 from emulator.core.errors import BadRequest, TooManyRequests
-from emulator.core.limits import hidden_address, network_of
+from emulator.core.limits import masked_address, network_of
 from emulator.features.pins.attempt_limit import AttemptLimit
 from support.service import CLIENT_ID, StillTicks
 
@@ -99,4 +99,4 @@ def test_guesses_about_one_client_id_leave_those_of_others():
     ],
 )
 def test_the_networks_of_an_address(address: str, network: str, wide: str, hidden: str):
-    assert (network, wide, hidden) == (network_of(address), network_of(address, 16, 32), hidden_address(address))
+    assert (network, wide, hidden) == (network_of(address), network_of(address, 16, 32), masked_address(address))

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from emulator.core.observability.logs import FORMATS, JsonFormatter, TextFormatter
-from emulator.core.observability.request_context import RequestContext, bound_to
+from emulator.core.observability.request_context import RequestContext, in_context
 from engines.redis_server import RedisServer
 from support.process import ServerProcess, server_process
 from support.service import CHANNEL
@@ -97,7 +97,7 @@ def test_a_traceback_has_no_exception_messages_and_a_token_as_request_id_is_reda
 
     # A token that a client sends as request id is redacted
     for formatter in FORMATS.values():
-        with bound_to(RequestContext("eyJhbGciOiJIUzI1NiJ9.eyJoaWRkZW4iOjF9.hidden-signature")):
+        with in_context(RequestContext("eyJhbGciOiJIUzI1NiJ9.eyJoaWRkZW4iOjF9.hidden-signature")):
             line = formatter().format(record("it"))
 
         assert "hidden" not in line

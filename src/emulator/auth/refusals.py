@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from emulator.contract.names import CLIENT_ID_RULE
-from emulator.core.clock import in_words
+from emulator.core.clock import duration_text
 from emulator.core.errors import UNAUTHORIZED, BadRequest, Facts, Forbidden, Unauthorized, refusal
 
 _HEADER = (Unauthorized, UNAUTHORIZED, "spec: Authentication")
@@ -59,7 +59,7 @@ def long_header(*, limit: int) -> Facts:
 
 @refusal(*_TOKEN, "The token has expired", f"Send a new token: {_NEW}; `extcli token inspect` shows its times.")
 def expired(*, exp: int, now: int) -> Facts:
-    ago = in_words(now - exp)
+    ago = duration_text(now - exp)
     return Facts(f"token expired: exp {exp} is not after {now}", f"exp {_date(exp)}, {ago} ago", "exp in the future")
 
 

@@ -120,7 +120,7 @@ class Tokens:
             grant, production = grant_of(claims), self._verdict(client_id, token, claims, signer)
             if grant.secret:
                 grant = grant._replace(secret="")
-            parity.note(production)
+            parity.set_verdict(production)
         use = claims.get("use")
         if use == REFRESH_USE:
             raise refusals.refresh_token_as_access()
@@ -128,7 +128,7 @@ class Tokens:
         caller = caller_of(client_id, claims, grant, production)
         if claims.get(HELPER) is True and not self._environment.is_strict:
             caller = replace(caller, expires_at=None)
-        if production == parity.UNDECODED:
+        if production == parity.UNDECODED_SECRET:
             caller = replace(caller, hint=self._hint_about_key(client_id, token))
         self._check_lifetime(caller)
         if header and len(header) <= _MAX_CACHED_LENGTH and not pin_token_id:
@@ -190,13 +190,13 @@ class Tokens:
         now = self._clock.now()
         if caller.expires_at is not None and caller.expires_at + self._leeway <= now:
             exp, now = caller.expires_at // 1000, now // 1000
-            if self._clock.is_moved_across(caller.expires_at + self._leeway):
-                raise refusals.expired_by_moved_clock(exp=exp, now=now, lead=self._clock.lead)
+            if self._clock.disagrees_about(caller.expires_at + self._leeway):
+                raise refusals.expired_by_moved_clock(exp=exp, now=now, lead=self._clock.lead_in_words)
             raise refusals.expired(exp=exp, now=now)
         if caller.not_before - self._leeway > now:
             nbf = caller.not_before // 1000
-            if self._clock.is_moved_across(caller.not_before - self._leeway):
-                raise refusals.not_valid_yet_by_moved_clock(nbf=nbf, lead=self._clock.lead)
+            if self._clock.disagrees_about(caller.not_before - self._leeway):
+                raise refusals.not_valid_yet_by_moved_clock(nbf=nbf, lead=self._clock.lead_in_words)
             raise refusals.not_valid_yet(nbf=nbf)
 
     def _claims(self, client_id: str, token: str) -> tuple[Mapping[str, Any], Grant]:
@@ -224,7 +224,7 @@ class Tokens:
         if is_known and self._extensions.find(client_id) is None:
             return parity.REGISTRATION
         if is_known and signer is None:
-            return parity.UNDECODED if self._hint_about_key(client_id, token) else parity.SIGNATURE
+            return parity.UNDECODED_SECRET if self._hint_about_key(client_id, token) else parity.SIGNATURE
         is_helpers = is_known and signer == "" and claims.get(HELPER) is True
         rule = parity.CLAIMS
         try:
@@ -234,7 +234,7 @@ class Tokens:
             rule = parity.CLAIMS
             check_client_id(claims, client_id)
         except Forbidden:
-            return parity.STAGE if is_known else parity.FOR_SANDBOX
+            return parity.STAGE if is_known else parity.SANDBOX_TOKEN
         except Unauthorized:
             return rule
         return parity.UNVERIFIED if signer is None else ""
@@ -295,7 +295,7 @@ class Tokens:
         if not self._extensions.admits(client_id):
             raise refusals.not_registered(client_id=client_id)
         if not self._environment.is_strict and self._extensions.find(client_id) is None:
-            parity.note(parity.REGISTRATION if self._extensions.current else parity.UNREGISTERED)
+            parity.set_verdict(parity.REGISTRATION if self._extensions.current else parity.UNREGISTERED)
 
 
 @lru_cache(maxsize=1024)

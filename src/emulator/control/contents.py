@@ -12,11 +12,11 @@ from msgspec import UNSET, Struct, UnsetType
 from emulator.control.operation import ExpiredItem, expired_item
 from emulator.core.changes import Changes
 from emulator.core.clock import Clock
-from emulator.core.hints import NamesOf
+from emulator.core.hints import ReadNames
 from emulator.core.keys import NEVER, Key
 from emulator.core.observability.facts import ABSENT, NEW, UNHEARD, UNSENT
 from emulator.core.wire import json_codec
-from emulator.core.wire.cursors import FIRST, cursor_of, place_of
+from emulator.core.wire.cursors import FIRST, decode_cursor, encode_cursor
 from emulator.core.wire.refusals import invalid_parameter
 from emulator.features.kinds import Kind
 from emulator.http.endpoint import CURSOR, Call, Endpoint, Parameter, control_endpoint
@@ -161,7 +161,7 @@ class Contents:
 
         A page may have fewer than `limit` rows although there are more, if very many extensions were looked through.
         """
-        members = place_of(cursor, _decode_cursor)
+        members = decode_cursor(cursor, _decode_cursor)
         kind, start, limit = self._kinds[name], Key(*members) if members else None, checked_limit(limit)
         now = self._clock.now()
         read = {
@@ -268,7 +268,7 @@ class Contents:
 
 def _cursor_after(last: Key) -> str:
     """Return the cursor of the page after this key."""
-    return cursor_of(json_codec.encode(last))
+    return encode_cursor(json_codec.encode(last))
 
 
 _LIMIT = Parameter("limit", f"The most records to return: 1 to {MAX_ROWS}. Default: {DEFAULT_ROWS}.", "integer")
@@ -312,7 +312,7 @@ def _list_endpoint(kind: Kind) -> Endpoint:
     return control_endpoint("GET", f"/_emulator/contents/{kind.name}", query=_PAGE, answer=ContentPage)(read)
 
 
-def name_readers(stored: NamesOf, hub: Hub, changes: Changes) -> Mapping[str, NamesOf]:
+def name_readers(stored: ReadNames, hub: Hub, changes: Changes) -> Mapping[str, ReadNames]:
     """Return, by the fact of a hint, the function that reads names in use, at most some hundred."""
 
     async def sent(key: Key) -> Iterable[str]:

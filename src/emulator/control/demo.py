@@ -19,7 +19,7 @@ from litestar.types import ASGIApp
 from emulator.auth.tokens import Tokens
 from emulator.core.callers import Role
 from emulator.core.clock import END_OF_TIME, HOUR, SECOND, monotonic, system_now
-from emulator.core.observability.request_context import CONTEXT, RequestContext, bound_to, label_of, request_id
+from emulator.core.observability.request_context import CONTEXT, RequestContext, in_context, log_name, request_id
 from emulator.core.wire import json_codec
 
 DEMO_NAMESPACE = "demo"
@@ -50,7 +50,7 @@ class Demo:
         await self._reset()
         self.stop()  # another call may have begun a play meanwhile
         self.ends_at = system_now() + DEMO_SECONDS * SECOND
-        with bound_to(None):  # the play does not belong to the request
+        with in_context(None):  # the play does not belong to the request
             self._playing = asyncio.create_task(self._play())
 
     def stop(self) -> None:
@@ -250,7 +250,7 @@ class Crowd:
         """Send a request to a path with its query, and wait for the response."""
         path, _, query = target.partition("?")
         headers = {b"host": _HOST.encode(), b"authorization": f"{CLIENT_ID} {self.token(role, user)}".encode()}
-        context = RequestContext(request_id({}), headers=headers, namespace=label_of(self._name), is_audited=False)
+        context = RequestContext(request_id({}), headers=headers, namespace=log_name(self._name), is_audited=False)
         scope: Any = {
             "type": "http",
             "scheme": "http",
@@ -271,7 +271,7 @@ class Crowd:
         async def discard(message: Any) -> None:
             pass
 
-        with bound_to(context):
+        with in_context(context):
             await self._app(scope, receive, discard)
 
     async def listen(self, path: str, *messages: object) -> None:

@@ -206,7 +206,7 @@ def _explain_request(journal: Journal, id: str) -> ExplainResult:
 
     Raises `NotFound` with the names of similar rules.
     """
-    entries = [entry for entry in journal.newest() if id in _entry_ids(entry)] or journal.numbered(id)
+    entries = [entry for entry in journal.newest() if id in _entry_ids(entry)] or journal.find_number(id)
     if entries:
         return _explain_entry(next(filter(_is_refused, entries), entries[0]))
     if closed := _explain_detail(id):

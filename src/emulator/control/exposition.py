@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry, Info, ProcessCollector, generat
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from emulator.core.observability.metrics import BOUNDS, Metrics, Responses
+from emulator.core.observability.metrics import BUCKET_BOUNDS, Metrics, ResponseCounts
 
 
 def prometheus_text(metrics: Metrics, *, lag: float) -> bytes:
@@ -59,7 +59,7 @@ class _MetricFamilies(Collector):
             yield GaugeMetricFamily(name, meaning, value=value)
 
 
-def _counter(name: str, help_text: str, labels: list[str], series: Mapping[Any, Responses]) -> Metric:
+def _counter(name: str, help_text: str, labels: list[str], series: Mapping[Any, ResponseCounts]) -> Metric:
     family = CounterMetricFamily(name, help_text, labels=[*labels, "status"])
     for values, responses in series.items():
         for status, number in responses.statuses.items():
@@ -67,9 +67,9 @@ def _counter(name: str, help_text: str, labels: list[str], series: Mapping[Any, 
     return family
 
 
-def _histogram(name: str, help_text: str, labels: list[str], series: Mapping[Any, Responses]) -> Metric:
+def _histogram(name: str, help_text: str, labels: list[str], series: Mapping[Any, ResponseCounts]) -> Metric:
     family = HistogramMetricFamily(name, help_text, labels=labels)
-    bounds = [*map(str, BOUNDS), "+Inf"]
+    bounds = [*map(str, BUCKET_BOUNDS), "+Inf"]
     for values, responses in series.items():
         buckets = list(zip(bounds, accumulate(responses.buckets), strict=True))
         family.add_metric([*values], buckets, responses.seconds)

@@ -26,10 +26,10 @@ from emulator.core.faults import (
     REQUEST,
     STATUS,
     TRUNCATE,
-    Armed,
-    Attempt,
+    ArmedFault,
     Fault,
     Faults,
+    FaultSubject,
     Pattern,
 )
 from emulator.core.observability.audit import audit
@@ -117,7 +117,7 @@ def _socket_pattern(match: str, words: list[str], known: MatchTargets) -> Patter
     pattern = Pattern(MESSAGE, action, target)
     if action in _ACTIONS_WITH_ANY_TARGET:
         return pattern
-    if not any(pattern.matches(Attempt(MESSAGE, *each)) for each in known.actions):
+    if not any(pattern.matches(FaultSubject(MESSAGE, *each)) for each in known.actions):
         names = [f"{_SOCKET} {each} {of}".rstrip() for each, of in known.actions]
         raise _unknown_match(match, "a message", [*names, f"{_SOCKET} {CONNECT}"])
     return pattern
@@ -128,7 +128,7 @@ def _request_pattern(match: str, words: list[str], known: MatchTargets) -> Patte
         raise invalid_member("match", match, "a method and a path, SOCKET … or BROADCAST …")
     method, path = words[0].upper(), words[1]
     pattern = Pattern(REQUEST, method, path if path.endswith(ANY) else normalize_path(path))
-    if not any(pattern.matches(Attempt(REQUEST, *each)) for each in known.endpoints):
+    if not any(pattern.matches(FaultSubject(REQUEST, *each)) for each in known.endpoints):
         if path.startswith("/_emulator"):
             needed = (
                 "a path below /v1/e/, SOCKET … or BROADCAST …: faults never act on the control API or the dashboard"
@@ -296,7 +296,7 @@ class FaultPlan(Faults):
         removed = list(self.armed) if id is None else [id]
         for each in removed:
             self.armed.pop(each).release(is_void=False)
-        self.set_kinds()
+        self.update_kinds()
         audit("faults removed", faults=len(removed), fault=id or "")
         return RemovalResult(len(removed))
 
@@ -325,10 +325,10 @@ class FaultPlan(Faults):
             fault.hits, fault.left = 0, fault.times
             fault.ends_at = None if fault.lasts is None else clamp_instant(self._clock.now() + fault.lasts)
             former = self.armed.get(fault.id)
-            self.armed[fault.id] = Armed(fault, pattern, Random(fault.seed))
+            self.armed[fault.id] = ArmedFault(fault, pattern, Random(fault.seed))
             if former is not None:
                 former.release(is_void=False)
-        self.set_kinds()
+        self.update_kinds()
 
     def _check_alone(self) -> None:
         if not self._is_alone:

@@ -12,8 +12,8 @@ from litestar.types import HTTPScope
 
 from emulator.contract.names import TOKEN
 from emulator.core.errors import Facts, Forbidden, refusal
-from emulator.core.limits import address_of
-from emulator.core.wire.url import query_of
+from emulator.core.limits import parse_address
+from emulator.core.wire.url import parse_query
 
 _FORBIDDEN = (Forbidden, "Forbidden", "W5")
 _ELSEWHERE = "A client on another machine called the control API"
@@ -83,7 +83,7 @@ class ControlGate:
         this machine by a name: a page can give a name of its own the address of this machine.
         """
         named = dict(headers)
-        found = address_of(host := _hostname(_host_header(named)))
+        found = parse_address(host := _hostname(_host_header(named)))
         is_own = host == "localhost" or (found is not None and not found.is_unspecified)
         if is_own and b"origin" not in named and named.get(_FETCH_SITE, b"none") == b"none":
             return True
@@ -113,7 +113,7 @@ class ControlGate:
         headers = dict(scope["headers"])
         is_read = scope["method"] == "GET"
         query = scope["query_string"] if is_read and scope["path"] == SIGN_IN_PATH else b""
-        if self._is_token(query_of(query).get("token", "").encode()):
+        if self._is_token(parse_query(query).get("token", "").encode()):
             return
         is_link = is_read and headers.get(b"sec-fetch-mode") == b"navigate"
         if is_link and headers.get(b"sec-fetch-dest") == b"document":
@@ -172,5 +172,5 @@ def _forwarded_hosts(headers: Iterable[tuple[bytes, bytes]]) -> list[str]:
 
 def is_loopback(host: str) -> bool:
     """Whether a host is an address of this machine, or `localhost`."""
-    address = address_of(host)
+    address = parse_address(host)
     return host == "localhost" or (address is not None and address.is_loopback)

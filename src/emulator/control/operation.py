@@ -218,9 +218,9 @@ class Control:
         try:
             await self.check()
         except EngineError as error:
-            self._recorder.storage(ok=False)
+            self._recorder.note_storage(ok=False)
             raise storage_failed() from error
-        self._recorder.storage(ok=True)
+        self._recorder.note_storage(ok=True)
         return Readiness("ready", self._settings.environment.name, self._version, self._engine.name)
 
     async def reset(self, empty: Callable[[], Awaitable[None]] | None = None) -> ClockState:
@@ -304,7 +304,7 @@ class Control:
             if move.set == SYSTEM_TIME:
                 now -= self._clock.offset
             target = target_time(move, now)
-            with self._clock.paused() as before:
+            with self._clock.hold_still() as before:
                 removed = await self._remove_expired(before)
             if move.freeze is not None:  # first, so that a frozen clock stops at exactly the instant set
                 self._clock.freeze(move.freeze)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from emulator.core.parity import Parity, Seen
+from emulator.core.parity import Parity, VerdictCount
 from emulator.core.wire.refusals import invalid_word
 from emulator.http.endpoint import Call, Parameter, control_endpoint
 
@@ -19,7 +19,7 @@ _OF_PARAMETER = Parameter(
 class Verdicts(Struct):
     """How often production would have acted differently, by rule, in the order in which production checks them."""
 
-    rules: list[Seen]
+    rules: list[VerdictCount]
 
 
 @control_endpoint("GET", "/_emulator/parity", answer=Verdicts, query=(_OF_PARAMETER,), is_recorded=False)
@@ -32,4 +32,4 @@ async def read_parity(parity: Parity, call: Call) -> Verdicts:
     of = call.text("of") or NAMESPACE
     if of not in (NAMESPACE, SERVICE):
         raise invalid_word("of", of, f"{NAMESPACE} or {SERVICE}")
-    return Verdicts((parity.total if of == SERVICE else parity.tally).seen)
+    return Verdicts((parity.total if of == SERVICE else parity.tally).counted_verdicts)

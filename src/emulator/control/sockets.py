@@ -49,7 +49,7 @@ MAX_REASON = 123
 """Bytes of the reason in a close frame, by RFC 6455."""
 _STANDARD_CODES = frozenset({1000, 1001, 1002, 1003, *range(1007, 1015)})
 """The codes below 3000 that an endpoint may send."""
-DEFAULT_CODE = 1012
+DEFAULT_CLOSE_CODE = 1012
 """Service restart: games and pages reconnect. In the Pusher protocol, 4000 to 4099 forbid that."""
 
 
@@ -63,7 +63,7 @@ class SocketSelection(Struct):
 class CloseRequest(SocketSelection):
     """The connections to close, and the code and reason for their clients."""
 
-    code: int = DEFAULT_CODE
+    code: int = DEFAULT_CLOSE_CODE
     """A close code: 1000 to 1003, 1007 to 1014, 3000 to 4999. Pages do not reconnect after 4000 to 4099."""
     reason: str = ""
 

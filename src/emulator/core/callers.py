@@ -28,22 +28,22 @@ def opaque_id_of(user_id: str) -> str:
     return user_id if user_id.startswith("U") else f"U{user_id}"
 
 
-_REFUSED = (Forbidden, "role is not authorized")
-_INSTEAD = "Send a token of the role {instead} (with extcli: `--as {instead}`)"
+_ROLE_REFUSAL = (Forbidden, "role is not authorized")
+_SEND_ALLOWED_ROLE = "Send a token of the role {instead} (with extcli: `--as {instead}`)"
 
 
-@refusal(*_REFUSED, OF_ROLES, "The role may not do this", f"{_INSTEAD}.")
+@refusal(*_ROLE_REFUSAL, OF_ROLES, "The role may not do this", f"{_SEND_ALLOWED_ROLE}.")
 def role_not_allowed(*, role: str, claimed: str, doing: str, allowed: Sequence[str], instead: str) -> Facts:
     why = f"; {claimed}" if claimed else ""
     detail = f"the role {role} may not {doing}{why}; allowed: {', '.join(sorted(allowed))}"
-    return Facts(detail, f"role {role}{why.replace(';', ':', 1)}", f"role {_alternatives(allowed)}")
+    return Facts(detail, f"role {role}{why.replace(';', ':', 1)}", f"role {_joined_by_or(allowed)}")
 
 
-@refusal(*_REFUSED, "A4", "All channels share this id", f"{_INSTEAD}, or choose an id without global.")
+@refusal(*_ROLE_REFUSAL, "A4", "All channels share this id", f"{_SEND_ALLOWED_ROLE}, or choose an id without global.")
 def shared_by_all_channels(*, role: str, claimed: str, id: str, allowed: Sequence[str], instead: str) -> Facts:
     why = f"; {claimed}" if claimed else ""
     rest = f"so the role {role} may not change it{why}; allowed: {', '.join(sorted(allowed))}"
-    return Facts(f"id: all channels share {id}, {rest}", f"role {role}, id {id}", f"role {_alternatives(allowed)}")
+    return Facts(f"id: all channels share {id}, {rest}", f"role {role}, id {id}", f"role {_joined_by_or(allowed)}")
 
 
 @refusal(
@@ -64,7 +64,7 @@ def role_error(caller: Caller, allowed: Set[Role], doing: str = "do this") -> Se
     return role_not_allowed(role=caller.role, claimed=caller.claimed, doing=doing, allowed=roles, instead=roles[0])
 
 
-def _alternatives(roles: Sequence[str]) -> str:
+def _joined_by_or(roles: Sequence[str]) -> str:
     *others, last = roles
     return f"{', '.join(others)} or {last}" if others else last
 
@@ -151,17 +151,17 @@ class Caller(Struct, frozen=True, gc=False):  # many are cached: the garbage col
         return self.channel_id or ""
 
 
-Identified = tuple[Caller, Awaitable[object] | None]
+IdentifiedCaller = tuple[Caller, Awaitable[object] | None]
 """A caller as votes and stores know them, and what ends the recording of their ids, if one has begun.
 
 Await it, even if the request fails.
 """
 
 
-class Identify(Protocol):
+class IdentifyCaller(Protocol):
     """Completes a caller with the opaque id of their user."""
 
-    async def __call__(self, caller: Caller, *, writes: bool) -> Identified:
+    async def __call__(self, caller: Caller, *, writes: bool) -> IdentifiedCaller:
         """Return the caller with the opaque id that votes and stores use.
 
         If the request `writes`, also start to record the user's ids, and return what to await before the response. It
@@ -169,7 +169,7 @@ class Identify(Protocol):
         """
 
 
-async def finish_recording(recording: Awaitable[object]) -> None:
+async def finish_recording_ids(recording: Awaitable[object]) -> None:
     """Wait until the ids of a user are written.
 
     A failure is only logged, because the request's own change may be saved.

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from emulator.core.keys import Key
 
-KEPT = 2_000
+MAX_KEPT = 2_000
 """Changes of each kind that the record keeps."""
 
 
@@ -43,7 +43,7 @@ class Change(Struct, gc=False):
     """Its number. Later changes have higher numbers."""
 
 
-class Watched:
+class Watchable:
     """What may have news, and those who wait for it."""
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ class Watched:
 Listener = Callable[[Change], Awaitable[None]]
 
 
-class Changes(Watched):
+class Changes(Watchable):
     """Records committed writes, wakes those who wait for one, and tells the listener of their kind."""
 
     def __init__(self, now: Callable[[], int] | None) -> None:
@@ -77,7 +77,7 @@ class Changes(Watched):
         self._now = now
         self.mark = 1 if now else 0
         """The mark of the latest change. Never lower than before, and 0 only if nothing is recorded."""
-        self._kept: defaultdict[str, deque[Change]] = defaultdict(partial(deque, maxlen=KEPT))
+        self._kept: defaultdict[str, deque[Change]] = defaultdict(partial(deque, maxlen=MAX_KEPT))
         self._listeners: dict[str, Listener] = {}
         self._forgotten: dict[str, int] = {}
         """The mark of the latest change of each kind that a reset has removed from the record."""
@@ -115,12 +115,12 @@ class Changes(Watched):
         later = takewhile(lambda each: each.mark > mark, reversed(self._kept.get(kind, ())))
         return [each for each in later if concerns(each.key)]
 
-    def keeps_since(self, mark: int, kind: str) -> bool:
+    def has_all_since(self, mark: int, kind: str) -> bool:
         """Whether the record still has every change of a kind after the one numbered `mark`."""
         if mark < self._forgotten.get(kind, 0):
             return False
         kept = self._kept.get(kind)
-        return kept is None or len(kept) < KEPT or kept[0].mark <= mark + 1
+        return kept is None or len(kept) < MAX_KEPT or kept[0].mark <= mark + 1
 
     def listen(self, kinds: Iterable[str], listener: Listener) -> None:
         """Call `listener` with each change of these kinds. It must not fail, because the change is saved."""

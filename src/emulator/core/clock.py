@@ -28,7 +28,7 @@ processor_time = thread_time
 """Seconds of processor time that this thread has used. Other processes on a loaded machine do not add to it."""
 
 
-def in_words(seconds: int) -> str:
+def duration_text(seconds: int) -> str:
     """Return a duration in whole seconds as text, in the largest unit that fits: `12 min`."""
     for name, size in (("day", 86_400), ("h", 3_600), ("min", 60)):
         if seconds >= size:
@@ -80,14 +80,14 @@ class Clock:
         """Milliseconds ahead of the system time; while frozen, it shrinks as time passes."""
         return self._offset if self._paused_at is None else self._paused_at - self._read()
 
-    def is_moved_across(self, instant: int) -> bool:
+    def disagrees_about(self, instant: int) -> bool:
         """Whether an instant is in the past by this clock and in the future by the system's, or the reverse."""
         return (instant <= self.now()) != (instant <= self.now() - self.offset)
 
     @property
-    def lead(self) -> str:
+    def lead_in_words(self) -> str:
         """How far this clock is ahead of or behind the system's, in words."""
-        return f"{in_words(abs(self.offset) // 1000)} {'ahead of' if self.offset > 0 else 'behind'} the system's"
+        return f"{duration_text(abs(self.offset) // 1000)} {'ahead of' if self.offset > 0 else 'behind'} the system's"
 
     def set(self, instant: int | None) -> None:
         """Set the time to `instant`; with `None`, to the system's. A frozen clock stays frozen."""
@@ -109,7 +109,7 @@ class Clock:
         self.frozen = frozen
 
     @contextmanager
-    def paused(self) -> Iterator[int]:
+    def hold_still(self) -> Iterator[int]:
         """Hold the time constant in the block; a running clock then catches up."""
         paused_at = self.now()
         if not self.frozen:

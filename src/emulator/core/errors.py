@@ -177,7 +177,7 @@ class Facts(NamedTuple):
     """The code of the close frame, if the refusal closes a connection."""
 
 
-class Declared(NamedTuple):
+class RefusalTexts(NamedTuple):
     """The texts of a refusal that do not depend on the request."""
 
     error: type[ServiceError]
@@ -191,7 +191,7 @@ class Declared(NamedTuple):
     facts: Callable[..., Facts]
 
 
-REFUSALS: dict[str, Declared] = {}
+REFUSALS: dict[str, RefusalTexts] = {}
 """All declared refusals by code. A module declares its own when it is imported."""
 
 
@@ -201,8 +201,8 @@ def refusal(
     """Declare a refusal. Its code names its feature or folder, and the function: `trivia.no_question`."""
 
     def declare(facts: Callable[P, Facts]) -> Callable[P, ServiceError]:
-        code = f"{_subject_of(facts.__module__)}.{facts.__name__}"
-        REFUSALS[code] = Declared(error, reason, rule, title, next_step, facts)
+        code = f"{_feature_or_folder(facts.__module__)}.{facts.__name__}"
+        REFUSALS[code] = RefusalTexts(error, reason, rule, title, next_step, facts)
 
         @wraps(facts)
         def refuse(*args: P.args, **kwargs: P.kwargs) -> ServiceError:
@@ -220,7 +220,7 @@ def refusal(
     return declare
 
 
-def _subject_of(module: str) -> str:
+def _feature_or_folder(module: str) -> str:
     """Return the feature that a module belongs to, otherwise its folder or its own name."""
     parts = module.removesuffix(".refusals").removesuffix(".errors").split(".")
     return parts[2] if parts[1:2] in (["features"], ["control"]) else parts[-1]

@@ -48,12 +48,12 @@ def read_extensions(path: Path, environ: Mapping[str, str] = os.environ) -> dict
     try:
         file = parsed(path, read_text(path))
         file.check_not_empty()
-        return {client_id: _extension(file, client_id, environ) for client_id in file.tables}
+        return {client_id: _parse_extension(file, client_id, environ) for client_id in file.tables}
     except InvalidExtensions as error:
         raise ConfigurationError(str(error)) from None
 
 
-def _extension(file: ExtensionsFile, client_id: str, environ: Mapping[str, str]) -> Extension:
+def _parse_extension(file: ExtensionsFile, client_id: str, environ: Mapping[str, str]) -> Extension:
     table, secrets = file.tables[client_id], file.secrets(client_id, environ)
     if not all(each.value for each in secrets):
         raise file.error(("extensions", client_id, "secret_env"), "must name an environment variable that is set")

@@ -38,12 +38,12 @@ LOSE = "lose"
 DOUBLE = "double"
 REORDER = "reorder"
 
-REASON = "Fault"
+FAULT_REASON = "Fault"
 """The reason of every response that a fault makes."""
 
 
 DEFAULT_STATUS = 503
-DEFAULT_CODE = 1012
+DEFAULT_CLOSE_CODE = 1012
 """The close code for a service that restarts."""
 
 
@@ -98,7 +98,7 @@ class Fault(Struct, forbid_unknown_fields=True):
     """With `lasts`: Unix ms by the service's clock. Ignored in requests."""
 
 
-class Attempt(NamedTuple):
+class FaultSubject(NamedTuple):
     """A request, message, handshake or broadcast on which a fault can act."""
 
     kind: str
@@ -111,7 +111,7 @@ class Attempt(NamedTuple):
     channel: str | None = None
 
 
-class Waiting(Protocol):
+class Releasable(Protocol):
     """A request or delivery that a fault holds back."""
 
     def release(self) -> None: ...
@@ -134,11 +134,11 @@ class Pause:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Hit:
+class FaultHit:
     """A fault that acts on one request, message or broadcast."""
 
     fault: Fault
-    held: Armed
+    held: ArmedFault
     """What holds back what the fault delays or stalls."""
     delay: int
     """In ms of real time."""
@@ -154,7 +154,7 @@ class Hit:
         self.held.add(pause)
         return pause
 
-    async def delayed(self) -> bool:
+    async def wait_for_delay(self) -> bool:
         """Wait for the delay. Return whether to go on; not after a reset or a stop."""
         await self.pause().wait(self.delay / 1_000)
         return not self.held.is_void
@@ -166,10 +166,10 @@ class Hit:
             return FaultError(self, f"answered {status}", status, self.fault.retry_after)
         if self.fault.effect == DELAY:
             return FaultError(self, "delayed this until the service was reset or stopped", 503)
-        return NoResponse(self, _DEEDS[self.fault.effect])
+        return NoResponse(self, _EFFECT_TEXTS[self.fault.effect])
 
 
-_DEEDS = {
+_EFFECT_TEXTS = {
     DROP: "gave no response",
     RESET: "reset the connection",
     STALL: "keeps the connection open and silent",
@@ -178,7 +178,7 @@ _DEEDS = {
 }
 
 
-@refusal(ServiceError, REASON, "docs: Faults", "A fault that you added caused this",
+@refusal(ServiceError, FAULT_REASON, "docs: Faults", "A fault that you added caused this",
          "Remove it: `extcli fault rm {fault}`.")  # fmt: skip
 def _acted(*, fault: str, deed: str) -> Facts:
     detail = f"fault {fault} {deed}; remove it with `extcli fault rm {fault}`"
@@ -188,13 +188,13 @@ def _acted(*, fault: str, deed: str) -> Facts:
 class FaultError(ServiceError):
     """A response made by a fault."""
 
-    def __init__(self, hit: Hit, deed: str, status: int = 0, retry_after: int | None = None) -> None:
+    def __init__(self, hit: FaultHit, deed: str, status: int = 0, retry_after: int | None = None) -> None:
         made = _acted(fault=hit.fault.id, deed=deed)
         super().__init__(made.reason, made.detail)
         self.refused = made.refused
         self.hit = hit
         self.status = status
-        self.title = TITLES.get(status, REASON)
+        self.title = TITLES.get(status, FAULT_REASON)
         self.retry_after = retry_after
 
 
@@ -211,7 +211,7 @@ class Pattern(NamedTuple):
     target: str = ANY
     """The path or the target."""
 
-    def matches(self, attempt: Attempt) -> bool:
+    def matches(self, attempt: FaultSubject) -> bool:
         return (
             self.kind == attempt.kind
             and _matches_text(self.name, attempt.name)
@@ -223,7 +223,7 @@ def _matches_text(pattern: str, text: str) -> bool:
     return text.startswith(pattern[:-1]) if pattern.endswith(ANY) else text == pattern
 
 
-def meets(fault: Fault, attempt: Attempt) -> bool:
+def meets_conditions(fault: Fault, attempt: FaultSubject) -> bool:
     """Whether an attempt meets the conditions of a fault."""
     caller = attempt.caller
     role, *users = (caller.role, caller.user_id, caller.opaque_id) if caller else (None,)
@@ -237,7 +237,7 @@ def meets(fault: Fault, attempt: Attempt) -> bool:
 
 
 @dataclass(eq=False)
-class Armed:
+class ArmedFault:
     """A fault of a running service, and the requests and deliveries that it holds back, by weak references."""
 
     fault: Fault
@@ -249,9 +249,9 @@ class Armed:
     is_void: bool = False
     """Whether a reset or a stop ended the fault. Delayed responses and broadcasts are then discarded."""
     _is_released: bool = False
-    _things: WeakSet[Waiting] = field(default_factory=WeakSet)
+    _things: WeakSet[Releasable] = field(default_factory=WeakSet)
 
-    def add(self, thing: Waiting) -> None:
+    def add(self, thing: Releasable) -> None:
         """Hold something back, unless the fault has ended since it was chosen."""
         if self._is_released:
             thing.release()
@@ -264,7 +264,7 @@ class Armed:
         for each in list(self._things):
             each.release()
 
-    def hit(self) -> Hit:
+    def hit(self) -> FaultHit:
         fault = self.fault
         fault.hits += 1
         if fault.times is not None:
@@ -272,7 +272,7 @@ class Armed:
         delay = fault.delay or 0
         if fault.effect == DELAY and fault.delay_max is not None:
             delay = self.random.randint(delay, fault.delay_max)
-        return Hit(fault, self, delay)
+        return FaultHit(fault, self, delay)
 
 
 class Faults:
@@ -280,7 +280,7 @@ class Faults:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self.armed: dict[str, Armed] = {}
+        self.armed: dict[str, ArmedFault] = {}
         """By id, oldest first."""
         self.kinds: Collection[str] = frozenset()
         """The kinds of attempts on which a fault may act now; empty in production."""
@@ -290,49 +290,49 @@ class Faults:
         armed = self.armed.get(id)
         return armed.fault if armed else None
 
-    def needs_caller(self, attempt: Attempt) -> bool:
+    def needs_caller(self, attempt: FaultSubject) -> bool:
         """Whether a fault that could match has conditions on the caller."""
         faults = [each.fault for each in self.armed.values() if each.pattern.matches(attempt)]
         return any(fault.role or fault.channel or fault.user or fault.client_id for fault in faults)
 
-    def choose(self, attempt: Attempt, without: str = "") -> Hit | None:
+    def choose(self, attempt: FaultSubject, without: str = "") -> FaultHit | None:
         """Return the oldest fault that matches and acts now, and count the hit.
 
         Faults with the effect `without` are skipped.
         """
-        self._end_due()
+        self._end_expired()
         for each in self.armed.values():
             fault = each.fault
             if each.is_over or fault.effect == without:
                 continue
-            if not each.pattern.matches(attempt) or not meets(fault, attempt):
+            if not each.pattern.matches(attempt) or not meets_conditions(fault, attempt):
                 continue
             if fault.share is None or each.random.random() < fault.share:
                 hit = each.hit()
                 if fault.left == 0:
                     each.is_over = True
-                    self.set_kinds()
+                    self.update_kinds()
                 return hit
         return None
 
     async def clock_moved(self) -> None:
         """End the faults whose time is over."""
-        self._end_due()
+        self._end_expired()
 
     def clear(self) -> None:
         """Forget all faults, at a reset or stop. Requests and broadcasts that they hold back are dropped."""
         armed, self.armed = self.armed, {}
         for each in armed.values():
             each.release(is_void=True)
-        self.set_kinds()
+        self.update_kinds()
 
-    def _end_due(self) -> None:
+    def _end_expired(self) -> None:
         now = self._clock.now()
         for each in self.armed.values():
             if each.fault.ends_at is not None and each.fault.ends_at <= now and not each.is_over:
                 each.is_over = True
-                self.set_kinds()
+                self.update_kinds()
 
-    def set_kinds(self) -> None:
+    def update_kinds(self) -> None:
         """Set `kinds`, after a change of the faults."""
         self.kinds = frozenset(each.pattern.kind for each in self.armed.values() if not each.is_over)

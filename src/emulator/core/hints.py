@@ -21,12 +21,12 @@ from emulator.core.keys import Key
 from emulator.core.observability.facts import ABSENT, CLIENT, DEFAULT_EVENT, NAMED, NEW, UNHEARD, UNSENT
 from emulator.core.observability.request_context import RequestContext
 
-_SIMILAR = 0.8
+_SIMILARITY = 0.8
 """The share of characters that two words have in common, in order, if one may be a misspelling of the other."""
-_SHORTEST = 4
+_SHORTEST_WORD = 4
 """Characters of a word that may be misspelt: `rock` and `rack` differ on purpose."""
-_LONGEST = 64
-_LONGEST_ID = 300
+_MAX_NAME_LENGTH = 64
+_MAX_ID_LENGTH = 300
 """Characters of an id that are searched for a placeholder."""
 _PLACEHOLDER = re.compile(
     r"(?:^|.*[-_.:/ (])U?(?:undefined|null|NULL|NaN|None|nil)(?:[-_.:/ )].*|$)"  # an empty variable, in text
@@ -36,20 +36,20 @@ _PLACEHOLDER = re.compile(
     r"|your[-_ ]?(?:\w+[-_ ])?(?:id|here)|x{3,32}|change[-_]?me|placeholder))$",
     re.DOTALL,
 )
-_CLIENTS = 200
+_MAX_CLIENTS = 200
 
-_WORDS = {"rank": "ranking", "accumulate": "buffer", "json_store": "JSON store"}
+_KIND_NAMES = {"rank": "ranking", "accumulate": "buffer", "json_store": "JSON store"}
 """The words for kinds of keys, where they are not the kinds themselves."""
 
-_TEXTS = {
+_HINT_TEXTS = {
     ABSENT: "there is no {what} {name}; did you mean {near}?",
     NEW: "{name} is a new {what}; did you mean {near}?",
     UNHEARD: "nothing listens to {name}; did you mean {near}?",
     UNSENT: "nothing has been sent here as {name}; did you mean {near}?",
 }
-_HINTED = frozenset({NAMED, DEFAULT_EVENT, *_TEXTS})
+_FACTS_WITH_HINTS = frozenset({NAMED, DEFAULT_EVENT, *_HINT_TEXTS})
 
-NamesOf = Callable[[Key], Awaitable[Iterable[str]]]
+ReadNames = Callable[[Key], Awaitable[Iterable[str]]]
 """Returns names that are in use where the name of this key is."""
 
 
@@ -64,7 +64,7 @@ def is_misspelling(name: str, other: str) -> bool:
 
     Two names are compared word by word: `team-red` and `team-blue` differ on purpose.
     """
-    if name == other or max(len(name), len(other)) > _LONGEST:
+    if name == other or max(len(name), len(other)) > _MAX_NAME_LENGTH:
         return False
     (words, digits), (others, other_digits) = _words_and_digits(name), _words_and_digits(other)
     if digits != other_digits:
@@ -76,7 +76,7 @@ def is_misspelling(name: str, other: str) -> bool:
     for word, second in zip(words, others, strict=True):
         if word == second:
             continue
-        if min(len(word), len(second)) < _SHORTEST or SequenceMatcher(None, word, second).ratio() < _SIMILAR:
+        if min(len(word), len(second)) < _SHORTEST_WORD or SequenceMatcher(None, word, second).ratio() < _SIMILARITY:
             return False
     return True
 
@@ -100,16 +100,16 @@ def nearest(name: str, known: Iterable[str]) -> str:
 @lru_cache(maxsize=4096)  # the channel, and the ids of a poll's voters, come again and again
 def placeholder_hint(what: str, text: str) -> str:
     """Return the hint about an id that is probably a variable without a value, or a template that was not filled."""
-    if text[1:].isdigit() or not _PLACEHOLDER.match(text[:_LONGEST_ID]):  # most ids are numbers; the pattern is slow
+    if text[1:].isdigit() or not _PLACEHOLDER.match(text[:_MAX_ID_LENGTH]):  # most ids are numbers; the pattern is slow
         return ""
-    return f"the {what} {text[:_LONGEST]} looks like a placeholder: put the value in its place"
+    return f"the {what} {text[:_MAX_NAME_LENGTH]} looks like a placeholder: put the value in its place"
 
 
 @dataclass(eq=False, repr=False)
 class Hints:
     """The hints of one service, which judge each request once it has its response."""
 
-    _names_of: Mapping[str, NamesOf]
+    _read_names: Mapping[str, ReadNames]
     """Reads, by fact, the names among which a similar one is looked for."""
     _registered: Callable[[], Collection[str]]
     """Returns the client ids of the extensions file; none without a file."""
@@ -118,18 +118,18 @@ class Hints:
     """Whether this service gives hints."""
 
     def __post_init__(self) -> None:
-        self.clients: BoundedCache[str, tuple[int, str]] = BoundedCache(_CLIENTS)
+        self.clients: BoundedCache[str, tuple[int, str]] = BoundedCache(_MAX_CLIENTS)
         """How many tokens each client id has brought, and the hint about it."""
 
     async def judge(self, context: RequestContext) -> None:
         """Give a request the hint about its token or client id; if there is none, about the names that it met."""
-        if found := self._of_caller(context):
+        if found := self._caller_hint(context):
             context.hint = ""
             context.give_hint(found)
         for fact, key in context.facts:
-            if fact in _HINTED and not context.hint:
-                what = _WORDS.get(key.kind, key.kind)
-                context.give_hint(placeholder_hint(what, key.name) or await self._hint_about(fact, what, key))
+            if fact in _FACTS_WITH_HINTS and not context.hint:
+                what = _KIND_NAMES.get(key.kind, key.kind)
+                context.give_hint(placeholder_hint(what, key.name) or await self._fact_hint(fact, what, key))
 
     def judge_query(self, context: RequestContext, caller: Caller, query: Mapping[str, str]) -> None:
         """Give a hint about a placeholder among the ids of a query, or a channel that is ignored."""
@@ -142,18 +142,18 @@ class Hints:
             where = f"the role {caller.role} acts in the channel of its token, {own or 'which has none'}"
             context.give_hint(f"channel_id={channel_id} is ignored: {where}; only the roles {others} may name another")
 
-    async def _hint_about(self, fact: str, what: str, key: Key) -> str:
+    async def _fact_hint(self, fact: str, what: str, key: Key) -> str:
         """Return the hint that a fact is; empty if it needs a similar name, and there is none."""
         if fact == DEFAULT_EVENT:
             return f"the request has no event, so it sent the event {key.name}"
-        if fact in _TEXTS:
+        if fact in _HINT_TEXTS:
             with suppress(EngineError):  # the request has its response
-                names = dict.fromkeys(await self._names_of[fact](key))
+                names = dict.fromkeys(await self._read_names[fact](key))
                 if (fact == NEW or key.name not in names) and (near := nearest(key.name, names)):
-                    return _TEXTS[fact].format(what=what, name=key.name, near=near)
+                    return _HINT_TEXTS[fact].format(what=what, name=key.name, near=near)
         return ""
 
-    def _of_caller(self, context: RequestContext) -> str:
+    def _caller_hint(self, context: RequestContext) -> str:
         """Return the hint about a token or a client id; empty if there is none."""
         caller = context.caller
         named = ""
@@ -164,7 +164,7 @@ class Hints:
         client_id = named or (caller.client_id if caller else "")
         count, found = self.clients.get(client_id) or (0, "")
         if named or (client_id and not count):
-            found = placeholder_hint("client id", client_id) or self._unknown_client(client_id, count)
+            found = placeholder_hint("client id", client_id) or self._unknown_client_hint(client_id, count)
             if caller is not None:
                 self.clients[client_id] = count + 1, found
         if caller is None:
@@ -177,7 +177,7 @@ class Hints:
             or placeholder_hint("opaque user id", caller.opaque_id)
         )
 
-    def _unknown_client(self, client_id: str, count: int) -> str:
+    def _unknown_client_hint(self, client_id: str, count: int) -> str:
         """Return the hint about a client id that has sent `count` tokens.
 
         If extensions are registered, any other client id is unknown. Otherwise the client id that has sent fewer tokens

@@ -7,30 +7,30 @@ import string
 from collections.abc import Callable
 
 _ALPHANUMERIC = string.ascii_letters + string.digits
-_PIN_ALPHABET = "ABCDEFGHJKMNPQRSTUVWXYZ2346789"
+_PIN_CHARACTERS = "ABCDEFGHJKMNPQRSTUVWXYZ2346789"
 """Letters and digits without I, L, O, 0, 1 and 5."""
 
 NewId = Callable[[], str]
 """Makes ids of things that the service stores."""
 
 
-def _chosen(alphabet: str, length: int) -> str:
+def _random_text(alphabet: str, length: int) -> str:
     return "".join(secrets.choice(alphabet) for _ in range(length))
 
 
 def token_id() -> str:
     """Return a `jti`: 22 letters and digits, about 130 bits."""
-    return _chosen(_ALPHANUMERIC, 22)
+    return _random_text(_ALPHANUMERIC, 22)
 
 
 def pin() -> str:
     """Return six characters without look-alikes (ruling T1): one of 729 million."""
-    return _chosen(_PIN_ALPHABET, 6)
+    return _random_text(_PIN_CHARACTERS, 6)
 
 
 def anonymous_id() -> str:
     """Return the opaque id of an anonymous viewer: `A` and 20 digits, which `stores.rules` recognizes as an id."""
-    return "A" + _chosen(string.digits, 20)
+    return "A" + _random_text(string.digits, 20)
 
 
 def signing_key() -> str:

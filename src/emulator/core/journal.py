@@ -16,7 +16,7 @@ from typing import ParamSpec
 from msgspec import Struct
 
 from emulator.core.callers import Caller
-from emulator.core.changes import Watched
+from emulator.core.changes import Watchable
 from emulator.core.clock import Clock
 from emulator.core.errors import Facts, Forbidden, Refused, refusal
 
@@ -25,10 +25,10 @@ HIDDEN = "[hidden]"
 """Stands for a secret."""
 MAX_BODY = 4 * 1024
 """Bytes of a body that an entry keeps."""
-_OVERHEAD = 900
+_ENTRY_OVERHEAD = 900
 """Bytes that an entry takes besides its texts, with a caller of its own: measured."""
 
-_SPARE = 64
+_FREED_SHARE = 64
 """The share of a full budget that is freed at once."""
 
 REQUEST = "request"
@@ -136,11 +136,11 @@ class JournalBudget:
         They are a little more than are over the budget, since there may be thousands of journals to compare.
         """
         largest = max(self._journals, key=attrgetter("size"))
-        while largest.size and self.size > self.max_size - self.max_size // _SPARE:
+        while largest.size and self.size > self.max_size - self.max_size // _FREED_SHARE:
             largest.forget_oldest()
 
 
-class Journal(Watched):
+class Journal(Watchable):
     """The latest entries, oldest first, as many as the budget leaves it."""
 
     def __init__(self, budget: JournalBudget, clock: Clock | None = None) -> None:
@@ -164,7 +164,7 @@ class Journal(Watched):
         entry.at, entry.offset = clock.now(), clock.offset
         self.mark = entry.number = self.mark + 1
         self._entries.append(entry)
-        entry.size = size = _size_of(entry)
+        entry.size = size = _entry_size(entry)
         budget.resize(self, self.size + size)
         while budget.size > budget.max_size:
             budget.make_room()
@@ -184,7 +184,7 @@ class Journal(Watched):
         # An index costs a deque little at its ends, and a step per 64 entries elsewhere.
         return [self._entries[number - first] for number in range(start, end)]
 
-    def numbered(self, number: str) -> list[Entry]:
+    def find_number(self, number: str) -> list[Entry]:
         """Return the kept entry with this number, or none: also if the text is no number."""
         if not number.isdecimal() or len(number) >= 16:
             return []
@@ -198,7 +198,7 @@ class Journal(Watched):
         """
         return list(islice(reversed(self._entries), limit))
 
-    def lost_since(self, mark: int) -> int:
+    def count_lost_since(self, mark: int) -> int:
         """Return how many entries after the one numbered `mark` are no longer kept."""
         return max(0, self.mark - mark - len(self._entries))
 
@@ -212,10 +212,10 @@ class Journal(Watched):
         self.budget.resize(self, self.size - self._entries.popleft().size)
 
 
-def _size_of(entry: Entry) -> int:
+def _entry_size(entry: Entry) -> int:
     bodies = len(entry.request) + len(entry.response)
     texts = filter(None, (entry.detail, entry.hint, entry.recipients, *(entry.refused or ())))
-    return _OVERHEAD + bodies + getsizeof(entry.path) + sum(map(getsizeof, texts))
+    return _ENTRY_OVERHEAD + bodies + getsizeof(entry.path) + sum(map(getsizeof, texts))
 
 
 NO_JOURNAL = Journal(JournalBudget(0))

@@ -21,16 +21,16 @@ from emulator.core.errors import BadRequest, Facts, TooManyRequests, refusal
 
 _RETRY_AFTER = 10
 """Seconds, a guess: a connection may close at any time."""
-_TOO_OFTEN = (TooManyRequests, "Too many requests", "gaps: Limits")
-_FREE_FILES = 64
+_RATE_REFUSAL = (TooManyRequests, "Too many requests", "gaps: Limits")
+_RESERVED_FILES = 64
 """Descriptors that connections leave free, for the database, temporary files and refusals."""
-_WINDOW = 5 * SECOND
+_RATE_WINDOW = 5 * SECOND
 """Ms over which the rate is averaged. An idle caller may send the requests of this whole window at once."""
 _SHARED_FACTOR = 10
 """The rate of an extension's servers and of a network address, which many users share, as a multiple of a viewer's."""
-OF_CALLER = "from this caller"
+BY_CALLER = "from this caller"
 _SWEEP_SIZE = 10_000
-_NANOSECONDS = 1_000_000
+_NS_PER_MS = 1_000_000
 """Per ms. Integers add up exactly, fractions of a ms would not."""
 
 
@@ -51,7 +51,7 @@ def too_many_connections(*, what: str, count: int, limit: int) -> Facts:
 
 
 @refusal(
-    *_TOO_OFTEN,
+    *_RATE_REFUSAL,
     "Too many requests",
     "Wait {seconds} s and send less often, or raise --caller-rate or --client-rate of `extcli serve`.",
 )
@@ -60,14 +60,14 @@ def too_many_requests(*, by: str, seconds: int) -> Facts:
     return Facts(f"too many requests {by}; retry in {seconds} s", held, needed, (), seconds)
 
 
-@refusal(*_TOO_OFTEN, "Too many invalid credentials",
+@refusal(*_RATE_REFUSAL, "Too many invalid credentials",
          "Wait {seconds} s, and send a valid token; `extcli token inspect` shows why.")  # fmt: skip
 def too_many_credentials(*, seconds: int) -> Facts:
     detail = f"too many invalid credentials from this address; retry in {seconds} s"
     return Facts(detail, "more invalid credentials than the rate allows", f"a wait of {seconds} s", (), seconds)
 
 
-def hidden_address(address: str) -> str:
+def masked_address(address: str) -> str:
     """Return an address with its last part hidden: the last octet of IPv4 is 0, of IPv6 48 bits remain (ruling A6).
 
     Other text, such as a Unix socket's, is hidden as a whole.
@@ -82,14 +82,14 @@ def network_of(address: str, ipv4_bits: int = 32, ipv6_bits: int = 48) -> str:
 
     A single IPv6 customer may have a whole /48. Other text, such as a Unix socket's, is returned unchanged.
     """
-    found = address_of(address)
+    found = parse_address(address)
     if found is None:
         return address
     bits = ipv4_bits if found.version == 4 else ipv6_bits
     return str(ipaddress.ip_network((found.packed, bits), strict=False))
 
 
-def address_of(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+def parse_address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     """Return the address that a host is, of IPv4 also if it is written as IPv6; `None` for a name."""
     try:
         address = ipaddress.ip_address(host)
@@ -152,7 +152,7 @@ class FairShare(Generic[T]):
         if not members:
             del self._members[address]
 
-    def touch(self, member: T) -> None:
+    def mark_active(self, member: T) -> None:
         """Note that a member is active, so that other members of its address are replaced first."""
         members = self._members[self._addresses[member]]
         del members[member]
@@ -166,7 +166,7 @@ class OpenConnections:
         files = sys.maxsize
         if sys.platform != "win32":
             files = os.sysconf("SC_OPEN_MAX") % files  # -1 means any number
-        self._last_file = files - min(_FREE_FILES, files // 4)
+        self._last_file = files - min(_RESERVED_FILES, files // 4)
         self._share = FairShare[object]("connections", 0, min(per_address, files // 2))
         self._proxies = [ipaddress.ip_network(each) for each in proxies]
         self.remove = self._share.remove
@@ -189,10 +189,10 @@ class RateLimit:
     however the service's clock is set.
     """
 
-    def __init__(self, clock: Clock, amount: int, period: int = SECOND, window: int = _WINDOW) -> None:
+    def __init__(self, clock: Clock, amount: int, period: int = SECOND, window: int = _RATE_WINDOW) -> None:
         self._ticks = clock.ticks
-        self._spacing = max(1, period * _NANOSECONDS // amount) if amount else 0
-        self._window = window * _NANOSECONDS
+        self._spacing = max(1, period * _NS_PER_MS // amount) if amount else 0
+        self._window = window * _NS_PER_MS
         self._due: dict[tuple[str, str], int] = {}
         """The tick at which all requests of a key would be done, if they were served one by one at the rate."""
         self._sweep_at = _SWEEP_SIZE
@@ -207,12 +207,12 @@ class RateLimit:
             due = at
         due += self._spacing * cost
         if due > latest:
-            return -((latest - due) // _NANOSECONDS)
+            return -((latest - due) // _NS_PER_MS)
         if not count:
             return 0
         self._due[key] = due
         if len(self._due) >= self._sweep_at:
-            self._sweep(at)
+            self._forget_idle(at)
         return 0
 
     def refund(self, key: tuple[str, str]) -> None:
@@ -223,7 +223,7 @@ class RateLimit:
     def clear(self) -> None:
         self._due.clear()
 
-    def _sweep(self, at: int) -> None:
+    def _forget_idle(self, at: int) -> None:
         self._due = {key: due for key, due in self._due.items() if due > at}
         self._sweep_at = max(_SWEEP_SIZE, 2 * len(self._due))
 
@@ -245,17 +245,17 @@ class RateLimits:
 
         `address` is the caller's network address, if the request has a token.
         """
-        whose, wait = self.excess(caller)
+        whose, wait = self.exceeded_rate(caller)
         if wait:
-            raise too_many_requests(by=whose, seconds=seconds_of(wait))
+            raise too_many_requests(by=whose, seconds=whole_seconds(wait))
 
-    def excess(self, caller: Caller) -> tuple[str, int]:
+    def exceeded_rate(self, caller: Caller) -> tuple[str, int]:
         """Count a request. Above a rate, return whose rate that is, and the ms to wait; else 0 ms."""
         limit = self._shared if caller.role in EXTENSION_WRITERS else self._callers
         client_id = caller.client_id
         # The caller first: its refused requests must not use up the rate of the client id.
         if wait := limit.delay((client_id, caller.opaque_id)):
-            return OF_CALLER, wait
+            return BY_CALLER, wait
         if wait := self._clients.delay((client_id, "")):
             return f"with client id {client_id[:100]}" if client_id else "without a client id", wait
         return "", 0
@@ -263,18 +263,18 @@ class RateLimits:
     def check_address(self, address: str) -> None:
         """Count an unauthenticated request. It never counts toward the client id that it names."""
         if wait := self._shared.delay(("", f"@{network_of(address)}")):
-            raise too_many_requests(by="from this address", seconds=seconds_of(wait))
+            raise too_many_requests(by="from this address", seconds=whole_seconds(wait))
 
-    def check_failures(self, address: str, *, one_more: bool = False) -> None:
+    def check_invalid_tokens(self, address: str, *, one_more: bool = False) -> None:
         """Raise `TooManyRequests` if an address sent too many invalid credentials.
 
         With `one_more`, count another one.
         """
         key = ("", f"!{network_of(address)}")
         if wait := self._shared.delay(key, count=one_more):
-            raise too_many_credentials(seconds=seconds_of(wait))
+            raise too_many_credentials(seconds=whole_seconds(wait))
 
 
-def seconds_of(ms: int) -> int:
+def whole_seconds(ms: int) -> int:
     """Return a wait of `ms` in whole seconds, rounded up, for `Retry-After`."""
     return math.ceil(ms / SECOND)

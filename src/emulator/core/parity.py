@@ -18,7 +18,7 @@ from emulator.core.clock import Clock
 from emulator.core.errors import MethodNotAllowed, ServiceError, TooManyRequests
 from emulator.core.journal import is_probe
 from emulator.core.keys import Expired, Key
-from emulator.core.limits import OF_CALLER, RateLimits
+from emulator.core.limits import BY_CALLER, RateLimits
 from emulator.core.observability.facts import CHANGED, READ, READ_ALL, REPLACED
 from emulator.core.observability.request_context import RequestContext, current
 
@@ -30,13 +30,13 @@ UNREGISTERED = verdict_of(UNKNOWN, "registration")
 """There is no extensions file, and no token."""
 SIGNATURE = verdict_of(REFUSE, "signature")
 """No secret of the extension signed the token."""
-UNDECODED = verdict_of(REFUSE, "secret")
+UNDECODED_SECRET = verdict_of(REFUSE, "secret")
 """The base64 text of a secret signed the token, not the secret."""
 UNVERIFIED = verdict_of(UNKNOWN, "signature")
 """No secret of the extension is known here."""
 STAGE = verdict_of(REFUSE, "stage")
 """The token is for the sandbox."""
-FOR_SANDBOX = verdict_of(UNKNOWN, "stage")
+SANDBOX_TOKEN = verdict_of(UNKNOWN, "stage")
 """The token is for the sandbox, and there is no extensions file with a secret for another.
 
 Counted once, and not shown with each request.
@@ -49,13 +49,13 @@ CALLER_RATE = verdict_of(REFUSE, "caller-rate")
 """The caller, or the address, sends more requests than production's default rate."""
 CLIENT_RATE = verdict_of(REFUSE, "client-rate")
 """The callers of the client id send too many requests together."""
-FREER_RATE = verdict_of(DIFFER, "client-rate")
+SANDBOX_ONLY_RATE = verdict_of(DIFFER, "client-rate")
 """The sandbox refuses, but production had counted fewer requests, because it had refused some."""
 ROLE = verdict_of(REFUSE, "role")
 """The role may do this in the sandbox only."""
 RECEIPT = verdict_of(REFUSE, "receipt")
 """The receipt of a purchase is not signed, has expired or is another user's."""
-OTHER_POSTER = verdict_of(DIFFER, "receipt")
+OTHERS_PURCHASE = verdict_of(DIFFER, "receipt")
 """The sandbox refuses a purchase that another caller has posted; production knows who may post it from the receipt."""
 PIN_GUESSES = verdict_of(REFUSE, "pin-guesses")
 """Too many PINs were requested, or typed wrong."""
@@ -69,10 +69,10 @@ UNJUDGED = "-"
 
 def is_final(verdict: str) -> bool:
     """Whether production would make no later check, because it has refused, or because the request gets no verdict."""
-    return verdict not in _OPEN
+    return verdict not in _UNDECIDED
 
 
-_OPEN = frozenset({"", UNREGISTERED, UNVERIFIED, FOR_SANDBOX})
+_UNDECIDED = frozenset({"", UNREGISTERED, UNVERIFIED, SANDBOX_TOKEN})
 
 
 def final_verdict(verdict: str, status: int, answered: int | None = None) -> str:
@@ -96,7 +96,7 @@ class Example(Struct, gc=False):
     """When it was answered, in Unix ms by the service's clock."""
 
 
-class Seen(Struct):
+class VerdictCount(Struct):
     """The count of one verdict."""
 
     rule: str
@@ -107,18 +107,18 @@ class Seen(Struct):
     """The first request and the latest; one if they are the same."""
 
 
-class Tally:
+class VerdictTally:
     """The verdicts given so far."""
 
     def __init__(self) -> None:
-        self._seen: dict[str, Seen] = {}
+        self._seen: dict[str, VerdictCount] = {}
 
     def count(self, verdict: str, example: Example) -> None:
-        """Count a verdict, and keep the first and the latest example. `FOR_SANDBOX` counts once."""
+        """Count a verdict, and keep the first and the latest example. `SANDBOX_TOKEN` counts once."""
         found = self._seen.get(verdict)
         if found is None:
-            self._seen[verdict] = Seen(rule_of(verdict), outcome_of(verdict), 1, [example])
-        elif verdict != FOR_SANDBOX:
+            self._seen[verdict] = VerdictCount(rule_of(verdict), outcome_of(verdict), 1, [example])
+        elif verdict != SANDBOX_TOKEN:
             found.count += 1
             found.examples[1:] = [example]
 
@@ -126,19 +126,19 @@ class Tally:
         self._seen.clear()
 
     @property
-    def seen(self) -> list[Seen]:
+    def counted_verdicts(self) -> list[VerdictCount]:
         """All verdicts so far, in the order of production's checks."""
         order = list(RULES)
         return sorted(self._seen.values(), key=lambda each: (order.index(each.rule), each.verdict))
 
 
-def note(verdict: str) -> None:
+def set_verdict(verdict: str) -> None:
     """Set production's verdict on the current request, unless an earlier check has already decided it."""
     if verdict:
-        _set_verdict(current(), verdict)
+        _set_verdict_on(current(), verdict)
 
 
-def _set_verdict(context: RequestContext, verdict: str) -> None:
+def _set_verdict_on(context: RequestContext, verdict: str) -> None:
     if not is_final(context.production):
         context.production = verdict
 
@@ -155,11 +155,11 @@ class ProductionCheck(AbstractContextManager[None]):
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> bool:
         if self._raises or not isinstance(error, ServiceError) or error.status >= 500:
             return False
-        note(self._verdict)
+        set_verdict(self._verdict)
         return True
 
 
-def overrule(verdict: str) -> None:
+def overrule_verdict(verdict: str) -> None:
     """Set production's verdict on the current request, whatever earlier checks have decided.
 
     It is `UNJUDGED` if the emulator's helper script sent the request, not an extension.
@@ -167,7 +167,7 @@ def overrule(verdict: str) -> None:
     current().production = verdict
 
 
-def is_reached() -> bool:
+def is_check_reached() -> bool:
     """Whether production would reach this check of the current request."""
     return not is_final(current_verdict())
 
@@ -180,7 +180,7 @@ def current_verdict() -> str:
 _MAX_LAPSES = 10_000
 
 
-class Lapses:
+class ExpiredEarly:
     """The expired records of stores and trivia, until they would also expire in production. Empty in production.
 
     Housekeeping and moves of the clock report them. Forgotten at a restart.
@@ -195,14 +195,14 @@ class Lapses:
     def clear(self) -> None:
         self._until.clear()
 
-    def expired(self, found: Iterable[Expired]) -> None:
+    def add_expired(self, found: Iterable[Expired]) -> None:
         """Add expired records."""
         for key, at in found:
             if key.kind in self._lifetimes:
                 here, there = self._lifetimes[key.kind]
                 self._until[key] = at - here + there
 
-    def judge(self, context: RequestContext, now: int) -> None:
+    def judge_reads(self, context: RequestContext, now: int) -> None:
         """Set the verdict if production would still have a record that a request read. Follow the request's changes.
 
         After a change, production keeps what has expired here.
@@ -213,10 +213,10 @@ class Lapses:
                 self._until.pop(key)
             elif fact == CHANGED and is_kept:
                 self._until[key] = now + self._lifetimes[key.kind][1]
-            elif (fact == READ and is_kept) or (fact == READ_ALL and self._keeps_any(key, now)):
-                _set_verdict(context, LIFETIME)
+            elif (fact == READ and is_kept) or (fact == READ_ALL and self._production_keeps_any(key, now)):
+                _set_verdict_on(context, LIFETIME)
 
-    def _keeps_any(self, group: Key, now: int) -> bool:
+    def _production_keeps_any(self, group: Key, now: int) -> bool:
         kept = [key for key, at in self._until.items() if now < at]
         return any((key.kind, key.owner) == (group.kind, group.owner) for key in kept)
 
@@ -228,19 +228,19 @@ class Parity:
     _clock: Clock
     _absent: Collection[tuple[str, str]]
     """The endpoints that production does not have."""
-    lapses: Lapses
-    total: Tally
+    lapses: ExpiredEarly
+    total: VerdictTally
     """Since the start of the process, of all namespaces."""
     _: KW_ONLY
     is_on: bool
     """Whether this is a sandbox."""
-    tally: Tally = field(default_factory=Tally)
+    tally: VerdictTally = field(default_factory=VerdictTally)
     """Since the latest reset."""
 
     def check_endpoint(self, method: str, path: str) -> None:
         """Set the verdict that production does not have the called endpoint."""
         if (method, path) in self._absent:
-            note(ENDPOINT)
+            set_verdict(ENDPOINT)
 
     def judge_unsupported_method(self, method: str, path: str) -> None:
         """Set the verdict on a response with 405 if production does not have the path at all."""
@@ -248,9 +248,9 @@ class Parity:
         if any(path == absent for _, absent in self._absent):
             context.production = ENDPOINT
             is_counted = not path.startswith("/_emulator")
-            self.settle(context, f"{method} {path}", MethodNotAllowed.status, is_counted=is_counted)
+            self.settle_verdict(context, f"{method} {path}", MethodNotAllowed.status, is_counted=is_counted)
 
-    def settle(
+    def settle_verdict(
         self,
         context: RequestContext,
         endpoint: str,
@@ -265,16 +265,16 @@ class Parity:
         tests make them, and no extension does. Probes, which a tool makes for itself, are not counted either.
         """
         if context.facts:
-            self.lapses.judge(context, self._clock.now())
+            self.lapses.judge_reads(context, self._clock.now())
         verdict = final_verdict(context.production, status, answered)
-        context.production = "" if verdict == FOR_SANDBOX else verdict
+        context.production = "" if verdict == SANDBOX_TOKEN else verdict
         if verdict and is_counted and not is_probe(context.id):
             example = Example(context.id, endpoint, self._clock.now())
             self.tally.count(verdict, example)
             self.total.count(verdict, example)
 
 
-class ComparedRates(RateLimits):
+class ComparedRateLimits(RateLimits):
     """Limits requests as `RateLimits` does, and counts them separately against production's limits."""
 
     def __init__(self, clock: Clock, *, per_caller: int, per_client: int, production: int) -> None:
@@ -288,12 +288,12 @@ class ComparedRates(RateLimits):
         self._there.clear()
 
     def check(self, caller: Caller, address: str = "") -> None:
-        note(caller.production)
+        set_verdict(caller.production)
         verdict = current_verdict()
         if not is_final(verdict):
-            whose, wait = self._there.excess(caller)
+            whose, wait = self._there.exceeded_rate(caller)
             if wait:
-                note(CALLER_RATE if whose == OF_CALLER else CLIENT_RATE)
+                set_verdict(CALLER_RATE if whose == BY_CALLER else CLIENT_RATE)
         elif address and verdict != UNJUDGED:  # production counts a refused token, at its address
             self._count_failure(address)
         if not self._is_limited:
@@ -301,21 +301,21 @@ class ComparedRates(RateLimits):
         try:
             super().check(caller)
         except TooManyRequests:
-            note(FREER_RATE)
+            set_verdict(SANDBOX_ONLY_RATE)
             raise
 
     def check_address(self, address: str) -> None:
         if current_verdict() == REGISTRATION:
             self._count_failure(address)
-        elif is_reached():
+        elif is_check_reached():
             with ProductionCheck(CALLER_RATE):
                 self._there.check_address(address)
         super().check_address(address)
 
-    def check_failures(self, address: str, *, one_more: bool = False) -> None:
+    def check_invalid_tokens(self, address: str, *, one_more: bool = False) -> None:
         with ProductionCheck(CALLER_RATE):
-            self._there.check_failures(address, one_more=one_more)
-        super().check_failures(address, one_more=one_more)
+            self._there.check_invalid_tokens(address, one_more=one_more)
+        super().check_invalid_tokens(address, one_more=one_more)
 
     def _count_failure(self, address: str) -> None:
         """Count a credential that production would refuse.
@@ -323,6 +323,6 @@ class ComparedRates(RateLimits):
         After too many from one address, production would return 429.
         """
         try:
-            self._there.check_failures(address, one_more=True)
+            self._there.check_invalid_tokens(address, one_more=True)
         except TooManyRequests:
-            overrule(CALLER_RATE)
+            overrule_verdict(CALLER_RATE)

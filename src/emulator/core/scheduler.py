@@ -39,7 +39,7 @@ class Scheduler:
         """Run `callback` at `at` (ms), in place of any earlier callback of `key`. A past instant runs at once."""
         self.cancel(key)
         self._timers[key] = timer = _Timer(at, callback)
-        self._arm(key, timer)
+        self._start_timer(key, timer)
 
     def cancel(self, key: Hashable) -> None:
         """Cancel the callback of `key`. A running callback finishes."""
@@ -54,9 +54,9 @@ class Scheduler:
         for key, timer in sorted(due, key=lambda item: item[1].at):
             if self._timers.get(key) is timer:
                 self.cancel(key)
-                await self._run(timer)
+                await self._run_callback(timer)
         for key, timer in self._timers.items():
-            self._arm(key, timer)
+            self._start_timer(key, timer)
         await asyncio.gather(*self._running)  # callbacks that the event loop started just before
 
     def clear(self) -> None:
@@ -67,31 +67,31 @@ class Scheduler:
         self.clear()
         await asyncio.gather(*self._running)
 
-    def _arm(self, key: Hashable, timer: _Timer) -> None:
+    def _start_timer(self, key: Hashable, timer: _Timer) -> None:
         if timer.handle:
             timer.handle.cancel()
         timer.handle = None
         wait = max(0, timer.at - self._clock.now()) / 1000
         if not wait or not self._clock.frozen:
             wait = min(wait, _MAX_WAIT)
-            timer.handle = asyncio.get_running_loop().call_later(wait, self._check, key, timer)
+            timer.handle = asyncio.get_running_loop().call_later(wait, self._run_if_due, key, timer)
 
-    def _check(self, key: Hashable, timer: _Timer) -> None:
+    def _run_if_due(self, key: Hashable, timer: _Timer) -> None:
         if self._clock.now() < timer.at:
-            self._arm(key, timer)
+            self._start_timer(key, timer)
             return
         self.cancel(key)
-        task = asyncio.get_running_loop().create_task(self._run(timer))
+        task = asyncio.get_running_loop().create_task(self._run_callback(timer))
         self._running.add(task)
         task.add_done_callback(self._running.discard)
 
-    async def _run(self, timer: _Timer) -> None:
-        await _finish_logged(
+    async def _run_callback(self, timer: _Timer) -> None:
+        await _log_failure(
             timer.callback(), "a scheduled update failed: %s", "unexpected failure in a scheduled update"
         )
 
 
-async def _finish_logged(running: Awaitable[None], failed: str, broken: str) -> None:
+async def _log_failure(running: Awaitable[None], failed: str, broken: str) -> None:
     """Wait for a callback. A failure of storage, or any other, is only logged, in these words."""
     try:
         await running
@@ -120,15 +120,15 @@ class Throttle(Generic[K]):
             self._pending.add(key)
             return
         loop = asyncio.get_running_loop()
-        self._waiting[key] = loop.call_later(self._interval, self._end, self._waiting, key)
-        self._running[key] = task = loop.create_task(self._run(key))
-        task.add_done_callback(lambda _: self._end(self._running, key))
+        self._waiting[key] = loop.call_later(self._interval, self._end_and_rerun, self._waiting, key)
+        self._running[key] = task = loop.create_task(self._run_callback(key))
+        task.add_done_callback(lambda _: self._end_and_rerun(self._running, key))
 
     async def flush(self) -> None:
         """End all intervals; return when the pending callbacks have run."""
         for key in list(self._waiting):
             self._waiting[key].cancel()
-            self._end(self._waiting, key)
+            self._end_and_rerun(self._waiting, key)
         await self._wait_for_running()
 
     def clear(self) -> None:
@@ -148,14 +148,14 @@ class Throttle(Generic[K]):
         while self._running:  # the end of one may start a pending one
             await asyncio.gather(*self._running.values())
 
-    def _end(self, going: dict[K, Any], key: K) -> None:
+    def _end_and_rerun(self, going: dict[K, Any], key: K) -> None:
         """End the interval or the run of a key; run again if that is pending."""
         del going[key]
         if key in self._pending and key not in self._waiting and key not in self._running:
             self._pending.discard(key)
             self.trigger(key)
 
-    async def _run(self, key: K) -> None:
-        await _finish_logged(
+    async def _run_callback(self, key: K) -> None:
+        await _log_failure(
             self._callback(key), "notifying subscribers failed: %s", "unexpected failure while notifying subscribers"
         )

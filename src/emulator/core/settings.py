@@ -13,20 +13,20 @@ from emulator.contract.names import CONTROL_TOKEN
 from emulator.core.environment import PRODUCTION, SANDBOX, STRICT, AnonymousLimits, Environment
 from emulator.core.errors import ConfigurationError
 from emulator.core.extensions import Extension, read_extensions
-from emulator.core.limits import address_of
+from emulator.core.limits import parse_address
 from emulator.core.observability.logs import LogSettings
 
 KIB = 1024
 MIB = 1024 * KIB
 MIN_JOURNAL = 64 * KIB
 """Bytes of the smallest journal; an entry has up to 12 KiB."""
-NAMESPACE_IDLE = 24 * 60 * 60
+DEFAULT_IDLE = 24 * 60 * 60
 """Seconds without use after which a namespace is dropped, by default: no run of tests takes a day."""
-_UNITS = {"": 1, "KiB": KIB, "MiB": MIB, "GiB": 1024 * MIB}
-_SIZE = re.compile(r"(?P<number>[0-9]{1,12})(?P<unit>|[KMG]iB)")
+_SIZE_UNITS = {"": 1, "KiB": KIB, "MiB": MIB, "GiB": 1024 * MIB}
+_SIZE_PATTERN = re.compile(r"(?P<number>[0-9]{1,12})(?P<unit>|[KMG]iB)")
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{16,512}")  # it must fit in a cookie
 _ROOT_PATH = re.compile(r"(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*")
-_OWN_PATH = re.compile(r"/(v1|ws|app|schema)(/|$)|.*/_(emulator|ns)(/|$)")
+_SERVICE_PATH = re.compile(r"/(v1|ws|app|schema)(/|$)|.*/_(emulator|ns)(/|$)")
 """What a path of the service itself may be, and what clients take for one."""
 _HOST_NAME = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.?")
 
@@ -97,7 +97,7 @@ class Settings:
     namespace_idle: float | None = None
     """Seconds without use after which a namespace is dropped; 0 is never.
 
-    `None` is `NAMESPACE_IDLE`, and never if other processes use the data, because this one does not see their requests.
+    `None` is `DEFAULT_IDLE`, and never if other processes use the data, because this one does not see their requests.
     """
     journal: int = 16 * MIB
     """Bytes of the journals of all namespaces together; 0 keeps none. Production has no journal."""
@@ -195,15 +195,15 @@ def read_settings(
         settings,
         journal=_journal_size(journal),
         extensions=read_extensions(extensions) if extensions else {},
-        channel_stores_per_extension=not _is_first("--channel-stores", channel_stores, "shared", "extension"),
-        page_events=_is_first("--page-events", page_events, "all", "none"),
+        channel_stores_per_extension=not _is_first_choice("--channel-stores", channel_stores, "shared", "extension"),
+        page_events=_is_first_choice("--page-events", page_events, "all", "none"),
     )
 
 
 def _journal_size(text: str) -> int:
     """Return a size such as `512KiB`, `16MiB`, `1GiB` or `0` in bytes. Raises `ConfigurationError`."""
-    match = _SIZE.fullmatch(text)
-    size = int(match["number"]) * _UNITS[match["unit"]] if match else -1
+    match = _SIZE_PATTERN.fullmatch(text)
+    size = int(match["number"]) * _SIZE_UNITS[match["unit"]] if match else -1
     if size and size < MIN_JOURNAL:
         raise ConfigurationError(
             f"--journal: {text!r} must be 0, for none, or a size of at least {MIN_JOURNAL // KIB}KiB, such as 16MiB"
@@ -211,7 +211,7 @@ def _journal_size(text: str) -> int:
     return size
 
 
-def _is_first(option: str, value: str, first: str, second: str) -> bool:
+def _is_first_choice(option: str, value: str, first: str, second: str) -> bool:
     if value not in (first, second):
         raise ConfigurationError(f"{option}: {value!r} must be {first!r} or {second!r}")
     return value == first
@@ -221,12 +221,12 @@ def _check_root_path(text: str) -> None:
     if not _ROOT_PATH.fullmatch(text):
         problem = "must begin with a slash, not end with one, and have only letters, digits and -._~ between slashes"
         raise ConfigurationError(f"--root-path: {text!r} {problem}: write it like /muxy")
-    if _OWN_PATH.match(text):
+    if _SERVICE_PATH.match(text):
         raise ConfigurationError(f"--root-path: {text!r} is like a path of the service itself: choose one like /muxy")
 
 
 def _check_host(text: str) -> None:
-    if address_of(text) is None and not _HOST_NAME.fullmatch(text):
+    if parse_address(text) is None and not _HOST_NAME.fullmatch(text):
         raise ConfigurationError(f"--control-host: {text!r} must be a host name, without scheme and port")
 
 

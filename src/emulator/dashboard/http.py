@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from emulator.control.gate import SIGN_IN_PATH, TOKEN_COOKIE
-from emulator.core.wire.url import query_of
+from emulator.core.wire.url import parse_query
 from emulator.http.endpoint import Audience, Call, Endpoint, Parameter, endpoint
 from emulator.http.response import HTML, PAGE_HEADERS, Reply
 
@@ -87,7 +87,7 @@ async def read_screen(service: Any, call: Call) -> Reply:
 async def submit_form(service: Any, call: Call) -> Reply:
     """Show a screen with the effect of the fields of a form."""
     page = await _requested_page(service, call)
-    return await page.render_page(query_of(call.raw))
+    return await page.render_page(parse_query(call.raw))
 
 
 @endpoint("GET", "/_emulator/ui/{screen}/events", audience=Audience.PAGE, held=True)

@@ -15,7 +15,7 @@ import msgspec
 
 from emulator.control.journal.rules import ANY, EntryPredicate, predicate
 from emulator.core.clock import SECOND
-from emulator.core.faults import Armed
+from emulator.core.faults import ArmedFault
 from emulator.core.journal import DELIVERY, REQUEST, Entry, Journal
 from emulator.core.wire.url import SERVICE, parameters_of
 from emulator.dashboard.screen import Service
@@ -178,7 +178,7 @@ async def latest_bars(service: Service, filters: Mapping[str, str]) -> list[Bar]
 
 
 def timeline_lanes(
-    bars: Sequence[Bar], faults: Mapping[str, Armed], now: int, filters: Mapping[str, str]
+    bars: Sequence[Bar], faults: Mapping[str, ArmedFault], now: int, filters: Mapping[str, str]
 ) -> dict[str, list[Mark]]:
     """Return the marks of each lane. `faults` are those of the service at `now`, and `filters` chose the bars."""
     requests, refused, broadcasts, control = list[Mark](), list[Mark](), list[Mark](), list(_spans(bars, faults, now))
@@ -199,7 +199,7 @@ def timeline_lanes(
     return {"requests": requests, "refused": refused, "broadcasts": broadcasts, "control": _place_in_rows(control)}
 
 
-def _spans(bars: Sequence[Bar], faults: Mapping[str, Armed], now: int) -> Iterator[Mark]:
+def _spans(bars: Sequence[Bar], faults: Mapping[str, ArmedFault], now: int) -> Iterator[Mark]:
     """Yield each time that a fault acted: from its first hit to its latest, or until now if it still acts."""
     for id in {id: None for bar in bars for id in bar.faults}:
         acts, effect = False, ""

@@ -16,7 +16,7 @@ from emulator.core.changes import Change, Changes
 from emulator.core.clock import DAY, Clock, clamp_instant
 from emulator.core.errors import BadRequest, Facts, TooManyRequests, refusal
 from emulator.core.keys import Key
-from emulator.core.limits import seconds_of
+from emulator.core.limits import whole_seconds
 from emulator.core.observability.facts import ABSENT, notice
 from emulator.core.wire import json_codec
 from emulator.core.wire.json_codec import stream_array
@@ -153,7 +153,7 @@ class Buffers:
         user = (now // DAY, caller.client_id, caller.opaque_id)
         count, most = self.added.get(user) or 0, ENTRIES_PER_DAY.get(caller.role)
         if most is not None and count >= most:
-            raise too_many_entries(role=caller.role, limit=most, seconds=seconds_of(DAY - now % DAY))
+            raise too_many_entries(role=caller.role, limit=most, seconds=whole_seconds(DAY - now % DAY))
         self.added.renew(user, count + 1)
         return user
 

@@ -12,7 +12,7 @@ from emulator.core.callers import ANYONE, CHANNEL_WRITERS, EXTENSION_WRITERS, Ca
 from emulator.core.clock import SECOND, Clock
 from emulator.core.errors import BadRequest, Facts, TooManyRequests, refusal
 from emulator.core.keys import Key
-from emulator.core.limits import RateLimit, seconds_of
+from emulator.core.limits import RateLimit, whole_seconds
 from emulator.core.parity import CALLER_RATE, ProductionCheck
 from emulator.core.settings import Settings
 from emulator.core.wire import json_codec
@@ -79,7 +79,7 @@ class Datastream:
         with ProductionCheck(CALLER_RATE, raises=self._is_limited):
             is_counted = caller.role not in EXTENSION_WRITERS
             if is_counted and (wait := self._rate.delay((caller.client_id, caller.opaque_id), size)):
-                raise too_many_bytes(limit=self._limit, seconds=seconds_of(wait))
+                raise too_many_bytes(limit=self._limit, seconds=whole_seconds(wait))
         update = StreamEvents([StreamEvent(event, self._clock.now() // SECOND)])
         await self._publisher.publish(topic, TARGET, update)
         return Nothing()

@@ -14,7 +14,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from emulator.core.bounded_cache import BoundedCache
-from emulator.core.callers import Caller, Identified, opaque_id_of
+from emulator.core.callers import Caller, IdentifiedCaller, opaque_id_of
 from emulator.core.clock import DAY, MINUTE, Clock
 from emulator.core.errors import EngineError
 from emulator.core.keys import Key
@@ -51,7 +51,7 @@ class Directory:
         """Forget which ids are recorded, because they may have expired."""
         self.forget()
 
-    async def identify(self, caller: Caller, *, writes: bool) -> Identified:
+    async def identify(self, caller: Caller, *, writes: bool) -> IdentifiedCaller:
         """Return the caller with the opaque id under which votes and stores are kept.
 
         If the caller `writes`, also start to record the user's ids, and return what to await before the response, so

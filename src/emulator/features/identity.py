@@ -14,10 +14,10 @@ from emulator.core.clock import MINUTE, Clock
 from emulator.core.extensions import Extensions
 from emulator.core.ids import anonymous_id
 from emulator.core.keys import Key
-from emulator.core.limits import hidden_address
+from emulator.core.limits import masked_address
 from emulator.core.observability.facts import CLIENT, NAMED, notice
-from emulator.core.parity import UNJUDGED, overrule
-from emulator.core.wire.cursors import FIRST, cursor_of, place_of
+from emulator.core.parity import UNJUDGED, overrule_verdict
+from emulator.core.wire.cursors import FIRST, decode_cursor, encode_cursor
 from emulator.core.wire.refusals import invalid_member, wrong_shape
 from emulator.features.directory import Directory
 from emulator.http.endpoint import CURSOR, Audience, Call, Parameter, endpoint
@@ -142,7 +142,7 @@ class Identities:
         body, lifetime = call.body(AuthtokenBody), TOKEN_LIFETIME
         for_helper = bool(call.text(_HELPER.name))
         if for_helper:  # the tokens replace ones that Twitch would issue, so the request gets no verdict
-            overrule(UNJUDGED)
+            overrule_verdict(UNJUDGED)
             lifetime += max(0, -self._clock.offset)  # a page reads `exp` by its own clock
         client_id = id_text(body.extension_id) or id_text(body.app_id)
         if client_id:
@@ -172,7 +172,7 @@ class Identities:
         caller = call.caller
         return UserInfo(
             server_time=self._clock.now(),
-            ip_address=hidden_address(call.peer),
+            ip_address=masked_address(call.peer),
             registered=False,
             visualization_id="",
             role=caller.role,
@@ -185,10 +185,10 @@ class Identities:
     @endpoint("GET", "/v1/e/user_ids", roles=EXTENSION_WRITERS, answer=UserIds, query=(CURSOR,))
     async def list_user_ids(self, call: Call) -> UserIds:
         """List the ids of the users who shared them and sent at least one write, 1,000 at a time."""
-        after = place_of(call.text("cursor"), bytes.decode) or ""
+        after = decode_cursor(call.text("cursor"), bytes.decode) or ""
         ids = await self._directory.page(call.caller.client_id, after=after, limit=PAGE + 1)
         page = ids[:PAGE]
-        next_cursor = cursor_of(page[-1].encode()) if len(ids) > PAGE else FIRST
+        next_cursor = encode_cursor(page[-1].encode()) if len(ids) > PAGE else FIRST
         return UserIds(next_cursor, [SharedId(user_id) for user_id in page])
 
 

@@ -24,7 +24,7 @@ from emulator.core.environment import Environment
 from emulator.core.errors import BadRequest, Facts, NotFound, refusal
 from emulator.core.ids import token_id as new_id
 from emulator.core.keys import Key
-from emulator.core.parity import OTHER_POSTER, RECEIPT, ProductionCheck, note
+from emulator.core.parity import OTHERS_PURCHASE, RECEIPT, ProductionCheck, set_verdict
 from emulator.core.wire import json_codec
 from emulator.core.wire.refusals import missing_member, wrong_shape
 from emulator.features.directory import Directory
@@ -269,7 +269,7 @@ class Transactions:
             await self._publisher.try_publish(_topic(caller, channel, transaction.sku), TARGET, transaction)
         elif first != claim:
             if replace(first, poster=poster) == claim:  # production does not compare the poster
-                note(OTHER_POSTER)
+                set_verdict(OTHERS_PURCHASE)
             raise posted_before()
         return Nothing()
 

@@ -70,11 +70,11 @@ class Access:
         """
         if caller := self.cached_caller(header):
             return caller
-        self.rate_limits.check_failures(peer)
+        self.rate_limits.check_invalid_tokens(peer)
         try:
             return await self.authenticate(header)
         except (Unauthorized, Forbidden):
-            self.rate_limits.check_failures(peer, one_more=True)
+            self.rate_limits.check_invalid_tokens(peer, one_more=True)
             raise
 
     async def client_of(self, request: Request) -> tuple[Caller | None, str]:
@@ -87,7 +87,7 @@ class Access:
             try:
                 self.check_registered(client_id)
             except Unauthorized:
-                self.rate_limits.check_failures(peer, one_more=True)
+                self.rate_limits.check_invalid_tokens(peer, one_more=True)
                 raise
         elif header:
             request.context.caller = caller = await self.verified_caller(header, peer)

@@ -11,22 +11,22 @@ from typing import Any
 
 from litestar.types import Receive
 
-from emulator.core.callers import Caller, Identify, finish_recording, role_error
+from emulator.core.callers import Caller, IdentifyCaller, finish_recording_ids, role_error
 from emulator.core.changes import Changes
 from emulator.core.clock import monotonic
 from emulator.core.errors import EngineError, ServiceError
-from emulator.core.faults import DELAY, RESET, STALL, TRUNCATE, Attempt, FaultError, Faults, Hit
+from emulator.core.faults import DELAY, RESET, STALL, TRUNCATE, FaultError, FaultHit, Faults, FaultSubject
 from emulator.core.faults import REQUEST as REQUESTS
 from emulator.core.hints import Hints
 from emulator.core.journal import HIDDEN, MAX_BODY, REQUEST, Journal
-from emulator.core.observability.entries import entry_of, fill
-from emulator.core.observability.masking import EVERYTHING, masked_path, masked_target
-from emulator.core.observability.metrics import Metrics, answerable
-from emulator.core.observability.request_context import RequestContext, bound_to, inner_context
+from emulator.core.observability.entries import add_bodies, basic_entry
+from emulator.core.observability.masking import WHOLE_BODY, masked_path, masked_target
+from emulator.core.observability.metrics import Metrics, error_for_client
+from emulator.core.observability.request_context import RequestContext, in_context, inner_context
 from emulator.core.parity import UNJUDGED, Parity
 from emulator.core.settings import Limits
 from emulator.core.wire.refusals import malformed_json
-from emulator.core.wire.url import normalize_path, query_of
+from emulator.core.wire.url import normalize_path, parse_query
 from emulator.http.access import Access, authorization_of, bare_client_id
 from emulator.http.endpoint import Audience, Call, Endpoint, EndpointTable
 from emulator.http.faulty_requests import NO_ANSWER, hang_up, stall, truncated
@@ -60,7 +60,7 @@ class Dispatcher:
     """The object whose parts handle the endpoints."""
     _: KW_ONLY
     access: Access
-    identify: Identify
+    identify: IdentifyCaller
     limits: Limits
     recorder: Metrics
     changes: Changes
@@ -94,7 +94,7 @@ class Dispatcher:
             reply.body = in_one_chunk(b"")
         return reply
 
-    async def _choose_fault(self, endpoint: Endpoint, request: Request) -> Hit | None:
+    async def _choose_fault(self, endpoint: Endpoint, request: Request) -> FaultHit | None:
         """Return the fault that acts on a request of an extension, if one does."""
         if REQUESTS not in self.faults.kinds or not endpoint.allows_any_origin:
             return None
@@ -102,7 +102,7 @@ class Dispatcher:
         request.context.fault = hit.header if hit else ""
         return hit
 
-    async def _answer_by_fault(self, hit: Hit, endpoint: Endpoint, request: Request, receive: Receive) -> Reply:
+    async def _answer_by_fault(self, hit: FaultHit, endpoint: Endpoint, request: Request, receive: Receive) -> Reply:
         """Respond with a fault's error, or close the connection if the fault sends none."""
         with suppress(ServiceError):  # to close a connection with unread data would reset it
             await request.body(getattr(self.limits, endpoint.limit))
@@ -114,7 +114,7 @@ class Dispatcher:
         hang_up(request, resets=hit.fault.effect == RESET)
         return Reply(NO_ANSWER, b"")
 
-    def _reply_of_fault(self, hit: Hit, endpoint: Endpoint, request: Request) -> Reply:
+    def _reply_of_fault(self, hit: FaultHit, endpoint: Endpoint, request: Request) -> Reply:
         """Return the error of a fault, and record it. The status is 0 if the fault sends no response."""
         started = monotonic()
         error: FaultError = hit.error()
@@ -125,9 +125,9 @@ class Dispatcher:
         self._record(endpoint, request, reply if error.status else Reply(0, b""), monotonic() - started, error)
         return reply
 
-    async def _attempt(self, endpoint: Endpoint, request: Request) -> Attempt:
+    async def _attempt(self, endpoint: Endpoint, request: Request) -> FaultSubject:
         """Return the facts that faults match. Authenticates only if a fault has a condition on the caller."""
-        attempt = Attempt(REQUESTS, endpoint.method, endpoint.path)
+        attempt = FaultSubject(REQUESTS, endpoint.method, endpoint.path)
         if not self.faults.needs_caller(attempt):
             return attempt
         header = authorization_of(request.headers)
@@ -135,7 +135,7 @@ class Dispatcher:
             return attempt._replace(client_id=client_id)
         try:
             caller = await self.access.caller_without_counting(header)
-            channel = caller.channel(query_of(request.query).get("channel_id", ""))
+            channel = caller.channel(parse_query(request.query).get("channel_id", ""))
         except (ServiceError, EngineError):
             return attempt
         return attempt._replace(caller=caller, client_id=caller.client_id, channel=channel)
@@ -161,7 +161,7 @@ class Dispatcher:
             answer = await self._answer(endpoint, request)
             reply = reply_of(answer, endpoint.allows_any_origin, endpoint.status, endpoint.content_type)
         except Exception as exception:
-            failure = answerable(exception, endpoint.title, self.recorder)
+            failure = error_for_client(exception, endpoint.title, self.recorder)
             encoding = request.headers.get(b"content-encoding")
             if encoding and failure.refused and failure.refused.code == _UNREADABLE:
                 named = encoding.decode("ascii", "backslashreplace")[:_LONGEST_NAME]
@@ -172,7 +172,7 @@ class Dispatcher:
         if self.hints.is_on:
             await self.hints.judge(context)
         if context.production or context.facts:
-            self.parity.settle(context, endpoint.title, reply.status, is_counted=endpoint.allows_any_origin)
+            self.parity.settle_verdict(context, endpoint.title, reply.status, is_counted=endpoint.allows_any_origin)
         if failure is not None and endpoint.is_body_read and self.journal.is_on:
             await request.read_arrived()
         self._record(endpoint, request, reply, seconds, failure)
@@ -190,11 +190,11 @@ class Dispatcher:
             path = masked_path(path.format(**request.parts))
             title = f"{endpoint.method} {path}"
         target = masked_target(path, query, endpoint.shown) if query else path
-        entry = entry_of(REQUEST, request.context, title, target, reply.status, seconds)
+        entry = basic_entry(REQUEST, request.context, title, target, reply.status, seconds)
         answer = reply.content
-        fill(entry, request.raw, answer, failure, endpoint.secrets)
+        add_bodies(entry, request.raw, answer, failure, endpoint.secrets)
         entry.request_size = request.size
-        if EVERYTHING in endpoint.secrets:
+        if WHOLE_BODY in endpoint.secrets:
             if request.size:
                 entry.request = _HIDDEN
             if failure is None and b':"' not in answer and b'["' not in answer:  # numbers alone are no secret
@@ -210,7 +210,7 @@ class Dispatcher:
             return await self._started(self.table.endpoints[method, path], call)
         finally:
             if recording is not None:
-                await finish_recording(recording)
+                await finish_recording_ids(recording)
 
     async def answer_inside(
         self, method: str, path: str, query: bytes, authorization: str, body: bytes, *, peer: str
@@ -226,7 +226,7 @@ class Dispatcher:
             raise no_path(path=f"{method[:10]} {name[1][:100]}")
         context = inner_context(UNJUDGED)
         request = Request(context, {b"authorization": authorization.encode()}, query, peer, body, len(body))
-        with bound_to(context):
+        with in_context(context):
             hit = await self._choose_fault(endpoint, request)
             if hit is not None and not await _is_handled(hit):
                 return self._reply_of_fault(hit, endpoint, request), context
@@ -259,7 +259,7 @@ class Dispatcher:
         if caller is not None and caller.user_id is not None:
             caller, recording = await self.identify(caller, writes=endpoint.method != "GET")
         try:
-            query, chunks = query_of(request.query), request.chunks(limit)
+            query, chunks = parse_query(request.query), request.chunks(limit)
             if request.parts:
                 query = {**query, **request.parts}
             if query and caller is not None and self.hints.is_on:
@@ -270,7 +270,7 @@ class Dispatcher:
             context.mark = self.changes.mark  # before anything else runs, so that later effects have later marks
         finally:
             if recording is not None:
-                await finish_recording(recording)
+                await finish_recording_ids(recording)
         if not isinstance(answer, AsyncGeneratorType) or (endpoint.held and context.is_head):
             return answer
         chunks = self.held.stream(answer) if endpoint.held else answer
@@ -302,6 +302,6 @@ class Dispatcher:
         return body
 
 
-async def _is_handled(hit: Hit) -> bool:
+async def _is_handled(hit: FaultHit) -> bool:
     """Whether the endpoint handles a request all the same, after the delay of the fault."""
-    return hit.fault.effect == TRUNCATE or (hit.fault.effect == DELAY and await hit.delayed())
+    return hit.fault.effect == TRUNCATE or (hit.fault.effect == DELAY and await hit.wait_for_delay())

@@ -96,7 +96,7 @@ class Call:
     @property
     def page(self) -> cursors.Page:
         """The page of a listing, from the parameters `limit` and `cursor`. Raises `BadRequest`."""
-        return cursors.checked_page(self.integer("limit", cursors.DEFAULT_PAGE), self.text("cursor"))
+        return cursors.page_request(self.integer("limit", cursors.DEFAULT_PAGE), self.text("cursor"))
 
     def body(self, shape: type[T]) -> T:
         """The body decoded as `shape`; raises `BadRequest` naming the invalid field."""

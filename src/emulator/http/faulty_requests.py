@@ -8,8 +8,8 @@ from typing import Any
 
 from litestar.types import Receive
 
-from emulator.core.faults import Hit
-from emulator.core.wire.transports import reset
+from emulator.core.faults import FaultHit
+from emulator.core.wire.transports import reset_connection
 from emulator.http.long_requests import client_left
 from emulator.http.request import Request
 from emulator.http.response import Reply, close_chunks, in_one_chunk
@@ -20,7 +20,7 @@ NO_ANSWER = 444
 """The status in the access log of a request without a response, as web servers write it."""
 
 
-async def stall(hit: Hit, receive: Receive) -> None:
+async def stall(hit: FaultHit, receive: Receive) -> None:
     """Send nothing; return when the client leaves or the fault is removed."""
     pause = hit.pause()
     leaving = asyncio.ensure_future(client_left(receive))
@@ -39,7 +39,7 @@ def hang_up(request: Request, *, resets: bool = False) -> None:
     cycle: Any = scope["state"][CYCLE]()
     cycle.disconnected = True  # the server flags only the last of pipelined requests
     cycle.message_event.set()
-    reset(cycle.transport) if resets else cycle.transport.close()
+    reset_connection(cycle.transport) if resets else cycle.transport.close()
 
 
 def truncated(reply: Reply, size: int, request: Request) -> Reply:

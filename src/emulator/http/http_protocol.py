@@ -12,16 +12,16 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from emulator.core.errors import BadRequest, ServiceError, TooManyRequests
-from emulator.core.limits import OpenConnections, hidden_address
+from emulator.core.limits import OpenConnections, masked_address
 from emulator.core.observability.entries import Unrouted
 from emulator.core.observability.logs import LONGEST_PATH, log_request
 from emulator.core.observability.request_context import (
     CONTEXT,
     REQUEST_ID,
     RequestContext,
-    bound_to,
-    context_of,
+    in_context,
     request_id,
+    scope_context,
 )
 from emulator.core.wire.json_codec import error_body
 from emulator.core.wire.transports import ShortReads, end_writing
@@ -102,7 +102,7 @@ class Protocol(HttpToolsProtocol):
         try:
             self._open.add(self, address, self.transport.get_extra_info("socket").fileno())
         except TooManyRequests as error:
-            _log.warning("refused a connection from %s: %s", hidden_address(address), error.detail)
+            _log.warning("refused a connection from %s: %s", masked_address(address), error.detail)
             self._refuse(error)
             self.transport.close()  # there are too many to wait for their ends
 
@@ -350,13 +350,13 @@ class Protocol(HttpToolsProtocol):
             if self.cycle.response_started:  # a request has one response
                 self.transport.close()
                 return
-            context = context_of(self.scope)
+            context = scope_context(self.scope)
             context.early_error = error  # the application logs and counts it
             self.cycle.disconnected = True
             self.cycle.message_event.set()
         else:
             headers = self.headers if self._knows_request else ()
-            context = RequestContext(request_id(dict(headers))) if self._in_head else context_of(self.scope)
+            context = RequestContext(request_id(dict(headers))) if self._in_head else scope_context(self.scope)
             self._record(context, error, body)
         after = "" if error.retry_after is None else f"retry-after: {error.retry_after}\r\n"
         sent = b"" if self._knows_request and self.parser.get_method() == b"HEAD" else body
@@ -392,7 +392,7 @@ class Protocol(HttpToolsProtocol):
         path = target.decode("latin-1")
         method = self.parser.get_method().decode("latin-1") if target else ""
         seconds = 0.0 if self._since is None else self.loop.time() - self._since
-        with bound_to(context):
+        with in_context(context):
             if isinstance(error, BadRequest):
                 _log.warning("invalid HTTP request")
             log_request({"method": method, "path": path[:LONGEST_PATH]}, error.status, seconds, len(body), None)

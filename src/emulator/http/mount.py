@@ -22,10 +22,10 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from emulator.core.clock import monotonic
 from emulator.core.errors import ServiceError, internal_error
-from emulator.core.limits import address_of
+from emulator.core.limits import parse_address
 from emulator.core.observability.entries import Unrouted
 from emulator.core.observability.logs import LONGEST_PATH, log_request
-from emulator.core.observability.request_context import bind_context, context_of
+from emulator.core.observability.request_context import bind_context, scope_context
 from emulator.http.refusals import invalid_request
 from emulator.http.response import error_reply
 
@@ -49,7 +49,7 @@ def mount(app: Application, outermost: ASGIApp) -> Litestar:
             _log.error("unexpected failure in %s %s", request.method, path[:100], exc_info=error)
             failure = internal_error()
         reply = error_reply(failure, cors=path.startswith("/v1/"))
-        context = context_of(request.scope)
+        context = scope_context(request.scope)
         app.record(Unrouted(context, request.method, path, reply.status, reply.content, failure))
         return Response(reply.content, status_code=reply.status, headers=reply.headers_by_name)
 
@@ -119,7 +119,7 @@ class Forwarding:
         with suppress(StopIteration):  # at its first step: it waits for nothing
             self._apply_headers(scope, _ignore, _ignore).send(None)
         client = scope["client"]
-        if client and (address_of(client[0]) is None or "%" in client[0]):  # an IPv6 zone may be any text
+        if client and (parse_address(client[0]) is None or "%" in client[0]):  # an IPv6 zone may be any text
             scope["client"] = connected
         if scope["scheme"] not in ("http", "https"):  # it may also be ws or wss
             scope["scheme"] = scheme

@@ -12,10 +12,10 @@ from typing import Any
 import msgspec
 from litestar.types import HTTPScope, Receive
 
-from emulator.core.observability.request_context import RequestContext, context_of
+from emulator.core.observability.request_context import RequestContext, scope_context
 from emulator.core.wire import json_codec
 from emulator.core.wire.refusals import invalid_member
-from emulator.core.wire.url import query_of
+from emulator.core.wire.url import parse_query
 from emulator.http.refusals import ambiguous_form, body_cut_off, body_too_large
 
 _SOON = 0.2
@@ -93,7 +93,7 @@ class Request:
 
 def request_of(scope: HTTPScope, receive: Receive, parts: Mapping[str, str]) -> Request:
     """Return the request of an ASGI server, with the parts of its path that the endpoint declares in braces."""
-    context, client = context_of(scope), scope.get("client")
+    context, client = scope_context(scope), scope.get("client")
     headers = context.headers or dict(scope["headers"])
     length = headers.get(b"content-length", b"")
     return Request(
@@ -123,11 +123,11 @@ def json_of(body: bytes, headers: Mapping[bytes, bytes], shape: Any) -> bytes:
     is_form = headers.get(b"content-type", b"").startswith(_FORM) and b"=" in body
     if not is_form or body.lstrip().startswith(_JSON_STARTS):
         return body
-    fields = _members({name: value for name, value in query_of(body).items() if value})
+    fields = _members({name: value for name, value in parse_query(body).items() if value})
     try:
         return json_codec.encode(msgspec.convert(fields, shape, strict=False))
     except msgspec.ValidationError as error:
-        raise json_codec.misshapen(error) from None
+        raise json_codec.shape_error(error) from None
 
 
 def _members(fields: Mapping[str, str]) -> dict[str, Any]:

@@ -158,7 +158,7 @@ def _decoded(text: bytes) -> Any:
     try:
         return msgspec.json.decode(text)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise malformed_json(json_codec.unreadable_text(error, text)) from None
+        raise malformed_json(json_codec.decode_problem(error, text)) from None
 
 
 async def _pieces(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

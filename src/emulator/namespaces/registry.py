@@ -24,7 +24,7 @@ from emulator.core.ids import token_id
 from emulator.core.keys import Key
 from emulator.core.observability.audit import audit
 from emulator.core.observability.request_context import DEFAULT_NAMESPACE as DEFAULT
-from emulator.core.observability.request_context import bound_to, give_hint, in_namespace
+from emulator.core.observability.request_context import give_hint, in_context, in_namespace
 from emulator.core.settings import Settings
 from emulator.namespaces import refusals
 from emulator.namespaces.service_app import ServiceApp
@@ -201,7 +201,7 @@ class Registry:
         """Open a namespace unless it is open. The caller holds `changing`."""
         if tenant.service is None:
             try:
-                with bound_to(None), in_namespace(name):  # background tasks do not belong to the first request
+                with in_context(None), in_namespace(name):  # background tasks do not belong to the first request
                     tenant.service = await tenant.stack.enter_async_context(self._open_service(name))
             except BaseException:
                 self._tenants.pop(name, None)

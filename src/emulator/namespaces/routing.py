@@ -17,7 +17,7 @@ from emulator.control.gate import ControlGate
 from emulator.core.errors import EngineError, ServiceError, storage_failed
 from emulator.core.observability.audit import audit
 from emulator.core.observability.entries import Unrouted
-from emulator.core.observability.request_context import bind_context, enter_namespace, label_of
+from emulator.core.observability.request_context import bind_context, enter_namespace, log_name
 from emulator.core.wire.refusals import invalid_member
 from emulator.core.wire.url import SERVICE
 from emulator.http.endpoint import Call, Nothing, Parameter, control_endpoint
@@ -144,7 +144,7 @@ class NamespaceRouter:
         """Pass the request to the service of a namespace."""
         context, unserved = bind_context(scope), None
         try:
-            context.namespace = label_of(checked_namespace(name))
+            context.namespace = log_name(checked_namespace(name))
             if _NESTED_PATH.match(path):
                 raise no_path(path=path[:100], hint=f"the endpoints are under {SERVICE}")
             is_open = self._registry.find_open(name) is not None

@@ -16,13 +16,13 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
-from emulator.app import Service, Shared
+from emulator.app import Service, SharedParts
 from emulator.control.gate import ControlGate
 from emulator.core.clock import Clock
 from emulator.core.errors import BadRequest, ConfigurationError, EngineError, ExportFailed
 from emulator.core.extensions import Extensions
 from emulator.core.observability.request_context import DEFAULT_NAMESPACE
-from emulator.core.settings import NAMESPACE_IDLE, Settings
+from emulator.core.settings import DEFAULT_IDLE, Settings
 from emulator.feature_list import FEATURES, Features
 from emulator.namespaces.registry import Registry, stored_name
 from emulator.namespaces.routing import NamespaceRouter
@@ -41,7 +41,7 @@ async def open_app(
     """Open the application for a port, and the service of its plain paths. `clock` is that service's clock."""
     is_closed = settings.registered_only or settings.environment.is_strict
     extensions = Extensions(settings.extensions, admits_any=not is_closed)
-    shared = Shared(settings, extensions, features)
+    shared = SharedParts(settings, extensions, features)
     medium = open_medium(settings.data)
     opened = partial(open_service, shared, medium)
     async with medium, opened(clock=clock) as service:
@@ -51,7 +51,7 @@ async def open_app(
         gate = ControlGate(settings.control_hosts, settings.control_token)
         max_idle = settings.namespace_idle
         if max_idle is None and service.publisher.is_single_node:
-            max_idle = NAMESPACE_IDLE
+            max_idle = DEFAULT_IDLE
         shared.namespaces = Registry(service, opened, settings, medium, max_idle or None)
         try:
             yield NamespaceRouter(shared.namespaces, gate), service
@@ -61,7 +61,7 @@ async def open_app(
 
 @asynccontextmanager
 async def open_service(
-    shared: Shared, medium: Medium, namespace: str = DEFAULT_NAMESPACE, *, clock: Clock | None = None
+    shared: SharedParts, medium: Medium, namespace: str = DEFAULT_NAMESPACE, *, clock: Clock | None = None
 ) -> AsyncIterator[Service]:
     """Open a service with its engine, on a medium, and its background tasks; raises `EngineError`."""
     async with medium.engine(stored_name(shared.settings, namespace)) as engine:
@@ -101,9 +101,9 @@ async def _sweep(service: Service, *, is_first: bool) -> None:
             if is_first:
                 await service.control.compare_clocks()
             await service.control.sweep()
-            service.metrics.storage(ok=True)
+            service.metrics.note_storage(ok=True)
         except EngineError as error:
-            service.metrics.storage(ok=False)
+            service.metrics.note_storage(ok=False)
             _log.warning("housekeeping failed, retrying later: %s", error)
         except Exception:
             _log.exception("unexpected failure in housekeeping")

@@ -124,7 +124,7 @@ class Admission:
     def _count(self, peer: AnyPeer, place: _Place, size: int) -> None:
         """Count bytes received before authentication, of all connections of a network address."""
         if peer in place.share:
-            place.share.touch(peer)
+            place.share.mark_active(peer)
             if self._bytes is not None and self._bytes.delay(("", place.key), size):
                 self._expel(peer, closes.talkative())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import KW_ONLY, InitVar, dataclass
 
-from emulator.core.callers import Identify, finish_recording, role_error
+from emulator.core.callers import IdentifyCaller, finish_recording_ids, role_error
 from emulator.core.clock import Clock, monotonic
 from emulator.core.errors import ServiceError, Unauthorized
 from emulator.core.faults import MESSAGE, FaultError, Faults, NoResponse
@@ -13,9 +13,9 @@ from emulator.core.hints import Hints
 from emulator.core.limits import RateLimits
 from emulator.core.observability.entries import frame_entry
 from emulator.core.observability.logs import log_request
-from emulator.core.observability.masking import EVERYTHING
-from emulator.core.observability.metrics import Metrics, answerable
-from emulator.core.observability.request_context import RequestContext, current_request, label_of
+from emulator.core.observability.masking import WHOLE_BODY
+from emulator.core.observability.metrics import Metrics, error_for_client
+from emulator.core.observability.request_context import RequestContext, current_request, log_name
 from emulator.core.parity import Parity
 from emulator.core.settings import Limits
 from emulator.realtime import envelope, refusals
@@ -44,7 +44,7 @@ class MessageDispatcher:
     _other_feed: Declared
     """The feed of all other targets: the extension's own events (ruling X8)."""
     _: KW_ONLY
-    identify: Identify
+    identify: IdentifyCaller
     hub: Hub
     clock: Clock
     limits: Limits
@@ -60,7 +60,7 @@ class MessageDispatcher:
     def __post_init__(self, actions: Iterable[Declared], feeds: Iterable[Declared]) -> None:
         self._actions = {name: each for each in actions for name in each.names}
         self._feeds = {target: each for each in feeds for target in each.names}
-        self._namespace = label_of(self.name)
+        self._namespace = log_name(self.name)
 
     @property
     def action_names(self) -> list[tuple[str, str]]:
@@ -86,7 +86,7 @@ class MessageDispatcher:
                 await disturb_message(self.faults, session, request, context)
             reply = envelope.answer(request, await self._perform(session, request, context), now=self.clock.now())
         except Exception as failure:
-            error = answerable(failure, self._label(request), self.recorder)
+            error = error_for_client(failure, self._label(request), self.recorder)
         if error is not None:
             reply = self._refusal(session, request, error)
         label, status, seconds = self._label(request), error.status if error else 200, monotonic() - started
@@ -120,7 +120,7 @@ class MessageDispatcher:
             done = await found.handler(message)
         finally:
             if recording is not None:
-                await finish_recording(recording)
+                await finish_recording_ids(recording)
         if not is_subscription:
             return done
         if request.action == SUBSCRIBE:
@@ -169,7 +169,7 @@ class MessageDispatcher:
         """
         is_by_rights = session.caller is not None and context.production == session.caller.production
         answered = Unauthorized.status if is_by_rights and label != AUTHENTICATE else None
-        self.parity.settle(context, f"socket {label}".rstrip(), status, answered=answered)
+        self.parity.settle_verdict(context, f"socket {label}".rstrip(), status, answered=answered)
 
     def _find(self, request: Request) -> Declared | None:
         """Return the action of a message, of `authenticate` whatever its target, or the feed of a subscription."""
@@ -186,7 +186,7 @@ class MessageDispatcher:
     def _name_and_secrets(self, request: Request) -> tuple[str, frozenset[str]]:
         """Return the name of a request in the journal, and the members of it and its reply that the journal hides."""
         if request.action == AUTHENTICATE and request.target:  # which may be a secret in the wrong place
-            return AUTHENTICATE, frozenset({EVERYTHING})
+            return AUTHENTICATE, frozenset({WHOLE_BODY})
         found = self._find(request)
         return f"{request.action} {request.target}".rstrip(), found.secrets if found is not None else frozenset()
 

@@ -72,7 +72,7 @@ def read_request(text: bytes, request: Request, *, max_data: int) -> None:
     try:
         envelope = _outline_of(text) if is_large else msgspec.json.decode(text)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
-        raise refusals.malformed_message(problem=json_codec.unreadable_text(error, text)) from None
+        raise refusals.malformed_message(problem=json_codec.decode_problem(error, text)) from None
     if not isinstance(envelope, dict):
         raise refusals.no_object()
     if is_large:

@@ -12,7 +12,7 @@ from emulator.core.faults import (
     BROADCAST,
     CLOSE,
     CONNECT,
-    DEFAULT_CODE,
+    DEFAULT_CLOSE_CODE,
     DELAY,
     DOUBLE,
     LOSE,
@@ -20,9 +20,9 @@ from emulator.core.faults import (
     REORDER,
     RESET,
     STALL,
-    Attempt,
+    FaultHit,
     Faults,
-    Hit,
+    FaultSubject,
     Pause,
 )
 from emulator.core.keys import Key
@@ -48,11 +48,11 @@ async def disturb_message(faults: Faults, session: Session, request: Request, co
     client_id = session.client_id
     if caller is not None:
         client_id, channel = caller.client_id, caller.channel()
-    hit = faults.choose(Attempt(MESSAGE, request.action, request.target, caller, client_id, channel))
+    hit = faults.choose(FaultSubject(MESSAGE, request.action, request.target, caller, client_id, channel))
     if hit is None:
         return
     context.fault = hit.header
-    if hit.fault.effect == DELAY and await hit.delayed():
+    if hit.fault.effect == DELAY and await hit.wait_for_delay():
         return
     error = hit.error()
     if hit.fault.effect == RESET:
@@ -61,7 +61,7 @@ async def disturb_message(faults: Faults, session: Session, request: Request, co
         session.connection.stall()
         hit.held.add(session.connection)
     elif hit.fault.effect == CLOSE:
-        session.expel(closed_by_fault(fault=hit.fault.id, code=hit.fault.code or DEFAULT_CODE))
+        session.expel(closed_by_fault(fault=hit.fault.id, code=hit.fault.code or DEFAULT_CLOSE_CODE))
     context.production = ""
     raise error
 
@@ -72,11 +72,11 @@ async def disturb_handshake(faults: Faults, client_id: str) -> None:
     After a delay, returns; any other fault raises `FaultError`. For `NoResponse`, the caller closes or stalls the
     connection as the fault says.
     """
-    hit = faults.choose(Attempt(CONNECT, "", "", None, client_id))
+    hit = faults.choose(FaultSubject(CONNECT, "", "", None, client_id))
     if hit is None:
         return
     add_fault(hit.header)
-    if hit.fault.effect != DELAY or not await hit.delayed():
+    if hit.fault.effect != DELAY or not await hit.wait_for_delay():
         raise hit.error()
 
 
@@ -99,7 +99,7 @@ class FaultyBroadcasts:
             await send()
             return
         former = self._held.pop(of, None)
-        attempt = Attempt(BROADCAST, of.name, "", caller, of.owner, of.channel)
+        attempt = FaultSubject(BROADCAST, of.name, "", caller, of.owner, of.channel)
         hit = self._faults.choose(attempt, without=REORDER if former else "")
         if hit is None:
             await send()
@@ -114,7 +114,7 @@ class FaultyBroadcasts:
         """Wait for the tasks of delayed broadcasts, whose delays have been cancelled."""
         await asyncio.gather(*self._later)
 
-    async def _disturb(self, hit: Hit, of: Key, send: Send, lose: Callable[[], None]) -> None:
+    async def _disturb(self, hit: FaultHit, of: Key, send: Send, lose: Callable[[], None]) -> None:
         add_fault(hit.header)
         with with_delivery_fault(hit.fault.id):
             if hit.fault.effect == LOSE:
@@ -132,7 +132,7 @@ class FaultyBroadcasts:
                     self._held[of] = pause, task
                     task.add_done_callback(lambda _: self._forget(of, task))
 
-    async def _send_late(self, hit: Hit, pause: Pause, seconds: float, send: Send) -> None:
+    async def _send_late(self, hit: FaultHit, pause: Pause, seconds: float, send: Send) -> None:
         await pause.wait(seconds)
         if hit.held.is_void:
             return

@@ -19,7 +19,7 @@ from emulator.core.keys import Key
 from emulator.core.limits import RateLimits
 from emulator.core.observability.metrics import Metrics
 from emulator.core.settings import Limits
-from emulator.core.wire.url import query_of
+from emulator.core.wire.url import parse_query
 from emulator.realtime.admission import Admission, AnyPeer
 from emulator.realtime.closes import credential_ended
 from emulator.realtime.dispatch import MessageDispatcher
@@ -80,7 +80,7 @@ class Gateway:
         if not _PUSHER_PATH.fullmatch(path):
             admit, most = self.admission.authenticated, self.limits.topics
             return Session(connection, self.hub, self.remove, client_id_of(path), self.messages.answer, admit, most)
-        parameters = query_of(query.encode())
+        parameters = parse_query(query.encode())
         version = parameters.get("protocol", "")
         protocol = int(version) if version.isdecimal() and len(version) < 4 else None
         token = parameters.get("token", "")

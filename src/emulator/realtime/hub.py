@@ -245,7 +245,7 @@ def _add_recipients(entries: Iterable[Entry], recipients: Sequence[Subscriber]) 
         left = _MAX_NAMED - (entry.recipients.count("\n") + 1 if entry.recipients else 0)
         if left > 0:
             named = zip(recipients[:left], reached[:left], strict=True)
-            texts = [each.label if is_reached else f"{each.label}, dropped" for each, is_reached in named]
+            texts = [each.label if is_check_reached else f"{each.label}, dropped" for each, is_check_reached in named]
             entry.recipients = masked_text("\n".join([entry.recipients, *texts] if entry.recipients else texts))
 
 

@@ -17,7 +17,7 @@ from emulator.core.clock import Clock
 from emulator.core.errors import BadRequest, ServiceError
 from emulator.core.keys import NEVER, Key
 from emulator.core.observability.entries import frame_entry
-from emulator.core.observability.metrics import Metrics, answerable
+from emulator.core.observability.metrics import Metrics, error_for_client
 from emulator.core.observability.request_context import RequestContext
 from emulator.core.scheduler import Callback, Scheduler
 from emulator.realtime import closes, refusals
@@ -107,7 +107,7 @@ class PusherAccess:
         except ServiceError as error:
             return error
         except Exception as failure:  # else the page would get no reply
-            return answerable(failure, _SUBSCRIBE, self.recorder)
+            return error_for_client(failure, _SUBSCRIBE, self.recorder)
         ends_at = NEVER if caller.expires_at is None else caller.expires_at + self._leeway
         return Subscription((), caller, credential, ends_at)
 

@@ -18,11 +18,11 @@ from websockets.http11 import Request, Response
 from websockets.protocol import State
 
 from emulator.core.errors import EngineError, RequestTimeout, ServiceError, internal_error, storage_failed
-from emulator.core.faults import RESET, STALL, Hit, NoResponse, Pause
+from emulator.core.faults import RESET, STALL, FaultHit, NoResponse, Pause
 from emulator.core.observability.entries import Unrouted
-from emulator.core.observability.request_context import RequestContext, bound_to, current_request
+from emulator.core.observability.request_context import RequestContext, current_request, in_context
 from emulator.core.settings import Limits
-from emulator.core.wire.transports import end_writing, reset
+from emulator.core.wire.transports import end_writing, reset_connection
 from emulator.realtime import closes
 from emulator.realtime.connection import PING, Peer, text_frame
 from emulator.realtime.envelope import SMALL
@@ -223,7 +223,7 @@ class WebSocket(asyncio.Protocol):
 
     def reset(self) -> None:
         """Close at once with RST, as a failing network does."""
-        reset(self._transport)
+        reset_connection(self._transport)
 
     def allow_large_messages(self) -> None:
         """Accept messages up to the frame limit. Before this call the limit is 4 KiB (ruling X3)."""
@@ -251,7 +251,7 @@ class WebSocket(asyncio.Protocol):
             self._opening = asyncio.get_running_loop().create_task(self._open(handshake, response))
         else:
             context = RequestContext(self.request_id)
-            with bound_to(context):
+            with in_context(context):
                 self._factory.record(handshake.answered(response, context))
             self._protocol.send_response(response)
 
@@ -290,10 +290,10 @@ class WebSocket(asyncio.Protocol):
         if self._peer:
             self._peer.opened()
 
-    async def _stay_silent(self, hit: Hit) -> None:
+    async def _stay_silent(self, hit: FaultHit) -> None:
         """End the connection without a response. A stall lasts until the client leaves or the fault is removed."""
         if hit.fault.effect == RESET:
-            reset(self._transport)
+            reset_connection(self._transport)
             return
         if hit.fault.effect == STALL:
             self._pause = hit.pause()

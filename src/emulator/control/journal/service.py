@@ -224,7 +224,7 @@ class Journals:
         rules.check_parameter_names(query, *rules.FILTERS, "since", "before", "limit", "order")
         journal, since, before = self._journal, rules.number_of(query, "since"), rules.number_of(query, "before")
         limit, is_newest_first, matches = rules.limit_of(query), rules.is_newest_first(query), rules.predicate(query)
-        mark, lost = journal.mark, 0 if since is None else journal.lost_since(since)
+        mark, lost = journal.mark, 0 if since is None else journal.count_lost_since(since)
         later = 0 if before is None else max(0, mark + 1 - before)
         entries = journal.newest(max(0, mark - (since or 0)))[later:]
         if not is_newest_first:
@@ -249,7 +249,7 @@ class Journals:
         for entry in self._journal.newest():
             if (id == LATEST_ENTRY and not entry.is_probe) or (entry.id == id and entry.kind != DELIVERY):
                 return entry
-        for entry in self._journal.numbered(id):
+        for entry in self._journal.find_number(id):
             return entry
         raise no_entry(id=id[:64])
 
@@ -263,7 +263,7 @@ class Journals:
                 changed.clear()
                 while mark < journal.mark:
                     lines = list[Any]()
-                    if lost := journal.lost_since(mark):
+                    if lost := journal.count_lost_since(mark):
                         mark += lost
                         lines.append({"lost": lost, "mark": mark})
                     for entry in journal.since(mark, _ENTRIES_PER_CHUNK):

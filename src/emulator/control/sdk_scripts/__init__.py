@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from emulator.core.parity import UNJUDGED, overrule
+from emulator.core.parity import UNJUDGED, overrule_verdict
 from emulator.http.endpoint import Audience, Call, endpoint
 
 _SCRIPT_TYPE = b"text/javascript"
@@ -14,14 +14,14 @@ _SCRIPT_TYPE = b"text/javascript"
 @endpoint("GET", "/_emulator/sdk.js", audience=Audience.PUBLIC, content_type=_SCRIPT_TYPE)
 async def read_sdk_script(_: object, call: Call) -> bytes:
     """Get the script that connects the published SDK to this service; load it before the SDK."""
-    overrule(UNJUDGED)
+    overrule_verdict(UNJUDGED)
     return _read("sdk.js")
 
 
 @endpoint("GET", "/_emulator/platform-helper.js", audience=Audience.PUBLIC, content_type=_SCRIPT_TYPE)
 async def read_platform_helper(_: object, call: Call) -> bytes:
     """Get the script that replaces Twitch's helper."""
-    overrule(UNJUDGED)
+    overrule_verdict(UNJUDGED)
     return _read("platform-helper.js")
 
 

@@ -12,7 +12,7 @@ import msgspec
 
 from emulator.contract.kinds import are_equal
 from emulator.control.journal import rules as journal
-from emulator.core.changes import KEPT
+from emulator.core.changes import MAX_KEPT
 from emulator.core.clock import MINUTE
 from emulator.core.keys import Key
 from emulator.core.wire.refusals import checked_text, invalid_parameter, invalid_word, missing_parameter
@@ -189,9 +189,9 @@ def _check_countable(checks: Iterable[Check]) -> None:
     """Refuse a count that the record of changes cannot reach."""
     for check in checks:
         number = check.wanted.number
-        if check.name != "sum" and number > KEPT:
+        if check.name != "sum" and number > MAX_KEPT:
             parameter = check.name.partition(" ")[0]
-            raise invalid_parameter(parameter, number, f"at most {KEPT}, because the service keeps no more changes")
+            raise invalid_parameter(parameter, number, f"at most {MAX_KEPT}, because the service keeps no more changes")
 
 
 def _check_names(query: Mapping[str, str], subject: Subject) -> None:

@@ -60,7 +60,7 @@ class EntryCounter:
         if not journal.is_on:
             raise no_journal()
         since = condition.since
-        _check_mark(since, journal.mark, "entry", is_kept=not since or not journal.lost_since(since))
+        _check_mark(since, journal.mark, "entry", is_kept=not since or not journal.count_lost_since(since))
         self._journal = journal
         self._matches = predicate({**query, "id": ""})  # in a query for entries, it would be a request id
         self._id = condition.id
@@ -165,7 +165,7 @@ class Waits:
             while True:
                 changed.clear()
                 if entries is None:
-                    is_kept = self._changes.keeps_since(condition.since or 0, condition.kind)
+                    is_kept = self._changes.has_all_since(condition.since or 0, condition.kind)
                     _check_mark(condition.since, self._changes.mark, "mark", is_kept=is_kept)
                 measured = Measured({"": await entries.count()}) if entries else await self._measure(condition)
                 found = condition.values(measured)

@@ -12,10 +12,10 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 
 from emulator.core.callers import Caller
-from emulator.core.observability.request_context import bound_to, current
+from emulator.core.observability.request_context import current, in_context
 
 _log = logging.getLogger("emulator.audit")
-_PLAIN = re.compile(r"[\w.:@-]+", re.ASCII)
+_NEEDS_NO_QUOTES = re.compile(r"[\w.:@-]+", re.ASCII)
 
 
 def audit(what: str, caller: Caller | None = None, *, channel: str | None = None, **facts: str | int) -> None:
@@ -34,36 +34,36 @@ def audit(what: str, caller: Caller | None = None, *, channel: str | None = None
         who |= {"channel": channel or caller.channel_id or "", "user": caller.opaque_id}
     shown = {name: fact for name, fact in facts.items() if fact != ""}
     known = {name: text for name, text in who.items() if text}
-    text = ", ".join(_shown_fact(name, fact) for name, fact in shown.items())
+    text = ", ".join(_fact_text(name, fact) for name, fact in shown.items())
     _log.info(
         "%s; %s",
         f"{what}: {text}" if text else what,
-        _who_text(who),
+        _actor_text(who),
         extra={"what": what, **shown, **known},
     )
 
 
 def without_audit() -> AbstractContextManager[None]:
     """Log no audit lines in this block, and note no facts, because its changes are made to a scratch service."""
-    return bound_to(replace(current(), is_audited=False, facts={}))
+    return in_context(replace(current(), is_audited=False, facts={}))
 
 
-def _who_text(who: dict[str, str]) -> str:
+def _actor_text(who: dict[str, str]) -> str:
     parts = []
     if client_id := who.get("client_id"):
         acting = "operator as client" if "by" in who else "client"
-        parts = [f"{acting} {_quoted_text(client_id)}", who["role"]]
-        parts += [f"{name} {_quoted_text(who[name])}" for name in ("channel", "user") if who[name]]
+        parts = [f"{acting} {_quoted_if_needed(client_id)}", who["role"]]
+        parts += [f"{name} {_quoted_if_needed(who[name])}" for name in ("channel", "user") if who[name]]
     return ", ".join(parts) or "operator"
 
 
-def _shown_fact(name: str, fact: str | int) -> str:
+def _fact_text(name: str, fact: str | int) -> str:
     if isinstance(fact, int):
         one = f"{name[:-3]}y" if name.endswith("ies") else name.removesuffix("s")
         return f"{fact:,} {one if fact == 1 else name}".replace("_", " ")
-    return f"{name.replace('_', ' ')} {_quoted_text(fact)}"
+    return f"{name.replace('_', ' ')} {_quoted_if_needed(fact)}"
 
 
-def _quoted_text(text: str) -> str:
+def _quoted_if_needed(text: str) -> str:
     """Return a text, in quotes if needed, so that no id can look like another fact of the line."""
-    return text if _PLAIN.fullmatch(text) else repr(text)
+    return text if _NEEDS_NO_QUOTES.fullmatch(text) else repr(text)

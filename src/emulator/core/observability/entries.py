@@ -10,38 +10,38 @@ from emulator.core.errors import Refused, ServiceError
 from emulator.core.journal import CLOSE, DELIVERY, FRAME, HIDDEN, REQUEST, Entry
 from emulator.core.keys import Key
 from emulator.core.observability.masking import (
-    masked,
+    masked_body,
     masked_caller,
+    masked_parts,
     masked_path,
     masked_target,
     masked_text,
-    without_path,
 )
 from emulator.core.observability.request_context import RequestContext, current
 
-_OWN_ID = 20
+_MAX_OWN_ID = 20
 """Characters that an id may have which the service made itself."""
-_LONGEST_NAME = 100
+_MAX_NAME_LENGTH = 100
 _METHODS = frozenset({*HTTPMethod, "QUERY"})
-_SHOWN = frozenset({"protocol", "version", "client", "flash"})
+_SHOWN_PARAMETERS = frozenset({"protocol", "version", "client", "flash"})
 """The parameters that clients of the Pusher protocol send."""
 
-Secrets = frozenset[str]
 
-
-def entry_of(kind: str, context: RequestContext, name: str, path: str, status: int, seconds: float = 0.0) -> Entry:
+def basic_entry(kind: str, context: RequestContext, name: str, path: str, status: int, seconds: float = 0.0) -> Entry:
     """Return an entry of a request without bodies. Its `name` and `path` must have no secrets."""
-    id = context.id if len(context.id) <= _OWN_ID else masked_text(context.id)
+    id = context.id if len(context.id) <= _MAX_OWN_ID else masked_text(context.id)
     entry = Entry(kind, 0, 0, id, masked_caller(context.caller), name, path, status, seconds)
     entry.socket, entry.fault = context.socket, context.fault.partition(";")[0]
     entry.production, entry.hint = context.production, masked_text(context.hint)
     return entry
 
 
-def fill(entry: Entry, sent: bytes, answer: bytes, error: ServiceError | None, secrets: Secrets = frozenset()) -> Entry:
+def add_bodies(
+    entry: Entry, sent: bytes, answer: bytes, error: ServiceError | None, secrets: frozenset[str] = frozenset()
+) -> Entry:
     """Add the bodies of a request and its response, without the members named `secrets`, and the error; return it."""
-    entry.request, entry.request_size = masked(sent, secrets), len(sent)
-    entry.response, entry.response_size = masked(answer, secrets), len(answer)
+    entry.request, entry.request_size = masked_body(sent, secrets), len(sent)
+    entry.response, entry.response_size = masked_body(answer, secrets), len(answer)
     if error is not None:
         entry.reason, entry.detail = error.reason, masked_text(error.detail)
         entry.refused = error.refused and Refused(*map(masked_text, error.refused))
@@ -70,12 +70,12 @@ def unrouted_entry(request: Unrouted) -> Entry:
     if method and method not in _METHODS:
         method = HIDDEN
     name = f"{method} {plain}".strip()
-    target = masked_target(plain, query, _SHOWN) if query else plain
-    entry = fill(entry_of(REQUEST, context, name, target, status, seconds), b"", answer, error)
+    target = masked_target(plain, query, _SHOWN_PARAMETERS) if query else plain
+    entry = add_bodies(basic_entry(REQUEST, context, name, target, status, seconds), b"", answer, error)
     if plain != path:  # the response may quote it
-        entry.detail = without_path(entry.detail, path)
-        entry.refused = entry.refused and Refused(*(without_path(each, path) for each in entry.refused))
-        entry.response = masked(without_path(answer.decode(errors="replace"), path).encode())
+        entry.detail = masked_parts(entry.detail, path)
+        entry.refused = entry.refused and Refused(*(masked_parts(each, path) for each in entry.refused))
+        entry.response = masked_body(masked_parts(answer.decode(errors="replace"), path).encode())
     return entry
 
 
@@ -85,19 +85,19 @@ def frame_entry(
     request: bytes,
     answer: bytes,
     error: ServiceError | None,
-    secrets: Secrets,
+    secrets: frozenset[str],
     seconds: float = 0.0,
 ) -> Entry:
     """Return the entry of a frame and its reply, without secrets."""
     status = error.status if error else 200
-    entry = entry_of(FRAME, context, masked_text(name[:_LONGEST_NAME]), "", status, seconds)
-    return fill(entry, request, answer, error, secrets)
+    entry = basic_entry(FRAME, context, masked_text(name[:_MAX_NAME_LENGTH]), "", status, seconds)
+    return add_bodies(entry, request, answer, error, secrets)
 
 
 def close_entry(socket: int, id: str, caller: Caller | None, error: ServiceError) -> Entry:
     """Return the entry of a connection that the service closed because of an error or a limit."""
     context = RequestContext(f"{id}/close", caller=caller, socket=socket, fault=current().fault)
-    entry = fill(entry_of(FRAME, context, CLOSE, "", error.close_code), b"", b"", error)
+    entry = add_bodies(basic_entry(FRAME, context, CLOSE, "", error.close_code), b"", b"", error)
     entry.reason = ""
     return entry
 
@@ -108,4 +108,4 @@ def delivery_entry(topic: Key, message: bytes) -> Entry:
     context = RequestContext(cause.id, caller=cause.caller, fault=cause.delivery_fault)
     name = masked_text(f"{topic.kind}:{topic.name}") if topic.name else topic.kind
     target = masked_text(f"{topic.owner}/{topic.channel or ''}")
-    return fill(entry_of(DELIVERY, context, name, target, 0), b"", message, None)
+    return add_bodies(basic_entry(DELIVERY, context, name, target, 0), b"", message, None)

@@ -33,13 +33,13 @@ REPLACED = "replaced"
 CLIENT = "client id"
 """The kind of the key of a client id."""
 
-_MOST = 10_000
+_MAX_FACTS = 10_000
 """Facts of one request, about. A stream may go on for days."""
 
 
 def notice(fact: str, *keys: Key) -> None:
     """Note a fact about each of these keys in the current request. Outside requests, do nothing."""
     context = current_request.get()
-    if context is not None and context.id and len(context.facts) < _MOST:
+    if context is not None and context.id and len(context.facts) < _MAX_FACTS:
         for key in keys:
             context.facts[fact, key] = None

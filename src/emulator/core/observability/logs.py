@@ -22,12 +22,12 @@ from emulator.core.observability.request_context import current
 LONGEST_PATH = 200
 _request_log = logging.getLogger("emulator.requests")
 _audit_log = logging.getLogger("emulator.audit")
-_OWN = "emulator"
-_OFF = logging.CRITICAL + 1
-_STANDARD = frozenset({*logging.makeLogRecord({}).__dict__, "message", "asctime", "taskName"})
+_SERVICE_LOGGER = "emulator"
+_LEVEL_OFF = logging.CRITICAL + 1
+_STANDARD_FIELDS = frozenset({*logging.makeLogRecord({}).__dict__, "message", "asctime", "taskName"})
 _REPEAT_INTERVAL = 1.0
 """Seconds in which a record is not repeated."""
-_MAX_KEYS = 1_000
+_MAX_REMEMBERED = 1_000
 """Distinct records remembered. The service has few, but a library may word each one differently."""
 
 
@@ -57,7 +57,7 @@ class OncePerSecond(logging.Filter):
             if now - at < _REPEAT_INTERVAL:
                 self._passed[key] = (at, left_out + 1)
                 return False
-            if len(self._passed) >= _MAX_KEYS:
+            if len(self._passed) >= _MAX_REMEMBERED:
                 self._passed.clear()
             self._passed[key] = (now, 0)
         if left_out:
@@ -66,13 +66,13 @@ class OncePerSecond(logging.Filter):
 
 
 class TextFormatter(logging.Formatter):
-    """Formats a record as one line, then its traceback. No message can fake a line: see `_printable`."""
+    """Formats a record as one line, then its traceback. No message can fake a line: see `_escape_unprintable`."""
 
     def format(self, record: logging.LogRecord) -> str:
-        origin = " ".join(_origin().values())
+        origin = " ".join(_namespace_and_request().values())
         where = f"{record.name} [{origin}]" if origin else record.name
-        clean = _clean_text(record.getMessage().rstrip())
-        message = _printable(clean, lambda found: found.encode("unicode_escape").decode())
+        clean = _redacted_text(record.getMessage().rstrip())
+        message = _escape_unprintable(clean, lambda found: found.encode("unicode_escape").decode())
         left_out = getattr(record, "left_out", 0)
         more = f" ({left_out} more like this left out)" if left_out else ""
         line = f"{self.formatTime(record)} {record.levelname} {where}: {message}{more}"
@@ -89,17 +89,17 @@ class JsonFormatter(logging.Formatter):
             "time": time.replace("+00:00", "Z"),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": _clean_text(record.getMessage().rstrip()),
+            "message": _redacted_text(record.getMessage().rstrip()),
         }
-        line |= _origin()
+        line |= _namespace_and_request()
         error = record.exc_info[1] if record.exc_info else None
         if error is not None:
             line["exception"] = {"type": exception_name(error), "traceback": safe_traceback(error)}
-        extra = {name: value for name, value in record.__dict__.items() if name not in _STANDARD}
+        extra = {name: value for name, value in record.__dict__.items() if name not in _STANDARD_FIELDS}
         for name, value in extra.items():
-            line[name] = _clean_text(value) if isinstance(value, str) else value
+            line[name] = _redacted_text(value) if isinstance(value, str) else value
         text = msgspec.json.encode(line, enc_hook=str).decode()
-        return _printable(text, lambda found: json.dumps(found)[1:-1])
+        return _escape_unprintable(text, lambda found: json.dumps(found)[1:-1])
 
 
 LEVELS = ("debug", "info", "warning", "error", "critical")
@@ -130,9 +130,9 @@ class LogSettings:
         logging.basicConfig(handlers=[handler])
         # Below warning, libraries may quote requests and responses.
         logging.getLogger().setLevel(max(logging.WARNING, level))
-        logging.getLogger(_OWN).setLevel(level)
-        _request_log.setLevel(logging.INFO if self.requests else _OFF)
-        _audit_log.setLevel(logging.INFO if self.audit else _OFF)
+        logging.getLogger(_SERVICE_LOGGER).setLevel(level)
+        _request_log.setLevel(logging.INFO if self.requests else _LEVEL_OFF)
+        _audit_log.setLevel(logging.INFO if self.audit else _LEVEL_OFF)
         # If a line cannot be written, logging would print its arguments.
         logging.raiseExceptions = False
 
@@ -153,18 +153,18 @@ def log_request(request: dict[str, str], status: int, seconds: float, size: int,
     _request_log.info("%s: %s in %.1f ms, %s bytes%s", shown, status, seconds * 1000, size, who, extra=fields)
 
 
-def _origin() -> dict[str, str]:
+def _namespace_and_request() -> dict[str, str]:
     """Return the current namespace and request id, if known, without tokens: clients choose both texts."""
     context = current()
     named = {"namespace": context.namespace, "request_id": context.id}
-    return {name: _clean_text(value) for name, value in named.items() if value}
+    return {name: _redacted_text(value) for name, value in named.items() if value}
 
 
-def _printable(text: str, escape: Callable[[str], str]) -> str:
+def _escape_unprintable(text: str, escape: Callable[[str], str]) -> str:
     """Escape control characters, and those that hide or reorder others on a terminal."""
     return text if text.isprintable() else "".join(each if each.isprintable() else escape(each) for each in text)
 
 
-def _clean_text(text: str) -> str:
+def _redacted_text(text: str) -> str:
     """Return a text without secrets and lone surrogates."""
     return redact(text).encode(errors="backslashreplace").decode()

@@ -23,9 +23,9 @@ from emulator.core.errors import (
 )
 from emulator.core.wire.refusals import too_deep
 
-BOUNDS = (0.001, 0.005, 0.025, 0.1, 0.5, 2.5)
+BUCKET_BOUNDS = (0.001, 0.005, 0.025, 0.1, 0.5, 2.5)
 """Upper bounds of the histogram buckets, in seconds; `+Inf` follows."""
-_LIMITS = (TooLarge, TooManyRequests, HeadTooLarge, RequestTimeout)
+_LIMIT_ERRORS = (TooLarge, TooManyRequests, HeadTooLarge, RequestTimeout)
 
 _CHECK_INTERVAL = 1.0
 """Seconds between two checks during an outage."""
@@ -33,17 +33,17 @@ _log = logging.getLogger("emulator")
 
 
 @dataclass(slots=True)
-class Responses:
+class ResponseCounts:
     """The responses of one endpoint or action."""
 
     statuses: dict[int, int] = field(default_factory=dict)
-    buckets: list[int] = field(default_factory=lambda: [0] * (len(BOUNDS) + 1))
+    buckets: list[int] = field(default_factory=lambda: [0] * (len(BUCKET_BOUNDS) + 1))
     seconds: float = 0.0
 
     def add(self, status: int, seconds: float) -> None:
         """Count a response that took this long."""
         self.statuses[status] = self.statuses.get(status, 0) + 1
-        self.buckets[bisect_left(BOUNDS, seconds)] += 1
+        self.buckets[bisect_left(BUCKET_BOUNDS, seconds)] += 1
         self.seconds += seconds
 
 
@@ -59,9 +59,9 @@ class Metrics:
     """Counts the games that have not authenticated."""
     held: Callable[[], int]
     """Counts the requests that wait for a condition."""
-    endpoints: defaultdict[tuple[str, str], Responses] = field(default_factory=lambda: defaultdict(Responses))
+    endpoints: defaultdict[tuple[str, str], ResponseCounts] = field(default_factory=lambda: defaultdict(ResponseCounts))
     """By method and declared path. A response takes from the complete headers of its request."""
-    actions: defaultdict[tuple[str], Responses] = field(default_factory=lambda: defaultdict(Responses))
+    actions: defaultdict[tuple[str], ResponseCounts] = field(default_factory=lambda: defaultdict(ResponseCounts))
     """The replies over sockets, by action; empty if it is unknown."""
     limited: dict[str, int] = field(default_factory=dict)
     """The number of refusals, by reason."""
@@ -72,10 +72,10 @@ class Metrics:
 
     def refused(self, error: ServiceError) -> None:
         """Count an error response that a limit caused; other errors are ignored."""
-        if isinstance(error, _LIMITS):
+        if isinstance(error, _LIMIT_ERRORS):
             self.limited[error.reason] = self.limited.get(error.reason, 0) + 1
 
-    def storage(self, *, ok: bool) -> None:
+    def note_storage(self, *, ok: bool) -> None:
         """Record whether an operation of the storage engine succeeded. The end of an outage is logged."""
         self.storage_failures += not ok
         if not ok:
@@ -93,10 +93,10 @@ class Metrics:
             await asyncio.sleep(_CHECK_INTERVAL)
             with suppress(EngineError):
                 await check()
-                self.storage(ok=True)
+                self.note_storage(ok=True)
 
 
-def answerable(failure: Exception, where: str, recorder: Metrics) -> ServiceError:
+def error_for_client(failure: Exception, where: str, recorder: Metrics) -> ServiceError:
     """Count an exception, log it if the client did not cause it, and return the error that the client gets.
 
     Call it while the exception is being handled. `where` names the endpoint or the action in the log.
@@ -107,7 +107,7 @@ def answerable(failure: Exception, where: str, recorder: Metrics) -> ServiceErro
     if isinstance(failure, RecursionError):
         return too_deep(reason="Invalid body", what="the request")
     if isinstance(failure, EngineError):
-        recorder.storage(ok=False)
+        recorder.note_storage(ok=False)
         _log.error("storage failed in %s: %s", where, failure)
         return storage_failed()
     _log.exception("unexpected failure in %s", where)

@@ -26,8 +26,8 @@ _LONGEST_HINT = 300
 """In characters."""
 CONTEXT = "emulator.context"
 """The key of a request's context in an ASGI scope's state."""
-_process = secrets.token_hex(4)
-_numbers = count(1)
+_process_prefix = secrets.token_hex(4)
+_request_numbers = count(1)
 
 
 @dataclass(slots=True)
@@ -98,12 +98,12 @@ def current() -> RequestContext:
 
 def in_namespace(name: str) -> AbstractContextManager[None]:
     """Add the namespace's name to log records in this block; `default` is not named."""
-    return bound_to(replace(current(), namespace=label_of(name)))
+    return in_context(replace(current(), namespace=log_name(name)))
 
 
 def enter_namespace(name: str) -> None:
     """Add the namespace's name to log records for the rest of the current request."""
-    current().namespace = label_of(name)
+    current().namespace = log_name(name)
 
 
 def give_hint(text: str) -> None:
@@ -119,7 +119,7 @@ def add_fault(header: str) -> None:
 
 def with_delivery_fault(fault: str) -> AbstractContextManager[None]:
     """Add a fault's id to the journal entries of deliveries in this block and in tasks that start in it."""
-    return bound_to(replace(current(), delivery_fault=fault))
+    return in_context(replace(current(), delivery_fault=fault))
 
 
 def inner_context(production: str) -> RequestContext:
@@ -133,7 +133,7 @@ def inner_context(production: str) -> RequestContext:
     )
 
 
-def label_of(name: str) -> str:
+def log_name(name: str) -> str:
     """Return the name of a namespace in log records: empty for `default`."""
     return "" if name == DEFAULT_NAMESPACE else name
 
@@ -143,23 +143,23 @@ def request_id(headers: Mapping[bytes, bytes]) -> str:
     given = headers.get(REQUEST_ID)
     if given is not None and _VALID_ID.fullmatch(given):
         return given.decode("ascii")
-    return f"{_process}-{next(_numbers)}"
+    return f"{_process_prefix}-{next(_request_numbers)}"
 
 
-def context_of(scope: Mapping[str, Any]) -> RequestContext:
+def scope_context(scope: Mapping[str, Any]) -> RequestContext:
     context: RequestContext = scope["state"][CONTEXT]
     return context
 
 
 def bind_context(scope: Mapping[str, Any]) -> RequestContext:
     """Make the context of an ASGI scope the current one, and return it."""
-    context = context_of(scope)
+    context = scope_context(scope)
     current_request.set(context)
     return context
 
 
 @contextmanager
-def bound_to(context: RequestContext | None) -> Iterator[None]:
+def in_context(context: RequestContext | None) -> Iterator[None]:
     """Bind log records in this block to the request.
 
     With `None`, the block leaves the current request: it starts tasks that may outlive it.

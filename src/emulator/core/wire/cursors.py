@@ -22,12 +22,12 @@ DEFAULT_PAGE = 100
 _decode = msgspec.json.Decoder(tuple[str, str]).decode
 
 
-def cursor_of(place: bytes) -> str:
+def encode_cursor(place: bytes) -> str:
     """Return the cursor of the page after this place."""
     return place.hex()
 
 
-def place_of(cursor: str, decode: Callable[[bytes], T]) -> T | None:
+def decode_cursor(cursor: str, decode: Callable[[bytes], T]) -> T | None:
     """Return the place after which a page starts, decoded; `None` for the first page. Raises `BadRequest`."""
     if cursor in ("", FIRST):
         return None
@@ -49,17 +49,17 @@ class Page(NamedTuple):
 
         `listing` lists the records of `group`, such as `Ballots.listing`. The first field of a record is its key.
         """
-        place = place_of(self.cursor, _decode)
+        place = decode_cursor(self.cursor, _decode)
         after = group._replace(channel=place[0], name=place[1]) if place else None
         found = await listing(group, now=now, limit=self.limit + 1, after=after)
         page = found[: self.limit]
         if len(found) == len(page):
             return page, FIRST
         last: Key = page[-1][0]
-        return page, cursor_of(json_codec.encode((last.channel, last.name)))
+        return page, encode_cursor(json_codec.encode((last.channel, last.name)))
 
 
-def checked_page(limit: int, cursor: str) -> Page:
+def page_request(limit: int, cursor: str) -> Page:
     """Return a page of 1 to 1,000 records; raises `BadRequest` for another `limit`."""
     if not 1 <= limit <= MAX_PAGE:
         raise invalid_parameter("limit", limit, f"within 1 to {MAX_PAGE}")

@@ -18,9 +18,9 @@ Milliseconds = Annotated[int, msgspec.Meta(description="ms")]
 
 encode = msgspec.json.Encoder().encode
 """Encodes a value as compact UTF-8 JSON."""
-_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+_DECODE_FAILURES = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """Errors of a text that is not JSON."""
-_any = msgspec.json.Decoder()
+_any_decoder = msgspec.json.Decoder()
 _decoders: dict[type[Any], msgspec.json.Decoder[Any]] = {}
 """One for each shape, as looking up a type costs as much as decoding a vote."""
 
@@ -65,26 +65,26 @@ def decode(raw: bytes, shape: type[T]) -> T:
         return decoded
     except msgspec.ValidationError as error:
         if not raw.lstrip().startswith(b'"'):
-            raise misshapen(error, shape=shape) from None
-    except _UNREADABLE as error:
-        raise _unreadable(error, raw) from None
+            raise shape_error(error, shape=shape) from None
+    except _DECODE_FAILURES as error:
+        raise _decode_error(error, raw) from None
     return _decode_inner(raw, shape)
 
 
 def decode_any(raw: bytes) -> Any:
     """Decode a body of any JSON. A string that contains an object or array is decoded a second time."""
     try:
-        value = _any.decode(raw)
+        value = _any_decoder.decode(raw)
     except msgspec.ValidationError as error:  # a number out of range
-        raise misshapen(error) from None
-    except _UNREADABLE as error:
-        raise _unreadable(error, raw) from None
-    return _unwrapped(value) if isinstance(value, str) else value
+        raise shape_error(error) from None
+    except _DECODE_FAILURES as error:
+        raise _decode_error(error, raw) from None
+    return _decode_wrapped(value) if isinstance(value, str) else value
 
 
-def _unwrapped(text: str) -> Any:
+def _decode_wrapped(text: str) -> Any:
     try:
-        inner = _any.decode(text)
+        inner = _any_decoder.decode(text)
     except (msgspec.MsgspecError, RecursionError):
         return text
     return inner if isinstance(inner, dict | list) else text
@@ -92,11 +92,11 @@ def _unwrapped(text: str) -> Any:
 
 def _decode_inner(raw: bytes, shape: type[T]) -> T:
     try:
-        return msgspec.json.decode(_any.decode(raw), type=shape)
+        return msgspec.json.decode(_any_decoder.decode(raw), type=shape)
     except msgspec.ValidationError as error:
-        raise misshapen(error) from None
-    except _UNREADABLE as error:
-        raise _unreadable(error, what="the string in the body") from None
+        raise shape_error(error) from None
+    except _DECODE_FAILURES as error:
+        raise _decode_error(error, what="the string in the body") from None
 
 
 def convert(value: object, shape: type[T], *, inside: str) -> T:
@@ -104,11 +104,11 @@ def convert(value: object, shape: type[T], *, inside: str) -> T:
     try:
         return msgspec.convert(value, shape)
     except msgspec.ValidationError as error:
-        raise misshapen(error, inside) from None
+        raise shape_error(error, inside) from None
 
 
-_PLACE = " - at `$"
-_KINDS = {
+_PLACE_MARK = " - at `$"
+_JSON_TYPES = {
     "str": "a string",
     "int": "an integer",
     "float": "a number",
@@ -118,35 +118,35 @@ _KINDS = {
     "datetime": "a date and time",
 }
 """The decoder's names of kinds of values, in words of JSON; it has others for no shape of this service."""
-_KIND = re.compile(r"`([^`]*)`")
+_QUOTED_TYPE = re.compile(r"`([^`]*)`")
 _IS_MISSING = "is missing"
-_MISSING = re.compile(r"Object missing required field `([^`]*)`")
+_MISSING_FIELD = re.compile(r"Object missing required field `([^`]*)`")
 
 
 def error_text(error: Exception) -> str:
     """Return the decoder's message with JSON's terms instead of Python's, starting with the field's name."""
-    field, problem = _problem(error)
+    field, problem = _field_and_problem(error)
     return f"{field}: {problem}" if field else problem
 
 
-def misshapen(error: msgspec.ValidationError, inside: str = "", *, shape: Any = None) -> ServiceError:
+def shape_error(error: msgspec.ValidationError, inside: str = "", *, shape: Any = None) -> ServiceError:
     """Return the error for a value of the wrong type. `inside` names the member, if the value is not the whole body.
 
     `shape` is the type of the body, whose members may have a unit.
     """
-    found, problem = _problem(error)
+    found, problem = _field_and_problem(error)
     field = ".".join(filter(None, (inside, found)))
     if problem == _IS_MISSING:
         return missing_member(field)
     if not problem.startswith("expected "):
         return wrong_shape(field, problem=problem, needed="what /schema/openapi.json of the service describes")
     needed, _, held = problem.removeprefix("expected ").partition(", got ")
-    if unit := _unit_of(shape, found):
+    if unit := _member_unit(shape, found):
         problem, needed = f"{problem}; it is in {unit}", f"{needed} in {unit}"
     return wrong_shape(field=field, problem=problem, held=held, needed=needed)
 
 
-def _unit_of(shape: Any, name: str) -> str:
+def _member_unit(shape: Any, name: str) -> str:
     """Return the unit of a member of a body; empty for none."""
     if not isinstance(shape, type) or not issubclass(shape, msgspec.Struct):
         return ""
@@ -158,7 +158,7 @@ def _unit_of(shape: Any, name: str) -> str:
     return ""
 
 
-_ENCODING = re.compile(
+_ENCODING_SIGNS = re.compile(
     rb"(?:(?P<gzip>\x1f\x8b)|(?P<deflate>x[\x01^\x9c\xda])|(?P<zstd>\(\xb5/\xfd)|(?P<zip>PK\x03\x04)|(?P<mark>\xef\xbb\xbf)"
     rb"|(?P<utf_32>\xff\xfe\0\0|\0\0(?:\xfe\xff|\0.)|.\0\0\0)|(?P<utf_16>\xff\xfe|\xfe\xff|\0.|.\0))",
     re.DOTALL,
@@ -169,7 +169,7 @@ _SURROGATE = re.compile(rb"\\u[dD][89abAB]\w\w\\u[dD][c-fC-F]\w\w|(\\u[dD][89a-f
 
 def encoding_problem(raw: bytes) -> str:
     """Return the encoding of a text by its first bytes, with what to send instead; empty for UTF-8."""
-    found = _ENCODING.match(raw)
+    found = _ENCODING_SIGNS.match(raw)
     name = found.lastgroup if found else None
     if name == "mark":
         return "it begins with a byte order mark; send UTF-8 without it"
@@ -178,7 +178,7 @@ def encoding_problem(raw: bytes) -> str:
     return f"it is compressed with {name}; send it uncompressed" if name else ""
 
 
-def unreadable_text(error: Exception, raw: bytes) -> str:
+def decode_problem(error: Exception, raw: bytes) -> str:
     """Return why a text is not JSON: its encoding, if that is the reason, otherwise the decoder's message."""
     text = error_text(error).removeprefix("JSON is malformed: ")
     if problem := encoding_problem(raw):
@@ -197,24 +197,24 @@ def unreadable_text(error: Exception, raw: bytes) -> str:
     return text
 
 
-def _unreadable(error: Exception, raw: bytes = b"", *, what: str = "the body") -> ServiceError:
+def _decode_error(error: Exception, raw: bytes = b"", *, what: str = "the body") -> ServiceError:
     """Return the error for a text that is not JSON, or that is nested too deeply."""
     if isinstance(error, RecursionError):
         return too_deep(reason="Malformed json body", what=what)
-    return malformed_json(what=what, problem=unreadable_text(error, raw))
+    return malformed_json(what=what, problem=decode_problem(error, raw))
 
 
-def _problem(error: Exception) -> tuple[str, str]:
+def _field_and_problem(error: Exception) -> tuple[str, str]:
     """Return the field (empty if none) and the problem that a decoder's error states."""
     if isinstance(error, RecursionError):
         return "", "nested too deeply"
-    text, _, place = str(error).partition(_PLACE)
+    text, _, place = str(error).partition(_PLACE_MARK)
     field = place.rstrip("`").lstrip(".")
-    if missing := _MISSING.fullmatch(text):
+    if missing := _MISSING_FIELD.fullmatch(text):
         return ".".join(filter(None, (field, missing[1]))), _IS_MISSING
     text = text if text.startswith("JSON") else f"{text[:1].lower()}{text[1:]}"
-    return field, _KIND.sub(_in_words, text) if text.startswith("expected") else text
+    return field, _QUOTED_TYPE.sub(_json_type_text, text) if text.startswith("expected") else text
 
 
-def _in_words(kinds: re.Match[str]) -> str:
-    return " or ".join(_KINDS.get(each, each) for each in kinds[1].split(" | "))
+def _json_type_text(kinds: re.Match[str]) -> str:
+    return " or ".join(_JSON_TYPES.get(each, each) for each in kinds[1].split(" | "))

@@ -21,12 +21,12 @@ def _shown_value(value: object) -> str:
     return json.dumps(value, default=str)[:_LONGEST_SHOWN]
 
 
-def _not_allowed(field: str, value: object, needed: str, problem: str) -> Facts:
+def _value_facts(field: str, value: object, needed: str, problem: str) -> Facts:
     shown = _shown_value(value)
     return Facts(f"{field}: {problem or f'{shown} is not {needed}'}", f"{field} {shown}", needed)
 
 
-def _missing_field(field: str, needed: str) -> Facts:
+def _absence_facts(field: str, needed: str) -> Facts:
     return Facts(f"{field}: is missing: {needed}" if needed else f"{field}: is missing", f"no {field}", needed or field)
 
 
@@ -55,29 +55,29 @@ def invalid_member(field: str, value: object, needed: str, problem: str = "") ->
 
     `field` may be a path such as `options[2]`; `problem` replaces the default text.
     """
-    return _not_allowed(field, value, needed, problem)
+    return _value_facts(field, value, needed, problem)
 
 
 @refusal(BadRequest, _BODY, OF_INPUT, "A member of the body is missing", "Add {field} to the body.")
 def missing_member(field: str, needed: str = "") -> Facts:
-    return _missing_field(field, needed)
+    return _absence_facts(field, needed)
 
 
 @refusal(BadRequest, _PARAMETER, OF_INPUT, "A query parameter is invalid", "Change {field}: it must be {needed}.")
 def invalid_parameter(field: str, value: object, needed: str, problem: str = "") -> Facts:
-    return _not_allowed(field, value, needed, problem)
+    return _value_facts(field, value, needed, problem)
 
 
 @refusal(BadRequest, 'Malformed "{field}" parameter', OF_INPUT, "A query parameter is invalid",
          "Change {field}: it must be {needed}.")  # fmt: skip
 def invalid_word(field: str, value: object, needed: str) -> Facts:
     """The same for a parameter whose name is a word of the sentence, such as `for`."""
-    return _not_allowed(field, value, needed, "")
+    return _value_facts(field, value, needed, "")
 
 
 @refusal(BadRequest, _PARAMETER, OF_INPUT, "A query parameter is missing", "Add {field} to the query.")
 def missing_parameter(field: str, needed: str) -> Facts:
-    return _missing_field(field, needed)
+    return _absence_facts(field, needed)
 
 
 @refusal(BadRequest, "Malformed cursor parameter", "gaps: Polls and stores", "The cursor is not one of this listing",

@@ -56,7 +56,7 @@ def end_writing(transport: asyncio.Transport, *, expects_more: bool = True) -> N
         transport.close()
 
 
-def reset(transport: asyncio.Transport) -> None:
+def reset_connection(transport: asyncio.Transport) -> None:
     """Close a connection at once with RST, which discards unsent bytes."""
     sock = transport.get_extra_info("socket")
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

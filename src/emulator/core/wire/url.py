@@ -16,7 +16,7 @@ CONTROL = "/_emulator/"
 """The start of the paths of the control API."""
 MAX_PARAMETERS = 1_000
 _MAX_CACHED_LENGTH = 256
-_SOCKET = re.compile(r"/+(ws|app/+[^/]+|[0-9]+(\.[0-9]+)+(/+[^/]+){1,4})/?")
+_SOCKET_PATH = re.compile(r"/+(ws|app/+[^/]+|[0-9]+(\.[0-9]+)+(/+[^/]+){1,4})/?")
 _SLASHES = re.compile("//+")
 
 
@@ -34,12 +34,12 @@ def normalize_path(path: str) -> str:
 
 def is_socket_path(path: str) -> bool:
     """Whether a path is a documented address of WebSockets: `/ws`, `/0.2.0/<client id>` or `/app/<key>`."""
-    return _SOCKET.fullmatch(path) is not None
+    return _SOCKET_PATH.fullmatch(path) is not None
 
 
-def query_of(raw: bytes) -> Mapping[str, str]:
+def parse_query(raw: bytes) -> Mapping[str, str]:
     """Parse the query string of a request, as `parameters_of` does. Raises `BadRequest` for over 1,000 parameters."""
-    return _cached(raw) if len(raw) <= _MAX_CACHED_LENGTH else _parsed(raw)
+    return _parse_cached(raw) if len(raw) <= _MAX_CACHED_LENGTH else _parse_limited(raw)
 
 
 def parameters_of(query: str) -> dict[str, str]:
@@ -50,12 +50,12 @@ def parameters_of(query: str) -> dict[str, str]:
     return found
 
 
-def _parsed(raw: bytes) -> Mapping[str, str]:
+def _parse_limited(raw: bytes) -> Mapping[str, str]:
     count = raw.count(b"&") + 1
     if count > MAX_PARAMETERS:
         raise too_many_parameters(count=count, limit=MAX_PARAMETERS)
     return parameters_of(raw.decode("latin-1"))
 
 
-_cached = lru_cache(maxsize=1024)(_parsed)
+_parse_cached = lru_cache(maxsize=1024)(_parse_limited)
 """A crowd sends the same few queries."""

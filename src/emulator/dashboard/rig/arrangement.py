@@ -9,7 +9,7 @@ from typing import NamedTuple
 from urllib.parse import SplitResult, parse_qsl, urlencode, urljoin, urlsplit
 
 from emulator.control import gate
-from emulator.core.limits import address_of
+from emulator.core.limits import parse_address
 from emulator.dashboard.refusals import wrong_arrangement
 
 MAX_VIEWERS = 6
@@ -236,7 +236,7 @@ def _checked_origin(name: str, url: str, own: str) -> str:
         )
     # Browsers also read 2130706433 and 0x7f.1 as addresses.
     is_like_number = _NUMBER.fullmatch(host.rpartition(".")[2])
-    if not _HOST.fullmatch(host) or (is_like_number and address_of(host) is None):
+    if not _HOST.fullmatch(host) or (is_like_number and parse_address(host) is None):
         raise wrong_arrangement(name, f"{url[:80]!r} has no valid host name")
     if _is_of_service(parts, own):
         raise wrong_arrangement(

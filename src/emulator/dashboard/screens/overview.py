@@ -9,11 +9,11 @@ from typing import Any
 from emulator.contract.parity import UNKNOWN, rule_of
 from emulator.control.contents import ContentFilter
 from emulator.control.demo import CHANNEL, CLIENT_ID, DEMO_NAMESPACE, RANKING_ID
-from emulator.core.changes import KEPT
+from emulator.core.changes import MAX_KEPT
 from emulator.core.clock import SECOND
 from emulator.core.journal import Entry
 from emulator.core.keys import Key
-from emulator.core.parity import FOR_SANDBOX
+from emulator.core.parity import SANDBOX_TOKEN
 from emulator.dashboard.screen import ROWS, Query, Screen, Service
 from emulator.dashboard.screens.broadcasts import broadcast_row, latest_broadcasts
 from emulator.dashboard.screens.polls import poll_results
@@ -35,14 +35,14 @@ _TEST_ENDPOINTS = {("POST", "/_ns"), ("POST", "/_ns/{name}"), ("PUT", "/_emulato
 
 async def read(service: Service, query: Query) -> dict[str, Any]:
     """Return the values of the overview."""
-    seen = service.parity.tally.seen
+    seen = service.parity.tally.counted_verdicts
     unknown = [each for each in seen if each.verdict == UNKNOWN]
     used = service.metrics.endpoints.keys()
     return {
         "readiness": await service.control.readiness(),
         "verdicts": [each for each in seen if each.verdict != UNKNOWN],
-        "unknown": sum(each.count for each in unknown if each.rule != rule_of(FOR_SANDBOX)),
-        "has_sandbox_tokens": any(each.rule == rule_of(FOR_SANDBOX) for each in unknown),
+        "unknown": sum(each.count for each in unknown if each.rule != rule_of(SANDBOX_TOKEN)),
+        "has_sandbox_tokens": any(each.rule == rule_of(SANDBOX_TOKEN) for each in unknown),
         "has_page": service.sockets > 0 or not used.isdisjoint(_SCRIPT_ENDPOINTS),
         "has_test": not used.isdisjoint(_TEST_ENDPOINTS),
         "poll": await _busiest_poll(service),
@@ -112,7 +112,7 @@ _PHONE_COUNT = 4
 
 async def stage_values(service: Service) -> dict[str, Any] | None:
     """Return what the stage shows; `None` outside the demo, and before its first vote."""
-    votes = [each for each in service.changes.latest("poll", KEPT) if each.did == "vote"]
+    votes = [each for each in service.changes.latest("poll", MAX_KEPT) if each.did == "vote"]
     if service.name != DEMO_NAMESPACE or not votes:
         return None
     latest, ranking = votes[-1], Key("rank", CLIENT_ID, RANKING_ID, CHANNEL)

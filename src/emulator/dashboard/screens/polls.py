@@ -12,7 +12,7 @@ import msgspec
 
 from emulator.control.calls import CallBody
 from emulator.core.callers import is_global, opaque_id_of
-from emulator.core.changes import KEPT, Change
+from emulator.core.changes import MAX_KEPT, Change
 from emulator.core.clock import HOUR, MINUTE, SECOND
 from emulator.core.keys import Key
 from emulator.dashboard.commands import CALLER, field, record_command
@@ -101,9 +101,9 @@ async def _recent_votes(service: Service, key: Key, count: int) -> list[Change]:
 
     If it remembers none, they are the latest vote of each voter, unless the poll has too many to read.
     """
-    of_poll = [each for each in reversed(service.changes.latest("poll", KEPT)) if each.key == key]
+    of_poll = [each for each in reversed(service.changes.latest("poll", MAX_KEPT)) if each.key == key]
     found = [each for each in takewhile(lambda each: each.did != "cleared", of_poll) if each.did == "vote"]
-    if not found and count <= KEPT:
+    if not found and count <= MAX_KEPT:
         async for page in service.engine.ballots.entries(key, now=service.clock.now()):
             found += [Change(key, "vote", each.voter, int(each.choice), each.cast_at, each.times) for each in page]
         found.reverse()

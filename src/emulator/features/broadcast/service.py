@@ -24,7 +24,7 @@ from emulator.core.errors import BadRequest, Facts, refusal
 from emulator.core.extensions import Extensions
 from emulator.core.keys import Key
 from emulator.core.observability.facts import NAMED, UNHEARD, UNSENT, notice
-from emulator.core.parity import ROLE, note
+from emulator.core.parity import ROLE, set_verdict
 from emulator.core.wire import json_codec
 from emulator.core.wire.refusals import checked_text
 from emulator.features.directory import Directory
@@ -225,7 +225,7 @@ class Broadcasts:
         if caller.role not in CHANNEL_WRITERS:
             if self._environment.is_strict:
                 raise role_error(caller, CHANNEL_WRITERS, "broadcast")
-            note(ROLE)
+            set_verdict(ROLE)
         channel_id = required_channel(channel, "a broadcast")
         event = full.removeprefix(full_name(self._environment.name, caller.client_id, ""))
         await self.send(caller, channel_id, event, data, target, full=full)

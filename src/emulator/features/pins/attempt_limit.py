@@ -27,8 +27,8 @@ from contextlib import contextmanager
 from emulator.core.clock import HOUR, MINUTE, Clock
 from emulator.core.environment import AnonymousLimits
 from emulator.core.errors import BadRequest, Facts, TooManyRequests, refusal
-from emulator.core.limits import RateLimit, network_of, seconds_of
-from emulator.core.parity import PIN_CHANNEL, PIN_GUESSES, ProductionCheck, current_verdict, is_reached
+from emulator.core.limits import RateLimit, network_of, whole_seconds
+from emulator.core.parity import PIN_CHANNEL, PIN_GUESSES, ProductionCheck, current_verdict, is_check_reached
 
 _TOO_MANY = (TooManyRequests, "Too many requests", "T4")
 
@@ -71,11 +71,11 @@ class AttemptLimit:
 
     def count_request(self, address: str) -> None:
         """Count a PIN for an unauthenticated caller; raises `TooManyRequests`."""
-        if self._there is not None and is_reached():
+        if self._there is not None and is_check_reached():
             with ProductionCheck(PIN_GUESSES):
                 self._there.count_request(address)
         if wait := self._requests.delay(("", network_of(address))):
-            raise too_many_pins(seconds=seconds_of(wait))
+            raise too_many_pins(seconds=whole_seconds(wait))
 
     def clear(self) -> None:
         """Forget all counts, after a reset."""
@@ -108,7 +108,7 @@ class AttemptLimit:
         up, so that simultaneous attempts cannot exceed the limit.
         """
         here, there, is_wrong = list[Count](), list[Count](), False
-        if self._there is not None and is_reached():
+        if self._there is not None and is_check_reached():
             with ProductionCheck(PIN_GUESSES):
                 there = _counted(self._there._counts_of(client_id, address, user))
         try:
@@ -128,7 +128,7 @@ def _counted(counts: list[Count]) -> list[Count]:
     for position, (limit, key, whose) in enumerate(counts):
         if wait := limit.delay(key):
             _take_back(counts[:position])
-            raise too_many_wrong_pins(what=whose, seconds=seconds_of(wait))
+            raise too_many_wrong_pins(what=whose, seconds=whole_seconds(wait))
     return counts
 
 

@@ -17,7 +17,7 @@ from emulator.core.extensions import Extensions
 from emulator.core.ids import NewId, token_id
 from emulator.core.keys import Key
 from emulator.core.observability.audit import audit
-from emulator.core.parity import PIN_CHANNEL, ProductionCheck, current_verdict, note
+from emulator.core.parity import PIN_CHANNEL, ProductionCheck, current_verdict, set_verdict
 from emulator.core.settings import Settings
 from emulator.core.wire.refusals import wrong_shape
 from emulator.features.kinds import Measured
@@ -270,7 +270,7 @@ class Pins:
         """
         header = f"{client_id} {token}"
         caller = self._tokens.cached_caller(header) or await self.authenticate(header)
-        note(caller.production)
+        set_verdict(caller.production)
         channel_id = caller.channel_id
         if caller.role is Role.BROADCASTER and channel_id:
             link = await self._links.of(caller, channel_id)
