@@ -23,7 +23,7 @@ from emulator.core.wire.url import ALIASES, SERVICE
 from emulator.feature_list import FEATURES
 from emulator.features.stores.rules import STORES
 from emulator.http.endpoint import CHANNEL, UNDOCUMENTED, Audience, Endpoint
-from emulator.realtime.action import Declared
+from emulator.realtime.action import Declaration
 from support.architecture import SRC, feature_of
 from support.role_table import TABLE
 from tools.short_pages import DOCS, with_parts
@@ -275,7 +275,7 @@ def _feeds() -> Iterator[str]:
         yield f"| {names} | {_socket_roles(each)} | {_cell(_data(each.handler))} | {about} |"
 
 
-def _socket_roles(declared: Declared) -> str:
+def _socket_roles(declared: Declaration) -> str:
     if declared.is_open:
         return "none needed"
     if "_writable(" in inspect.getsource(declared.handler):

@@ -303,7 +303,7 @@ class Service(ServiceApp):
             self._directory.forget,
             self.tokens.forget,
             self.scheduler.clear,
-            self.gateway.watch_pages,
+            self.gateway.watch_page_tokens,
             updates.forget,
             self.changes.wake,
         ]
@@ -325,11 +325,11 @@ class Service(ServiceApp):
             self.scheduler.clock_moved,
             updates.clock_moved,
             self.faults.clock_moved,
-            self.gateway.admission.close_late,
+            self.gateway.admission.close_unauthenticated,
             self.changes.clock_moved,
         ]
         self.publisher.on_message(RESET, lambda *_: self._drop_cached_state())
-        self.publisher.on_message(LINKS_ENDED, lambda key, _: self.gateway.links_ended(key))
+        self.publisher.on_message(LINKS_ENDED, lambda key, _: self.gateway.recheck_pages(key))
 
     def replace_extensions(self, current: Mapping[str, Extension]) -> None:
         """Replace the extensions of all namespaces, and close the sockets whose secret or link this ends."""

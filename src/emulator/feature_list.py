@@ -34,7 +34,7 @@ from emulator.features.votes.service import Polls
 from emulator.http import openapi
 from emulator.http.endpoint import Endpoint, EndpointTable, endpoints_in
 from emulator.namespaces import routing as namespaces
-from emulator.realtime.action import Declared
+from emulator.realtime.action import Declaration
 from emulator.storage.kinds import Stored
 from emulator.storage.records import Record, name_of
 
@@ -45,8 +45,8 @@ class Feature(NamedTuple):
     service: Callable[[Any], Any]
     """Takes an `app.Service` and returns the part of it that handles them."""
     endpoints: tuple[Endpoint, ...] = ()
-    actions: tuple[Declared, ...] = ()
-    feeds: tuple[Declared, ...] = ()
+    actions: tuple[Declaration, ...] = ()
+    feeds: tuple[Declaration, ...] = ()
     kinds: tuple[Kind, ...] = ()
     """The kinds of records that it keeps."""
     is_offered: Callable[[Environment], bool] = lambda environment: True

@@ -83,7 +83,7 @@ def test_a_reordered_broadcast_that_no_other_follows_arrives_after_one_second(
 
     send("score")
 
-    assert 1 == faulty_messages.HELD_FOR
+    assert 1 == faulty_messages.REORDER_WAIT
     assert "score" == next_of(audience)
 
 

@@ -11,7 +11,7 @@ from contextlib import ExitStack, suppress
 import pytest
 
 from emulator.core.clock import DAY
-from emulator.http.long_requests import MAX_HELD
+from emulator.http.long_requests import MAX_WAITS
 from support.process import server_process, wait_until
 from support.seeds import apply
 from support.service import CHANNEL, Client, LiveServer, RunningService, live_server
@@ -106,11 +106,11 @@ def _read_all(reader: socket.socket) -> None:
 
 @pytest.mark.slow
 def test_one_wait_more_than_the_limit_is_refused(live: LiveServer):
-    sockets = [live.connect() for _ in range(MAX_HELD)]
+    sockets = [live.connect() for _ in range(MAX_WAITS)]
     try:
         for each in sockets:
             each.sendall(request(**{"for": "sockets"}, **NEVER))
-        wait_until(lambda: held(live) == MAX_HELD)
+        wait_until(lambda: held(live) == MAX_WAITS)
 
         refused = ask(live, "sockets", **NEVER)
 

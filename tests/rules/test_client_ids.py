@@ -15,7 +15,7 @@ from emulator.control.seeds import read_seed
 from emulator.core.errors import NotFound, ServiceError
 from emulator.features.pins.rules import checked_client_id
 from emulator.http.access import bare_client_id
-from emulator.realtime.gateway import client_id_of
+from emulator.realtime.gateway import path_client_id
 
 CLIENT_IDS = [
     "a",
@@ -71,7 +71,7 @@ PLACES: dict[str, Callable[[str], bool]] = {
     "header": in_header,
     "header without a token": lambda client_id: bare_client_id(client_id) == client_id != "",
     "body": lambda client_id: checked_client_id(client_id, "identifier") == client_id,
-    "path": lambda client_id: client_id_of(f"/0.2.0/{client_id}") == client_id != "",
+    "path": lambda client_id: path_client_id(f"/0.2.0/{client_id}") == client_id != "",
     "extensions file": in_extensions_file,
     "call": lambda client_id: check_call(CallBody("/v1/e/vote", client_id)) is None,
     "seed": in_seed,
@@ -109,10 +109,10 @@ PATHS = {
 
 @pytest.mark.parametrize("path", PATHS)
 def test_the_last_segment_is_the_client_id(path: str):
-    assert PATHS[path] == client_id_of(path)
+    assert PATHS[path] == path_client_id(path)
 
 
 @pytest.mark.parametrize("path", ["/v1", "/v1/e/ws", "/schema/openapi.json", "/a/b/c/d/e/game"])
 def test_any_other_path_has_no_socket(path: str):
     with pytest.raises(NotFound):
-        client_id_of(path)
+        path_client_id(path)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from emulator.core.errors import BadRequest
-from emulator.realtime.envelope import NO_REQUEST, Request, answer, read_request, refusal
+from emulator.realtime.envelope import NO_REQUEST, Request, encode_error, encode_reply, read_request
 
 VALID = {"action": "get", "params": {"request_id": 9, "target": "state"}, "data": {"state_id": "channel"}}
 
@@ -34,9 +34,9 @@ def meta(text: str) -> dict[str, Any]:
     request = Request("")
     try:
         read_request(text.encode(), request, max_data=65_536)
-        reply = answer(request, {}, now=7)
+        reply = encode_reply(request, {}, now=7)
     except BadRequest as error:
-        reply = refusal(request, error, now=7)
+        reply = encode_error(request, error, now=7)
     return dict(json.loads(reply)["meta"])
 
 

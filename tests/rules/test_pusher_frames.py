@@ -60,8 +60,8 @@ def test_a_check_of_a_credential_that_fails_is_answered_and_the_page_read_on(fai
         raise failure
 
     async def two_messages(page: PusherConnection) -> None:
-        page.received(b'{"event":"pusher:subscribe","data":{"channel":"news","auth":"my-extension a.b.c"}}')
-        page.received(b'{"event":"pusher:ping"}')
+        page.on_message(b'{"event":"pusher:subscribe","data":{"channel":"news","auth":"my-extension a.b.c"}}')
+        page.on_message(b'{"event":"pusher:ping"}')
         await asyncio.gather(*asyncio.all_tasks() - {asyncio.current_task()}, return_exceptions=True)
 
     connection = Recorder()

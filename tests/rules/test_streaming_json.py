@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from emulator.core.errors import BadRequest
-from emulator.http.streaming_json import PIECE, StreamReader
+from emulator.http.streaming_json import PIECE_SIZE, LongMemberReader
 from support.examples import examples
 
 LONGEST = 63
@@ -29,7 +29,7 @@ ARRAYS = st.lists(st.lists(TEXTS, max_size=6), max_size=4)
 
 def read(chunks: Iterable[bytes], *, levels: int = 2) -> tuple[Any, dict[str, Any]]:
     """Return the strings of the member `codes` and the other members."""
-    reader, arrays = StreamReader("codes", levels=levels, longest=LONGEST), dict[int, list[Any]]()
+    reader, arrays = LongMemberReader("codes", levels=levels, longest=LONGEST), dict[int, list[Any]]()
 
     async def source() -> AsyncIterator[bytes]:
         for chunk in chunks:
@@ -120,7 +120,7 @@ def test_a_token_is_refused_as_soon_as_it_is_too_long(start: bytes, error: str):
         yield start
         for _ in range(1_000):
             sent.append(1)
-            yield b"1" * PIECE
+            yield b"1" * PIECE_SIZE
 
     with pytest.raises(BadRequest) as raised:
         read(chunks())

@@ -23,7 +23,7 @@ from emulator.core.extensions import Extension
 from emulator.core.settings import Settings
 from emulator.feature_list import FEATURES, Features
 from emulator.http.endpoint import Call
-from emulator.http.hot_path import HOT, HotPath
+from emulator.http.hot_path import HOT_ENDPOINTS, HotPath
 from emulator.http.mount import Application
 from emulator.http.response import in_one_chunk
 from emulator.process.http_server import Server, Tls, base_url, listen, uvicorn_config
@@ -183,7 +183,7 @@ def live_server(
     settings: Settings | None = None,
     *,
     clock: Clock | None = None,
-    hot: frozenset[tuple[str, str]] = HOT,
+    hot: frozenset[tuple[str, str]] = HOT_ENDPOINTS,
     hot_path: type[HotPath] = HotPath,
     features: Features = FEATURES,
     wrap: Callable[[Application], Application] = lambda app: app,

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from litestar.types import Receive, Scope, Send
 
 from emulator.core.clock import Clock
-from emulator.http.hot_path import HOT, HotPath, Responder
+from emulator.http.hot_path import HOT_ENDPOINTS, HotPath, Responder
 from emulator.http.request import Request as OneRequest
 from emulator.http.response import Reply
 from support.examples import examples
@@ -113,7 +113,7 @@ BROKEN = [
 @st.composite
 def raw_requests(draw: st.DrawFn, extra_headers: list[bytes]) -> bytes:
     """The bytes of one request, most often of a hot endpoint."""
-    method, path = draw(st.sampled_from(sorted(HOT)))
+    method, path = draw(st.sampled_from(sorted(HOT_ENDPOINTS)))
     target = draw(
         st.sampled_from([path] * 6 + [f"/v1/e/{each}" for each in PATHS] + ["http://x/v1/e/vote", "/v1/e/vote#f"])
     )

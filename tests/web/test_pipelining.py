@@ -10,7 +10,7 @@ import pytest
 
 from emulator.core.settings import Settings
 from emulator.http import http_protocol
-from emulator.http.hot_path import HOT
+from emulator.http.hot_path import HOT_ENDPOINTS
 from support.service import LiveServer, live_server
 
 REQUEST = b"GET /_emulator/live HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -60,7 +60,7 @@ BROKEN = [
 ]
 
 
-@pytest.fixture(scope="module", params=[HOT, frozenset()], ids=["hot", "normal"])
+@pytest.fixture(scope="module", params=[HOT_ENDPOINTS, frozenset()], ids=["hot", "normal"])
 def stored(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
     """A service with a file, with and without the hot path."""
     data = f"sqlite:///{tmp_path_factory.mktemp('stored')}/data.db"

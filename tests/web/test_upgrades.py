@@ -15,7 +15,7 @@ from contextlib import suppress
 import pytest
 
 from emulator.core.settings import Settings
-from emulator.http.hot_path import HOT
+from emulator.http.hot_path import HOT_ENDPOINTS
 from support.pusher_client import KEY as PAGE_KEY
 from support.pusher_client import QUERY
 from support.service import CLIENT_ID, Client, LiveServer, live_server
@@ -91,7 +91,7 @@ def pieces_of(head: bytes, body: bytes, after: bytes) -> Iterator[list[bytes]]:
         yield [BEFORE + head + body[:cut], body[cut:] + after]
 
 
-@pytest.fixture(scope="module", params=[HOT, frozenset()], ids=["hot", "normal"])
+@pytest.fixture(scope="module", params=[HOT_ENDPOINTS, frozenset()], ids=["hot", "normal"])
 def either(request: pytest.FixtureRequest) -> Iterator[LiveServer]:
     """A service with and without the hot path."""
     with live_server(Settings(), hot=request.param) as live:

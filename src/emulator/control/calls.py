@@ -99,7 +99,7 @@ class Calls:
             user_id=body.user_id or None,
             opaque_user_id=body.opaque_user_id or None,
         )
-        reply, context = await self._dispatcher().answer_inside(
+        reply, context = await self._dispatcher().answer_own_request(
             body.method.upper(),
             path,
             quote(query, safe=string.punctuation).encode(),
@@ -107,7 +107,7 @@ class Calls:
             b"" if body.body is None else sent,
             peer=peer,
         )
-        content = await reply.beginning(MAX_RESPONSE)
+        content = await reply.read_start(MAX_RESPONSE)
         is_cut = len(content) > MAX_RESPONSE
         answer: Any = content[:MAX_RESPONSE].decode(errors="replace")
         if content and reply.content_type == b"application/json" and not is_cut:

@@ -19,7 +19,7 @@ from emulator.core.wire import json_codec
 from emulator.core.wire.cursors import FIRST, decode_cursor, encode_cursor
 from emulator.core.wire.refusals import invalid_parameter
 from emulator.features.kinds import Kind
-from emulator.http.endpoint import CURSOR, Call, Endpoint, Parameter, control_endpoint
+from emulator.http.endpoint import CURSOR_PARAMETER, Call, Endpoint, Parameter, control_endpoint
 from emulator.realtime.hub import Hub
 from emulator.storage.engine import Engine
 from emulator.storage.records import BallotRecord, DocumentRecord, ItemRecord, PoolRecord
@@ -277,7 +277,7 @@ _PAGE = (
     Parameter("channel_id", "The channel. Default: all."),
     Parameter("search", "A text that the id, the channel or the user contains."),
     _LIMIT,
-    CURSOR,
+    CURSOR_PARAMETER,
 )
 
 

@@ -121,7 +121,7 @@ class SeedCall(NamedTuple):
         opaque_id = opaque_id_of(self.user) if self.user else f"A-{role}"
         caller = Caller(self.table["client_id"], role, self.table["channel"], self.user or None, opaque_id)
         query = {"id": self.table["id"]} if "id" in self.table else {}
-        await scratch.dispatcher.run(self.method, SERVICE + self.path, caller, query, json_codec.encode(self.body))
+        await scratch.dispatcher.run_as(self.method, SERVICE + self.path, caller, query, json_codec.encode(self.body))
 
     def with_field(self, detail: str) -> str:
         """Return the detail of an error response, with the field of the seed in front."""

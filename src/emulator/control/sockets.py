@@ -15,7 +15,7 @@ from emulator.core.observability.audit import audit
 from emulator.core.wire.cursors import FIRST, Page
 from emulator.core.wire.refusals import invalid_cursor, invalid_member, invalid_parameter, too_long, wrong_shape
 from emulator.http.endpoint import PAGE, Call, Parameter, control_endpoint
-from emulator.realtime.admission import Admission, AnyPeer
+from emulator.realtime.admission import Admission, GameOrPage
 from emulator.realtime.closes import closed_by_call
 from emulator.realtime.hub import ANY_NAME, SOCKET, Hub
 from emulator.realtime.session import Session
@@ -229,11 +229,11 @@ class Sockets:
         for each in self._peers():
             each.connection.release()
 
-    def _peers(self) -> list[AnyPeer]:
+    def _peers(self) -> list[GameOrPage]:
         """Return the open connections of games and pages, oldest first."""
         return sorted(self._admission().peers, key=attrgetter("number"))
 
-    def _select(self, selection: SocketSelection) -> list[AnyPeer]:
+    def _select(self, selection: SocketSelection) -> list[GameOrPage]:
         if (selection.socket is None) == (not selection.all):
             raise wrong_shape("socket, all", needed='the number of one socket, or {"all": true}')
         selected = [each for each in self._peers() if selection.all or each.number == selection.socket]
@@ -242,7 +242,7 @@ class Sockets:
         return selected
 
 
-def _client_and_channel(peer: AnyPeer) -> tuple[str, str]:
+def _client_and_channel(peer: GameOrPage) -> tuple[str, str]:
     """Return the client id and the channel of a game, or of a page's subscriptions.
 
     Of a page, each is empty unless all subscriptions agree on it.
@@ -263,13 +263,13 @@ def _matches(where: tuple[str, str], client_id: str, channel_id: str) -> bool:
     return client_id in ("", where[0]) and channel_id in ("", where[1])
 
 
-def _mentions(peer: AnyPeer, text: str) -> bool:
+def _mentions(peer: GameOrPage, text: str) -> bool:
     each = _describe_peer(peer)
     names = (f"{each.number} {each.kind}", each.client_id, each.channel_id, each.user_id, *each.subscriptions)
     return any(text in name for name in names)
 
 
-def _describe_peer(peer: AnyPeer) -> SocketRecord:
+def _describe_peer(peer: GameOrPage) -> SocketRecord:
     kind, role, user_id = PAGE_KIND, "", ""
     if isinstance(peer, Session):
         kind, topics = GAME_KIND, sorted({topic_name(topic) for topic in peer.topics})

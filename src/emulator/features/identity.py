@@ -20,7 +20,7 @@ from emulator.core.parity import UNJUDGED, overrule_verdict
 from emulator.core.wire.cursors import FIRST, decode_cursor, encode_cursor
 from emulator.core.wire.refusals import invalid_member, wrong_shape
 from emulator.features.directory import Directory
-from emulator.http.endpoint import CURSOR, Audience, Call, Parameter, endpoint
+from emulator.http.endpoint import CURSOR_PARAMETER, Audience, Call, Parameter, endpoint
 from emulator.storage.kinds import VALUE, Stored, text_of
 from emulator.storage.records import DocumentRecord
 
@@ -182,7 +182,7 @@ class Identities:
             extension_id=caller.client_id,
         )
 
-    @endpoint("GET", "/v1/e/user_ids", roles=EXTENSION_WRITERS, answer=UserIds, query=(CURSOR,))
+    @endpoint("GET", "/v1/e/user_ids", roles=EXTENSION_WRITERS, answer=UserIds, query=(CURSOR_PARAMETER,))
     async def list_user_ids(self, call: Call) -> UserIds:
         """List the ids of the users who shared them and sent at least one write, 1,000 at a time."""
         after = decode_cursor(call.text("cursor"), bytes.decode) or ""

@@ -77,11 +77,11 @@ class Access:
             self.rate_limits.check_invalid_tokens(peer, one_more=True)
             raise
 
-    async def client_of(self, request: Request) -> tuple[Caller | None, str]:
+    async def identify_client(self, request: Request) -> tuple[Caller | None, str]:
         """Count a request that needs no token. Return its caller, `None` if it has no token, and its client id, empty
         if it names none.
         """
-        peer, header = request.peer, authorization_of(request.headers)
+        peer, header = request.peer, authorization_header(request.headers)
         client_id = bare_client_id(header)
         if client_id:
             try:
@@ -96,7 +96,7 @@ class Access:
         self.rate_limits.check_address(peer)
         return None, client_id
 
-    def check_open(self, endpoint: Endpoint, request: Request) -> None:
+    def check_tokenless(self, endpoint: Endpoint, request: Request) -> None:
         """Check a request to an endpoint that needs no credential."""
         if endpoint.audience in (Audience.CONTROL, Audience.PAGE):
             assert request.scope is not None, "such an endpoint is not hot"
@@ -105,7 +105,7 @@ class Access:
             self.rate_limits.check_address(request.peer)
 
 
-def authorization_of(headers: Mapping[bytes, bytes]) -> str | None:
+def authorization_header(headers: Mapping[bytes, bytes]) -> str | None:
     """Return the header `Authorization`; `None` without one."""
     header = headers.get(b"authorization")
     return None if header is None else header.decode("latin-1")

@@ -27,26 +27,26 @@ from emulator.core.parity import UNJUDGED, Parity
 from emulator.core.settings import Limits
 from emulator.core.wire.refusals import malformed_json
 from emulator.core.wire.url import normalize_path, parse_query
-from emulator.http.access import Access, authorization_of, bare_client_id
+from emulator.http.access import Access, authorization_header, bare_client_id
 from emulator.http.endpoint import Audience, Call, Endpoint, EndpointTable
-from emulator.http.faulty_requests import NO_ANSWER, hang_up, stall, truncated
+from emulator.http.faulty_requests import NO_RESPONSE_STATUS, hang_up, stall, truncate_reply
 from emulator.http.long_requests import HeldRequests, Uploads
 from emulator.http.refusals import no_path
-from emulator.http.request import Request, json_of
+from emulator.http.request import Request, form_to_json
 from emulator.http.response import (
     Reply,
     close_chunks,
     error_page,
     error_reply,
     in_one_chunk,
-    reply_of,
-    with_first_chunk,
+    produce_first_chunk,
+    success_reply,
 )
 
-_UNREADABLE = "wire.malformed_json"
-_LONGEST_NAME = 64
+_MALFORMED_JSON = "wire.malformed_json"
+_MAX_ENCODING_NAME = 64
 """Characters of a content encoding that an error shows."""
-_HIDDEN = HIDDEN.encode()
+_HIDDEN_BODY = HIDDEN.encode()
 """The body of a request that is hidden, or that was read in pieces."""
 
 
@@ -73,20 +73,20 @@ class Dispatcher:
     def __post_init__(self) -> None:
         self.held = HeldRequests()
 
-    def _started(self, endpoint: Endpoint, call: Call) -> Awaitable[object]:
+    def _start_endpoint(self, endpoint: Endpoint, call: Call) -> Awaitable[object]:
         """Start an endpoint of this service."""
         part = endpoint.part(self.service)
         if endpoint.streamed:
-            return self.uploads.counted(partial(endpoint.handler, part), call)
+            return self.uploads.run_upload(partial(endpoint.handler, part), call)
         return endpoint.handler(part, call)
 
-    async def perform(self, endpoint: Endpoint, request: Request, receive: Receive) -> Reply:
+    async def serve_request(self, endpoint: Endpoint, request: Request, receive: Receive) -> Reply:
         """Run one of this service's endpoints for an ASGI server; every error becomes a reply. Faults act here."""
         hit = await self._choose_fault(endpoint, request)
-        if hit is None or await _is_handled(hit):
-            reply = await (self._wait(endpoint, request, receive) if endpoint.held else self.answer(endpoint, request))
+        if hit is None or await _reaches_endpoint(hit):
+            reply = await (self._hold(endpoint, request, receive) if endpoint.held else self.answer(endpoint, request))
             if hit is not None and hit.fault.effect == TRUNCATE:
-                reply = truncated(reply, hit.fault.bytes or 0, request)
+                reply = truncate_reply(reply, hit.fault.bytes or 0, request)
         else:
             reply = await self._answer_by_fault(hit, endpoint, request, receive)
         if request.context.is_head and not isinstance(reply.body, bytes):  # the body might never end
@@ -98,7 +98,7 @@ class Dispatcher:
         """Return the fault that acts on a request of an extension, if one does."""
         if REQUESTS not in self.faults.kinds or not endpoint.allows_any_origin:
             return None
-        hit = self.faults.choose(await self._attempt(endpoint, request))
+        hit = self.faults.choose(await self._fault_subject(endpoint, request))
         request.context.fault = hit.header if hit else ""
         return hit
 
@@ -112,7 +112,7 @@ class Dispatcher:
         if hit.fault.effect == STALL:
             await stall(hit, receive)
         hang_up(request, resets=hit.fault.effect == RESET)
-        return Reply(NO_ANSWER, b"")
+        return Reply(NO_RESPONSE_STATUS, b"")
 
     def _reply_of_fault(self, hit: FaultHit, endpoint: Endpoint, request: Request) -> Reply:
         """Return the error of a fault, and record it. The status is 0 if the fault sends no response."""
@@ -122,15 +122,15 @@ class Dispatcher:
         reply = error_reply(error, cors=True, shows_code=True)
         if error.status:
             self.recorder.endpoints[endpoint.method, endpoint.path].add(error.status, monotonic() - started)
-        self._record(endpoint, request, reply if error.status else Reply(0, b""), monotonic() - started, error)
+        self._record_response(endpoint, request, reply if error.status else Reply(0, b""), monotonic() - started, error)
         return reply
 
-    async def _attempt(self, endpoint: Endpoint, request: Request) -> FaultSubject:
+    async def _fault_subject(self, endpoint: Endpoint, request: Request) -> FaultSubject:
         """Return the facts that faults match. Authenticates only if a fault has a condition on the caller."""
         attempt = FaultSubject(REQUESTS, endpoint.method, endpoint.path)
         if not self.faults.needs_caller(attempt):
             return attempt
-        header = authorization_of(request.headers)
+        header = authorization_header(request.headers)
         if client_id := bare_client_id(header):
             return attempt._replace(client_id=client_id)
         try:
@@ -140,14 +140,14 @@ class Dispatcher:
             return attempt
         return attempt._replace(caller=caller, client_id=caller.client_id, channel=channel)
 
-    async def _wait(self, endpoint: Endpoint, request: Request, receive: Receive) -> Reply:
+    async def _hold(self, endpoint: Endpoint, request: Request, receive: Receive) -> Reply:
         """Run an endpoint that waits for something; every error becomes a reply."""
         started = monotonic()
         try:
             return await self.held.answer(lambda: self.answer(endpoint, request), receive)
         except ServiceError as error:  # `answer` raises none
             reply = self._error_reply(endpoint, error)
-            self._record(endpoint, request, reply, monotonic() - started, error)
+            self._record_response(endpoint, request, reply, monotonic() - started, error)
             return reply
 
     async def answer(self, endpoint: Endpoint, request: Request) -> Reply:
@@ -158,13 +158,13 @@ class Dispatcher:
         self.parity.check_endpoint(method, path)
         failure: ServiceError | None = None
         try:
-            answer = await self._answer(endpoint, request)
-            reply = reply_of(answer, endpoint.allows_any_origin, endpoint.status, endpoint.content_type)
+            answer = await self._run_endpoint(endpoint, request)
+            reply = success_reply(answer, endpoint.allows_any_origin, endpoint.status, endpoint.content_type)
         except Exception as exception:
             failure = error_for_client(exception, endpoint.title, self.recorder)
             encoding = request.headers.get(b"content-encoding")
-            if encoding and failure.refused and failure.refused.code == _UNREADABLE:
-                named = encoding.decode("ascii", "backslashreplace")[:_LONGEST_NAME]
+            if encoding and failure.refused and failure.refused.code == _MALFORMED_JSON:
+                named = encoding.decode("ascii", "backslashreplace")[:_MAX_ENCODING_NAME]
                 failure = malformed_json(f"its Content-Encoding is {named}; send it uncompressed, without that header")
             reply = self._error_reply(endpoint, failure)
         seconds = monotonic() - started
@@ -175,11 +175,11 @@ class Dispatcher:
             self.parity.settle_verdict(context, endpoint.title, reply.status, is_counted=endpoint.allows_any_origin)
         if failure is not None and endpoint.is_body_read and self.journal.is_on:
             await request.read_arrived()
-        self._record(endpoint, request, reply, seconds, failure)
+        self._record_response(endpoint, request, reply, seconds, failure)
         del failure  # its traceback refers to this frame: a circle, which only a collection of garbage would free
         return reply
 
-    def _record(
+    def _record_response(
         self, endpoint: Endpoint, request: Request, reply: Reply, seconds: float, failure: ServiceError | None
     ) -> None:
         """Add the response to the journal, without secrets."""
@@ -189,30 +189,30 @@ class Dispatcher:
         if request.parts:
             path = masked_path(path.format(**request.parts))
             title = f"{endpoint.method} {path}"
-        target = masked_target(path, query, endpoint.shown) if query else path
+        target = masked_target(path, query, endpoint.shown_parameters) if query else path
         entry = basic_entry(REQUEST, request.context, title, target, reply.status, seconds)
         answer = reply.content
         add_bodies(entry, request.raw, answer, failure, endpoint.secrets)
         entry.request_size = request.size
         if WHOLE_BODY in endpoint.secrets:
             if request.size:
-                entry.request = _HIDDEN
+                entry.request = _HIDDEN_BODY
             if failure is None and b':"' not in answer and b'["' not in answer:  # numbers alone are no secret
                 entry.response = answer[:MAX_BODY]
         self.journal.add(entry)
 
-    async def run(self, method: str, path: str, caller: Caller, query: Mapping[str, str], body: bytes) -> object:
+    async def run_as(self, method: str, path: str, caller: Caller, query: Mapping[str, str], body: bytes) -> object:
         """Run an endpoint for a caller whose token and role need no check. Raises the endpoint's errors."""
         self.access.check_registered(caller.client_id)
         caller, recording = await self.identify(caller, writes=True)
         try:
             call = Call(caller, query, body, "", "", in_one_chunk(body))
-            return await self._started(self.table.endpoints[method, path], call)
+            return await self._start_endpoint(self.table.endpoints[method, path], call)
         finally:
             if recording is not None:
                 await finish_recording_ids(recording)
 
-    async def answer_inside(
+    async def answer_own_request(
         self, method: str, path: str, query: bytes, authorization: str, body: bytes, *, peer: str
     ) -> tuple[Reply, RequestContext]:
         """Handle a request that the service makes to itself, under the current request's id.
@@ -228,17 +228,17 @@ class Dispatcher:
         request = Request(context, {b"authorization": authorization.encode()}, query, peer, body, len(body))
         with in_context(context):
             hit = await self._choose_fault(endpoint, request)
-            if hit is not None and not await _is_handled(hit):
+            if hit is not None and not await _reaches_endpoint(hit):
                 return self._reply_of_fault(hit, endpoint, request), context
             reply = await self.answer(endpoint, request)
             if hit is not None and hit.fault.effect == TRUNCATE:
                 reply = error_reply(hit.error(), cors=True)
             return reply, context
 
-    async def _answer(self, endpoint: Endpoint, request: Request) -> object:
+    async def _run_endpoint(self, endpoint: Endpoint, request: Request) -> object:
         access = self.access
         headers, peer, context = request.headers, request.peer, request.context
-        caller, client_id, header = None, "", authorization_of(headers)
+        caller, client_id, header = None, "", authorization_header(headers)
         if endpoint.audience is Audience.CLIENTS:
             # Most tokens were verified before: that takes no coroutine.
             caller = access.cached_caller(header) or await access.verified_caller(header, peer)
@@ -247,14 +247,14 @@ class Dispatcher:
             if caller.role not in endpoint.roles:
                 raise role_error(caller, endpoint.roles)
         elif endpoint.audience is Audience.CLIENT_ID:
-            caller, client_id = await access.client_of(request)
+            caller, client_id = await access.identify_client(request)
         else:
-            access.check_open(endpoint, request)
+            access.check_tokenless(endpoint, request)
         is_large = caller is None or caller.role in endpoint.limit_roles
         limit: int = getattr(self.limits, endpoint.limit) if is_large else self.limits.body
         body = await self._read_body(endpoint, request, limit, header if caller is not None else None)
         if body and endpoint.audience is Audience.CONTROL and endpoint.body is not None:
-            body = json_of(body, headers, endpoint.body)
+            body = form_to_json(body, headers, endpoint.body)
         recording = None
         if caller is not None and caller.user_id is not None:
             caller, recording = await self.identify(caller, writes=endpoint.method != "GET")
@@ -266,7 +266,7 @@ class Dispatcher:
                 self.hints.judge_query(context, caller, query)
             scheme = request.scope["scheme"] if request.scope else "http"
             call = Call(caller, query, body, peer, client_id, chunks, headers, scheme)
-            answer = await self._started(endpoint, call)
+            answer = await self._start_endpoint(endpoint, call)
             context.mark = self.changes.mark  # before anything else runs, so that later effects have later marks
         finally:
             if recording is not None:
@@ -278,7 +278,7 @@ class Dispatcher:
         def is_admitted() -> bool:
             return caller is None or access.is_admitted(caller.client_id, caller.grant)
 
-        return await with_first_chunk(chunks, is_admitted)
+        return await produce_first_chunk(chunks, is_admitted)
 
     def _error_reply(self, endpoint: Endpoint, error: ServiceError) -> Reply:
         if endpoint.audience is Audience.PAGE:
@@ -302,6 +302,6 @@ class Dispatcher:
         return body
 
 
-async def _is_handled(hit: FaultHit) -> bool:
+async def _reaches_endpoint(hit: FaultHit) -> bool:
     """Whether the endpoint handles a request all the same, after the delay of the fault."""
     return hit.fault.effect == TRUNCATE or (hit.fault.effect == DELAY and await hit.wait_for_delay())

@@ -130,7 +130,7 @@ class Audience(Enum):
 
 UNDOCUMENTED = (Audience.PAGE, Audience.DOCUMENT)
 """The audiences whose endpoints the OpenAPI document leaves out."""
-_UNRECORDED = (Audience.HEALTH, Audience.MONITORING, *UNDOCUMENTED)
+_UNRECORDED_AUDIENCES = (Audience.HEALTH, Audience.MONITORING, *UNDOCUMENTED)
 
 
 @dataclass(frozen=True)
@@ -144,12 +144,12 @@ class Parameter:
 
 
 CHANNEL = Parameter("channel_id", "The channel, for roles admin and backend.")
-CURSOR = Parameter("cursor", f"`{FIRST}` for the first page, then `next` of the previous page.")
+CURSOR_PARAMETER = Parameter("cursor", f"`{FIRST}` for the first page, then `next` of the previous page.")
 
 PAGE = (
     CHANNEL,
     Parameter("limit", f"At most this many, 1 to {cursors.MAX_PAGE:,}; {cursors.DEFAULT_PAGE} when absent.", "integer"),
-    CURSOR,
+    CURSOR_PARAMETER,
 )
 """The parameters of a listing."""
 
@@ -227,7 +227,7 @@ class Endpoint:
     @cached_property
     def is_in_journal(self) -> bool:
         """Whether the journal records its responses."""
-        return self.is_recorded and self.audience not in _UNRECORDED
+        return self.is_recorded and self.audience not in _UNRECORDED_AUDIENCES
 
     @cached_property
     def title(self) -> str:
@@ -235,7 +235,7 @@ class Endpoint:
         return f"{self.method} {self.path}"
 
     @cached_property
-    def shown(self) -> frozenset[str]:
+    def shown_parameters(self) -> frozenset[str]:
         """The parameters that the journal shows."""
         return frozenset(each.name for each in self.query) - self.secrets
 
@@ -256,26 +256,26 @@ def endpoints_in(place: object) -> tuple[Endpoint, ...]:
     return tuple(each for each in vars(place).values() if isinstance(each, Endpoint))
 
 
-_LONGEST_GUESS = 64
+_MAX_GUESSED_PATH = 64
 """Characters of an unknown path for which a similar one is looked for."""
-_PREFIXES = (SERVICE, CONTROL, "/_ns/", "/schema/")
+_KNOWN_PREFIXES = (SERVICE, CONTROL, "/_ns/", "/schema/")
 """What a path begins with that needs no hint about where endpoints are."""
 
-Name = tuple[str, str]
+EndpointName = tuple[str, str]
 """The method and the declared path of an endpoint."""
 
 
 class EndpointTable:
     """The endpoints of one environment. All its services share it."""
 
-    def __init__(self, endpoints: Mapping[Name, Endpoint], absent: Collection[Name]) -> None:
+    def __init__(self, endpoints: Mapping[EndpointName, Endpoint], absent: Collection[EndpointName]) -> None:
         self.endpoints = endpoints
         self.open_endpoints = [name for name, each in endpoints.items() if each.allows_any_origin]
         """The endpoints for extensions."""
         self.absent = absent
         """The endpoints that only other environments have."""
-        self._with_parts = _patterns(endpoints)
-        self._absent_with_parts = _patterns(absent)
+        self._with_parts = _path_patterns(endpoints)
+        self._absent_with_parts = _path_patterns(absent)
 
     def find(self, method: str, path: str) -> tuple[Endpoint, Mapping[str, str]] | None:
         """Return the endpoint of a request, and the parts of the path that it declares in braces, by name."""
@@ -286,7 +286,7 @@ class EndpointTable:
                 return self.endpoints[name], found.groupdict()
         return None
 
-    def error(self, method: str, path: str, *, guesses: bool) -> ServiceError:
+    def routing_error(self, method: str, path: str, *, guesses: bool) -> ServiceError:
         """Return the error for a request that no endpoint answers.
 
         It names a similar path if it `guesses`, and in `Allow` the methods that the path has (ruling W9).
@@ -304,8 +304,8 @@ class EndpointTable:
             return error
         if method == "GET" and is_socket_path(path):
             return upgrade_missing(path=path[:100])
-        hint = "" if method == "OPTIONS" or path.startswith(_PREFIXES) else f"the endpoints are under {SERVICE}"
-        if guesses and (near := self._nearest(path)):
+        hint = "" if method == "OPTIONS" or path.startswith(_KNOWN_PREFIXES) else f"the endpoints are under {SERVICE}"
+        if guesses and (near := self._nearest_path(path)):
             hint = f"did you mean {near}?"
         return no_path(path=path[:100], hint=hint)
 
@@ -313,9 +313,9 @@ class EndpointTable:
         """Whether pages of any origin may use `path` (ruling W5)."""
         return path.startswith("/v1/") or any(path == known for _, known in self.open_endpoints)
 
-    def _nearest(self, path: str) -> str:
+    def _nearest_path(self, path: str) -> str:
         """Return the path of an endpoint that is most like this one; empty if none is."""
-        if len(path) > _LONGEST_GUESS:
+        if len(path) > _MAX_GUESSED_PATH:
             return ""
         from difflib import get_close_matches
 
@@ -326,7 +326,7 @@ class EndpointTable:
         return found[0] if get_close_matches(name, names, 1, 0.7) else ""
 
 
-def _patterns(names: Iterable[Name]) -> dict[Name, re.Pattern[str]]:
+def _path_patterns(names: Iterable[EndpointName]) -> dict[EndpointName, re.Pattern[str]]:
     """Return a pattern for each path with parts in braces, which stand for any text."""
     return {
         name: re.compile(re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]*)", re.escape(name[1])))
@@ -335,5 +335,5 @@ def _patterns(names: Iterable[Name]) -> dict[Name, re.Pattern[str]]:
     }
 
 
-def _methods_of(path: str, patterns: Mapping[Name, re.Pattern[str]]) -> set[str]:
+def _methods_of(path: str, patterns: Mapping[EndpointName, re.Pattern[str]]) -> set[str]:
     return {method for (method, _), pattern in patterns.items() if pattern.fullmatch(path)}

@@ -27,7 +27,7 @@ _log = logging.getLogger("emulator")
 _PLAIN_QUERY = re.compile(rb"[!-\"$-~]*")
 """Visible ASCII characters except `#`: all URL parsers agree about them."""
 
-HOT = frozenset(
+HOT_ENDPOINTS = frozenset(
     {
         ("GET", f"{SERVICE}vote"),
         ("POST", f"{SERVICE}vote"),
@@ -48,7 +48,7 @@ Responder = Callable[[Request], Coroutine[Any, Any, Reply]]
 class HotPath:
     """Handles the hot endpoints of one service, for requests that have arrived whole."""
 
-    def __init__(self, dispatcher: Dispatcher, hot: frozenset[tuple[str, str]] = HOT) -> None:
+    def __init__(self, dispatcher: Dispatcher, hot: frozenset[tuple[str, str]] = HOT_ENDPOINTS) -> None:
         self.max_body = dispatcher.limits.body
         """The size of the largest body, in bytes."""
         self._faults = dispatcher.faults
@@ -112,46 +112,46 @@ class Exchange:
             return
         body = reply.body
         assert isinstance(body, bytes), "a hot endpoint does not stream its response"
-        start, rest = _heads.of(connection.server_state.default_headers, reply)
+        start, rest = _response_heads.constant_parts(connection.server_state.default_headers, reply)
         end = b"\r\n" if self.keep_alive else b"connection: close\r\n\r\n"
         context = self.request.context
-        own = _lines(context.sandbox_headers(0))
+        own = _header_lines(context.sandbox_headers(0))
         transport.write(b"%b%b\r\n%b%b%d\r\n%b%b" % (start, context.id.encode(), own, rest, len(body), end, body))
         if not self.keep_alive:
             transport.close()
         connection.on_response_complete()
 
 
-class _Heads:
+class _ResponseHeads:
     """The constant parts of responses' heads. They change with the date header, once a second."""
 
     def __init__(self) -> None:
         self._default: Sequence[tuple[bytes, bytes]] = ()
-        self._heads: dict[tuple[int, bytes, bool], tuple[bytes, bytes]] = {}
+        self._response_heads: dict[tuple[int, bytes, bool], tuple[bytes, bytes]] = {}
         """By status, type of content, and whether pages may read the response."""
 
-    def of(self, default: Sequence[tuple[bytes, bytes]], reply: Reply) -> tuple[bytes, bytes]:
+    def constant_parts(self, default: Sequence[tuple[bytes, bytes]], reply: Reply) -> tuple[bytes, bytes]:
         """Return the constant parts of a response's head: before the request id, and before the content length."""
         if default is not self._default:
-            self._default, self._heads = default, {}
+            self._default, self._response_heads = default, {}
         kind = (reply.status, reply.content_type, reply.cors)
-        head = None if reply.more else self._heads.get(kind)  # heads with more headers may be too many
+        head = None if reply.more else self._response_heads.get(kind)  # heads with more headers may be too many
         if head is None:
-            start = STATUS_LINE[reply.status] + _lines(default) + REQUEST_ID + b": "
-            head = start, _lines(reply.headers) + b"content-length: "
+            start = STATUS_LINE[reply.status] + _header_lines(default) + REQUEST_ID + b": "
+            head = start, _header_lines(reply.headers) + b"content-length: "
             if not reply.more:
-                self._heads[kind] = head
+                self._response_heads[kind] = head
         return head
 
 
-_heads = _Heads()
+_response_heads = _ResponseHeads()
 
 
-def _lines(headers: Sequence[tuple[bytes, bytes]]) -> bytes:
+def _header_lines(headers: Sequence[tuple[bytes, bytes]]) -> bytes:
     return b"".join([b"%b: %b\r\n" % header for header in headers])
 
 
-def is_plain(headers: Mapping[bytes, bytes], query: bytes, max_body: int) -> bool:
+def may_take_hot_path(headers: Mapping[bytes, bytes], query: bytes, max_body: int) -> bool:
     """Whether a request with these headers and query may take the hot path.
 
     An unusual header or parameter prevents it.

@@ -25,9 +25,9 @@ from emulator.core.observability.request_context import (
 )
 from emulator.core.wire.json_codec import error_body
 from emulator.core.wire.transports import ShortReads, end_writing
-from emulator.http.faulty_requests import CYCLE
-from emulator.http.hot_path import Exchange, HotPath, is_plain
-from emulator.http.mount import Application, Forwarding
+from emulator.http.faulty_requests import CYCLE_KEY
+from emulator.http.hot_path import Exchange, HotPath, may_take_hot_path
+from emulator.http.mount import Application, ForwardedHeaders
 from emulator.http.refusals import duplicate_header, head_too_large, invalid_request, request_timeout, too_many_headers
 from emulator.http.request import Request
 
@@ -39,13 +39,13 @@ SECURITY_HEADERS = (("X-Content-Type-Options", "nosniff"),)
 """Headers of every response. A browser would otherwise guess that a text is a page or a script."""
 MIN_BYTE_RATE = 1024
 """Bytes per second. A request has one more second to arrive per this many bytes."""
-_SINGLE = (b"authorization", b"host")
+_UNIQUE_HEADERS = (b"authorization", b"host")
 """Headers that may occur once: a proxy may have checked one of two, and the service would use the other."""
-_LAST_READS = 2.0
+_REFUSAL_READ_TIME = 2.0
 """Seconds that a client has to end its request after a refusal."""
-_LAST_ANSWER = 0.5
+_TLS_END_TIMEOUT = 0.5
 """Seconds that an idle client has to answer the end of TLS when the server stops. Many do not answer."""
-_MAPPED = "::ffff:"
+_MAPPED_IPV4 = "::ffff:"
 _MAX_PIPELINED = 16
 """Pipelined requests of a connection that wait while it reads on."""
 _SECURITY_LINES = "".join(f"{name.lower()}: {value}\r\n" for name, value in SECURITY_HEADERS)
@@ -81,7 +81,7 @@ class Protocol(HttpToolsProtocol):
         application: Application,
         hot_path: HotPath | None,
         open_connections: OpenConnections,
-        forwarding: Forwarding | None,
+        forwarding: ForwardedHeaders | None,
         strip_root: Callable[[bytes], bytes] | None,
         **given: Any,
     ) -> None:
@@ -97,7 +97,7 @@ class Protocol(HttpToolsProtocol):
         super().connection_made(cast("asyncio.Transport", transport))
         self._since = self.loop.time()
         if self.client is not None:  # a listener for both families writes IPv4 as IPv6
-            self.client = self.client[0].removeprefix(_MAPPED), self.client[1]
+            self.client = self.client[0].removeprefix(_MAPPED_IPV4), self.client[1]
         address = self.client[0] if self.client else ""
         try:
             self._open.add(self, address, self.transport.get_extra_info("socket").fileno())
@@ -140,7 +140,7 @@ class Protocol(HttpToolsProtocol):
         if self._forwarding is not None:
             self._forwarding.apply(self.scope)
         if len(headers) != len(self.headers) or len(headers) > MAX_HEADERS or (self._head_size or 0) > MAX_HEAD // 2:
-            self._check(self.headers)
+            self._check_headers(self.headers)
         self._head_size = 0 if b"transfer-encoding" in headers else None
         self._exchange = self._hot_exchange(headers, context)
         if self._exchange is not None:
@@ -150,7 +150,7 @@ class Protocol(HttpToolsProtocol):
             self._check_upgrade(headers)
             return
         super().on_headers_complete()
-        self.scope["state"][CYCLE] = ref(self.cycle)  # which has the scope: the two must not form a circle
+        self.scope["state"][CYCLE_KEY] = ref(self.cycle)  # which has the scope: the two must not form a circle
         self.cycle.default_headers = [*self.cycle.default_headers, (REQUEST_ID, context.id.encode())]
 
     def _hot_exchange(self, headers: dict[bytes, bytes], context: RequestContext) -> Exchange | None:
@@ -160,7 +160,7 @@ class Protocol(HttpToolsProtocol):
         if (
             hot_path is None
             or (answer := hot_path.find(method, path)) is None
-            or not is_plain(headers, query, hot_path.max_body)
+            or not may_take_hot_path(headers, query, hot_path.max_body)
             or not self.parser.should_keep_alive()  # never true of HTTP/1.0 without the header
             or (b"connection" in headers and self.parser.get_http_version() != "1.1")
             or not (self.cycle is None or self.cycle.response_complete)  # pipelined responses must keep their order
@@ -267,7 +267,7 @@ class Protocol(HttpToolsProtocol):
         """Close the connection, after a running request, because the server stops."""
         super().shutdown()
         if self.scheme == "https" and self.transport.is_closing():
-            self.loop.call_later(_LAST_ANSWER, self.transport.abort)
+            self.loop.call_later(_TLS_END_TIMEOUT, self.transport.abort)
 
     def pause_writing(self) -> None:
         self._write_paused_since = self.loop.time()
@@ -302,13 +302,13 @@ class Protocol(HttpToolsProtocol):
             else:
                 self.transport.close()
 
-    def _check(self, headers: list[tuple[bytes, bytes]]) -> None:
+    def _check_headers(self, headers: list[tuple[bytes, bytes]]) -> None:
         """Refuse too many or too long headers, and a repeated one that must be unique. Raises, so parsing stops."""
         if len(headers) > MAX_HEADERS:
             self._invalid = too_many_headers(count=len(headers), limit=MAX_HEADERS)
         elif len(self.url) + sum(len(name) + len(value) for name, value in headers) > MAX_HEAD:
             self._invalid = head_too_large(part="headers", limit=MAX_HEAD)
-        for single in _SINGLE:
+        for single in _UNIQUE_HEADERS:
             if sum(name == single for name, _ in headers) > 1:
                 self._invalid = duplicate_header(header=single.decode())
         if self._invalid is not None:
@@ -321,7 +321,7 @@ class Protocol(HttpToolsProtocol):
         return client[0] if client else ""
 
     @property
-    def _knows_request(self) -> bool:
+    def _is_scope_current(self) -> bool:
         """Whether the scope belongs to the arriving request, not to the one before it."""
         return self.headers is not None and not (self._in_head and self._cycle_is_current)
 
@@ -330,7 +330,7 @@ class Protocol(HttpToolsProtocol):
         return self.cycle is not None and self.cycle.scope is self.scope
 
     @property
-    def _is_arriving(self) -> bool:
+    def _is_body_arriving(self) -> bool:
         """Whether the body of a request arrives, which has its cycle."""
         return not self._in_head and self._cycle_is_current
 
@@ -338,7 +338,7 @@ class Protocol(HttpToolsProtocol):
     def _awaits_answers(self) -> bool:
         """Whether requests before the arriving one still wait for their responses."""
         is_answered = self.cycle is None or self.cycle.response_complete
-        return bool(self.pipeline) or not (is_answered or self._is_arriving)
+        return bool(self.pipeline) or not (is_answered or self._is_body_arriving)
 
     def _refuse(self, error: ServiceError) -> None:
         """Respond to the arriving request with an error, after earlier responses; log and count it once, and close."""
@@ -346,7 +346,7 @@ class Protocol(HttpToolsProtocol):
             return
         body = error_body(error)
         is_queued = any(self.cycle is queued for queued, _ in self.pipeline)
-        if self._is_arriving and self._exchange is None and not is_queued:  # the application already handles it
+        if self._is_body_arriving and self._exchange is None and not is_queued:  # the application already handles it
             if self.cycle.response_started:  # a request has one response
                 self.transport.close()
                 return
@@ -355,11 +355,11 @@ class Protocol(HttpToolsProtocol):
             self.cycle.disconnected = True
             self.cycle.message_event.set()
         else:
-            headers = self.headers if self._knows_request else ()
+            headers = self.headers if self._is_scope_current else ()
             context = RequestContext(request_id(dict(headers))) if self._in_head else scope_context(self.scope)
-            self._record(context, error, body)
+            self._record_refusal(context, error, body)
         after = "" if error.retry_after is None else f"retry-after: {error.retry_after}\r\n"
-        sent = b"" if self._knows_request and self.parser.get_method() == b"HEAD" else body
+        sent = b"" if self._is_scope_current and self.parser.get_method() == b"HEAD" else body
         head = (
             f"HTTP/1.1 {error.status} {error.title}\r\n"
             "content-type: application/json\r\naccess-control-allow-origin: *\r\n"
@@ -370,7 +370,7 @@ class Protocol(HttpToolsProtocol):
         self._refusal = head.encode() + sent
         if self._awaits_answers:
             self._since = None
-            if self._is_arriving:
+            if self._is_body_arriving:
                 self.pipeline.popleft()  # the arriving request, which is incomplete
             return
         self._send_refusal(self._refusal)
@@ -380,12 +380,12 @@ class Protocol(HttpToolsProtocol):
         self.transport.write(refusal)
         end_writing(self.transport)
         self.flow.resume_reading()
-        self.loop.call_later(_LAST_READS, self.transport.abort)
+        self.loop.call_later(_REFUSAL_READ_TIME, self.transport.abort)
 
-    def _record(self, context: RequestContext, error: ServiceError, body: bytes) -> None:
+    def _record_refusal(self, context: RequestContext, error: ServiceError, body: bytes) -> None:
         """Count, log and note in the journal an error that the application does not see."""
-        self._application.refused(error)
-        url = self.url if self._knows_request else b""
+        self._application.count_refusal(error)
+        url = self.url if self._is_scope_current else b""
         if self._strip_root is not None:  # the headers may be incomplete
             url = self._strip_root(url)
         target, _, query = url.partition(b"?")

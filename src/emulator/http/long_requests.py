@@ -14,7 +14,7 @@ from emulator.http.endpoint import Call
 from emulator.http.refusals import ended_early, left_early, too_many_uploads, too_many_waits
 from emulator.http.response import Reply, close_chunks
 
-MAX_HELD = 1_000
+MAX_WAITS = 1_000
 
 
 class HeldRequests:
@@ -32,10 +32,10 @@ class HeldRequests:
 
         Raises `TooManyRequests` beyond the limit, `BadRequest` if the client leaves, and `Ended`.
         """
-        if len(self) >= MAX_HELD:
-            raise too_many_waits(limit=MAX_HELD)
+        if len(self) >= MAX_WAITS:
+            raise too_many_waits(limit=MAX_WAITS)
         task = asyncio.create_task(answering())
-        leaving = asyncio.create_task(client_left(receive))
+        leaving = asyncio.create_task(wait_for_leaving(receive))
         self._held.add(task)
         try:
             await asyncio.wait((task, leaving), return_when=asyncio.FIRST_COMPLETED)
@@ -75,7 +75,7 @@ class HeldRequests:
             each.cancel()
 
 
-async def client_left(receive: Receive) -> None:
+async def wait_for_leaving(receive: Receive) -> None:
     """Wait until the client or the service has closed the connection."""
     while (await receive())["type"] != "http.disconnect":
         pass
@@ -95,7 +95,7 @@ class Uploads:
         """Return the number of uploads that run."""
         return self._running.total()
 
-    async def counted(self, handler: Callable[[Call], Awaitable[object]], call: Call) -> object:
+    async def run_upload(self, handler: Callable[[Call], Awaitable[object]], call: Call) -> object:
         """Run a handler, which counts as an upload meanwhile. Raises `Unavailable` beyond the limit."""
         client_id = call.caller.client_id if call.has_caller else call.client_id
         if len(self) >= self._limit:

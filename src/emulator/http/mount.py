@@ -61,7 +61,7 @@ class Application(Protocol):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
 
-    def refused(self, error: ServiceError) -> None:
+    def count_refusal(self, error: ServiceError) -> None:
         """Count an error response that no endpoint made."""
 
     def record(self, request: Unrouted) -> None:
@@ -105,19 +105,19 @@ def root_stripper(root_path: str) -> Callable[[bytes], bytes] | None:
     return partial(re.compile(start + rb"(?:/|(?=\?)|\Z)").sub, rb"\1/")
 
 
-class Forwarding:
+class ForwardedHeaders:
     """Takes a client's address from `X-Forwarded-For` of trusted proxies, if it is an IP address, and the scheme of its
     URL from `X-Forwarded-Proto`, if it is http or https.
     """
 
     def __init__(self, proxies: tuple[str, ...]) -> None:
-        self._apply_headers = ProxyHeadersMiddleware(_ignore, list(proxies))
+        self._apply_headers = ProxyHeadersMiddleware(_do_nothing, list(proxies))
 
     def apply(self, scope: Any) -> None:
         """Replace the client, and the scheme, in the scope of a request that a proxy has forwarded."""
         connected, scheme = scope["client"], scope["scheme"]
         with suppress(StopIteration):  # at its first step: it waits for nothing
-            self._apply_headers(scope, _ignore, _ignore).send(None)
+            self._apply_headers(scope, _do_nothing, _do_nothing).send(None)
         client = scope["client"]
         if client and (parse_address(client[0]) is None or "%" in client[0]):  # an IPv6 zone may be any text
             scope["client"] = connected
@@ -125,5 +125,5 @@ class Forwarding:
             scope["scheme"] = scheme
 
 
-async def _ignore(*_: object) -> Any:
+async def _do_nothing(*_: object) -> Any:
     """Do nothing: uvicorn's middleware is only used to edit the scope."""

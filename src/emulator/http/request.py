@@ -18,9 +18,9 @@ from emulator.core.wire.refusals import invalid_member
 from emulator.core.wire.url import parse_query
 from emulator.http.refusals import ambiguous_form, body_cut_off, body_too_large
 
-_SOON = 0.2
+_ARRIVAL_WAIT = 0.2
 """Seconds that a refusal may be late in the sandbox, so that the journal has the body."""
-_FORM = b"application/x-www-form-urlencoded"
+_FORM_TYPE = b"application/x-www-form-urlencoded"
 _JSON_STARTS = (b"{", b"[", b'"')
 
 
@@ -87,11 +87,11 @@ class Request:
         if self.receive is None or not self.is_unread or not self.size or b"expect" in self.headers:
             return
         with suppress(TimeoutError):
-            message: Any = await asyncio.wait_for(self.receive(), _SOON)
+            message: Any = await asyncio.wait_for(self.receive(), _ARRIVAL_WAIT)
             self.raw = message.get("body", b"")
 
 
-def request_of(scope: HTTPScope, receive: Receive, parts: Mapping[str, str]) -> Request:
+def request_from_scope(scope: HTTPScope, receive: Receive, parts: Mapping[str, str]) -> Request:
     """Return the request of an ASGI server, with the parts of its path that the endpoint declares in braces."""
     context, client = scope_context(scope), scope.get("client")
     headers = context.headers or dict(scope["headers"])
@@ -109,7 +109,7 @@ def request_of(scope: HTTPScope, receive: Receive, parts: Mapping[str, str]) -> 
     )
 
 
-def json_of(body: bytes, headers: Mapping[bytes, bytes], shape: Any) -> bytes:
+def form_to_json(body: bytes, headers: Mapping[bytes, bytes], shape: Any) -> bytes:
     """Return the body: a form converted to JSON of this type, any other body unchanged.
 
     Fields without a value are left out.
@@ -120,17 +120,17 @@ def json_of(body: bytes, headers: Mapping[bytes, bytes], shape: Any) -> bytes:
     The first of a repeated field counts. A body that starts as JSON is never a form: curl sends JSON with a form's
     content type by default, and browsers escape these characters. Raises `BadRequest` naming a field of a wrong type.
     """
-    is_form = headers.get(b"content-type", b"").startswith(_FORM) and b"=" in body
+    is_form = headers.get(b"content-type", b"").startswith(_FORM_TYPE) and b"=" in body
     if not is_form or body.lstrip().startswith(_JSON_STARTS):
         return body
-    fields = _members({name: value for name, value in parse_query(body).items() if value})
+    fields = _form_members({name: value for name, value in parse_query(body).items() if value})
     try:
         return json_codec.encode(msgspec.convert(fields, shape, strict=False))
     except msgspec.ValidationError as error:
         raise json_codec.shape_error(error) from None
 
 
-def _members(fields: Mapping[str, str]) -> dict[str, Any]:
+def _form_members(fields: Mapping[str, str]) -> dict[str, Any]:
     """Return the members of the JSON object that the fields of a form describe. Raises `BadRequest`."""
     found: dict[str, Any] = {}
     for field, text in sorted(fields.items(), key=lambda pair: pair[0].count(".")):  # objects before their members
@@ -144,11 +144,11 @@ def _members(fields: Mapping[str, str]) -> dict[str, Any]:
                 raise ambiguous_form(field=place, other=name)
         if last in members:
             raise ambiguous_form(field=name)
-        members[last] = _value(name, text, conversions)
+        members[last] = _form_value(name, text, conversions)
     return found
 
 
-def _value(name: str, text: str, conversions: Sequence[str]) -> Any:
+def _form_value(name: str, text: str, conversions: Sequence[str]) -> Any:
     value: Any = text
     if "lines" in conversions:
         value = [line for line in text.splitlines() if line]

@@ -29,14 +29,14 @@ PAGE_HEADERS = (
 """The headers of every page."""
 ALLOWED_HEADERS = ("Authorization", "Content-Type")
 """The headers that pages of any origin may send, besides those that need no permission (ruling W5)."""
-CORS = (
+CORS_HEADERS = (
     (b"access-control-allow-origin", b"*"),
     (b"access-control-allow-headers", ", ".join(ALLOWED_HEADERS).encode()),
     (b"access-control-allow-methods", b"GET, POST, PUT, PATCH, DELETE, OPTIONS"),
     (b"access-control-expose-headers", b"X-Request-Id, Retry-After"),
     (b"cross-origin-resource-policy", b"cross-origin"),  # for pages with Cross-Origin-Embedder-Policy
 )
-_PART = 16 * 1024
+_PART_SIZE = 16 * 1024
 """Bytes of a body that are sent at once."""
 
 
@@ -57,7 +57,7 @@ class Reply:
         """The body; empty for a stream."""
         return self.body if isinstance(self.body, bytes) else b""
 
-    async def beginning(self, size: int) -> bytes:
+    async def read_start(self, size: int) -> bytes:
         """Return the body; if it has over `size` bytes, a beginning that does too. The rest of a stream is dropped."""
         if isinstance(self.body, bytes):
             return self.body
@@ -75,7 +75,7 @@ class Reply:
         kind = self.content_type
         if kind.startswith(b"text/"):
             kind += b"; charset=utf-8"
-        return ((b"content-type", kind), *(CORS if self.cors else ()), *self.more)
+        return ((b"content-type", kind), *(CORS_HEADERS if self.cors else ()), *self.more)
 
     @property
     def headers_by_name(self) -> dict[str, str]:
@@ -96,12 +96,12 @@ class Reply:
             return
         headers = [*self.headers, (b"content-length", str(len(body)).encode())]
         await send({"type": "http.response.start", "status": self.status, "headers": headers})
-        for start in range(0, len(body) or 1, _PART):
-            end = start + _PART
+        for start in range(0, len(body) or 1, _PART_SIZE):
+            end = start + _PART_SIZE
             await send({"type": "http.response.body", "body": body[start:end], "more_body": end < len(body)})
 
 
-def reply_of(answer: object, cors: bool, status: int, content_type: bytes) -> Reply:
+def success_reply(answer: object, cors: bool, status: int, content_type: bytes) -> Reply:
     """Return the response to a successful call: bytes and streams of this type, any other value as JSON.
 
     A handler's own `Reply` keeps its status and type.
@@ -133,7 +133,7 @@ async def in_one_chunk(body: bytes) -> AsyncIterator[bytes]:
     yield body
 
 
-async def with_first_chunk(chunks: AsyncIterator[bytes], is_admitted: Callable[[], bool]) -> AsyncIterator[bytes]:
+async def produce_first_chunk(chunks: AsyncIterator[bytes], is_admitted: Callable[[], bool]) -> AsyncIterator[bytes]:
     """Produce the first chunk before the response begins, so that an early failure can still become an error reply.
 
     The response ends early, and stays incomplete, if its reader is no longer admitted.

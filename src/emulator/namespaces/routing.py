@@ -157,7 +157,7 @@ class NamespaceRouter:
                 service = await self._registry.open(name, creates=self._may_create(scope["headers"], address))
         except (ServiceError, EngineError) as failure:
             refusal = failure if isinstance(failure, ServiceError) else storage_failed()
-            self.refused(refusal)
+            self.count_refusal(refusal)
             if failure is not refusal:
                 _log.error("storage failed while opening the namespace %s: %s", name[:64], failure)
             unserved = error_reply(refusal, cors=path.startswith("/v1/"), shows_code=True), refusal
@@ -171,9 +171,9 @@ class NamespaceRouter:
         with self._registry.in_use(name):
             await service(inner, receive, send)
 
-    def refused(self, error: ServiceError) -> None:
+    def count_refusal(self, error: ServiceError) -> None:
         """Count a request rejected before dispatch, in the default namespace."""
-        self._default.refused(error)
+        self._default.count_refusal(error)
 
     def record(self, request: Unrouted) -> None:
         """Record a response that came from no endpoint in the journal of its namespace; without one, in `default`."""

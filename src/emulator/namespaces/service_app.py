@@ -15,7 +15,7 @@ from emulator.core.observability.request_context import RequestContext, bind_con
 from emulator.core.wire.url import normalize_path
 from emulator.http.dispatch import Dispatcher
 from emulator.http.refusals import header_not_allowed
-from emulator.http.request import request_of
+from emulator.http.request import request_from_scope
 from emulator.http.response import ALLOWED_HEADERS, Reply, error_reply
 from emulator.realtime.connection import Peer
 from emulator.realtime.gateway import Gateway
@@ -53,9 +53,9 @@ class ServiceApp:
     async def open_peer(self, path: str, query: str, connection: WebSocket) -> Peer:
         return await self.gateway.open(path, query, connection)
 
-    def refused(self, error: ServiceError) -> None:
+    def count_refusal(self, error: ServiceError) -> None:
         """Count a request rejected before dispatch, such as a malformed one."""
-        self.dispatcher.recorder.refused(error)
+        self.dispatcher.recorder.count_refusal(error)
 
     def record(self, request: Unrouted) -> None:
         """Add a journal entry for a response that no endpoint made. Does nothing without a journal."""
@@ -89,7 +89,7 @@ class ServiceApp:
         request = {**request, "method": method, "path": path}
         if found := self.dispatcher.table.find(method, path):
             endpoint, parts = found
-            reply = await self.dispatcher.perform(endpoint, request_of(request, receive, parts), receive)
+            reply = await self.dispatcher.serve_request(endpoint, request_from_scope(request, receive, parts), receive)
         else:
             reply, error = self._reply_unserved(method, path, request)
             self.record(Unrouted(context, method, path, reply.status, reply.content, error))
@@ -101,12 +101,12 @@ class ServiceApp:
         try:
             dispatcher.access.rate_limits.check_address(scope["client"][0] if scope["client"] else "")
         except TooManyRequests as refusal:
-            dispatcher.recorder.refused(refusal)
+            dispatcher.recorder.count_refusal(refusal)
             error: ServiceError = refusal
         else:
             if method == "OPTIONS":
                 return self.preflight_reply(path, scope["headers"])
-            error = dispatcher.table.error(method, path, guesses=dispatcher.journal.is_on)
+            error = dispatcher.table.routing_error(method, path, guesses=dispatcher.journal.is_on)
             if error.status == MethodNotAllowed.status:
                 dispatcher.parity.judge_unsupported_method(method, path)
         return error_reply(error, cors=path.startswith("/v1/"), shows_code=dispatcher.parity.is_on), error
@@ -121,7 +121,7 @@ class ServiceApp:
             is_private = (b"access-control-request-private-network", b"true") in headers
             more = (*_PREFLIGHT_HEADERS, *_PRIVATE_NETWORK_HEADERS) if is_private else _PREFLIGHT_HEADERS
             return Reply(200, b"{}", cors=True, more=more), _header_refusal(headers)
-        error = self.dispatcher.table.error("OPTIONS", path, guesses=False)
+        error = self.dispatcher.table.routing_error("OPTIONS", path, guesses=False)
         return error_reply(error, cors=False), error
 
     def _with_sandbox_headers(self, context: RequestContext, send: Send) -> Send:

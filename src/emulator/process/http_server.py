@@ -23,7 +23,7 @@ from emulator.core.wire.transports import ShortReads
 from emulator.http.hot_path import HotPath
 from emulator.http.http_protocol import SECURITY_HEADERS
 from emulator.http.http_protocol import Protocol as HttpProtocol
-from emulator.http.mount import Application, Forwarding, mount, root_stripper
+from emulator.http.mount import Application, ForwardedHeaders, mount, root_stripper
 from emulator.realtime.websocket import PeerFactory, WebSocket
 
 _GRACE_SECONDS = 3
@@ -189,7 +189,7 @@ def uvicorn_config(
     """
     proxies = settings.proxies
     connections = OpenConnections(settings.anonymous.address_connections, proxies)
-    forwarding = Forwarding(proxies) if proxies else None
+    forwarding = ForwardedHeaders(proxies) if proxies else None
     strip_root = root_stripper(settings.root_path)
 
     def protocol(**given: Any) -> ShortReads:

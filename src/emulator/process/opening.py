@@ -70,7 +70,7 @@ async def open_service(
         running = (
             _sweep(service, is_first=namespace == DEFAULT_NAMESPACE),
             service.metrics.watch_storage(service.control.check),
-            service.gateway.keep_alive(),
+            service.gateway.ping_connections(),
         )
         background = [asyncio.create_task(each) for each in running]
         try:

@@ -58,7 +58,7 @@ class Message:
 
 
 @dataclass(frozen=True)
-class Declared:
+class Declaration:
     """The names of an action or a feed, with their handler, which takes the feature's service unless it is bound."""
 
     names: tuple[Any, ...]
@@ -71,7 +71,7 @@ class Declared:
     secrets: frozenset[str] = frozenset()
     """The members of the request and of the reply that the journal hides."""
 
-    def bind(self, service: object) -> Declared:
+    def bind(self, service: object) -> Declaration:
         """Return this declaration with a handler that takes the message only."""
         return replace(self, handler=partial(self.handler, service))
 
@@ -84,13 +84,13 @@ def action(
     aliases: tuple[tuple[str, str], ...] = (),
     is_open: bool = False,
     secrets: frozenset[str] = frozenset(),
-) -> Callable[[Callable[[Any, Message], Awaitable[object]]], Declared]:
+) -> Callable[[Callable[[Any, Message], Awaitable[object]]], Declaration]:
     """Declare the decorated function as the handler of an action. It returns the reply's `data`, an object."""
-    return partial(Declared, ((name, target), *aliases), roles=roles, is_open=is_open, secrets=secrets)
+    return partial(Declaration, ((name, target), *aliases), roles=roles, is_open=is_open, secrets=secrets)
 
 
 def feed(
     *targets: str, roles: frozenset[Role] = ANYONE, is_open: bool = False
-) -> Callable[[Callable[[Any, Message], Awaitable[tuple[Key, ...]]]], Declared]:
+) -> Callable[[Callable[[Any, Message], Awaitable[tuple[Key, ...]]]], Declaration]:
     """Declare the decorated function as the one that returns the topics of a subscription to these targets."""
-    return partial(Declared, targets, roles=roles, is_open=is_open)
+    return partial(Declaration, targets, roles=roles, is_open=is_open)

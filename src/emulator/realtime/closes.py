@@ -124,7 +124,7 @@ def talkative() -> Facts:
     return Facts("too much before authentication", held, "less, or an authenticated connection")
 
 
-def of_protocol(code: int, problem: str, limit: int) -> ServiceError:
+def library_close(code: int, problem: str, limit: int) -> ServiceError:
     """Return why the WebSocket library closed a connection; `limit` is the largest message in bytes."""
     if code == CloseCode.MESSAGE_TOO_BIG:
         return message_too_large(problem=problem, limit=limit)

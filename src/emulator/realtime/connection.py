@@ -21,19 +21,19 @@ class Peer(Protocol):
     number: int
     """Its number among the connections of the service."""
 
-    def opened(self) -> None:
+    def on_open(self) -> None:
         """Called once the WebSocket's handshake is complete."""
 
-    def received(self, text: bytes | None) -> None:
+    def on_message(self, text: bytes | None) -> None:
         """Called for each message: UTF-8 text, or `None` for a binary one."""
 
-    def going_away(self) -> None:
+    def on_service_stop(self) -> None:
         """Called when the service stops: finish the current request, then close."""
 
-    def refused(self, error: ServiceError) -> None:
+    def on_refusal(self, error: ServiceError) -> None:
         """Called when the service closes the connection because of an error or a limit."""
 
-    def closed(self) -> None:
+    def on_close(self) -> None:
         """Called when the connection is closed or lost."""
 
 

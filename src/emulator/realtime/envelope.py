@@ -70,7 +70,7 @@ def read_request(text: bytes, request: Request, *, max_data: int) -> None:
     """
     is_large = len(text) > max_data + SMALL
     try:
-        envelope = _outline_of(text) if is_large else msgspec.json.decode(text)
+        envelope = _decode_outline(text) if is_large else msgspec.json.decode(text)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
         raise refusals.malformed_message(problem=json_codec.decode_problem(error, text)) from None
     if not isinstance(envelope, dict):
@@ -78,11 +78,11 @@ def read_request(text: bytes, request: Request, *, max_data: int) -> None:
     if is_large:
         request.excess = len(text)
     # The members that the reply repeats come first, so that the client can match an error to its request.
-    params = _object(envelope, "params")
+    params = _object_member(envelope, "params")
     request.request_id = _request_id(params)
-    request.action = _text(envelope, "action", "action")
-    request.target = _text(params, "target", "params.target")
-    request.data = _object(envelope, "data")
+    request.action = _text_member(envelope, "action", "action")
+    request.target = _text_member(params, "target", "params.target")
+    request.data = _object_member(envelope, "data")
     if not request.target and request.action in ("subscribe", "unsubscribe"):
         older = request.data.get("target")  # where older clients put it
         request.target = older if isinstance(older, str) else ""
@@ -90,7 +90,7 @@ def read_request(text: bytes, request: Request, *, max_data: int) -> None:
         raise refusals.missing_action()
 
 
-def _outline_of(text: bytes) -> dict[str, Any]:
+def _decode_outline(text: bytes) -> dict[str, Any]:
     try:
         outline = msgspec.json.decode(text, type=_Outline)
     except msgspec.ValidationError:  # its members may have any type
@@ -102,25 +102,25 @@ def _outline_of(text: bytes) -> dict[str, Any]:
     return {name: msgspec.json.decode(member) for name, member in members.items()}
 
 
-def answer(request: Request, data: object, *, now: int) -> bytes:
-    return json_codec.encode(Reply(_meta(request, now), data=data))
+def encode_reply(request: Request, data: object, *, now: int) -> bytes:
+    return json_codec.encode(Reply(_reply_meta(request, now), data=data))
 
 
-def refusal(request: Request, error: ServiceError, *, now: int) -> bytes:
+def encode_error(request: Request, error: ServiceError, *, now: int) -> bytes:
     entry = ErrorEntry(error.status, error.status, error.title, error.detail)
-    return json_codec.encode(Reply(_meta(request, now), errors=[entry]))
+    return json_codec.encode(Reply(_reply_meta(request, now), errors=[entry]))
 
 
-def update(target: str, data: object, *, now: int) -> bytes:
+def encode_update(target: str, data: object, *, now: int) -> bytes:
     """The update that all subscribers receive."""
     return json_codec.encode(Reply(Meta(NO_REQUEST, "update", target, now), data=data))
 
 
-def _meta(request: Request, now: int) -> Meta:
+def _reply_meta(request: Request, now: int) -> Meta:
     return Meta(request.request_id, request.action, request.target, now)
 
 
-def _object(envelope: dict[str, Any], name: str) -> dict[str, Any]:
+def _object_member(envelope: dict[str, Any], name: str) -> dict[str, Any]:
     value = envelope.get(name)
     if value is None:
         return {}
@@ -137,7 +137,7 @@ def _request_id(params: dict[str, Any]) -> int | float:
     raise refusals.wrong_member(member="params.request_id", needed="a number of at most 64 bits")
 
 
-def _text(source: dict[str, Any], member: str, name: str) -> str:
+def _text_member(source: dict[str, Any], member: str, name: str) -> str:
     value = source.get(member, "")
     if not isinstance(value, str):
         raise refusals.wrong_member(member=name, needed="a string")

@@ -31,14 +31,14 @@ from emulator.realtime.closes import closed_by_fault
 from emulator.realtime.envelope import Request
 from emulator.realtime.session import Session
 
-HELD_FOR = 1.0
+REORDER_WAIT = 1.0
 """Seconds of real time after which a held broadcast is sent without another."""
 _log = logging.getLogger("emulator")
 
 Send = Callable[[], Awaitable[None]]
 
 
-async def disturb_message(faults: Faults, session: Session, request: Request, context: RequestContext) -> None:
+async def apply_message_fault(faults: Faults, session: Session, request: Request, context: RequestContext) -> None:
     """Apply the fault that matches a message.
 
     After a delay, returns; any other fault raises `FaultError`. `NoResponse` means that the message gets no reply; the
@@ -66,7 +66,7 @@ async def disturb_message(faults: Faults, session: Session, request: Request, co
     raise error
 
 
-async def disturb_handshake(faults: Faults, client_id: str) -> None:
+async def apply_handshake_fault(faults: Faults, client_id: str) -> None:
     """Apply the fault that matches a handshake.
 
     After a delay, returns; any other fault raises `FaultError`. For `NoResponse`, the caller closes or stalls the
@@ -104,7 +104,7 @@ class FaultyBroadcasts:
         if hit is None:
             await send()
         else:
-            await self._disturb(hit, of, send, lose)
+            await self._send_with_fault(hit, of, send, lose)
         if former is not None:
             pause, task = former
             pause.release()
@@ -114,7 +114,7 @@ class FaultyBroadcasts:
         """Wait for the tasks of delayed broadcasts, whose delays have been cancelled."""
         await asyncio.gather(*self._later)
 
-    async def _disturb(self, hit: FaultHit, of: Key, send: Send, lose: Callable[[], None]) -> None:
+    async def _send_with_fault(self, hit: FaultHit, of: Key, send: Send, lose: Callable[[], None]) -> None:
         add_fault(hit.header)
         with with_delivery_fault(hit.fault.id):
             if hit.fault.effect == LOSE:
@@ -124,13 +124,13 @@ class FaultyBroadcasts:
                 await send()
             else:
                 pause = hit.pause()
-                seconds = HELD_FOR if hit.fault.effect == REORDER else hit.delay / 1_000
+                seconds = REORDER_WAIT if hit.fault.effect == REORDER else hit.delay / 1_000
                 task = asyncio.create_task(self._send_late(hit, pause, seconds, send))
                 self._later.add(task)
                 task.add_done_callback(self._later.discard)
                 if hit.fault.effect == REORDER:
                     self._held[of] = pause, task
-                    task.add_done_callback(lambda _: self._forget(of, task))
+                    task.add_done_callback(lambda _: self._forget_held(of, task))
 
     async def _send_late(self, hit: FaultHit, pause: Pause, seconds: float, send: Send) -> None:
         await pause.wait(seconds)
@@ -141,6 +141,6 @@ class FaultyBroadcasts:
         except EngineError as error:
             _log.warning("a broadcast that fault %s held back was not sent: %s", hit.fault.id, error)
 
-    def _forget(self, of: Key, task: asyncio.Task[None]) -> None:
+    def _forget_held(self, of: Key, task: asyncio.Task[None]) -> None:
         if of in self._held and self._held[of][1] is task:
             del self._held[of]

@@ -20,10 +20,10 @@ from emulator.core.limits import RateLimits
 from emulator.core.observability.metrics import Metrics
 from emulator.core.settings import Limits
 from emulator.core.wire.url import parse_query
-from emulator.realtime.admission import Admission, AnyPeer
+from emulator.realtime.admission import Admission, GameOrPage
 from emulator.realtime.closes import credential_ended
 from emulator.realtime.dispatch import MessageDispatcher
-from emulator.realtime.faulty_messages import disturb_handshake
+from emulator.realtime.faulty_messages import apply_handshake_fault
 from emulator.realtime.hub import SOCKET, Hub
 from emulator.realtime.refusals import malformed_client_id, no_socket_path
 from emulator.realtime.session import Session
@@ -35,7 +35,7 @@ PING_EVERY = 20.0
 
 _SLASHES = re.compile("//+")
 _PUSHER_PATH = re.compile(r"/+app/+[^/]+/?")
-_MAX_PARTS = 5
+_MAX_PATH_PARTS = 5
 """Parts of the path of a game."""
 _PING_BATCH = 250
 
@@ -58,42 +58,42 @@ class Gateway:
         self.admission = Admission(self.clock, self.limits, anonymous, self.recorder)
         self._checking: set[asyncio.Future[None]] = set()
 
-    async def open(self, path: str, query: str, connection: WebSocket) -> AnyPeer:
+    async def open(self, path: str, query: str, connection: WebSocket) -> GameOrPage:
         """Return the peer of a connection: a page at `/app/<key>`, otherwise a game (X1). Raises `ServiceError`.
 
         First apply the fault that matches the handshake; a drop of the namespace ends it.
         """
         if CONNECT in self.faults.kinds:
-            await disturb_handshake(self.faults, "" if _PUSHER_PATH.fullmatch(path) else client_id_of(path))
+            await apply_handshake_fault(self.faults, "" if _PUSHER_PATH.fullmatch(path) else path_client_id(path))
         try:
             self.rate_limits.check_address(connection.address)
-            peer = self._peer(path, query, connection)
+            peer = self._make_peer(path, query, connection)
             self.admission.add(peer)
             self.hub.changes.note(Change(Key(SOCKET, "", ""), "connected"))
             connection.mark = self.hub.changes.mark
         except TooManyRequests as error:
-            self.recorder.refused(error)
+            self.recorder.count_refusal(error)
             raise
         return peer
 
-    def _peer(self, path: str, query: str, connection: WebSocket) -> AnyPeer:
+    def _make_peer(self, path: str, query: str, connection: WebSocket) -> GameOrPage:
         if not _PUSHER_PATH.fullmatch(path):
-            admit, most = self.admission.authenticated, self.limits.topics
-            return Session(connection, self.hub, self.remove, client_id_of(path), self.messages.answer, admit, most)
+            admit, most = self.admission.count_authenticated, self.limits.topics
+            return Session(connection, self.hub, self.remove, path_client_id(path), self.messages.answer, admit, most)
         parameters = parse_query(query.encode())
         version = parameters.get("protocol", "")
         protocol = int(version) if version.isdecimal() and len(version) < 4 else None
         token = parameters.get("token", "")
         return PusherConnection(connection, self.hub, self.remove, self.pages, protocol, self.limits.topics, token)
 
-    def remove(self, peer: AnyPeer) -> None:
+    def remove(self, peer: GameOrPage) -> None:
         self.admission.remove(peer)
         self.hub.changes.note(Change(Key(SOCKET, "", ""), "closed"))
 
     def close_all(self) -> None:
         """Close all connections (1001)."""
         for peer in list(self.admission.peers):
-            peer.going_away()
+            peer.on_service_stop()
 
     def expel(self, is_admitted: Callable[[Caller], bool]) -> int:
         """Close the connections of callers that are no longer admitted; return how many."""
@@ -102,24 +102,24 @@ class Gateway:
             peer.expel(credential_ended())
         return len(expelled)
 
-    def links_ended(self, of: Key) -> None:
+    def recheck_pages(self, of: Key) -> None:
         """End the subscriptions of pages that depend on ended links of a channel."""
         for page in self.admission.pages:
             if any((each.client_id, each.channel_id) == (of.owner, of.channel) for each in page.callers):
-                checking = asyncio.ensure_future(page.recheck(of.owner, of.channel or ""))
+                checking = asyncio.ensure_future(page.recheck_links(of.owner, of.channel or ""))
                 self._checking.add(checking)
                 checking.add_done_callback(self._checking.discard)
 
-    def watch_pages(self) -> None:
+    def watch_page_tokens(self) -> None:
         """End the subscriptions of pages when their tokens expire, after the timers were cleared."""
         for page in self.admission.pages:
-            page.watch()
+            page.watch_expiry()
 
-    async def keep_alive(self) -> None:
+    async def ping_connections(self) -> None:
         """Ping all connections every `PING_EVERY` seconds, in batches so that requests are not delayed."""
         while True:
             await asyncio.sleep(PING_EVERY)
-            await self.admission.close_late()
+            await self.admission.close_unauthenticated()
             peers = iter(list(self.admission.peers))
             while batch := list(islice(peers, _PING_BATCH)):
                 for peer in batch:
@@ -127,10 +127,10 @@ class Gateway:
                 await asyncio.sleep(0)
 
 
-def client_id_of(path: str) -> str:
+def path_client_id(path: str) -> str:
     """The client id at the end of a path, empty if none; versions and projections are ignored (ruling X1)."""
     parts = _SLASHES.sub("/", path).removeprefix("/").split("/")
-    if len(parts) > _MAX_PARTS or parts[0] in ("v1", "schema", "_emulator", "app", "_ns"):
+    if len(parts) > _MAX_PATH_PARTS or parts[0] in ("v1", "schema", "_emulator", "app", "_ns"):
         raise no_socket_path(path=path[:100])
     last = parts[-1]
     if not last or parts == ["ws"]:

@@ -38,7 +38,7 @@ class Handshake:
             headers["Retry-After"] = str(error.retry_after)
         return Response(error.status, error.title, headers, body)
 
-    def answered(self, response: Response, context: RequestContext, error: ServiceError | None = None) -> Unrouted:
+    def log_response(self, response: Response, context: RequestContext, error: ServiceError | None = None) -> Unrouted:
         """Log a refusal, and return what the journal records. (An accepted connection logs its requests instead.)"""
         status, body, seconds = response.status_code, bytes(response.body or b""), monotonic() - self._started
         if status != HTTPStatus.SWITCHING_PROTOCOLS:

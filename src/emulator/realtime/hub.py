@@ -21,18 +21,18 @@ SOCKET = "socket"
 """The kind of the changes of connections and subscriptions."""
 ANY_NAME = "*"
 """As a topic's name: matches every name."""
-_STEP = 8 * 1024 * 1024
+_LONG_STEP = 8 * 1024 * 1024
 """Bytes written between two returns to the event loop, at most."""
 _SHORT_STEP = 1024 * 1024
 """The same while the loop has little else to do. In short steps, more messages arrive in time to be joined."""
 _SECONDS_PER_BYTE = 3e-9
 """If the loop uses more processor time between two steps, they become longer: deliveries get a fifth of a busy loop."""
-_WRITE = 16 * 1024
+_WRITE_COST = 16 * 1024
 """Bytes that one write counts for, besides its frame."""
-_MAX_JOINED = 64 * 1024
+_MAX_JOINED_BYTES = 64 * 1024
 """Bytes of the frames that one write may deliver. A reader that keeps up must never have its outbox filled at once."""
-_MAX_WAITING = 100
-_MAX_NAMED = 10
+_MAX_QUEUED = 100
+_MAX_NAMED_RECIPIENTS = 10
 """Recipients that the journal names of a delivery."""
 _log = logging.getLogger("emulator")
 
@@ -83,7 +83,7 @@ class _Batch:
     def deliver(self, limit: int) -> int:
         """Write pending messages to the next subscribers, about `limit` bytes in all; return the bytes written."""
         frames = b"".join([frame for frame, _, _ in self._frames])
-        cost = _WRITE + len(frames)
+        cost = _WRITE_COST + len(frames)
         first = self._position % len(self.subscribers)
         visited = self.subscribers[first : first + min(limit // cost + 1, self._frames[0][1] - self._position)]
         _write(visited, frames, len(self._frames))
@@ -143,7 +143,7 @@ class Hub:
     def has_subscribers(self, topic: Key) -> bool:
         """Whether this process has subscribers to a topic, by its name or by `*`."""
         if "\n" in topic.user:
-            return any(self.has_subscribers(each) for each in _of_each_id(topic))
+            return any(self.has_subscribers(each) for each in _topics_by_id(topic))
         return topic in self._subscribers or topic._replace(name=ANY_NAME) in self._subscribers
 
     def all_topics(self, kind: str) -> list[Key]:
@@ -172,7 +172,7 @@ class Hub:
         The topic's `user` may list several ids of the user, one per line. If it `is_lossy`, subscribers that do not
         keep up do not receive it.
         """
-        topics = (each for one in _of_each_id(topic) for each in (one, one._replace(name=ANY_NAME)))
+        topics = (each for one in _topics_by_id(topic) for each in (one, one._replace(name=ANY_NAME)))
         found = [each for each in map(self._subscribers.get, topics) if each]
         if not found:
             return
@@ -186,7 +186,7 @@ class Hub:
 
     async def wait_for_room(self) -> None:
         """Wait until few messages are queued, so that publishers are not faster than delivery."""
-        while sum(map(len, self._waiting)) > _MAX_WAITING:  # noqa: ASYNC110 - an event would cost each delivery something
+        while sum(map(len, self._waiting)) > _MAX_QUEUED:  # noqa: ASYNC110 - an event would cost each delivery something
             await asyncio.sleep(0)
 
     def _send(self, frame: bytes, subscribers: list[Subscriber], entry: Entry | None) -> None:
@@ -194,11 +194,11 @@ class Hub:
 
         For few subscribers this happens at once, for many in steps with later messages.
         """
-        if not self._waiting and len(subscribers) * (_WRITE + len(frame)) <= _STEP:
+        if not self._waiting and len(subscribers) * (_WRITE_COST + len(frame)) <= _LONG_STEP:
             self._write_now(frame, subscribers, entry)
             return
         last = self._waiting[-1] if self._waiting else None
-        if last is None or last.size + len(frame) > _MAX_JOINED or last.subscribers != subscribers:
+        if last is None or last.size + len(frame) > _MAX_JOINED_BYTES or last.subscribers != subscribers:
             if last is None:
                 self._stepped_at = processor_time()
                 asyncio.get_running_loop().call_soon(self._send_some)
@@ -215,7 +215,7 @@ class Hub:
     def _send_some(self) -> None:
         now = processor_time()
         is_busy = now - self._stepped_at > self._step * _SECONDS_PER_BYTE
-        self._step = min(self._step * 2, _STEP) if is_busy else max(self._step // 2, _SHORT_STEP)
+        self._step = min(self._step * 2, _LONG_STEP) if is_busy else max(self._step // 2, _SHORT_STEP)
         self._stepped_at = now
         left = self._step
         while self._waiting and left > 0:
@@ -242,12 +242,12 @@ def _add_recipients(entries: Iterable[Entry], recipients: Sequence[Subscriber]) 
     for entry in entries:
         entry.delivered += delivered
         entry.dropped += len(reached) - delivered
-        left = _MAX_NAMED - (entry.recipients.count("\n") + 1 if entry.recipients else 0)
+        left = _MAX_NAMED_RECIPIENTS - (entry.recipients.count("\n") + 1 if entry.recipients else 0)
         if left > 0:
             named = zip(recipients[:left], reached[:left], strict=True)
             texts = [each.label if is_check_reached else f"{each.label}, dropped" for each, is_check_reached in named]
             entry.recipients = masked_text("\n".join([entry.recipients, *texts] if entry.recipients else texts))
 
 
-def _of_each_id(topic: Key) -> list[Key]:
+def _topics_by_id(topic: Key) -> list[Key]:
     return [topic._replace(user=user) for user in topic.user.split("\n")]

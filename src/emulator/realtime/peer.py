@@ -54,7 +54,7 @@ class QueuedPeer:
     def is_reachable(self) -> bool:
         return self.connection.is_reachable
 
-    def received(self, text: bytes | None) -> None:
+    def on_message(self, text: bytes | None) -> None:
         """Queue a message; messages are handled in order, one at a time (ruling X2)."""
         if self._closing:
             return
@@ -66,7 +66,7 @@ class QueuedPeer:
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._run())
 
-    def going_away(self) -> None:
+    def on_service_stop(self) -> None:
         """Close with code 1001 after the current message; drop queued messages. Pages reconnect on it."""
         self._closing = True
         self._queue.clear()
@@ -79,7 +79,7 @@ class QueuedPeer:
         self._closing = True
         self.connection.close(error)
 
-    def refused(self, error: ServiceError) -> None:
+    def on_refusal(self, error: ServiceError) -> None:
         """Add a close by the service to the journal."""
         self._hub.journal.record(close_entry, self.number, self.connection.request_id, self.caller, error)
 
@@ -110,5 +110,5 @@ class QueuedPeer:
                     await asyncio.sleep(0)
         finally:
             self._task = None
-            if self._closing:  # also if `going_away` came before the first message was begun
+            if self._closing:  # also if `on_service_stop` came before the first message was begun
                 self.connection.close(closes.stopped())

@@ -35,12 +35,12 @@ class Publisher:
     async def publish(self, topic: Key, target: str, data: object) -> None:
         """Send an update to the topic's subscribers on all nodes. Raises `EngineError`."""
         if self.may_have_subscribers(topic):
-            await self.publish_raw(topic, envelope.update(target, data, now=self._clock.now()))
+            await self.publish_raw(topic, envelope.encode_update(target, data, now=self._clock.now()))
 
     def record_undelivered(self, topic: Key, target: str, data: object) -> None:
         """Add an update that has no subscribers on this node to the journal. Does nothing without a journal."""
         if self.hub.journal.is_on:
-            self.hub.journal.add(delivery_entry(topic, envelope.update(target, data, now=self._clock.now())))
+            self.hub.journal.add(delivery_entry(topic, envelope.encode_update(target, data, now=self._clock.now())))
 
     async def try_publish(self, topic: Key, target: str, data: object) -> None:
         """Send an update as `publish` does, but only log an `EngineError`, because the change is already saved."""
@@ -64,7 +64,7 @@ class Publisher:
 
     def publish_locally(self, topic: Key, target: str, data: object) -> None:
         """Send an update to the topic's subscribers on this node."""
-        self.hub.deliver(topic, envelope.update(target, data, now=self._clock.now()))
+        self.hub.deliver(topic, envelope.encode_update(target, data, now=self._clock.now()))
 
     def on_message(self, kind: str, callback: Callable[[Key, bytes], None]) -> None:
         """Call `callback`, instead of subscribers, with each message of any node on topics of this kind."""

@@ -14,7 +14,7 @@ from emulator.realtime.refusals import too_many_subscriptions
 
 MAX_FAILED_LOGINS = 10
 """Failed `authenticate` requests before a connection is closed (ruling T4)."""
-_MAX_HELD = 256
+_MAX_HELD_UPDATES = 256
 """Updates held back until a reply is sent."""
 _rights_of = attrgetter("client_id", "channel_id", "role")
 
@@ -62,10 +62,10 @@ class Session(QueuedPeer):
 
     # Called by the connection
 
-    def opened(self) -> None:
+    def on_open(self) -> None:
         """Do nothing: the client sends first."""
 
-    def closed(self) -> None:
+    def on_close(self) -> None:
         """Drop all subscriptions. Requests already queued still run, without a reply."""
         self._closed = True
         for topic in self._topics:
@@ -80,7 +80,7 @@ class Session(QueuedPeer):
             self.connection.write(frame)
             return
         self._held.append(frame)
-        if len(self._held) > _MAX_HELD:
+        if len(self._held) > _MAX_HELD_UPDATES:
             self._flush_held()
 
     # Called by actions
@@ -110,7 +110,7 @@ class Session(QueuedPeer):
         `TooManyRequests` if there are too many connections, and `BadRequest` if the user's ids would need too many
         subscriptions; then nothing changes.
         """
-        topics = self._topics_of(caller)
+        topics = self._topics_for(caller)
         if len(topics) > self._max_topics:
             raise too_many_subscriptions(total=len(topics), limit=self._max_topics)
         if not self._closed:
@@ -120,7 +120,7 @@ class Session(QueuedPeer):
         self.unsubscribe(*(self._topics - topics))
         self.subscribe(*topics)
 
-    def _topics_of(self, caller: Caller) -> set[Key]:
+    def _topics_for(self, caller: Caller) -> set[Key]:
         """Return the topics that the present subscriptions have with the rights of another caller."""
         before = self.caller
         if before is not None and _rights_of(before) != _rights_of(caller):

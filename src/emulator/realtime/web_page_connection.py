@@ -28,13 +28,13 @@ WEB_PAGE = "page"
 _SUBSCRIBE = "pusher:subscribe"
 ANY_USER = "\t"
 """The user of the topics with the whispers to every user. No user has this id: targets of whispers are printable."""
-PREFIX = "twitch.pubsub."
-EVERYWHERE = "all"
+TOPIC_PREFIX = "twitch.pubsub."
+ALL_CHANNELS = "all"
 ACTIVITY_TIMEOUT = 120
 """Seconds of silence before a page pings the service."""
-PROTOCOLS = (5, 6, 7)
+PROTOCOL_VERSIONS = (5, 6, 7)
 _MAX_CHANNEL_LENGTH = 200
-_SECRETS = frozenset({"auth"})
+_SECRET_MEMBERS = frozenset({"auth"})
 """Members of a message that the journal hides."""
 
 
@@ -48,16 +48,16 @@ class _Frame(Struct, omit_defaults=True):
 
 def broadcast_frame(topic: Key, event: str, message: str) -> bytes:
     """Serialize a broadcast to a topic's subscribers."""
-    channel = f"{PREFIX}{topic.owner}.{topic.channel or EVERYWHERE}"
-    return _frame(event, channel, {"message": message})
+    channel = f"{TOPIC_PREFIX}{topic.owner}.{topic.channel or ALL_CHANNELS}"
+    return _encode_frame(event, channel, {"message": message})
 
 
-def topic_of(channel: str) -> Key | None:
+def parse_topic(channel: str) -> Key | None:
     """The topic of a Pusher channel; `None` if it is not a broadcast channel."""
-    client_id, dot, channel_id = channel.removeprefix(PREFIX).rpartition(".")
-    if not channel.startswith(PREFIX) or not dot or not client_id or not channel_id:
+    client_id, dot, channel_id = channel.removeprefix(TOPIC_PREFIX).rpartition(".")
+    if not channel.startswith(TOPIC_PREFIX) or not dot or not client_id or not channel_id:
         return None
-    return pusher_topic(client_id, "" if channel_id == EVERYWHERE else channel_id)
+    return pusher_topic(client_id, "" if channel_id == ALL_CHANNELS else channel_id)
 
 
 class Subscription(NamedTuple):
@@ -111,7 +111,7 @@ class PusherAccess:
         ends_at = NEVER if caller.expires_at is None else caller.expires_at + self._leeway
         return Subscription((), caller, credential, ends_at)
 
-    def subscription(self, topic: Key | None, bearer: Subscription) -> Subscription:
+    def allowed_subscription(self, topic: Key | None, bearer: Subscription) -> Subscription:
         """Return the access of a page to a topic. Raises `Unauthorized` and `Forbidden`.
 
         Without a caller, a page of the sandbox receives the whispers to every user.
@@ -132,7 +132,7 @@ class PusherAccess:
         """Whether the token of a subscription has expired."""
         return subscription.ends_at <= self._clock.now()
 
-    def watch(self, page: object, subscriptions: Iterable[Subscription], callback: Callback) -> None:
+    def watch_expiry(self, page: object, subscriptions: Iterable[Subscription], callback: Callback) -> None:
         """Run `callback` when the first of a page's tokens expires. It replaces the page's earlier callback."""
         ends_at = min((each.ends_at for each in subscriptions), default=NEVER)
         if ends_at < NEVER:
@@ -163,41 +163,41 @@ class PusherConnection(QueuedPeer):
         """The bearers of the tokens behind the subscriptions."""
         return [each.caller for each in self._subscriptions.values() if each.caller is not None]
 
-    def opened(self) -> None:
+    def on_open(self) -> None:
         """Send the protocol's first message, or close if the page's protocol version is not supported."""
-        if self._protocol not in PROTOCOLS:
-            self.send(_error(4007, f"unsupported protocol version; supported: {PROTOCOLS}"))
+        if self._protocol not in PROTOCOL_VERSIONS:
+            self.send(_error_frame(4007, f"unsupported protocol version; supported: {PROTOCOL_VERSIONS}"))
             self.connection.close(closes.unsupported_protocol())
             return
         data = {"socket_id": f"{self.number}.{self.number * 7919 % 1_000_000}", "activity_timeout": ACTIVITY_TIMEOUT}
-        self.send(_frame("pusher:connection_established", "", data))
+        self.send(_encode_frame("pusher:connection_established", "", data))
 
     async def end_expired(self) -> None:
         """End the subscriptions whose token has expired."""
         for channel, subscription in list(self._subscriptions.items()):
             if self._access.has_expired(subscription):
-                self._end(channel, refusals.token_expired())
-        self.watch()
+                self._end_subscription(channel, refusals.token_expired())
+        self.watch_expiry()
 
-    async def recheck(self, client_id: str, channel_id: str) -> None:
+    async def recheck_links(self, client_id: str, channel_id: str) -> None:
         """Verify tokens that belong to links of a channel again; end subscriptions whose token is no longer valid."""
         for channel, subscription in list(self._subscriptions.items()):
             caller = subscription.caller
             if caller and caller.grant.link and (caller.client_id, caller.channel_id) == (client_id, channel_id):
                 bearer = await self._access.identify(subscription.credential, self.connection.address)
                 if isinstance(bearer, ServiceError) and self._subscriptions.get(channel) is subscription:
-                    self._end(channel, bearer)
-        self.watch()
+                    self._end_subscription(channel, bearer)
+        self.watch_expiry()
 
-    def watch(self) -> None:
+    def watch_expiry(self) -> None:
         """End each subscription when its token expires."""
-        self._access.watch(self, self._subscriptions.values(), self.end_expired)
+        self._access.watch_expiry(self, self._subscriptions.values(), self.end_expired)
 
-    def closed(self) -> None:
+    def on_close(self) -> None:
         self._closed = True
         for channel in list(self._subscriptions):
-            self._forget(channel)
-        self.watch()
+            self._forget_subscription(channel)
+        self.watch_expiry()
         self._on_close(self)
 
     @property
@@ -214,11 +214,11 @@ class PusherConnection(QueuedPeer):
         self.request_count += 1
         event = channel = ""
         try:
-            event, data = _read(text)
+            event, data = _parse_message(text)
             if event != _SUBSCRIBE:
-                self._answer(event, text, self._act(event, data))
+                self._answer(event, text, self._handle_other(event, data))
                 return
-            channel, credential = _channel(data), _credential(data) or self._credential
+            channel, credential = _channel_in(data), _credential(data) or self._credential
             if channel.startswith(("private-", "presence-")):
                 raise refusals.private_channel()
             bearer: Subscription | ServiceError = Subscription()
@@ -231,11 +231,11 @@ class PusherConnection(QueuedPeer):
         except ServiceError as error:
             self._refuse(event, text, channel, error)
         else:
-            self._answer(event, text, _frame("pusher_internal:subscription_succeeded", channel, {}))
+            self._answer(event, text, _encode_frame("pusher_internal:subscription_succeeded", channel, {}))
 
     def _refuse(self, event: str, text: bytes | None, channel: str, error: ServiceError) -> None:
         is_malformed = isinstance(error, BadRequest)
-        answer = _error(4300, error.detail) if is_malformed else _subscription_error(channel, error)
+        answer = _error_frame(4300, error.detail) if is_malformed else _subscription_error(channel, error)
         self._answer(event, text, answer, error)
 
     def _answer(self, event: str, text: bytes | None, answer: bytes, error: ServiceError | None = None) -> None:
@@ -243,15 +243,15 @@ class PusherConnection(QueuedPeer):
         if answer:
             self.send(answer)
         context = RequestContext(f"{self.connection.request_id}/{self.request_count}", socket=self.number)
-        self._hub.journal.record(frame_entry, context, event, text or b"", answer, error, _SECRETS)
+        self._hub.journal.record(frame_entry, context, event, text or b"", answer, error, _SECRET_MEMBERS)
 
-    def _act(self, event: str, data: dict[str, Any]) -> bytes:
+    def _handle_other(self, event: str, data: dict[str, Any]) -> bytes:
         """Handle a message other than a subscription; return the reply, empty if there is none."""
         if event == "pusher:ping":
-            return _frame("pusher:pong", "", {})
+            return _encode_frame("pusher:pong", "", {})
         if event == "pusher:unsubscribe":
-            self._forget(_channel(data))
-            self.watch()
+            self._forget_subscription(_channel_in(data))
+            self.watch_expiry()
         elif event != "pusher:pong":
             raise refusals.unknown_event(event=event[:60])
         return b""
@@ -260,32 +260,32 @@ class PusherConnection(QueuedPeer):
         """Subscribe to a channel, replacing an earlier subscription to it. Raises `ServiceError`."""
         if self._access.has_expired(bearer):
             raise refusals.token_expired()
-        topic = topic_of(channel)
-        subscription = self._access.subscription(topic, bearer)
+        topic = parse_topic(channel)
+        subscription = self._access.allowed_subscription(topic, bearer)
         if len(self._subscriptions) >= self._max_channels and channel not in self._subscriptions:
             raise refusals.too_many_subscriptions(total=len(self._subscriptions) + 1, limit=self._max_channels)
         if self._closed:
             return
-        self._forget(channel)
+        self._forget_subscription(channel)
         self._subscriptions[channel] = subscription
         for each in subscription.topics:
             self._hub.subscribe(each, self)
         if topic is not None:
             self._hub.note_subscription(topic)
-        self.watch()
+        self.watch_expiry()
 
-    def _end(self, channel: str, error: ServiceError) -> None:
+    def _end_subscription(self, channel: str, error: ServiceError) -> None:
         """End a subscription, and send the reason to the page."""
-        self._forget(channel)
+        self._forget_subscription(channel)
         self.send(_subscription_error(channel, error))
 
-    def _forget(self, channel: str) -> None:
+    def _forget_subscription(self, channel: str) -> None:
         subscription = self._subscriptions.pop(channel, None)
         for topic in subscription.topics if subscription else ():
             self._hub.unsubscribe(topic, self)
 
 
-def _read(text: bytes | None) -> tuple[str, dict[str, Any]]:
+def _parse_message(text: bytes | None) -> tuple[str, dict[str, Any]]:
     """Parse event and data of a message; `data` may be an object, or JSON in a string."""
     if text is None:
         raise refusals.binary_message()
@@ -300,7 +300,7 @@ def _read(text: bytes | None) -> tuple[str, dict[str, Any]]:
     return frame["event"], data if isinstance(data, dict) else {}
 
 
-def _channel(data: dict[str, Any]) -> str:
+def _channel_in(data: dict[str, Any]) -> str:
     channel = data.get("channel")
     if not isinstance(channel, str) or not 1 <= len(channel) <= _MAX_CHANNEL_LENGTH:
         needed = f"1 to {_MAX_CHANNEL_LENGTH} characters"
@@ -316,14 +316,14 @@ def _credential(data: dict[str, Any]) -> str:
 
 def _subscription_error(channel: str, error: ServiceError) -> bytes:
     data = {"type": "AuthError", "error": error.detail, "status": error.status}
-    return _frame("pusher:subscription_error", channel, data)
+    return _encode_frame("pusher:subscription_error", channel, data)
 
 
-def _frame(event: str, channel: str, data: object) -> bytes:
+def _encode_frame(event: str, channel: str, data: object) -> bytes:
     return msgspec.json.encode(_Frame(event, channel, msgspec.json.encode(data).decode()))
 
 
-def _error(code: int, message: str) -> bytes:
+def _error_frame(code: int, message: str) -> bytes:
     """Return an error message of the Pusher protocol.
 
     Its `data` is an object, because clients do not decode it a second time.

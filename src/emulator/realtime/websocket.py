@@ -31,7 +31,7 @@ from emulator.realtime.handshake import Handshake, HandshakeProtocol
 _log = logging.getLogger("emulator.socket")
 CLOSE_TIMEOUT = 2.0
 """Seconds that the client has to answer a close before the connection is aborted."""
-_LIMIT_CLOSES = (CloseCode.MESSAGE_TOO_BIG, CloseCode.TRY_AGAIN_LATER)
+_LIMIT_CLOSE_CODES = (CloseCode.MESSAGE_TOO_BIG, CloseCode.TRY_AGAIN_LATER)
 """Close codes that enforce a limit, which the metrics count."""
 _MAX_FRAMES = 4_096
 """Frames of one message, with the control frames between them: each costs as much as a small message."""
@@ -39,7 +39,7 @@ _MAX_CONTROLS = 512
 """Control frames between messages in one read, after which others run. The event loop may read 32 times in a pass."""
 _MESSAGE_PINGS, _MESSAGE_SECONDS = 3, 60
 """Pings within which a message must arrive, and the seconds they take."""
-_USUAL_CLOSES = (CloseCode.NORMAL_CLOSURE, CloseCode.GOING_AWAY)
+_USUAL_CLOSE_CODES = (CloseCode.NORMAL_CLOSURE, CloseCode.GOING_AWAY)
 _library_log = logging.getLogger("emulator.socket.library")
 _library_log.setLevel(logging.CRITICAL)  # do not log clients' protocol errors
 
@@ -50,7 +50,7 @@ class PeerFactory(Protocol):
     async def open_peer(self, path: str, query: str, connection: WebSocket) -> Peer:
         """Return the peer of a connection to `path`. Raises `ServiceError` and `EngineError`."""
 
-    def refused(self, error: ServiceError) -> None:
+    def count_refusal(self, error: ServiceError) -> None:
         """Count an error that occurred before a peer was involved."""
 
     def record(self, request: Unrouted) -> None:
@@ -119,13 +119,13 @@ class WebSocket(asyncio.Protocol):
         self._protocol.receive_data(data)
         for event in self._protocol.events_received():
             if isinstance(event, Request):
-                self._shake_hands(event)
+                self._answer_handshake(event)
             elif isinstance(event, Frame):
                 self._receive_frame(event)
         self._flush()
         if self._controls > _MAX_CONTROLS and not self._transport.is_closing():
             self._transport.pause_reading()
-            asyncio.get_running_loop().call_soon(self._read_on)
+            asyncio.get_running_loop().call_soon(self._resume_reading)
 
     def pause_writing(self) -> None:
         """Close with code 1013, because the client has left more bytes unread than the outbox may hold."""
@@ -140,14 +140,14 @@ class WebSocket(asyncio.Protocol):
         if self._pause:
             self._pause.release()
         if self._peer:
-            self._peer.closed()
+            self._peer.on_close()
             self._peer = None  # it refers to this connection: so both are freed at once
         self._protocol.parser.close()  # it refers to the protocol
 
     def shutdown(self) -> None:
         """Close the connection because the server stops."""
         if self._peer:
-            self._peer.going_away()
+            self._peer.on_service_stop()
         else:
             self._transport.close()
 
@@ -181,9 +181,9 @@ class WebSocket(asyncio.Protocol):
 
     def resume(self) -> None:
         self._paused, self._alive = False, True
-        self._read_on()
+        self._resume_reading()
 
-    def _read_on(self) -> None:
+    def _resume_reading(self) -> None:
         if not (self._paused or self._held is not None or self._transport.is_closing()):
             self._transport.resume_reading()
 
@@ -219,7 +219,7 @@ class WebSocket(asyncio.Protocol):
         self._is_open, self._alive = self._protocol.state is State.OPEN, True
         if held:
             self._transport.write(held)
-        self._read_on()
+        self._resume_reading()
 
     def reset(self) -> None:
         """Close at once with RST, as a failing network does."""
@@ -242,20 +242,20 @@ class WebSocket(asyncio.Protocol):
             self.close(closes.late_message(seconds=_MESSAGE_SECONDS))
         self.write(PING)
 
-    def _shake_hands(self, request: Request) -> None:
+    def _answer_handshake(self, request: Request) -> None:
         handshake = Handshake(request)
         self.request_id, self.headers = handshake.id, handshake.headers
         response = self._protocol.accept(request)
         response.headers["X-Request-Id"] = self.request_id
         if response.status_code == HTTPStatus.SWITCHING_PROTOCOLS:
-            self._opening = asyncio.get_running_loop().create_task(self._open(handshake, response))
+            self._opening = asyncio.get_running_loop().create_task(self._open_peer(handshake, response))
         else:
             context = RequestContext(self.request_id)
             with in_context(context):
-                self._factory.record(handshake.answered(response, context))
+                self._factory.record(handshake.log_response(response, context))
             self._protocol.send_response(response)
 
-    async def _open(self, handshake: Handshake, response: Response) -> None:
+    async def _open_peer(self, handshake: Handshake, response: Response) -> None:
         """Open the peer, then complete the handshake with `response`, unless the peer refuses it."""
         current_request.set(context := RequestContext(self.request_id))
         refusal: ServiceError | None = None
@@ -277,18 +277,18 @@ class WebSocket(asyncio.Protocol):
         if context.fault:
             response.headers["X-Emulator-Fault"] = context.fault
         context.socket = self._peer.number if self._peer else 0
-        self._factory.record(handshake.answered(response, context, refusal))
+        self._factory.record(handshake.log_response(response, context, refusal))
         if isinstance(refusal, NoResponse):
             await self._stay_silent(refusal.hit)
             return
         if self._transport.is_closing():
             if self._peer:
-                self._peer.closed()
+                self._peer.on_close()
             return
         self._protocol.send_response(response)
         self._flush()
         if self._peer:
-            self._peer.opened()
+            self._peer.on_open()
 
     async def _stay_silent(self, hit: FaultHit) -> None:
         """End the connection without a response. A stall lasts until the client leaves or the fault is removed."""
@@ -322,14 +322,14 @@ class WebSocket(asyncio.Protocol):
         self._frames = self._pings = 0
         message, self._message = bytes(self._message), bytearray()
         if self._binary:
-            self._peer.received(None)
+            self._peer.on_message(None)
             return
         try:
             message.decode()
         except UnicodeDecodeError:
             self._fail(closes.not_utf8())
         else:
-            self._peer.received(message)
+            self._peer.on_message(message)
 
     def _fail(self, error: ServiceError) -> None:
         self._error = error
@@ -351,12 +351,12 @@ class WebSocket(asyncio.Protocol):
             sent = self._protocol.close_sent
             if sent is not None and not self._protocol.close_rcvd_then_sent:
                 limit = self._protocol.max_message_size or 0
-                self._refused(self._error or closes.of_protocol(sent.code, sent.reason, limit))
+                self._report_close(self._error or closes.library_close(sent.code, sent.reason, limit))
             self._abort_timer = asyncio.get_running_loop().call_later(CLOSE_TIMEOUT, self._transport.abort)
 
-    def _refused(self, error: ServiceError) -> None:
+    def _report_close(self, error: ServiceError) -> None:
         """Report to the peer that the service closed the connection, unless the close is a usual one."""
-        if error.close_code in _LIMIT_CLOSES or isinstance(error, RequestTimeout):
-            self._factory.refused(error)
-        if error.close_code not in _USUAL_CLOSES and self._peer:
-            self._peer.refused(error)
+        if error.close_code in _LIMIT_CLOSE_CODES or isinstance(error, RequestTimeout):
+            self._factory.count_refusal(error)
+        if error.close_code not in _USUAL_CLOSE_CODES and self._peer:
+            self._peer.on_refusal(error)

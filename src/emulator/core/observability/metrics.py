@@ -70,7 +70,7 @@ class Metrics:
     """When the present outage of storage began, in seconds of `monotonic`: at the first failed use."""
     _outage: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def refused(self, error: ServiceError) -> None:
+    def count_refusal(self, error: ServiceError) -> None:
         """Count an error response that a limit caused; other errors are ignored."""
         if isinstance(error, _LIMIT_ERRORS):
             self.limited[error.reason] = self.limited.get(error.reason, 0) + 1
@@ -102,7 +102,7 @@ def error_for_client(failure: Exception, where: str, recorder: Metrics) -> Servi
     Call it while the exception is being handled. `where` names the endpoint or the action in the log.
     """
     if isinstance(failure, ServiceError):
-        recorder.refused(failure)
+        recorder.count_refusal(failure)
         return failure
     if isinstance(failure, RecursionError):
         return too_deep(reason="Invalid body", what="the request")

@@ -36,7 +36,7 @@ from emulator.features.directory import Directory
 from emulator.features.kinds import Kind
 from emulator.features.votes.service import Polls
 from emulator.http.endpoint import Call, Nothing, Parameter, Reply, endpoint, id_of
-from emulator.http.streaming_json import StreamReader
+from emulator.http.streaming_json import LongMemberReader
 from emulator.storage.pools import Drawn, Holding, Pools, Rosters, Stock
 
 _NOTHING = Holding((), 0)
@@ -136,7 +136,7 @@ class CodeSets:
         from any set, are skipped. A code that occurs twice in the body is an error. An error lists the first 20
         problems.
         """
-        reader = StreamReader("codes", levels=2, longest=MAX_CODE_LENGTH)
+        reader = LongMemberReader("codes", levels=2, longest=MAX_CODE_LENGTH)
         async with self.new_upload(call.caller) as upload:
             async for array, at, codes in reader.read(call.chunks, upload.restart):
                 await upload.add(array, at, codes)
@@ -251,7 +251,7 @@ class CodeSets:
         is the most codes of set i that a user may have, including redeemed ones. For a set beyond the end of
         `prize_limits`, the limit is the one at the position of the set in `prizes`, otherwise 1.
         """
-        reader = StreamReader("users", levels=1, longest=MAX_USER_LENGTH)
+        reader = LongMemberReader("users", levels=1, longest=MAX_USER_LENGTH)
         async with self.new_grant(call.caller) as grant:
             async for _, at, users in reader.read(call.chunks, grant.restart):
                 await grant.add(_checked_users(users, at))
