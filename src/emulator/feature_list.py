@@ -36,7 +36,7 @@ from emulator.http.endpoint import Endpoint, EndpointTable, endpoints_in
 from emulator.namespaces import routing as namespaces
 from emulator.realtime.action import Declaration
 from emulator.storage.kinds import Stored
-from emulator.storage.records import Record, name_of
+from emulator.storage.records import Record, type_name
 
 
 class Feature(NamedTuple):
@@ -111,7 +111,7 @@ class Features:
         found = self._checks.get((shape, kind)) or self._checks.get((shape, family))
         if found is None:
             known = ", ".join(sorted(each for of, each in self._checks if of is shape))
-            raise ValueError(f"{kind[:64]}: no {name_of(shape)} is of this kind; known are {known}")
+            raise ValueError(f"{kind[:64]}: no {type_name(shape)} is of this kind; known are {known}")
         try:
             found.check(record)
         except BadRequest as error:

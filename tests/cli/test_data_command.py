@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from emulator.storage.sqlite.tables import VERSION
+from emulator.storage.sqlite.tables import FORMAT
 from extcli import __version__
 from support.process import ServerProcess, server_process
 
@@ -46,7 +46,7 @@ def test_a_running_service_is_backed_up_and_keeps_its_file_and_its_key(extcli, s
     result = extcli("data", "backup", str(copy), "--data", url, "-o", "json", exits=0)
 
     assert {"poll": 1, "viewer_state": 1}.items() <= result.json["environments"][0]["counts"].items()
-    assert (VERSION, copy.stat().st_size) == (result.json["format"], result.json["bytes"])
+    assert (FORMAT, copy.stat().st_size) == (result.json["format"], result.json["bytes"])
     assert 0o600 == copy.stat().st_mode & 0o777
     extcli("data", "verify", str(copy), exits=0)
     assert ["copy.db"] == [path.name for path in tmp_path.iterdir() if "copy" in path.name]

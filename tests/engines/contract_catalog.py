@@ -6,13 +6,13 @@ import asyncio
 
 from emulator.core.keys import NEVER, Expired, Key
 from emulator.storage.engine import Engine
-from emulator.storage.shapes import Search, Thing
+from emulator.storage.shapes import CatalogSearch, DocumentOrPool
 from engines.pool_shorthand import stocked
 from engines.shorthand import END, EVERYWHERE, NOW, ODD, append, cast, keep, key, purged, write
 
 
 async def things(engine: Engine, *kinds: str, now: int = NOW, limit: int = 999, **filters: object) -> list[Key]:
-    search = Search(kinds or ["kind"], **filters)  # type: ignore[arg-type]
+    search = CatalogSearch(kinds or ["kind"], **filters)  # type: ignore[arg-type]
     found = await engine.catalog.things(search, now=now, limit=limit)
     return [thing.key for thing in found]
 
@@ -57,9 +57,9 @@ class CatalogContract:
         await stocked(engine, ["x", "y"], key("pool"), expires_at=END + 1)
 
         assert [
-            Thing(key("document"), END, 5),
-            Thing(key("pool"), END + 1, 0),
-        ] == await engine.catalog.things(Search(["kind"]), now=NOW, limit=9)
+            DocumentOrPool(key("document"), END, 5),
+            DocumentOrPool(key("pool"), END + 1, 0),
+        ] == await engine.catalog.things(CatalogSearch(["kind"]), now=NOW, limit=9)
 
     async def test_records_with_unusual_keys_are_found(self, engine: Engine) -> None:
         keys = sorted({key(odd, channel=odd, user=odd) for odd in (*ODD, "a|b", "%00", "%7C", "|")})

@@ -9,7 +9,7 @@ import pytest
 
 from emulator.core.keys import NEVER, Key
 from emulator.storage.engine import Engine
-from emulator.storage.pools import Count, Holding, Stock
+from emulator.storage.pools import Holding, Progress, Stock
 from engines.pool_shorthand import assign, draw, draws, fill, held, source, stocked
 from engines.shorthand import END, NOW, ODD, key
 
@@ -144,9 +144,9 @@ class PoolsContract:
         await assign(engine, {P: X, Q: Y})
         assert ["a", "z", "b"] == [await draw(engine, user, pool) for user, pool in (("U1", P), ("U1", Q), ("U2", P))]
 
-        assert {P: Count(2, 1), Q: Count(1, 1)} == await engine.pools.counts([P, Q, R], now=NOW)
+        assert {P: Progress(2, 1), Q: Progress(1, 1)} == await engine.pools.counts([P, Q, R], now=NOW)
         assert await draw(engine, "U2", Q) is None  # `a` is spent
-        assert {Q: Count(1, 0)} == await engine.pools.counts([Q], now=NOW)
+        assert {Q: Progress(1, 0)} == await engine.pools.counts([Q], now=NOW)
         assert {} == await engine.pools.counts([P, Q], now=END)
 
     async def test_a_change_sees_the_live_pools_and_writes_any_of_them(self, engine: Engine) -> None:

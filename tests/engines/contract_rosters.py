@@ -6,7 +6,7 @@ import asyncio
 
 from emulator.core.keys import NEVER
 from emulator.storage.engine import Engine
-from emulator.storage.pools import Listed
+from emulator.storage.pools import RosterInfo
 from engines.pool_shorthand import add_members, all_rosters, annotate, listing
 from engines.shorthand import END, NOW, ODD, key, purged
 
@@ -38,7 +38,7 @@ class RostersContract:
 
         found = await engine.rosters.listing(key(""), ["z", "y", "absent", "x"], now=NOW + 1)
 
-        assert found == [Listed("a", b"", ["y", "x"]), Listed("b", b"", ["y"])]
+        assert found == [RosterInfo("a", b"", ["y", "x"]), RosterInfo("b", b"", ["y"])]
 
     async def test_a_listing_omits_rosters_with_another_kind_owner_channel_or_user(self, engine: Engine) -> None:
         others = [A._replace(kind="s"), A._replace(owner="o"), A._replace(channel="p"), A._replace(user="h")]
@@ -105,7 +105,7 @@ class RostersContract:
 
         assert noted == [True, True, True]
         found = await engine.rosters.listing(key(""), ["x"], now=NOW)
-        assert found == [Listed("c", b"", ["x"]), Listed("a", b"\x00|%", ["x"]), Listed("b", b"2", ["x"])]
+        assert found == [RosterInfo("c", b"", ["x"]), RosterInfo("a", b"\x00|%", ["x"]), RosterInfo("b", b"2", ["x"])]
 
     async def test_an_absent_or_expired_roster_gets_no_note(self, engine: Engine) -> None:
         await add_members(engine, ["x"], A, expires_at=END)
@@ -145,9 +145,9 @@ class RostersContract:
         await engine.rosters.drop([A, C], now=NOW)
         await engine.tidy()
 
-        assert [Listed("b", b"1", names)] == await engine.rosters.listing(key(""), names, now=NOW)
+        assert [RosterInfo("b", b"1", names)] == await engine.rosters.listing(key(""), names, now=NOW)
         await engine.rosters.drop([B], now=NOW)
         await engine.tidy()
         assert [] == await engine.rosters.listing(key(""), names, now=NOW)
         await add_members(engine, names[:1], B)
-        assert [Listed("b", b"", names[:1])] == await engine.rosters.listing(key(""), names, now=NOW)
+        assert [RosterInfo("b", b"", names[:1])] == await engine.rosters.listing(key(""), names, now=NOW)

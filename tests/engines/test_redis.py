@@ -21,7 +21,7 @@ from emulator.core.settings import Settings
 from emulator.process.opening import open_app
 from emulator.storage.engine import Engine
 from emulator.storage.opening import open_engine, open_medium
-from emulator.storage.pools import Listed
+from emulator.storage.pools import RosterInfo
 from emulator.storage.shapes import CastRequest
 from engines.contract import EngineContract
 from engines.contract_dump import dumped, load
@@ -207,7 +207,7 @@ async def test_a_call_may_have_more_arguments_than_the_lua_stack_holds(engine: E
     await add_members(engine, many, key("roster"))
 
     assert ["0", "1"] == [await draw(engine, user) for user in "ab"]
-    assert [Listed("roster", b"", many)] == await engine.rosters.listing(key(""), many, now=NOW)
+    assert [RosterInfo("roster", b"", many)] == await engine.rosters.listing(key(""), many, now=NOW)
 
 
 # Services

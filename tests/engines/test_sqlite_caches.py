@@ -51,7 +51,7 @@ async def answers_at_once(engine: Engine, history: History) -> list[object]:
 async def answers_of_tables(engine: Engine, history: History) -> list[object]:
     found = []
     for operation in timed(history):
-        engine.group_commit.forget_read()  # type: ignore[attr-defined]
+        engine.group_commit.flush_caches()  # type: ignore[attr-defined]
         found.append(await run(engine, *operation))
     return found
 

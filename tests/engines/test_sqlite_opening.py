@@ -20,7 +20,7 @@ from emulator.core.errors import EngineError
 from emulator.storage.opening import open_engine
 from emulator.storage.records import Record
 from emulator.storage.sqlite import SqliteEngine
-from emulator.storage.sqlite.tables import VERSION
+from emulator.storage.sqlite.tables import FORMAT
 from engines.contract_dump import dumped, fill_all
 from engines.database_files import opened
 from engines.shorthand import cast, counts
@@ -67,7 +67,7 @@ def other_program_of_format_1(path: Path) -> None:
 
 def newer_format(path: Path) -> None:
     use(path)
-    change(path, f"PRAGMA user_version = {VERSION + 1}", "PRAGMA application_id = 0x45020301")
+    change(path, f"PRAGMA user_version = {FORMAT + 1}", "PRAGMA application_id = 0x45020301")
 
 
 def no_format(path: Path) -> None:
@@ -81,8 +81,8 @@ def no_format(path: Path) -> None:
         (diary, "file is not a database$"),
         (other_program, "it is the database of another program$"),
         (other_program_of_format_1, "it is the database of another program$"),
-        (newer_format, rf"its data has format {VERSION + 1}, and this version reads format {VERSION}; .*\(2\.3\.1\)"),
-        (no_format, rf"its data has format 0, and this version reads format {VERSION}; use the extcli that wrote it"),
+        (newer_format, rf"its data has format {FORMAT + 1}, and this version reads format {FORMAT}; .*\(2\.3\.1\)"),
+        (no_format, rf"its data has format 0, and this version reads format {FORMAT}; use the extcli that wrote it"),
     ],
 )
 def test_an_unusable_file_is_refused_and_stays_unchanged(path: Path, make, reason: str) -> None:  # type: ignore[no-untyped-def]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from emulator.storage.opening import open_engine, path_in, refusal
+from emulator.storage.opening import data_url_error, database_path, open_engine
 
 INVALID = (
     *("redis://", "redis:///0", "redis://h/x", "rediss://h?bogus=1", "redis://:hush@h:x/0", "redis://:hu/sh@h/0"),
@@ -66,11 +66,11 @@ def test_a_closed_engine_describes_itself(url: str, expected: tuple[str, str, bo
      ("///server/share/x.db", "//server/share/x.db"), ("/\\\\server\\share\\x.db", "\\\\server\\share\\x.db")],
 )  # fmt: skip
 def test_a_drive_letter_begins_a_path_where_there_are_drives(rest: str, path: str):
-    assert path == path_in(rest, f"sqlite://{rest}", has_drives=True)
+    assert path == database_path(rest, f"sqlite://{rest}", has_drives=True)
 
 
 def test_elsewhere_a_drive_letter_is_the_name_of_a_folder():
-    assert "/C:/x.db" == path_in("/C:/x.db", "sqlite:///C:/x.db", has_drives=False)
+    assert "/C:/x.db" == database_path("/C:/x.db", "sqlite:///C:/x.db", has_drives=False)
 
 
 @pytest.mark.parametrize(
@@ -79,9 +79,9 @@ def test_elsewhere_a_drive_letter_is_the_name_of_a_folder():
      ("\\\\server\\share\\x.db", "sqlite://///server/share/x.db"), ("/x.db", "sqlite:///x.db")],
 )  # fmt: skip
 def test_the_advice_for_a_path_is_a_url_of_that_path_where_there_are_drives(path: str, advice: str):
-    error = refusal(path, has_drives=True)
+    error = data_url_error(path, has_drives=True)
 
     assert f"write {advice} for a file;" in str(error)
-    assert (path_in(advice.removeprefix("sqlite://"), advice, has_drives=True) or "").removeprefix(
+    assert (database_path(advice.removeprefix("sqlite://"), advice, has_drives=True) or "").removeprefix(
         "./"
     ) == path.replace("\\", "/")

@@ -50,7 +50,7 @@ def test_the_beginning_of_a_long_response_is_returned_with_a_note(call, live: Li
     async def fill() -> None:
         caller = Caller(CLIENT_ID, Role.ADMIN, CHANNEL, None, "A-admin")
         body = b'"%b"' % (b"x" * 250)
-        run = live.service.dispatcher.run
+        run = live.service.dispatcher.run_as
         await asyncio.gather(*(run("POST", "/v1/e/accumulate", caller, {}, body) for _ in range(3_200)))
 
     live.run(fill())

@@ -59,7 +59,7 @@ def crowd(live: LiveServer) -> Callable[[int], None]:
     """`crowd(2_000)` makes that many users vote once in channel 777, a hundred per millisecond."""
 
     async def vote(voters: int) -> None:
-        run = live.service.dispatcher.run
+        run = live.service.dispatcher.run_as
         for first in range(0, voters, 100):
             live.service.clock.advance(1)
             hundred = [_voter(number) for number in range(first, first + 100)]

@@ -180,7 +180,7 @@ def test_chunks_without_content_end_with_the_secret(live: LiveServer, method: st
 
 
 def test_a_log_of_votes_ends_with_the_secret_of_its_reader(live: LiveServer):
-    run = live.service.dispatcher.run
+    run = live.service.dispatcher.run_as
 
     async def vote(voters: int) -> None:
         for first in range(0, voters, 1_000):

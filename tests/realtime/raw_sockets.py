@@ -105,7 +105,7 @@ def latest(live: LiveServer) -> WebSocket:
 
 
 def ping(live: LiveServer, server_side: WebSocket) -> None:
-    """Ping the client as `keep_alive` does."""
+    """Ping the client as `ping_connections` does."""
 
     async def act() -> None:
         server_side.ping()

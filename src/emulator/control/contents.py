@@ -23,7 +23,7 @@ from emulator.http.endpoint import CURSOR_PARAMETER, Call, Endpoint, Parameter, 
 from emulator.realtime.hub import Hub
 from emulator.storage.engine import Engine
 from emulator.storage.records import BallotRecord, DocumentRecord, ItemRecord, PoolRecord
-from emulator.storage.shapes import Search, Thing
+from emulator.storage.shapes import CatalogSearch, DocumentOrPool
 
 MAX_ROWS = 200
 DEFAULT_ROWS = 100
@@ -241,9 +241,9 @@ class Contents:
                 found.append(_FoundRecord(key, expires_at, members, stocks[key].note))
         return found, FIRST
 
-    async def _find_things(self, wanted: _Query) -> list[Thing]:
+    async def _find_things(self, wanted: _Query) -> list[DocumentOrPool]:
         kind, only, limit, start, now = wanted
-        search = Search(kind.stored_as, only.client_id or None, only.channel_id or None, only.search, start)
+        search = CatalogSearch(kind.stored_as, only.client_id or None, only.channel_id or None, only.search, start)
         return await self._engine.catalog.things(search, now=now, limit=limit)
 
     def _make_row(self, kind: Kind, found: _FoundRecord, now: int) -> Content:

@@ -25,7 +25,7 @@ from emulator.features.kinds import Kind, Measured, Subject
 from emulator.http.endpoint import CHANNEL, PAGE, Call, Nothing, Parameter, endpoint, id_of
 from emulator.storage.kinds import VALUE, Stored, decoded, wrong
 from emulator.storage.records import ItemRecord
-from emulator.storage.shapes import Logs, Span
+from emulator.storage.shapes import LogPages, Logs
 
 
 @refusal(BadRequest, "Body too large", "R3", "The document is too large for a buffer",
@@ -174,7 +174,7 @@ class Buffers:
             count += len(page)
         return Measured({"": count}, newest)
 
-    async def _read(self, caller: Caller, channel: str | None, buffer_id: str, start: int) -> Span:
+    async def _read(self, caller: Caller, channel: str | None, buffer_id: str, start: int) -> LogPages:
         """Return the entries added at or after `start` (Unix ms)."""
         key = Key("accumulate", caller.client_id, buffer_id, channel)
         found = await self._logs.read(key, now=self._clock.now(), since=clamp_instant(start))

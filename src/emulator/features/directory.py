@@ -18,7 +18,7 @@ from emulator.core.callers import Caller, IdentifiedCaller, opaque_id_of
 from emulator.core.clock import DAY, MINUTE, Clock
 from emulator.core.errors import EngineError
 from emulator.core.keys import Key
-from emulator.storage.shapes import Documents, Kept, Texts
+from emulator.storage.shapes import Documents, KeptDocuments, Texts
 
 LIFETIME = 90 * DAY
 """How long documents live after the user's last write, in ms. They expire at the end of a day, so that a user's
@@ -140,7 +140,7 @@ class Directory:
 
         return finish()
 
-    async def _finish(self, ids: Texts, kept: Kept, recorded: _Recorded, *, replace: bool) -> None:
+    async def _finish(self, ids: Texts, kept: KeptDocuments, recorded: _Recorded, *, replace: bool) -> None:
         """Wait until the ids are on disk, and write them again if a reset came after `keep`.
 
         The vote that they belong to may come after that reset. `recorded` is the cache at the time of `keep`.
@@ -153,7 +153,7 @@ class Directory:
             if kept.saved is not None:
                 await kept.saved
 
-    def _keep(self, ids: Texts, *, replace: bool) -> Coroutine[Any, Any, Kept]:
+    def _keep(self, ids: Texts, *, replace: bool) -> Coroutine[Any, Any, KeptDocuments]:
         now = self._clock.now()
         return self._documents.keep(ids, replace=replace, now=now, expires_at=_end_of_life(now))
 

@@ -18,7 +18,7 @@ from emulator.core.wire.refusals import too_long
 from emulator.features.id_quota import IdQuota
 from emulator.features.kinds import Kind, Measured, Subject
 from emulator.http.endpoint import CHANNEL, PAGE, Call, Nothing, endpoint, id_of
-from emulator.storage.kinds import Stored, anything, text_of, wrong
+from emulator.storage.kinds import Stored, accept_any, text_of, wrong
 from emulator.storage.records import BallotRecord, ChoiceRecord, EntryRecord
 from emulator.storage.shapes import Ballots, CastRequest, Terms
 
@@ -177,7 +177,7 @@ RANKINGS = Kind(
     LIFETIME,
     (
         Stored(BallotRecord, "rank", _check_ranking),
-        Stored(ChoiceRecord, "rank", anything),
+        Stored(ChoiceRecord, "rank", accept_any),
         Stored(EntryRecord, "rank", _check_entry),
     ),
     waits_for=Subject("rank", "rank", frozenset({"count", "key", "score"}), "default", shared=GLOBAL),

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Iterable
 
 
-class Counts:
+class SortedCounts:
     """The choices that have casts, each with `since`: the cast since which it has had some without a gap."""
 
     __slots__ = ("_order", "_pairs", "_ranks")
@@ -20,12 +20,12 @@ class Counts:
     def __len__(self) -> int:
         return len(self._pairs)
 
-    def of(self, choice: str, number: int) -> tuple[int, int]:
+    def count_and_since(self, choice: str, number: int) -> tuple[int, int]:
         """Return the count of a choice and its `since`: 0 and `number` if it has no casts."""
         fewer, since = self._ranks.get(choice, (0, number))
         return -fewer, since
 
-    def put(self, choice: str, count: int, since: int) -> None:
+    def set_count(self, choice: str, count: int, since: int) -> None:
         """Replace the count of a choice; 0 removes it."""
         before = self._ranks.pop(choice, None)
         if before is not None:
@@ -37,6 +37,6 @@ class Counts:
             self._order.insert(at, rank)
             self._pairs.insert(at, (choice, count))
 
-    def top(self, most: int | None = None) -> tuple[tuple[str, int], ...]:
+    def largest(self, most: int | None = None) -> tuple[tuple[str, int], ...]:
         """Return the `most` largest counts with their choices, or all."""
         return tuple(self._pairs[:most])

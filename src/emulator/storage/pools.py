@@ -40,7 +40,7 @@ def writes_of_assignment(change: Assignment, live: Mapping[Key, Stock], keys: It
     return written
 
 
-class Count(NamedTuple):
+class Progress(NamedTuple):
     """The progress of a pool."""
 
     handed: int
@@ -107,7 +107,7 @@ class Pools(Protocol):
     async def stocks(self, keys: Sequence[Key], *, now: int) -> dict[Key, Stock]:
         """Return the live pools among `keys`, all read at one instant."""
 
-    async def counts(self, keys: Sequence[Key], *, now: int) -> dict[Key, Count]:
+    async def counts(self, keys: Sequence[Key], *, now: int) -> dict[Key, Progress]:
         """Return the progress of the live pools among `keys`, all read at one instant."""
 
     async def discard(self, sources: Sequence[Key], *, now: int) -> None:
@@ -130,7 +130,7 @@ class Pools(Protocol):
         """Delete these pools and their lists, but no history; return how many items each live one had handed out."""
 
 
-class Listed(NamedTuple):
+class RosterInfo(NamedTuple):
     """A roster in a listing."""
 
     name: str
@@ -159,7 +159,7 @@ class Rosters(Protocol):
         It stays alive until at least `expires_at`. Returns whether there is such a roster.
         """
 
-    async def listing(self, key: Key, members: Sequence[str], *, now: int) -> list[Listed]:
+    async def listing(self, key: Key, members: Sequence[str], *, now: int) -> list[RosterInfo]:
         """Return the live rosters in `key`'s group that have any of these distinct members, in the group's order.
 
         The time this takes grows with the rosters of these members, but neither with the other rosters nor with the

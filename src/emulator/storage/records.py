@@ -105,7 +105,7 @@ class HandedRecord(NamedTuple):
 
 
 class SpentRecord(NamedTuple):
-    """An item that a family of pools has handed out, however long ago: its `digest_of` in hex, in ascending order."""
+    """An item that a family of pools has handed out, however long ago: its `item_digest` in hex, in ascending order."""
 
     family: Key
     """The key of its pools, with an empty name."""
@@ -146,24 +146,24 @@ TYPES: tuple[type[Record], ...] = get_args(Record)
 """In the order of a dump."""
 
 
-def name_of(shape: type[Record]) -> str:
+def type_name(shape: type[Record]) -> str:
     """Return what the records of a type are, in one word."""
     return shape.__name__.removesuffix("Record").lower()
 
 
-def digest_of(item: str) -> bytes:
+def item_digest(item: str) -> bytes:
     """Return 16 bytes that identify an item of a list. `redis/lua/pools.lua` computes the same."""
     return hashlib.sha1(item.encode(), usedforsecurity=False).digest()[:16]
 
 
-_WHOLES: Mapping[type[Record], type[Record]] = {
+_WHOLE_TYPES: Mapping[type[Record], type[Record]] = {
     ChoiceRecord: BallotRecord,
     EntryRecord: BallotRecord,
     ListItemsRecord: ListRecord,
     MemberRecord: RosterRecord,
 }
 """What the records of a type belong to. It has the same key."""
-_COUNT_END = 1 << 53
+_CASTS_END = 1 << 53
 
 
 class RecordChecks:
@@ -175,11 +175,11 @@ class RecordChecks:
         self._wholes: set[tuple[type[Record], Any]] = set()
         """What later records may name, by key, and for a pool also by its number. A list that a pool uses is absent."""
         self._times = 0
-        """The casts so far. No choice can have more, and no engine counts beyond `_COUNT_END`."""
+        """The casts so far. No choice can have more, and no engine counts beyond `_CASTS_END`."""
 
     def check(self, record: Record) -> None:
         """Raise `ValueError` if this record cannot follow the ones before it."""
-        kind, position = type(record), position_of(record)
+        kind, position = type(record), sort_position(record)
         rank = TYPES.index(kind)
         if rank < self._rank:
             raise ValueError(f"a {kind.__name__} must come before every {TYPES[self._rank].__name__}")
@@ -188,13 +188,13 @@ class RecordChecks:
         if rank == self._rank and position == self._position and kind in _UNIQUE:
             raise ValueError(f"{kind.__name__}: repeats the previous record")
         self._rank, self._position = rank, position
-        whole = _WHOLES.get(kind, kind)
+        whole = _WHOLE_TYPES.get(kind, kind)
         is_known = (whole, record[0]) in self._wholes
         if whole is not kind and not is_known:
-            raise ValueError(f"{kind.__name__}: there is no {name_of(whole)} with this key")
+            raise ValueError(f"{kind.__name__}: there is no {type_name(whole)} with this key")
         if whole is kind and is_known:
             raise ValueError(f"{kind.__name__}: repeats a previous record")
-        if kind in _WHOLES.values():
+        if kind in _WHOLE_TYPES.values():
             self._wholes.add((kind, record[0]))
         self._check_numbers(record)
 
@@ -202,8 +202,8 @@ class RecordChecks:
         match record:
             case EntryRecord(_, entry):
                 self._times += entry.times
-                if self._times >= _COUNT_END:
-                    raise ValueError(f"EntryRecord: times: all together must be below {_COUNT_END}")
+                if self._times >= _CASTS_END:
+                    raise ValueError(f"EntryRecord: times: all together must be below {_CASTS_END}")
             case PoolRecord(key, number, _, source):
                 if number != 1 and (PoolRecord, (key, number - 1)) not in self._wholes:
                     raise ValueError("PoolRecord: number: the pools of a key are numbered 1, 2, 3…")
@@ -220,7 +220,7 @@ _UNIQUE = frozenset(TYPES) - {EntryRecord, ItemRecord, ListItemsRecord, HandedRe
 """The types whose records must have different positions."""
 
 
-def position_of(record: Record) -> tuple[Any, ...]:
+def sort_position(record: Record) -> tuple[Any, ...]:
     """Return the sort key of a record within its type."""
     kind, owner, name, channel, user = record[0]
     if isinstance(record, ChoiceRecord | EntryRecord | ItemRecord):

@@ -43,7 +43,7 @@ def writes_of_change(
     return written
 
 
-class Kept(NamedTuple):
+class KeptDocuments(NamedTuple):
     """Documents that `Documents.keep` has started to write."""
 
     found: Texts
@@ -70,7 +70,7 @@ class Documents(Protocol):
         subset of `keys`; the others stay as they are. Raises `ValueError` for any other key.
         """
 
-    async def keep(self, documents: Texts, *, replace: bool, now: int, expires_at: int) -> Kept:
+    async def keep(self, documents: Texts, *, replace: bool, now: int, expires_at: int) -> KeptDocuments:
         """Start to write documents with this expiry, or a later one that they have, in one atomic step.
 
         Without `replace`, return the live documents, and write only their expiry. Documents whose value and expiry stay
@@ -181,7 +181,7 @@ class ListedBallot(NamedTuple):
     definition: bytes | None
 
 
-Expected = bytes | UnsetType | None
+OldDefinition = bytes | UnsetType | None
 """The definition that a ballot must have: `None` for none, and `UNSET` for any or none."""
 
 
@@ -199,7 +199,7 @@ class Ballots(Protocol):
         *,
         now: int,
         expires_at: int,
-        only_if: Expected = UNSET,
+        only_if: OldDefinition = UNSET,
         clear: bool = False,
     ) -> bool:
         """Set or replace the ballot's definition (opaque text) and terms in one step; casts stay unless `clear` is set.
@@ -254,7 +254,7 @@ class Item(NamedTuple):
     value: bytes
 
 
-class Span(NamedTuple):
+class LogPages(NamedTuple):
     """The result of reading a log."""
 
     latest: int
@@ -279,7 +279,7 @@ class Logs(Protocol):
     async def append(self, key: Key, value: bytes, *, now: int, expires_at: int) -> None:
         """Append an entry with the time `now`."""
 
-    async def read(self, key: Key, *, now: int, since: int = 0) -> Span:
+    async def read(self, key: Key, *, now: int, since: int = 0) -> LogPages:
         """Return the live entries with `at >= since`.
 
         Pages are bounded, and the event loop runs between them. With `channel` `None`, the logs of all channels with
@@ -292,7 +292,7 @@ class Logs(Protocol):
         """Return up to `limit` logs that have live entries, with the arguments and the order of `Ballots.listing`."""
 
 
-Deliver = Callable[[Key, bytes], None]
+Listener = Callable[[Key, bytes], None]
 """Takes the topic and the message. It must neither raise nor block."""
 
 
@@ -301,16 +301,16 @@ class Relay:
 
     is_local: bool
     """Whether messages never leave this process."""
-    _listeners: tuple[Deliver, ...] = ()
+    _listeners: tuple[Listener, ...] = ()
 
-    def listen(self, deliver: Deliver) -> None:
+    def listen(self, deliver: Listener) -> None:
         """Call `deliver` for every message published from now on, while the engine is open.
 
         Messages of one publisher arrive in the order of publishing.
         """
         self._listeners += (deliver,)
 
-    def ignore(self, deliver: Deliver) -> None:
+    def ignore(self, deliver: Listener) -> None:
         """Stop calling this listener."""
         self._listeners = tuple(each for each in self._listeners if each != deliver)
 
@@ -321,7 +321,7 @@ class Relay:
         """
 
 
-class Thing(NamedTuple):
+class DocumentOrPool(NamedTuple):
     """A document or a pool."""
 
     key: Key
@@ -330,7 +330,7 @@ class Thing(NamedTuple):
     """The bytes of a document; 0 for a pool."""
 
 
-class Search(NamedTuple):
+class CatalogSearch(NamedTuple):
     """The documents and pools that a listing is about."""
 
     kinds: Sequence[str]
@@ -357,7 +357,7 @@ class Catalog(Protocol):
     async def owners(self, kind: str, *, now: int, limit: int, after: str = "") -> list[str]:
         """Return up to `limit` owners that have a ballot or a log of this kind, in order, after `after`."""
 
-    async def things(self, search: Search, *, now: int, limit: int) -> list[Thing]:
+    async def things(self, search: CatalogSearch, *, now: int, limit: int) -> list[DocumentOrPool]:
         """Return up to `limit` documents and pools, in the order of their keys: kind, owner, name, channel, user."""
 
     async def upcoming(self, kinds: Sequence[str], *, now: int, limit: int) -> list[Expired]:

@@ -136,7 +136,7 @@ def info(
     """
     with _engine_errors():
         path = _file_of(data) if file is None else str(file)
-        facts = verification.facts_of_file(path)
+        facts = verification.describe_file(path)
     session.output.show_value({**_document(facts, path), "backup": backup_files.latest_backup(path)}, FACTS)
 
 

@@ -24,7 +24,7 @@ from emulator.core.observability.audit import audit
 from emulator.core.wire import json_codec
 from emulator.core.wire.refusals import invalid_member
 from emulator.features.directory import Directory
-from emulator.storage.kinds import Stored, anything, decoded, wrong
+from emulator.storage.kinds import Stored, accept_any, decoded, wrong
 from emulator.storage.pools import Pools, Rosters, Stock
 from emulator.storage.records import (
     HandedRecord,
@@ -358,10 +358,10 @@ def _check_code(name: str, code: str) -> None:
 _INDICES = frozenset(map(str, range(MAX_SETS)))
 STORED = (
     Stored(PoolRecord, "codes", _check_pool),
-    Stored(ListRecord, "code_list", anything),
+    Stored(ListRecord, "code_list", accept_any),
     Stored(ListItemsRecord, "code_list", _check_items),
     Stored(HandedRecord, "codes", lambda record: _check_code("item", record.item)),
-    Stored(SpentRecord, "codes", anything),
+    Stored(SpentRecord, "codes", accept_any),
     Stored(RosterRecord, "marked", _check_roster),
-    Stored(MemberRecord, "marked", anything),
+    Stored(MemberRecord, "marked", accept_any),
 )

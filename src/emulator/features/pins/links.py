@@ -30,7 +30,7 @@ from emulator.features.kinds import Kind, Subject
 from emulator.features.pins.rules import REFRESH_LIFETIME
 from emulator.storage.kinds import Stored, decode_check
 from emulator.storage.records import DocumentRecord
-from emulator.storage.shapes import Catalog, Documents, Search, Texts
+from emulator.storage.shapes import Catalog, CatalogSearch, Documents, Texts
 
 T = TypeVar("T")
 _MAX_TRIES = 20
@@ -274,7 +274,7 @@ class LivePins:
         if pin:
             keys = [self._key_of(client_id, pin)]
         elif len(digest) >= _MIN_DIGEST:
-            search = Search([PIN], client_id, matching=digest)
+            search = CatalogSearch([PIN], client_id, matching=digest)
             things = await self._catalog.things(search, now=now, limit=2)
             keys = [thing.key for thing in things if thing.key.name.startswith(digest)]
         return await self._documents.drop(keys, now=now) if keys else 0

@@ -29,7 +29,7 @@ from emulator.http.endpoint import CHANNEL, Audience, Call, Nothing, control_end
 from emulator.realtime.action import Message, action, feed
 from emulator.realtime.publisher import Publisher
 from emulator.realtime.session import Session
-from emulator.storage.shapes import Catalog, Documents, Search
+from emulator.storage.shapes import Catalog, CatalogSearch, Documents
 
 LoggedIn = tuple[Caller, rules.Authenticated]
 """A successful `authenticate`: the connection's new caller, and the reply."""
@@ -167,7 +167,7 @@ class Pins:
 
     async def measure(self, caller: Caller, channel: str | None, id: str, user: str) -> Measured:
         """Count the linked channels, up to 200."""
-        search = Search(LINKS.stored_as, caller.client_id, channel)
+        search = CatalogSearch(LINKS.stored_as, caller.client_id, channel)
         found = await self._catalog.things(search, now=self._clock.now(), limit=_COUNTED)
         return Measured({"": len(found)})
 

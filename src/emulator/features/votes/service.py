@@ -37,7 +37,7 @@ from emulator.features.votes.rules import LIFETIME, Definition, PollConfig, chec
 from emulator.http.endpoint import CHANNEL, PAGE, Call, Nothing, Parameter, endpoint, id_of
 from emulator.realtime.action import Done, Message, action, feed
 from emulator.realtime.hub import ANY_NAME
-from emulator.storage.shapes import BallotEntry, Ballots, CastRequest, Expected
+from emulator.storage.shapes import BallotEntry, Ballots, CastRequest, OldDefinition
 
 _POLL = id_of("poll")
 _POLL_ID = "data.poll_id"
@@ -231,7 +231,7 @@ class Polls:
         caller, body = call.caller, call.body(PollConfigBody)
         key = _managed_key(caller, call.channel or "", body.id or call.id)
         definition = rules.checked_definition(key.name, body.config, now=self._clock.now())
-        text: Expected = UNSET
+        text: OldDefinition = UNSET
         is_written = False
         while not is_written:  # until no other edit comes in between
             if body.expected is not None:
@@ -339,7 +339,7 @@ class Polls:
         return (key,)
 
     async def _define(
-        self, caller: Caller, key: Key, definition: Definition, *, only_if: Expected = UNSET, clear: bool = False
+        self, caller: Caller, key: Key, definition: Definition, *, only_if: OldDefinition = UNSET, clear: bool = False
     ) -> bool:
         """Write a definition, and with `clear` delete the votes.
 

@@ -20,18 +20,18 @@ from emulator.storage.engine import Engine, Medium
 from emulator.storage.redis.ballots import RedisBallots, RedisLogs
 from emulator.storage.redis.client import Client, NoReply, checked_url, connect, engine_errors
 from emulator.storage.redis.documents import RedisDocuments
-from emulator.storage.redis.dump import Dump, RedisCatalog
+from emulator.storage.redis.dump import RedisCatalog, RedisDump
 from emulator.storage.redis.keys import parse_namespace, parse_thing
 from emulator.storage.redis.pools import RedisPools, RedisRosters
 from emulator.storage.redis.relay import RedisRelay
 
-_STEP = 250
+_PURGE_STEP = 250
 """Things that one operation purges."""
 _FORMAT = 1
 """The format in which this version keeps data, and the only one that it reads."""
 
 
-class RedisEngine(Dump, Engine):
+class RedisEngine(RedisDump, Engine):
     """One namespace on a Redis server or cluster. `url` is checked (`checked_url`)."""
 
     name = "redis"
@@ -58,7 +58,7 @@ class RedisEngine(Dump, Engine):
     async def __aenter__(self) -> Self:
         try:
             await self._client.open()
-            await self._inspect()
+            await self._check_server()
             await self._check_format()
             await self._relay.open()
         except BaseException as error:
@@ -85,7 +85,7 @@ class RedisEngine(Dump, Engine):
     async def purge(self, *, now: int) -> AsyncIterator[Sequence[Expired]]:
         handled = True
         while handled:
-            handled, *found = await self._namespace.run("purge", _STEP, now)
+            handled, *found = await self._namespace.run("purge", _PURGE_STEP, now)
             yield [Expired(parse_thing(name), at) for name, at in found]
 
     async def tidy(self) -> None:
@@ -121,16 +121,16 @@ class RedisEngine(Dump, Engine):
                 f"wrote it{f' ({writer})' if writer else ''}, or another database of Redis"
             )
 
-    async def _inspect(self) -> None:
+    async def _check_server(self) -> None:
         """Check that the server is usable, and collect warnings about its configuration."""
         await self.check()
         with suppress(EngineError):  # the ACL may forbid INFO
             lines = (await self._namespace.run("info")).split()
             info = dict(line.split(b":", 1) for line in lines if b":" in line)
-            self.warnings = tuple(_warnings(info))
+            self.warnings = tuple(_server_warnings(info))
 
 
-def _warnings(info: Mapping[bytes, bytes]) -> Iterator[str]:
+def _server_warnings(info: Mapping[bytes, bytes]) -> Iterator[str]:
     # The `volatile-…` policies evict only keys with a TTL, which hold no data of ours.
     policy = info.get(b"maxmemory_policy", b"")
     if info.get(b"maxmemory", b"0") != b"0" and policy.startswith(b"allkeys"):

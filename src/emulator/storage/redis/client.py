@@ -24,8 +24,8 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from emulator.core.errors import EngineError
 from emulator.core.keys import Key
-from emulator.storage.merging import Fetch, Row
-from emulator.storage.redis.keys import USER_LAST, Order, namespace_key
+from emulator.storage.merging import FetchRows, Row
+from emulator.storage.redis.keys import USER_LAST, KeyOrder, namespace_key
 from emulator.storage.shapes import Terms
 
 TIMEOUT = 2.0
@@ -44,7 +44,7 @@ _OPTIONS: dict[str, Any] = {
 }
 
 
-_FOLDER = Path(__file__).with_name("lua")
+_SCRIPT_FOLDER = Path(__file__).with_name("lua")
 MAX_OPERATIONS = 100
 """Operations in one call, which blocks all other clients of Redis."""
 
@@ -54,7 +54,7 @@ COOLDOWN = 0.2
 Reply = Any
 """bytes, int, `None` or a list of these; an exception if the operation failed."""
 
-_READ_ONLY = "read only replica"
+_READ_ONLY_ERROR = "read only replica"
 """A part of the error of a replica, of all versions."""
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -74,7 +74,7 @@ def engine_errors() -> Iterator[None]:
         raise EngineError(f"Redis: {str(error) or type(error).__name__}") from error
 
 
-def _plain(value: object, order: Order) -> object:
+def _packable(value: object, order: KeyOrder) -> object:
     """Return an argument as a script takes it: keys as texts of this order, and terms packed, as they are stored."""
     match value:
         case str() | int() | float() | None:
@@ -82,20 +82,20 @@ def _plain(value: object, order: Order) -> object:
         case Key():
             return order.text(value)
         case Terms():
-            return _plain(_encode(value), order)
+            return _packable(_encode(value), order)
         case bytes():  # Lua's decoder of MessagePack knows text only
             return msgspec.Raw(b"\xdb" + len(value).to_bytes(4, "big") + value)
         case Iterable():
-            return [_plain(each, order) for each in value]
+            return [_packable(each, order) for each in value]
     raise TypeError(f"scripts do not take {type(value)}")
 
 
-class Operation:
+class QueuedOperation:
     """A queued operation."""
 
     __slots__ = ("args", "is_sent", "order", "result")
 
-    def __init__(self, order: Order, *args: object) -> None:
+    def __init__(self, order: KeyOrder, *args: object) -> None:
         self.order = order
         self.args: list[bytes] = []
         self.is_sent = False
@@ -105,7 +105,7 @@ class Operation:
 
     def add(self, arg: object) -> None:
         """Add an argument, until it is sent."""
-        self.args.append(_encode(_plain(arg, self.order)))
+        self.args.append(_encode(_packable(arg, self.order)))
 
     def pack(self) -> bytes:
         self.is_sent = True
@@ -124,12 +124,12 @@ class Operation:
 class Script:
     """The operations of `lua/common.lua` and of one more file, whose keys have this order."""
 
-    def __init__(self, client: Client, name: str, order: Order) -> None:
+    def __init__(self, client: Client, name: str, order: KeyOrder) -> None:
         self._client = client
         self._order = order
-        text = b"".join((_FOLDER / f"{each}.lua").read_bytes() for each in ("common", name, "calls"))
+        text = b"".join((_SCRIPT_FOLDER / f"{each}.lua").read_bytes() for each in ("common", name, "calls"))
         self.registered = client.redis.register_script(text)
-        self._queue: list[Operation] = []
+        self._queue: list[QueuedOperation] = []
         self.sending: asyncio.Task[None] | None = None
 
     async def run(self, operation: str, *args: object) -> Reply:
@@ -147,7 +147,7 @@ class Script:
             if not int(cursor):
                 return
 
-    def pages(self, start: bytes, *args: object) -> Fetch:
+    def page_reader(self, start: bytes, *args: object) -> FetchRows:
         """Return what reads the pages of a ballot or log, from a bound of their sorted set on."""
 
         async def fetch(size: int) -> tuple[list[Row], bool]:
@@ -158,10 +158,10 @@ class Script:
 
         return fetch
 
-    def start(self, operation: str, *args: object) -> Operation:
+    def start(self, operation: str, *args: object) -> QueuedOperation:
         if not self._client.is_open:
             raise EngineError("the engine is closed")
-        queued = Operation(self._order, operation, *args)
+        queued = QueuedOperation(self._order, operation, *args)
         self._queue.append(queued)
         if self.sending is None:
             self.sending = asyncio.create_task(self._send_queue())
@@ -195,7 +195,7 @@ class Client:
         self._scripts: list[Script] = []
         self._fails_until = 0.0
 
-    def script(self, name: str, order: Order = USER_LAST) -> Script:
+    def script(self, name: str, order: KeyOrder = USER_LAST) -> Script:
         self._scripts.append(Script(self, name, order))
         return self._scripts[-1]
 
@@ -228,7 +228,7 @@ class Client:
                 self._fails_until = now() + COOLDOWN
             await self.redis.aclose()
             raise
-        if any(isinstance(each, Exception) and _READ_ONLY in str(each) for each in replies):
+        if any(isinstance(each, Exception) and _READ_ONLY_ERROR in str(each) for each in replies):
             await self.redis.aclose()  # the next call looks the name up, which may be of another server now
         return replies
 
@@ -250,13 +250,13 @@ def checked_url(url: str) -> str:
     advice = "percent-encode special characters in the user and password, for example / as %2F"
     for part, reason in ((rest.rpartition("@")[2], ""), (rest, advice)):  # errors of the whole may quote the password
         try:
-            _check(f"{known}://{part}")
+            _check_url(f"{known}://{part}")
         except (ValueError, TypeError, RedisError) as error:
             raise ValueError(f"cannot keep data in {scheme}://…: {reason or error}") from None
     return f"{known}://{rest}"
 
 
-def _check(url: str) -> None:
+def _check_url(url: str) -> None:
     parts = urlsplit(url)
     if not parts.hostname or parts.port == 0:
         raise ValueError("the URL names no host")

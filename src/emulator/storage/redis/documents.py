@@ -14,14 +14,14 @@ from weakref import WeakValueDictionary
 from emulator.core.errors import EngineError
 from emulator.core.keys import Key
 from emulator.storage.redis.client import Client
-from emulator.storage.redis.keys import USER_LAST, found_of
-from emulator.storage.shapes import Edit, Kept, Texts, writes_of_change
+from emulator.storage.redis.keys import USER_LAST, found_by_key
+from emulator.storage.shapes import Edit, KeptDocuments, Texts, writes_of_change
 
 _ATTEMPTS = 200
 _MAX_PAUSE = 0.02
 
 
-async def attempts() -> AsyncIterator[int]:
+async def update_attempts() -> AsyncIterator[int]:
     """Count attempts at an update that another process may invalidate, with pauses. Raises `EngineError` after 200."""
     for count in range(_ATTEMPTS):
         yield count
@@ -53,7 +53,7 @@ class RedisDocuments:
 
     async def read(self, keys: Sequence[Key], *, now: int) -> dict[Key, bytes]:
         found = await self._script.run("read", keys, now)
-        return {key: value for key, (_, value) in found_of(keys, found).items()}
+        return {key: value for key, (_, value) in found_by_key(keys, found).items()}
 
     async def peek(self, key: Key, *, now: int) -> bytes | None:
         return (await self.read([key], now=now)).get(key)
@@ -63,8 +63,8 @@ class RedisDocuments:
     ) -> dict[Key, bytes]:
         async with self._key_locks.hold(keys):
             found = await self._script.run("read", keys, now)
-            async for _ in attempts():
-                live = found_of(keys, found)
+            async for _ in update_attempts():
+                live = found_by_key(keys, found)
                 written = writes_of_change(change, {key: value for key, (_, value) in live.items()}, keys)
                 if not written:
                     break
@@ -75,11 +75,11 @@ class RedisDocuments:
                     break
         return written
 
-    async def keep(self, documents: Texts, *, replace: bool, now: int, expires_at: int) -> Kept:
+    async def keep(self, documents: Texts, *, replace: bool, now: int, expires_at: int) -> KeptDocuments:
         reply = self._script.start("keep", documents.items(), replace, expires_at, now).result
         if replace:
-            return Kept({}, reply)
-        return Kept(found_of(documents, await reply))
+            return KeptDocuments({}, reply)
+        return KeptDocuments(found_by_key(documents, await reply))
 
     async def users(self, key: Key, *, after: str, limit: int, now: int) -> list[str]:
         found = await self._script.run("users", USER_LAST.group(key), after, limit, now)

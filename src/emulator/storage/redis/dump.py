@@ -21,21 +21,21 @@ import msgspec
 from emulator.core.errors import EngineError
 from emulator.core.keys import NEVER, Expired, Key
 from emulator.storage import records as types
-from emulator.storage.merging import PAGE
-from emulator.storage.records import TYPES, Record, position_of
-from emulator.storage.redis.ballots import entry_of
+from emulator.storage.merging import PAGE_SIZE
+from emulator.storage.records import TYPES, Record, sort_position
+from emulator.storage.redis.ballots import parse_entry
 from emulator.storage.redis.client import Client, Script
 from emulator.storage.redis.keys import CHANNEL_LAST, NAME_LAST, USER_LAST, escape, parse_thing
-from emulator.storage.shapes import Search, Terms, Thing
+from emulator.storage.shapes import CatalogSearch, DocumentOrPool, Terms
 
-STEP = 250
+LOAD_STEP = 250
 """Records that one operation writes."""
-_NO_BOUND = ":"
+_AFTER_NUMBERS = ":"
 """After all numbers."""
-_COLUMNS = 9
-_PLACE = ", ".join(f"p{number}" for number in range(_COLUMNS))
+_SORT_COLUMNS = 9
+_SORT_KEY = ", ".join(f"p{number}" for number in range(_SORT_COLUMNS))
 """The columns that sort records: texts and numbers."""
-_FORMS: Mapping[type[Record], tuple[str, Callable[[Key], str]]] = {
+_LETTERS_AND_KEYS: Mapping[type[Record], tuple[str, Callable[[Key], str]]] = {
     types.DocumentRecord: ("d", USER_LAST.text),
     types.BallotRecord: ("b", CHANNEL_LAST.text),
     types.ChoiceRecord: ("c", CHANNEL_LAST.text),
@@ -52,17 +52,17 @@ _FORMS: Mapping[type[Record], tuple[str, Callable[[Key], str]]] = {
 """The letter of each type in the scripts, and the text of its key."""
 
 
-def _row(record: Record) -> tuple[object, ...]:
+def _script_row(record: Record) -> tuple[object, ...]:
     """Return a record as the scripts take it."""
-    letter, text = _FORMS[type(record)]
+    letter, text = _LETTERS_AND_KEYS[type(record)]
     return letter, text(record[0]), *record[1:]
 
 
-_Found = AsyncIterator[tuple[Record, int]]
+_FoundRecords = AsyncIterator[tuple[Record, int]]
 """Records, each with its place among those of the same position."""
 
 
-class Dump:
+class RedisDump:
     def __init__(self, client: Client) -> None:
         self._reading = client.script("dump")
         self._ballots = client.script("ballots")
@@ -72,16 +72,16 @@ class Dump:
         # The records are sorted in a temporary database, which uses the disk if they are many.
         with closing(sqlite3.connect("", isolation_level=None)) as database:
             try:
-                database.execute(f"CREATE TABLE rows ({_PLACE}, record, PRIMARY KEY ({_PLACE})) WITHOUT ROWID")
+                database.execute(f"CREATE TABLE rows ({_SORT_KEY}, record, PRIMARY KEY ({_SORT_KEY})) WITHOUT ROWID")
                 database.execute("BEGIN")
-                async for record, number in self._records(now):
+                async for record, number in self._read_all(now):
                     rank = TYPES.index(type(record))
-                    place = (rank, *position_of(record), number)
-                    row = *place, *[""] * (_COLUMNS - len(place)), msgspec.msgpack.encode(record)
+                    place = (rank, *sort_position(record), number)
+                    row = *place, *[""] * (_SORT_COLUMNS - len(place)), msgspec.msgpack.encode(record)
                     # It replaces the row in this place, because Redis may return one twice.
                     database.execute(f"INSERT OR REPLACE INTO rows VALUES ({', '.join('?' * len(row))})", row)
-                rows = database.execute(f"SELECT p0, record FROM rows ORDER BY {_PLACE}")
-                while page := rows.fetchmany(PAGE):
+                rows = database.execute(f"SELECT p0, record FROM rows ORDER BY {_SORT_KEY}")
+                while page := rows.fetchmany(PAGE_SIZE):
                     yield [msgspec.msgpack.decode(record, type=TYPES[rank]) for rank, record in page]
                     await asyncio.sleep(0)
             except sqlite3.Error as error:
@@ -89,14 +89,14 @@ class Dump:
 
     async def load(self, pages: AsyncIterator[Sequence[Record]], *, replace: bool) -> None:
         if not replace:
-            rows = [_row(record) async for page in pages for record in page]
+            rows = [_script_row(record) async for page in pages for record in page]
             await self._write("write", None, rows)
             return
         generation = await self._write("begin")
         try:
             async for page in pages:
-                for start in range(0, len(page), STEP):
-                    rows = [_row(record) for record in page[start : start + STEP]]
+                for start in range(0, len(page), LOAD_STEP):
+                    rows = [_script_row(record) for record in page[start : start + LOAD_STEP]]
                     await self._write("write", generation, rows)
             if not await self._write("show", generation):
                 raise EngineError("the load took too long; nothing was replaced")
@@ -105,82 +105,82 @@ class Dump:
                 await self._write("give_up", generation)
             raise
 
-    async def _records(self, now: int) -> _Found:
-        readers: Mapping[bytes, Callable[..., _Found]] = {
-            b"d": self._document,
-            b"b": self._ballot,
-            b"l": partial(self._log, now),
-            b"s": self._list,
-            b"p": self._pool,
-            b"g": self._pool,
-            b"q": self._roster,
+    async def _read_all(self, now: int) -> _FoundRecords:
+        readers: Mapping[bytes, Callable[..., _FoundRecords]] = {
+            b"d": self._read_document,
+            b"b": self._read_ballot,
+            b"l": partial(self._read_log, now),
+            b"s": self._read_list,
+            b"p": self._read_pool,
+            b"g": self._read_pool,
+            b"q": self._read_roster,
         }
         groups = set()
-        async for letter, name, ends, *values in self._rows("things", now):
+        async for letter, name, ends, *values in self._read_rows("things", now):
             async for found in readers[letter](name, ends, *values):
                 yield found
             if letter == b"q":
                 groups.add(name.rpartition(b"|")[0])
         for group in groups:
-            async for member, name in self._rows("members", group, now):
+            async for member, name in self._read_rows("members", group, now):
                 yield types.MemberRecord(NAME_LAST.parse(group + b"|" + name), member.decode()), 0
         for family in await self._reading.run("families"):
-            async for digest in self._rows("spent", family):
+            async for digest in self._read_rows("spent", family):
                 yield types.SpentRecord(NAME_LAST.parse(family), digest.decode()), 0
 
-    async def _document(self, name: bytes, ends: int, value: bytes) -> _Found:
+    async def _read_document(self, name: bytes, ends: int, value: bytes) -> _FoundRecords:
         yield types.DocumentRecord(USER_LAST.parse(name), ends, value), 0
 
-    async def _ballot(
+    async def _read_ballot(
         self, name: bytes, ends: int, definition: bytes | None, packed: bytes | None, id: bytes
-    ) -> _Found:
+    ) -> _FoundRecords:
         key = CHANNEL_LAST.parse(name)
         terms = Terms() if packed is None else msgspec.msgpack.decode(packed, type=Terms)
         yield types.BallotRecord(key, ends, definition, terms), 0
-        async for choice, number in self._rows("choices", id):
+        async for choice, number in self._read_rows("choices", id):
             yield types.ChoiceRecord(key, choice.decode()), number
-        fetch, has_more = self._ballots.pages(b"-", id, _NO_BOUND), True
+        fetch, has_more = self._ballots.page_reader(b"-", id, _AFTER_NUMBERS), True
         while has_more:
-            rows, has_more = await fetch(STEP)
+            rows, has_more = await fetch(LOAD_STEP)
             for row in rows:
-                yield types.EntryRecord(key, entry_of(row)), row[1]
+                yield types.EntryRecord(key, parse_entry(row)), row[1]
 
-    async def _log(self, now: int, name: bytes, _: int) -> _Found:
-        async for number, at, ends, value in self._rows("entries", name, now):
+    async def _read_log(self, now: int, name: bytes, _: int) -> _FoundRecords:
+        async for number, at, ends, value in self._read_rows("entries", name, now):
             yield types.ItemRecord(CHANNEL_LAST.parse(name), at, ends, value), number
 
-    async def _list(self, name: bytes, ends: int) -> _Found:
+    async def _read_list(self, name: bytes, ends: int) -> _FoundRecords:
         key = USER_LAST.parse(name)
         yield types.ListRecord(key, ends), 0
-        async for position, *items in self._rows("list", name):
+        async for position, *items in self._read_rows("list", name):
             yield types.ListItemsRecord(key, tuple(item.decode() for item in items)), position
 
-    async def _pool(
+    async def _read_pool(
         self, name: bytes, ends: int, number: int, id: bytes, source: bytes | None = None, note: bytes = b""
-    ) -> _Found:
+    ) -> _FoundRecords:
         """Without a source, it is a dropped pool."""
         key, list_key = USER_LAST.parse(name), None
         if source is not None:
             list_key = USER_LAST.parse(source)
-            async for found in self._list(source, ends):
+            async for found in self._read_list(source, ends):
                 yield found
         yield types.PoolRecord(key, number, ends, list_key, note), 0
-        async for user, items in self._rows("handed", id):
+        async for user, items in self._read_rows("handed", id):
             for place, item in enumerate(items):
                 yield types.HandedRecord(key, number, user.decode(), item.decode()), place
 
-    async def _roster(self, name: bytes, ends: int, number: int, note: bytes) -> _Found:
+    async def _read_roster(self, name: bytes, ends: int, number: int, note: bytes) -> _FoundRecords:
         yield types.RosterRecord(NAME_LAST.parse(name), ends, note), number
 
-    async def _rows(self, operation: str, *args: object) -> AsyncIterator[Any]:
+    async def _read_rows(self, operation: str, *args: object) -> AsyncIterator[Any]:
         async for rows in self._reading.scan(operation, *args):
             for row in rows:
                 yield row
 
 
-WALKED = 500
+WALK_STEP = 500
 """Things that one operation looks at."""
-_LISTED = (b"b", b"l")
+_LISTED_LETTERS = (b"b", b"l")
 """The letters of ballots and logs, which have listings of their own."""
 
 
@@ -194,15 +194,15 @@ class RedisCatalog:
 
     async def owners(self, kind: str, *, now: int, limit: int, after: str = "") -> list[str]:
         things = await self._walk([kind], now)
-        found = {thing.key.owner for letter, thing in things if letter in _LISTED}
+        found = {thing.key.owner for letter, thing in things if letter in _LISTED_LETTERS}
         return sorted(owner for owner in found if owner > after)[:limit]
 
-    async def things(self, search: Search, *, now: int, limit: int) -> list[Thing]:
+    async def things(self, search: CatalogSearch, *, now: int, limit: int) -> list[DocumentOrPool]:
         kinds, owner, channel, matching, after = search
         chosen = [
             thing
             for letter, thing in await self._walk(kinds, now)
-            if letter not in _LISTED
+            if letter not in _LISTED_LETTERS
             and (after is None or after < thing.key)
             and owner in (None, thing.key.owner)
             and channel in (None, thing.key.channel)
@@ -215,14 +215,14 @@ class RedisCatalog:
         found = [Expired(thing.key, thing.expires_at) for thing in things if thing.expires_at < NEVER]
         return sorted(found, key=lambda one: (one.at, one.key))[:limit]
 
-    async def _walk(self, kinds: Sequence[str], now: int) -> list[tuple[bytes, Thing]]:
+    async def _walk(self, kinds: Sequence[str], now: int) -> list[tuple[bytes, DocumentOrPool]]:
         """Return the live records of these kinds, with the letters of their types."""
-        found: dict[bytes, tuple[bytes, Thing]] = {}
+        found: dict[bytes, tuple[bytes, DocumentOrPool]] = {}
         rank, is_last = 0, False
         names = [escape(kind) for kind in kinds]
         while not is_last:
-            count, is_last, *rows = await self._namespace.run("expiries", rank, WALKED, names, now)
+            count, is_last, *rows = await self._namespace.run("expiries", rank, WALK_STEP, names, now)
             rank += count
             for name, ends, size in rows:  # one may move to a later rank meanwhile
-                found[name] = name[:1], Thing(parse_thing(name), ends, size)
+                found[name] = name[:1], DocumentOrPool(parse_thing(name), ends, size)
         return list(found.values())

@@ -32,7 +32,7 @@ def parse_namespace(key: bytes) -> str | None:
     return unescape(name.replace("%7B", "{").replace("%7D", "}"))
 
 
-class Order:
+class KeyOrder:
     """An order of the parts of a key."""
 
     def __init__(self, *names: str) -> None:
@@ -40,11 +40,11 @@ class Order:
         self._parts = itemgetter(*map(Key._fields.index, names))
 
     def text(self, key: Key) -> str:
-        return _join(self._parts(key))
+        return _join_parts(self._parts(key))
 
     def group(self, key: Key) -> str:
         """Return the text of a key without its last part."""
-        return _join(self._parts(key)[:-1])
+        return _join_parts(self._parts(key)[:-1])
 
     def parse(self, text: bytes) -> Key:
         """Return the key of a text. For a text of a group, its last part is empty."""
@@ -53,24 +53,24 @@ class Order:
         return Key(**{"name": "", **named})
 
 
-def found_of(keys: Iterable[Key], replies: Iterable[Any]) -> dict[Key, Any]:
+def found_by_key(keys: Iterable[Key], replies: Iterable[Any]) -> dict[Key, Any]:
     """Return a script's reply to each of these keys that it has found."""
     return {key: reply for key, reply in zip(keys, replies, strict=True) if reply is not None}
 
 
-USER_LAST = Order("kind", "owner", "name", "channel", "user")
-CHANNEL_LAST = Order("kind", "owner", "name", "user", "channel")
-NAME_LAST = Order("kind", "owner", "user", "channel", "name")
+USER_LAST = KeyOrder("kind", "owner", "name", "channel", "user")
+CHANNEL_LAST = KeyOrder("kind", "owner", "name", "user", "channel")
+NAME_LAST = KeyOrder("kind", "owner", "user", "channel", "name")
 
 
-def listed_range(group: Key, after: Key | None) -> tuple[str, str, str]:
+def listing_range(group: Key, after: Key | None) -> tuple[str, str, str]:
     """Return an index of `lua/common.lua`, and a range in it: for one channel or all, starting after a key."""
-    index, first, last = _join((group.kind, group.owner)), "-", "+"
+    index, first, last = _join_parts((group.kind, group.owner)), "-", "+"
     if group.channel is not None:
-        channel = _place(group.channel)
+        channel = _place_text(group.channel)
         first, last = f"[{channel}\0", f"({channel}\1"
     if after is not None:
-        first = "(" + _place(after.channel or "", after.name, after.user)
+        first = "(" + _place_text(after.channel or "", after.name, after.user)
     return index, first, last
 
 
@@ -80,19 +80,19 @@ def parse_place(group: Key, place: bytes) -> Key:
     return Key(group.kind, group.owner, name, channel, user)
 
 
-def _place(*parts: str) -> str:
+def _place_text(*parts: str) -> str:
     return "\0".join(escape(part).replace("\0", "%00") for part in parts)
 
 
-_ORDERS = {b"d": USER_LAST, b"b": CHANNEL_LAST, b"l": CHANNEL_LAST, b"p": USER_LAST}
+_KEY_ORDERS = {b"d": USER_LAST, b"b": CHANNEL_LAST, b"l": CHANNEL_LAST, b"p": USER_LAST}
 
 
 def parse_thing(name: bytes) -> Key:
     """Return the key of a document, ballot, log or pool, by the letter of its type and its text."""
-    return _ORDERS[name[:1]].parse(name[1:])
+    return _KEY_ORDERS[name[:1]].parse(name[1:])
 
 
-def _join(parts: tuple[str | None, ...]) -> str:
+def _join_parts(parts: tuple[str | None, ...]) -> str:
     known = [escape(part) for part in parts if part is not None]
     if len(known) < len(parts):
         raise ValueError(f"this operation needs one channel: {parts}")

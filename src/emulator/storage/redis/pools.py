@@ -9,17 +9,17 @@ from emulator.core.keys import Key
 from emulator.storage.pools import (
     MAX_SKIPPED,
     Assignment,
-    Count,
     Drawn,
     Holding,
     Limit,
-    Listed,
+    Progress,
+    RosterInfo,
     Stock,
     writes_of_assignment,
 )
 from emulator.storage.redis.client import Client
-from emulator.storage.redis.documents import KeyLocks, attempts
-from emulator.storage.redis.keys import NAME_LAST, USER_LAST, found_of, unescape
+from emulator.storage.redis.documents import KeyLocks, update_attempts
+from emulator.storage.redis.keys import NAME_LAST, USER_LAST, found_by_key, unescape
 
 _MAX_NOTES = 1_024
 """Pools whose notes are cached."""
@@ -47,7 +47,7 @@ class RedisPools:
         self, keys: Sequence[Key], change: Assignment, *, now: int, expires_at: int, sizes: Mapping[Key, int] = {}
     ) -> bool:
         async with self._key_locks.hold(keys):
-            async for _ in attempts():
+            async for _ in update_attempts():
                 live = await self._stocks(keys, now)
                 written = writes_of_assignment(change, {key: stock for key, (_, stock) in live.items()}, keys)
                 known = [live[key][0] if key in live else b"0" for key in keys]
@@ -69,9 +69,9 @@ class RedisPools:
         live = await self._stocks(keys, now)
         return {key: stock for key, (_, stock) in live.items()}
 
-    async def counts(self, keys: Sequence[Key], *, now: int) -> dict[Key, Count]:
+    async def counts(self, keys: Sequence[Key], *, now: int) -> dict[Key, Progress]:
         found = await self._run("counts", keys, now)
-        return {key: Count(*counts) for key, counts in found_of(keys, found).items()}
+        return {key: Progress(*counts) for key, counts in found_by_key(keys, found).items()}
 
     async def discard(self, sources: Sequence[Key], *, now: int) -> None:
         await self._run("discard", sources)
@@ -99,13 +99,13 @@ class RedisPools:
     async def drop(self, keys: Sequence[Key], *, now: int) -> dict[Key, int]:
         counts = await self._run("drop", keys, now)
         # A repeated key counts once: the second finds nothing.
-        return found_of(keys, counts)
+        return found_by_key(keys, counts)
 
     async def _stocks(self, keys: Sequence[Key], now: int) -> dict[Key, tuple[bytes, Stock]]:
         """Return the live pools with their versions."""
         found = await self._run("stocks", keys, now)
         live = {}
-        for key, (version, source, note) in found_of(keys, found).items():
+        for key, (version, source, note) in found_by_key(keys, found).items():
             live[key] = version, Stock(USER_LAST.parse(source), note)
         return live
 
@@ -122,11 +122,11 @@ class RedisRosters:
     async def annotate(self, key: Key, note: bytes, *, now: int, expires_at: int) -> bool:
         return bool(await self._script.run("annotate", key, note, expires_at, now))
 
-    async def listing(self, key: Key, members: Sequence[str], *, now: int) -> list[Listed]:
+    async def listing(self, key: Key, members: Sequence[str], *, now: int) -> list[RosterInfo]:
         found = await self._script.run("listing", NAME_LAST.group(key), [*members], now)
         rosters = []
         for _, _, name, note, *places in found:
-            rosters.append(Listed(unescape(name.decode()), note, [members[at] for at in places]))
+            rosters.append(RosterInfo(unescape(name.decode()), note, [members[at] for at in places]))
         return rosters
 
     async def all(self, key: Key, *, now: int) -> AsyncIterator[Mapping[str, bytes]]:

@@ -74,7 +74,7 @@ class RedisRelay(Relay):
                     while True:
                         message = await _next_message(subscription)
                         if message["type"] == "message":
-                            self._parse(message["data"])
+                            self._deliver_packet(message["data"])
             except Exception as error:  # after any error it must try again, or messages would be lost from then on
                 if not subscribed.done():
                     subscribed.set_exception(error)
@@ -85,7 +85,7 @@ class RedisRelay(Relay):
                 is_failing = True
             await asyncio.sleep(RETRY_AFTER)
 
-    def _parse(self, packet: bytes) -> None:
+    def _deliver_packet(self, packet: bytes) -> None:
         if packet[:16] == self._sender:
             return
         start = 20 + int.from_bytes(packet[16:20], "big")

@@ -14,15 +14,15 @@ from emulator.storage.sqlite.ballots import SqliteBallots
 from emulator.storage.sqlite.catalog import SqliteCatalog
 from emulator.storage.sqlite.connection import check_space, permission_warnings
 from emulator.storage.sqlite.documents import SqliteDocuments
-from emulator.storage.sqlite.dump import Dump
+from emulator.storage.sqlite.dump import SqliteDump
 from emulator.storage.sqlite.group_commit import GroupCommit
-from emulator.storage.sqlite.load import Load
+from emulator.storage.sqlite.load import SqliteLoad
 from emulator.storage.sqlite.locks import service_lock, temporary_file
 from emulator.storage.sqlite.logs import SqliteLogs
-from emulator.storage.sqlite.namespace import HIDDEN, Namespace, Tables, id_of, reads, writes
+from emulator.storage.sqlite.namespace import HIDDEN, Namespace, Tables, namespace_id, reads, writes
 from emulator.storage.sqlite.pools import SqlitePools, SqliteRosters
-from emulator.storage.sqlite.purge import Purge
-from emulator.storage.sqlite.tables import THINGS, VERSION
+from emulator.storage.sqlite.purge import SqlitePurge
+from emulator.storage.sqlite.tables import FORMAT, THING_TABLES
 
 
 class SqliteRelay(Tables, Relay):
@@ -36,18 +36,18 @@ class SqliteRelay(Tables, Relay):
             deliver(topic, message)
 
 
-_HIDDEN_UNDER = f"""
+_FIND_HIDDEN = f"""
     SELECT namespace FROM spaces
     WHERE substr(namespace, 1, length(?1)) = ?1 AND instr(namespace, '{HIDDEN}')
 """
 
 
-class SqliteEngine(Dump, Load, Purge, Engine):
+class SqliteEngine(SqliteDump, SqliteLoad, SqlitePurge, Engine):
     """One namespace of a file."""
 
     name = "sqlite"
     can_copy = True
-    format = VERSION
+    format = FORMAT
 
     def __init__(self, medium: SqliteMedium, namespace: str) -> None:
         super().__init__(Namespace(medium.group_commit, namespace))
@@ -103,7 +103,7 @@ class SqliteEngine(Dump, Load, Purge, Engine):
         if self.group_commit.is_failing:
             await self.group_commit.write(self._execute, "UPDATE numbers SET next = next")
         else:
-            await self.group_commit.read(self._namespace.find, self._name)
+            await self.group_commit.read(self._namespace.find_id, self._name)
 
     @writes
     def _register(self) -> None:
@@ -111,30 +111,30 @@ class SqliteEngine(Dump, Load, Purge, Engine):
 
         Hidden data of it, and of those whose names begin with its name and `/`, is removed: a killed process left it.
         """
-        if not self._namespace.find(self._name):
-            self._namespace.renew(self._name)
-        for (name,) in self._execute(_HIDDEN_UNDER, f"{self._name}/").fetchall():
+        if not self._namespace.find_id(self._name):
+            self._namespace.assign_id(self._name)
+        for (name,) in self._execute(_FIND_HIDDEN, f"{self._name}/").fetchall():
             self._namespace.remove(name)
 
     @writes
     def reset(self) -> None:
         """Give the namespace a new id, so that it is empty. `tidy` deletes the rows of the old id."""
-        self.group_commit.forget_read()
-        self._namespace.renew(self._name)
+        self.group_commit.flush_caches()
+        self._namespace.assign_id(self._name)
 
     @writes
     def set_aside(self) -> None:
         """Give the namespace a new id, so that it is empty, and keep the old one for `take_back`."""
-        self.group_commit.forget_read()
+        self.group_commit.flush_caches()
         self._namespace.rename(self._name, self._aside)
-        self._namespace.renew(self._name)
+        self._namespace.assign_id(self._name)
 
     @writes
     def take_back(self) -> None:
         """Give the namespace the id that `set_aside` kept. Raises `EngineError` if nothing is set aside."""
-        if not self._namespace.find(self._aside):
+        if not self._namespace.find_id(self._aside):
             raise EngineError("nothing is set aside")
-        self.group_commit.forget_read()
+        self.group_commit.flush_caches()
         self._namespace.rename(self._aside, self._name)
 
     @writes
@@ -148,15 +148,15 @@ class SqliteEngine(Dump, Load, Purge, Engine):
     @writes
     def drop(self) -> None:
         """Remove the namespace. `tidy` deletes its rows."""
-        self.group_commit.forget_read()
+        self.group_commit.flush_caches()
         self._namespace.remove(self._name)
         self._namespace.remove(self._aside)
 
 
-_NAMES = f"SELECT namespace FROM spaces WHERE instr(namespace, '{HIDDEN}') = 0 ORDER BY namespace"
-_COUNTS = [f"(SELECT count(*) FROM {table.name} WHERE space = :space)" for table in THINGS]
+_LIST_NAMES = f"SELECT namespace FROM spaces WHERE instr(namespace, '{HIDDEN}') = 0 ORDER BY namespace"
+_COUNTS = [f"(SELECT count(*) FROM {table.name} WHERE space = :space)" for table in THING_TABLES]
 # A list that a pool uses counts as the pool.
-_SIZE = f"SELECT {' + '.join(_COUNTS)} - (SELECT count(list) FROM pools WHERE space = :space)"
+_COUNT_RECORDS = f"SELECT {' + '.join(_COUNTS)} - (SELECT count(list) FROM pools WHERE space = :space)"
 
 
 class SqliteMedium(Medium):
@@ -179,12 +179,12 @@ class SqliteMedium(Medium):
 
     @reads
     def namespaces(self) -> list[str]:
-        return [name for (name,) in self.group_commit.connection.execute(_NAMES)]
+        return [name for (name,) in self.group_commit.connection.execute(_LIST_NAMES)]
 
     @reads
     def size(self, namespace: str) -> int:
         connection = self.group_commit.connection
-        (size,) = connection.execute(_SIZE, {"space": id_of(connection, namespace)}).fetchone()
+        (size,) = connection.execute(_COUNT_RECORDS, {"space": namespace_id(connection, namespace)}).fetchone()
         return int(size)
 
     async def __aenter__(self) -> Self:
@@ -192,7 +192,7 @@ class SqliteMedium(Medium):
             if not self._users:
                 async with AsyncExitStack() as stack:
                     path = self.path or stack.enter_context(temporary_file())
-                    await stack.enter_async_context(self.group_commit.opened(path, self._synchronous))
+                    await stack.enter_async_context(self.group_commit.open_file(path, self._synchronous))
                     self._stack = stack.pop_all()
             self._users += 1
         return self

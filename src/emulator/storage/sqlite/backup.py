@@ -20,26 +20,26 @@ from emulator.core.errors import EngineError
 from emulator.storage.sqlite.connection import FAILURES, file_errors, is_busy
 from emulator.storage.sqlite.locks import service_lock
 from emulator.storage.sqlite.verification import (
-    Facts,
+    FileFacts,
     check_exists,
     check_regular,
-    facts_of_file,
+    describe_file,
     open_read_only,
     verify_file,
 )
 
-_LOGS = ("-wal", "-journal")
+_LOG_ENDINGS = ("-wal", "-journal")
 """The endings of the names of the files that a database has next to it until it is closed.
 
 They belong to its content, unlike `-shm`, which is only an index of `-wal`.
 """
-_PART = ".extcli-part"
+_PART_ENDING = ".extcli-part"
 """How the name of an unfinished copy ends. No other program's files do."""
-_ABANDONED = 3_600_000
+_ABANDONED_AFTER = 3_600_000
 """In ms. A copy that was not written to for so long is of a command that was killed."""
 
 
-def back_up(path: str, target: Path, *, now: int, replace: bool) -> Facts:
+def back_up(path: str, target: Path, *, now: int, replace: bool) -> FileFacts:
     """Copy the database to a new file, verified and on the disk. Raises `EngineError`; then there is no new file.
 
     The copy has everything that was committed when this began. An existing file is only replaced with `replace`.
@@ -50,16 +50,16 @@ def back_up(path: str, target: Path, *, now: int, replace: bool) -> Facts:
         raise EngineError(f"{target} exists already; give another name, or --force to replace it")
     if os.path.exists(target) and os.path.samefile(path, target):
         raise EngineError(f"{target} is the data itself; give another name")
-    for log in [f"{target}{end}" for end in _LOGS]:
+    for log in [f"{target}{end}" for end in _LOG_ENDINGS]:
         if os.path.exists(log) and os.path.getsize(log):  # it would be applied to the copy
             raise EngineError(f"{log} exists: a program uses {target}, or was killed; give another name")
     with file_errors(f"cannot back up {path} to {target}", path), _new_copy(path, target, now) as copy:
         if findings := verify_file(copy):
             raise EngineError(f"cannot back up {path}: it is corrupt ({findings[0]}); run extcli data verify {path}")
-        facts = facts_of_file(copy)
+        facts = describe_file(copy)
         os.replace(copy, target)
-        _sync(target.parent)
-    _note(path, target, now)
+        _sync_folder(target.parent)
+    _note_backup(path, target, now)
     return facts
 
 
@@ -70,11 +70,11 @@ def _new_copy(source: str, target: Path, now: int) -> Iterator[str]:
     The copy has all data that was committed when this began, and is one file without a log. The file is deleted at the
     end of the block unless it was moved.
     """
-    for part in target.parent.glob(f".*{_PART}*"):
+    for part in target.parent.glob(f".*{_PART_ENDING}*"):
         with suppress(OSError):
-            if part.stat().st_mtime * 1_000 < now - _ABANDONED:
+            if part.stat().st_mtime * 1_000 < now - _ABANDONED_AFTER:
                 part.unlink()
-    descriptor, name = mkstemp(prefix=f".{target.name}-", suffix=_PART, dir=target.parent)
+    descriptor, name = mkstemp(prefix=f".{target.name}-", suffix=_PART_ENDING, dir=target.parent)
     os.close(descriptor)
     try:
         with closing(open_read_only(source)) as reading, closing(sqlite3.connect(name, isolation_level=None)) as copy:
@@ -82,16 +82,16 @@ def _new_copy(source: str, target: Path, now: int) -> Iterator[str]:
             copy.execute("PRAGMA journal_mode = DELETE")
         yield name
     finally:
-        _remove(name, "", *_LOGS, "-shm")
+        _remove_files(name, "", *_LOG_ENDINGS, "-shm")
 
 
-def _remove(path: str | Path, *ends: str) -> None:
+def _remove_files(path: str | Path, *ends: str) -> None:
     for end in ends:
         with suppress(FileNotFoundError):
             os.unlink(f"{path}{end}")
 
 
-def _sync(folder: Path) -> None:
+def _sync_folder(folder: Path) -> None:
     """Have the disk write the names in a directory. Windows does this by itself."""
     if sys.platform == "win32":
         return
@@ -122,28 +122,28 @@ def latest_backup(path: str) -> Backup | None:
     return None
 
 
-def _note(path: str, target: Path, now: int) -> None:
+def _note_backup(path: str, target: Path, now: int) -> None:
     """Write the name of the backup into a file next to the data, for people to read. A failure is ignored.
 
     A link in the place of that file is replaced, not followed.
     """
     with suppress(OSError):
-        _remove(_note_path(path), "")
+        _remove_files(_note_path(path), "")
         with open(_note_path(path), "x", encoding="utf-8") as file:
             json.dump({"at": now, "file": os.path.abspath(target)}, file)
 
 
-class Restored(NamedTuple):
+class RestoreResult(NamedTuple):
     """The result of a restore."""
 
-    facts: Facts | None = None
+    facts: FileFacts | None = None
     former: Path | None = None
     """The former file, if there was one."""
     findings: Sequence[str] = ()
     """What is wrong with the backup; then nothing was changed."""
 
 
-def restore(source: str, path: str, *, now: int) -> Restored:
+def restore(source: str, path: str, *, now: int) -> RestoreResult:
     """Replace the file at `path` with a copy of `source`, whose pages and format are checked first.
 
     At any instant a complete file is in place: the former or the new one. If the former file is too corrupt to absorb
@@ -159,22 +159,22 @@ def restore(source: str, path: str, *, now: int) -> Restored:
         raise EngineError(f"cannot open {path}: there is no directory {target.parent}")
     with service_lock(path), file_errors(f"cannot restore {source} to {path}", path):
         if findings := verify_file(source):
-            return Restored(findings=findings)
+            return RestoreResult(findings=findings)
         with _new_copy(source, target, now) as copy:
-            facts = facts_of_file(copy)
-            former = _set_aside(target, now) if target.exists() else None
+            facts = describe_file(copy)
+            former = _keep_former(target, now) if target.exists() else None
             if sys.platform != "win32" and os.geteuid() == 0:  # the user of the service must be able to open it
                 owned_like = (former or target.parent).stat()
                 os.chown(copy, owned_like.st_uid, owned_like.st_gid)
             if former is not None:
                 os.chmod(copy, former.stat().st_mode & 0o777)
-            _remove(target, *_LOGS, "-shm")  # of a deleted or corrupt file: they would be applied to the copy
+            _remove_files(target, *_LOG_ENDINGS, "-shm")  # of a deleted or corrupt file: the copy would apply them
             os.replace(copy, target)
-            _sync(target.parent)
-    return Restored(facts, former)
+            _sync_folder(target.parent)
+    return RestoreResult(facts, former)
 
 
-def _set_aside(target: Path, now: int) -> Path:
+def _keep_former(target: Path, now: int) -> Path:
     """Give the file a second name, which is returned, after its log was copied into it. A corrupt file keeps its log.
 
     Raises `EngineError` if another program uses the file.
@@ -193,20 +193,20 @@ def _set_aside(target: Path, now: int) -> Path:
     while os.path.lexists(name):
         number += 1
         name = f"{first}-{number}"
-    for end in _LOGS:  # copied: a log with two names would not be opened
+    for end in _LOG_ENDINGS:  # copied: a log with two names would not be opened
         with suppress(FileNotFoundError):
             shutil.copy2(f"{target}{end}", f"{name}{end}")
     try:
         os.link(target, name)
     except OSError:  # the disk has no links
         shutil.copy2(target, name)
-    _sync(target.parent)
+    _sync_folder(target.parent)
     return Path(name)
 
 
 def forget(path: str, kind: str) -> int:
     """Delete the documents of a kind in all namespaces, and return how many there were. Raises as `restore` does."""
-    facts_of_file(path)  # it is a database that this version can use
+    describe_file(path)  # it is a database that this version can use
     file = os.path.realpath(path)
     with (
         service_lock(path),

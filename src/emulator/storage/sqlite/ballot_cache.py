@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from emulator.core.bounded_cache import BoundedCache
 from emulator.core.keys import Key
-from emulator.storage.counts import Counts
+from emulator.storage.counts import SortedCounts
 from emulator.storage.shapes import Terms
 from emulator.storage.sqlite.namespace import Namespace, Tables
 from emulator.storage.sqlite.tables import BALLOTS, BY_KEY, TALLIES, TERMS
@@ -31,7 +31,7 @@ class CachedBallot:
     expires_at: int
     terms: Terms
     definition: bytes | None
-    counts: Counts | None
+    counts: SortedCounts | None
     """`None` if there are more than `MAX_CHOICES`."""
 
 
@@ -44,20 +44,20 @@ class BallotCache(Tables):
         namespace.caches += (self._ballots.clear, self._changed.clear)
 
     def find_live(self, key: Key, now: int) -> CachedBallot | None:
-        ballot = self._ballots.get(key) or self._load(key)
+        ballot = self._ballots.get(key) or self._load_ballot(key)
         return ballot if ballot is not None and now < ballot.expires_at else None
 
     def create(self, key: Key, expires_at: int) -> CachedBallot:
         """Create a ballot without casts, in place of the present one."""
         self.drop(key)
         terms = Terms()
-        id = self._add(BALLOTS, key, expires_at, None, *terms)
-        return self._cached(key, CachedBallot(id, expires_at, terms, None, Counts()))
+        id = self._add_row(BALLOTS, key, expires_at, None, *terms)
+        return self._add_to_cache(key, CachedBallot(id, expires_at, terms, None, SortedCounts()))
 
     def extend(self, ballot: CachedBallot, expires_at: int) -> None:
         """Keep the ballot alive until at least `expires_at`."""
         ballot.expires_at = max(ballot.expires_at, expires_at)
-        self._changed_in(ballot)
+        self._mark_changed(ballot)
 
     def add_count(self, ballot: CachedBallot, choice: str, by: int, number: int) -> None:
         """Add `by`, which may be negative, to the count of a choice; `number` is the cast's."""
@@ -66,46 +66,46 @@ class BallotCache(Tables):
             if by < 0:
                 self._execute(_DROP_ZERO, ballot.id, choice)
             return
-        count, since = ballot.counts.of(choice, number)
-        ballot.counts.put(choice, count + by, since)
-        self._changed_in(ballot)[choice] = None
+        count, since = ballot.counts.count_and_since(choice, number)
+        ballot.counts.set_count(choice, count + by, since)
+        self._mark_changed(ballot)[choice] = None
         if len(ballot.counts) > MAX_CHOICES:
             self.flush()
             ballot.counts = None
 
     def drop(self, key: Key) -> None:
         """Remove the ballot, alive or expired, if there is one; `tidy` deletes its casts and counts."""
-        ballot = self._ballots.get(key) or self._load(key)
+        ballot = self._ballots.get(key) or self._load_ballot(key)
         if ballot is not None:
             self._ballots.pop(key)
             self._changed.pop(ballot, None)
-            self._remove(BALLOTS, ballot.id)
+            self._remove_row(BALLOTS, ballot.id)
 
     def flush(self) -> None:
         rows: list[tuple[int, str, int, int]] = []
         for ballot, choices in self._changed.items():
             self._execute(_SET_EXPIRY, ballot.expires_at, ballot.id)
             if ballot.counts is not None:
-                rows += [(ballot.id, each, *ballot.counts.of(each, 0)) for each in choices]
+                rows += [(ballot.id, each, *ballot.counts.count_and_since(each, 0)) for each in choices]
         self.group_commit.connection.executemany(_SET_COUNT, rows)
         self.group_commit.connection.executemany(_DROP_ZERO, [row[:2] for row in rows if not row[2]])
         self._changed.clear()
 
-    def _changed_in(self, ballot: CachedBallot) -> dict[str, None]:
+    def _mark_changed(self, ballot: CachedBallot) -> dict[str, None]:
         """Return the changed choices of a ballot, which the next commit writes with its expiry."""
         self.group_commit.unwritten[self.flush] = None
         return self._changed.setdefault(ballot, {})
 
-    def _load(self, key: Key) -> CachedBallot | None:
-        row = self._find(_LOAD, key)
+    def _load_ballot(self, key: Key) -> CachedBallot | None:
+        row = self._find_row(_LOAD, key)
         if row is None:
             return None
         id, expires_at, definition, *terms = row
         rows = self._execute(_LOAD_COUNTS, id, MAX_CHOICES + 1).fetchall()
-        counts = Counts(rows) if len(rows) <= MAX_CHOICES else None
-        return self._cached(key, CachedBallot(id, expires_at, Terms(*terms), definition, counts))
+        counts = SortedCounts(rows) if len(rows) <= MAX_CHOICES else None
+        return self._add_to_cache(key, CachedBallot(id, expires_at, Terms(*terms), definition, counts))
 
-    def _cached(self, key: Key, ballot: CachedBallot) -> CachedBallot:
+    def _add_to_cache(self, key: Key, ballot: CachedBallot) -> CachedBallot:
         if len(self._ballots) >= MAX_BALLOTS:
             self.flush()
         self._ballots[key] = ballot

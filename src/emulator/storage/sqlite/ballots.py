@@ -18,8 +18,8 @@ from emulator.storage.shapes import (
     BallotEntry,
     Cast,
     CastRequest,
-    Expected,
     ListedBallot,
+    OldDefinition,
     Tally,
     Terms,
 )
@@ -28,28 +28,28 @@ from emulator.storage.sqlite.catalog import GroupListings
 from emulator.storage.sqlite.namespace import Namespace, reads, writes
 from emulator.storage.sqlite.tables import BALLOTS, BY_KEY_ALL_CHANNELS, ENTRIES, TERMS
 
-_TOP = "SELECT choice, count FROM tallies WHERE ballot = ? ORDER BY count DESC, since LIMIT ?"
-_ALIVE = f"SELECT id FROM ballots WHERE {BY_KEY_ALL_CHANNELS} AND expires_at > ?"
+_SELECT_TOP = "SELECT choice, count FROM tallies WHERE ballot = ? ORDER BY count DESC, since LIMIT ?"
+_SELECT_ALIVE = f"SELECT id FROM ballots WHERE {BY_KEY_ALL_CHANNELS} AND expires_at > ?"
 _TOP_ALL_CHANNELS = f"""
-    SELECT choice, sum(count) FROM tallies WHERE ballot IN ({_ALIVE})
+    SELECT choice, sum(count) FROM tallies WHERE ballot IN ({_SELECT_ALIVE})
     GROUP BY choice ORDER BY sum(count) DESC, min(since) LIMIT ?
 """
 _LATEST_ALL_CHANNELS = f"""
-    SELECT choice FROM entries WHERE ballot IN ({_ALIVE}) AND voter = ? ORDER BY number DESC LIMIT 1
+    SELECT choice FROM entries WHERE ballot IN ({_SELECT_ALIVE}) AND voter = ? ORDER BY number DESC LIMIT 1
 """
 
-_OF_VOTER = "SELECT number, choice, times FROM entries WHERE ballot = ? AND voter = ?"
+_SELECT_OF_VOTER = "SELECT number, choice, times FROM entries WHERE ballot = ? AND voter = ?"
 _DEFINE = f"UPDATE ballots SET definition = ?, ({TERMS}) = (?, ?, ?, ?, ?, ?, ?) WHERE id = ?"
 _DROP_ENTRY = "DELETE FROM entries WHERE number = ?"
-_REPLACE = "UPDATE entries SET number = ?, choice = ?, times = ?, cast_at = ?, note = ? WHERE number = ?"
-_CASTS = "(SELECT coalesce(sum(count), 0) FROM tallies WHERE ballot = ballots.id)"
-_DESCRIPTION = f"SELECT {_CASTS}, expires_at, definition FROM ballots WHERE id = :id"
+_REPLACE_ENTRY = "UPDATE entries SET number = ?, choice = ?, times = ?, cast_at = ?, note = ? WHERE number = ?"
+_COUNT_CASTS = "(SELECT coalesce(sum(count), 0) FROM tallies WHERE ballot = ballots.id)"
+_DESCRIPTION = f"SELECT {_COUNT_CASTS}, expires_at, definition FROM ballots WHERE id = :id"
 _ENTRIES = """
     SELECT cast_at, number, voter, choice, times, note FROM entries WHERE ballot = ? AND cast_at >= ?
     ORDER BY cast_at, number
 """
 
-_DEFAULT = Terms()
+_DEFAULT_TERMS = Terms()
 _Row = tuple[int, str, int]
 """number, choice, times: a voter's casts for one choice."""
 
@@ -70,7 +70,7 @@ class SqliteBallots(GroupListings):
         *,
         now: int,
         expires_at: int,
-        only_if: Expected = UNSET,
+        only_if: OldDefinition = UNSET,
         clear: bool = False,
     ) -> bool:
         if only_if is not UNSET and self._definition(key, now=now) != only_if:
@@ -96,9 +96,9 @@ class SqliteBallots(GroupListings):
         ballot = self._cache.find_live(key, now)
         rows = self._rows_of_voter(ballot, voter)
         previous = rows[-1][1] if rows else None
-        terms = ballot.terms if ballot else _DEFAULT
-        if refused := _refusal(terms, request, rows, now):
-            return Cast(refused, previous, self._counts(ballot, previous) if tally else EMPTY_TALLY)
+        terms = ballot.terms if ballot else _DEFAULT_TERMS
+        if refused := _refusal_reason(terms, request, rows, now):
+            return Cast(refused, previous, self._read_tally(ballot, previous) if tally else EMPTY_TALLY)
         if ballot is None:
             ballot = self._cache.create(key, expires_at)
         replaced, times = rows, 1
@@ -114,13 +114,13 @@ class SqliteBallots(GroupListings):
         for earlier, _, _ in replaced[1:]:
             self._execute(_DROP_ENTRY, earlier)
         if replaced:
-            self._execute(_REPLACE, number, choice, times, now, note, replaced[0][0])
+            self._execute(_REPLACE_ENTRY, number, choice, times, now, note, replaced[0][0])
         else:
             self._execute(ENTRIES.insert, number, ballot.id, voter, choice, times, now, note)
         if added:
             self._cache.add_count(ballot, choice, added, number)
         self._cache.extend(ballot, expires_at)
-        return Cast(None, previous, self._counts(ballot, choice) if tally else EMPTY_TALLY)
+        return Cast(None, previous, self._read_tally(ballot, choice) if tally else EMPTY_TALLY)
 
     @reads
     def tally(self, key: Key, *, now: int, voter: str | None = None, top: int | None = None) -> Tally:
@@ -128,13 +128,13 @@ class SqliteBallots(GroupListings):
             return self._tally_all_channels(key, now, voter, top)
         ballot = self._cache.find_live(key, now)
         rows = [] if voter is None else self._rows_of_voter(ballot, voter)
-        return self._counts(ballot, rows[-1][1] if rows else None, top)
+        return self._read_tally(ballot, rows[-1][1] if rows else None, top)
 
     async def entries(
         self, key: Key, *, now: int, since: int = 0, limit: int | None = None
     ) -> AsyncIterator[Sequence[BallotEntry]]:
         """Voting goes on meanwhile, so they are read in a snapshot on a second connection."""
-        where, params = self._namespace.where(key)
+        where, params = self._namespace.key_condition(key)
 
         def read(connection: sqlite3.Connection) -> Generator[BallotEntry, None, None]:
             alive = f"SELECT id FROM ballots WHERE {where} AND +expires_at > ?"
@@ -151,34 +151,34 @@ class SqliteBallots(GroupListings):
         keys = [key]
         if key.channel is None:
             self.group_commit.flush()
-            where, params = self._namespace.where(key)
+            where, params = self._namespace.key_condition(key)
             rows = self._execute(f"SELECT channel FROM ballots WHERE {where}", *params).fetchall()
             keys = [key._replace(channel=channel) for (channel,) in rows]
         for each in keys:
             self._cache.drop(each)
         return keys
 
-    def _counts(self, ballot: CachedBallot | None, choice: str | None, top: int | None = None) -> Tally:
+    def _read_tally(self, ballot: CachedBallot | None, choice: str | None, top: int | None = None) -> Tally:
         if ballot is None:
             return EMPTY_TALLY
         if ballot.counts is not None:
-            return Tally(ballot.counts.top(top), choice)
-        rows = self._execute(_TOP, ballot.id, -1 if top is None else top).fetchall()
+            return Tally(ballot.counts.largest(top), choice)
+        rows = self._execute(_SELECT_TOP, ballot.id, -1 if top is None else top).fetchall()
         return Tally(tuple(rows), choice)
 
     def _rows_of_voter(self, ballot: CachedBallot | None, voter: str) -> list[_Row]:
         """Return the voter's rows, oldest first."""
-        return sorted(self._execute(_OF_VOTER, ballot.id, voter)) if ballot else []
+        return sorted(self._execute(_SELECT_OF_VOTER, ballot.id, voter)) if ballot else []
 
     def _tally_all_channels(self, key: Key, now: int, voter: str | None, top: int | None) -> Tally:
         self.group_commit.flush()
-        params = (*self._namespace.where(key)[1], now)
+        params = (*self._namespace.key_condition(key)[1], now)
         rows = self._execute(_TOP_ALL_CHANNELS, *params, -1 if top is None else top).fetchall()
         latest = None if voter is None else self._execute(_LATEST_ALL_CHANNELS, *params, voter).fetchone()
         return Tally(tuple(rows), latest[0] if latest else None)
 
 
-def _refusal(terms: Terms, request: CastRequest, rows: Sequence[_Row], now: int) -> str | None:
+def _refusal_reason(terms: Terms, request: CastRequest, rows: Sequence[_Row], now: int) -> str | None:
     if terms.disabled or not terms.opens_at <= now < terms.closes_at:
         return CLOSED
     if terms.known_voters_only and not request.known:

@@ -17,9 +17,9 @@ from emulator.storage.sqlite.tables import UnusableDatabase, create_tables
 
 Result = TypeVar("Result")
 # Between attempts while another program is writing, for about 5 s.
-PAUSES = (0.0, 0.0, 0.0, 0.001, 0.002, 0.005, 0.01, *(0.02 for _ in range(250)))
+RETRY_PAUSES = (0.0, 0.0, 0.0, 0.001, 0.002, 0.005, 0.01, *(0.02 for _ in range(250)))
 
-LEAST_SPACE = 1 << 20
+MIN_FREE_SPACE = 1 << 20
 """Bytes that must be free. The votes of a crowd that share a commit may need some hundred KiB."""
 
 FAILURES = (sqlite3.Error, UnicodeDecodeError)
@@ -40,7 +40,7 @@ async def connect(path: str, *, synchronous: str = "NORMAL") -> sqlite3.Connecti
 
     Threads may use the connection one after the other.
     """
-    for pause in PAUSES:
+    for pause in RETRY_PAUSES:
         with file_errors(f"cannot open {path}", path):
             try:
                 return _connect_once(path, synchronous)
@@ -51,7 +51,7 @@ async def connect(path: str, *, synchronous: str = "NORMAL") -> sqlite3.Connecti
     raise EngineError(f"cannot open {path}: locked by another process")
 
 
-async def finished_in_thread(work: Callable[[], Result], interrupt: Callable[[], None] = lambda: None) -> Result:
+async def run_in_thread(work: Callable[[], Result], interrupt: Callable[[], None] = lambda: None) -> Result:
     """Run `work` in a thread. If this is cancelled, call `interrupt` and wait for the thread before that takes effect.
 
     So a connection that the thread uses can be closed afterwards.
@@ -84,7 +84,7 @@ def _connect_once(path: str, synchronous: str) -> sqlite3.Connection:
     return connection
 
 
-def identities(path: str) -> dict[str, os.stat_result]:
+def file_identities(path: str) -> dict[str, os.stat_result]:
     """Return what identifies an open database file and its log, which is next to the target of a link.
 
     A system gives no other file the same device and inode while this one is open.
@@ -93,7 +93,7 @@ def identities(path: str) -> dict[str, os.stat_result]:
     return {file: os.stat(file) for file in files if os.path.exists(file)}
 
 
-def lost_file(opened: Mapping[str, os.stat_result]) -> str:
+def find_lost_file(opened: Mapping[str, os.stat_result]) -> str:
     """Return which of the open files was deleted or replaced; empty if all are in place."""
     for file, identity in opened.items():
         try:
@@ -126,12 +126,12 @@ def check_space(path: str) -> None:
         free = shutil.disk_usage(os.path.dirname(os.path.abspath(path))).free
     except OSError as error:
         raise EngineError(f"cannot find the disk of {path}: {error.strerror}") from error
-    if free < LEAST_SPACE:
-        raise EngineError(f"the disk of {path} is full: {free} bytes are free, {LEAST_SPACE} are needed")
+    if free < MIN_FREE_SPACE:
+        raise EngineError(f"the disk of {path} is full: {free} bytes are free, {MIN_FREE_SPACE} are needed")
     limit = size_limit()
     for file in (path, f"{path}-wal"):
         size = os.path.getsize(file) if os.path.exists(file) else 0
-        if limit is not None and size + LEAST_SPACE > limit:
+        if limit is not None and size + MIN_FREE_SPACE > limit:
             raise EngineError(f"{file} has {size} bytes, and this process may write {limit} to a file (ulimit -f)")
 
 
@@ -151,7 +151,7 @@ def engine_errors() -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        raise EngineError(describe(error)) from error
+        raise EngineError(describe_error(error)) from error
 
 
 @contextmanager
@@ -162,42 +162,42 @@ def file_errors(cannot: str, path: str) -> Iterator[None]:
     except UnusableDatabase as error:
         raise EngineError(f"{cannot}: {error}") from None
     except FAILURES as error:
-        raise EngineError(f"{cannot}: {explain(error, path)}") from error
+        raise EngineError(f"{cannot}: {explain_error(error, path)}") from error
     except OSError as error:
         raise EngineError(f"{cannot}: {error.strerror}") from error
 
 
 def is_busy(error: Exception) -> bool:
     """Whether another connection holds the lock, so that a retry may succeed."""
-    return _code(error) == sqlite3.SQLITE_BUSY
+    return _primary_code(error) == sqlite3.SQLITE_BUSY
 
 
 def is_corruption(error: Exception) -> bool:
     """Whether the error means that the database is corrupt; a file that is not a database at all is not."""
-    return _code(error) == sqlite3.SQLITE_CORRUPT or _quotes_data(error)
+    return _primary_code(error) == sqlite3.SQLITE_CORRUPT or _quotes_data(error)
 
 
-def explain(error: Exception, path: str) -> str:
+def explain_error(error: Exception, path: str) -> str:
     """Return one line on why the data file at `path` cannot be used, and the remedy if it is corrupt."""
     if not is_corruption(error):
-        return describe(error)
-    found = " ".join(describe(error).split())
-    return f"it is corrupt ({found}); {remedy(path)}"
+        return describe_error(error)
+    found = " ".join(describe_error(error).split())
+    return f"it is corrupt ({found}); {restore_hint(path)}"
 
 
-def describe(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """Return the error's message, unless that may quote stored data."""
     if _quotes_data(error):
         return "it contains text that is not UTF-8"
     if not isinstance(error, sqlite3.Error):
         return type(error).__name__
     limit = size_limit()
-    if limit is not None and _code(error) in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL):
+    if limit is not None and _primary_code(error) in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL):
         return f"{error}; this process may write {limit} bytes to a file (ulimit -f)"
     return str(error)
 
 
-def remedy(path: str) -> str:
+def restore_hint(path: str) -> str:
     """Return the operator's remedy for a corrupt or lost file."""
     return f"restore a backup: extcli data restore BACKUP --data sqlite://{os.path.abspath(path)}"
 
@@ -209,16 +209,16 @@ def _quotes_data(error: BaseException) -> bool:
     return isinstance(error, UnicodeDecodeError)
 
 
-def _code(error: BaseException) -> int | None:
+def _primary_code(error: BaseException) -> int | None:
     code: int | None = getattr(error, "sqlite_errorcode", None)
     return None if code is None else code & 0xFF  # the primary code, without the extension
 
 
-class _Closed:
+class _ClosedConnection:
     """Takes the place of the connection while the database is closed; every use raises an error."""
 
     def __getattr__(self, name: str) -> NoReturn:
         raise EngineError("the engine is closed")
 
 
-CLOSED: Any = _Closed()
+NO_CONNECTION: Any = _ClosedConnection()

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from emulator.core.bounded_cache import BoundedCache
 from emulator.core.keys import Key
-from emulator.storage.shapes import Edit, Kept, Texts, writes_of_change
+from emulator.storage.shapes import Edit, KeptDocuments, Texts, writes_of_change
 from emulator.storage.sqlite.connection import engine_errors
 from emulator.storage.sqlite.namespace import Namespace, Tables, reads, writes
-from emulator.storage.sqlite.tables import BY_KEY, DOCUMENTS, KEYED
+from emulator.storage.sqlite.tables import BY_KEY, DOCUMENTS, SPACE_AND_KEY
 
 _READ = f"SELECT value, expires_at FROM documents WHERE {BY_KEY}"
 _USERS = """
@@ -18,7 +18,7 @@ _USERS = """
         AND user > :after AND expires_at > :now
     ORDER BY user LIMIT :limit
 """
-_INSERT = f"{DOCUMENTS.insert} ON CONFLICT ({KEYED})"
+_INSERT = f"{DOCUMENTS.insert} ON CONFLICT ({SPACE_AND_KEY})"
 _SET = f"{_INSERT} DO UPDATE SET value = excluded.value, expires_at = excluded.expires_at"
 _WRITE = (
     f"{_INSERT} DO UPDATE SET value = excluded.value, expires_at = max(expires_at, excluded.expires_at)"
@@ -41,7 +41,7 @@ class SqliteDocuments(Tables):
         namespace.caches.append(self._rows.clear)
 
     async def peek(self, key: Key, *, now: int) -> bytes | None:
-        value, expires_at = self._committed_or_not(key)
+        value, expires_at = self._peek_row(key)
         return value if now < expires_at else None
 
     @writes
@@ -53,15 +53,15 @@ class SqliteDocuments(Tables):
             self._write(_SET if may_end_earlier else _WRITE, key, value, expires_at)
         return written
 
-    async def keep(self, documents: Texts, *, replace: bool, now: int, expires_at: int) -> Kept:
+    async def keep(self, documents: Texts, *, replace: bool, now: int, expires_at: int) -> KeptDocuments:
         if not replace:
-            rows = {key: self._committed_or_not(key) for key in documents}
+            rows = {key: self._peek_row(key) for key in documents}
             if all(expires_at <= row[1] for row in rows.values()):
-                return Kept({key: row[0] for key, row in rows.items()})
-        return Kept(*await self.group_commit.join(self._keep, documents, replace, now, expires_at))
+                return KeptDocuments({key: row[0] for key, row in rows.items()})
+        return KeptDocuments(*await self.group_commit.join(self._keep, documents, replace, now, expires_at))
 
     async def users(self, key: Key, *, after: str, limit: int, now: int) -> list[str]:
-        rows = await self._select(_USERS, **key._asdict(), after=after, now=now, limit=limit)
+        rows = await self._select_rows(_USERS, **key._asdict(), after=after, now=now, limit=limit)
         return [user for (user,) in rows]
 
     @writes
@@ -69,23 +69,23 @@ class SqliteDocuments(Tables):
         if self._read([key], now=now).get(key) == value:
             self._drop([key], now=now)
 
-    def _committed_or_not(self, key: Key) -> tuple[bytes, int]:
+    def _peek_row(self, key: Key) -> tuple[bytes, int]:
         """Return the value and the expiry of a document, without waiting for the group's commit."""
         row = self._rows.get(key)
         if row is None:
             with engine_errors():
-                row = self._row(key)
+                row = self._read_row(key)
         return row
 
-    def _row(self, key: Key) -> tuple[bytes, int]:
+    def _read_row(self, key: Key) -> tuple[bytes, int]:
         """Return the value and the expiry of a document, alive or expired."""
         row = self._rows.get(key)
         if row is None:
-            self._rows[key] = row = self._find(_READ, key) or _ABSENT
+            self._rows[key] = row = self._find_row(_READ, key) or _ABSENT
         return row
 
     def _read(self, keys: Sequence[Key], *, now: int) -> dict[Key, bytes]:
-        rows = {key: self._row(key) for key in keys}
+        rows = {key: self._read_row(key) for key in keys}
         return {key: value for key, (value, expires_at) in rows.items() if now < expires_at}
 
     def _keep(self, documents: Texts, replace: bool, now: int, expires_at: int) -> dict[Key, bytes]:
@@ -97,13 +97,13 @@ class SqliteDocuments(Tables):
 
     def _write(self, statement: str, key: Key, value: bytes, expires_at: int) -> None:
         self._rows.pop(key)
-        self._execute(statement, None, *self._namespace.params(key), expires_at, value)
+        self._execute(statement, None, *self._namespace.key_params(key), expires_at, value)
 
     def _drop(self, keys: Sequence[Key], *, now: int) -> int:
         live = self._read(keys, now=now)
         for key in keys:
             self._rows.pop(key)
-            self._execute(_DROP, *self._namespace.params(key))
+            self._execute(_DROP, *self._namespace.key_params(key))
         return len(live)
 
     read = reads(_read)

@@ -15,8 +15,8 @@ from emulator.storage import records as types
 from emulator.storage.merging import Row
 from emulator.storage.records import ITEMS_PER_RECORD, Record
 from emulator.storage.shapes import BallotEntry, Terms
-from emulator.storage.sqlite.namespace import Tables, id_of
-from emulator.storage.sqlite.tables import KEY, TERMS, key_of
+from emulator.storage.sqlite.namespace import Tables, namespace_id
+from emulator.storage.sqlite.tables import KEY, TERMS, qualified_key
 
 _ALIVE = "space = :space AND +expires_at > :now"
 # An index has this order, so SQLite sorts the contents of one group at a time: to sort all at once would copy them.
@@ -24,7 +24,7 @@ _GROUP = "kind, owner, name, user"
 _NUMBERED_POOLS = f"""
     (SELECT *, row_number() OVER (PARTITION BY {KEY} ORDER BY id) AS number FROM pools WHERE {_ALIVE})
 """
-_STATEMENTS: dict[type[Record], str] = {
+_SELECT_RECORDS: dict[type[Record], str] = {
     types.DocumentRecord: f"SELECT {KEY}, expires_at, value FROM documents WHERE {_ALIVE} ORDER BY {KEY}",
     types.BallotRecord: f"SELECT {KEY}, expires_at, definition, {TERMS} FROM ballots WHERE {_ALIVE} ORDER BY {KEY}",
     types.ChoiceRecord: f"""
@@ -46,11 +46,11 @@ _STATEMENTS: dict[type[Record], str] = {
         FROM lists WHERE {_ALIVE} ORDER BY {KEY}
     """,
     types.PoolRecord: f"""
-        SELECT {key_of("numbered")}, number, numbered.expires_at, note, {key_of("lists")}
+        SELECT {qualified_key("numbered")}, number, numbered.expires_at, note, {qualified_key("lists")}
         FROM {_NUMBERED_POOLS} AS numbered LEFT JOIN lists ON lists.id = list ORDER BY 1, 2, 3, 4, 5, 6
     """,
     types.HandedRecord: f"""
-        SELECT {key_of("numbered")}, number, handed.user, item
+        SELECT {qualified_key("numbered")}, number, handed.user, item
         FROM {_NUMBERED_POOLS} AS numbered CROSS JOIN handed ON pool = id ORDER BY 1, 2, 3, 4, 5, 6, 7, ordinal
     """,
     types.SpentRecord: """
@@ -66,22 +66,22 @@ _STATEMENTS: dict[type[Record], str] = {
     """,
 }
 """The rows of each type of record, in the order of a dump: the columns of the key, then the fields of the record."""
-_CHUNKS = "SELECT end, items FROM chunks WHERE list = ? AND end > ? ORDER BY end"
+_SELECT_CHUNKS = "SELECT end, items FROM chunks WHERE list = ? AND end > ? ORDER BY end"
 
 
-class Dump(Tables):
+class SqliteDump(Tables):
     """The part of an engine that reads everything as records."""
 
     async def dump(self, *, now: int) -> AsyncIterator[Sequence[Record]]:
-        async for page in self.group_commit.snapshot(partial(_records, self._namespace.name, now)):
+        async for page in self.group_commit.snapshot(partial(_read_records, self._namespace.name, now)):
             yield page
 
 
-def _records(namespace: str, now: int, connection: sqlite3.Connection) -> Generator[Record, None, None]:
+def _read_records(namespace: str, now: int, connection: sqlite3.Connection) -> Generator[Record, None, None]:
     """Read all records of one namespace from one connection."""
-    params = {"space": id_of(connection, namespace), "now": now}
+    params = {"space": namespace_id(connection, namespace), "now": now}
     for kind in types.TYPES:
-        for row in connection.execute(_STATEMENTS[kind], params):
+        for row in connection.execute(_SELECT_RECORDS[kind], params):
             yield from _records_of_row(connection, kind, Key(*row[:5]), row[5:])
 
 
@@ -95,14 +95,14 @@ def _records_of_row(connection: sqlite3.Connection, kind: type[Any], key: Key, r
         number, expires_at, note, *source = row
         yield types.PoolRecord(key, number, expires_at, None if source[0] is None else Key(*source), note)
     elif kind is types.ListItemsRecord:
-        items = _items(connection, *row)
+        items = _read_items(connection, *row)
         while some := tuple(islice(items, ITEMS_PER_RECORD)):
             yield types.ListItemsRecord(key, some)
     else:
         yield kind(key, *row)
 
 
-def _items(connection: sqlite3.Connection, list_id: int, position: int) -> Iterator[str]:
+def _read_items(connection: sqlite3.Connection, list_id: int, position: int) -> Iterator[str]:
     """The items of a list from this position on."""
-    for end, packed in connection.execute(_CHUNKS, (list_id, position)):
+    for end, packed in connection.execute(_SELECT_CHUNKS, (list_id, position)):
         yield from packed.decode().split("\0")[position - end :]

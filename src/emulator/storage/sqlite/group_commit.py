@@ -13,34 +13,34 @@ from typing import Any, ParamSpec, TypeVar
 
 from emulator.core.errors import EngineError
 from emulator.storage.sqlite.connection import (
-    CLOSED,
-    PAUSES,
+    NO_CONNECTION,
+    RETRY_PAUSES,
     check_writable,
     connect,
-    describe,
+    describe_error,
     engine_errors,
-    finished_in_thread,
-    identities,
+    file_identities,
+    find_lost_file,
     is_busy,
-    lost_file,
-    remedy,
+    restore_hint,
+    run_in_thread,
 )
 
 Params = ParamSpec("Params")
 Result = TypeVar("Result")
 Item = TypeVar("Item")
-PAGE = 100
+SNAPSHOT_PAGE = 100
 """Items between two returns to the event loop."""
-_CACHE = "PRAGMA cache_size = -4096"
+_SET_CACHE_SIZE = "PRAGMA cache_size = -4096"
 """4 MiB: each page of the file is read once, so a larger cache would only be memory."""
-INTERVAL = 0.25
+WATCH_INTERVAL = 0.25
 """Seconds between two looks for new commits, and whether the file is in place."""
 _AUTOCHECKPOINT = 400_000
 """Pages in the log at which SQLite copies the rest of it during a commit, so that it starts over."""
 _log = logging.getLogger("emulator.engines")
 
 
-class Group:
+class CommitGroup:
     """The operations that share a transaction.
 
     Await it until the commit; raises `EngineError` if it was rolled back.
@@ -61,7 +61,7 @@ class Group:
         if self._failure:
             raise EngineError(self._failure)
 
-    def end(self, failure: str = "") -> None:
+    def release(self, failure: str = "") -> None:
         """Release those who wait: with an error, if the transaction was rolled back."""
         self.is_open, self._failure = False, failure
         for waiter in self._waiters:
@@ -91,8 +91,8 @@ class GroupCommit:
         """
         self.caches: dict[str, Callable[[], None]] = {}
         """For each open namespace, what empties its caches when they may differ from the database."""
-        self.connection: sqlite3.Connection = CLOSED
-        self._copier: sqlite3.Connection = CLOSED
+        self.connection: sqlite3.Connection = NO_CONNECTION
+        self._copier: sqlite3.Connection = NO_CONNECTION
         """Copies the write-ahead log into the file in a thread, so that the event loop does not wait for the disk."""
         self._copying = asyncio.Lock()
         self._cannot_copy = False
@@ -101,7 +101,7 @@ class GroupCommit:
         """A number greater than all that `next_number` has returned."""
         self._noted_bound = 0
         """The bound that was last written."""
-        self.group: Group | None = None
+        self.group: CommitGroup | None = None
         """The operations that share the open transaction, if there is one."""
         self.commits = 0
         """How many groups have been committed."""
@@ -109,7 +109,7 @@ class GroupCommit:
         """Whether the last write failed, for example because the disk is full."""
 
     @asynccontextmanager
-    async def opened(self, path: str, synchronous: str) -> AsyncIterator[None]:
+    async def open_file(self, path: str, synchronous: str) -> AsyncIterator[None]:
         """Open the file, copy its log now and then, and complete pending operations at the end.
 
         SQLite copies the rest of the log when the last connection closes. `synchronous` is its option.
@@ -121,9 +121,9 @@ class GroupCommit:
             self.connection.execute(f"PRAGMA wal_autocheckpoint = {_AUTOCHECKPOINT}")
             (self.upper_bound,) = self.connection.execute("SELECT next FROM numbers").fetchone()
             self._noted_bound = self.upper_bound
-            self._files = identities(path)
+            self._files = file_identities(path)
             with closing(await connect(path, synchronous=synchronous)) as self._copier:
-                copying = asyncio.create_task(self._copy_often())
+                copying = asyncio.create_task(self._copy_regularly())
                 try:
                     yield
                 finally:
@@ -134,7 +134,7 @@ class GroupCommit:
             self.commit_now()
             self._files = {}  # SQLite deletes the log
             self.connection.close()
-            self.connection = CLOSED
+            self.connection = NO_CONNECTION
 
     async def write(self, work: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs) -> Result:
         """Run `work` in the group's transaction; return after its commit.
@@ -143,7 +143,7 @@ class GroupCommit:
         """
         group = self.group or await self._begin_group()
         try:
-            result = self._run(work, *args, **kwargs)
+            result = self._run_in_group(work, *args, **kwargs)
         except Exception:
             if group.is_open:
                 await group
@@ -153,10 +153,10 @@ class GroupCommit:
 
     async def join(
         self, work: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs
-    ) -> tuple[Result, Group]:
+    ) -> tuple[Result, CommitGroup]:
         """Run `work` in the group's transaction; return its result at once, and the group, to await its commit."""
         group = self.group or await self._begin_group()
-        return self._run(work, *args, **kwargs), group
+        return self._run_in_group(work, *args, **kwargs), group
 
     async def read(self, work: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs) -> Result:
         """Run `work`, which only reads, and return its result once everything that it read is committed."""
@@ -169,9 +169,9 @@ class GroupCommit:
 
     def watch_files(self) -> None:
         """Find out whether the open files were deleted or replaced, and log it once. They may come back."""
-        lost = lost_file(self._files)
+        lost = find_lost_file(self._files)
         if lost and not self._lost:
-            _log.error("%s; writes are refused. Put it back, or stop the service and %s", lost, remedy(self.path))
+            _log.error("%s; writes are refused. Put it back, or stop the service and %s", lost, restore_hint(self.path))
         self._lost = lost
 
     def check_files(self) -> None:
@@ -188,10 +188,10 @@ class GroupCommit:
         self.watch_files()  # another connection would open the file that is there now
         self.check_files()
         with closing(await connect(self.path)) as connection, closing(read(connection)) as items, engine_errors():
-            connection.execute(_CACHE)
+            connection.execute(_SET_CACHE_SIZE)
             connection.execute("BEGIN")
             connection.execute("SELECT next FROM numbers").fetchone()  # a snapshot begins with its first read
-            while page := await finished_in_thread(lambda: list(islice(items, PAGE)), connection.interrupt):
+            while page := await run_in_thread(lambda: list(islice(items, SNAPSHOT_PAGE)), connection.interrupt):
                 yield page
 
     async def copy_log_now(self) -> None:
@@ -202,10 +202,10 @@ class GroupCommit:
         for _ in range(2):  # the second copies the few writes made during the first
             await self._copy_log()
 
-    async def _copy_often(self) -> None:
+    async def _copy_regularly(self) -> None:
         seen = self.commits
         while True:
-            await asyncio.sleep(INTERVAL)
+            await asyncio.sleep(WATCH_INTERVAL)
             self.watch_files()
             if seen != self.commits:
                 seen = self.commits
@@ -215,10 +215,10 @@ class GroupCommit:
         """Copy the log. The first of several failures is logged."""
         try:
             async with self._copying:
-                await finished_in_thread(lambda: self._copier.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone())
+                await run_in_thread(lambda: self._copier.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone())
         except sqlite3.Error as error:
             if not self._cannot_copy:
-                _log.warning("cannot copy the write-ahead log into the file: %s", describe(error))
+                _log.warning("cannot copy the write-ahead log into the file: %s", describe_error(error))
             self._cannot_copy = True
         else:
             self._cannot_copy = False
@@ -237,7 +237,7 @@ class GroupCommit:
             self._noted_bound = self.upper_bound
             self.connection.execute("UPDATE numbers SET next = ?", (self.upper_bound,))
 
-    def forget_read(self) -> None:
+    def flush_caches(self) -> None:
         """Write what the caches hold, and make them read from the database again."""
         self.flush()
         self._clear_caches()
@@ -247,7 +247,7 @@ class GroupCommit:
         if self.group is not None:
             self._commit(self.group)
 
-    def _run(self, work: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs) -> Result:
+    def _run_in_group(self, work: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs) -> Result:
         """Run `work`; roll the group back if a statement fails, or if `work` raises after it wrote something."""
         connection = self.connection
         changes = connection.total_changes
@@ -260,13 +260,13 @@ class GroupCommit:
                 self._roll_back(error)
             raise
 
-    async def _begin_group(self) -> Group:
+    async def _begin_group(self) -> CommitGroup:
         """Begin a transaction, without blocking the event loop, or return the group that has begun in the meantime.
 
         Waits while another program, such as an SQLite shell, is writing to the file.
         """
         self.check_files()
-        for pause in PAUSES:
+        for pause in RETRY_PAUSES:
             if self.group is not None:
                 return self.group
             try:
@@ -274,9 +274,9 @@ class GroupCommit:
             except sqlite3.Error as error:
                 if not is_busy(error):
                     self.is_failing = True
-                    raise EngineError(describe(error)) from error
+                    raise EngineError(describe_error(error)) from error
             else:
-                group = self.group = Group()
+                group = self.group = CommitGroup()
                 # Two passes of the event loop later, so that requests that arrive during these operations join the
                 # commit: that raises throughput by about a tenth.
                 loop = asyncio.get_running_loop()
@@ -289,7 +289,7 @@ class GroupCommit:
         for clear in self.caches.values():
             clear()
 
-    def _commit(self, group: Group) -> None:
+    def _commit(self, group: CommitGroup) -> None:
         if group is not self.group:
             return  # rolled back, or committed by `close`
         try:
@@ -303,7 +303,7 @@ class GroupCommit:
         self.group = None
         self.is_failing = False
         self.commits += 1
-        group.end()
+        group.release()
 
     def _roll_back(self, error: BaseException) -> EngineError:
         group, self.group = self.group, None
@@ -311,11 +311,11 @@ class GroupCommit:
         self.unwritten.clear()
         self._noted_bound = self.upper_bound  # nothing has the numbers of this group
         self._clear_caches()
-        failure = f"nothing was written: {describe(error)}"
+        failure = f"nothing was written: {describe_error(error)}"
         try:
             if self.connection.in_transaction:  # SQLite rolls back by itself after some failures
                 self.connection.execute("ROLLBACK")
         finally:
             if group is not None:
-                group.end(failure)
+                group.release(failure)
         return EngineError(failure)

@@ -16,12 +16,12 @@ from emulator.storage import records as types
 from emulator.storage.records import Record
 from emulator.storage.sqlite import tables
 from emulator.storage.sqlite.ballot_cache import ADD_COUNT
-from emulator.storage.sqlite.lists import SET_EXPIRY, Lists, chunks_of
+from emulator.storage.sqlite.lists import SET_EXPIRY, Lists, split_chunks
 from emulator.storage.sqlite.namespace import HIDDEN, Namespace, Tables, writes
 from emulator.storage.sqlite.pools import HAND_OUT
-from emulator.storage.sqlite.tables import BY_KEY, THINGS, Table
+from emulator.storage.sqlite.tables import BY_KEY, THING_TABLES, Table
 
-_GOES_WITH = {
+_PAIRED_ROWS = {
     tables.LISTS: ("(SELECT id FROM pools WHERE list = lists.id)", tables.POOLS),
     tables.POOLS: ("list", tables.LISTS),
 }
@@ -33,7 +33,7 @@ _SPENT = f"{tables.SPENT.insert} ON CONFLICT DO NOTHING"
 _MEMBER = f"{tables.MEMBERS.insert} ON CONFLICT DO NOTHING"
 
 
-class RecordRows(Lists):
+class RecordWriter(Lists):
     """Writes checked records in the order of a dump."""
 
     def __init__(self, namespace: Namespace, space: int) -> None:
@@ -80,7 +80,7 @@ class RecordRows(Lists):
                 log = self._ids.get((tables.LOGS, key, 0)) or self._insert(tables.LOGS, key)
                 self._execute(tables.ITEMS.insert, number, log, self._space, at, expires_at, value)
             case types.ListItemsRecord(key, items):
-                self._append_chunks(self._ids[tables.LISTS, key, 0], chunks_of(items))
+                self._append_chunks(self._ids[tables.LISTS, key, 0], split_chunks(items))
             case types.HandedRecord(key, pool, user, item):
                 self._execute(HAND_OUT, self._ids[tables.POOLS, key, pool], user, item)
             case types.SpentRecord(key, digest):
@@ -95,11 +95,11 @@ class RecordRows(Lists):
         return id
 
 
-_COPIED = 100
+_COPY_AFTER = 100
 """Pages after which the write-ahead log is copied. Else it grows until a commit must copy all of it."""
 
 
-class Load(Tables):
+class SqliteLoad(Tables):
     """The part of an engine that writes records."""
 
     def __init__(self, namespace: Namespace) -> None:
@@ -113,52 +113,52 @@ class Load(Tables):
             await self._merge([record async for page in pages for record in page])
 
     async def _replace(self, pages: AsyncIterator[Sequence[Record]]) -> None:
-        space = await self.group_commit.write(self._namespace.renew, self._hidden)
-        rows, written = RecordRows(self._namespace, space), 0
+        space = await self.group_commit.write(self._namespace.assign_id, self._hidden)
+        rows, written = RecordWriter(self._namespace, space), 0
         try:
             async for page in pages:
                 await self.group_commit.write(rows.write, page)
                 written += 1
-                if written % _COPIED == 0:
+                if written % _COPY_AFTER == 0:
                     await self.group_commit.copy_log_now()
-            await self._show(space)
+            await self._show_loaded(space)
         except BaseException:
             with suppress(EngineError):  # the next opening removes it too
                 await self._give_up(space)
             raise
 
     @writes
-    def _show(self, space: int) -> None:
+    def _show_loaded(self, space: int) -> None:
         """Give the namespace the id under the hidden name, instead of its own. `tidy` deletes the old rows.
 
         Raises `EngineError` if another load of the namespace has removed what this one wrote.
         """
-        if self._namespace.find(self._hidden) != space:  # now: an error after the first row would roll back others
+        if self._namespace.find_id(self._hidden) != space:  # now: an error after the first row would roll back others
             raise EngineError("another load of the same namespace began meanwhile; nothing was replaced")
-        self.group_commit.forget_read()
+        self.group_commit.flush_caches()
         self._namespace.rename(self._hidden, self._namespace.name)
 
     @writes
     def _give_up(self, space: int) -> None:
-        if self._namespace.find(self._hidden) == space:
+        if self._namespace.find_id(self._hidden) == space:
             self._namespace.remove(self._hidden)
 
     @writes
     def _merge(self, records: Sequence[Record]) -> None:
-        self.group_commit.forget_read()
-        self._clear(records)
-        RecordRows(self._namespace, self._namespace.id).write(records)
+        self.group_commit.flush_caches()
+        self._remove_replaced(records)
+        RecordWriter(self._namespace, self._namespace.id).write(records)
 
-    def _clear(self, records: Sequence[Record]) -> None:
+    def _remove_replaced(self, records: Sequence[Record]) -> None:
         """Remove everything under the keys of these records. A pool goes with its list. `tidy` deletes the contents."""
-        tables_by_record = {table.record: table for table in THINGS}
+        tables_by_record = {table.record: table for table in THING_TABLES}
         things = dict.fromkeys((tables_by_record.get(type(record)), record[0]) for record in records)
         for table, key in things:
             if table is None:
                 continue
-            id_of_other, other = _GOES_WITH.get(table, ("NULL", table))
+            id_of_other, other = _PAIRED_ROWS.get(table, ("NULL", table))
             rows = self._execute(f"SELECT id, {id_of_other} FROM {table.name} WHERE {BY_KEY}", self._namespace.id, *key)
             for id, goes_with in rows.fetchall():
-                self._remove(table, id)
+                self._remove_row(table, id)
                 if goes_with is not None:
-                    self._remove(other, goes_with)
+                    self._remove_row(other, goes_with)

@@ -19,7 +19,7 @@ from stat import S_ISREG
 from emulator.core.errors import EngineError
 
 
-def lock(descriptor: int) -> bool:
+def try_lock(descriptor: int) -> bool:
     """Lock an open file; return False if another process has locked it. Raises `OSError` where locks are not supported.
 
     On Windows, no other process can read the first byte while the file is locked.
@@ -38,19 +38,19 @@ def lock(descriptor: int) -> bool:
         return True
 
 
-_WRITTEN_BY_SQLITE = ("-wal", "-shm", "-journal")
+_SQLITE_ENDINGS = ("-wal", "-shm", "-journal")
 
 
 def check_links(path: str, *others: str) -> None:
     """Raise `EngineError` if a file that is written next to a database is a link: its target would be overwritten."""
-    for file in (*(f"{os.path.realpath(path)}{end}" for end in _WRITTEN_BY_SQLITE), *others):
+    for file in (*(f"{os.path.realpath(path)}{end}" for end in _SQLITE_ENDINGS), *others):
         with suppress(FileNotFoundError, NotADirectoryError):
             found = os.lstat(file)
             if not S_ISREG(found.st_mode) or found.st_nlink > 1:
                 raise EngineError(f"cannot open {path}: {file} is a link, or not a regular file; remove it")
 
 
-_NAMED_AT = 1 if os.name == "nt" else 0
+_PROCESS_ID_AT = 1 if os.name == "nt" else 0
 """Where a lock file names its process. On Windows no other process can read the first byte."""
 
 
@@ -71,22 +71,22 @@ def service_lock(path: str) -> Iterator[None]:
     try:
         is_free = True
         with suppress(OSError):  # the file system has no locks
-            is_free = lock(file)
+            is_free = try_lock(file)
         if not is_free:
-            os.lseek(file, _NAMED_AT, os.SEEK_SET)
+            os.lseek(file, _PROCESS_ID_AT, os.SEEK_SET)
             holder = os.read(file, 20).decode("ascii", "replace").strip()
             message = f"in use by another extcli serve, process {holder or 'unknown'}; stop it first"
             raise EngineError(f"cannot open {path}: {message}")
         with suppress(OSError):  # a full disk
             os.ftruncate(file, 0)
-            os.lseek(file, _NAMED_AT, os.SEEK_SET)
+            os.lseek(file, _PROCESS_ID_AT, os.SEEK_SET)
             os.write(file, b"%d\n" % os.getpid())
         yield
     finally:
         os.close(file)
 
 
-_PREFIX = "extcli-memory-"
+_FILE_PREFIX = "extcli-memory-"
 
 
 @contextmanager
@@ -96,28 +96,28 @@ def temporary_file() -> Iterator[str]:
     The file of a killed process is deleted by the next process that needs one.
     """
     _remove_abandoned()
-    path = f"{tempfile.gettempdir()}/{_PREFIX}{os.getpid()}-{token_hex(8)}.db"
+    path = f"{tempfile.gettempdir()}/{_FILE_PREFIX}{os.getpid()}-{token_hex(8)}.db"
     with service_lock(path):  # before there is a file, so that no other process takes it for an abandoned one
         try:
             yield path
         finally:
-            _remove(path)
+            _remove_database(path)
     _unlink(f"{path}-lock")  # Windows deletes no open file
 
 
 @cache
 def _remove_abandoned() -> None:
     """Delete the files of killed processes, once for each process."""
-    for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*.db"):
+    for path in Path(tempfile.gettempdir()).glob(f"{_FILE_PREFIX}*.db"):
         with suppress(OSError):
             with open(f"{path}-lock", "r+b") as file:
-                if not lock(file.fileno()):
+                if not try_lock(file.fileno()):
                     continue
-                _remove(str(path))
+                _remove_database(str(path))
             _unlink(f"{path}-lock")
 
 
-def _remove(path: str) -> None:
+def _remove_database(path: str) -> None:
     """Delete a database; the file that `_remove_abandoned` looks for is the last."""
     for end in ("-wal", "-shm", ""):
         _unlink(f"{path}{end}")

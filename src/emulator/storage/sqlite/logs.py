@@ -6,8 +6,8 @@ import sqlite3
 from collections.abc import Mapping
 
 from emulator.core.keys import NEVER, Key
-from emulator.storage.merging import Fetch, Row, merged_items
-from emulator.storage.shapes import ListedLog, Span
+from emulator.storage.merging import FetchRows, Row, merged_items
+from emulator.storage.shapes import ListedLog, LogPages
 from emulator.storage.sqlite.catalog import GroupListings
 from emulator.storage.sqlite.connection import engine_errors
 from emulator.storage.sqlite.namespace import reads, writes
@@ -27,24 +27,24 @@ class SqliteLogs(GroupListings):
 
     @writes
     def append(self, key: Key, value: bytes, *, now: int, expires_at: int) -> None:
-        row = self._find(_LOG, key)
-        log = row[0] if row else self._add(LOGS, key)
+        row = self._find_row(_LOG, key)
+        log = row[0] if row else self._add_row(LOGS, key)
         self._execute(ITEMS.insert, self.group_commit.next_number(), log, self._namespace.id, now, expires_at, value)
 
     @reads
-    def read(self, key: Key, *, now: int, since: int = 0) -> Span:
-        where, of_key = self._namespace.where(key)
+    def read(self, key: Key, *, now: int, since: int = 0) -> LogPages:
+        where, of_key = self._namespace.key_condition(key)
         logs = self._execute(f"SELECT id FROM logs WHERE {where}", *of_key).fetchall()
         params = {"bound": self.group_commit.upper_bound, "now": now, "since": since}
         latest, fetches = 0, []
         for (log,) in logs:
             for (at,) in self._execute(_LATEST, log, now):
                 latest = max(latest, at)
-            fetches.append(_fetch_from(self.group_commit.connection, {"log": log, **params}))
-        return Span(latest, merged_items(fetches))
+            fetches.append(_log_reader(self.group_commit.connection, {"log": log, **params}))
+        return LogPages(latest, merged_items(fetches))
 
 
-def _fetch_from(connection: sqlite3.Connection, params: Mapping[str, int]) -> Fetch:
+def _log_reader(connection: sqlite3.Connection, params: Mapping[str, int]) -> FetchRows:
     """Return what reads the entries of a log, newest first.
 
     As one query, SQLite would scan all later entries of the same time again.

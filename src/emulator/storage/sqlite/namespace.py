@@ -23,7 +23,7 @@ NO_ID = 0
 """The id of a namespace that is not stored: numbers begin at 1."""
 
 
-def id_of(connection: sqlite3.Connection, name: str) -> int:
+def namespace_id(connection: sqlite3.Connection, name: str) -> int:
     """Return the id of the namespace with this name in the data that this connection sees, or `NO_ID`."""
     row = connection.execute("SELECT space FROM spaces WHERE namespace = ?", (name,)).fetchone()
     return NO_ID if row is None else int(row[0])
@@ -43,9 +43,9 @@ class Namespace:
     @property
     def id(self) -> int:
         if not self._id:
-            self._id = self.find(self.name)
+            self._id = self.find_id(self.name)
             if not self._id and self.group_commit.group:  # it was dropped, and is about to be closed
-                self._id = self.renew(self.name)
+                self._id = self.assign_id(self.name)
         return self._id
 
     def check_open(self) -> None:
@@ -53,17 +53,17 @@ class Namespace:
         if not self.is_open:
             raise EngineError("the engine is closed")
 
-    def params(self, key: Key) -> tuple[object, ...]:
+    def key_params(self, key: Key) -> tuple[object, ...]:
         """Return the parameters of `BY_KEY`."""
         if key.channel is None:
             raise ValueError(f"this operation needs one channel: {key}")
         return self.id, *key
 
-    def where(self, key: Key) -> tuple[str, tuple[object, ...]]:
+    def key_condition(self, key: Key) -> tuple[str, tuple[object, ...]]:
         """Return the condition for the rows of a key, in all channels if it names none, and its parameters."""
         if key.channel is None:
             return BY_KEY_ALL_CHANNELS, (self.id, key.kind, key.owner, key.name, key.user)
-        return BY_KEY, self.params(key)
+        return BY_KEY, self.key_params(key)
 
     def clear(self) -> None:
         """Forget what was read."""
@@ -71,12 +71,12 @@ class Namespace:
         for clear in self.caches:
             clear()
 
-    def find(self, name: str) -> int:
+    def find_id(self, name: str) -> int:
         """Return the id under a name, or `NO_ID`: of this namespace or of a hidden one."""
         self.check_open()
-        return id_of(self.group_commit.connection, name)
+        return namespace_id(self.group_commit.connection, name)
 
-    def renew(self, name: str) -> int:
+    def assign_id(self, name: str) -> int:
         """Give a name a new id, which is returned, so that it is empty. `tidy` deletes the rows of the old id."""
         self.remove(name)
         id = self.group_commit.next_number()
@@ -125,24 +125,24 @@ class Tables:
     def _execute(self, statement: str, *params: object) -> sqlite3.Cursor:
         return self.group_commit.connection.execute(statement, params)
 
-    def _find(self, statement: str, key: Key, *more: object) -> Any:
+    def _find_row(self, statement: str, key: Key, *more: object) -> Any:
         """Return the first row for a key, or `None`. The statement begins with the parameters of `BY_KEY`."""
-        return self._execute(statement, *self._namespace.params(key), *more).fetchone()
+        return self._execute(statement, *self._namespace.key_params(key), *more).fetchone()
 
-    def _add(self, table: Table, key: Key, *values: object) -> int:
+    def _add_row(self, table: Table, key: Key, *values: object) -> int:
         """Add the row of a thing under a new id, which is returned."""
         id = self.group_commit.next_number()
-        self._execute(table.insert, id, *self._namespace.params(key), *values)
+        self._execute(table.insert, id, *self._namespace.key_params(key), *values)
         return id
 
-    def _remove(self, table: Table, id: int) -> None:
+    def _remove_row(self, table: Table, id: int) -> None:
         """Remove a row, and list it for `tidy` if something belongs to it."""
         self._execute(f"DELETE FROM {table.name} WHERE id = ?", id)
         if table.contents:
             self._execute("INSERT OR IGNORE INTO dead VALUES (?, ?)", table.name, id)
 
     @reads
-    def _select(self, statement: str, /, **params: object) -> list[Row]:
+    def _select_rows(self, statement: str, /, **params: object) -> list[Row]:
         """Return the rows that a statement selects, in which `:space` is the id of the namespace."""
         self.group_commit.flush()
         return self.group_commit.connection.execute(statement, {"space": self._namespace.id, **params}).fetchall()

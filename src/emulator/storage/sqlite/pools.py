@@ -10,24 +10,24 @@ from typing import NamedTuple
 
 from emulator.core.keys import Key
 from emulator.storage.merging import Row
-from emulator.storage.pools import Assignment, Count, Drawn, Holding, Limit, Listed, Stock, writes_of_assignment
-from emulator.storage.records import digest_of
-from emulator.storage.sqlite.lists import SET_EXPIRY, Lists, chunks_of
+from emulator.storage.pools import Assignment, Drawn, Holding, Limit, Progress, RosterInfo, Stock, writes_of_assignment
+from emulator.storage.records import item_digest
+from emulator.storage.sqlite.lists import SET_EXPIRY, Lists, split_chunks
 from emulator.storage.sqlite.namespace import Tables, reads, writes
-from emulator.storage.sqlite.tables import BY_KEY, LISTS, MEMBERS, POOLS, ROSTERS, SPENT, key_of
+from emulator.storage.sqlite.tables import BY_KEY, LISTS, MEMBERS, POOLS, ROSTERS, SPENT, qualified_key
 
 _LIVE = f"FROM pools WHERE {BY_KEY} AND list IS NOT NULL AND expires_at > ?"
 _FIND = f"SELECT id, expires_at, list, note, family, position {_LIVE}"
-_STOCK = f"SELECT note, {key_of('lists')} FROM (SELECT * {_LIVE}) AS found CROSS JOIN lists ON lists.id = list"
+_STOCK = f"SELECT note, {qualified_key('lists')} FROM (SELECT * {_LIVE}) AS found CROSS JOIN lists ON lists.id = list"
 _HANDED = "(SELECT coalesce(max(ordinal), 0) FROM handed WHERE pool = pools.id)"
 _PROGRESS = f"""
     SELECT {_HANDED}, (SELECT coalesce(max(end), 0) FROM chunks WHERE list = pools.list) - position {_LIVE}
 """
 _ASSIGN = "UPDATE pools SET list = ?, position = ?, note = ?, expires_at = ? WHERE id = ?"
-_MOVE = "UPDATE pools SET position = ? WHERE id = ?"
-_STEP = "UPDATE pools SET position = position + 1 WHERE id = ?"
-_CLOSE = "UPDATE pools SET list = NULL, note = x'' WHERE id = ?"
-_COUNT = "SELECT count(*) FROM handed WHERE pool = ? AND user = ?"
+_SET_POSITION = "UPDATE pools SET position = ? WHERE id = ?"
+_ADVANCE = "UPDATE pools SET position = position + 1 WHERE id = ?"
+_DROP_POOL = "UPDATE pools SET list = NULL, note = x'' WHERE id = ?"
+_COUNT_HANDED = "SELECT count(*) FROM handed WHERE pool = ? AND user = ?"
 HAND_OUT = "INSERT INTO handed SELECT ?1, coalesce(max(ordinal), 0) + 1, ?2, ?3 FROM handed WHERE pool = ?1"
 _OF_USER = f"""
     SELECT item, list FROM (SELECT id, list FROM pools WHERE {BY_KEY} AND expires_at > ?)
@@ -48,7 +48,7 @@ class _Pool(NamedTuple):
 class SqlitePools(Lists):
     @writes
     def fill(self, source: Key, items: Sequence[str], *, now: int, expires_at: int) -> None:
-        chunks = chunks_of(items)
+        chunks = split_chunks(items)
         self._check_unused(source, now)
         to = self._live_or_new_list(source, now, expires_at)
         self._append_chunks(to.id, chunks)
@@ -69,20 +69,20 @@ class SqlitePools(Lists):
         return written is not None
 
     @reads
-    def counts(self, keys: Sequence[Key], *, now: int) -> dict[Key, Count]:
-        return {key: Count(*counts) for key, counts in self._live_rows(_PROGRESS, keys, now)}
+    def counts(self, keys: Sequence[Key], *, now: int) -> dict[Key, Progress]:
+        return {key: Progress(*counts) for key, counts in self._live_rows(_PROGRESS, keys, now)}
 
     @writes
     def discard(self, sources: Sequence[Key], *, now: int) -> None:
         for source in sources:
             found = self._find_list(source)
             if found is not None and found.pool is None:
-                self._remove(LISTS, found.id)
+                self._remove_row(LISTS, found.id)
 
     async def draw(self, key: Key, user: str, *, limit: Limit, now: int, held: bool = False) -> Drawn:
         drawn = None
         while drawn is None:
-            drawn = await self._draw(key, user, limit, now, held)
+            drawn = await self._try_draw(key, user, limit, now, held)
         return drawn
 
     @reads
@@ -93,10 +93,10 @@ class SqlitePools(Lists):
     def drop(self, keys: Sequence[Key], *, now: int) -> dict[Key, int]:
         counts = {key: handed for key, (handed, _) in self._live_rows(_PROGRESS, keys, now)}
         for key in keys:
-            pool = self._pool(key)
+            pool = self._find_pool(key)
             if pool is not None and counts.get(key):
-                self._execute(_CLOSE, pool.id)
-                self._remove(LISTS, pool.list_id)
+                self._execute(_DROP_POOL, pool.id)
+                self._remove_row(LISTS, pool.list_id)
             elif pool is not None:
                 self._remove_pool(pool)
         return counts
@@ -116,18 +116,18 @@ class SqlitePools(Lists):
             if size > (self._size_of_list(found.id) if found else 0):
                 return None
         for key, (source, note) in written.items():
-            pool = self._pool(key)
+            pool = self._find_pool(key)
             if pool is not None and pool.expires_at <= now:
                 self._remove_pool(pool)
                 pool = None
             found = self._live_or_new_list(source, now, expires_at)
             end = max(expires_at, found.expires_at, pool.expires_at if pool else 0)
             if pool is None:
-                self._add(POOLS, key, end, found.id, note, self._family_of(self._namespace.id, key))
+                self._add_row(POOLS, key, end, found.id, note, self._family_of(self._namespace.id, key))
             elif found.id == pool.list_id:
                 self._execute(_ASSIGN, found.id, pool.position, note, end, pool.id)
             else:
-                self._remove(LISTS, pool.list_id)
+                self._remove_row(LISTS, pool.list_id)
                 self._execute(_ASSIGN, found.id, 0, note, end, pool.id)
             self._execute(SET_EXPIRY, end, found.id)
         return list(written)
@@ -138,14 +138,14 @@ class SqlitePools(Lists):
         if found is not None and found.pool is not None:
             raise ValueError(f"a pool uses this list: {source}")
 
-    def _pool(self, key: Key, now: int = -1) -> _Pool | None:
+    def _find_pool(self, key: Key, now: int = -1) -> _Pool | None:
         """Return the pool, unless it was dropped or has expired at `now`."""
-        row = self._find(_FIND, key, now)
+        row = self._find_row(_FIND, key, now)
         return None if row is None else _Pool(*row)
 
     def _remove_pool(self, pool: _Pool) -> None:
-        self._remove(POOLS, pool.id)
-        self._remove(LISTS, pool.list_id)
+        self._remove_row(POOLS, pool.id)
+        self._remove_row(LISTS, pool.list_id)
 
     def _stocks(self, keys: Sequence[Key], *, now: int) -> dict[Key, Stock]:
         live = {}
@@ -158,23 +158,23 @@ class SqlitePools(Lists):
     def _live_rows(self, statement: str, keys: Sequence[Key], now: int) -> Iterator[tuple[Key, Row]]:
         """Yield the keys of live pools, each with the columns that `statement` selects."""
         for key in keys:
-            row = self._find(statement, key, now)
+            row = self._find_row(statement, key, now)
             if row is not None:
                 yield key, row
 
     @writes
-    def _draw(self, key: Key, user: str, limit: Limit, now: int, held: bool) -> Drawn | None:
+    def _try_draw(self, key: Key, user: str, limit: Limit, now: int, held: bool) -> Drawn | None:
         """Return `None` if more items have to be skipped first, after other operations have run."""
         user.encode()  # raises for text that cannot be stored, before anything is written
-        item, pool = None, self._pool(key, now)
-        if pool is not None and self._execute(_COUNT, pool.id, user).fetchone()[0] < limit(pool.note):
+        item, pool = None, self._find_pool(key, now)
+        if pool is not None and self._execute(_COUNT_HANDED, pool.id, user).fetchone()[0] < limit(pool.note):
             item, has_more = self._next_item(pool)
             if has_more:
                 return None
             if item is not None:
-                self._execute(SPENT.insert, pool.family, digest_of(item))  # a constraint allows that once
+                self._execute(SPENT.insert, pool.family, item_digest(item))  # a constraint allows that once
                 self._execute(HAND_OUT, pool.id, user, item)
-                self._execute(_STEP, pool.id)
+                self._execute(_ADVANCE, pool.id)
         return Drawn(item, self._holding_of_user(key, user, now).items if held else ())
 
     def _next_item(self, pool: _Pool) -> tuple[str | None, bool]:
@@ -184,17 +184,17 @@ class SqlitePools(Lists):
         while spent < len(items) and self._is_spent(pool.family, items[spent]):
             spent += 1
         if spent:
-            self._execute(_MOVE, pool.position + spent, pool.id)
+            self._execute(_SET_POSITION, pool.position + spent, pool.id)
         return (items[spent], False) if spent < len(items) else (None, bool(items))
 
     @writes
     def _skip_some(self, key: Key, now: int) -> bool:
         """Skip some spent items; return whether the next one may be spent too."""
-        pool = self._pool(key, now)
+        pool = self._find_pool(key, now)
         return pool is not None and self._next_item(pool)[1]
 
     def _holding_of_user(self, key: Key, user: str, now: int) -> Holding:
-        rows = self._execute(_OF_USER, *self._namespace.params(key), now, user).fetchall()
+        rows = self._execute(_OF_USER, *self._namespace.key_params(key), now, user).fetchall()
         return Holding(tuple(item for item, _ in rows), sum(list_id is not None for _, list_id in rows))
 
 
@@ -217,12 +217,12 @@ class SqliteRosters(Tables):
     @writes
     def add_members(self, key: Key, members: Sequence[str], *, now: int, expires_at: int) -> None:
         "".join(members).encode()  # raises for text that cannot be stored, before anything is written
-        id, end = self._find(_FIND_ROSTER, key) or (None, 0)
+        id, end = self._find_row(_FIND_ROSTER, key) or (None, 0)
         if id is not None and end <= now:
-            self._remove(ROSTERS, id)
+            self._remove_row(ROSTERS, id)
             id = None
         if id is None:
-            id = self._add(ROSTERS, key, expires_at, b"", self.group_commit.next_number())
+            id = self._add_row(ROSTERS, key, expires_at, b"", self.group_commit.next_number())
         elif end < expires_at:
             self._execute(_SET_EXPIRY, expires_at, id)
         # In index order: with a million members, any other order takes twice as long.
@@ -231,14 +231,14 @@ class SqliteRosters(Tables):
     @writes
     def annotate(self, key: Key, note: bytes, *, now: int, expires_at: int) -> bool:
         number = self.group_commit.next_number()
-        return bool(self._execute(_ANNOTATE, note, number, expires_at, *self._namespace.params(key), now).rowcount)
+        return bool(self._execute(_ANNOTATE, note, number, expires_at, *self._namespace.key_params(key), now).rowcount)
 
     @reads
-    def listing(self, key: Key, members: Sequence[str], *, now: int) -> list[Listed]:
-        found: dict[tuple[int, int], Listed] = {}
+    def listing(self, key: Key, members: Sequence[str], *, now: int) -> list[RosterInfo]:
+        found: dict[tuple[int, int], RosterInfo] = {}
         for member in members:
-            for number, id, name, note in self._execute(_LISTING, member, *self._group(key), now):
-                found.setdefault((number, id), Listed(name, note, [])).members.append(member)
+            for number, id, name, note in self._execute(_LISTING, member, *self._group_params(key), now):
+                found.setdefault((number, id), RosterInfo(name, note, [])).members.append(member)
         return [found[place] for place in sorted(found)]
 
     async def all(self, key: Key, *, now: int) -> AsyncIterator[Mapping[str, bytes]]:
@@ -250,13 +250,13 @@ class SqliteRosters(Tables):
     @writes
     def drop(self, keys: Sequence[Key], *, now: int) -> None:
         for key in keys:
-            if row := self._find(_FIND_ROSTER, key):
-                self._remove(ROSTERS, row[0])
+            if row := self._find_row(_FIND_ROSTER, key):
+                self._remove_row(ROSTERS, row[0])
 
     @reads
     def _select_page(self, key: Key, start: tuple[str, int]) -> list[tuple[str, bytes, int]]:
-        return self._execute(_ALL, *self._group(key), *start).fetchall()
+        return self._execute(_ALL, *self._group_params(key), *start).fetchall()
 
-    def _group(self, key: Key) -> tuple[object, ...]:
-        space, kind, owner, _, channel, user = self._namespace.params(key)
+    def _group_params(self, key: Key) -> tuple[object, ...]:
+        space, kind, owner, _, channel, user = self._namespace.key_params(key)
         return space, kind, owner, channel, user

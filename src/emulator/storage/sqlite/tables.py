@@ -20,12 +20,12 @@ from emulator.storage.shapes import Terms
 
 KEY = ", ".join(Key._fields)
 """The columns of a key, in the order of `Key`."""
-KEYED = f"space, {KEY}"
+SPACE_AND_KEY = f"space, {KEY}"
 BY_KEY = "space = ? AND kind = ? AND owner = ? AND name = ? AND channel = ? AND user = ?"
 BY_KEY_ALL_CHANNELS = "space = ? AND kind = ? AND owner = ? AND name = ? AND user = ?"
 TERMS = ", ".join(Terms._fields)
 """The columns of a ballot's terms."""
-_OF_KEY = "space INTEGER, kind TEXT, owner TEXT, name TEXT, channel TEXT, user TEXT"
+_KEY_COLUMNS = "space INTEGER, kind TEXT, owner TEXT, name TEXT, channel TEXT, user TEXT"
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,8 +76,8 @@ class Table:
         return [table for table in TABLES if table.owner == self.name]
 
 
-_THING = f"id INTEGER, {_OF_KEY}"
-_EXPIRING = f"{_THING}, expires_at INTEGER"
+_THING_COLUMNS = f"id INTEGER, {_KEY_COLUMNS}"
+_EXPIRING_COLUMNS = f"{_THING_COLUMNS}, expires_at INTEGER"
 _CHANNEL_LAST = "space, kind, owner, name, user, channel"
 """For queries on all channels."""
 _BY_CHANNEL = "space, kind, owner, channel, name, user"
@@ -87,12 +87,12 @@ SPACES = Table("spaces", "namespace TEXT, space INTEGER", "namespace", owner="")
 DEAD = Table("dead", "owner TEXT, id INTEGER", "owner, id", owner="")
 """Removed rows, by table and id, whose contents have yet to be deleted (`purge.py`)."""
 DOCUMENTS = Table(
-    "documents", f"{_EXPIRING}, value BLOB", record=records.DocumentRecord, is_listed="1",
+    "documents", f"{_EXPIRING_COLUMNS}, value BLOB", record=records.DocumentRecord, is_listed="1",
     unique={"documents_by_key": "space, kind, owner, name, channel, user"},
     indexes={"documents_by_end": "space, expires_at"},
 )  # fmt: skip
 BALLOTS = Table(
-    "ballots", f"{_EXPIRING}, definition BLOB NULL, {', '.join(f'{term} INTEGER' for term in Terms._fields)}",
+    "ballots", f"{_EXPIRING_COLUMNS}, definition BLOB NULL, {', '.join(f'{term} INTEGER' for term in Terms._fields)}",
     record=records.BallotRecord, is_listed="1",
     unique={"ballots_by_key": _CHANNEL_LAST},
     indexes={"ballots_by_channel": _BY_CHANNEL, "ballots_by_end": "space, expires_at"},
@@ -112,7 +112,7 @@ TALLIES = Table(
     indexes={"tallies_by_count": "ballot, count DESC, since"},
 )  # fmt: skip
 LOGS = Table(
-    "logs", _THING, record=records.ItemRecord,
+    "logs", _THING_COLUMNS, record=records.ItemRecord,
     unique={"logs_by_key": _CHANNEL_LAST}, indexes={"logs_by_channel": _BY_CHANNEL},
 )  # fmt: skip
 ITEMS = Table(
@@ -123,13 +123,13 @@ ITEMS = Table(
 # The next item is at `position` of the list; they expire together. A dropped pool that has a history stays, without a
 # list, until its expiry.
 POOLS = Table(
-    "pools", f"{_EXPIRING}, list INTEGER NULL, note BLOB, family INTEGER, position INTEGER DEFAULT 0",
+    "pools", f"{_EXPIRING_COLUMNS}, list INTEGER NULL, note BLOB, family INTEGER, position INTEGER DEFAULT 0",
     record=records.PoolRecord, is_listed="list IS NOT NULL",
     indexes={"pools_by_key": _CHANNEL_LAST, "pools_by_end": "space, expires_at", "pools_by_list": "list"},
 )  # fmt: skip
 # A list is used by a pool or not yet.
 LISTS = Table(
-    "lists", _EXPIRING, record=records.ListRecord,
+    "lists", _EXPIRING_COLUMNS, record=records.ListRecord,
     unique={"lists_by_key": _CHANNEL_LAST}, indexes={"lists_by_end": "space, expires_at"},
 )  # fmt: skip
 # Consecutive items of a list, up to position `end`.
@@ -148,11 +148,11 @@ FAMILIES = Table(
     "families", "id INTEGER, space INTEGER, kind TEXT, owner TEXT, channel TEXT, user TEXT",
     unique={"families_by_key": "space, kind, owner, channel, user"},
 )  # fmt: skip
-# A digest (`digest_of`) of each item that a family has handed out, however long ago.
+# A digest (`item_digest`) of each item that a family has handed out, however long ago.
 SPENT = Table("spent", "family INTEGER, digest BLOB", key="family, digest", owner="families", owner_id="family")
 # `number` is the order of the rosters whose keys differ only in the name.
 ROSTERS = Table(
-    "rosters", f"{_EXPIRING}, note BLOB, number INTEGER", record=records.RosterRecord,
+    "rosters", f"{_EXPIRING_COLUMNS}, note BLOB, number INTEGER", record=records.RosterRecord,
     unique={"rosters_by_key": "space, kind, owner, channel, user, name"},
     indexes={"rosters_by_end": "space, expires_at"},
 )  # fmt: skip
@@ -164,19 +164,19 @@ TABLES = (
     NUMBERS, SPACES, DEAD, DOCUMENTS, BALLOTS, ENTRIES, TALLIES, LOGS, ITEMS, POOLS, LISTS, CHUNKS, HANDED, FAMILIES,
     SPENT, ROSTERS, MEMBERS,
 )  # fmt: skip
-THINGS = tuple(table for table in TABLES if table.record)
+THING_TABLES = tuple(table for table in TABLES if table.record)
 """The tables with a row for each thing that has a key."""
-EXPIRING = tuple(table for table in THINGS if "expires_at" in table.columns)
-LISTED = tuple(table for table in TABLES if table.is_listed != "0")
+EXPIRING_TABLES = tuple(table for table in THING_TABLES if "expires_at" in table.columns)
+LISTED_TABLES = tuple(table for table in TABLES if table.is_listed != "0")
 """The tables whose rows listings may show; `is_listed` says which rows."""
 
 
-def key_of(table: str) -> str:
+def qualified_key(table: str) -> str:
     """Return the columns of a key in the order of `Key`, with the name of their table."""
     return ", ".join(f"{table}.{part}" for part in Key._fields)
 
 
-VERSION = 1
+FORMAT = 1
 """The format that this version writes."""
 
 PRAGMAS = (
@@ -190,7 +190,7 @@ PRAGMAS = (
 )
 UPGRADES: Mapping[int, Sequence[str]] = {}
 """The statements that raise a database to each format after the first from the one before."""
-_STAMP = 0x45
+_FIRST_BYTE = 0x45
 """The first byte of the `application_id`; the others are the version of extcli: major, minor, patch."""
 
 
@@ -198,27 +198,27 @@ class UnusableDatabase(Exception):
     """Raised for a database that this version of extcli cannot use."""
 
 
-def format_of(connection: sqlite3.Connection) -> int:
+def read_format(connection: sqlite3.Connection) -> int:
     """Return the format of a database that this version can use, 0 for an empty one. Raises `UnusableDatabase`."""
     (found,) = connection.execute("PRAGMA user_version").fetchone()
-    writer = writer_of(connection)
+    writer = read_writer(connection)
     if not found and connection.execute("SELECT 1 FROM sqlite_schema").fetchone() is None:
         return 0
     if writer is None:
         raise UnusableDatabase("it is the database of another program")
-    if not 0 < found <= VERSION:
+    if not 0 < found <= FORMAT:
         raise UnusableDatabase(
-            f"its data has format {found}, and this version reads format {VERSION}; use the extcli that wrote it "
+            f"its data has format {found}, and this version reads format {FORMAT}; use the extcli that wrote it "
             f"({writer}), or another file"
         )
     return int(found)
 
 
-def writer_of(connection: sqlite3.Connection) -> str | None:
+def read_writer(connection: sqlite3.Connection) -> str | None:
     """Return the version of extcli that created the database or raised it to its format; `None` if unknown."""
     (stamp,) = connection.execute("PRAGMA application_id").fetchone()
     first, *numbers = stamp.to_bytes(4, signed=True)
-    return ".".join(map(str, numbers)) if first == _STAMP else None
+    return ".".join(map(str, numbers)) if first == _FIRST_BYTE else None
 
 
 def create_tables(connection: sqlite3.Connection, synchronous: str) -> None:
@@ -227,21 +227,21 @@ def create_tables(connection: sqlite3.Connection, synchronous: str) -> None:
     Raises `UnusableDatabase`, or a busy `OperationalError` while another program writes to the file; then close the
     connection, which takes back what was begun.
     """
-    found = format_of(connection)
+    found = read_format(connection)
     for pragma in (f"synchronous = {synchronous}", *PRAGMAS):
         connection.execute(f"PRAGMA {pragma}")
-    if found == VERSION:
+    if found == FORMAT:
         return
     connection.execute("BEGIN IMMEDIATE")
     if not found:
         for statement in [each for table in TABLES for each in table.statements]:
             connection.execute(statement)
         connection.execute(NUMBERS.insert, (1,))
-    for number in range(max(found, 1), VERSION):
+    for number in range(max(found, 1), FORMAT):
         for statement in UPGRADES[number + 1]:
             connection.execute(statement)
     numbers = [min(int(each), 0xFF) for each in re.findall(r"\d+", version("extcli"))]
-    stamp = bytes((_STAMP, *numbers, 0, 0, 0))[:4]
+    stamp = bytes((_FIRST_BYTE, *numbers, 0, 0, 0))[:4]
     connection.execute(f"PRAGMA application_id = {int.from_bytes(stamp)}")
-    connection.execute(f"PRAGMA user_version = {VERSION}")
+    connection.execute(f"PRAGMA user_version = {FORMAT}")
     connection.execute("COMMIT")

@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from emulator.core.errors import EngineError
-from emulator.storage.sqlite.connection import FAILURES, describe, file_errors, is_corruption
+from emulator.storage.sqlite.connection import FAILURES, describe_error, file_errors, is_corruption
 from emulator.storage.sqlite.locks import check_links
 from emulator.storage.sqlite.namespace import HIDDEN
-from emulator.storage.sqlite.tables import THINGS, format_of, writer_of
+from emulator.storage.sqlite.tables import THING_TABLES, read_format, read_writer
 
 _VISIBLE = f"instr(namespace, '{HIDDEN}') = 0"
-_TIMES = "SELECT min(at), max(at) FROM (SELECT cast_at AS at FROM entries UNION ALL SELECT at FROM items)"
+_SELECT_TIMES = "SELECT min(at), max(at) FROM (SELECT cast_at AS at FROM entries UNION ALL SELECT at FROM items)"
 
 
-class Facts(NamedTuple):
+class FileFacts(NamedTuple):
     """A description of a database file."""
 
     format: int
@@ -71,7 +71,7 @@ def open_read_only(path: str) -> sqlite3.Connection:
 
 
 @contextmanager
-def _reading(path: str) -> Iterator[sqlite3.Connection]:
+def _open_in_state(path: str) -> Iterator[sqlite3.Connection]:
     """Open a database in one state, while a service may go on writing. Errors in the block become `EngineError`s."""
     check_exists(path)
     with file_errors(f"cannot open {path}", path), closing(open_read_only(path)) as connection:
@@ -79,17 +79,17 @@ def _reading(path: str) -> Iterator[sqlite3.Connection]:
         yield connection
 
 
-def facts_of_file(path: str) -> Facts:
+def describe_file(path: str) -> FileFacts:
     """Describe a database file, even while a service uses it. Raises `EngineError`."""
-    with _reading(path) as connection:
-        found = format_of(connection)
+    with _open_in_state(path) as connection:
+        found = read_format(connection)
         (free_pages,), (page_size,), times = (
-            connection.execute(each).fetchone() for each in ("PRAGMA freelist_count", "PRAGMA page_size", _TIMES)
+            connection.execute(each).fetchone() for each in ("PRAGMA freelist_count", "PRAGMA page_size", _SELECT_TIMES)
         )
         names = [name for (name,) in connection.execute(f"SELECT namespace FROM spaces WHERE {_VISIBLE} ORDER BY 1")]
-        return Facts(
+        return FileFacts(
             found,
-            writer_of(connection),
+            read_writer(connection),
             os.path.getsize(path),
             free_pages * page_size,
             _counts_by_environment(connection, names),
@@ -102,14 +102,14 @@ def _counts_by_environment(connection: sqlite3.Connection, names: Sequence[str])
     counts: dict[str, Counter[str]] = {}
     for name in names:
         counts[name.partition("/")[0]] = Counter()
-    for table in THINGS:
+    for table in THING_TABLES:
         of_table = f"SELECT namespace, kind, count(*) FROM {table.name} JOIN spaces USING (space)"
         for name, kind, count in connection.execute(f"{of_table} WHERE {_VISIBLE} GROUP BY 1, 2"):
             counts[name.partition("/")[0]][kind] += count
     return {name: dict(sorted(each.items())) for name, each in counts.items()}
 
 
-MAX_LISTED = 100
+MAX_FINDINGS = 100
 """Findings of one verification."""
 
 
@@ -118,12 +118,12 @@ def verify_file(path: str) -> list[str]:
 
     Raises `EngineError` if it is not a database that this version can use.
     """
-    with _reading(path) as connection:
+    with _open_in_state(path) as connection:
         try:
-            format_of(connection)
-            found = [str(row[0]) for row in connection.execute(f"PRAGMA integrity_check({MAX_LISTED})")]
+            read_format(connection)
+            found = [str(row[0]) for row in connection.execute(f"PRAGMA integrity_check({MAX_FINDINGS})")]
         except FAILURES as error:
             if not is_corruption(error):
                 raise
-            found = [describe(error)]
+            found = [describe_error(error)]
     return [" ".join(each.split()) for each in found if each != "ok"]

@@ -31,8 +31,8 @@ local function unless_expired(source, now)
   remove.s(source)
 end
 
--- The digest of `records.digest_of`, in hex.
-local function digest_of(item)
+-- The digest of `records.item_digest`, in hex.
+local function item_digest(item)
   return string.sub(redis.sha1hex(item), 1, 32)
 end
 
@@ -138,7 +138,7 @@ function ops.draw(key, family, user, most, wants_held, note, limit, now)
   for _ = 0, most do
     local item = redis.call('LPOP', prefix .. 'sl:' .. pool.source)
     if not item then return done() end
-    if spend(family, digest_of(item)) then
+    if spend(family, item_digest(item)) then
       hand_out(pool.id, user, item)
       redis.call('HINCRBY', prefix .. 'p:' .. key, 'handed', 1)
       return done(item)
@@ -154,7 +154,7 @@ function ops.skip(key, family, most, now)
   local items = pool and redis.call('LRANGE', list, 0, most - 1) or {}
   local count = 0
   for _, item in ipairs(items) do
-    if redis.call('SISMEMBER', prefix .. 'ps:' .. family, digest_of(item)) == 0 then break end
+    if redis.call('SISMEMBER', prefix .. 'ps:' .. family, item_digest(item)) == 0 then break end
     count = count + 1
   end
   if count > 0 then redis.call('LPOP', list, count) end
