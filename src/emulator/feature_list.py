@@ -111,7 +111,7 @@ class Features:
         found = self._checks.get((shape, kind)) or self._checks.get((shape, family))
         if found is None:
             known = ", ".join(sorted(each for of, each in self._checks if of is shape))
-            raise ValueError(f"{kind[:64]}: no {type_name(shape)} is of this kind; known are {known}")
+            raise ValueError(f"{kind[:64]}: unknown kind of {type_name(shape)}; known kinds: {known}")
         try:
             found.check(record)
         except BadRequest as error:

@@ -15,7 +15,7 @@ _HTML = "an HTML page"
 
 
 class ExitCode(IntEnum):
-    """The exit codes of extcli (`operations.md`)."""
+    """The exit codes of extcli."""
 
     DONE = 0
     BUG = 1

@@ -51,7 +51,7 @@ def test_a_running_service_is_backed_up_and_keeps_its_file_and_its_key(extcli, s
     extcli("data", "verify", str(copy), exits=0)
     assert ["copy.db"] == [path.name for path in tmp_path.iterdir() if "copy" in path.name]
     in_use = f"in use by another extcli serve, process {served.process.pid}; stop it first\n"
-    assert "is the data itself" in extcli("data", "backup", str(data), "--data", url, "--force", exits=2).stderr
+    assert "is the data file itself" in extcli("data", "backup", str(data), "--data", url, "--force", exits=2).stderr
     assert in_use in extcli("data", "restore", str(copy), "--data", url, exits=2).stderr
     assert in_use in extcli("data", "forget-key", "--data", url, exits=2).stderr
     assert 1 == votes(served)
@@ -67,7 +67,7 @@ def test_a_backup_replaces_a_file_only_with_force(extcli, stored, data: Path, tm
     refused = extcli("data", "backup", str(copy), "--data", f"sqlite://{data}")
 
     assert (2, "notes") == (refused.exit_code, copy.read_text())
-    assert "exists already; give another name, or --force" in refused.stderr
+    assert "exists already; choose another name, or replace it with --force" in refused.stderr
     assert 0 == extcli("data", "backup", str(copy), "--data", f"sqlite://{data}", "--force").exit_code
     assert 0 == extcli("data", "verify", str(copy)).exit_code
 
@@ -85,7 +85,7 @@ def test_a_backup_is_never_put_next_to_the_log_of_another_database(extcli, store
 
     refused = extcli("data", "backup", str(copy), "--data", f"sqlite://{data}", *force)
 
-    expected = f"extcli: {log} exists: a program uses {copy}, or was killed; give another name\n"
+    expected = f"extcli: {log} exists: a program uses {copy}, or was killed; choose another name\n"
     assert (2, expected) == (refused.exit_code, refused.stderr)
 
 
@@ -154,7 +154,7 @@ def test_a_file_that_is_not_a_usable_database_is_a_usage_error(extcli, tmp_path:
 
     for verb, *more in (("verify",), ("info",), ("restore", "--data", f"sqlite://{target}")):
         said = extcli("data", verb, str(file), *more, exits=2).stderr
-        wanted = "format 99, and this version reads format 1; use the extcli that wrote it (2.1.0)"
+        wanted = "format 99, and this version reads format 1; use the version of extcli that wrote it (2.1.0)"
         assert content != "newer" or wanted in said
     assert not target.exists()
 

@@ -82,7 +82,7 @@ def no_format(path: Path) -> None:
         (other_program, "it is the database of another program$"),
         (other_program_of_format_1, "it is the database of another program$"),
         (newer_format, rf"its data has format {FORMAT + 1}, and this version reads format {FORMAT}; .*\(2\.3\.1\)"),
-        (no_format, rf"its data has format 0, and this version reads format {FORMAT}; use the extcli that wrote it"),
+        (no_format, rf"its data has format 0, and this version reads format {FORMAT}; use the version of extcli that"),
     ],
 )
 def test_an_unusable_file_is_refused_and_stays_unchanged(path: Path, make, reason: str) -> None:  # type: ignore[no-untyped-def]
@@ -188,7 +188,7 @@ def test_a_database_that_other_users_can_open_causes_a_warning(path: Path, mode:
     assert (
         is_risky
         * [
-            f"{path}{suffix}: holds the key that signs tokens, but every user of this machine can open it: chmod 600"
+            f"{path}{suffix}: holds the key that signs tokens, but any user of this machine can open it; run chmod 600"
             for suffix in ("", "-wal")
         ]
         == warnings

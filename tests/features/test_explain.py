@@ -180,7 +180,7 @@ def test_a_refusal_of_each_part_is_explained_with_the_value_that_was_sent(
 def test_the_needed_value_of_a_malformed_body_is_not_an_error_text(live: LiveServer, path: str, body: object):
     found = why(live, id_of(call("POST", path, body)(live)))
 
-    assert "what /schema/openapi.json of the service describes" == found["needed"]
+    assert "a value as /schema/openapi.json of the service describes it" == found["needed"]
 
 
 # Sockets

@@ -162,7 +162,7 @@ def test_an_endpoint_of_the_control_api_is_never_faulty(live: LiveServer, strang
     ("effect", "status", "info"),
     [
         ("status", 503, "fault f1 answered 503"), ("drop", 0, "fault f1 gave no response"),
-        ("stall", 0, "fault f1 keeps the connection open and silent"), ("delay", 200, ""),
+        ("stall", 0, "fault f1 keeps the connection open and sends nothing"), ("delay", 200, ""),
         ("truncate", 0, "fault f1 cut the response short"),
     ],
 )  # fmt: skip

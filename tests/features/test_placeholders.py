@@ -23,7 +23,7 @@ NAMES = [
     *("$", "$1", "$boss", "$A1-b", "$idea", "a$b", "100%", "%", "%cool", ":a:", "a<b", "rock:paper", "question[1]"),
     *("your-game-of-the-year", "yourself", "1001", "U1", "A-1", "global-round", "change-me-up", "xx", "x", "client"),
 ]
-END = "looks like a placeholder: put the value in its place"
+END = "looks like a placeholder; replace it with the value"
 
 
 def test_a_variable_or_a_template_in_place_of_a_value_is_a_placeholder():

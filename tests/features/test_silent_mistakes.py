@@ -57,7 +57,7 @@ def test_a_misspelt_event_is_pointed_out_to_its_listener(live: LiveServer, broad
     game.request("subscribe", "broadcast", {"topic_id": "partty"})
 
     frame = entries_of(live, kind="frame", search="partty")[0]
-    assert "nothing has been sent here as partty; did you mean party?" == frame["hint"]
+    assert "no event partty has been sent yet; did you mean party?" == frame["hint"]
 
 
 def test_a_misspelt_namespace_is_pointed_out_when_it_is_created(live: LiveServer, stranger: Client):
@@ -129,7 +129,7 @@ def test_a_broadcast_without_an_event_is_pointed_out(admin: Client, path: str):
     ]
     hints.append(hint_of(admin.get(path, params={"data": "1", "event": "default"})))
 
-    assert ["the request has no event, so it sent the event default"] * 2 + [None, None] == hints
+    assert ["the request names no event, so the service sent the event default"] * 2 + [None, None] == hints
 
 
 FAULT = {"match": "*", "effect": "delay"}
@@ -147,7 +147,7 @@ def test_a_duration_that_is_no_integer_is_refused_with_its_unit(
 
     info = answer.json()["info"]
     assert (400, True) == (answer.status_code, info.startswith(f"{field}: expected an integer or null, got "))
-    assert info.endswith("; it is in ms")
+    assert info.endswith("; the unit is ms")
     assert why(live, id_of(answer))["needed"].endswith(" in ms")
 
 

@@ -39,7 +39,7 @@ def test_a_handshake_that_fails_unexpectedly_is_answered_and_closed(caplog: pyte
         answer = live.exchange(request)
 
     assert answer.startswith(b"HTTP/1.1 500 ")
-    assert ["unexpected failure in opening /ws"] == [each.message for each in caplog.records if each.exc_info]
+    assert ["unexpected failure while opening /ws"] == [each.message for each in caplog.records if each.exc_info]
 
 
 PATHS = ["/ws", "/0.2.0/my-extension", f"/app/{KEY}{QUERY}", "/_ns/other/ws"]

@@ -48,5 +48,5 @@ def test_more_casts_than_any_engine_counts_are_refused():
     checks.check(BallotRecord(key, NEVER, None, Terms()))
     checks.check(EntryRecord(key, BallotEntry("U1", "a", 1 << 52, 0, b"")))
 
-    with pytest.raises(ValueError, match="times: all together must be below 9007199254740992"):
+    with pytest.raises(ValueError, match="times: the total must be below 9007199254740992"):
         checks.check(EntryRecord(key, BallotEntry("U2", "a", 1 << 52, 0, b"")))

@@ -109,8 +109,8 @@ def test_many_strings_are_read_in_order():
         (b'{"codes":[["a"],["b","c\\n", "', "codes[1][2]: has more than 63 characters"),
         (b'{"codes":[["a", 1', "codes[0][1]: must be a string"),
         (b'{"codes":[[],[', "codes[1][0]: must be a string"),
-        (b'{"codes":[["a"]],"x":"', "the body besides `codes`: has more than 65536 bytes"),
-        (b'{"', "the body besides `codes`: has more than 65536 bytes"),
+        (b'{"codes":[["a"]],"x":"', "the body without `codes`: has more than 65536 bytes"),
+        (b'{"', "the body without `codes`: has more than 65536 bytes"),
     ],
 )
 def test_a_token_is_refused_as_soon_as_it_is_too_long(start: bytes, error: str):

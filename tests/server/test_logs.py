@@ -133,7 +133,7 @@ def test_control_and_bidi_characters_in_a_line_are_escaped(text: str):
     assert {text.encode(errors="backslashreplace").decode()} == {line["message"], line["named"]}
 
 
-STORAGE_BACK = r"INFO emulator(?: \[.+\])?: storage answers again after \d+\.\d s\n"
+STORAGE_BACK = r"INFO emulator(?: \[.+\])?: storage works again after \d+\.\d s\n"
 DISCONNECTED = "cannot receive messages from other processes: "
 RECONNECTED = "INFO emulator.engines: receiving messages from other processes again"
 

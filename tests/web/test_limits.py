@@ -198,7 +198,7 @@ def test_an_upload_beyond_the_limit_gets_503_and_changes_nothing():
         assert [(503, "Too many uploads", "5")] * 4 == [
             (each.status_code, each.json()["reason"], each.headers["retry-after"]) for each in refused
         ]
-        assert "2 uploads run already, the limit of --max-uploads" in refused[0].json()["info"]
+        assert "2 uploads are running, which is the limit --max-uploads" in refused[0].json()["info"]
         for each, whole in zip(uploads, (codes("A"), codes("B")), strict=True):
             each.sendall(whole[-1:])
             assert each.recv(65_536).startswith(b"HTTP/1.1 200 ")
@@ -218,8 +218,8 @@ def test_one_of_several_extensions_leaves_half_of_the_uploads_in_production_to_t
         full = live.client("backend", **others).put("codes", content=codes("F"))
 
         assert (503, 200, 503) == (refused.status_code, accepted.status_code, full.status_code)
-        assert "2 uploads of this extension run already, half of --max-uploads" in refused.json()["info"]
-        assert "4 uploads run already, the limit of --max-uploads" in full.json()["info"]
+        assert "this extension runs 2 uploads already, half of --max-uploads" in refused.json()["info"]
+        assert "4 uploads are running, which is the limit --max-uploads" in full.json()["info"]
         for each in uploads:
             each.close()
         wait_until(lambda: not len(live.service.shared.uploads))

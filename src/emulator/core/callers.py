@@ -29,17 +29,17 @@ def opaque_id_of(user_id: str) -> str:
 
 
 _ROLE_REFUSAL = (Forbidden, "role is not authorized")
-_SEND_ALLOWED_ROLE = "Send a token of the role {instead} (with extcli: `--as {instead}`)"
+_SEND_ROLE = "Send a token of the role {instead} (with extcli: `--as {instead}`)"
 
 
-@refusal(*_ROLE_REFUSAL, OF_ROLES, "The role may not do this", f"{_SEND_ALLOWED_ROLE}.")
+@refusal(*_ROLE_REFUSAL, OF_ROLES, "The role may not do this", f"{_SEND_ROLE}.")
 def role_not_allowed(*, role: str, claimed: str, doing: str, allowed: Sequence[str], instead: str) -> Facts:
     why = f"; {claimed}" if claimed else ""
     detail = f"the role {role} may not {doing}{why}; allowed: {', '.join(sorted(allowed))}"
     return Facts(detail, f"role {role}{why.replace(';', ':', 1)}", f"role {_joined_by_or(allowed)}")
 
 
-@refusal(*_ROLE_REFUSAL, "A4", "All channels share this id", f"{_SEND_ALLOWED_ROLE}, or choose an id without global.")
+@refusal(*_ROLE_REFUSAL, "A4", "All channels share this id", f"{_SEND_ROLE}, or use an id not beginning with global.")
 def shared_by_all_channels(*, role: str, claimed: str, id: str, allowed: Sequence[str], instead: str) -> Facts:
     why = f"; {claimed}" if claimed else ""
     rest = f"so the role {role} may not change it{why}; allowed: {', '.join(sorted(allowed))}"
@@ -178,4 +178,4 @@ async def finish_recording_ids(recording: Awaitable[object]) -> None:
     try:
         await recording
     except EngineError as error:
-        _log.warning("the ids of a user were not recorded: %s", error)
+        _log.warning("cannot record the ids of a user: %s", error)

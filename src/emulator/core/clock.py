@@ -54,8 +54,7 @@ class ClockState(Struct, omit_defaults=True, forbid_unknown_fields=True):
 class Clock:
     """The time of one service: the system time plus an offset, or frozen.
 
-    All of the service's lifetimes and timestamps use it, including token expiry (`operations.md`, Controlling). Rates
-    use its `ticks`.
+    All of the service's lifetimes and timestamps use it, including token expiry. Rates use its `ticks`.
     """
 
     def __init__(self, read: Callable[[], int] = system_now, ticks: Callable[[], int] = perf_counter_ns) -> None:

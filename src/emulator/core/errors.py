@@ -240,18 +240,16 @@ def _filled_step(next_step: str, values: Mapping[str, object]) -> str:
     Unavailable,
     "Service Unavailable",
     "docs: Storage",
-    "The storage does not answer",
+    "The storage has failed",
     "Check the disk or Redis, then repeat the call; `extcli doctor` looks for the cause.",
 )
 def storage_failed() -> Facts:
-    return Facts("storage is unavailable; try again", "storage that fails", "storage that answers")
+    return Facts("storage is unavailable; try again", "a storage failure", "working storage")
 
 
-@refusal(
-    Unavailable, "Service Unavailable", "docs: Restarts", "The service stops", "Wait until it is ready: `extcli wait`."
-)
+@refusal(Unavailable, "Service Unavailable", "docs: Restarts", "The service is stopping", "Wait for it: `extcli wait`.")
 def stopping() -> Facts:
-    return Facts("the service stops", "a service that stops", "a running service")
+    return Facts("the service is stopping", "a stopping service", "a running service")
 
 
 @refusal(

@@ -172,7 +172,7 @@ class FaultHit:
 _EFFECT_TEXTS = {
     DROP: "gave no response",
     RESET: "reset the connection",
-    STALL: "keeps the connection open and silent",
+    STALL: "keeps the connection open and sends nothing",
     CLOSE: "closed the connection",
     TRUNCATE: "cut the response short",
 }
@@ -182,7 +182,7 @@ _EFFECT_TEXTS = {
          "Remove it: `extcli fault rm {fault}`.")  # fmt: skip
 def _acted(*, fault: str, deed: str) -> Facts:
     detail = f"fault {fault} {deed}; remove it with `extcli fault rm {fault}`"
-    return Facts(detail, f"fault {fault}: it {deed}", "no fault that matches")
+    return Facts(detail, f"fault {fault}: it {deed}", "no matching fault")
 
 
 class FaultError(ServiceError):

@@ -45,7 +45,7 @@ _HINT_TEXTS = {
     ABSENT: "there is no {what} {name}; did you mean {near}?",
     NEW: "{name} is a new {what}; did you mean {near}?",
     UNHEARD: "nothing listens to {name}; did you mean {near}?",
-    UNSENT: "nothing has been sent here as {name}; did you mean {near}?",
+    UNSENT: "no event {name} has been sent yet; did you mean {near}?",
 }
 _FACTS_WITH_HINTS = frozenset({NAMED, DEFAULT_EVENT, *_HINT_TEXTS})
 
@@ -102,7 +102,7 @@ def placeholder_hint(what: str, text: str) -> str:
     """Return the hint about an id that is probably a variable without a value, or a template that was not filled."""
     if text[1:].isdigit() or not _PLACEHOLDER.match(text[:_MAX_ID_LENGTH]):  # most ids are numbers; the pattern is slow
         return ""
-    return f"the {what} {text[:_MAX_NAME_LENGTH]} looks like a placeholder: put the value in its place"
+    return f"the {what} {text[:_MAX_NAME_LENGTH]} looks like a placeholder; replace it with the value"
 
 
 @dataclass(eq=False, repr=False)
@@ -145,7 +145,7 @@ class Hints:
     async def _fact_hint(self, fact: str, what: str, key: Key) -> str:
         """Return the hint that a fact is; empty if it needs a similar name, and there is none."""
         if fact == DEFAULT_EVENT:
-            return f"the request has no event, so it sent the event {key.name}"
+            return f"the request names no event, so the service sent the event {key.name}"
         if fact in _HINT_TEXTS:
             with suppress(EngineError):  # the request has its response
                 names = dict.fromkeys(await self._read_names[fact](key))

@@ -1,8 +1,8 @@
 """Limits on a client's requests per second, connections and ids.
 
 Elsewhere: PINs (`features/pins/attempt_limit.py`), unauthenticated connections (`realtime/admission.py`), failed logins
-of one connection (`realtime/session.py`), body sizes (`http/dispatch.py`). Defaults are in `config/settings.py` and
-`config/environment.py`.
+of one connection (`realtime/session.py`), body sizes (`http/dispatch.py`). `settings.py` and `environment.py` have the
+defaults.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _NS_PER_MS = 1_000_000
          "Reuse ids, have the owner delete old ones, or raise --max-ids of `extcli serve`.")  # fmt: skip
 def too_many_ids(*, used: int, whose: str, channel: str, limit: int) -> Facts:
     where = f"in channel {channel}" if channel else "without a channel"
-    detail = f"id: {used} of this kind that {whose} began are in use {where}; the limit is {limit}"
-    return Facts(detail, f"{used} ids that {whose} began {where}", f"at most {limit} ids")
+    detail = f"id: {used} ids of this kind that {whose} created are in use {where}; the limit is {limit}"
+    return Facts(detail, f"{used} ids that {whose} created {where}", f"at most {limit} ids")
 
 
 @refusal(TooManyRequests, "Too many connections", "gaps: Limits", "Too many connections are open",

@@ -1,4 +1,4 @@
-"""The settings of `extcli serve` (`operations.md`, Starting)."""
+"""The settings of a service, from the options of `extcli serve` (`docs/serve.md`)."""
 
 from __future__ import annotations
 
@@ -222,7 +222,7 @@ def _check_root_path(text: str) -> None:
         problem = "must begin with a slash, not end with one, and have only letters, digits and -._~ between slashes"
         raise ConfigurationError(f"--root-path: {text!r} {problem}: write it like /muxy")
     if _SERVICE_PATH.match(text):
-        raise ConfigurationError(f"--root-path: {text!r} is like a path of the service itself: choose one like /muxy")
+        raise ConfigurationError(f"--root-path: {text!r} looks like a path of the service itself: use one like /muxy")
 
 
 def _check_host(text: str) -> None:
@@ -237,4 +237,4 @@ def _check_proxy(text: str) -> None:
     except ValueError as error:
         raise ConfigurationError(f"--proxy: {text!r} must be an IP address or network: {error}") from None
     if network.prefixlen == 0:
-        raise ConfigurationError(f"--proxy: {text!r} allows every address; name the proxies' addresses")
+        raise ConfigurationError(f"--proxy: {text!r} trusts every address; name the proxies' addresses")

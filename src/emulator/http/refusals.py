@@ -23,9 +23,9 @@ from emulator.core.wire.url import CONTROL, SERVICE
          "Send it again when one has ended, or raise --max-uploads of `extcli serve`.")  # fmt: skip
 def too_many_uploads(*, limit: int, is_share: bool = False) -> Facts:
     """Refuse an upload because too many run. `is_share` means that the limit is one extension's share."""
-    found = f"{limit} uploads run already, the limit of --max-uploads"
+    found = f"{limit} uploads are running, which is the limit --max-uploads"
     if is_share:
-        found = f"{limit} uploads of this extension run already, half of --max-uploads; the rest is for others"
+        found = f"this extension runs {limit} uploads already, half of --max-uploads; the rest is for other extensions"
     detail = f"{found}; nothing was changed, so send it again later"
     return Facts(detail, f"{limit} uploads at once", f"fewer than {limit}", retry_after=5)
 
@@ -56,7 +56,7 @@ def ambiguous_form(*, field: str, other: str = "") -> Facts:
     if other:
         problem = f"the form has both {field} and {other}; send one of them"
     else:
-        problem = "the form has it twice, as a whole or in parts; send it once"
+        problem = "the form has this field twice, as a whole or in parts; send it once"
     return Facts(f"{field}: {problem}", f"{field} and {other or 'its parts'}", f"{field} once")
 
 
@@ -79,14 +79,14 @@ class UpgradeRequired(ServiceError, status=426):
     more = ((b"upgrade", b"websocket"), (b"connection", b"Upgrade"))
 
 
-@refusal(UpgradeRequired, "Upgrade Required", "X1", "The request asks for no WebSocket",
-         "Connect with a WebSocket client, and let proxies pass Upgrade and Connection on.")  # fmt: skip
+@refusal(UpgradeRequired, "Upgrade Required", "X1", "The request is not a WebSocket handshake",
+         "Connect with a WebSocket client, and have proxies forward the headers Upgrade and Connection.")  # fmt: skip
 def upgrade_missing(*, path: str) -> Facts:
-    detail = f"{path} is the address of a WebSocket, and the request has no Upgrade: websocket"
+    detail = f"{path} is a WebSocket address, but the request has no header Upgrade: websocket"
     return Facts(detail, "a request without Upgrade: websocket", "a WebSocket handshake")
 
 
-@refusal(MethodNotAllowed, "Method Not Allowed", "spec: Endpoints", "The path has no such method",
+@refusal(MethodNotAllowed, "Method Not Allowed", "spec: Endpoints", "The path does not support this method",
          "Use a method that the API viewer, at /schema/docs of the service, lists for this path.")  # fmt: skip
 def wrong_method(*, path: str, method: str) -> Facts:
     return Facts(f"{path} does not support {method}", f"{method} {path}", "a method of this path")
@@ -98,10 +98,10 @@ def invalid_request(*, problem: str) -> Facts:
     return Facts(problem, problem, "a valid HTTP request")
 
 
-@refusal(BadRequest, "Bad Request", "docs: Waits", "The client left before the response",
+@refusal(BadRequest, "Bad Request", "docs: Waits", "The client disconnected before the response",
          "Give the client a longer timeout than ?timeout=.")  # fmt: skip
 def left_early() -> Facts:
-    return Facts("the client left before the response", "a closed connection", "a connection that stays open")
+    return Facts("the client disconnected before the response", "a closed connection", "a connection that stays open")
 
 
 @refusal(Forbidden, "Header not allowed", "docs: CORS", "A page may not send this header",
@@ -124,8 +124,8 @@ class Ended(ServiceError, status=503):
 
 @refusal(Ended, "Service Unavailable", "docs: Waits", "The wait ended early", "Wait again.")
 def ended_early() -> Facts:
-    detail = "the wait ended early: the service stops, or the namespace was dropped"
-    return Facts(detail, "a service that stops, or a dropped namespace", "a service that keeps running")
+    detail = "the wait ended early: the service is stopping, or the namespace was dropped"
+    return Facts(detail, "a stopping service, or a dropped namespace", "a service that keeps running")
 
 
 _RULE = "gaps: Limits"
@@ -153,4 +153,4 @@ def too_many_headers(*, count: int, limit: int) -> Facts:
          "Send the body faster, or raise --request-timeout of `extcli serve`.")  # fmt: skip
 def request_timeout(*, seconds: str) -> Facts:
     detail = f"the request did not arrive within {seconds} seconds"
-    return Facts(detail, f"an incomplete request after {seconds} s", f"it within {seconds} s, plus 1 s per KiB")
+    return Facts(detail, f"an incomplete request after {seconds} s", f"all of it within {seconds} s, plus 1 s per KiB")

@@ -138,7 +138,7 @@ class LongMemberReader:
                 raise too_long(field, unit="characters", limit=self._longest)
             raise wrong_shape(field=field, needed="a string")
         if len(self._left) + (0 if is_in_array else len(self._rest)) > _MAX_SMALL:
-            raise too_long(f"the body besides `{self._long}`", unit="bytes", limit=_MAX_SMALL)
+            raise too_long(f"the body without `{self._long}`", unit="bytes", limit=_MAX_SMALL)
 
     @property
     def _array_name(self) -> str:

@@ -1,4 +1,4 @@
-"""Routes `/_ns/<name>/…` to the service of that namespace, on the same port (`operations.md`, Namespaces).
+"""Routes `/_ns/<name>/…` to the service of that namespace, on the same port.
 
 It also lists, creates and drops namespaces, and plays the demo, which has one of its own.
 """

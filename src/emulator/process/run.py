@@ -1,4 +1,4 @@
-"""Runs the service on a port until a signal stops it (`operations.md`, Starting)."""
+"""Runs the service on a port until a signal stops it."""
 
 from __future__ import annotations
 

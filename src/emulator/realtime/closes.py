@@ -24,28 +24,28 @@ _SOCKETS = "gaps: Links and sockets"
 @refusal(Unavailable, "Service Unavailable", "docs: Restarts", "The service stopped",
          "Connect again when it is ready: `extcli wait`.")  # fmt: skip
 def stopped() -> Facts:
-    detail = "the service stops"
+    detail = "the service is stopping"
     return Facts(detail, "an open connection", "a running service", close_code=CloseCode.GOING_AWAY)
 
 
 @refusal(Unauthorized, "Unauthorized", "A1", "The secret was retired, or the link has ended",
          "Link the game again: `extcli pin request -o plain | extcli pin login`.")  # fmt: skip
 def credential_ended() -> Facts:
-    detail = "the secret or link behind this connection has ended"
-    held = "a retired secret, or a link that has ended"
-    return Facts(detail, held, "a registered secret and a link that has not ended")
+    detail = "the secret was retired, or the link has ended"
+    held = "a retired secret or an ended link"
+    return Facts(detail, held, "a registered secret and a live link")
 
 
 @refusal(Unavailable, "Injected by a fault", "docs: Faults", "A fault closed the connection",
          "Remove it: `extcli fault rm {fault}`.")  # fmt: skip
 def closed_by_fault(*, fault: str, code: int) -> Facts:
-    return Facts(f"fault {fault} closed the connection", f"fault {fault}", "no fault that matches", close_code=code)
+    return Facts(f"fault {fault} closed the connection", f"fault {fault}", "no matching fault", close_code=code)
 
 
 @refusal(Forbidden, "{reason}", "docs: Control", "A call to the control API closed the connection",
          "Connect again: `POST /_emulator/sockets/close` closed it on purpose.")  # fmt: skip
 def closed_by_call(*, reason: str, code: int) -> Facts:
-    return Facts(reason, f"a call that closes it with {code}", "no such call", close_code=code)
+    return Facts(reason, f"a call that closed it with code {code}", "no such call", close_code=code)
 
 
 @refusal(*_BAD_FRAME, "A binary message closed the connection", "Send text.")
@@ -75,7 +75,7 @@ def too_many_frames(*, limit: int) -> Facts:
          "Send a message whole, within {seconds} s of its first byte.")  # fmt: skip
 def late_message(*, seconds: int) -> Facts:
     detail = f"a message did not arrive within {seconds} s"
-    return Facts(detail, f"a part of a message after {seconds} s", f"a whole message within {seconds} s")
+    return Facts(detail, f"part of a message after {seconds} s", f"a whole message within {seconds} s")
 
 
 @refusal(*_BAD_FRAME, "The service closed the connection",
@@ -111,17 +111,17 @@ def late(*, seconds: int) -> Facts:
 
 
 @refusal(TooManyRequests, "Replaced by a newer connection", _SOCKETS, "A newer connection took its place",
-         "Authenticate soon, and close connections that are not used.")  # fmt: skip
+         "Authenticate soon, and close unused connections.")  # fmt: skip
 def replaced() -> Facts:
-    held = "a viewer's or an unauthenticated connection, of the network that has the most"
-    return Facts("replaced by a newer connection", held, "fewer connections of this network, or one of another role")
+    held = "a viewer's or unauthenticated connection, of the network with the most connections"
+    return Facts("replaced by a newer connection", held, "fewer connections of this network, or another role")
 
 
 @refusal(TooManyRequests, "Too much before authentication", _SOCKETS, "Too much was sent before authentication",
          "Authenticate first.")  # fmt: skip
 def talkative() -> Facts:
-    held = "more than --address-kib in a minute"
-    return Facts("too much before authentication", held, "less, or an authenticated connection")
+    held = "more data than --address-kib in a minute"
+    return Facts("too much before authentication", held, "less data, or an authenticated connection")
 
 
 def library_close(code: int, problem: str, limit: int) -> ServiceError:

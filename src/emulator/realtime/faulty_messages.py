@@ -139,7 +139,7 @@ class FaultyBroadcasts:
         try:
             await send()
         except EngineError as error:
-            _log.warning("a broadcast that fault %s held back was not sent: %s", hit.fault.id, error)
+            _log.warning("cannot send a broadcast that fault %s delayed: %s", hit.fault.id, error)
 
     def _forget_held(self, of: Key, task: asyncio.Task[None]) -> None:
         if of in self._held and self._held[of][1] is task:

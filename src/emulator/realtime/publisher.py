@@ -86,4 +86,4 @@ async def _log_failure(publishing: Awaitable[None]) -> None:
     try:
         await publishing
     except EngineError as error:
-        _log.warning("subscribers were not notified: %s", error)
+        _log.warning("cannot notify subscribers: %s", error)

@@ -9,7 +9,7 @@ _WRONG_REQUEST = (BadRequest, "Malformed request")
 _WRONG_FRAME = (BadRequest, "Bad frame")
 _SMALLER = "Send less data, or raise --max-body of `extcli serve`."
 _AGAIN = "Subscribe again with a new token as `auth` of pusher:subscribe."
-_OWN_TOPICS = "Subscribe to twitch.pubsub.<client id>.<channel> of the token, or to twitch.pubsub.<client id>.all."
+_OWN_TOPICS = "Subscribe to twitch.pubsub.<client id>.<channel>, as in the token, or to twitch.pubsub.<client id>.all."
 
 
 @refusal(
@@ -17,10 +17,10 @@ _OWN_TOPICS = "Subscribe to twitch.pubsub.<client id>.<channel> of the token, or
     "Unauthorized",
     "X3",
     "The connection is not authenticated",
-    "Send the action authenticate first, with a PIN or a token; `extcli socket send` does so by itself.",
+    "Send the action authenticate first, with a PIN or a token; `extcli socket send` does this for you.",
 )
 def not_authenticated() -> Facts:
-    detail = "authenticate first: before, only authenticate and subscribing to authentication are allowed"
+    detail = "authenticate first: until then, only authenticate and a subscription to authentication are allowed"
     return Facts(detail, "an unauthenticated connection", "authenticate with pin, jwt or refresh")
 
 
@@ -46,7 +46,7 @@ def missing_action() -> Facts:
     return Facts("action: missing or empty", "no action", "an action")
 
 
-@refusal(*_WRONG_REQUEST, "X3", "The subscription names no target", "Name what to follow in params.target.")
+@refusal(*_WRONG_REQUEST, "X3", "The subscription names no target", "Name the target to subscribe to in params.target.")
 def missing_target(*, action: str) -> Facts:
     return Facts(f"params.target: {action} needs a target", "no target", "params.target, such as state or poll")
 
@@ -71,13 +71,13 @@ def too_many_subscriptions(*, total: int, limit: int) -> Facts:
 
 
 @refusal(NotFound, "Not Found", "X9", "The service does not have this target",
-         "Use another target: no public source says what {target} does.")  # fmt: skip
+         "Use another target: {target} is not publicly documented.")  # fmt: skip
 def unsupported_target(*, target: str) -> Facts:
     detail = f"{target} is not part of this service; nothing was done"
     return Facts(detail, f"target {target}", "a target of this service")
 
 
-@refusal(NotFound, "Not Found", "X9", "The action has no such target", "Send one of these targets: {known}.")
+@refusal(NotFound, "Not Found", "X9", "The action does not support this target", "Send one of these targets: {known}.")
 def wrong_target(*, action: str, target: str, known: str) -> Facts:
     found, held = (f"does not support {target}", f"target {target}") if target else ("needs a target", "no target")
     return Facts(f"{action} {found}; supported: {known}", held, f"one of {known}")
@@ -97,7 +97,7 @@ def no_socket_path(*, path: str) -> Facts:
 
 
 @refusal(BadRequest, "Bad Request", "X1", "The client id in the path has the wrong form",
-         "Connect to /ws, or with the client id of your extension.")  # fmt: skip
+         "Connect to /ws, or put your extension's client id in the path.")  # fmt: skip
 def malformed_client_id() -> Facts:
     return Facts(f"the path's client id must be {CLIENT_ID_RULE}", "another text", CLIENT_ID_RULE)
 
@@ -114,7 +114,7 @@ def unknown_event(*, event: str) -> Facts:
     return Facts(detail, f"event {event!r}", "pusher:subscribe, pusher:unsubscribe or pusher:ping")
 
 
-@refusal(*_WRONG_FRAME, "X3", "The message is not one of the Pusher protocol",
+@refusal(*_WRONG_FRAME, "X3", "The message does not follow the Pusher protocol",
          "Use a client of the Pusher protocol, such as the published SDK.")  # fmt: skip
 def wrong_message(*, problem: str, needed: str) -> Facts:
     return Facts(problem, "another message", needed)
@@ -127,13 +127,13 @@ def no_credential() -> Facts:
     return Facts(detail, "no credential", "the client id and a token")
 
 
-@refusal(Forbidden, "AuthError", "B7", "The token does not open this topic", _OWN_TOPICS)
+@refusal(Forbidden, "AuthError", "B7", "The token does not allow this topic", _OWN_TOPICS)
 def other_topic() -> Facts:
-    detail = "data.channel: the token opens only its own channel and its extension's channel"
+    detail = "data.channel: the token allows only its own channel and its extension's channel"
     return Facts(detail, "a topic of another channel or extension", "the token's own channel, or the extension's")
 
 
-@refusal(Unauthorized, "AuthError", "B7", "The token behind the subscription has expired", _AGAIN)
+@refusal(Unauthorized, "AuthError", "B7", "The subscription's token has expired", _AGAIN)
 def token_expired() -> Facts:
     detail = "token expired: subscribe again with a new one in data.auth"
     return Facts(detail, "an expired token", "a token that has not expired")

@@ -266,10 +266,10 @@ class WebSocket(asyncio.Protocol):
         except ServiceError as error:
             refusal = error
         except EngineError as error:
-            _log.error("storage failed in opening %s: %s", handshake.path[:100], error)
+            _log.error("storage failed while opening %s: %s", handshake.path[:100], error)
             refusal = storage_failed()
         except Exception:
-            _log.exception("unexpected failure in opening %s", handshake.path[:100])
+            _log.exception("unexpected failure while opening %s", handshake.path[:100])
             refusal = internal_error()
         if refusal is not None:
             response = handshake.refusal(refusal)

@@ -37,7 +37,7 @@ def open_medium(url: str) -> Medium:
             file, _, query = rest.partition("?")
             name, _, value = query.partition("=")
             if file and name == "synchronous" and value not in ("normal", "full"):
-                raise data_url_error(url, f"synchronous is {value!r}; normal and full are accepted")
+                raise data_url_error(url, f"synchronous must be normal or full, not {value!r}")
             if query not in ("", "synchronous=normal", "synchronous=full") or (query and not file):
                 raise data_url_error(url)
             return SqliteMedium(database_path(file, url), awaits_disk=query.endswith("full"))

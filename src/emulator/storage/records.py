@@ -184,7 +184,7 @@ class RecordChecks:
         if rank < self._rank:
             raise ValueError(f"a {kind.__name__} must come before every {TYPES[self._rank].__name__}")
         if rank == self._rank and position < self._position:
-            raise ValueError(f"{kind.__name__}: not in order; it must come before the record in front of it")
+            raise ValueError(f"{kind.__name__}: not in order; it belongs before the previous record")
         if rank == self._rank and position == self._position and kind in _UNIQUE:
             raise ValueError(f"{kind.__name__}: repeats the previous record")
         self._rank, self._position = rank, position
@@ -193,7 +193,7 @@ class RecordChecks:
         if whole is not kind and not is_known:
             raise ValueError(f"{kind.__name__}: there is no {type_name(whole)} with this key")
         if whole is kind and is_known:
-            raise ValueError(f"{kind.__name__}: repeats a previous record")
+            raise ValueError(f"{kind.__name__}: repeats an earlier record")
         if kind in _WHOLE_TYPES.values():
             self._wholes.add((kind, record[0]))
         self._check_numbers(record)
@@ -203,7 +203,7 @@ class RecordChecks:
             case EntryRecord(_, entry):
                 self._times += entry.times
                 if self._times >= _CASTS_END:
-                    raise ValueError(f"EntryRecord: times: all together must be below {_CASTS_END}")
+                    raise ValueError(f"EntryRecord: times: the total must be below {_CASTS_END}")
             case PoolRecord(key, number, _, source):
                 if number != 1 and (PoolRecord, (key, number - 1)) not in self._wholes:
                     raise ValueError("PoolRecord: number: the pools of a key are numbered 1, 2, 3…")

@@ -78,7 +78,7 @@ class Options:
     proxy: list[str] | None = _option(
         "ADDRESS", "Trust X-Forwarded-For and -Proto of this proxy or network. Repeatable."
     )
-    log_level: str = _option("LEVEL", "debug, info, warning, error or critical.", "info")
+    log_level: str = _option("LEVEL", "debug, info, warning, error or critical; audit lines ignore it.", "info")
     log_format: str = _option("text|json", "Text, or one JSON object per line.", "text")
     log_requests: bool = _flag("Log each response; costs a third of the throughput.")
     log_audit: bool | None = _flag(

@@ -74,7 +74,7 @@ class TextFormatter(logging.Formatter):
         clean = _redacted_text(record.getMessage().rstrip())
         message = _escape_unprintable(clean, lambda found: found.encode("unicode_escape").decode())
         left_out = getattr(record, "left_out", 0)
-        more = f" ({left_out} more like this left out)" if left_out else ""
+        more = f" ({left_out} similar lines left out)" if left_out else ""
         line = f"{self.formatTime(record)} {record.levelname} {where}: {message}{more}"
         error = record.exc_info[1] if record.exc_info else None
         return line if error is None else f"{line}\n{safe_traceback(error)}"

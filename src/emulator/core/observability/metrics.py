@@ -82,7 +82,7 @@ class Metrics:
             self.outage_since = monotonic() if self.outage_since is None else self.outage_since
             self._outage.set()
         elif self.outage_since is not None:
-            _log.info("storage answers again after %.1f s", monotonic() - self.outage_since)
+            _log.info("storage works again after %.1f s", monotonic() - self.outage_since)
             self.outage_since = None
             self._outage.clear()
 

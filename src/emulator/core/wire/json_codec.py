@@ -139,10 +139,10 @@ def shape_error(error: msgspec.ValidationError, inside: str = "", *, shape: Any 
     if problem == _IS_MISSING:
         return missing_member(field)
     if not problem.startswith("expected "):
-        return wrong_shape(field, problem=problem, needed="what /schema/openapi.json of the service describes")
+        return wrong_shape(field, problem=problem, needed="a value as /schema/openapi.json of the service describes it")
     needed, _, held = problem.removeprefix("expected ").partition(", got ")
     if unit := _member_unit(shape, found):
-        problem, needed = f"{problem}; it is in {unit}", f"{needed} in {unit}"
+        problem, needed = f"{problem}; the unit is {unit}", f"{needed} in {unit}"
     return wrong_shape(field=field, problem=problem, held=held, needed=needed)
 
 

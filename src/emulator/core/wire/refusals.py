@@ -39,7 +39,7 @@ def malformed_json(problem: str, what: str = "the body") -> Facts:
 @refusal(BadRequest, "{reason}", "W2", "The body is nested too deeply", "Send JSON with fewer levels.")
 def too_deep(*, reason: str, what: str = "the body") -> Facts:
     detail = f"{what} is nested too deeply"
-    return Facts(detail, "more levels than can be read", "fewer levels of objects and arrays")
+    return Facts(detail, "more levels than the service reads", "fewer levels of objects and arrays")
 
 
 @refusal(BadRequest, _BODY, OF_INPUT, "The body has the wrong shape",
@@ -80,8 +80,8 @@ def missing_parameter(field: str, needed: str) -> Facts:
     return _absence_facts(field, needed)
 
 
-@refusal(BadRequest, "Malformed cursor parameter", "gaps: Polls and stores", "The cursor is not one of this listing",
-         "Begin with cursor 0, then send `next` of the page before.")  # fmt: skip
+@refusal(BadRequest, "Malformed cursor parameter", "gaps: Polls and stores", "The cursor is not from this listing",
+         "Start with cursor 0, then send `next` of the previous page.")  # fmt: skip
 def invalid_cursor(cursor: str) -> Facts:
     detail = "cursor: use '0', or `next` of an earlier page"
     return Facts(detail, f"cursor {_shown_value(cursor)}", "0, or next of an earlier page")

@@ -64,7 +64,7 @@ class RedisEngine(RedisDump, Engine):
         except BaseException as error:
             await self.__aexit__()
             if self._speaks_tls and isinstance(error, NoReply):  # a server without TLS waits for more input
-                raise EngineError(f"{error}; rediss:// needs a server with TLS; use redis:// without") from error
+                raise EngineError(f"{error}; rediss:// needs a server with TLS; use redis:// for any other") from error
             raise
         return self
 
@@ -117,8 +117,8 @@ class RedisEngine(RedisDump, Engine):
         found, _, writer = noted.decode("ascii", "replace").partition(" ")
         if found != str(_FORMAT):
             raise EngineError(
-                f"Redis: the data has format {found}, and this version reads format {_FORMAT}; use the extcli that "
-                f"wrote it{f' ({writer})' if writer else ''}, or another database of Redis"
+                f"Redis: the data has format {found}, and this version reads format {_FORMAT}; use the version "
+                f"of extcli that wrote it{f' ({writer})' if writer else ''}, or another Redis database"
             )
 
     async def _check_server(self) -> None:

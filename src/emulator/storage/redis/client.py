@@ -215,7 +215,7 @@ class Client:
         """Run a script and return its replies. After a failure, any of the operations may have run."""
         now = asyncio.get_running_loop().time
         if now() < self._fails_until:
-            raise EngineError(f"Redis: it did not reply less than {COOLDOWN} s ago")
+            raise EngineError(f"Redis: no call is sent for {COOLDOWN} s after a timeout")
         # While a slot is being moved, a cluster refuses commands of several keys if one of them does not exist. So
         # no script sees only a part of the namespace.
         keys = (self.namespace, self.namespace + b":never")

@@ -26,7 +26,7 @@ async def update_attempts() -> AsyncIterator[int]:
     for count in range(_ATTEMPTS):
         yield count
         await asyncio.sleep(random.uniform(0, min(_MAX_PAUSE, 0.001 * count)))
-    raise EngineError(f"other processes changed the same data during all {_ATTEMPTS} attempts")
+    raise EngineError(f"gave up after {_ATTEMPTS} attempts: other processes kept changing the same data")
 
 
 class KeyLocks:

@@ -116,7 +116,7 @@ def permission_warnings(path: str) -> list[str]:
         # A `-wal` comes with the first write.
         if os.path.exists(file) and os.stat(file).st_mode & (stat.S_IROTH | stat.S_IWOTH):
             found.append(file)
-    problem = "holds the key that signs tokens, but every user of this machine can open it: chmod 600"
+    problem = "holds the key that signs tokens, but any user of this machine can open it; run chmod 600"
     return [f"{file}: {problem}" for file in found]
 
 
@@ -125,7 +125,7 @@ def check_space(path: str) -> None:
     try:
         free = shutil.disk_usage(os.path.dirname(os.path.abspath(path))).free
     except OSError as error:
-        raise EngineError(f"cannot find the disk of {path}: {error.strerror}") from error
+        raise EngineError(f"cannot check the disk of {path}: {error.strerror}") from error
     if free < MIN_FREE_SPACE:
         raise EngineError(f"the disk of {path} is full: {free} bytes are free, {MIN_FREE_SPACE} are needed")
     limit = size_limit()

@@ -208,8 +208,8 @@ def read_format(connection: sqlite3.Connection) -> int:
         raise UnusableDatabase("it is the database of another program")
     if not 0 < found <= FORMAT:
         raise UnusableDatabase(
-            f"its data has format {found}, and this version reads format {FORMAT}; use the extcli that wrote it "
-            f"({writer}), or another file"
+            f"its data has format {found}, and this version reads format {FORMAT}; use the version of extcli "
+            f"that wrote it ({writer}), or another file"
         )
     return int(found)
 
