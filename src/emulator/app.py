@@ -92,9 +92,7 @@ class SharedParts:
         self.extensions = extensions
         self.features = features
         self.journals = JournalBudget(settings.journal)
-        self.uploads = Uploads(settings.limits.uploads)
-        if settings.environment.is_strict:
-            self.uploads.extensions = extensions
+        self.uploads = Uploads(settings.limits.uploads, extensions if settings.environment.is_strict else None)
         self.verdicts = VerdictTally()
         """Counts what production would do differently."""
         self.namespaces: Registry | None = None
@@ -273,17 +271,11 @@ class Service(ServiceApp):
             recorder=self.metrics,
             faults=self.faults,
             log_requests=settings.logs.requests,
-            name=self.name,
+            namespace=log_name(self.name),
         )
         self.gateway: Gateway = Gateway(
             messages=self.messages,
-            hub=self.hub,
-            clock=self.clock,
-            limits=settings.limits,
             anonymous=settings.anonymous,
-            rate_limits=self._rate_limits,
-            recorder=self.metrics,
-            faults=self.faults,
             pages=PusherAccess(
                 access.verified_caller,
                 not settings.environment.is_strict,

@@ -75,17 +75,6 @@ def is_final(verdict: str) -> bool:
 _UNDECIDED = frozenset({"", UNREGISTERED, UNVERIFIED, SANDBOX_TOKEN})
 
 
-def final_verdict(verdict: str, status: int, answered: int | None = None) -> str:
-    """Return the verdict; empty if the sandbox returned the status that production would.
-
-    `answered` is production's status, if it differs from the rule's.
-    """
-    if verdict in ("", UNJUDGED):
-        return ""
-    is_same = outcome_of(verdict) != DIFFER and status == (answered or RULES[rule_of(verdict)].status)
-    return "" if is_same else verdict
-
-
 class Example(Struct, gc=False):
     """A request with a verdict."""
 
@@ -266,7 +255,9 @@ class Parity:
         """
         if context.facts:
             self.lapses.judge_reads(context, self._clock.now())
-        verdict = final_verdict(context.production, status, answered)
+        verdict = "" if context.production == UNJUDGED else context.production
+        if verdict and outcome_of(verdict) != DIFFER and status == (answered or RULES[rule_of(verdict)].status):
+            verdict = ""  # the sandbox returned the status that production would
         context.production = "" if verdict == SANDBOX_TOKEN else verdict
         if verdict and is_counted and not is_probe(context.id):
             example = Example(context.id, endpoint, self._clock.now())

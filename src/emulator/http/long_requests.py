@@ -84,12 +84,12 @@ async def wait_for_leaving(receive: Receive) -> None:
 class Uploads:
     """The uploads of a process. Each takes a few MiB of memory, and space for temporary files, until its response."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, extensions: Extensions | None = None) -> None:
+        """In production, `extensions` share the uploads: one of several leaves half of them to the others."""
         self._limit = limit
+        self._extensions = extensions
         self._running: Counter[str] = Counter()
         """By client id; empty for calls without one."""
-        self.extensions: Extensions | None = None
-        """Who shares the uploads, in production: one of several extensions leaves half of them to the others."""
 
     def __len__(self) -> int:
         """Return the number of uploads that run."""
@@ -101,7 +101,8 @@ class Uploads:
         if len(self) >= self._limit:
             raise too_many_uploads(limit=self._limit)
         share = (self._limit + 1) // 2
-        if self.extensions is not None and len(self.extensions.current) > 1 and self._running[client_id] >= share:
+        is_shared = self._extensions is not None and len(self._extensions.current) > 1
+        if is_shared and self._running[client_id] >= share:
             raise too_many_uploads(limit=share, is_share=True)
         self._running[client_id] += 1
         try:

@@ -44,7 +44,7 @@ class Admission:
         self._clock = clock
         self._recorder = recorder
         self._login_timeout = anonymous.login_timeout * SECOND
-        self._peers: dict[GameOrPage, list[_CountedLimit]] = {}
+        self.peers: dict[GameOrPage, list[_CountedLimit]] = {}
         """All open connections."""
         self._games = FairShare[GameOrPage]("connections", 0, limits.sockets)
         """By client id."""
@@ -63,14 +63,9 @@ class Admission:
         self._bytes = RateLimit(clock, kib * KIB, MINUTE, MINUTE) if kib else None
 
     @property
-    def peers(self) -> Iterable[GameOrPage]:
-        """All open connections."""
-        return self._peers
-
-    @property
     def pages(self) -> Iterable[PusherConnection]:
         """The open connections of pages, oldest first."""
-        return [peer for peer in self._peers if isinstance(peer, PusherConnection)]
+        return [peer for peer in self.peers if isinstance(peer, PusherConnection)]
 
     @property
     def unauthenticated(self) -> int:
@@ -78,21 +73,21 @@ class Admission:
         return len(self._unauthenticated)
 
     def __len__(self) -> int:
-        return len(self._peers)
+        return len(self.peers)
 
     def add(self, peer: GameOrPage) -> None:
         """Count a new connection; raises `TooManyRequests`."""
         share = self._unauthenticated if isinstance(peer, Session) else self._pages
         place = _CountedLimit(share, network_of(peer.connection.address), "from this address")
         self._count_toward(peer, place)
-        self._peers[peer] = [place]
+        self.peers[peer] = [place]
         self._last_number = peer.number = self._last_number + 1
         peer.opened_at = self._clock.now()
         peer.connection.on_bytes = partial(self._count_bytes, peer, place)
 
     def count_authenticated(self, game: Session, caller: Caller) -> None:
         """Count a game toward its client id and user; raises `TooManyRequests`, and then counts it as before."""
-        before, places = self._peers.get(game), self._limits_of_game(game, caller)
+        before, places = self.peers.get(game), self._limits_of_game(game, caller)
         if before is None or before == places:
             return
         self._stop_counting(game)
@@ -105,14 +100,14 @@ class Admission:
             for place in before:
                 self._count_toward(game, place)
             raise
-        self._peers[game] = places
+        self.peers[game] = places
         game.connection.on_bytes = None
 
     def remove(self, peer: GameOrPage) -> None:
         """Stop counting a closed connection."""
         peer.connection.on_bytes = None  # it refers to the peer, which refers to the connection
         self._stop_counting(peer)
-        self._peers.pop(peer, None)
+        self.peers.pop(peer, None)
 
     async def close_unauthenticated(self) -> None:
         """Close the connections of games that have not authenticated in time, with code 1008."""
@@ -152,10 +147,10 @@ class Admission:
     def _expel(self, peer: GameOrPage, error: ServiceError) -> None:
         self._recorder.count_refusal(error)
         self._stop_counting(peer)
-        self._peers[peer] = []  # it is still closing, and no longer counts
+        self.peers[peer] = []  # it is still closing, and no longer counts
         peer.expel(error)
 
     def _stop_counting(self, peer: GameOrPage) -> None:
         """Stop counting a connection in its places."""
-        for place in self._peers.get(peer, ()):
+        for place in self.peers.get(peer, ()):
             place.share.remove(peer)

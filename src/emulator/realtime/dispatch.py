@@ -15,7 +15,7 @@ from emulator.core.observability.entries import frame_entry
 from emulator.core.observability.logs import log_request
 from emulator.core.observability.masking import WHOLE_BODY
 from emulator.core.observability.metrics import Metrics, error_for_client
-from emulator.core.observability.request_context import RequestContext, current_request, log_name
+from emulator.core.observability.request_context import RequestContext, current_request
 from emulator.core.parity import Parity
 from emulator.core.settings import Limits
 from emulator.realtime import envelope, refusals
@@ -54,13 +54,12 @@ class MessageDispatcher:
     recorder: Metrics
     faults: Faults
     log_requests: bool
-    name: str
-    """The name of the namespace, for log records."""
+    namespace: str
+    """The name of the namespace in log records."""
 
     def __post_init__(self, actions: Iterable[Declaration], feeds: Iterable[Declaration]) -> None:
         self._actions = {name: each for each in actions for name in each.names}
         self._feeds = {target: each for each in feeds for target in each.names}
-        self._namespace = log_name(self.name)
 
     @property
     def action_names(self) -> list[tuple[str, str]]:
@@ -75,7 +74,7 @@ class MessageDispatcher:
             f"{session.connection.request_id}/{session.request_count}",
             caller=session.caller,
             socket=session.number,
-            namespace=self._namespace,  # frames arrive outside the context that opened the connection
+            namespace=self.namespace,  # frames arrive outside the context that opened the connection
         )
         current_request.set(context)
         request = Request("")

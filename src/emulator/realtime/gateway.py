@@ -11,20 +11,16 @@ from itertools import islice
 from emulator.contract.names import is_client_id
 from emulator.core.callers import Caller
 from emulator.core.changes import Change
-from emulator.core.clock import Clock
 from emulator.core.environment import AnonymousLimits
 from emulator.core.errors import TooManyRequests
-from emulator.core.faults import CONNECT, Faults
+from emulator.core.faults import CONNECT
 from emulator.core.keys import Key
-from emulator.core.limits import RateLimits
-from emulator.core.observability.metrics import Metrics
-from emulator.core.settings import Limits
 from emulator.core.wire.url import parse_query
 from emulator.realtime.admission import Admission, GameOrPage
 from emulator.realtime.closes import credential_ended
 from emulator.realtime.dispatch import MessageDispatcher
 from emulator.realtime.faulty_messages import apply_handshake_fault
-from emulator.realtime.hub import SOCKET, Hub
+from emulator.realtime.hub import SOCKET
 from emulator.realtime.refusals import malformed_client_id, no_socket_path
 from emulator.realtime.session import Session
 from emulator.realtime.web_page_connection import PusherAccess, PusherConnection
@@ -42,20 +38,14 @@ _PING_BATCH = 250
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class Gateway:
-    """All open connections of one service. Their messages go to its dispatcher."""
+    """All open connections of one service. Their messages go to its dispatcher, whose limits and counts apply."""
 
     messages: MessageDispatcher
-    hub: Hub
-    clock: Clock
-    limits: Limits
     anonymous: InitVar[AnonymousLimits]
-    rate_limits: RateLimits
-    recorder: Metrics
-    faults: Faults
     pages: PusherAccess
 
     def __post_init__(self, anonymous: AnonymousLimits) -> None:
-        self.admission = Admission(self.clock, self.limits, anonymous, self.recorder)
+        self.admission = Admission(self.messages.clock, self.messages.limits, anonymous, self.messages.recorder)
         self._checking: set[asyncio.Future[None]] = set()
 
     async def open(self, path: str, query: str, connection: WebSocket) -> GameOrPage:
@@ -63,32 +53,34 @@ class Gateway:
 
         First apply the fault that matches the handshake; a drop of the namespace ends it.
         """
-        if CONNECT in self.faults.kinds:
-            await apply_handshake_fault(self.faults, "" if _PUSHER_PATH.fullmatch(path) else path_client_id(path))
+        messages, changes = self.messages, self.messages.hub.changes
+        if CONNECT in messages.faults.kinds:
+            await apply_handshake_fault(messages.faults, "" if _PUSHER_PATH.fullmatch(path) else path_client_id(path))
         try:
-            self.rate_limits.check_address(connection.address)
+            messages.rate_limits.check_address(connection.address)
             peer = self._make_peer(path, query, connection)
             self.admission.add(peer)
-            self.hub.changes.note(Change(Key(SOCKET, "", ""), "connected"))
-            connection.mark = self.hub.changes.mark
+            changes.note(Change(Key(SOCKET, "", ""), "connected"))
+            connection.mark = changes.mark
         except TooManyRequests as error:
-            self.recorder.count_refusal(error)
+            messages.recorder.count_refusal(error)
             raise
         return peer
 
     def _make_peer(self, path: str, query: str, connection: WebSocket) -> GameOrPage:
+        hub, most = self.messages.hub, self.messages.limits.topics
         if not _PUSHER_PATH.fullmatch(path):
-            admit, most = self.admission.count_authenticated, self.limits.topics
-            return Session(connection, self.hub, self.remove, path_client_id(path), self.messages.answer, admit, most)
+            client_id, admit = path_client_id(path), self.admission.count_authenticated
+            return Session(connection, hub, self.remove, client_id, self.messages.answer, admit, most)
         parameters = parse_query(query.encode())
         version = parameters.get("protocol", "")
         protocol = int(version) if version.isdecimal() and len(version) < 4 else None
         token = parameters.get("token", "")
-        return PusherConnection(connection, self.hub, self.remove, self.pages, protocol, self.limits.topics, token)
+        return PusherConnection(connection, hub, self.remove, self.pages, protocol, most, token)
 
     def remove(self, peer: GameOrPage) -> None:
         self.admission.remove(peer)
-        self.hub.changes.note(Change(Key(SOCKET, "", ""), "closed"))
+        self.messages.hub.changes.note(Change(Key(SOCKET, "", ""), "closed"))
 
     def close_all(self) -> None:
         """Close all connections (1001)."""

@@ -35,12 +35,7 @@ def audit(what: str, caller: Caller | None = None, *, channel: str | None = None
     shown = {name: fact for name, fact in facts.items() if fact != ""}
     known = {name: text for name, text in who.items() if text}
     text = ", ".join(_fact_text(name, fact) for name, fact in shown.items())
-    _log.info(
-        "%s; %s",
-        f"{what}: {text}" if text else what,
-        _actor_text(who),
-        extra={"what": what, **shown, **known},
-    )
+    _log.info("%s; %s", f"{what}: {text}" if text else what, _actor_text(who), extra={"what": what, **shown, **known})
 
 
 def without_audit() -> AbstractContextManager[None]:
