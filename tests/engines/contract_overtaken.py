@@ -100,7 +100,7 @@ class OvertakenContract:
                         await engine.reset()
                 await sets.define(upload, NamesBody(["hats"]), 1)
 
-        with pytest.raises(Unavailable, match="the service was reset during the upload"):
+        with pytest.raises(Unavailable, match="during the upload, the service was reset"):
             await put_during_a_reset()
 
         assert [] == [page async for page in engine.dump(now=Clock().now()) if page]
@@ -121,7 +121,7 @@ class OvertakenContract:
                 await grant.add(["6"])
                 await grant.put_in_effect(GrantBody(prize_limits=[1], prizes=[0]))
 
-        with pytest.raises(Unavailable, match="the service was reset during the call"):
+        with pytest.raises(Unavailable, match="during the call, the service was reset"):
             await mark_during_a_load()
 
         assert [0] == await sets.eligibility(viewer)

@@ -27,8 +27,8 @@ def vote(client: Client, value: int = 1, **fields: Any) -> httpx.Response:
 
 
 def refused(answer: httpx.Response) -> str | None:
-    """The reason of a refusal; `None` if the vote counts."""
-    return answer.json()["reason"] if answer.status_code == 400 else None
+    """The detail of a refusal because the poll is closed; `None` if the vote counts."""
+    return answer.json()["info"] if answer.json().get("reason") == "poll is closed" else None
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def test_ends_at_minus_one_ends_the_poll_now(live, viewer, broadcaster, noon):
     define(broadcaster, endsAt=-1)
 
     assert ("expired", noon) == (definition(viewer())["status"], definition(viewer())["endsAt"])
-    assert "poll is closed" == refused(vote(viewer(), 2))
+    assert "the poll has ended" == refused(vote(viewer(), 2))
     assert (1, 1) == (lambda poll: (poll["count"], poll["vote"]))(viewer().get("vote").json())
 
 
@@ -113,7 +113,7 @@ def test_a_poll_with_ends_in_1_is_open_for_at_least_a_second(live, broadcaster, 
     in_time = refused(vote(viewer("U1")))
     live.advance(1)
 
-    assert (None, "poll is closed") == (in_time, refused(vote(viewer("U2"))))
+    assert (None, "the poll has ended") == (in_time, refused(vote(viewer("U2"))))
 
 
 def test_a_poll_opens_at_the_second_at_which_it_starts(live, broadcaster, viewer, noon):
@@ -123,7 +123,9 @@ def test_a_poll_opens_at_the_second_at_which_it_starts(live, broadcaster, viewer
     early = refused(vote(viewer("U1")))
     live.advance(1)
 
-    assert (True, None) == (bool(early), refused(vote(viewer("U1"))))
+    assert ("the poll has not started", None) == (early, refused(vote(viewer("U1"))))
+    define(broadcaster, startsAt=noon + 9, disabled=True)
+    assert "the poll is disabled" == refused(vote(viewer("U1")))
 
 
 def test_an_edit_succeeds_only_while_the_definition_is_as_it_was_read(broadcaster: Client):

@@ -30,7 +30,7 @@ def test_the_records_of_one_map_have_at_most_4_mib_together(viewer, admin: Clien
     fitting = [admin.patch("viewer_state", json=dict(list(each.items())[:64])) for each in (small, large)]
 
     assert (400, "Stores too large") == (too_many.status_code, too_many.json()["reason"])
-    assert "the limit is 4194304 for one call: patch fewer at once" in too_many.json()["info"]
+    assert "the limit for one call is 4194304: patch fewer users" in too_many.json()["info"]
     assert [200, 200] == [answer.status_code for answer in fitting]
     assert 130 == len(states(admin, "viewer_state", *small, *large))
 

@@ -35,7 +35,7 @@ def test_the_log_recommends_exp_once_per_extension(production: LiveServer, caplo
 
     warnings = [record.message for record in caplog.records if "has no exp" in record.message]
 
-    assert [f"{CLIENT_ID}: a backend token has no exp, so it never expires; add one when signing"] == warnings
+    assert [f"{CLIENT_ID}: a backend token has no exp and never expires; sign tokens with exp"] == warnings
 
 
 @pytest.mark.parametrize("stage", ["production", "testing", None])

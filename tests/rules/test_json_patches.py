@@ -100,7 +100,7 @@ def test_a_patch_has_at_most_1000_operations():
     assert {"a": 1} == apply_patch({}, [op("add", "/a", value=1)] * 1_000)
     with pytest.raises(BadRequest) as error:
         apply_patch({}, [op("add", "/a", value=1)] * 1_001)
-    assert "1001 operations; the limit is 1000 per patch" == error.value.detail
+    assert "the patch has 1001 operations; the limit is 1000" == error.value.detail
 
 
 def test_a_refusal_names_the_operation():

@@ -15,13 +15,13 @@ _CLAIM = (Unauthorized, UNAUTHORIZED, "A2")
 _FORM = "Authorization: <client id> <JWT>"
 _NEW = "`extcli token sandbox` gets one, `extcli token mint` signs one with your secret"
 _BY_THIS_CLOCK = (
-    "Sign by this service's clock, as `extcli token mint` does: `extcli clock now` prints its time. Or set the "
-    "clock back: `extcli clock set system`."
+    "Sign the token by this service's clock, as `extcli token mint` does; `extcli clock now` prints its time. Or set "
+    "the clock to the system's time: `extcli clock set system`."
 )
 _SIGN = "Sign it with a secret of this extension: set EXTCLI_SECRET, then `extcli token mint`."
 _REGISTER = (
     "The client id is not registered",
-    "Register the extension: `extcli extension init`, and start the service with --extensions FILE.",
+    "Register the extension with `extcli extension init`, and start the service with --extensions FILE.",
 )
 _MALFORMED = "malformed token: "
 
@@ -48,7 +48,7 @@ def bearer() -> Facts:
          "Put the client id of your extension before the token.")  # fmt: skip
 def malformed_client_id() -> Facts:
     detail = f"malformed Authorization header: a client id must be {CLIENT_ID_RULE}"
-    return Facts(detail, "another text before the token", CLIENT_ID_RULE)
+    return Facts(detail, "a first word that is not a client id", CLIENT_ID_RULE)
 
 
 @refusal(*_HEADER, "The Authorization header is too long", "Sign a token with fewer claims.")
@@ -60,26 +60,27 @@ def long_header(*, limit: int) -> Facts:
 @refusal(*_TOKEN, "The token has expired", f"Send a new token: {_NEW}; `extcli token inspect` shows its times.")
 def expired(*, exp: int, now: int) -> Facts:
     ago = duration_text(now - exp)
-    return Facts(f"token expired: exp {exp} is not after {now}", f"exp {_date(exp)}, {ago} ago", "exp in the future")
+    detail = f"token expired: exp is {exp}, and the service's time is {now}"
+    return Facts(detail, f"exp {_date(exp)}, {ago} ago", "exp in the future")
 
 
 @refusal(*_TOKEN, "The token has expired by this service's clock, which was moved", _BY_THIS_CLOCK)
 def expired_by_moved_clock(*, exp: int, now: int, lead: str) -> Facts:
-    detail = f"token expired: exp {exp} is not after {now}; this service's clock is {lead}"
-    held = f"exp {_date(exp)}, and this service's clock is {lead}"
+    detail = f"token expired: exp is {exp}, and the service's time is {now}; the service's clock is {lead}"
+    held = f"exp {_date(exp)}; the service's clock is {lead}"
     return Facts(detail, held, "exp after the time of this service's clock")
 
 
 @refusal(*_TOKEN, "The token is not valid yet",
          "Sign the token with an earlier nbf, or wait; `extcli token inspect` shows its times.")  # fmt: skip
 def not_valid_yet(*, nbf: int) -> Facts:
-    return Facts(f"token not valid yet: nbf {nbf}", f"nbf {_date(nbf)}, in the future", "nbf in the past")
+    return Facts(f"token not valid yet: nbf is {nbf}", f"nbf {_date(nbf)}, in the future", "nbf in the past")
 
 
 @refusal(*_TOKEN, "The token is not valid yet by this service's clock, which was moved", _BY_THIS_CLOCK)
 def not_valid_yet_by_moved_clock(*, nbf: int, lead: str) -> Facts:
-    detail = f"token not valid yet: nbf {nbf}; this service's clock is {lead}"
-    held = f"nbf {_date(nbf)}, and this service's clock is {lead}"
+    detail = f"token not valid yet: nbf is {nbf}, and the service's clock is {lead}"
+    held = f"nbf {_date(nbf)}; the service's clock is {lead}"
     return Facts(detail, held, "nbf before the time of this service's clock")
 
 
@@ -88,7 +89,7 @@ _NO_EXP = ("The token has no exp", "Sign the token with exp in Unix seconds; `ex
 
 @refusal(*_TOKEN, *_NO_EXP)
 def no_exp() -> Facts:
-    detail = f"{_MALFORMED}the claim exp is missing or null, not a number of seconds"
+    detail = f"{_MALFORMED}the claim exp must be a number of seconds, but is missing or null"
     return Facts(detail, "no exp", "exp in Unix seconds")
 
 
@@ -96,7 +97,7 @@ def no_exp() -> Facts:
 def no_exp_of_role(*, role: str, claimed: str) -> Facts:
     why = f"; {claimed}" if claimed else ""
     held, needed = f"no exp, role {role}", "exp in Unix seconds, which viewers and broadcasters need"
-    return Facts(f"token has no exp claim, which the role {role} needs{why}", held, needed)
+    return Facts(f"the token has no exp claim; the role {role} needs one{why}", held, needed)
 
 
 @refusal(*_TOKEN, "The token's exp is in milliseconds", "Divide exp by 1,000 when you sign the token.")
@@ -108,7 +109,7 @@ def exp_in_milliseconds() -> Facts:
 @refusal(*_TOKEN, "The claim allowed_stage is not a string", "Leave allowed_stage out when you sign the token.")
 def malformed_stage() -> Facts:
     detail = f"{_MALFORMED}the claim allowed_stage is not a string"
-    return Facts(detail, "allowed_stage of another type", "a string, or none")
+    return Facts(detail, "an allowed_stage that is not a string", "a string, or no allowed_stage")
 
 
 @refusal(Forbidden, UNAUTHORIZED, "A1", "A token of the sandbox was sent to production",
@@ -120,31 +121,32 @@ def refused_stage(*, stage: str) -> Facts:
 @refusal(*_CLAIM, "A claim has the wrong type", "Sign the token with this claim as a string.")
 def claim_is_no_text(*, claim: str) -> Facts:
     detail = f"{_MALFORMED}the claim {claim} is neither a string nor a number"
-    return Facts(detail, f"{claim} of another type", f"{claim} as string or number")
+    return Facts(detail, f"{claim} as another type", f"{claim} as a string or a number")
 
 
-@refusal(*_CLAIM, "A claim has a forbidden character", "Sign the token with plain text in this claim.")
+@refusal(*_CLAIM, "A claim has a forbidden character",
+         "Remove the character from the claim {claim}, and sign the token again.")  # fmt: skip
 def forbidden_character(*, claim: str, character: str) -> Facts:
     detail = f"{_MALFORMED}the claim {claim} has a {character}"
-    return Facts(detail, f"{claim} with a {character}", f"{claim} without it")
+    return Facts(detail, f"{claim} with a {character}", f"{claim} without a {character}")
 
 
 @refusal(*_TOKEN, "A time in the token is not a number", "Sign the token with this claim in Unix seconds.")
 def claim_is_no_time(*, claim: str) -> Facts:
     detail = f"{_MALFORMED}the claim {claim} is not a number of seconds"
-    return Facts(detail, f"{claim} of another type", f"{claim} in Unix seconds")
+    return Facts(detail, f"{claim} as another type", f"{claim} in Unix seconds")
 
 
 @refusal(*_TOKEN, "The token has a wrong signature", _SIGN)
 def bad_signature() -> Facts:
-    detail = "bad signature: not signed with a secret of this extension"
+    detail = "bad signature: the token is not signed with a secret of this extension"
     return Facts(detail, "a signature by another key", "HS256 with a secret of this extension")
 
 
 @refusal(*_TOKEN, "The token's header names a key",
          "Sign the token with only alg and typ in its header, as `extcli token mint` does.")  # fmt: skip
 def key_in_header(*, names: str) -> Facts:
-    detail = f"{_MALFORMED}{names} is not allowed in the header"
+    detail = f"{_MALFORMED}the token's header must not contain {names}"
     return Facts(detail, f"{names} in the header", "a header with alg HS256, without keys")
 
 
@@ -154,9 +156,9 @@ _NOT_A_JWT = ("The token is not a JWT", f"Send a JWT: {_NEW}; `extcli token insp
 @refusal(*_TOKEN, *_NOT_A_JWT)
 def no_shape_of_a_jwt(*, parts: int) -> Facts:
     """Refuse a token of the sandbox, which does not look at the signature."""
-    shape = "header.claims.signature, the first two a JSON object in base64url"
+    shape = "header.claims.signature, with header and claims as JSON objects in base64url"
     held = "one part" if parts == 1 else f"{parts} parts"
-    return Facts(f"{_MALFORMED}not a JWT, which is {shape}; this text has {held}", f"a text of {held}", shape)
+    return Facts(f"{_MALFORMED}a JWT is {shape}; this text has {held}", f"a text of {held}", shape)
 
 
 @refusal(*_TOKEN, *_NOT_A_JWT)
@@ -173,11 +175,11 @@ def refresh_token_as_access() -> Facts:
     return Facts(detail, "a refresh token", needed)
 
 
-@refusal(Unauthorized, UNAUTHORIZED, "A5", "The service issues no such token",
+@refusal(Unauthorized, UNAUTHORIZED, "A5", "The service's own key signed the token, but the service never issued it",
          "Sign tokens with a secret of the extension, not with the service's own key.")  # fmt: skip
 def never_issued() -> Facts:
-    held, needed = "a token signed with the service's key, with other claims", "a token as the service issues it"
-    return Facts("the service issues no token with these claims", held, needed)
+    held, needed = "a token signed with the service's own key", "a token that the service issued"
+    return Facts("the service's own key signed the token, but the service issues no such claims", held, needed)
 
 
 @refusal(*_TOKEN, "The token belongs to another extension", "Send the token with the client id that it was made for.")
@@ -190,7 +192,7 @@ def other_extension(*, claim: str) -> Facts:
          "Link the game again: `extcli pin request -o plain | extcli pin login`.")  # fmt: skip
 def ended_link() -> Facts:
     detail = "the token's link has ended: it was revoked, has expired, or its secret was retired; link again"
-    return Facts(detail, "a token of a link that has ended", "a token of a link that has not ended")
+    return Facts(detail, "a token of a link that has ended", "a token of a current link")
 
 
 @refusal(*_TOKEN, *_REGISTER)
@@ -205,7 +207,7 @@ def no_such_extension(*, client_id: str) -> Facts:
     return Facts(detail, f"client id {client_id}", "a client id in the extensions file")
 
 
-@refusal(*_RECEIPT, "The receipt is not signed by Twitch", "Post a receipt as it came from Twitch.")
+@refusal(*_RECEIPT, "The receipt is not signed by Twitch", "Post the receipt unchanged, as Twitch made it.")
 def unverified_receipt(*, problem: str) -> Facts:
     return Facts(f"transactionReceipt: {problem}", problem, "a receipt signed with a secret of this extension")
 
@@ -213,8 +215,8 @@ def unverified_receipt(*, problem: str) -> Facts:
 @refusal(*_RECEIPT, "The receipt has expired",
          "Post a receipt soon after the purchase: `extcli bits purchase SKU` makes one.")  # fmt: skip
 def expired_receipt() -> Facts:
-    held, needed = "a receipt whose exp is past", "a receipt whose exp is in the future"
-    return Facts("transactionReceipt: has expired", held, needed)
+    held, needed = "a receipt whose exp is in the past", "a receipt whose exp is in the future"
+    return Facts("transactionReceipt: the receipt has expired", held, needed)
 
 
 def _date(seconds: int) -> str:

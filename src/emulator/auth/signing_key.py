@@ -47,7 +47,7 @@ class SigningKey:
             return
         if self._is_stored:
             _log.warning(
-                "the data was deleted or replaced while the service was running; it continues with the new data"
+                "the data was deleted or replaced while the service ran; the service continues with the new data"
             )
         written = await self._documents.update(
             [_KEY], lambda found: found or {_KEY: own}, now=self._clock.now(), expires_at=NEVER
@@ -73,7 +73,7 @@ def _ignore() -> None:
 
 def _check_key(record: DocumentRecord) -> None:
     if record.key != _KEY:
-        raise wrong("key", "there is one signing key, which belongs to no extension")
+        raise wrong("key", "there is only one signing key, and it belongs to no extension")
     if not _FORM.fullmatch(record.value):
         raise wrong(VALUE, "must be 64 hexadecimal digits")  # not what it is: it is a secret
 

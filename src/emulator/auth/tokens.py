@@ -211,7 +211,7 @@ class Tokens:
         if check_lifetime(claims) and client_id not in self._endless:
             self._endless.add(client_id)
             role = role_of(claims.get("role"))
-            _log.warning("%s: a %s token has no exp, so it never expires; add one when signing", client_id, role)
+            _log.warning("%s: a %s token has no exp and never expires; sign tokens with exp", client_id, role)
         check_client_id(claims, client_id)
         return claims, _grant_of_secret(secret) if secret else self._own_grant(client_id, claims)
 

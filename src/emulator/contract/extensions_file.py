@@ -50,9 +50,9 @@ EXTENSION = Table(
     {
         "secrets": Field(_SECRETS, "secrets in base64, newest first"),
         "secret_files": Field(_SECRETS, "files with a secret in base64, relative to this one"),
-        "secret_env": Field(Text(), "the variable with a secret in base64"),
+        "secret_env": Field(Text(), "the environment variable with a secret in base64"),
         "owner_user_id": Field(Text(), "the user who owns the extension"),
-        NOT_BEFORE: Field(_TIME, "all links and tokens that the service issued before have ended"),
+        NOT_BEFORE: Field(_TIME, "links and issued tokens from before this time have ended"),
     }
 )
 """The table of one client id."""

@@ -144,7 +144,7 @@ def _check_json(value: object, path: Path, report: Report) -> bool:
         report(path, "must be a JSON value; write a date as a string")
         return False
     if not isfinite(value):
-        report(path, "must be finite")
+        report(path, "must be a finite number")
     return isfinite(value)
 
 
@@ -173,7 +173,7 @@ class ListOf:
             report(path, f"must be {self.allowed}")
             return
         if not self.least <= len(value) <= self.most:
-            report(path, f"has {len(value)} {self.what}; must be {self.least} to {self.most}")
+            report(path, f"has {len(value)} {self.what}; must have {self.least} to {self.most}")
         for at, element in enumerate(value):
             self.kind.check(element, (*path, at), report)
 
@@ -186,7 +186,7 @@ class MapOf:
 
     @property
     def allowed(self) -> str:
-        return f"a table from user to {self.kind.allowed}"
+        return f"a table that maps each user to {self.kind.allowed}"
 
     def check(self, value: object, path: Path, report: Report) -> None:
         if not isinstance(value, dict):

@@ -29,13 +29,13 @@ RULES: Mapping[str, Rule] = {
     "stage": Rule(403, "the token is for the sandbox: sign it with the extension's secret"),
     "exp": Rule(401, "the token has no exp in seconds"),
     "claims": Rule(401, "the token is for another extension, or a claim is malformed"),
-    "caller-rate": Rule(429, "the caller sends more requests per second than production takes"),
+    "caller-rate": Rule(429, "the caller sends more requests per second than production allows"),
     "client-rate": Rule(429, "the client id sends more requests per second than --client-rate"),
-    "role": Rule(403, "the role may do this in the sandbox only"),
+    "role": Rule(403, "the caller's role may do this in the sandbox only"),
     "receipt": Rule(400, "the receipt of a purchase is not signed, has expired or is another user's"),
-    "pin-guesses": Rule(429, "too many PINs were requested, or typed wrong"),
-    "pin-channel": Rule(400, "the PIN is bound to no channel"),
-    "lifetime": Rule(200, "a store expired that production would still have"),
+    "pin-guesses": Rule(429, "too many PINs were requested, or too many wrong PINs were sent"),
+    "pin-channel": Rule(400, "no broadcaster has bound the PIN to a channel"),
+    "lifetime": Rule(200, "a store has expired in the sandbox; production would still have it"),
 }
 """The rules in the order in which production applies them."""
 _SEPARATOR = "; rule="

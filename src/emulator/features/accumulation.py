@@ -68,7 +68,7 @@ def _check_entry(record: ItemRecord) -> None:
     if len(entry.data) >= LIMIT:
         raise wrong(VALUE, f"data: {len(entry.data)} bytes; the limit is {LIMIT - 1}")
     if entry.observed != record.at:
-        raise wrong(VALUE, f"observed: {entry.observed} is not {record.at}, the time of the entry")
+        raise wrong(VALUE, f"observed: {entry.observed} differs from the time of the entry, {record.at}")
 
 
 LIFETIME = DAY

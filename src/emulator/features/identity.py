@@ -26,7 +26,9 @@ from emulator.storage.records import DocumentRecord
 
 TOKEN_LIFETIME = 30 * MINUTE
 """Lifetime of a sandbox token in ms; the published SDK refreshes it every 25 minutes."""
-_HELPER = Parameter("helper", "Any text: for a helper of the emulator, in place of a token that Twitch would issue.")
+_HELPER = Parameter(
+    "helper", "Any text: issue a token for a page's script or a test; it stays valid as the clock moves."
+)
 """The parameter with which the pages' scripts and the test fixtures of the emulator request tokens."""
 
 
@@ -59,7 +61,7 @@ def identities_of(body: AuthtokenBody) -> list[tuple[str | None, str]]:
     opaque_id = id_text(body.opaque_user_id)
     if opaque_id:
         if not opaque_id.startswith(("U", "A")) or len(named) > 1:
-            raise invalid_member("opaque_user_id", opaque_id, "an id that starts with U or A, and names one user")
+            raise invalid_member("opaque_user_id", opaque_id, "the id of one user that starts with U or A")
         return [(named[0] if named else None, opaque_id)]
     return [(user_id, opaque_id_of(user_id)) for user_id in named] or [(None, anonymous_id())]
 

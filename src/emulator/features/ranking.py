@@ -32,7 +32,7 @@ def checked_answer(answer: str) -> str:
 
 def _check_ranking(record: BallotRecord) -> None:
     if record.definition is not None:
-        raise wrong("definition", "a ranking has none")
+        raise wrong("definition", "a ranking has no definition")
     if record.terms != Terms():
         raise wrong("terms", "a ranking has no terms")
 

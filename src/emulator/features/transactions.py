@@ -61,8 +61,8 @@ def posted_before() -> Facts:
 
 @refusal(NotFound, "Not Found", _RULE, "No purchase matches", "List the outstanding purchases: `extcli bits list`.")
 def no_purchase() -> Facts:
-    needed = "a purchase that is neither validated nor refunded"
-    return Facts("no outstanding transaction matches", "no outstanding purchase", needed)
+    held, needed = "a purchase that is not outstanding", "a purchase that is neither validated nor refunded"
+    return Facts("no outstanding transaction matches", held, needed)
 
 
 LIFETIME = 30 * DAY
@@ -156,7 +156,7 @@ def receipt_of(token: str) -> ReceiptData:
         text = base64.urlsafe_b64decode(payload + padding)
         return msgspec.json.decode(text, type=Receipt).data
     except (msgspec.MsgspecError, binascii.Error, ValueError, RecursionError):
-        raise malformed_receipt(problem="the payload does not belong to a receipt") from None
+        raise malformed_receipt(problem="the payload of the JWT is not that of a receipt") from None
 
 
 def transaction_of(data: ReceiptData, body: TransactionBody, *, own_id: str, now: int) -> Transaction:
@@ -188,7 +188,7 @@ TARGET = "twitchPurchaseBits"
 
 
 class SkuBody(Struct):
-    """The product; `*` means all."""
+    """A product; `*` means all products."""
 
     sku: str = ""
 
@@ -213,7 +213,7 @@ class Outstanding(Struct):
 def _sku(message: Message) -> str:
     sku = message.body(SkuBody).sku
     if not sku:
-        raise missing_member("data.sku", "name a product, or '*' for all")
+        raise missing_member("data.sku", "name a product, or '*' for all products")
     return sku
 
 
@@ -327,7 +327,7 @@ class Transactions:
 
     @feed(TARGET, "transaction", roles=CHANNEL_WRITERS)
     async def transaction_topics(self, message: Message) -> tuple[Key, ...]:
-        """Follow the purchases of one product, or of all."""
+        """Follow the purchases of one product, or of all products."""
         return (_topic(message.caller, message.channel, _sku(message)),)
 
     async def _outstanding(self, caller: Caller, channel: str | None) -> AsyncIterator[tuple[Key, Transaction]]:

@@ -66,7 +66,7 @@ async def whisper_self(broadcasts: Broadcasts, call: Call, body: MessageBody, ev
 
 
 async def pusher_broadcast(broadcasts: Broadcasts, call: Call, body: MessageBody, event: str) -> None:
-    """Send an event as a page does, under its full name.
+    """Send an event under its full name, as the development mode of the published SDK does.
 
     In the sandbox, every role may send it.
     """
@@ -146,7 +146,7 @@ class BroadcastBody(Struct):
 
 
 class EventBody(Struct):
-    """The event to follow; `*` means all."""
+    """The event to follow; `*` means all events."""
 
     topic_id: str = ""
 
@@ -165,10 +165,10 @@ async def send_broadcast(broadcasts: Broadcasts, message: Message) -> Done:
 
 @feed("broadcast")
 async def broadcast_topics(broadcasts: Broadcasts, message: Message) -> tuple[Key, ...]:
-    """Follow the event that `topic_id` names; `*` covers all events of the channel."""
+    """Follow the event that `topic_id` names; `*` means all events of the channel."""
     event = message.body(EventBody).topic_id
     if not event:
-        raise missing_member("data.topic_id", "name an event, or '*' for all")
+        raise missing_member("data.topic_id", "name an event, or '*' for all events")
     return broadcasts.topics(message.caller, message.channel, checked_event(event, "data.topic_id"))
 
 

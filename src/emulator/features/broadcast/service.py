@@ -35,7 +35,7 @@ from emulator.realtime.web_page_connection import WEB_PAGE, broadcast_frame, pus
 _SEND_LESS = "Send less; `extcli broadcast size` measures a message."
 
 
-@refusal(BadRequest, "Invalid target", "B3", "The broadcast has no such target",
+@refusal(BadRequest, "Invalid target", "B3", "The target of the broadcast is invalid",
          "Send to all, or to one user: `extcli broadcast send EVENT DATA --to USER`.")  # fmt: skip
 def no_target(*, target: str) -> Facts:
     whisper = f"{WHISPER_PREFIX}<user id>"

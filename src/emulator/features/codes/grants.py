@@ -70,15 +70,15 @@ Per set id: the number of codes, and the user's limit for the set. The note of a
 
 
 @refusal(BadRequest, "Unknown prize", "C5", "No code set can have this index",
-         "Redeem a prize from 0 to {highest}: `extcli codes redeem 0`.")  # fmt: skip
+         "Name a prize from 0 to {highest}, as in `extcli codes redeem 0`.")  # fmt: skip
 def no_such_prize(*, index: int, highest: int) -> Facts:
     return Facts(f"prize: {index} is not within 0 to {highest}", f"prize {index}", f"0 to {highest}")
 
 
-@refusal(Unavailable, "Users removed", "C3", "A reset removed users of the call", "Send the call again.")
+@refusal(Unavailable, "Users removed", "C3", "A reset removed the users of the call", "Send the call again.")
 def users_removed() -> Facts:
-    detail = "the service was reset during the call, or another state was loaded; nothing was changed"
-    return Facts(detail, "an incomplete list of users", "a call without a reset")
+    detail = "during the call, the service was reset or loaded other data; nothing was changed"
+    return Facts(detail, "an incomplete list of users", "a call that no reset interrupts")
 
 
 @refusal(BadRequest, "Unknown prize", "C3", "There is no code set at this index",
@@ -104,7 +104,8 @@ class GrantBody(Struct):
         Raises `BadRequest` for a wrong limit or prize.
         """
         if not 1 <= len(self.prizes) <= _MAX_PRIZES:
-            raise invalid_member("prizes", len(self.prizes), f"1 to {_MAX_PRIZES} set indices")
+            count, needed = len(self.prizes), f"a list of 1 to {_MAX_PRIZES} indices of sets"
+            raise invalid_member("prizes", f"{count} indices", needed, f"has {count} indices; must be {needed}")
         for position, limit in enumerate(self.prize_limits):
             if not 0 <= limit <= _MAX_LIMIT:
                 raise invalid_member(f"prize_limits[{position}]", limit, f"within 0 to {_MAX_LIMIT}")
@@ -333,7 +334,7 @@ def sets_of(stocks: Mapping[Key, Stock]) -> dict[int, CodeSet]:
 
 def _check_pool(record: PoolRecord) -> None:
     if record.key.name not in _INDICES:
-        raise wrong("key", f"{record.key.name[:40]!r} is not the index of a set, 0 to {MAX_SETS - 1}")
+        raise wrong("key", f"{record.key.name[:40]!r} is not the index of a set (0 to {MAX_SETS - 1})")
     if record.source is not None:
         decoded(record.note, CodeSet, "note")
 

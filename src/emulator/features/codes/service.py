@@ -355,4 +355,4 @@ def _name(note: bytes, now: int) -> dict[str, object]:
     return {"name": found.name, "earlier": found.earlier}
 
 
-CODES = Kind("codes", "the code sets, with the codes handed out. Never a code", ("codes",), LIFETIME, STORED, _name)
+CODES = Kind("codes", "the code sets, with how many codes they handed out", ("codes",), LIFETIME, STORED, _name)

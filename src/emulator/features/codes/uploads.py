@@ -49,22 +49,22 @@ Place = tuple[int, int]
 
 
 @refusal(BadRequest, "Invalid codes", "C2", "The code sets are malformed",
-         "Correct them; `extcli codes upload --dry-run` finds errors in files.")  # fmt: skip
+         "Correct the sets; `extcli codes upload --dry-run` finds errors in files.")  # fmt: skip
 def malformed_sets(*, errors: Sequence[str]) -> Facts:
-    return Facts(errors[0], errors[0], "sets as ruling C2 describes them, whose codes differ", errors[1:])
+    return Facts(errors[0], errors[0], "valid sets, in which no code occurs twice", errors[1:])
 
 
 @refusal(BadRequest, "Invalid codes", "C2", "Another set has this name",
          "Choose another name; `extcli codes list` shows the names.")  # fmt: skip
 def name_in_use(*, position: int, index: int) -> Facts:
-    detail = f"names[{position}]: the code set at index {index} has this name"
-    return Facts(detail, f"a name that the set at index {index} has", "a name that no active set has")
+    detail = f"names[{position}]: the code set at index {index} already has this name"
+    return Facts(detail, f"the name of the set at index {index}", "a name that no active set has")
 
 
-@refusal(Unavailable, "Codes removed", "C2", "A reset removed uploaded codes", "Upload the codes again.")
+@refusal(Unavailable, "Codes removed", "C2", "A reset removed the uploaded codes", "Upload the codes again.")
 def codes_removed() -> Facts:
-    detail = "the service was reset during the upload, or another state was loaded; nothing was changed"
-    return Facts(detail, "an incomplete list of codes", "an upload without a reset")
+    detail = "during the upload, the service was reset or loaded other data; nothing was changed"
+    return Facts(detail, "an incomplete list of codes", "an upload that no reset interrupts")
 
 
 class NamesBody(Struct):

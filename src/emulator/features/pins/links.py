@@ -296,7 +296,7 @@ def _pin_condition(value: bytes, now: int) -> dict[str, object]:
 
 PINS = Kind(
     "pins",
-    "the live PINs, by a digest. Never a PIN",
+    "the valid PINs, each shown by its digest only",
     (PIN,),
     PIN_LIFETIME,
     (

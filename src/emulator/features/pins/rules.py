@@ -22,20 +22,20 @@ def not_validated() -> Facts:
 
 @refusal(BadRequest, "Invalid body", "T5", "The token of POST pin is missing", _REQUEST_ONE)
 def no_pin_token() -> Facts:
-    needed = "the token of POST pin; a pin is not accepted in its place"
-    return Facts(f"jwt: is missing: {needed}", "no jwt", needed)
+    detail = "jwt: is missing; send the token of POST pin, not a PIN"
+    return Facts(detail, "no jwt", "the token of POST pin; a PIN is not accepted in its place")
 
 
 @refusal(Unauthorized, UNAUTHORIZED, "T5", "The token does not come from POST pin", _REQUEST_ONE)
 def not_a_pin_token() -> Facts:
-    return Facts("jwt: not a token of POST pin", "another token", "the token of POST pin")
+    return Facts("jwt: must be the token of POST pin", "another token", "the token of POST pin")
 
 
-@refusal(NotFound, "Not Found", "T3", "There is no live PIN with this digest",
+@refusal(NotFound, "Not Found", "T3", "No valid PIN has this digest",
          "Request a new PIN: `extcli pin request`.")  # fmt: skip
 def no_live_pin(*, digest: str) -> Facts:
     held, needed = f"digest {digest[:64]}", "the digest of a PIN of the last five minutes"
-    return Facts("digest: there is no live PIN with this digest", held, needed)
+    return Facts("digest: no valid PIN has this digest", held, needed)
 
 
 @refusal(BadRequest, "Invalid refresh token", "T3", "The refresh token is not valid",
@@ -43,13 +43,14 @@ def no_live_pin(*, digest: str) -> Facts:
 def wrong_refresh_token() -> Facts:
     """Refuse a refresh token that is expired, revoked, unverifiable or issued for another client id."""
     held = "a refresh token that is malformed, over a year old, or revoked"
-    return Facts("the refresh token is invalid, has expired or was revoked", held, "a valid one of this client id")
+    needed = "a valid refresh token of this client id"
+    return Facts("the refresh token is invalid, has expired or was revoked", held, needed)
 
 
 @refusal(BadRequest, "Invalid body", "X4", "authenticate needs one credential", "Send one of pin, refresh and jwt.")
 def not_one_credential() -> Facts:
     detail = "data: must be an object with exactly one of pin, refresh and jwt"
-    return Facts(detail, "none or several of them", "exactly one of pin, refresh and jwt")
+    return Facts(detail, "none or several", "exactly one of pin, refresh and jwt")
 
 
 LINKS_ENDED = "links_ended"

@@ -187,7 +187,7 @@ class Pins:
         """Make one PIN expire now, without moving the clock. Links made with the PIN stay."""
         body = call.body(rules.Expiry)
         if bool(body.pin) == bool(body.digest):
-            raise wrong_shape("pin, digest", needed="one of the two")
+            raise wrong_shape("pin, digest", problem="send exactly one of them", needed="exactly one of pin and digest")
         count = await self._live.expire(body.client_id, pin=body.pin, digest=body.digest)
         if not count:
             raise wrong_pin() if body.pin else rules.no_live_pin(digest=body.digest)

@@ -20,8 +20,8 @@ from emulator.features.stores.service import EXPECTED, Stores
 from emulator.http.endpoint import CHANNEL, Call, Endpoint, Nothing, Parameter, endpoint
 from emulator.realtime.action import Message, action, feed
 
-_USERS = Parameter("user_ids", "Up to 1,000 user ids, separated by commas. Returns a map by id. Role admin.")
-_USER = Parameter("userID", "A user whose record to return instead of the caller's. Role backend.")
+_USERS = Parameter("user_ids", "For admins: up to 1,000 user ids, separated by commas. Returns the stores by id.")
+_USER = Parameter("userID", "For backends: the user whose store to return, in place of the caller's.")
 _ADMIN = frozenset({Role.ADMIN})
 
 JsonObject = dict[str, Any]

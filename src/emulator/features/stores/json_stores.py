@@ -41,7 +41,7 @@ def json_store_too_large(*, member: str, size: int, limit: int) -> Facts:
 @refusal(NotFound, "Not Found", "S5", "Nothing is stored under this id",
          "Write it first: `extcli json-store set {id} KEY=JSON`.")  # fmt: skip
 def nothing_stored(*, id: str) -> Facts:
-    held, needed = f"id {id}, never written or expired", "an id that was written in the last 14 days"
+    held, needed = f"id {id}, which was never written or has expired", "an id that was written in the last 14 days"
     return Facts(f"nothing is stored under {id}", held, needed)
 
 

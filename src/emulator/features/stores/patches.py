@@ -95,7 +95,7 @@ class _Patching:
                 self._copy(_path(operation, "path"), _path(operation, "from"))
             case "test":
                 if not are_equal(_value(operation), self._find(_path(operation, "path"))):
-                    raise _Failed(f"test failed: the value at {_shown_segment(operation['path'])} is another one")
+                    raise _Failed(f"test failed: the value at {_shown_segment(operation['path'])} is different")
             case _:
                 raise _Failed(f"op: must be one of {_OPERATIONS}")
 
@@ -117,7 +117,7 @@ class _Patching:
             self._find(source)
             return
         if path[: len(source)] == source:
-            raise _Failed("path: is inside the value to move")
+            raise _Failed("path: must not be inside the value to move")
         value = self._take_value(source)
         _put(self._find(path[:-1]), path[-1], value)
 
@@ -155,7 +155,7 @@ def _path(operation: Document, member: str) -> list[str]:
     if "~" not in pointer:
         return pointer.split("/")
     if _BAD_ESCAPE.search(pointer):
-        raise _Failed(f"{member}: ~ must be written ~0, and / in a name ~1")
+        raise _Failed(f"{member}: write ~0 for ~, and ~1 for / in a name")
     return [segment.replace("~1", "/").replace("~0", "~") for segment in pointer.split("/")]
 
 
@@ -169,14 +169,14 @@ def _place(parent: Any, segment: str, *, is_new: bool = False) -> Any:
     """Return the name of a member, or the index of an item. It must exist, unless it `is_new`."""
     if isinstance(parent, dict):
         if segment not in parent and not is_new:
-            raise _Failed(f"{_shown_segment(segment)}: there is no such member")
+            raise _Failed(f"{_shown_segment(segment)}: the object has no such member")
         return segment
     if not isinstance(parent, list):
         raise _Failed(f"{_shown_segment(segment)}: its parent is neither an object nor an array")
     if is_new and segment == "-":
         return len(parent)
     if not _INDEX.fullmatch(segment) or int(segment) >= len(parent) + is_new:
-        raise _Failed(f"{_shown_segment(segment)}: is not an index of this array")
+        raise _Failed(f"{_shown_segment(segment)}: the array has no such index")
     return int(segment)
 
 
@@ -193,7 +193,7 @@ def _check_names_a_member(segment: str) -> None:
     """Fail for a path segment that needs an array as parent, because `add` creates only objects."""
     if segment == "-" or _NUMBER.fullmatch(segment):
         raise _Failed(
-            f"{_shown_segment(segment)}: means an array, and add creates missing objects only; add the array first"
+            f"{_shown_segment(segment)}: needs an array, but add creates only missing objects; add the array first"
         )
 
 

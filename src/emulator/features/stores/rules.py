@@ -37,10 +37,10 @@ def store_too_large(*, member: str, size: int, limit: int) -> Facts:
 
 
 @refusal(Conflict, "Store changed", "gaps: Polls and stores", "The store has changed since it was read",
-         "Read it again, and send the digest of its text.")  # fmt: skip
+         "Read the store again, and send the SHA-256 of its text as `expected`.")  # fmt: skip
 def store_changed(*, digest: str, expected: str) -> Facts:
     detail = f"expected: the store now has the digest {digest}, not {expected}; {_UNCHANGED}"
-    return Facts(detail, f"a store with the digest {digest}", f"one with the digest {expected}")
+    return Facts(detail, f"the digest {expected}", f"the digest of the current store, {digest}")
 
 
 def too_large(member: str, size: int, limit: int) -> Facts:
@@ -50,7 +50,7 @@ def too_large(member: str, size: int, limit: int) -> Facts:
 
 @refusal(BadRequest, "Stores too large", "W8", "The patched records are too large", "Patch fewer users at once.")
 def records_too_large(*, records: int, size: int, limit: int) -> Facts:
-    detail = f"the first {records} records have {size} bytes; the limit is {limit} for one call: patch fewer at once"
+    detail = f"the first {records} records have {size} bytes; the limit for one call is {limit}: patch fewer users"
     return Facts(detail, f"{records} records of {size} bytes", f"at most {limit} bytes")
 
 
@@ -61,9 +61,9 @@ def too_many_users(*, count: int, limit: int) -> Facts:
 
 
 @refusal(BadRequest, _PATCH, "S2", "The patch has too many operations",
-         "Send at most {limit} operations in one patch, and the others in further ones.")  # fmt: skip
+         "Split the patch into several, each of at most {limit} operations.")  # fmt: skip
 def too_many_operations(*, count: int, limit: int) -> Facts:
-    detail = f"{count} operations; the limit is {limit} per patch"
+    detail = f"the patch has {count} operations; the limit is {limit}"
     return Facts(detail, f"{count} operations", f"at most {limit} operations")
 
 
@@ -74,22 +74,22 @@ def patch_replaces_store() -> Facts:
 
 
 @refusal(BadRequest, _PATCH, "S2", "An operation of the patch fails",
-         "Correct operation {index}; `extcli state get` shows the document.")  # fmt: skip
+         "Correct operation {index} (the first is 0); `extcli state get` shows the store.")  # fmt: skip
 def operation_fails(*, index: int, problem: str) -> Facts:
     detail = f"operation {index}: {problem}; {_UNCHANGED}"
-    return Facts(detail, f"operation {index}: {problem}", "operations of RFC 6902 that fit the document")
+    return Facts(detail, f"operation {index}: {problem}", "operations of RFC 6902 that apply to the store")
 
 
-@refusal(BadRequest, _PATCH, "W8", "The patch of a user is too large", "Patch less of this user at once.")
+@refusal(BadRequest, _PATCH, "W8", "The patch of a user is too large", "Send a smaller patch for this user.")
 def patch_of_user_too_large(*, user: str, size: int, limit: int) -> Facts:
     detail = f"the patch of {user} has {size} bytes; the limit is {limit}"
     return Facts(detail, f"{size} bytes for {user}", f"at most {limit} bytes")
 
 
 @refusal(TooLarge, "Body too large", "W8", "The patch is too large",
-         "Patch less at once; only maps of users may be larger.")  # fmt: skip
+         "Send a smaller patch. Only a map of users to patches may be larger.")  # fmt: skip
 def patch_too_large(*, size: int, limit: int) -> Facts:
-    detail = f"a patch of one record has {size} bytes; the limit is {limit}"
+    detail = f"the patch of one record has {size} bytes; the limit is {limit}"
     return Facts(detail, f"{size} bytes", f"at most {limit} bytes")
 
 
@@ -100,9 +100,9 @@ def two_patches_of_a_user(*, user: str, other: str) -> Facts:
 
 
 @refusal(BadRequest, "Invalid user", "A4", "The request names no user",
-         "Use a token with a user; as admin or backend, name the user (with extcli: `--user ID`).")  # fmt: skip
+         "Use a token that names a user. As admin or backend, name the user (with extcli: `--user ID`).")  # fmt: skip
 def no_user(*, store: str) -> Facts:
-    return Facts(f"{store} needs a user", "a token without a user", "the user whose store it is")
+    return Facts(f"{store} belongs to a user: name the user", "a token without a user", "the user who owns the store")
 
 
 MAX_USERS = 1_000

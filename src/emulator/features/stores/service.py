@@ -34,7 +34,7 @@ Patch = dict[str, Any] | list[Any] | msgspec.Raw
 """Undecoded if it comes from a large map."""
 _EMPTY = b"{}"
 _PATCH = "an array of operations or an object to merge"
-EXPECTED = Parameter("expected", "The SHA-256 of the text that was read, in hex: 409 if the store has changed since.")
+EXPECTED = Parameter("expected", "The SHA-256, in hex, of the text that you read; 409 if the store has changed since.")
 _AT_ONCE = 16
 """Records read between two returns to the event loop."""
 _BY_NAME = {store.name: store for store in STORES}

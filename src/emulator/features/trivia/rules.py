@@ -27,15 +27,15 @@ _SMALLER = "Remove some: `extcli trivia rm` or `extcli trivia rm-option`."
 
 
 @refusal(NotFound, "Not Found", RULE, "There is no such question",
-         "Create it first: `extcli trivia define {question}`; `extcli trivia list` shows what there is.")  # fmt: skip
+         "Create it first: `extcli trivia define {question}`; `extcli trivia list` lists all.")  # fmt: skip
 def no_question(*, question: str) -> Facts:
     return Facts(f"there is no question {question}", f"question {question}", "a question of the extension")
 
 
 @refusal(NotFound, "Not Found", RULE, "The question is not open, or does not exist",
-         "Open it: `extcli trivia move {question} unlocked`; `extcli trivia list --as backend` shows all.")  # fmt: skip
+         "Open it: `extcli trivia move {question} unlocked`; `extcli trivia list --as backend` lists all.")  # fmt: skip
 def question_not_open(*, question: str) -> Facts:
-    return Facts(f"no question {question} is open", f"question {question}", "a question that is not inactive")
+    return Facts(f"there is no open question {question}", f"question {question}", "a question that is not inactive")
 
 
 @refusal(NotFound, "Not Found", RULE, "The question has no such option",
@@ -47,14 +47,14 @@ def no_option(*, question: str, option: str) -> Facts:
 @refusal(BadRequest, "question is not unlocked", RULE, "The question takes no votes now",
          "Unlock it: `extcli trivia move {question} unlocked`.")  # fmt: skip
 def not_unlocked(*, question: str, state: str) -> Facts:
-    detail = f"{question} is in {state}; votes need {State.UNLOCKED}"
+    detail = f"the question {question} is in {state}; it takes votes only in {State.UNLOCKED}"
     return Facts(detail, f"state {state}", f"state {State.UNLOCKED}")
 
 
 @refusal(BadRequest, "Too many {what}", rule=RULE, title="The contest is too large", next_step=_SMALLER)
 def too_many(*, what: str, limit: int, per: str = "") -> Facts:
     detail = f"the limit is {limit} {what}{per}; remove one first"
-    return Facts(detail, f"one {what.removesuffix('s')} too many", f"at most {limit}{per}")
+    return Facts(detail, f"one {what.removesuffix('s')} too many", f"at most {limit} {what}{per}")
 
 
 @refusal(BadRequest, "Contest too large", rule=RULE, title="The contest is too large", next_step=_SMALLER)
@@ -71,7 +71,7 @@ def option_is_winner(*, question: str, option: str) -> Facts:
 
 
 @refusal(BadRequest, "Invalid transition", RULE, "There is no such state",
-         "Move the question to one of the states: `extcli trivia move`.")  # fmt: skip
+         "Name one of the states that the error lists: `extcli trivia move`.")  # fmt: skip
 def no_state(*, state: str) -> Facts:
     known = ", ".join(State)
     return Facts(f"transition: {state!r} is not one of {known}", f"state {state!r}", f"one of {known}")
@@ -255,7 +255,7 @@ def _check_contest(record: DocumentRecord) -> None:
     for id, question in contest.items():
         if question.id != id:
             where, found = f"{VALUE}.{id[:MAX_ID_LENGTH]}", question.id[:MAX_ID_LENGTH]
-            raise wrong(where, f"id: {found!r} is not the same")
+            raise wrong(where, f"id: {found!r} differs from the key of the question")
 
 
 def _check(body: Option, where: str) -> None:

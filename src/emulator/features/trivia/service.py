@@ -202,7 +202,7 @@ class Trivia:
 
     @endpoint("POST", "/v1/e/team_membership", roles=ANYONE, answer=Team, query=(CHANNEL,))
     async def join_team(self, call: Call) -> Team:
-        """Join the channel's team unless the caller already has one, and return the caller's team."""
+        """Join the channel's team, unless the caller already has a team, and return the caller's team."""
         caller, channel, key = call.caller, call.channel, Voter.key(call.caller)
 
         def change(found: Texts) -> Texts:
@@ -255,7 +255,7 @@ class Trivia:
 
 TRIVIA = Kind(
     "trivia",
-    "the extensions with trivia questions, with the sizes of these",
+    "the extensions with trivia questions, and the size of each one's questions",
     (CONTEST,),
     None,
     STORED,

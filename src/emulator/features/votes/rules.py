@@ -5,7 +5,7 @@ polls, with how to check one that comes from outside. No I/O, no clock.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -24,7 +24,7 @@ from emulator.core.wire import json_codec
 from emulator.core.wire.refusals import invalid_member, too_long
 from emulator.storage.kinds import Stored, decoded, text_of, wrong
 from emulator.storage.records import BallotRecord, ChoiceRecord, EntryRecord
-from emulator.storage.shapes import CLOSED, OVER_ALLOWANCE, UNKNOWN_VOTER, BallotEntry, Terms
+from emulator.storage.shapes import OVER_ALLOWANCE, UNKNOWN_VOTER, BallotEntry, Terms
 
 _UNACCEPTABLE = "unacceptable vote"
 _DEFINE = "Define the poll first: `extcli vote define {poll}`."
@@ -49,16 +49,15 @@ def count_out_of_range(*, count: int, highest: int) -> Facts:
 
 @refusal(BadRequest, "poll is closed", "P4", "The poll is closed",
          "Look at its times with `extcli vote config {poll}`, or open it: `extcli vote reopen {poll}`.")  # fmt: skip
-def poll_closed(*, poll: str) -> Facts:
-    detail = "the poll has not started, has ended or is disabled"
-    return Facts(detail, f"poll {poll}, which has not started, has ended or is disabled", "an open poll")
+def poll_closed(*, poll: str, cause: str) -> Facts:
+    return Facts(f"the poll {cause}", f"poll {poll}, which {cause}", "an open poll")
 
 
-@refusal(BadRequest, _UNACCEPTABLE, "P4", "The vote exceeds what the poll allows a user",
+@refusal(BadRequest, _UNACCEPTABLE, "P4", "The vote exceeds a limit of the poll",
          "Vote less often, or raise the limits: `extcli vote edit {poll}`.")  # fmt: skip
 def over_allowance(*, poll: str) -> Facts:
-    detail = "the vote would exceed the poll's votes per user, votes per option or options per user"
-    return Facts(detail, f"a user without that many votes left in {poll}", "votes within the limits of the definition")
+    detail = "the vote exceeds a limit of the poll: totalVotesPerUser, votesPerOption or distinctOptionsPerUser"
+    return Facts(detail, f"more votes than the user has left in {poll}", "a vote within the limits of the poll")
 
 
 @refusal(BadRequest, _UNACCEPTABLE, "P4", "Only users who share their identity may vote",
@@ -68,26 +67,26 @@ def unknown_voter(*, poll: str) -> Facts:
     return Facts(detail, f"a token without user_id, for poll {poll}", "a token with user_id")
 
 
-@refusal(Conflict, "Poll changed", "P4", "Another edit of the poll came first",
+@refusal(Conflict, "Poll changed", "P4", "Another caller has changed the poll",
          "Read the definition again with `extcli vote config {poll}`, and repeat the edit.")  # fmt: skip
 def poll_changed(*, poll: str, members: str) -> Facts:
-    detail = f"expected: the definition has changed since it was read: {members}"
-    return Facts(detail, f"a definition that differs from the present one: {members}", "the present definition")
+    detail = f"expected: the definition has changed since it was read; changed members: {members}"
+    return Facts(detail, f"an outdated definition; changed members: {members}", "the current definition")
 
 
 @refusal(Conflict, "Poll changed", "P4", "The poll has a definition already", "Edit it: `extcli vote edit {poll}`.")
 def already_defined(*, poll: str) -> Facts:
-    detail = f"expected: the poll {poll} has a definition; edit that one"
-    return Facts(detail, f"no definition, for poll {poll}", "the present definition")
+    detail = f"expected: {{}} means no definition, but the poll {poll} has one"
+    return Facts(detail, f"{{}}, no definition, for poll {poll}", "the current definition")
 
 
 @refusal(NotFound, "Not Found", rule="P4", title="The poll has no definition", next_step=_DEFINE)
 def no_definition(*, poll: str) -> Facts:
-    return Facts(f"the poll {poll} has no definition", f"poll {poll}, not defined", "a defined poll")
+    return Facts(f"the poll {poll} has no definition", f"poll {poll}, which is not defined", "a defined poll")
 
 
 @refusal(NotFound, "Not Found", "P4", "There is no such poll",
-         "Define the poll, or vote in it, first: `extcli vote define {poll}`.")  # fmt: skip
+         "Define the poll with `extcli vote define {poll}`, or vote in it.")  # fmt: skip
 def no_poll(*, poll: str) -> Facts:
     return Facts(f"there is no poll {poll}", f"poll {poll}", "an existing poll")
 
@@ -97,12 +96,6 @@ LIFETIME = WEEK
 MAX_COUNT = 30
 """Votes in one request."""
 _POLL_ID = re.compile(POLL_ID)
-REFUSED_VOTES: Mapping[str, Callable[..., ServiceError]] = {
-    CLOSED: poll_closed,
-    OVER_ALLOWANCE: over_allowance,
-    UNKNOWN_VOTER: unknown_voter,
-}
-"""The meaning of each refusal of a vote by an engine. Each is about one poll."""
 
 
 @lru_cache(maxsize=1024)
@@ -212,11 +205,25 @@ def checked_definition(poll_id: str, config: PollConfig, *, now: int) -> Definit
     starts_at = _unix_seconds("startsAt", config.starts_at, "startsIn", config.starts_in, now)
     ends_at = _unix_seconds("endsAt", config.ends_at, "endsIn", config.ends_in, now)
     if starts_at and ends_at and starts_at > ends_at:
-        raise invalid_member("startsAt", starts_at, f"at or before endsAt, {ends_at}")
+        raise invalid_member("startsAt", starts_at, f"at or before endsAt ({ends_at})")
     members = msgspec.structs.asdict(config)
     del members["starts_in"], members["ends_in"]
     members |= {"options": options, "starts_at": starts_at, "ends_at": ends_at, "global_": is_global(poll_id)}
     return Definition(id=poll_id, **members)
+
+
+def vote_error(refused: str, poll_id: str, definition: Definition | None, now: int) -> ServiceError:
+    """Return the error for a vote that an engine refused. `now` is in ms."""
+    if refused == OVER_ALLOWANCE:
+        return over_allowance(poll=poll_id)
+    if refused == UNKNOWN_VOTER:
+        return unknown_voter(poll=poll_id)
+    cause = "was closed during the call"
+    if definition is not None and definition.disabled:
+        cause = "is disabled"
+    elif definition is not None:
+        cause = "has ended" if definition.status_at(now) == "expired" else "has not started"
+    return poll_closed(poll=poll_id, cause=cause)
 
 
 def check_unchanged(poll_id: str, found: Definition | None, expected: Mapping[str, object]) -> None:
@@ -275,8 +282,8 @@ def _checked_options(options: list[str] | UnsetType) -> list[str]:
         raise invalid_member(
             "options",
             f"{len(options)} options",
-            f"1 to {limits.MAX_OPTIONS} options; leave the field out for none",
-            f"{len(options)} given; a poll has 1 to {limits.MAX_OPTIONS}, or leave the field out",
+            f"1 to {limits.MAX_OPTIONS} options; for none, leave the field out",
+            f"{len(options)} options given; a poll has 1 to {limits.MAX_OPTIONS}; for none, leave the field out",
         )
     for index, option in enumerate(options):
         _check_size(f"options[{index}]", option, limits.MAX_OPTION_BYTES)
@@ -326,7 +333,7 @@ def _check_poll(record: BallotRecord) -> None:
             raise wrong("definition", "; ".join(error.details)) from None
     for name, found, needed in zip(terms._fields, record.terms, terms, strict=True):
         if found != needed:
-            raise wrong(name, f"{found} is not {needed}, as in the definition")
+            raise wrong(name, f"{found} differs from {needed} in the definition")
 
 
 def _check_entry(record: EntryRecord) -> None:

@@ -46,7 +46,7 @@ _LIMIT = Parameter("limit", "At most this many entries.", "integer")
 
 
 class VoteBody(Struct):
-    """A vote: `value` is -99 to 99; `count`, 1 to 30, applies to polls with additive votes."""
+    """A vote: `value` is -99 to 99. `count`, 1 to 30, applies to polls in which votes add up."""
 
     value: int
     count: int = 1
@@ -59,7 +59,7 @@ class VoteLog(Struct):
 
 
 class PollConfigBody(Struct):
-    """A definition and the id of its poll; without `id`, the query parameter `id` counts."""
+    """A definition and the id of its poll. Without `id`, the query parameter `id` names the poll."""
 
     config: PollConfig
     id: str = ""
@@ -70,7 +70,7 @@ class PollConfigBody(Struct):
 
 
 class CreateBody(Struct):
-    """A poll to create; `config` holds the other members of its definition. A member next to it replaces its own."""
+    """A poll to create. `config` holds further members of its definition; a member beside `config` overrides them."""
 
     poll_id: str
     prompt: str | UnsetType = UNSET
@@ -154,7 +154,7 @@ class Polls:
         write = partial(self._ballots.cast, key, request, now=now, expires_at=now + LIFETIME, tally=True)
         cast = await self._id_quota.write(key, caller, LIFETIME, now, write)
         if cast.refused:
-            raise rules.REFUSED_VOTES[cast.refused](poll=poll_id)
+            raise rules.vote_error(cast.refused, poll_id, await self._reader.definition(key), now)
         await self._changes.committed(Change(key, "vote", caller.opaque_id, value, now, count))
         if channel is None and not is_global(poll_id):  # the caller reads all channels together (ruling A4)
             key = key._replace(channel=None)
@@ -325,7 +325,7 @@ class Polls:
 
     @feed("poll")
     async def poll_topic(self, message: Message) -> tuple[Key, ...]:
-        """The topic of a poll, which need not exist yet; `*` covers all polls of the channel."""
+        """Follow a poll, which need not exist yet; `*` means all polls of the channel."""
         body = message.body(PollTopicBody)
         poll_id = body.topic_id or body.poll_id
         if not poll_id:
