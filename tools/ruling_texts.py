@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from emulator.contract.rules import RULINGS
+from emulator.contract.rules import RULINGS_FILE
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "docs" / "gaps.md"
-FILE = RULINGS
+FILE = RULINGS_FILE
 
 HEAD = "# `make docs` writes this file from docs/gaps.md.\n"
 

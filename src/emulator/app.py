@@ -59,7 +59,7 @@ from emulator.features.pins.service import Pins
 from emulator.features.ranking import Rankings
 from emulator.features.stores.json_stores import JsonStores
 from emulator.features.stores.rules import STORES
-from emulator.features.stores.service import PUBLISHED, Stores, publish_written
+from emulator.features.stores.service import PUBLISHED_KINDS, Stores, publish_store
 from emulator.features.transactions import Transactions
 from emulator.features.trivia.rules import CONTEST, VOTER
 from emulator.features.trivia.service import Trivia
@@ -185,8 +185,8 @@ class Service(ServiceApp):
         self.stores = Stores(engine.documents, clock, settings, directory, changes)
         self.poll_updates = PollUpdates(PollReader(engine.ballots, clock), self.publisher, pages, self.scheduler, clock)
         self.polls = Polls(engine.ballots, clock, id_quota, self.stores, directory, self.poll_updates, changes)
-        changes.listen(["poll"], self.poll_updates.committed)
-        changes.listen(PUBLISHED, partial(publish_written, self.publisher, pages))
+        changes.listen(["poll"], self.poll_updates.handle_change)
+        changes.listen(PUBLISHED_KINDS, partial(publish_store, self.publisher, pages))
         self.rankings = Rankings(engine.ballots, clock, id_quota, changes)
         self.buffers = Buffers(engine.logs, clock, id_quota, changes)
         self.broadcasts = Broadcasts(self.publisher, directory, settings.environment, self.changes, self.late)
@@ -310,7 +310,7 @@ class Service(ServiceApp):
             self.hints.clients.clear,
             self.demo.stop,
         ]
-        control.on_load.append(updates.reloaded)
+        control.on_load.append(updates.handle_reload)
         control.on_expiry.append(self.parity.lapses.add_expired)
         control.on_move += [
             self._directory.clock_moved,
@@ -372,7 +372,7 @@ class Service(ServiceApp):
     async def _adopt_loaded_data(self) -> None:
         """Use the key of data that another node has loaded, and send the results of its polls."""
         await self.key.sync()
-        self.poll_updates.reloaded()
+        self.poll_updates.handle_reload()
 
 
 def _shorter_lifetimes(settings: Settings) -> ExpiredEarly:

@@ -138,9 +138,9 @@ FEATURES = Features(
     Feature(attrgetter("rankings"), endpoints_in(ranking.Rankings), kinds=(ranking.RANKINGS,)),
     Feature(attrgetter("buffers"), endpoints_in(accumulation.Buffers), kinds=(accumulation.BUFFERS,)),
     Feature(
-        attrgetter("stores"), stores.endpoints, stores.actions, stores.feeds, kinds=(stores_service.STORES_WRITTEN,)
+        attrgetter("stores"), stores.endpoints, stores.actions, stores.feeds, kinds=(stores_service.STORE_RECORDS,)
     ),
-    Feature(attrgetter("json_stores"), endpoints_in(json_stores.JsonStores), kinds=(json_stores.OBJECTS,)),
+    Feature(attrgetter("json_stores"), endpoints_in(json_stores.JsonStores), kinds=(json_stores.JSON_STORES,)),
     Feature(attrgetter("code_sets"), endpoints_in(CodeSets), kinds=(CODES,)),
     Feature(
         attrgetter("pins"),
@@ -160,7 +160,7 @@ FEATURES = Features(
         kinds=(PURCHASES,),
     ),
     Feature(attrgetter("datastream"), endpoints_in(Datastream), feeds=(Datastream.datastream_topics,)),
-    Feature(attrgetter("identities"), identity.issuing, is_offered=lambda environment: not environment.is_strict),
+    Feature(attrgetter("identities"), identity.sandbox_calls, is_offered=lambda environment: not environment.is_strict),
     Feature(attrgetter("identities"), identity.endpoints),
     Feature(attrgetter("control"), operation.health_endpoints),
     Feature(attrgetter("metrics"), operation.metrics_endpoints),

@@ -277,8 +277,8 @@ def _profiles(environ: Mapping[str, str]) -> dict[str, Any]:
         return {"profiles": {}}
     from emulator.contract import user_files
 
-    text = user_files.text(file, user_files.CONFIGURATION)
-    return {"profiles": {}, **user_files.decoded(text)}
+    text = user_files.text(file, user_files.MAX_CONFIGURATION_BYTES)
+    return {"profiles": {}, **user_files.parse_toml(text)}
 
 
 def written(shell: str, line: Line, found: Candidates) -> list[str]:

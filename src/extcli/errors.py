@@ -130,9 +130,9 @@ class ErrorResponse(CliError):
         lines = [*super().lines(), *([f"  hint: {self.hint}"] if self.hint else [])]
         if not self.is_explained or not self.request_id:
             return lines
-        from emulator.contract.shell import joined
+        from emulator.contract.shell import join_words
 
-        return [*lines, f"  {joined(['extcli', 'explain', self.request_id, *self.place])}"]
+        return [*lines, f"  {join_words(['extcli', 'explain', self.request_id, *self.place])}"]
 
     def as_json(self) -> dict[str, Any]:
         document = super().as_json()

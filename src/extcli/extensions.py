@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from emulator.contract import extensions_file
-from emulator.contract.extensions_file import LISTS, NOT_BEFORE, SECRETS, ExtensionsFile, InvalidExtensions, Secret
+from emulator.contract.extensions_file import NOT_BEFORE, SECRET_LISTS, ExtensionsFile, InvalidExtensions, Secret
 from emulator.contract.limits import MIN_SECRET_BYTES
 from extcli.config import settings
 from extcli.errors import UsageError
@@ -38,7 +38,7 @@ def read_text(path: Path) -> str:
 def parsed(path: Path, text: str) -> ExtensionsFile:
     """Return the file with this text. Raises `UsageError` for unknown keys and values of the wrong type."""
     with _errors():
-        return extensions_file.parsed(path, text)
+        return extensions_file.parse(path, text)
 
 
 def registrations(path: Path, environ: Mapping[str, str] = os.environ) -> list[dict[str, Any]]:
@@ -158,10 +158,10 @@ def _edited(path: Path, client_id: str, *, is_new: bool = False) -> AbstractCont
 def _drop(table: Any, keep: int) -> list[str]:
     """Remove all secrets but the `keep` newest, and return them in words."""
     dropped: list[str] = []
-    for key in SECRETS:
-        found = list(table.get(key, ())) if key in LISTS else [table[key]] if key in table else []
+    for key in extensions_file.SECRET_FIELDS:
+        found = list(table.get(key, ())) if key in SECRET_LISTS else [table[key]] if key in table else []
         gone = found[keep:]
-        if gone and key in LISTS:
+        if gone and key in SECRET_LISTS:
             del table[key][keep:]
         elif gone:
             del table[key]

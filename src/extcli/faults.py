@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from emulator.contract.faults import CLOSE_CODES, LONGEST_TEXT, MATCHES, MAX_FAULTS, RANGES
+from emulator.contract.faults import CLOSE_CODES, MATCHES, MAX_FAULTS, MAX_TEXT_LENGTH, VALUE_RANGES
 from emulator.contract.kinds import Field, ListOf, Report, Simple, Table, Text, Whole, one_of
-from emulator.contract.names import NAME, NAME_RULE, Role
+from emulator.contract.names import NAME_PATTERN, NAME_RULE, Role
 from emulator.contract.positions import Path
 from extcli.api.call import encoded
 from extcli.errors import UsageError
@@ -124,7 +124,7 @@ def _read_by(read: Callable[[str], Mapping[str, int]]) -> Callable[[object], boo
             found = read(str(value))
         except UsageError:
             return False
-        ranges = [(number, *RANGES[name]) for name, number in found.items()]
+        ranges = [(number, *VALUE_RANGES[name]) for name, number in found.items()]
         return isinstance(value, str) and all(least <= number <= most for number, least, most in ranges)
 
     return accepts
@@ -135,34 +135,34 @@ def _rule(fault: dict[str, Any], path: Path, report: Report) -> None:
         report((*path, name) if name else path, problem)
 
 
-_TEXT = Text(LONGEST_TEXT)
+_TEXT = Text(MAX_TEXT_LENGTH)
 _EFFECT = Simple("true", lambda value: value is True)
 _DURATION = Simple('a duration over 0, such as "10s"', _read_by(lambda text: {"lasts": times.duration(text)}))
 _DELAY = Simple('a duration or two of at most 10 minutes, such as "200ms" or "200ms..2s"', _read_by(delays))
 _SHARE = Simple("a number over 0, at most 1", lambda value: type(value) in (int, float) and 0 < value <= 1)
 FAULT = Table(
     {
-        "id": Field(Text(pattern=NAME, rule=NAME_RULE), "the fault's id"),
+        "id": Field(Text(pattern=NAME_PATTERN, rule=NAME_RULE), "the fault's id"),
         "match": Field(_TEXT, "what it acts on: a method and a path, SOCKET with action and target, or BROADCAST"),
         "event": Field(_TEXT, "only broadcasts of this event"),
         "role": Field(one_of(tuple(Role)), "only callers with this role"),
         "user": Field(_TEXT, "only this user"),
         "client_id": Field(_TEXT, "only this client id"),
         "channel": Field(_TEXT, "only this channel"),
-        "status": Field(Whole(*RANGES["status"]), "effect: respond with this status"),
-        "retry_after": Field(Whole(*RANGES["retry_after"]), "with status: seconds for the header Retry-After"),
+        "status": Field(Whole(*VALUE_RANGES["status"]), "effect: respond with this status"),
+        "retry_after": Field(Whole(*VALUE_RANGES["retry_after"]), "with status: seconds for the header Retry-After"),
         "delay": Field(_DELAY, "effect: respond later"),
         "drop": Field(_EFFECT, "effect: close the connection without a response"),
         "reset": Field(_EFFECT, "effect: reset the connection"),
-        "truncate": Field(Whole(*RANGES["bytes"]), "effect: cut the response's body after this many bytes"),
+        "truncate": Field(Whole(*VALUE_RANGES["bytes"]), "effect: cut the response's body after this many bytes"),
         "stall": Field(_EFFECT, "effect: never respond"),
         "close": Field(Whole(1000, 4999), "effect: close the socket with this code"),
         "lose": Field(_EFFECT, "effect: do not deliver the broadcast"),
         "double": Field(_EFFECT, "effect: deliver the broadcast twice"),
         "reorder": Field(_EFFECT, "effect: deliver the broadcast after the next one"),
-        "times": Field(Whole(*RANGES["times"]), "end after this many hits"),
+        "times": Field(Whole(*VALUE_RANGES["times"]), "end after this many hits"),
         "share": Field(_SHARE, "hit only this share, at random"),
-        "seed": Field(Whole(*RANGES["seed"]), "another choice of share and delay; 0 by default"),
+        "seed": Field(Whole(*VALUE_RANGES["seed"]), "another choice of share and delay; 0 by default"),
         "for": Field(_DURATION, "only for this long, by the service's clock"),
     },
     _rule,

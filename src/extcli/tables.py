@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from emulator.contract import positions, user_files
 from emulator.contract.kinds import Report, Table
-from emulator.contract.positions import START, Position, nearest, path_text, positions_of
+from emulator.contract.positions import START, Position, field_positions, nearest_position, path_text
 from extcli import bounded_json
 from extcli.errors import Refused, UsageError
 from extcli.reading import problem_of
@@ -116,8 +116,8 @@ class Source:
 
     def invalid(self, problems: Iterable[Problem]) -> InvalidFile:
         """Return the error for these problems."""
-        places = positions_of(self.text)
-        found = [(nearest(places, at), f"{path_text(at)}: {why}" if at else why) for at, why in problems]
+        places = field_positions(self.text)
+        found = [(nearest_position(places, at), f"{path_text(at)}: {why}" if at else why) for at, why in problems]
         return InvalidFile(self.name, [_fault_line(self.name, place, text) for place, text in found])
 
     def send(self, service: Service, path: str, body: bytes) -> Response:
@@ -136,7 +136,7 @@ class Source:
 
     def refusal_error(self, details: Sequence[str]) -> InvalidFile:
         """Return the error for content that the service refused. Each detail begins with a path and a colon."""
-        places = {path_text(path): place for path, place in positions_of(self.text).items()}
+        places = {path_text(path): place for path, place in field_positions(self.text).items()}
         lines = []
         for detail in details:
             named = max((each for each in places if _begins(detail, each)), key=len, default="")
@@ -156,9 +156,9 @@ def source(path: str | Path) -> Source:
 def _text(path: str | Path, name: str) -> str:
     try:
         if str(path) == "-":
-            raw = user_files.bounded(sys.stdin.buffer, user_files.DOCUMENT)
+            raw = user_files.read_bounded(sys.stdin.buffer, user_files.MAX_DOCUMENT_BYTES)
         else:
-            raw = user_files.content(path, user_files.DOCUMENT, pipes=True)
+            raw = user_files.content(path, user_files.MAX_DOCUMENT_BYTES, pipes=True)
     except OSError as error:
         raise UsageError(f"cannot read {name}", why=error.strerror or "") from None
     try:
@@ -172,9 +172,9 @@ def _parsed(text: str, name: str) -> Any:
     is_json = name.endswith(".json") or text.lstrip().startswith("{")
     try:
         if not is_json:
-            return user_files.decoded(text)
+            return user_files.parse_toml(text)
         parsed = bounded_json.decoded(text, strict=True)
-        repeated = positions_of(text, repeated=True).items() if _has_repeated(text) else ()
+        repeated = field_positions(text, repeated=True).items() if _has_repeated(text) else ()
     except json.JSONDecodeError as error:
         place, problem = Position(error.lineno, error.colno), error.msg
     except tomllib.TOMLDecodeError as error:

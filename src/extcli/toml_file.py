@@ -76,6 +76,6 @@ def edited(path: Path, section: str, read: Callable[[], str], heading: str = "")
 
 def _has_content(text: str, intended: Mapping[str, Any]) -> bool:
     try:
-        return user_files.decoded(text) == intended
+        return user_files.parse_toml(text) == intended
     except ValueError:
         return False

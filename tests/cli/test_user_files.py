@@ -52,7 +52,7 @@ def test_a_key_of_many_parts_is_refused(extcli, file, reader):
 def test_only_a_key_of_many_parts_is_long(text: str, is_long: bool):
     context = pytest.raises(ValueError, match="a key has more than 100 parts") if is_long else nullcontext()
     with context:
-        assert user_files.decoded(text)
+        assert user_files.parse_toml(text)
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_a_number_of_many_digits_is_an_error(extcli, file, reader, name, text):
 
 @pytest.mark.parametrize("reader", ["seed", "JSON"])
 def test_a_document_above_the_limit_is_not_parsed(extcli, file, monkeypatch, reader):
-    monkeypatch.setattr(user_files, "DOCUMENT", 1_000)
+    monkeypatch.setattr(user_files, "MAX_DOCUMENT_BYTES", 1_000)
 
     assert "1,000 bytes" in extcli(*READERS[reader](file(SEED + "#" * 1_000, "seed.toml")), exits=2).stderr
 

@@ -70,7 +70,7 @@ class OvertakenContract:
         assert recording is not None
         await recording
 
-        assert ["5"] == await directory.page("client", after="", limit=10)
+        assert ["5"] == await directory.shared_ids_page("client", after="", limit=10)
 
     @pytest.mark.parametrize("caller", WRITERS.values(), ids=WRITERS)
     async def test_a_request_goes_on_if_its_users_ids_cannot_be_recorded(self, engine: Engine, caller: Caller) -> None:
@@ -89,7 +89,7 @@ class OvertakenContract:
     async def test_an_upload_that_a_reset_overtakes_is_refused_whole(
         self, engine: Engine, monkeypatch: pytest.MonkeyPatch, batches_before: int
     ) -> None:
-        monkeypatch.setattr(uploads, "_MIN_WRITTEN", 1)
+        monkeypatch.setattr(uploads, "_MIN_CODES_PER_WRITE", 1)
         sets = code_sets(engine)
 
         async def put_during_a_reset() -> None:

@@ -9,7 +9,7 @@ import pytest
 from emulator.core.callers import Role
 from emulator.core.clock import DAY, HOUR
 from emulator.core.settings import Limits, Settings
-from emulator.features.accumulation import ENTRIES_PER_DAY
+from emulator.features.accumulation import MAX_ENTRIES_PER_DAY
 from support.people import Person
 from support.service import CHANNEL, OTHER_ID, Client, LiveServer, live_server
 
@@ -24,8 +24,8 @@ def read(client: Client, where: str = "") -> dict:
 @pytest.fixture
 def limited(monkeypatch: pytest.MonkeyPatch) -> Iterator[LiveServer]:
     """A service that takes 4 entries a day of a viewer, and 6 of a broadcaster."""
-    monkeypatch.setitem(ENTRIES_PER_DAY, Role.VIEWER, 4)
-    monkeypatch.setitem(ENTRIES_PER_DAY, Role.BROADCASTER, 6)
+    monkeypatch.setitem(MAX_ENTRIES_PER_DAY, Role.VIEWER, 4)
+    monkeypatch.setitem(MAX_ENTRIES_PER_DAY, Role.BROADCASTER, 6)
     with live_server() as live:
         live.freeze()
         yield live
@@ -92,7 +92,7 @@ def test_invalid_entries_do_not_count(limited: LiveServer):
 
 
 def test_a_refused_entry_does_not_count(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setitem(ENTRIES_PER_DAY, Role.VIEWER, 4)
+    monkeypatch.setitem(MAX_ENTRIES_PER_DAY, Role.VIEWER, 4)
     with live_server(Settings(limits=Limits(ids=4))) as live:  # one id for each viewer
         live.freeze()
         client = live.client("viewer", user="1", channel=CHANNEL)

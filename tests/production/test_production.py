@@ -29,7 +29,7 @@ def soon() -> int:
 
 
 def test_the_log_recommends_exp_once_per_extension(production: LiveServer, caplog: pytest.LogCaptureFixture):
-    production.service.tokens._endless.clear()
+    production.service.tokens._warned_client_ids.clear()
     for number in range(3):
         production.client("backend", jti=f"{number}").get("user_info").raise_for_status()
 

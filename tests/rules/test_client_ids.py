@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from emulator.auth.claims import split_header
-from emulator.contract.extensions_file import InvalidExtensions, parsed
+from emulator.contract.extensions_file import InvalidExtensions, parse
 from emulator.control.calls import CallBody, check_call
 from emulator.control.seeds import read_seed
 from emulator.core.errors import NotFound, ServiceError
@@ -59,7 +59,7 @@ def in_header(client_id: str) -> bool:
 
 def in_extensions_file(client_id: str) -> bool:
     text = f"[extensions.{json.dumps(client_id)}]\nsecrets = ['c2VjcmV0IG9mIDMyIGJ5dGVzIG9yIG1vcmUsIHllcw==']\n"
-    return client_id in parsed(Path("extensions.toml"), text).tables
+    return client_id in parse(Path("extensions.toml"), text).tables
 
 
 def in_seed(client_id: str) -> bool:

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from emulator.core.errors import EngineError
 from emulator.features.codes import uploads
-from emulator.features.codes.uploads import Duplicates, Place, pairs_among
+from emulator.features.codes.uploads import CodePlace, Duplicates, repeated_code_pairs
 from support.examples import examples
 
-Pairs = list[tuple[Place, Place]]
+Pairs = list[tuple[CodePlace, CodePlace]]
 SETS = st.lists(st.lists(st.text("ab\u00fc", min_size=1, max_size=3), max_size=12), max_size=4)
 
 
@@ -29,7 +29,7 @@ def repeated_among(batches: Iterable[list[str]]) -> list[set[int]]:
         finder.close()
 
 
-def batches_of(sets: list[list[str]], size: int) -> list[tuple[Place, list[str]]]:
+def batches_of(sets: list[list[str]], size: int) -> list[tuple[CodePlace, list[str]]]:
     return [
         ((number, start), codes[start : start + size])
         for number, codes in enumerate(sets)
@@ -38,13 +38,13 @@ def batches_of(sets: list[list[str]], size: int) -> list[tuple[Place, list[str]]
 
 
 def pairs_found(sets: list[list[str]], size: int) -> Pairs:
-    batches, first = batches_of(sets, size), dict[str, Place]()
+    batches, first = batches_of(sets, size), dict[str, CodePlace]()
     repeated = set[int]().union(*repeated_among(codes for _, codes in batches))
-    return [pair for place, codes in batches for pair in pairs_among(codes, place, repeated, first)]
+    return [pair for place, codes in batches for pair in repeated_code_pairs(codes, place, repeated, first)]
 
 
 def pairs_in(sets: list[list[str]]) -> Pairs:
-    first: dict[str, Place] = {}
+    first: dict[str, CodePlace] = {}
     places = [((number, at), code) for number, codes in enumerate(sets) for at, code in enumerate(codes)]
     return [(first[code], place) for place, code in places if first.setdefault(code, place) != place]
 
@@ -59,7 +59,7 @@ def test_all_pairs_are_found(sets: list[list[str]], size: int):
 @given(SETS, st.integers(1, 5))
 def test_all_pairs_are_found_on_disk(sets: list[list[str]], size: int):
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("_MAX_BUFFERED", "_MAX_IN_MEMORY"):
+        for name in ("_MAX_HASHES_IN_MEMORY", "_MAX_FILE_IN_MEMORY"):
             patch.setattr(uploads, name, 5)
         assert pairs_in(sets) == pairs_found(sets, size)
 

@@ -13,7 +13,7 @@ from emulator.features.codes.uploads import (
     MAX_CODES,
     problems_of_codes,
 )
-from emulator.features.transactions import Product, ReceiptData, TransactionBody, transaction_of
+from emulator.features.transactions import Product, ReceiptData, TransactionBody, purchase_in_receipt
 
 
 @pytest.mark.parametrize("name", ["user_id", "channel_id", "opaque_user_id"])
@@ -49,7 +49,7 @@ def test_the_texts_of_a_receipt_have_1_to_256_characters(name: str):
     def post(text: str) -> None:
         texts = {"transactionId": "t1", "sku": "hat", "userId": "5551"} | {name: text}
         data = ReceiptData(texts["transactionId"], texts["userId"], Product(texts["sku"]))
-        transaction_of(data, TransactionBody(""), own_id="own", now=1)
+        purchase_in_receipt(data, TransactionBody(""), own_id="own", now=1)
 
     post("x" * 256)
     for wrong in ("", "x" * 257):

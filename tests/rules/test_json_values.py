@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from emulator.contract.kinds import are_equal
+from emulator.contract.kinds import are_equal_json
 from emulator.dashboard.json_text import differences
 
 
@@ -36,7 +36,7 @@ from emulator.dashboard.json_text import differences
     ids=str,
 )
 def test_json_values_are_equal_by_value(one: Any, other: Any, expected: bool):
-    assert (expected, expected) == (are_equal(one, other), are_equal(other, one))
+    assert (expected, expected) == (are_equal_json(one, other), are_equal_json(other, one))
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ def voter(vote: str, team: str = "777", *, is_broadcaster: bool = False) -> Vote
 def scores(*voters: Voter) -> list[tuple[str, int]]:
     standings = Standings(Contest({"q1": QUESTION}))
     standings.add(voters)
-    return [(each.team_id, each.combined_score) for each in standings.best()]
+    return [(each.team_id, each.combined_score) for each in standings.top_teams()]
 
 
 @pytest.mark.parametrize(

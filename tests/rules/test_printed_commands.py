@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import emulator.dashboard
-from emulator.contract.shell import joined, posix, powershell, windows
+from emulator.contract.shell import join_words, quote_posix, quote_powershell, quote_windows
 
 
 @pytest.mark.parametrize(
@@ -40,11 +40,11 @@ from emulator.contract.shell import joined, posix, powershell, windows
     ],
 )
 def test_a_word_is_quoted_for_the_shells_of_the_system(word: str, on_posix: str, on_windows: str):
-    assert (on_posix, on_windows) == (posix(word), windows(word))
+    assert (on_posix, on_windows) == (quote_posix(word), quote_windows(word))
 
 
 def test_a_text_for_powershell_ends_at_no_typographic_quote():
-    assert "'a’’; calc ‘‘ it''s'" == powershell("a’; calc ‘ it's")
+    assert "'a’’; calc ‘‘ it''s'" == quote_powershell("a’; calc ‘ it's")
 
 
 PRINTABLE = [
@@ -89,14 +89,14 @@ def words_in(shell: str, line: str, folder: Path) -> list[str] | None:
 @pytest.mark.slow
 @pytest.mark.parametrize("shell", SHELLS)
 def test_each_shell_reads_printable_words_as_they_are(shell: str, tmp_path: Path):
-    assert PRINTABLE == words_in(shell, joined(PRINTABLE, posix), tmp_path)
+    assert PRINTABLE == words_in(shell, join_words(PRINTABLE, quote_posix), tmp_path)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("shell", SHELLS)
 @pytest.mark.parametrize("word", CONTROLS.values(), ids=CONTROLS)
 def test_no_character_of_a_word_reaches_the_terminal_or_ends_the_word(shell: str, word: str, tmp_path: Path):
-    line = posix(word)
+    line = quote_posix(word)
 
     assert line.isprintable()
     read = words_in(shell, line, tmp_path)
@@ -119,4 +119,4 @@ def test_the_dashboards_script_quotes_as_the_service_does(tmp_path: Path):
 
     done = subprocess.run(["node", "-e", script], capture_output=True, text=True, timeout=60, check=True)
 
-    assert [[posix(word) for word in words], [windows(word) for word in words]] == json.loads(done.stdout)
+    assert [[quote_posix(word) for word in words], [quote_windows(word) for word in words]] == json.loads(done.stdout)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emulator.contract.positions import Path, Position, path_text, positions_of
+from emulator.contract.positions import Path, Position, field_positions, path_text
 from extcli.tables import replaced
 from support.examples import examples
 
@@ -39,7 +39,7 @@ def text_at(text: str, position: Position) -> str:
 @given(DOCUMENTS)
 def test_the_position_of_every_json_field_is_found(document: dict[str, Any]):
     text = json.dumps(document, indent=1, ensure_ascii=False)
-    positions = positions_of(text)
+    positions = field_positions(text)
 
     assert paths_of(document).keys() == positions.keys()
     for path, position in positions.items():
@@ -100,7 +100,7 @@ def test_fields_of_toml_are_at_their_names_headers_or_values(line_end: str):
     text = TOML.replace("\n", line_end)
     factor = len(line_end)
 
-    found = {path_text(path): (line, column) for path, (line, column) in positions_of(text).items()}
+    found = {path_text(path): (line, column) for path, (line, column) in field_positions(text).items()}
 
     assert {path: ((line - 1) * factor + 1, column) for path, (line, column) in PLACES.items()} == found
 
@@ -108,7 +108,7 @@ def test_fields_of_toml_are_at_their_names_headers_or_values(line_end: str):
 def test_a_member_that_is_repeated_is_found():
     text = '{"a": {"b": 1,\n "b": 2}, "c": [{"b": 3}, {"b": 4}], "a": 1}'
 
-    assert {("a", "b"): (2, 2), ("a",): (2, 38)} == positions_of(text, repeated=True)
+    assert {("a", "b"): (2, 2), ("a",): (2, 38)} == field_positions(text, repeated=True)
 
 
 ENVIRONMENT = {"A": "x", "B_2": "${A}", "EMPTY": ""}

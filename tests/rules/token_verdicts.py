@@ -13,7 +13,7 @@ PREPARED = {name: hs256.PreparedKey(key) for name, key in KEYS.items()}
 def pyjwt_verdict(token: str) -> str:
     """Return the claims and the name of the key, or the error, as pyjwt alone gives them."""
     try:
-        return repr(jwts.verified(token, KEYS))
+        return repr(jwts.verify(token, KEYS))
     except Unauthorized as error:
         return error.detail
 
@@ -23,7 +23,7 @@ def fast_verdict(token: str) -> str | None:
 
     As text, which unlike `==` distinguishes 1, 1.0 and true, and shows the order of the claims.
     """
-    found = hs256.verified(token, PREPARED)
+    found = hs256.verify(token, PREPARED)
     if found is not None and found[1] is None:
         return refusals.bad_signature().detail
     return None if found is None else repr(found)
@@ -32,13 +32,13 @@ def fast_verdict(token: str) -> str | None:
 def pyjwt_reading(token: str) -> str:
     """Return the claims, which no key verifies, or the error, as pyjwt alone gives them."""
     try:
-        return repr(jwts.unverified(token))
+        return repr(jwts.decode_unverified(token))
     except Unauthorized as error:
         return error.detail
 
 
 def fast_reading(token: str) -> str | None:
     """Return the claims, which no key verifies; `None` if `hs256` leaves the token to pyjwt."""
-    claims, signer = hs256.verified(token, {"": hs256.PreparedKey(b"a key that signed no token")}) or ({}, None)
+    claims, signer = hs256.verify(token, {"": hs256.PreparedKey(b"a key that signed no token")}) or ({}, None)
     assert signer is None
     return repr(claims) if claims else None

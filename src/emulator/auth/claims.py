@@ -12,14 +12,14 @@ from emulator.contract.names import is_client_id
 from emulator.core.callers import EXTENSION_WRITERS, NO_GRANT, Caller, Grant, Role, opaque_id_of
 
 _MAX_HEADER_LENGTH = 8_192
-_LEAST_MILLISECONDS = 10**11
+_MIN_UNIX_MS = 10**11
 """A time from here up is in Unix ms, below in seconds."""
 SANDBOX_STAGE = "sandbox"
 """The `allowed_stage` of tokens for the sandbox."""
-_SHOWN = 40
+_MAX_SHOWN_ROLE = 40
 """Characters of an unknown role that a refusal shows."""
 _ROLES = {role.value: role for role in Role}
-_NUMBER = (int, float)
+_NUMBER_TYPES = (int, float)
 """A constant, because a token has several times, and `int | float` takes longer."""
 
 
@@ -42,8 +42,8 @@ def split_header(header: str | None) -> tuple[str, str]:
 def caller_of(client_id: str, claims: Mapping[str, Any], grant: Grant, production: str = "") -> Caller:
     """Build a caller from claims (ruling A2); raises `Unauthorized` naming an invalid claim."""
     role = role_of(claims.get("role"))
-    channel_id, user_id = id_of(claims, "channel_id"), id_of(claims, "user_id")
-    claimed, derived = id_of(claims, "opaque_user_id"), opaque_id_of(user_id) if user_id else None
+    channel_id, user_id = id_claim(claims, "channel_id"), id_claim(claims, "user_id")
+    claimed, derived = id_claim(claims, "opaque_user_id"), opaque_id_of(user_id) if user_id else None
     # In the token of a linked game, the service itself derived the opaque id from the channel.
     is_derived = derived is not None and (claimed is None or (bool(grant.link) and claimed == derived))
     opaque_id = claimed or derived or f"A-{role}"
@@ -55,12 +55,12 @@ def caller_of(client_id: str, claims: Mapping[str, Any], grant: Grant, productio
         channel_id=channel_id and _interned_text(channel_id),
         user_id=user_id,
         opaque_id=opaque_id,
-        expires_at=milliseconds(claims, "exp"),
+        expires_at=claim_in_ms(claims, "exp"),
         grant=grant,
         is_opaque_id_derived=is_derived,
         production=production,
-        not_before=milliseconds(claims, "nbf") or 0,
-        claimed=_claimed_role(claims),
+        not_before=claim_in_ms(claims, "nbf") or 0,
+        claimed=_describe_unknown_role(claims),
     )
 
 
@@ -84,10 +84,10 @@ def grant_of(claims: Mapping[str, Any]) -> Grant:
 
 def check_exp(claims: Mapping[str, Any]) -> int:
     """Return `exp` in ms; raise `Unauthorized` if it is not a number, or so large that it must be in milliseconds."""
-    exp = milliseconds(claims, "exp")
+    exp = claim_in_ms(claims, "exp")
     if exp is None:
         raise refusals.no_exp()
-    if exp >= _LEAST_MILLISECONDS * 1000:
+    if exp >= _MIN_UNIX_MS * 1000:
         raise refusals.exp_in_milliseconds()
     return exp
 
@@ -108,32 +108,32 @@ def check_lifetime(claims: Mapping[str, Any]) -> bool:
         return False
     role = role_of(claims.get("role"))
     if role not in EXTENSION_WRITERS:
-        raise refusals.no_exp_of_role(role=role, claimed=_claimed_role(claims))
+        raise refusals.no_exp_of_role(role=role, claimed=_describe_unknown_role(claims))
     return True
 
 
 def check_client_id(claims: Mapping[str, Any], client_id: str) -> None:
     """Raise `Unauthorized` if the token and the header name different extensions."""
     for name in ("extension_id", "app_id"):
-        if name in claims and (id_of(claims, name) or client_id) != client_id:
+        if name in claims and (id_claim(claims, name) or client_id) != client_id:
             raise refusals.other_extension(claim=name)
 
 
-def _claimed_role(claims: Mapping[str, Any]) -> str:
+def _describe_unknown_role(claims: Mapping[str, Any]) -> str:
     """Return in words what a token has in place of a known role; empty if its role is known."""
     role = claims.get("role")
     if isinstance(role, str) and role in _ROLES:
         return ""
     if "role" not in claims:
         return "the token has no role, which counts as viewer"
-    return f"the token's role {json.dumps(role)[:_SHOWN]} counts as viewer"
+    return f"the token's role {json.dumps(role)[:_MAX_SHOWN_ROLE]} counts as viewer"
 
 
 def role_of(value: Any) -> Role:
     return _ROLES.get(value, Role.VIEWER) if isinstance(value, str) else Role.VIEWER
 
 
-def id_of(claims: Mapping[str, Any], name: str) -> str | None:
+def id_claim(claims: Mapping[str, Any], name: str) -> str | None:
     value = claims.get(name)
     if value is None:
         return None
@@ -148,11 +148,11 @@ def id_of(claims: Mapping[str, Any], name: str) -> str | None:
     return value or None
 
 
-def milliseconds(claims: Mapping[str, Any], name: str) -> int | None:
+def claim_in_ms(claims: Mapping[str, Any], name: str) -> int | None:
     """Return a claim in Unix seconds as milliseconds; raise `Unauthorized` if it is not a number below 1e15."""
     value = claims.get(name)
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, _NUMBER) or not abs(value) < 1e15:
+    if isinstance(value, bool) or not isinstance(value, _NUMBER_TYPES) or not abs(value) < 1e15:
         raise refusals.claim_is_no_time(claim=name)
     return int(value * 1000)

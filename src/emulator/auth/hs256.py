@@ -18,12 +18,12 @@ import msgspec
 
 _SIGNATURE_LENGTH = 43
 """Characters of base64url, without padding, for 32 bytes."""
-_BLOCK = 64
+_BLOCK_BYTES = 64
 """Bytes of a block of SHA-256."""
-_INNER = bytes(each ^ 0x36 for each in range(256))
-_OUTER = bytes(each ^ 0x5C for each in range(256))
-_TO_URL = bytes.maketrans(b"+/", b"-_")
-_FROM_URL = bytes.maketrans(b"-_+/=", b"+/!!!")
+_INNER_PAD = bytes(each ^ 0x36 for each in range(256))
+_OUTER_PAD = bytes(each ^ 0x5C for each in range(256))
+_BASE64_TO_URL = bytes.maketrans(b"+/", b"-_")
+_URL_TO_BASE64 = bytes.maketrans(b"-_+/=", b"+/!!!")
 """Turns what is not base64url into `!`, which is not base64 either."""
 
 
@@ -38,16 +38,16 @@ class _Header(msgspec.Struct, forbid_unknown_fields=True):
 _Scalar = str | int | bool | None
 """No floats: msgspec refuses 1e400, which `json` reads as infinity."""
 _Claim = _Scalar | list[_Scalar] | dict[str, _Scalar | list[_Scalar]]
-_header_of = msgspec.json.Decoder(_Header).decode
-_claims_of = msgspec.json.Decoder(dict[str, _Claim]).decode
+_decode_header = msgspec.json.Decoder(_Header).decode
+_decode_claims = msgspec.json.Decoder(dict[str, _Claim]).decode
 
 
 class PreparedKey:
     """HMAC-SHA256 with one key (RFC 2104). A signature takes half of the time of `hmac.digest`."""
 
     def __init__(self, key: bytes) -> None:
-        padded = (sha256(key).digest() if len(key) > _BLOCK else key).ljust(_BLOCK, b"\0")
-        self._inner, self._outer = sha256(padded.translate(_INNER)), sha256(padded.translate(_OUTER))
+        padded = (sha256(key).digest() if len(key) > _BLOCK_BYTES else key).ljust(_BLOCK_BYTES, b"\0")
+        self._inner, self._outer = sha256(padded.translate(_INNER_PAD)), sha256(padded.translate(_OUTER_PAD))
 
     def signature(self, message: bytes) -> bytes:
         inner, outer = self._inner.copy(), self._outer.copy()
@@ -56,7 +56,7 @@ class PreparedKey:
         return outer.digest()
 
 
-def verified(token: str, keys: Mapping[str, PreparedKey]) -> tuple[dict[str, Any], str | None] | None:
+def verify(token: str, keys: Mapping[str, PreparedKey]) -> tuple[dict[str, Any], str | None] | None:
     """Return the claims and the name of the key that signed the token, or `None` for the name if no key did.
 
     Returns `None` alone if pyjwt has to decide. Claims that no key signed are empty if pyjwt has to read them.
@@ -67,33 +67,33 @@ def verified(token: str, keys: Mapping[str, PreparedKey]) -> tuple[dict[str, Any
     message, text = signed.encode(), signature.encode()
     header, _, payload = message.partition(b".")
     try:
-        decoded, signer = _decode_segment(payload), _signer(message, text, keys)
+        decoded, signer = _decode_segment(payload), _signing_key_name(message, text, keys)
         if signer is None:
             _decode_segment(text)  # pyjwt decides about other spellings of a signature
     except ValueError:
         return None
-    if not _is_usual(header):
+    if not _is_known_header(header):
         return None
     try:
-        return _claims_of(decoded), signer
+        return _decode_claims(decoded), signer
     except ValueError:  # in the UTF-8, JSON or types of the claims
         return None if signer is not None else ({}, None)
 
 
-def _signer(message: bytes, signature: bytes, keys: Mapping[str, PreparedKey]) -> str | None:
+def _signing_key_name(message: bytes, signature: bytes, keys: Mapping[str, PreparedKey]) -> str | None:
     """Return the name of the first key with this signature. Compared as text, as each signature has one spelling."""
     for name, key in keys.items():
-        expected = b2a_base64(key.signature(message), newline=False).translate(_TO_URL, b"=")
+        expected = b2a_base64(key.signature(message), newline=False).translate(_BASE64_TO_URL, b"=")
         if hmac.compare_digest(expected, signature):
             return name
     return None
 
 
 @lru_cache(maxsize=128)
-def _is_usual(header: bytes) -> bool:
+def _is_known_header(header: bytes) -> bool:
     """Whether a header segment is one that this module knows."""
     try:
-        _header_of(_decode_segment(header))
+        _decode_header(_decode_segment(header))
     except ValueError:
         return False
     return True
@@ -101,7 +101,7 @@ def _is_usual(header: bytes) -> bool:
 
 def _decode_segment(segment: bytes) -> bytes:
     """Decode base64url without padding. Raises `ValueError` unless encoding the result gives the segment again."""
-    padded = segment.translate(_FROM_URL) + b"=" * (-len(segment) % 4)
+    padded = segment.translate(_URL_TO_BASE64) + b"=" * (-len(segment) % 4)
     data = a2b_base64(padded)
     if b2a_base64(data, newline=False) != padded:
         raise Error("not canonical base64url")

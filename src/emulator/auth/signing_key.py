@@ -16,7 +16,7 @@ from emulator.storage.shapes import Documents
 KIND = "signing_key"
 """The kind of the document with the key."""
 _KEY = Key(KIND, "", "")
-_FORM = re.compile(rb"[0-9a-f]{64}")
+_VALUE_PATTERN = re.compile(rb"[0-9a-f]{64}")
 _log = logging.getLogger("emulator")
 
 
@@ -30,13 +30,13 @@ class SigningKey:
         self._documents = documents
         self._clock = clock
         self._is_stored = False
-        self.on_change: Callable[[], object] = _ignore
+        self.on_change: Callable[[], object] = _do_nothing
         """Called when the key changes, which invalidates all issued tokens."""
         self.value = signing_key()
 
     def close(self) -> None:
         """Drop the callback, which refers to the user of this key."""
-        self.on_change = _ignore
+        self.on_change = _do_nothing
 
     async def sync(self) -> None:
         """Load the stored key; if there is none, store this one. Raises `EngineError`."""
@@ -67,14 +67,14 @@ class SigningKey:
         await self.sync()
 
 
-def _ignore() -> None:
+def _do_nothing() -> None:
     """Do nothing: no tokens are verified with this key."""
 
 
 def _check_key(record: DocumentRecord) -> None:
     if record.key != _KEY:
         raise wrong("key", "there is only one signing key, and it belongs to no extension")
-    if not _FORM.fullmatch(record.value):
+    if not _VALUE_PATTERN.fullmatch(record.value):
         raise wrong(VALUE, "must be 64 hexadecimal digits")  # not what it is: it is a secret
 
 

@@ -22,11 +22,11 @@ from emulator.auth.claims import (
     check_lifetime,
     check_stage,
     grant_of,
-    id_of,
+    id_claim,
     role_of,
     split_header,
 )
-from emulator.auth.jwts import wrong_key_of
+from emulator.auth.jwts import describe_wrong_key
 from emulator.auth.signing_key import SigningKey
 from emulator.core import parity
 from emulator.core.bounded_cache import BoundedCache
@@ -42,7 +42,7 @@ from emulator.core.settings import Settings
 
 PIN_USE, REFRESH_USE = "pin", "refresh"
 """Values of the claim `use`: a token that is invalid until its PIN is validated, and one for refreshing only."""
-HELPER = "helper"
+HELPER_CLAIM = "helper"
 """The claim of a token that the sandbox issued to a helper of its own, in place of one of Twitch.
 
 Twitch renews its tokens: so this one stays valid when the clock moves. Production refuses it like any token of
@@ -63,7 +63,7 @@ class Credential(Struct, frozen=True, gc=False):  # one per new token: a tuple t
     """The `jti` of a PIN token, whose validity and channel are stored separately; empty for other tokens."""
 
 
-class _Keys(NamedTuple):
+class _VerificationKeys(NamedTuple):
     """The keys of one extension, by name."""
 
     all: Mapping[str, bytes]
@@ -85,9 +85,9 @@ class Tokens:
         service_key.on_change = self.forget
         self._cache = BoundedCache[str, Caller](_MAX_CACHED)
         self._cached_for = extensions.current
-        self._keys_of: dict[str | None, _Keys] = {}
+        self._keys_of: dict[str | None, _VerificationKeys] = {}
         """The keys of each extension that was needed so far, and the keys for unknown extensions."""
-        self._endless: set[str] = set()
+        self._warned_client_ids: set[str] = set()
         """The client ids that the log has warned about."""
 
     def forget(self) -> None:
@@ -110,23 +110,23 @@ class Tokens:
         client_id, token = split_header(header)
         self.check_registered(client_id)
         if self._environment.is_strict:
-            claims, grant, production = *self._claims(client_id, token), ""
+            claims, grant, production = *self._production_claims(client_id, token), ""
         else:
             try:
-                claims, signer = self._verified(client_id, token)
+                claims, signer = self._verify_token(client_id, token)
             except Unauthorized:
                 claims, signer = {}, None
-            claims = claims or jwts.unverified(token)
-            grant, production = grant_of(claims), self._verdict(client_id, token, claims, signer)
+            claims = claims or jwts.decode_unverified(token)
+            grant, production = grant_of(claims), self._production_verdict(client_id, token, claims, signer)
             if grant.secret:
                 grant = grant._replace(secret="")
             parity.set_verdict(production)
         use = claims.get("use")
         if use == REFRESH_USE:
             raise refusals.refresh_token_as_access()
-        pin_token_id = (id_of(claims, "jti") or "-") if use == PIN_USE else ""
+        pin_token_id = (id_claim(claims, "jti") or "-") if use == PIN_USE else ""
         caller = caller_of(client_id, claims, grant, production)
-        if claims.get(HELPER) is True and not self._environment.is_strict:
+        if claims.get(HELPER_CLAIM) is True and not self._environment.is_strict:
             caller = replace(caller, expires_at=None)
         if production == parity.UNDECODED_SECRET:
             caller = replace(caller, hint=self._hint_about_key(client_id, token))
@@ -139,7 +139,7 @@ class Tokens:
         """The claims of an unexpired refresh token that this service signed; otherwise `None`."""
         signer = None
         with suppress(Unauthorized):
-            claims, signer = self._verified("", token)
+            claims, signer = self._verify_token("", token)
         if signer is None:
             return None
         exp = claims.get("exp")
@@ -153,7 +153,7 @@ class Tokens:
             return
         with parity.ProductionCheck(parity.RECEIPT, raises=in_production):
             try:
-                claims, secret = self._signed(client_id, receipt)
+                claims, secret = self._verify_signed(client_id, receipt)
                 exp = check_exp(claims)
             except Unauthorized as error:
                 raise refusals.unverified_receipt(problem=error.detail) from None
@@ -167,7 +167,7 @@ class Tokens:
         if not self._environment.is_strict:
             return True
         extension = self._extensions.find(client_id)
-        if extension is None or not grant.secret or grant.secret not in self._keys(extension).all:
+        if extension is None or not grant.secret or grant.secret not in self._keys_for(extension).all:
             return False
         return not grant.link or grant.linked_at >= extension.tokens_not_before
 
@@ -199,23 +199,23 @@ class Tokens:
                 raise refusals.not_valid_yet_by_moved_clock(nbf=nbf, lead=self._clock.lead_in_words)
             raise refusals.not_valid_yet(nbf=nbf)
 
-    def _claims(self, client_id: str, token: str) -> tuple[Mapping[str, Any], Grant]:
+    def _production_claims(self, client_id: str, token: str) -> tuple[Mapping[str, Any], Grant]:
         """Return the claims that production accepts, and the token's grant. Raises `Unauthorized` or `Forbidden`."""
         try:
-            claims, secret = self._signed(client_id, token)
+            claims, secret = self._verify_signed(client_id, token)
         except Unauthorized:
             if self._environment.has_control:
                 give_hint(self._hint_about_key(client_id, token))
             raise
         check_stage(claims)
-        if check_lifetime(claims) and client_id not in self._endless:
-            self._endless.add(client_id)
+        if check_lifetime(claims) and client_id not in self._warned_client_ids:
+            self._warned_client_ids.add(client_id)
             role = role_of(claims.get("role"))
             _log.warning("%s: a %s token has no exp and never expires; sign tokens with exp", client_id, role)
         check_client_id(claims, client_id)
-        return claims, _grant_of_secret(secret) if secret else self._own_grant(client_id, claims)
+        return claims, _grant_of_secret(secret) if secret else self._grant_of_own_token(client_id, claims)
 
-    def _verdict(self, client_id: str, token: str, claims: Mapping[str, Any], signer: str | None) -> str:
+    def _production_verdict(self, client_id: str, token: str, claims: Mapping[str, Any], signer: str | None) -> str:
         """Return why production would refuse a token, by the checks that production makes.
 
         Empty if it would accept the token.
@@ -225,7 +225,7 @@ class Tokens:
             return parity.REGISTRATION
         if is_known and signer is None:
             return parity.UNDECODED_SECRET if self._hint_about_key(client_id, token) else parity.SIGNATURE
-        is_helpers = is_known and signer == "" and claims.get(HELPER) is True
+        is_helpers = is_known and signer == "" and claims.get(HELPER_CLAIM) is True
         rule = parity.CLAIMS
         try:
             check_stage(claims, admits_sandbox=is_helpers)
@@ -242,10 +242,10 @@ class Tokens:
     def _hint_about_key(self, client_id: str, token: str) -> str:
         """Say which text of a secret signed a token: a common mistake, as secrets are handed out as base64."""
         extension = self._extensions.find(client_id)
-        words = wrong_key_of(token, extension.secrets) if extension else ""
+        words = describe_wrong_key(token, extension.secrets) if extension else ""
         return words and f"the token is signed with {words}"
 
-    def _own_grant(self, client_id: str, claims: Mapping[str, Any]) -> Grant:
+    def _grant_of_own_token(self, client_id: str, claims: Mapping[str, Any]) -> Grant:
         """Check a token that the service signed itself: only the forms that it issues in production are accepted."""
         grant = grant_of(claims)
         if claims.get("extension_id") != client_id or not (
@@ -257,19 +257,19 @@ class Tokens:
             raise refusals.ended_link()
         return grant
 
-    def _signed(self, client_id: str, token: str) -> tuple[Mapping[str, Any], str]:
+    def _verify_signed(self, client_id: str, token: str) -> tuple[Mapping[str, Any], str]:
         """Return the claims, and the fingerprint of the secret; empty if the service signed the token itself."""
-        claims, signer = self._verified(client_id, token)
+        claims, signer = self._verify_token(client_id, token)
         if signer is None:
             raise refusals.bad_signature()
         return claims, signer
 
-    def _verified(self, client_id: str, token: str) -> tuple[Mapping[str, Any], str | None]:
+    def _verify_token(self, client_id: str, token: str) -> tuple[Mapping[str, Any], str | None]:
         """As `_signed`, but if no key signed the token, has `None` as signer, or raises."""
-        keys = self._keys(self._extensions.find(client_id))
-        return hs256.verified(token, keys.fast) or jwts.verified(token, keys.all)
+        keys = self._keys_for(self._extensions.find(client_id))
+        return hs256.verify(token, keys.fast) or jwts.verify(token, keys.all)
 
-    def _keys(self, extension: Extension | None) -> _Keys:
+    def _keys_for(self, extension: Extension | None) -> _VerificationKeys:
         """Return the keys that may have signed an extension's token. `None` stands for an unknown extension."""
         if self._cached_for is not self._extensions.current:
             self.forget()
@@ -283,9 +283,9 @@ class Tokens:
             }
             every[""] = own
             fast: dict[str, hs256.PreparedKey] = {}
-            if all(map(jwts.accepts, every.values())):
+            if all(map(jwts.is_usable_key, every.values())):
                 fast = {name: hs256.PreparedKey(key) for name, key in every.items()}
-            keys = self._keys_of[client_id] = _Keys(every, fast)
+            keys = self._keys_of[client_id] = _VerificationKeys(every, fast)
         return keys
 
     def check_registered(self, client_id: str) -> None:

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 from emulator.contract import positions, user_files
 from emulator.contract.kinds import Field, ListOf, Simple, Table, Text
 from emulator.contract.names import CLIENT_ID_RULE, is_client_id
-from emulator.contract.positions import nearest, path_text, positions_of
+from emulator.contract.positions import field_positions, nearest_position, path_text
 
-LISTS = ("secrets", "secret_files")
-SECRETS = (*LISTS, "secret_env")
+SECRET_LISTS = ("secrets", "secret_files")
+SECRET_FIELDS = (*SECRET_LISTS, "secret_env")
 """The keys for secrets, in the order in which the service tries them."""
 NOT_BEFORE = "tokens_not_before"
 """The key for the time before which all links and issued tokens have ended."""
@@ -33,7 +33,7 @@ class Secret(NamedTuple):
     """One secret of an extension."""
 
     key: str
-    """One of `SECRETS`."""
+    """One of `SECRET_FIELDS`."""
     name: str
     """The name of the file or the variable; empty for an inline secret."""
     value: bytes
@@ -46,7 +46,7 @@ def _has_offset(value: object) -> bool:
 
 _TIME = Simple("a time with an offset, such as 2026-11-22T10:00:00Z", _has_offset)
 _SECRETS = ListOf(Text(), "strings", 1_000)
-EXTENSION = Table(
+EXTENSION_TABLE = Table(
     {
         "secrets": Field(_SECRETS, "secrets in base64, newest first"),
         "secret_files": Field(_SECRETS, "files with a secret in base64, relative to this one"),
@@ -71,18 +71,18 @@ class ExtensionsFile:
         """Return the secrets in the order in which the service tries them. Raises `InvalidExtensions`."""
         table, found = self.tables[client_id], []
         place = ("extensions", client_id)
-        for key in LISTS:
+        for key in SECRET_LISTS:
             is_file = key == "secret_files"
             for at, text in enumerate(table.get(key, ())):
                 here = (*place, key, at)
-                value = self._decode_secret(here, self._content(here, text) if is_file else text)
+                value = self._decode_secret(here, self._secret_text(here, text) if is_file else text)
                 found.append(Secret(key, text if is_file else "", value))
         if (name := table.get("secret_env")) is not None:
             text = environ.get(name, "")
             value = self._decode_secret((*place, "secret_env"), text) if text else b""
             found.append(Secret("secret_env", name, value))
         if not found:
-            raise self.error(place, f"has no secret; add one of {', '.join(SECRETS)}")
+            raise self.error(place, f"has no secret; add one of {', '.join(SECRET_FIELDS)}")
         return found
 
     def check_not_empty(self) -> None:
@@ -92,10 +92,10 @@ class ExtensionsFile:
 
     def error(self, place: positions.Path, problem: str) -> InvalidExtensions:
         """Return the error about a field."""
-        at = nearest(positions_of(self.text), place)
+        at = nearest_position(field_positions(self.text), place)
         return InvalidExtensions(f"{self.path}:{at.line}:{at.column}: {path_text(place)}: {problem}")
 
-    def _content(self, place: positions.Path, name: str) -> str:
+    def _secret_text(self, place: positions.Path, name: str) -> str:
         file = self.path.parent / name
         try:
             return user_files.text(file, user_files.SECRET, pipes=True)
@@ -116,17 +116,17 @@ class ExtensionsFile:
 def read_text(path: Path) -> str:
     """Return the file's text. Raises `InvalidExtensions`."""
     try:
-        return user_files.text(path, user_files.CONFIGURATION, pipes=True)
+        return user_files.text(path, user_files.MAX_CONFIGURATION_BYTES, pipes=True)
     except OSError as error:
         raise InvalidExtensions(f"{path}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError:
         raise InvalidExtensions(f"{path}: is not TOML: not UTF-8 text") from None
 
 
-def parsed(path: Path, text: str) -> ExtensionsFile:
+def parse(path: Path, text: str) -> ExtensionsFile:
     """Return the file with this text, perhaps without extensions. Raises `InvalidExtensions` for its first error."""
     try:
-        document = user_files.decoded(text)
+        document = user_files.parse_toml(text)
     except ValueError as error:  # invalid TOML, or a number with more digits than Python parses
         raise InvalidExtensions(f"{path}: is not TOML: {str(error).splitlines()[0]}") from None
     except RecursionError:
@@ -142,5 +142,5 @@ def parsed(path: Path, text: str) -> ExtensionsFile:
     for client_id, table in tables.items():
         if not is_client_id(client_id):
             refuse(("extensions", client_id), f"a client id must be {CLIENT_ID_RULE}")
-        EXTENSION.check(table, ("extensions", client_id), refuse)
+        EXTENSION_TABLE.check(table, ("extensions", client_id), refuse)
     return file

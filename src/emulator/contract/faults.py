@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 MAX_FAULTS = 100
-LONGEST_TEXT = 256
+MAX_TEXT_LENGTH = 256
 """Characters in a match or a condition."""
-RANGES: Mapping[str, tuple[int, int]] = {
+VALUE_RANGES: Mapping[str, tuple[int, int]] = {
     "status": (400, 599),
     "retry_after": (0, 86_400),
     "delay": (0, 600_000),
@@ -23,7 +23,7 @@ CLOSE_CODES = ((1000, 1003), (1007, 1014), (3000, 4999))
 """The codes that a close frame may have (RFC 6455)."""
 
 
-class Match(NamedTuple):
+class MatchKind(NamedTuple):
     """A kind of match: endpoint, message, handshake or broadcast."""
 
     name: str
@@ -32,10 +32,10 @@ class Match(NamedTuple):
     conditions: Sequence[str]
 
 
-_CALLER = ("role", "channel", "user", "client_id")
-MATCHES: Mapping[str, Match] = {
-    "request": Match("requests", ("status", "delay", "drop", "reset", "truncate", "stall"), _CALLER),
-    "message": Match("messages of games", ("status", "delay", "drop", "reset", "stall", "close"), _CALLER),
-    "connect": Match("handshakes", ("status", "delay", "drop", "reset", "stall"), ("client_id",)),
-    "broadcast": Match("broadcasts", ("delay", "lose", "double", "reorder"), (*_CALLER, "event")),
+_CALLER_MEMBERS = ("role", "channel", "user", "client_id")
+MATCHES: Mapping[str, MatchKind] = {
+    "request": MatchKind("requests", ("status", "delay", "drop", "reset", "truncate", "stall"), _CALLER_MEMBERS),
+    "message": MatchKind("messages of games", ("status", "delay", "drop", "reset", "stall", "close"), _CALLER_MEMBERS),
+    "connect": MatchKind("handshakes", ("status", "delay", "drop", "reset", "stall"), ("client_id",)),
+    "broadcast": MatchKind("broadcasts", ("delay", "lose", "double", "reorder"), (*_CALLER_MEMBERS, "event")),
 }

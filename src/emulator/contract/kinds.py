@@ -17,8 +17,8 @@ from typing import Any, Protocol
 
 from emulator.contract.positions import Path
 
-_FIRST = datetime(1970, 1, 1, tzinfo=UTC)
-_LAST = datetime.max.replace(tzinfo=UTC)
+_FIRST_INSTANT = datetime(1970, 1, 1, tzinfo=UTC)
+_LAST_INSTANT = datetime.max.replace(tzinfo=UTC)
 
 Report = Callable[[Path, str], None]
 """Takes the path of an invalid field, and what is wrong with it."""
@@ -106,7 +106,7 @@ def instant_of(value: object) -> datetime | None:
             value = datetime.fromisoformat(value.upper())
         except ValueError:
             return None
-    if not isinstance(value, datetime) or value.tzinfo is None or not _FIRST <= value <= _LAST:
+    if not isinstance(value, datetime) or value.tzinfo is None or not _FIRST_INSTANT <= value <= _LAST_INSTANT:
         return None
     return value
 
@@ -258,10 +258,10 @@ def schema_of(kind: ValueKind) -> dict[str, Any]:
 USER = Text(256)
 
 
-def are_equal(one: Any, other: Any) -> bool:
+def are_equal_json(one: Any, other: Any) -> bool:
     """Whether two decoded values are the same JSON: 1 equals 1.0, but not `true`. A tuple counts as an array."""
     if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(map(are_equal, one.values(), map(other.__getitem__, one)))
+        return one.keys() == other.keys() and all(map(are_equal_json, one.values(), map(other.__getitem__, one)))
     if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
-        return len(one) == len(other) and all(map(are_equal, one, other))
+        return len(one) == len(other) and all(map(are_equal_json, one, other))
     return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)

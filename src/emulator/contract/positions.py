@@ -18,7 +18,7 @@ _STRING = r'"""(?:\\.|[^\\])*?"{3,5}|' r"'''.*?'{3,5}|" r'"(?:\\.|[^"\\])*"|' r"
 _PART = re.compile(rf"{_STRING}|{_BARE.pattern}", re.DOTALL)
 _SCALAR = re.compile(rf"{_STRING}|[^,\]}}#\n]*", re.DOTALL)
 _HEADER = re.compile(r"\[\[?")
-_ENDS = {"[": "]", "{": "}"}
+_CLOSING_BRACKETS = {"[": "]", "{": "}"}
 
 
 class Position(NamedTuple):
@@ -31,7 +31,7 @@ class Position(NamedTuple):
 START = Position(1, 1)
 
 
-def nearest(places: Mapping[Path, Position], path: Path) -> Position:
+def nearest_position(places: Mapping[Path, Position], path: Path) -> Position:
     """Return the position of a field; for a missing field, the position of its table."""
     while path and path not in places:
         path = path[:-1]
@@ -51,7 +51,7 @@ def path_text(path: Path) -> str:
     return text
 
 
-def positions_of(text: str, *, repeated: bool = False) -> Mapping[Path, Position]:
+def field_positions(text: str, *, repeated: bool = False) -> Mapping[Path, Position]:
     """Return where each field begins: members at their name, elements of arrays at their value, tables at their header.
 
     The text must be valid JSON or TOML. With `repeated`, return only members whose name an object of JSON has twice, at
@@ -59,9 +59,9 @@ def positions_of(text: str, *, repeated: bool = False) -> Mapping[Path, Position
     """
     scanner = _Scanner(text)
     if text.lstrip().startswith("{"):
-        scanner.value(())
+        scanner.scan_value(())
     else:
-        scanner.document()
+        scanner.scan_document()
     starts = [0, *(found.end() for found in re.finditer("\n", text))]
 
     def position(offset: int) -> Position:
@@ -84,7 +84,7 @@ class _Scanner:
         self._elements: dict[Path, int] = {}
         """The number of tables so far in each array of tables."""
 
-    def document(self) -> None:
+    def scan_document(self) -> None:
         """Scan a TOML document."""
         table: Path = ()
         while self._peek():
@@ -97,11 +97,11 @@ class _Scanner:
             else:
                 self._member(table)
 
-    def value(self, path: Path) -> None:
+    def scan_value(self, path: Path) -> None:
         """Scan the value of `path`."""
         first = self._peek()
-        if first in _ENDS:
-            self._items(path, _ENDS[first])
+        if first in _CLOSING_BRACKETS:
+            self._items(path, _CLOSING_BRACKETS[first])
         else:
             self._take(_SCALAR)
 
@@ -111,7 +111,7 @@ class _Scanner:
         while self._peek() != end:
             if end == "]":
                 self.found[*path, count] = self._at
-                self.value((*path, count))
+                self.scan_value((*path, count))
                 count += 1
             else:
                 self._member(path)
@@ -127,7 +127,7 @@ class _Scanner:
             self.found.setdefault((*path, *key[:length]), start)
         self._peek()
         self._at += 1  # = or :
-        self.value((*path, *key))
+        self.scan_value((*path, *key))
 
     def _key(self) -> list[str]:
         """Scan the parts of a key, which dots separate."""

@@ -19,7 +19,7 @@ _LIVE_IN_CMD = frozenset("&|<>^%")
 """What cmd acts on within single quotes, which mean nothing to it."""
 
 
-def posix(word: str) -> str:
+def quote_posix(word: str) -> str:
     """Return a word as sh, bash, zsh and fish read it.
 
     A word with characters that are not printable is in the quotes `$'…'` of bash and zsh: fish refuses the line, and sh
@@ -39,7 +39,7 @@ def _bytes(character: str) -> str:
     return "".join(f"\\x{byte:02x}" for byte in character.encode(errors="surrogatepass"))
 
 
-def windows(word: str) -> str:
+def quote_windows(word: str) -> str:
     """Return a word as cmd and PowerShell read it.
 
     cmd cannot quote what it replaces within double quotes: such a word means itself in PowerShell, and is text in cmd.
@@ -50,7 +50,7 @@ def windows(word: str) -> str:
     if is_printable and not _REPLACED & set(word):
         return f'"{word}"'
     if is_printable and not _LIVE_IN_CMD & set(word) and word.count('"') % 2 == 0:  # cmd pairs them across words
-        return powershell(word)
+        return quote_powershell(word)
     return f'"{"".join(_character(each) if each in _REPLACED or not each.isprintable() else each for each in word)}"'
 
 
@@ -60,15 +60,15 @@ def _character(character: str) -> str:
     return "".join(f"$([char]{unit})" for unit in units)
 
 
-def powershell(text: str) -> str:
+def quote_powershell(text: str) -> str:
     """Return a text in the single quotes of PowerShell, which takes typographic quotes for them too."""
     return "'" + re.sub("['\u2018-\u201b]", r"\g<0>\g<0>", text) + "'"
 
 
-quoted: Callable[[str], str] = windows if os.name == "nt" else posix
+quote_word: Callable[[str], str] = quote_windows if os.name == "nt" else quote_posix
 """The rule for the shells of this system."""
 
 
-def joined(words: Iterable[str], quote: Callable[[str], str] = quoted) -> str:
+def join_words(words: Iterable[str], quote: Callable[[str], str] = quote_word) -> str:
     """Return words as one command."""
     return " ".join(map(quote, words))

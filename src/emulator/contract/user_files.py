@@ -10,11 +10,11 @@ import stat
 from pathlib import Path
 from typing import Any, BinaryIO
 
-CONFIGURATION = 1 << 20
+MAX_CONFIGURATION_BYTES = 1 << 20
 """Bytes of a file of profiles or of registered extensions."""
 SECRET = 64 << 10
 """Bytes of a file with a secret or a token."""
-DOCUMENT = 64 << 20
+MAX_DOCUMENT_BYTES = 64 << 20
 """Bytes of a seed, of a file of faults, of a recording, and of JSON from a file or from standard input."""
 
 
@@ -24,7 +24,7 @@ def content(path: str | Path, largest: int, *, pipes: bool = False) -> bytes:
     Raises `OSError`, even for a device and for a larger file.
     """
     with opened(path, pipes=pipes) as file:
-        return bounded(file, largest)
+        return read_bounded(file, largest)
 
 
 def text(path: str | Path, largest: int, *, pipes: bool = False) -> str:
@@ -38,7 +38,7 @@ def text(path: str | Path, largest: int, *, pipes: bool = False) -> str:
     return data.decode("utf-8-sig")
 
 
-def bounded(file: BinaryIO, largest: int) -> bytes:
+def read_bounded(file: BinaryIO, largest: int) -> bytes:
     """Return the rest of an open file, at most `largest` bytes. Raises `OSError` for more."""
     data = file.read(largest + 1)
     if len(data) > largest:
@@ -65,19 +65,19 @@ def opened(path: str | Path, *, pipes: bool = False) -> BinaryIO:
     raise OSError(errno.EINVAL, "it is not a regular file")
 
 
-DEEPEST_KEY = 100
+MAX_KEY_PARTS = 100
 """Parts of one dotted key. The time and memory that `tomllib` takes for a key grow with the square of its parts."""
 _LARGEST_NUMBER = 1 << 4096
 _PART = r"""(?:[A-Za-z0-9_-]++|"[^"\n]*+"|'[^'\n]*+')"""
-_LONG_KEY = re.compile(rf"(?<![A-Za-z0-9_-])(?:{_PART}[ \t]*+\.[ \t]*+){{{DEEPEST_KEY}}}")
+_LONG_KEY = re.compile(rf"(?<![A-Za-z0-9_-])(?:{_PART}[ \t]*+\.[ \t]*+){{{MAX_KEY_PARTS}}}")
 
 
-def decoded(text: str) -> dict[str, Any]:
+def parse_toml(text: str) -> dict[str, Any]:
     """Return the document. Raises `ValueError`: `tomllib.TOMLDecodeError` if it is not TOML; and `RecursionError`."""
     import tomllib
 
-    if text.count(".") >= DEEPEST_KEY and _LONG_KEY.search(text):
-        raise ValueError(f"a key has more than {DEEPEST_KEY} parts")
+    if text.count(".") >= MAX_KEY_PARTS and _LONG_KEY.search(text):
+        raise ValueError(f"a key has more than {MAX_KEY_PARTS} parts")
     document = tomllib.loads(text)
     _check_numbers(document)
     return document

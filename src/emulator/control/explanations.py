@@ -67,7 +67,7 @@ def shorten(text: str) -> str:
 
 def find_rule(name: str) -> Rule | None:
     """Return the rule with this id, in any case, with or without `spec:`, `gaps:` or `docs:`; `None` if unknown."""
-    id = rules.ids().get(rules.plain_name(name))
+    id = rules.ids_by_name().get(rules.normalized_name(name))
     return Rule(**rules.rules()[id]) if id else None
 
 
@@ -75,8 +75,8 @@ def similar_rules(name: str) -> list[str]:
     """Return the ids of the rules that are most like a name, at most three; none if none is like it."""
     from difflib import get_close_matches
 
-    found = get_close_matches(rules.plain_name(name), rules.ids(), n=3, cutoff=0.6)
-    return list(dict.fromkeys(rules.ids()[each] for each in found))
+    found = get_close_matches(rules.normalized_name(name), rules.ids_by_name(), n=3, cutoff=0.6)
+    return list(dict.fromkeys(rules.ids_by_name()[each] for each in found))
 
 
 _RULES_BY_ENDPOINT = (

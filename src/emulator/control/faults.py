@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from msgspec import UNSET, Struct, UnsetType
 
-from emulator.contract.faults import CLOSE_CODES, LONGEST_TEXT, MATCHES, MAX_FAULTS, RANGES
-from emulator.contract.names import NAME, NAME_RULE
+from emulator.contract.faults import CLOSE_CODES, MATCHES, MAX_FAULTS, MAX_TEXT_LENGTH, VALUE_RANGES
+from emulator.contract.names import NAME_PATTERN, NAME_RULE
 from emulator.core.callers import Role
 from emulator.core.clock import Clock, clamp_instant
 from emulator.core.errors import BadRequest, Conflict, Facts, NotFound, ServiceError, refusal
@@ -94,8 +94,8 @@ def checked_pattern(fault: Fault, known: MatchTargets) -> Pattern:
 
 def parse_match(match: str, known: MatchTargets) -> Pattern:
     """Return the pattern of a `match`. Raises `BadRequest` for one that nothing can match."""
-    if len(match) > LONGEST_TEXT:
-        raise too_long("match", size=len(match), unit="characters", limit=LONGEST_TEXT)
+    if len(match) > MAX_TEXT_LENGTH:
+        raise too_long("match", size=len(match), unit="characters", limit=MAX_TEXT_LENGTH)
     words = match.split()
     if not words:
         raise missing_member("match", "a pattern such as 'POST /v1/e/vote', 'SOCKET set state' or 'BROADCAST *'")
@@ -160,13 +160,13 @@ def _check_effect(fault: Fault, pattern: Pattern) -> None:
             problem = f"must be absent with the effect {fault.effect!r}; it is for the effect {effect!r}"
             raise invalid_member(name, getattr(fault, name), f"no {name}, or the effect {effect}", problem)
     if fault.effect == DELAY and fault.delay is None:
-        raise missing_member("delay", f"the effect 'delay' needs a delay of 0 to {RANGES['delay'][1]} ms")
+        raise missing_member("delay", f"the effect 'delay' needs a delay of 0 to {VALUE_RANGES['delay'][1]} ms")
     if fault.delay_max is not None and fault.delay_max < (fault.delay or 0):
         raise invalid_member("delay_max", fault.delay_max, f"at least {fault.delay}, the value of delay")
 
 
 def _check_conditions_and_ranges(fault: Fault, kind: str) -> None:
-    if fault.id and not re.fullmatch(NAME, fault.id):
+    if fault.id and not re.fullmatch(NAME_PATTERN, fault.id):
         raise invalid_member("id", fault.id, NAME_RULE)
     conditions = MATCHES[kind].conditions
     for name in MATCHES[BROADCAST].conditions:
@@ -174,11 +174,11 @@ def _check_conditions_and_ranges(fault: Fault, kind: str) -> None:
         if value and name not in conditions:
             only = f"{MATCHES[kind].name} have only the conditions {', '.join(conditions)}"
             raise invalid_member(name, value, only, f"must be absent with {fault.match[:80]!r}; {only}")
-        if len(value) > LONGEST_TEXT:
-            raise too_long(name, size=len(value), unit="characters", limit=LONGEST_TEXT)
+        if len(value) > MAX_TEXT_LENGTH:
+            raise too_long(name, size=len(value), unit="characters", limit=MAX_TEXT_LENGTH)
     if fault.role and fault.role not in set(Role):
         raise invalid_member("role", fault.role, f"one of {', '.join(Role)}")
-    for name, (low, high) in RANGES.items():
+    for name, (low, high) in VALUE_RANGES.items():
         number: int | None = getattr(fault, name)
         if number is not None and not low <= number <= high:
             raise invalid_member(name, number, f"within {low} to {high}")

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from litestar.types import HTTPScope
 
-from emulator.contract.names import TOKEN
+from emulator.contract.names import TOKEN_HEADER
 from emulator.core.errors import Facts, Forbidden, refusal
 from emulator.core.limits import parse_address
 from emulator.core.wire.url import parse_query
@@ -54,7 +54,7 @@ TOKEN_COOKIE = "emulator_token"
 """The cookie with the control token, for the pages of the dashboard."""
 SIGN_IN_PATH = "/_emulator/enter"
 """The page that takes the control token from its URL, and sets the cookie."""
-_TOKEN_HEADER = TOKEN.encode()
+_TOKEN_HEADER = TOKEN_HEADER.encode()
 _FETCH_SITE = b"sec-fetch-site"
 _FORWARDED_HOST = re.compile(r"\b(?:for|host)=\"?([^\";,]*)", re.IGNORECASE)
 

@@ -13,7 +13,7 @@ from functools import wraps
 from http import HTTPStatus
 from typing import NamedTuple, ParamSpec
 
-from emulator.contract.shell import posix as quote
+from emulator.contract.shell import quote_posix as quote
 
 UNAUTHORIZED = "User was unauthorized to access this resource"
 """The reason of every refused credential."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from emulator.contract.extensions_file import ExtensionsFile, InvalidExtensions, parsed, read_text
+from emulator.contract.extensions_file import ExtensionsFile, InvalidExtensions, parse, read_text
 from emulator.core.errors import ConfigurationError
 
 
@@ -46,7 +46,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def read_extensions(path: Path, environ: Mapping[str, str] = os.environ) -> dict[str, Extension]:
     """Read the file; return extensions by client id. Raises `ConfigurationError`, one line without secrets."""
     try:
-        file = parsed(path, read_text(path))
+        file = parse(path, read_text(path))
         file.check_not_empty()
         return {client_id: _parse_extension(file, client_id, environ) for client_id in file.tables}
     except InvalidExtensions as error:

@@ -7,7 +7,7 @@ import re
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
-from emulator.contract.shell import joined
+from emulator.contract.shell import join_words
 from emulator.core.keys import Key
 
 Form = Literal["", "optional", "each"]
@@ -96,7 +96,7 @@ def command_of(words: list[Any]) -> str | Command:
         if word.startswith("-") and not _OPTION_PATTERN.fullmatch(word) and not before.startswith("-"):
             return _NO_COMMAND
     if not any(isinstance(word, Part) for word in words):
-        return joined(given)
+        return join_words(given)
     plain, template = list[str](), list[Any]()
     for word in words:
         if isinstance(word, Part):
@@ -105,4 +105,4 @@ def command_of(words: list[Any]) -> str | Command:
         else:
             plain.append(str(word))
             template.append(str(word))
-    return Command(joined(plain), json.dumps(template, ensure_ascii=False, separators=(",", ":")))
+    return Command(join_words(plain), json.dumps(template, ensure_ascii=False, separators=(",", ":")))

@@ -16,7 +16,7 @@ from urllib.parse import urlencode
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from emulator.contract.shell import posix, quoted, windows
+from emulator.contract.shell import quote_posix, quote_windows, quote_word
 from emulator.core.errors import BadRequest, Conflict, EngineError, NotFound, ServiceError, storage_failed
 from emulator.core.observability.request_context import DEFAULT_NAMESPACE as DEFAULT
 from emulator.dashboard import commands, refusals, texts
@@ -55,8 +55,8 @@ def environment() -> Environment:
     templates.globals |= {
         "version_of": version_of,
         "typed": commands,
-        "quote": posix,
-        "is_windows": quoted is windows,
+        "quote": quote_posix,
+        "is_windows": quote_word is quote_windows,
         "hidden": hidden_fields,
     }
     templates.globals["ui"] = templates.get_template("macros.html").module  # last: macros see the globals set before

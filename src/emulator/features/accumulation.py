@@ -31,8 +31,8 @@ from emulator.storage.shapes import LogPages, Logs
 @refusal(BadRequest, "Body too large", "R3", "The document is too large for a buffer",
          "Send less, or keep the data in a store: `extcli state set`.")  # fmt: skip
 def document_too_large(*, size: int) -> Facts:
-    detail = f"the body is {size} bytes as compact JSON; it must be under {LIMIT}"
-    return Facts(detail, f"{size} bytes of compact JSON", f"under {LIMIT} bytes")
+    detail = f"the body is {size} bytes as compact JSON; it must be under {MAX_ENTRY_BYTES}"
+    return Facts(detail, f"{size} bytes of compact JSON", f"under {MAX_ENTRY_BYTES} bytes")
 
 
 @refusal(TooManyRequests, "Too many entries", "R2", "The user adds too many entries to buffers",
@@ -42,9 +42,9 @@ def too_many_entries(*, role: str, limit: int, seconds: int) -> Facts:
     return Facts(detail, f"more than {limit} entries", f"a wait of {seconds} s before the next entry", (), seconds)
 
 
-LIMIT = 256
+MAX_ENTRY_BYTES = 256
 """A blob must be under this many bytes (ruling R3)."""
-ENTRIES_PER_DAY = {Role.VIEWER: 5_000, Role.BROADCASTER: 50_000}
+MAX_ENTRIES_PER_DAY = {Role.VIEWER: 5_000, Role.BROADCASTER: 50_000}
 """Entries that one user adds to all buffers of an extension in a day of UTC. As they live for a day, at most twice as
 many are alive. Servers (admin and backend) have no limit."""
 
@@ -65,15 +65,15 @@ class BufferEntry(Struct):
 
 def _check_entry(record: ItemRecord) -> None:
     entry = decoded(record.value, BufferEntry, VALUE)
-    if len(entry.data) >= LIMIT:
-        raise wrong(VALUE, f"data: {len(entry.data)} bytes; the limit is {LIMIT - 1}")
+    if len(entry.data) >= MAX_ENTRY_BYTES:
+        raise wrong(VALUE, f"data: {len(entry.data)} bytes; the limit is {MAX_ENTRY_BYTES - 1}")
     if entry.observed != record.at:
         raise wrong(VALUE, f"observed: {entry.observed} differs from the time of the entry, {record.at}")
 
 
 LIFETIME = DAY
 """An entry expires after this many ms (ruling R2)."""
-_MAX_COUNTED = 100_000
+_MAX_COUNTED_USERS = 100_000
 """Users whose entries are counted: those who added one last."""
 
 
@@ -119,7 +119,7 @@ class Buffers:
     _changes: Changes
 
     def __post_init__(self) -> None:
-        self.added: BoundedCache[tuple[int, str, str], int] = BoundedCache(_MAX_COUNTED)
+        self.added: BoundedCache[tuple[int, str, str], int] = BoundedCache(_MAX_COUNTED_USERS)
         """The entries of users, by day, client id and opaque id."""
 
     @endpoint("POST", "/v1/e/accumulate", roles=ANYONE, body=Any, query=(_BUFFER, CHANNEL))
@@ -127,7 +127,7 @@ class Buffers:
         """Add a JSON value to a buffer; the limit is 255 bytes of compact JSON."""
         caller, channel, buffer_id = call.caller, call.channel or "", call.checked_id
         blob, now = json_codec.encode(call.any_body()), self._clock.now()
-        if len(blob) >= LIMIT:
+        if len(blob) >= MAX_ENTRY_BYTES:
             raise document_too_large(size=len(blob))
         entry = BufferEntry(
             observed=now,
@@ -151,7 +151,7 @@ class Buffers:
     def _count_entry(self, caller: Caller, now: int) -> tuple[int, str, str]:
         """Count an entry of the caller's day, and return the key of the count. Raises `TooManyRequests`."""
         user = (now // DAY, caller.client_id, caller.opaque_id)
-        count, most = self.added.get(user) or 0, ENTRIES_PER_DAY.get(caller.role)
+        count, most = self.added.get(user) or 0, MAX_ENTRIES_PER_DAY.get(caller.role)
         if most is not None and count >= most:
             raise too_many_entries(role=caller.role, limit=most, seconds=whole_seconds(DAY - now % DAY))
         self.added.renew(user, count + 1)

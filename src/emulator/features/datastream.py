@@ -35,7 +35,7 @@ def too_many_bytes(*, limit: int, seconds: int) -> Facts:
     return Facts(f"{held}; retry in {seconds} s", held, f"at most {limit} bytes a second", (), seconds)
 
 
-TARGET = "datastream"
+DATASTREAM_TARGET = "datastream"
 BYTES_PER_REQUEST = 256
 """Bytes of events that a caller may send for each request that its rate allows."""
 
@@ -64,7 +64,7 @@ class Datastream:
         window = max(5 * SECOND, MAX_MESSAGE_BYTES * SECOND // max(1, self._limit) + 1)
         self._rate = RateLimit(clock, self._limit, window=window)  # an idle caller may send the largest event
         self._is_limited = bool(settings.caller_rate)
-        publisher.on_message(TARGET, partial(publisher.hub.deliver, is_lossy=True))
+        publisher.on_message(DATASTREAM_TARGET, partial(publisher.hub.deliver, is_lossy=True))
 
     @endpoint("POST", "/v1/e/datastream", roles=ANYONE, body=Any, query=(CHANNEL,))
     async def post_event(self, call: Call) -> Nothing:
@@ -73,7 +73,7 @@ class Datastream:
         A game that does not keep up loses events.
         """
         caller, channel, event = call.caller, call.channel, call.any_body()
-        topic, size = _topic(caller, channel), len(json_codec.encode(event))
+        topic, size = _datastream_topic(caller, channel), len(json_codec.encode(event))
         if size > MAX_MESSAGE_BYTES:
             raise event_too_large(size=size)
         with ProductionCheck(CALLER_RATE, raises=self._is_limited):
@@ -81,15 +81,15 @@ class Datastream:
             if is_counted and (wait := self._rate.delay((caller.client_id, caller.opaque_id), size)):
                 raise too_many_bytes(limit=self._limit, seconds=whole_seconds(wait))
         update = StreamEvents([StreamEvent(event, self._clock.now() // SECOND)])
-        await self._publisher.publish(topic, TARGET, update)
+        await self._publisher.publish(topic, DATASTREAM_TARGET, update)
         return Nothing()
 
-    @feed(TARGET, roles=CHANNEL_WRITERS)
+    @feed(DATASTREAM_TARGET, roles=CHANNEL_WRITERS)
     async def datastream_topics(self, message: Message) -> tuple[Key, ...]:
         """Follow the events of the connection's channel."""
-        return (_topic(message.caller, message.channel),)
+        return (_datastream_topic(message.caller, message.channel),)
 
 
-def _topic(caller: Caller, channel: str | None) -> Key:
+def _datastream_topic(caller: Caller, channel: str | None) -> Key:
     """Return the topic of the channel's games. Raises `BadRequest` if there is no channel."""
-    return Key(TARGET, caller.client_id, "", required_channel(channel, "the datastream"))
+    return Key(DATASTREAM_TARGET, caller.client_id, "", required_channel(channel, "the datastream"))

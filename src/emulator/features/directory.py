@@ -23,12 +23,12 @@ from emulator.storage.shapes import Documents, KeptDocuments, Texts
 LIFETIME = 90 * DAY
 """How long documents live after the user's last write, in ms. They expire at the end of a day, so that a user's
 documents are written once a day at most."""
-_MAX_RECORDED = 24_576
-_RECHECK_AFTER = MINUTE
-_AT_ONCE = 250
+_MAX_CACHED_USERS = 24_576
+_RECORD_AGAIN_AFTER = MINUTE
+_USERS_PER_READ = 250
 """Users that one engine operation looks up."""
 
-_Recorded = BoundedCache[tuple[str, str], tuple[str, range]]
+_RecordedIds = BoundedCache[tuple[str, str], tuple[str, range]]
 """Client id and shared id → the opaque id that this process has recorded, and when it need not again, in Unix ms."""
 
 
@@ -41,11 +41,11 @@ class Directory:
     def __init__(self, documents: Documents, clock: Clock) -> None:
         self._documents = documents
         self._clock = clock
-        self._recorded: _Recorded = BoundedCache(_MAX_RECORDED)
+        self._recorded: _RecordedIds = BoundedCache(_MAX_CACHED_USERS)
 
     def forget(self) -> None:
         """Replace the cache, after a reset. A call that is still recording notices that, and records again."""
-        self._recorded = BoundedCache(_MAX_RECORDED)
+        self._recorded = BoundedCache(_MAX_CACHED_USERS)
 
     async def clock_moved(self) -> None:
         """Forget which ids are recorded, because they may have expired."""
@@ -61,7 +61,7 @@ class Directory:
         if caller.user_id is None or not (writes or caller.is_opaque_id_derived):
             return caller, None
         if not caller.is_opaque_id_derived:
-            return caller, await self._recording(caller.client_id, caller.user_id, caller.opaque_id)
+            return caller, await self._record_ids(caller.client_id, caller.user_id, caller.opaque_id)
         # Never cached: another process may have recorded an opaque id since, and a vote must not miss it.
         key = _shared_key(caller.client_id, caller.user_id)
         if not writes:
@@ -69,28 +69,28 @@ class Directory:
             return (replace(caller, opaque_id=opaque_id.decode()) if opaque_id else caller), None
         recorded, ids = self._recorded, {key: b""}
         try:
-            kept = await self._keep(ids, replace=False)
+            kept = await self._start_keeping(ids, replace=False)
         except EngineError as error:  # the request may store nothing, and then it need not fail
             opaque_id = await self._documents.peek(key, now=self._clock.now())
             recording = _raise_error(error) if opaque_id is None else None
         else:
             opaque_id = kept.found.get(key)
-            recording = self._finish(ids, kept, recorded, replace=False) if opaque_id is None else None
+            recording = self._finish_recording(ids, kept, recorded, replace=False) if opaque_id is None else None
             if opaque_id:  # the other document lives as long
-                recording = await self._recording(caller.client_id, caller.user_id, opaque_id.decode())
+                recording = await self._record_ids(caller.client_id, caller.user_id, opaque_id.decode())
         return (replace(caller, opaque_id=opaque_id.decode()) if opaque_id else caller), recording
 
     async def opaque_ids(self, client_id: str, users: Sequence[str]) -> dict[str, str]:
         """Return the opaque id of each user, given in any spelling."""
         names = dict.fromkeys(name for user in users for name in (user, user.removeprefix("U")))
-        found = await self._read(_shared_key(client_id, name) for name in names)
+        found = await self._read_ids(_shared_key(client_id, name) for name in names)
         return {user: _opaque_id(user, found) for user in users}
 
     async def shared_ids(self, client_id: str, opaque_ids: Sequence[str]) -> dict[str, str]:
         """Return the shared ids of users, by opaque id; users who have not shared theirs are absent."""
-        return await self._read(_opaque_key(client_id, opaque_id) for opaque_id in opaque_ids)
+        return await self._read_ids(_opaque_key(client_id, opaque_id) for opaque_id in opaque_ids)
 
-    async def names(self, caller: Caller) -> set[str]:
+    async def ids_of_caller(self, caller: Caller) -> set[str]:
         """Return all ids under which a list of users may contain the caller."""
         shared = caller.user_id
         if shared is None:
@@ -112,12 +112,12 @@ class Directory:
             aliases.setdefault(opaque_id, tuple(dict.fromkeys(spelled)))
         return list(aliases.values())
 
-    async def page(self, client_id: str, *, after: str, limit: int) -> list[str]:
+    async def shared_ids_page(self, client_id: str, *, after: str, limit: int) -> list[str]:
         """Return up to `limit` shared ids in code point order, from the first one after `after`."""
         key = _shared_key(client_id, "")
         return await self._documents.users(key, after=after, limit=limit, now=self._clock.now())
 
-    async def _recording(self, client_id: str, shared_id: str, opaque_id: str) -> Coroutine[Any, Any, None] | None:
+    async def _record_ids(self, client_id: str, shared_id: str, opaque_id: str) -> Coroutine[Any, Any, None] | None:
         """Start to record a user's ids; return what to await, or `None` if this process has recorded them recently."""
         now = self._clock.now()
         known = self._recorded.get((client_id, shared_id))
@@ -129,18 +129,18 @@ class Directory:
         }
         recorded = self._recorded
         try:
-            kept = await self._keep(ids, replace=True)
+            kept = await self._start_keeping(ids, replace=True)
         except EngineError as error:
             return _raise_error(error)
 
         async def finish() -> None:
-            await self._finish(ids, kept, recorded, replace=True)
-            same_end_until = _end_of_life(now) - LIFETIME + 1
-            self._recorded[client_id, shared_id] = opaque_id, range(now, min(now + _RECHECK_AFTER, same_end_until))
+            await self._finish_recording(ids, kept, recorded, replace=True)
+            same_end_until = _expiry(now) - LIFETIME + 1
+            self._recorded[client_id, shared_id] = opaque_id, range(now, min(now + _RECORD_AGAIN_AFTER, same_end_until))
 
         return finish()
 
-    async def _finish(self, ids: Texts, kept: KeptDocuments, recorded: _Recorded, *, replace: bool) -> None:
+    async def _finish_recording(self, ids: Texts, kept: KeptDocuments, recorded: _RecordedIds, *, replace: bool) -> None:
         """Wait until the ids are on disk, and write them again if a reset came after `keep`.
 
         The vote that they belong to may come after that reset. `recorded` is the cache at the time of `keep`.
@@ -149,24 +149,24 @@ class Directory:
             await kept.saved
         while recorded is not self._recorded:
             recorded = self._recorded
-            kept = await self._keep(ids, replace=replace)
+            kept = await self._start_keeping(ids, replace=replace)
             if kept.saved is not None:
                 await kept.saved
 
-    def _keep(self, ids: Texts, *, replace: bool) -> Coroutine[Any, Any, KeptDocuments]:
+    def _start_keeping(self, ids: Texts, *, replace: bool) -> Coroutine[Any, Any, KeptDocuments]:
         now = self._clock.now()
-        return self._documents.keep(ids, replace=replace, now=now, expires_at=_end_of_life(now))
+        return self._documents.keep(ids, replace=replace, now=now, expires_at=_expiry(now))
 
-    async def _read(self, keys: Iterator[Key]) -> dict[str, str]:
+    async def _read_ids(self, keys: Iterator[Key]) -> dict[str, str]:
         """Return the ids that these documents hold, by the ids that they are stored under."""
         found: dict[str, str] = {}
-        while page := list(islice(keys, _AT_ONCE)):
+        while page := list(islice(keys, _USERS_PER_READ)):
             documents = await self._documents.read(page, now=self._clock.now())
             found |= {key.user: text.decode() for key, text in documents.items()}
         return found
 
 
-def _end_of_life(now: int) -> int:
+def _expiry(now: int) -> int:
     return -(-(now + LIFETIME) // DAY) * DAY
 
 

@@ -29,26 +29,26 @@ from emulator.storage.shapes import Cast, Documents, Texts
 Result = TypeVar("Result")
 Write = Callable[[], Awaitable[Result]]
 
-_ID = "ids/"
+_ID_KIND = "ids/"
 """The kind of an id's document begins with this. It holds the Unix ms until which the id counts, and the viewer who
 began it, or an empty text if an owner did."""
-_COUNTS = "id_counts"
-_RELEASED = b'[0,""]'
+_COUNTS_KIND = "id_counts"
+_RELEASED_ID = b'[0,""]'
 """The document of an id that no longer counts, until it is deleted."""
-_SHARES = 4
+_VIEWER_SHARES = 4
 """One viewer may begin this fraction of the ids that viewers may begin."""
 _VIEWER = Role.VIEWER
-_REFRESH_AFTER = HOUR
+_RECORD_AGAIN_AFTER = HOUR
 _MAX_CACHED = 100_000
 
-_id = msgspec.json.Decoder(tuple[int, str])
-_counts = msgspec.json.Decoder(dict[int, int])
+_decode_id = msgspec.json.Decoder(tuple[int, str]).decode
+_decode_counts = msgspec.json.Decoder(dict[int, int]).decode
 """The number of ids, by the Unix ms until which they count: the end of an hour."""
 
 
 def is_quota_record(key: Key) -> bool:
     """Whether a document belongs to the quota."""
-    return key.kind.startswith(_ID) or key.kind == _COUNTS
+    return key.kind.startswith(_ID_KIND) or key.kind == _COUNTS_KIND
 
 
 class IdQuota:
@@ -77,11 +77,11 @@ class IdQuota:
     async def release(self, key: Key) -> None:
         """Stop counting the id of `key`."""
         self._recorded.pop(key)
-        id, now, is_moved = _id_of(key), self._clock.now(), False
+        id, now, is_moved = _id_key(key), self._clock.now(), False
         while not is_moved:  # until no other use comes in between
-            known = await self._documents.peek(id, now=now) or _RELEASED
-            is_moved = known == _RELEASED or await self._move(key, known, 0, _id.decode(known)[1], now)
-        await self._documents.drop_equal(id, _RELEASED, now=now)
+            known = await self._documents.peek(id, now=now) or _RELEASED_ID
+            is_moved = known == _RELEASED_ID or await self._move_to_hour(key, known, 0, _decode_id(known)[1], now)
+        await self._documents.drop_equal(id, _RELEASED_ID, now=now)
 
     def clear(self) -> None:
         """Forget the cached ids, after a reset."""
@@ -90,9 +90,9 @@ class IdQuota:
     async def _count_and_write(self, key: Key, caller: Caller, now: int, until: int, write: Write[Result]) -> Result:
         is_new = False
         # An owner looks: if another node has released the id, the next viewer to use it would begin it.
-        if not (self._is_recent(key, now) and await self._documents.peek(_id_of(key), now=now)):
+        if not (self._is_recent(key, now) and await self._documents.peek(_id_key(key), now=now)):
             # Uses within the next hour extend the lifetime without being recorded, so count one hour more.
-            is_new = await self._count(key, caller, now, until + _REFRESH_AFTER)
+            is_new = await self._count(key, caller, now, until + _RECORD_AGAIN_AFTER)
             self._recorded.renew(key, now)
         try:
             result = await write()
@@ -112,58 +112,58 @@ class IdQuota:
         """
         end = -(-until // HOUR) * HOUR
         while True:  # until no other use comes in between
-            known = await self._documents.peek(_id_of(key), now=now) or _RELEASED
-            before, who = _id.decode(known)
+            known = await self._documents.peek(_id_key(key), now=now) or _RELEASED_ID
+            before, who = _decode_id(known)
             if not before:
                 who = "" if caller.role in (CHANNEL_WRITERS if key.channel else EXTENSION_WRITERS) else caller.opaque_id
-            if await self._move(key, known, max(end, before), who, now):
+            if await self._move_to_hour(key, known, max(end, before), who, now):
                 return not before
 
-    async def _move(self, key: Key, known: bytes, until: int, who: str, now: int) -> bool:
+    async def _move_to_hour(self, key: Key, known: bytes, until: int, who: str, now: int) -> bool:
         """Count an id of `who`, whose document is `known`, in the hour that ends at `until`; 0 means no longer.
 
         Return whether that was still its document. Raises `BadRequest` above the limit.
         """
-        id, limits, (before, _) = _id_of(key), self._limits_of(key, who), _id.decode(known)
+        id, limits, (before, _) = _id_key(key), self._limits_for(key, who), _decode_id(known)
 
         def change(found: Texts) -> Texts:
-            if found.get(id, _RELEASED) != known:
+            if found.get(id, _RELEASED_ID) != known:
                 return {}
-            written = {id: json_codec.encode((until, who)) if until else _RELEASED}
+            written = {id: json_codec.encode((until, who)) if until else _RELEASED_ID}
             for each, (whose, limit) in limits.items():
                 counts = _live_counts(found, each, now)
                 if until and before not in counts and (used := sum(counts.values())) >= limit:
                     raise too_many_ids(used=used, whose=whose, channel=key.channel or "", limit=limit)
-                written[each] = _moved(counts, before, until)
+                written[each] = _move_count(counts, before, until)
             return written
 
         return bool(await self._documents.update([id, *limits], change, now=now, expires_at=until or now))
 
     def _is_recent(self, key: Key, now: int) -> bool:
         recorded = self._recorded.get(key)
-        return recorded is not None and recorded <= now < recorded + _REFRESH_AFTER
+        return recorded is not None and recorded <= now < recorded + _RECORD_AGAIN_AFTER
 
-    def _limits_of(self, key: Key, who: str) -> dict[Key, tuple[str, int]]:
+    def _limits_for(self, key: Key, who: str) -> dict[Key, tuple[str, int]]:
         """Return the documents that count an id of `who`, each with whose ids these are and their limit."""
-        counts = Key(_COUNTS, key.owner, key.kind, key.channel)
+        counts = Key(_COUNTS_KIND, key.owner, key.kind, key.channel)
         if not who:
             return {counts: ("owners", self._limit)}
         viewers = counts._replace(name=f"{key.kind}/viewers")
-        share = max(1, self._limit // _SHARES)
+        share = max(1, self._limit // _VIEWER_SHARES)
         return {viewers._replace(user=who): ("this user", share), viewers: ("viewers", self._limit)}
 
 
-def _id_of(key: Key) -> Key:
-    return key._replace(kind=_ID + key.kind)
+def _id_key(key: Key) -> Key:
+    return key._replace(kind=_ID_KIND + key.kind)
 
 
 def _live_counts(found: Texts, counts: Key, now: int) -> dict[int, int]:
     """Return the counts of ids for the hours that have not ended."""
-    by_hour = _counts.decode(found.get(counts, b"{}"))
+    by_hour = _decode_counts(found.get(counts, b"{}"))
     return {end: count for end, count in by_hour.items() if end > now}
 
 
-def _moved(counts: Mapping[int, int], before: int, after: int) -> bytes:
+def _move_count(counts: Mapping[int, int], before: int, after: int) -> bytes:
     """Return the counts by hour after an id has moved from one hour to another; 0 means no hour."""
     moved = Counter(counts)
     moved[before] -= before in counts
@@ -172,6 +172,6 @@ def _moved(counts: Mapping[int, int], before: int, after: int) -> bytes:
 
 
 STORED = (
-    Stored(DocumentRecord, _ID, decode_check(tuple[int, str])),
-    Stored(DocumentRecord, _COUNTS, decode_check(dict[int, int])),
+    Stored(DocumentRecord, _ID_KIND, decode_check(tuple[int, str])),
+    Stored(DocumentRecord, _COUNTS_KIND, decode_check(dict[int, int])),
 )

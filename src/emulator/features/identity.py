@@ -47,7 +47,7 @@ class AuthtokenBody(Struct):
     """Copied into the token; an unknown role counts as viewer."""
 
 
-def identities_of(body: AuthtokenBody) -> list[tuple[str | None, str]]:
+def simulated_users(body: AuthtokenBody) -> list[tuple[str | None, str]]:
     """Return the users that the body names, or one anonymous user: their shared id, if they share it, and opaque id.
 
     A broadcaster always owns the channel. Raises `BadRequest` for an invalid id, and for one opaque id with several
@@ -82,7 +82,7 @@ def _check_id(record: DocumentRecord) -> None:
 STORED = tuple(Stored(DocumentRecord, kind, _check_id) for kind in ("user", "opaque"))
 
 
-PAGE = 1_000
+IDS_PER_PAGE = 1_000
 """User ids in one page of `user_ids`."""
 
 
@@ -161,7 +161,7 @@ class Identities:
                 extension_id=client_id or None,
                 helper=for_helper or None,
             )
-            for user_id, opaque_id in identities_of(body)
+            for user_id, opaque_id in simulated_users(body)
         ]
         return Issued(
             token=tokens[0] if len(tokens) == 1 else UNSET,
@@ -188,11 +188,11 @@ class Identities:
     async def list_user_ids(self, call: Call) -> UserIds:
         """List the ids of the users who shared them and sent at least one write, 1,000 at a time."""
         after = decode_cursor(call.text("cursor"), bytes.decode) or ""
-        ids = await self._directory.page(call.caller.client_id, after=after, limit=PAGE + 1)
-        page = ids[:PAGE]
-        next_cursor = encode_cursor(page[-1].encode()) if len(ids) > PAGE else FIRST
+        ids = await self._directory.shared_ids_page(call.caller.client_id, after=after, limit=IDS_PER_PAGE + 1)
+        page = ids[:IDS_PER_PAGE]
+        next_cursor = encode_cursor(page[-1].encode()) if len(ids) > IDS_PER_PAGE else FIRST
         return UserIds(next_cursor, [SharedId(user_id) for user_id in page])
 
 
-issuing = (Identities.issue_sandbox_token,)
+sandbox_calls = (Identities.issue_sandbox_token,)
 endpoints = (Identities.read_user_info, Identities.list_user_ids)

@@ -46,7 +46,7 @@ def _check_entry(record: EntryRecord) -> None:
 
 LIFETIME = DAY
 """A ranking expires this long after its last answer, in ms (Limits)."""
-TOP = 100
+MAX_RANKED_ANSWERS = 100
 
 
 class Accepted(Struct):
@@ -112,7 +112,7 @@ class Rankings:
     async def submit_answer(self, call: Call) -> Accepted:
         """Submit an answer, or replace an earlier one."""
         caller, answer, now = call.caller, call.body(AnswerBody).key, self._clock.now()
-        key = _key(caller, call.channel or "", call.checked_id)
+        key = _ranking_key(caller, call.channel or "", call.checked_id)
         request = CastRequest(caller.opaque_id, checked_answer(answer), (caller.user_id or "").encode())
         write = partial(self._ballots.cast, key, request, now=now, expires_at=now + LIFETIME)
         cast = await self._id_quota.write(key, caller, LIFETIME, now, write)
@@ -121,14 +121,14 @@ class Rankings:
 
     async def measure(self, caller: Caller, channel: str | None, id: str, user: str) -> Measured:
         """Return the number of users for each answer."""
-        tally = await self._ballots.tally(_key(caller, channel, id), now=self._clock.now())
+        tally = await self._ballots.tally(_ranking_key(caller, channel, id), now=self._clock.now())
         return Measured(dict(tally.counts))
 
     @endpoint("GET", "/v1/e/rank", roles=CHANNEL_WRITERS, answer=Ranking, query=_QUERY)
     async def read_ranking(self, call: Call) -> Ranking:
         """Read the 100 most frequent answers."""
-        key = _key(call.caller, call.channel, call.checked_id)
-        tally = await self._ballots.tally(key, now=self._clock.now(), top=TOP)
+        key = _ranking_key(call.caller, call.channel, call.checked_id)
+        tally = await self._ballots.tally(key, now=self._clock.now(), top=MAX_RANKED_ANSWERS)
         if not tally.counts:
             notice(ABSENT, key)
         return Ranking([Score(answer, users) for answer, users in tally.counts])
@@ -139,7 +139,7 @@ class Rankings:
         caller, channel, ranking_id = call.caller, call.channel, call.checked_id
         if is_global(ranking_id):
             check_extension_wide(caller, ranking_id)
-        key = _key(caller, channel, ranking_id)
+        key = _ranking_key(caller, channel, ranking_id)
         if found := await self._ballots.drop(key, now=self._clock.now()):
             rankings = len(found) if key.channel is None else ""
             audit("rankings deleted", caller, channel=channel, ranking=ranking_id, rankings=rankings)
@@ -165,7 +165,7 @@ class Rankings:
         return RankingList(rankings, next)
 
 
-def _key(caller: Caller, channel: str | None, ranking_id: str) -> Key:
+def _ranking_key(caller: Caller, channel: str | None, ranking_id: str) -> Key:
     """Return the key of a ranking; a global ranking belongs to no channel."""
     return Key("rank", caller.client_id, ranking_id, "" if is_global(ranking_id) else channel)
 

@@ -37,22 +37,22 @@ from emulator.storage.records import DocumentRecord
 from emulator.storage.shapes import Documents, Texts, document_pages
 
 _RULE = "gaps: Purchases"
-_RECEIPT = (BadRequest, "Invalid receipt", _RULE)
+_INVALID_RECEIPT = (BadRequest, "Invalid receipt", _RULE)
 
 
-@refusal(*_RECEIPT, "The receipt is malformed",
+@refusal(*_INVALID_RECEIPT, "The receipt is malformed",
          "Post a receipt as Twitch makes it: `extcli bits purchase SKU` makes one.")  # fmt: skip
 def malformed_receipt(*, problem: str) -> Facts:
     return Facts(f"transactionReceipt: {problem}", problem, "a receipt as Twitch makes it")
 
 
-@refusal(*_RECEIPT, "The receipt belongs to another buyer", "Post the receipt with the buyer's own token.")
+@refusal(*_INVALID_RECEIPT, "The receipt belongs to another buyer", "Post the receipt with the buyer's own token.")
 def other_buyer() -> Facts:
     detail = "transactionReceipt: userId is not the user of the token"
     return Facts(detail, "a token of another user", "the buyer's token")
 
 
-@refusal(*_RECEIPT, "The purchase was posted before", "Post a receipt only as its buyer, and in one channel.")
+@refusal(*_INVALID_RECEIPT, "The purchase was posted before", "Post a receipt only as its buyer, and in one channel.")
 def posted_before() -> Facts:
     detail = "transactionReceipt: its transaction was posted before, in another channel or by another user"
     held = "a transaction id that another user or channel has posted"
@@ -68,10 +68,10 @@ def no_purchase() -> Facts:
 LIFETIME = 30 * DAY
 """How long a purchase stays outstanding, and a second receipt for it is ignored, in ms."""
 MAX_LISTED = 10
-UNKNOWN = "unknown"
+UNKNOWN_PRODUCT = "unknown"
 """The product of a purchase that names none."""
-_MAX_LENGTH = 256
-_AMOUNT = re.compile("[0-9]{1,16}")
+_MAX_TEXT_LENGTH = 256
+_AMOUNT_PATTERN = re.compile("[0-9]{1,16}")
 
 
 class Cost(Struct):
@@ -145,7 +145,7 @@ class Transaction(Struct, rename={"display_name": "displayName", "user_id": "use
     additional: Any | UnsetType = UNSET
 
 
-def receipt_of(token: str) -> ReceiptData:
+def decode_receipt(token: str) -> ReceiptData:
     """Decode a receipt without verifying it. Plain and padded base64 are accepted. Raises `BadRequest`."""
     parts = token.split(".")
     if len(parts) != 3:
@@ -159,15 +159,15 @@ def receipt_of(token: str) -> ReceiptData:
         raise malformed_receipt(problem="the payload of the JWT is not that of a receipt") from None
 
 
-def transaction_of(data: ReceiptData, body: TransactionBody, *, own_id: str, now: int) -> Transaction:
+def purchase_in_receipt(data: ReceiptData, body: TransactionBody, *, own_id: str, now: int) -> Transaction:
     """Return the purchase in a receipt. Raises `BadRequest` naming a malformed field."""
     texts = {"transactionId": data.transaction_id, "sku": data.product.sku, "userId": data.user_id}
     for name, text in texts.items():
-        if not 1 <= len(text) <= _MAX_LENGTH or not text.isprintable():
-            raise malformed_receipt(problem=f"{name}: must be 1 to {_MAX_LENGTH} printable characters")
+        if not 1 <= len(text) <= _MAX_TEXT_LENGTH or not text.isprintable():
+            raise malformed_receipt(problem=f"{name}: must be 1 to {_MAX_TEXT_LENGTH} printable characters")
     amount = data.product.cost.amount
     if isinstance(amount, str):
-        amount = int(amount) if _AMOUNT.fullmatch(amount) else -1
+        amount = int(amount) if _AMOUNT_PATTERN.fullmatch(amount) else -1
     if not 0 <= amount < 2**53:
         raise malformed_receipt(problem="product.cost.amount must be an integer from 0 to 2^53 - 1")
     return Transaction(
@@ -183,8 +183,8 @@ def transaction_of(data: ReceiptData, body: TransactionBody, *, own_id: str, now
     )
 
 
-ANY = "*"
-TARGET = "twitchPurchaseBits"
+ALL_PRODUCTS = "*"
+PURCHASE_TARGET = "twitchPurchaseBits"
 
 
 class SkuBody(Struct):
@@ -210,7 +210,7 @@ class Outstanding(Struct):
     transactions: list[Transaction]
 
 
-def _sku(message: Message) -> str:
+def _requested_sku(message: Message) -> str:
     sku = message.body(SkuBody).sku
     if not sku:
         raise missing_member("data.sku", "name a product, or '*' for all products")
@@ -248,7 +248,7 @@ class Transactions:
         channel_id = required_channel(channel, "a purchase")
         self._tokens.check_receipt(caller.client_id, body.transaction_receipt)
         now = self._clock.now()
-        transaction = self._read(caller, body, now)
+        transaction = self._read_purchase(caller, body, now)
         if caller.role not in EXTENSION_WRITERS:
             await self._check_buyer(transaction.user_id, caller)
         poster = "" if self._environment.is_strict else caller.opaque_id
@@ -266,38 +266,38 @@ class Transactions:
         await self._documents.update([key, outstanding], create, now=now, expires_at=now + LIFETIME)
         if first is None:
             await self._changes.committed(Change(outstanding, "posted", caller.opaque_id, at=now))
-            await self._publisher.try_publish(_topic(caller, channel, transaction.sku), TARGET, transaction)
+            await self._publisher.try_publish(_topic(caller, channel, transaction.sku), PURCHASE_TARGET, transaction)
         elif first != claim:
             if replace(first, poster=poster) == claim:  # production does not compare the poster
                 set_verdict(OTHERS_PURCHASE)
             raise posted_before()
         return Nothing()
 
-    def _read(self, caller: Caller, body: TransactionBody, now: int) -> Transaction:
+    def _read_purchase(self, caller: Caller, body: TransactionBody, now: int) -> Transaction:
         """Return the purchase in a receipt. The sandbox takes unreadable fields from the body (ruling T6)."""
         own_id = new_id()
         with ProductionCheck(RECEIPT, raises=self._environment.is_strict):
-            return transaction_of(receipt_of(body.transaction_receipt), body, own_id=own_id, now=now)
+            return purchase_in_receipt(decode_receipt(body.transaction_receipt), body, own_id=own_id, now=now)
         stated = ReceiptData(
             transaction_id=body.transaction_id or own_id,
             user_id=body.user_id or caller.user_id or caller.opaque_id,
-            product=Product(body.sku or UNKNOWN),
+            product=Product(body.sku or UNKNOWN_PRODUCT),
         )
-        return transaction_of(stated, body, own_id=own_id, now=now)
+        return purchase_in_receipt(stated, body, own_id=own_id, now=now)
 
     async def _check_buyer(self, user_id: str, caller: Caller) -> None:
         """Raise `BadRequest` unless the caller is the buyer. The sandbox only records it as production's verdict."""
         with ProductionCheck(RECEIPT, raises=self._environment.is_strict):
             buyer = user_id.removeprefix("U")
-            if (await self._directory.names(caller)).isdisjoint({buyer, f"U{buyer}"}):
+            if (await self._directory.ids_of_caller(caller)).isdisjoint({buyer, f"U{buyer}"}):
                 raise other_buyer()
 
     @action("get", "transaction", roles=CHANNEL_WRITERS)
     async def list_outstanding(self, message: Message) -> Outstanding:
         """List up to 10 outstanding purchases of the channel."""
-        sku, listed = _sku(message), Outstanding([])
-        async for _, transaction in self._outstanding(message.caller, message.channel):
-            if sku in (ANY, transaction.sku):
+        sku, listed = _requested_sku(message), Outstanding([])
+        async for _, transaction in self._find_outstanding(message.caller, message.channel):
+            if sku in (ALL_PRODUCTS, transaction.sku):
                 listed.transactions.append(transaction)
                 if len(listed.transactions) == MAX_LISTED:
                     break
@@ -305,7 +305,7 @@ class Transactions:
 
     async def measure(self, caller: Caller, channel: str | None, id: str, user: str) -> Measured:
         """Count the outstanding purchases of a channel."""
-        return Measured({"": len([key async for key, _ in self._outstanding(caller, channel)])})
+        return Measured({"": len([key async for key, _ in self._find_outstanding(caller, channel)])})
 
     @action("validate", "transaction", roles=CHANNEL_WRITERS, aliases=(("refund", "transaction"),))
     async def settle(self, message: Message) -> Done:
@@ -317,7 +317,7 @@ class Transactions:
         buyer: tuple[str, ...] = ()
         if not named:
             (buyer,) = await self._directory.aliases(caller.client_id, [body.user_id])
-        async for key, each in self._outstanding(caller, message.channel):
+        async for key, each in self._find_outstanding(caller, message.channel):
             is_buyers = each.sku == body.sku and each.user_id in buyer
             is_meant = named in (each.id, each.own_id) if named else is_buyers
             if is_meant and await self._documents.drop([key], now=self._clock.now()):  # not settled since it was read
@@ -325,12 +325,12 @@ class Transactions:
                 return Done()
         raise no_purchase()
 
-    @feed(TARGET, "transaction", roles=CHANNEL_WRITERS)
+    @feed(PURCHASE_TARGET, "transaction", roles=CHANNEL_WRITERS)
     async def transaction_topics(self, message: Message) -> tuple[Key, ...]:
         """Follow the purchases of one product, or of all products."""
-        return (_topic(message.caller, message.channel, _sku(message)),)
+        return (_topic(message.caller, message.channel, _requested_sku(message)),)
 
-    async def _outstanding(self, caller: Caller, channel: str | None) -> AsyncIterator[tuple[Key, Transaction]]:
+    async def _find_outstanding(self, caller: Caller, channel: str | None) -> AsyncIterator[tuple[Key, Transaction]]:
         group = Key("outstanding", caller.client_id, "", required_channel(channel, "a purchase"))
         async for page in document_pages(self._documents, group, now=self._clock.now()):
             for key, text in page.items():
@@ -342,7 +342,7 @@ def _topic(caller: Caller, channel: str | None, sku: str) -> Key:
     return Key("purchase", caller.client_id, sku, required_channel(channel, "a purchase"))
 
 
-def _purchase_condition(value: bytes, now: int) -> dict[str, object]:
+def _purchase_facts(value: bytes, now: int) -> dict[str, object]:
     bought = msgspec.json.decode(value, type=Transaction)
     return {"id": bought.id, "user": bought.user_id, "name": bought.sku, "size": UNSET}
 
@@ -356,6 +356,6 @@ PURCHASES = Kind(
         Stored(DocumentRecord, "outstanding", decode_check(Transaction)),
         Stored(DocumentRecord, "transaction", decode_check(Claim), has_secret_name=True),
     ),
-    _purchase_condition,
-    waits_for=Subject("purchase", "outstanding", frozenset({"count"}), ANY, is_named=False),
+    _purchase_facts,
+    waits_for=Subject("purchase", "outstanding", frozenset({"count"}), ALL_PRODUCTS, is_named=False),
 )

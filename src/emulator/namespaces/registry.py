@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from msgspec import Struct
 
-from emulator.contract.names import NAME
+from emulator.contract.names import NAME_PATTERN
 from emulator.control.operation import RESET
 from emulator.core.clock import monotonic
 from emulator.core.errors import Conflict, EngineError, NotFound, stopping
@@ -132,7 +132,8 @@ class Registry:
         start = stored_name(self._settings, "")
         stored = await self._medium.namespaces()
         found = [name.removeprefix(start) for name in stored if name.startswith(start)]
-        return [name for name in found if re.fullmatch(NAME, name)]  # others are copies of a reset that can be undone
+        # Others are copies of a reset that can be undone.
+        return [name for name in found if re.fullmatch(NAME_PATTERN, name)]
 
     async def exists(self, name: str) -> bool:
         """Return whether a namespace is open, or storage has it."""
@@ -383,7 +384,7 @@ def checked_namespace(name: str) -> str:
     """Return a valid name of a namespace. Raises `NotFound` for an empty one, and `BadRequest` for an invalid one."""
     if not name:
         raise refusals.no_name()
-    if not re.fullmatch(NAME, name):
+    if not re.fullmatch(NAME_PATTERN, name):
         raise refusals.invalid_name(name=name)
     return name
 

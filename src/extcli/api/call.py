@@ -11,7 +11,7 @@ from email.utils import parsedate_to_datetime
 from random import uniform
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from emulator.contract.names import CODE, HINT, MARK
+from emulator.contract.names import CODE_HEADER, HINT_HEADER, MARK_HEADER
 from extcli import clock
 from extcli.api.masking import shown_url
 from extcli.errors import FORBIDDEN, CliError, ErrorResponse, ExitCode, Refused, ServerError, Unreachable, UsageError
@@ -102,7 +102,7 @@ def nonempty(id: str) -> str:
 
 def is_expired(response: Response) -> bool:
     """Return whether a sandbox refused a token as expired. Other services do not say what is wrong with one."""
-    return response.headers.get(CODE) in ("auth.expired", "auth.expired_by_moved_clock")
+    return response.headers.get(CODE_HEADER) in ("auth.expired", "auth.expired_by_moved_clock")
 
 
 def error_of(call: Call, response: Response, advice: str = "", place: Sequence[str] = ()) -> ErrorResponse:
@@ -117,8 +117,8 @@ def error_of(call: Call, response: Response, advice: str = "", place: Sequence[s
     error = kind(str(call), status, response.content, request_id=fields.get("x-request-id", ""), fix=fix)
     error.retry_after, error.place = fields.get("retry-after"), place
     if kind is Refused:
-        error.hint, error.code = fields.get(HINT, ""), fields.get(CODE, "")
-        error.is_explained = MARK in fields and not call.path.startswith(_READERS)
+        error.hint, error.code = fields.get(HINT_HEADER, ""), fields.get(CODE_HEADER, "")
+        error.is_explained = MARK_HEADER in fields and not call.path.startswith(_READERS)
     return error
 
 
@@ -133,14 +133,14 @@ def _advice(call: Call, response: Response, of_credentials: str) -> str:
         return FORBIDDEN if of_credentials else unsigned
     if status in (405, 411) and call.method == "GET" and call.body is not None:
         return "this service does not accept GET with a body: use --post or EXTCLI_BROADCAST_METHOD=POST"
-    if status == 404 and call.path.startswith(CONTROL) and MARK not in fields:
+    if status == 404 and call.path.startswith(CONTROL) and MARK_HEADER not in fields:
         return "only an emulator in sandbox has this path: check --url (EXTCLI_URL)"
     if status == 404 and not fields.get("content-type", "").startswith("application/json"):
         return "check that --url (EXTCLI_URL) is an extension service"
     if status == RATE_LIMITED:
         after = retry_after(fields.get("retry-after"))
         return "retry later, at a lower rate" if after is None else f"retry in {after:.0f} s, at a lower rate"
-    return "add --channel ID" if fields.get(CODE) == "callers.no_channel" else ""
+    return "add --channel ID" if fields.get(CODE_HEADER) == "callers.no_channel" else ""
 
 
 # Repetition: one policy for single commands, bulk runs, simulations and probes

@@ -11,8 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from emulator.contract.shell import joined
-from emulator.contract.shell import posix as quote
+from emulator.contract.shell import join_words
+from emulator.contract.shell import quote_posix as quote
 from extcli import bounded_json
 from extcli.api.call import Body, Call
 from extcli.api.http import headers, url_of
@@ -105,7 +105,7 @@ class DryRun:
             return quote(f"authorization: {client_id}")
         identity = f"{credentials.identity.role}:{user}" if user else str(credentials.identity)
         given = resolver.flags._replace(acts_as=identity).words()
-        line = joined(["extcli", "token", credentials.command, "--header", "--output", "plain", *given], quote)
+        line = join_words(["extcli", "token", credentials.command, "--header", "--output", "plain", *given], quote)
         return f'"$({line})"'
 
 

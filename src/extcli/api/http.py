@@ -11,7 +11,7 @@ from copy import copy
 from typing import Any
 from urllib.parse import urlsplit
 
-from emulator.contract.names import TOKEN
+from emulator.contract.names import TOKEN_HEADER
 from extcli import __version__, clock
 from extcli.api.call import Body, Call
 from extcli.api.connection import certificates, probe_id
@@ -100,7 +100,7 @@ class Http:
         """
         fields = headers(call.body, authorization) | dict(extra or {})
         if self._control_token and call.path.startswith(_CONTROL):
-            fields.setdefault(TOKEN, self._control_token)
+            fields.setdefault(TOKEN_HEADER, self._control_token)
         if is_probe:
             fields["x-request-id"] = probe_id()
             within, limit = within or self.timeout, min(limit or PROBE, PROBE)

@@ -17,7 +17,7 @@ from websockets.frames import Close, CloseCode
 from websockets.sync.client import connect
 from websockets.uri import parse_uri
 
-from emulator.contract.names import MARK
+from emulator.contract.names import MARK_HEADER
 from extcli import __version__, bounded_json, clock
 from extcli.api.call import encoded
 from extcli.api.connection import certificates
@@ -125,7 +125,7 @@ class WebSocketClient:
             ).__enter__()
             self._refuse_redirect()
         answer = self._socket.response
-        self._handshake_id = answer.headers.get("X-Request-Id", "") if answer and MARK in answer.headers else ""
+        self._handshake_id = answer.headers.get("X-Request-Id", "") if answer and MARK_HEADER in answer.headers else ""
         trace(f"< 101 Switching Protocols, {(clock.elapsed() - started) * 1000:.1f} ms")
 
     def request(self, action: str, target: str = "", data: object = None) -> Message:

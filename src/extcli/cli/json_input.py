@@ -23,7 +23,7 @@ def read_bytes(source: str) -> bytes:
     name = "standard input" if source == "-" else source[1:]
     try:
         with nullcontext(sys.stdin.buffer) if source == "-" else user_files.opened(name, pipes=True) as file:
-            return user_files.bounded(file, user_files.DOCUMENT)
+            return user_files.read_bounded(file, user_files.MAX_DOCUMENT_BYTES)
     except OSError as error:
         raise UsageError(f"cannot read {name}", why=error.strerror or "") from None
 

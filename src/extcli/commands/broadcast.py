@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from emulator.contract.compression import compress
-from emulator.contract.limits import MAX_JSON_BYTES, MAX_MESSAGE_BYTES
+from emulator.contract.limits import MAX_MESSAGE_BYTES, MAX_UNCOMPRESSED_BYTES
 from extcli.api.call import encoded
 from extcli.cli import argument, command, flag, noun, option
 from extcli.cli.json_input import read_json
@@ -73,12 +73,12 @@ def size(session: Session, data: Data) -> None:
     """
     text = encoded(read_json(data, "DATA"))
     compressed = len(compress(text))
-    fits = compressed <= MAX_MESSAGE_BYTES and len(text) <= MAX_JSON_BYTES
+    fits = compressed <= MAX_MESSAGE_BYTES and len(text) <= MAX_UNCOMPRESSED_BYTES
     sent = "plain" if len(text) <= MAX_MESSAGE_BYTES else "compressed" if fits else "refused"
     found = {"bytes": len(text), "compressed": compressed, "limit": MAX_MESSAGE_BYTES, "sent": sent}
     session.output.show_value(found, views.RECORD)
     if sent == "refused":
-        why = f"the limits are {MAX_JSON_BYTES:,} bytes, and {MAX_MESSAGE_BYTES:,} compressed"
+        why = f"the limits are {MAX_UNCOMPRESSED_BYTES:,} bytes, and {MAX_MESSAGE_BYTES:,} compressed"
         fix = "send less, or put the data in a store and send a reference"
         raise ExpectationFailed("the message is too large", why=why, fix=fix)
 

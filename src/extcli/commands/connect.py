@@ -11,8 +11,8 @@ from pathlib import Path
 from urllib.parse import quote as percent_encoded
 from urllib.parse import urlsplit
 
-from emulator.contract.shell import joined, powershell
-from emulator.contract.shell import posix as quote
+from emulator.contract.shell import join_words, quote_powershell
+from emulator.contract.shell import quote_posix as quote
 from extcli.cli import argument, flag, shared
 from extcli.config.resolver import Resolver
 from extcli.config.settings import DEFAULT_CHANNEL
@@ -158,7 +158,7 @@ def _curl(resolver: Resolver) -> str:
     options += ["--url", resolver.url(), "--client-id", resolver.client_id()]
     options += ["--channel", channel] if channel else []
     verb = "mint" if resolver.find_secret() else "sandbox"
-    token = joined(["extcli", "token", verb, "--header", *options], quote)
+    token = join_words(["extcli", "token", verb, "--header", *options], quote)
     return f'curl -sS -H "$({token})" {quote(f"{resolver.url()}/v1/e/vote?id=default")}'
 
 
@@ -187,7 +187,7 @@ def shell_variables(resolver: Resolver) -> str:
 
 def _powershell(resolver: Resolver) -> str:
     variables = _variables(resolver).items()
-    return "\n".join(f"$env:{name} = {powershell(value) if value else '$null'}" for name, value in variables)
+    return "\n".join(f"$env:{name} = {quote_powershell(value) if value else '$null'}" for name, value in variables)
 
 
 WRITERS: dict[Kind, Writer] = {

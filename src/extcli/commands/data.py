@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from emulator.auth import signing_key
-from emulator.contract.shell import quoted
+from emulator.contract.shell import quote_word
 from emulator.core.errors import EngineError
 from emulator.storage.opening import open_medium
 from emulator.storage.sqlite import backup as backup_files
@@ -121,7 +121,9 @@ def restore(session: Session, file: Backup, data: Url = None) -> None:
     session.output.report(f"replaced {path} by {file}")
     if restored.former is not None:
         session.output.report(f"the former data is {restored.former}; to undo, stop the service, then:")
-        session.output.report(f"  extcli data restore {quoted(str(restored.former))} --data {quoted(str(data))}")
+        session.output.report(
+            f"  extcli data restore {quote_word(str(restored.former))} --data {quote_word(str(data))}"
+        )
 
 
 @command(app)

@@ -56,7 +56,7 @@ def explain(
             raise UsageError("give either a subject or --rulings")
         session.output.show_value({"rulings": list(rules.rulings().values())}, _RULINGS)
         return
-    id = rules.ids().get(rules.plain_name(subject)) if subject else None
+    id = rules.ids_by_name().get(rules.normalized_name(subject)) if subject else None
     if id:
         session.output.show_value({"rule": rules.rules()[id]}, _VIEW)
     else:

@@ -11,7 +11,7 @@ from html import escape
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from emulator.contract.shell import posix as quote
+from emulator.contract.shell import quote_posix as quote
 from extcli.cli import argument, option, shared
 from extcli.commands.connect import SIGNERS, WRITERS, Kind, Writer, fill_template, place_of
 from extcli.config.resolver import Resolver

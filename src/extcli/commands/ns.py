@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from emulator.contract.names import NAME, NAME_RULE
+from emulator.contract.names import NAME_PATTERN, NAME_RULE
 from extcli.api.call import NAMESPACES
 from extcli.cli import argument, command, noun
 from extcli.errors import Refused, UsageError
@@ -90,7 +90,7 @@ def _create(session: Session, name: str, source: str | None = None) -> None:
 
 
 def _check_name(name: str) -> None:
-    if not re.fullmatch(NAME, name):
+    if not re.fullmatch(NAME_PATTERN, name):
         raise UsageError(f"{name!r} is not a namespace", why=f"a name has {NAME_RULE}")
 
 

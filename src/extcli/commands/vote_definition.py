@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from emulator.contract.shell import joined
-from emulator.contract.shell import posix as quote
+from emulator.contract.shell import join_words
+from emulator.contract.shell import quote_posix as quote
 from extcli.api.call import until_done
 from extcli.cli import argument, command, confirm, flag, option
 from extcli.cli.confirm import Yes
@@ -215,7 +215,7 @@ def restart(session: Session, poll: Poll, ends_at: EndsAt = None, ends_in: EndsI
 def _add_fix(error: BaseException, session: Session, poll: str, members: Members) -> None:
     """Give an error the command that defines the poll again; after Ctrl-C print it."""
     body = json.dumps({"id": poll, "config": members})
-    line = f"printf %s {quote(body)} | {joined([*_DEFINE, *session.resolver.flags.words()], quote)}"
+    line = f"printf %s {quote(body)} | {join_words([*_DEFINE, *session.resolver.flags.words()], quote)}"
     fix = f"poll {visible(poll)} may have no definition; this defines it again: {line}"
     if isinstance(error, CliError):
         error.fix = fix

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from emulator.contract.names import MARK
+from emulator.contract.names import MARK_HEADER
 from extcli import clock
 from extcli.cli import argument, command, flag, noun, noun_and_command
 from extcli.cli.options import declare, parameters_of
@@ -164,7 +164,7 @@ def mark(session: Session) -> None:
     Example: extcli wait mark
     """
     response = _read(session, session.control().probing(), "clock")
-    mark = response.headers.get(MARK)
+    mark = response.headers.get(MARK_HEADER)
     if mark is None:
         raise UsageError(f"{session.resolver.url()} has no marks", why="only an emulator in one process has them")
     with expect_shape(response):

@@ -99,7 +99,7 @@ def _text_of(file: Path) -> str:
     """Return the file's text; empty if it does not exist. Raises `UsageError` if it cannot be read."""
     fix = "EXTCLI_CONFIG names another file"
     try:
-        return user_files.text(file, user_files.CONFIGURATION)
+        return user_files.text(file, user_files.MAX_CONFIGURATION_BYTES)
     except OSError as error:
         if not exists(file):
             return ""  # also where we may not look, such as in the home of another user
@@ -114,7 +114,7 @@ def _document_of(file: Path) -> dict[str, Any]:
     if not text:
         return {}  # without importing a parser
     try:
-        return user_files.decoded(text)
+        return user_files.parse_toml(text)
     except ValueError as error:  # invalid TOML, or a number with more digits than Python parses
         raise UsageError(f"{file} is not TOML: {str(error).splitlines()[0]}", fix=_LIKE) from None
     except RecursionError:

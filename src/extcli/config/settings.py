@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 from emulator.contract import user_files
 from emulator.contract.limits import MIN_SECRET_BYTES
 from emulator.contract.names import Role
-from emulator.contract.shell import quoted
+from emulator.contract.shell import quote_word
 from extcli.config.flags import DEFAULT_CLIENT_ID as DEFAULT_CLIENT_ID
 from extcli.config.flags import DEFAULT_URL as DEFAULT_URL
 from extcli.config.flags import Flags
@@ -213,4 +213,4 @@ def permission_warning(file: Path) -> str:
     # A pipe, as in `<(pass show …)`, belongs to this user. On Windows the mode means nothing.
     if os.name != "posix" or not S_ISREG(mode) or not mode & (S_IRGRP | S_IROTH):
         return ""
-    return f"other users can read {file}: chmod 600 {quoted(str(file))}"
+    return f"other users can read {file}: chmod 600 {quote_word(str(file))}"

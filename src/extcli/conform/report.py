@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as Xml
 
 from emulator.contract import user_files
-from emulator.contract.kinds import are_equal
+from emulator.contract.kinds import are_equal_json
 from extcli import bounded_json
 from extcli.atomic_file import save
 from extcli.conform.calls import PREFIX, Exchange
@@ -76,7 +76,7 @@ def write_recording(path: Path, environment: str, found: Sequence[Result]) -> No
 def read_recording(path: Path) -> Mapping[str, Any]:
     """Return the rules of a recording by name. Raises `UsageError`."""
     try:
-        document = bounded_json.decoded(user_files.content(path, user_files.DOCUMENT, pipes=True))
+        document = bounded_json.decoded(user_files.content(path, user_files.MAX_DOCUMENT_BYTES, pipes=True))
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from None
     except ValueError:
@@ -127,7 +127,7 @@ def _unequal_places(old: Any, new: Any, place: str) -> Iterator[str]:
     elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
         for index, (before, after) in enumerate(zip(old, new, strict=True)):
             yield from _unequal_places(before, after, f"{place}[{index}]")
-    elif not are_equal(old, new):
+    elif not are_equal_json(old, new):
         yield f"{place} was {shortened(shown(old), 100)}, is {shortened(shown(new), 100)}"
 
 

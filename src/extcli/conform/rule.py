@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from emulator.contract.kinds import are_equal
+from emulator.contract.kinds import are_equal_json
 from emulator.contract.names import Role
 
 ROLES = tuple(map(str, Role))
@@ -86,7 +86,7 @@ class Skipped(Exception):
 
 def expect(what: str, expected: object, seen: object) -> None:
     """Raise `Differs` unless both are equal. `true` and `1` are not equal, as in JSON."""
-    if not are_equal(expected, seen):
+    if not are_equal_json(expected, seen):
         raise Differs(what, expected, seen)
 
 

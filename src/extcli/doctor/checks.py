@@ -15,7 +15,7 @@ from urllib.request import getproxies_environment, proxy_bypass
 import psutil
 
 from emulator.contract.limits import MIN_SECRET_BYTES
-from emulator.contract.shell import quoted
+from emulator.contract.shell import quote_word
 from extcli import bounded_json
 from extcli.api import tokens
 from extcli.api.call import CONTROL
@@ -318,8 +318,8 @@ def _check_polls(context: CheckContext) -> Finding:
     more = f" and {len(stale) - _MOST_NAMED} more" if len(stale) > _MOST_NAMED else ""
     meaning = f"votes over an hour old, which may be from an earlier run: {names}{more}"
     _, first, channel = stale[0]
-    where = f" --channel {quoted(channel)}" if channel else ""
-    action = f"`extcli vote rm {quoted(first)}{where}` deletes them; or use a new id for each run"
+    where = f" --channel {quote_word(channel)}" if channel else ""
+    action = f"`extcli vote rm {quote_word(first)}{where}` deletes them; or use a new id for each run"
     return fail(meaning, action) if context.poll else note(meaning, action)
 
 

@@ -13,7 +13,7 @@ from itertools import chain
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from emulator.contract.names import HINT
+from emulator.contract.names import HINT_HEADER
 from extcli import bounded_json
 from extcli.errors import CliError, UnexpectedResponse, UsageError
 from extcli.output import terminal
@@ -76,7 +76,7 @@ class Output:
 
         The format `json` prints the body byte for byte; raises `UnexpectedResponse` if it is not JSON.
         """
-        if hint := response.headers.get(HINT):
+        if hint := response.headers.get(HINT_HEADER):
             self.report(f"hint: {hint}")
         document = document_of(response, object)
         if self.format is Format.JSON and not (self.query or self.watcher):

@@ -27,7 +27,7 @@ from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurv
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from emulator.contract.shell import quoted
+from emulator.contract.shell import quote_word
 from extcli import atomic_file, clock
 from extcli.api.connection import addresses_of, authority
 from extcli.errors import UsageError
@@ -97,7 +97,7 @@ def own_tls_context(host: str) -> ssl.SSLContext:
 def trust_advice() -> str:
     """Return lines that say how browsers of this user come to trust the authority."""
     file = str(authority())
-    command = f"{_TRUST_COMMANDS.get(sys.platform, _CHROMIUM_TRUST_COMMAND)} {quoted(file)}"
+    command = f"{_TRUST_COMMANDS.get(sys.platform, _CHROMIUM_TRUST_COMMAND)} {quote_word(file)}"
     return f"certificate authority: {file}\nto trust it in a browser, run once: {command}\n"
 
 

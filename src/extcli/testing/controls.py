@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, TypedDict, Unpack
 
-from emulator.contract.names import MARK
+from emulator.contract.names import MARK_HEADER
 from extcli.api.client import Service
 from extcli.faults import checked_members
 from extcli.output import times
@@ -154,7 +154,7 @@ class Wait(Part[ModeT]):
     @operation
     def mark(self) -> int:
         """Return the mark of the latest change, for `since`."""
-        return int(self._control.get("clock").headers[MARK])
+        return int(self._control.get("clock").headers[MARK_HEADER])
 
     @operation
     def poll(

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from emulator.contract.shell import posix as quote
+from emulator.contract.shell import quote_posix as quote
 from emulator.core.callers import Caller, Role, opaque_id_of
 from emulator.core.journal import FRAME, HIDDEN, MAX_BODY, REQUEST, Entry
 from emulator.core.wire.refusals import invalid_word

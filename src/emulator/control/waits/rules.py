@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from emulator.contract.kinds import are_equal
+from emulator.contract.kinds import are_equal_json
 from emulator.control.journal import rules as journal
 from emulator.core.changes import MAX_KEPT
 from emulator.core.clock import MINUTE
@@ -49,7 +49,7 @@ def equal_to(value: Any) -> Comparison:
     Numbers are equal by value, objects whatever the order of their members.
     """
     return Comparison(
-        msgspec.json.encode(value).decode(), lambda found: found is not MISSING and are_equal(found, value)
+        msgspec.json.encode(value).decode(), lambda found: found is not MISSING and are_equal_json(found, value)
     )
 
 

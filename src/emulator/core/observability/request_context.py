@@ -17,8 +17,8 @@ from emulator.core.errors import ServiceError
 from emulator.core.keys import Key
 
 REQUEST_ID = b"x-request-id"
-MARK, PRODUCTION, FAULT = names.MARK.encode(), names.PRODUCTION.encode(), names.FAULT.encode()
-HINT, CODE = names.HINT.encode(), names.CODE.encode()
+MARK, PRODUCTION, FAULT = names.MARK_HEADER.encode(), names.PRODUCTION_HEADER.encode(), names.FAULT_HEADER.encode()
+HINT, CODE = names.HINT_HEADER.encode(), names.CODE_HEADER.encode()
 DEFAULT_NAMESPACE = "default"
 """The namespace of the plain paths."""
 _VALID_ID = re.compile(rb"[A-Za-z0-9._:+/=@-]{1,64}")

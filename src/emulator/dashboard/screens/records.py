@@ -14,8 +14,8 @@ from emulator.dashboard import texts
 from emulator.dashboard.commands import CALLER, field, record_command
 from emulator.dashboard.json_text import escape_reordering
 from emulator.dashboard.screen import ROWS, Query, Service, screen_of_records
-from emulator.features.accumulation import LIMIT, BufferEntry
-from emulator.features.ranking import TOP
+from emulator.features.accumulation import MAX_ENTRY_BYTES, BufferEntry
+from emulator.features.ranking import MAX_RANKED_ANSWERS
 from emulator.storage.shapes import BallotEntry, Item
 
 _MAX_SKIPPED = 20_000
@@ -25,10 +25,10 @@ _MAX_ONE_LINE = 60
 
 
 async def _read_ranking(service: Service, key: Key, query: Query) -> dict[str, Any]:
-    counts, _ = await service.engine.ballots.tally(key, now=service.clock.now(), top=TOP)
+    counts, _ = await service.engine.ballots.tally(key, now=service.clock.now(), top=MAX_RANKED_ANSWERS)
     return {
         "exists": bool(counts),
-        "top": TOP,
+        "top": MAX_RANKED_ANSWERS,
         "scores": counts,
         "users": sum(score for _, score in counts),
         **await entries_page(service, key, query),
@@ -92,7 +92,7 @@ async def _read_buffer(service: Service, key: Key, query: Query) -> dict[str, An
         "minute": (now - 60_000) // 10_000 * 10_000,
         "lines": [_entry_line(item) for item in found[:ROWS]],
         "has_more": len(found) > ROWS,
-        "limit": LIMIT,
+        "limit": MAX_ENTRY_BYTES,
         "adding": record_command("accumulate", "add", key.name, field("body:json", shown="JSON"), CALLER, key=key),
         "reading": record_command("accumulate", "get", key.name, *since, key=key),
     }

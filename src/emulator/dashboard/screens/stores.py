@@ -20,7 +20,7 @@ from emulator.core.wire.refusals import invalid_parameter, missing_parameter
 from emulator.core.wire.url import SERVICE
 from emulator.dashboard.json_text import differences
 from emulator.dashboard.screen import Query, Screen, Service, suggested_place, viewer_of
-from emulator.features.stores.json_stores import SHARED_PREFIX, json_store_key
+from emulator.features.stores.json_stores import SHARED_ID_PREFIX, json_store_key
 from emulator.features.stores.rules import STORES, digest_of
 
 MAX_ROWS = 100
@@ -77,7 +77,7 @@ class OpenedStore:
     def role(self) -> Role:
         """The role that may write the store."""
         if self.store == JSON_STORE:
-            return Role.ADMIN if self.id.startswith(SHARED_PREFIX) else Role.BROADCASTER
+            return Role.ADMIN if self.id.startswith(SHARED_ID_PREFIX) else Role.BROADCASTER
         kind = _STORE_KINDS[self.store]
         return Role.VIEWER if kind.per_viewer else Role.BROADCASTER if kind.per_channel else Role.ADMIN
 

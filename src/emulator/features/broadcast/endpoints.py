@@ -15,7 +15,7 @@ from emulator.core.keys import Key
 from emulator.core.observability.facts import DEFAULT_EVENT, notice
 from emulator.core.wire import json_codec
 from emulator.core.wire.refusals import checked_text, invalid_parameter, missing_member
-from emulator.features.broadcast.service import BROADCAST, WHISPER_PREFIX, Broadcasts, checked_event, targets_of
+from emulator.features.broadcast.service import BROADCAST, WHISPER_PREFIX, Broadcasts, checked_event, whisper_targets
 from emulator.http.endpoint import Call, Endpoint, Nothing, Parameter, endpoint
 from emulator.realtime.action import Done, Message, action, feed
 
@@ -28,7 +28,7 @@ _QUERY = (
 
 
 _DEFAULT_EVENT = "default"
-_WHAT = "a broadcast"
+_A_BROADCAST = "a broadcast"
 
 
 class MessageBody(Struct):
@@ -49,20 +49,20 @@ Send = Callable[[Broadcasts, Call, MessageBody, str], Awaitable[None]]
 
 async def broadcast(broadcasts: Broadcasts, call: Call, body: MessageBody, event: str) -> None:
     """Send an event to a channel, or to one user there."""
-    channel, data = _channel(call.caller, call.channel, body), _data_of(body)
-    await broadcasts.send(call.caller, required_channel(channel, _WHAT), event, data, body.target)
+    channel, data = _channel(call.caller, call.channel, body), _required_data(body)
+    await broadcasts.send(call.caller, required_channel(channel, _A_BROADCAST), event, data, body.target)
 
 
 async def extension_broadcast(broadcasts: Broadcasts, call: Call, body: MessageBody, event: str) -> None:
     """Send an event to the listeners in all channels of the extension."""
-    await broadcasts.send(call.caller, "", event, _data_of(body), body.target)
+    await broadcasts.send(call.caller, "", event, _required_data(body), body.target)
 
 
 async def whisper_self(broadcasts: Broadcasts, call: Call, body: MessageBody, event: str) -> None:
     """Send an event to the caller's own clients in the channel."""
-    channel, data = call.channel, _data_of(body)
+    channel, data = call.channel, _required_data(body)
     target = f"{WHISPER_PREFIX}{call.caller.opaque_id}"
-    await broadcasts.send(call.caller, required_channel(channel, _WHAT), event, data, target)
+    await broadcasts.send(call.caller, required_channel(channel, _A_BROADCAST), event, data, target)
 
 
 async def pusher_broadcast(broadcasts: Broadcasts, call: Call, body: MessageBody, event: str) -> None:
@@ -79,7 +79,7 @@ def _endpoints_of(send: Send, roles: frozenset[Role], *methods: str) -> tuple[En
 
     def declare(method: str) -> Endpoint:
         async def handler(broadcasts: Broadcasts, call: Call) -> Nothing:
-            body = _body(call)
+            body = _body_or_query(call)
             await send(broadcasts, call, body, _DEFAULT_EVENT if body.event is UNSET else body.event)
             if body.event is UNSET:
                 notice(DEFAULT_EVENT, Key("event", call.caller.client_id, _DEFAULT_EVENT))
@@ -94,7 +94,7 @@ def _endpoints_of(send: Send, roles: frozenset[Role], *methods: str) -> tuple[En
     return tuple(declare(method) for method in methods)
 
 
-def _body(call: Call) -> MessageBody:
+def _body_or_query(call: Call) -> MessageBody:
     """Return the body, or the query of a GET without a body."""
     if call.raw.strip():
         return call.body(MessageBody)
@@ -108,7 +108,7 @@ def _body(call: Call) -> MessageBody:
     return json_codec.convert(fields, MessageBody, inside="query")
 
 
-def _data_of(body: MessageBody) -> Any:
+def _required_data(body: MessageBody) -> Any:
     if body.data is UNSET:
         raise missing_member("data")
     return body.data
@@ -157,8 +157,8 @@ async def send_broadcast(broadcasts: Broadcasts, message: Message) -> Done:
     body = message.body(BroadcastBody)
     checked_event(body.topic, "data.topic")
     data = body.message if body.data is UNSET else body.data
-    targets = [BROADCAST] if body.ids is None else targets_of(body.ids)
-    channel = required_channel(message.channel, _WHAT)
+    targets = [BROADCAST] if body.ids is None else whisper_targets(body.ids)
+    channel = required_channel(message.channel, _A_BROADCAST)
     await broadcasts.send(message.caller, channel, body.topic, data, *targets)
     return Done()
 

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import UNSET, Struct
 
 from emulator.contract.compression import compress
-from emulator.contract.limits import MAX_JSON_BYTES, MAX_MESSAGE_BYTES, MAX_USER_LENGTH
+from emulator.contract.limits import MAX_MESSAGE_BYTES, MAX_UNCOMPRESSED_BYTES, MAX_USER_LENGTH
 from emulator.core.callers import CHANNEL_WRITERS, Caller, required_channel, role_error
 from emulator.core.changes import Change, Changes
 from emulator.core.environment import Environment
@@ -57,7 +57,7 @@ def too_many_recipients(*, count: int) -> Facts:
     return Facts(detail, f"{count} ids", f"at most {MAX_WHISPERS} ids")
 
 
-BEST, FAST = 9, 6
+BEST_COMPRESSION, FAST_COMPRESSION = 9, 6
 """Levels of compression. 64 KiB may take 0.2 s at the best level, and a twentieth of that at the fast one."""
 MAX_WHISPERS = 1_000
 """Users in one request to whisper to."""
@@ -83,7 +83,7 @@ def checked_event(event: str, name: str = "event") -> str:
     return checked_text(event, MAX_EVENT_LENGTH, reason="Invalid event", name=name)
 
 
-def targets_of(user_ids: list[str]) -> list[str]:
+def whisper_targets(user_ids: list[str]) -> list[str]:
     """Return a target for each user, without duplicates. Raises `BadRequest` for over 1,000."""
     if len(user_ids) > MAX_WHISPERS:
         raise too_many_recipients(count=len(user_ids))
@@ -100,13 +100,13 @@ def user_of_target(target: str) -> str:
     return user_id
 
 
-def needs_compression(text: bytes, level: int = BEST) -> bool:
+def needs_compression(text: bytes, level: int = BEST_COMPRESSION) -> bool:
     """Whether pages receive this compact JSON compressed: over 4,096 bytes (ruling B2). Raises `BadRequest`."""
     if len(text) <= MAX_MESSAGE_BYTES:
         return False
     size, short = len(text), len(compress(text, level))
-    if size > MAX_JSON_BYTES:
-        raise message_too_large(size=size, compressed=short, limit=MAX_JSON_BYTES, is_compressed=False)
+    if size > MAX_UNCOMPRESSED_BYTES:
+        raise message_too_large(size=size, compressed=short, limit=MAX_UNCOMPRESSED_BYTES, is_compressed=False)
     if short > MAX_MESSAGE_BYTES:
         raise message_too_large(size=size, compressed=short, limit=MAX_MESSAGE_BYTES, is_compressed=True)
     return True
@@ -119,25 +119,25 @@ class Envelope(Struct, omit_defaults=True):
     data: Any = UNSET
 
 
-def encode_for_page(event: str, data: object, is_long: bool, level: int = BEST) -> str:
+def encode_for_page(event: str, data: object, is_long: bool, level: int = BEST_COMPRESSION) -> str:
     """Encode a message as the published SDK decodes it: JSON, or base64 of zlib. `event` is the full name."""
     text = json_codec.encode(Envelope(event, data))
     return (compress(text, level) if is_long else text).decode()
 
 
-def full_name(environment: str, client_id: str, event: str) -> str:
+def full_event_name(environment: str, client_id: str, event: str) -> str:
     """Return the name of an event as pages know it."""
     return f"{environment}:{client_id}:{event}"
 
 
-_MESSAGE = "page_event"
+_PAGE_EVENT = "page_event"
 """The kind of the messages between nodes."""
 _MAX_WARNINGS = 1_000
 _log = logging.getLogger("emulator")
 
 
 @dataclass(eq=False, repr=False)
-class _Broadcast:
+class _OutgoingBroadcast:
     """What is sent to each user, or to all."""
 
     of: Key
@@ -183,30 +183,30 @@ class Broadcasts:
         users = await self._directory.aliases(caller.client_id, named) if is_whisper else [("",)]
         text = b"" if data is UNSET else json_codec.encode(data)
         is_long = len(text) > MAX_MESSAGE_BYTES and await asyncio.to_thread(needs_compression, text)
-        full = full or full_name(self._environment.name, caller.client_id, event)
+        full = full or full_event_name(self._environment.name, caller.client_id, event)
         scope = "whisper" if is_whisper else "channel" if channel_id else "extension"
         update = Event(event, {} if data is UNSET else data, channel_id, scope)
         of = Key("event", caller.client_id, event, channel_id)
-        sending = _Broadcast(of, update, partial(encode_for_page, full, data, is_long), is_long)
+        sending = _OutgoingBroadcast(of, update, partial(encode_for_page, full, data, is_long), is_long)
         drop = partial(self._publisher.record_undelivered, of, event, update)
         await self._late.send(caller, of, partial(self._send, sending, users), drop)
         self._changes.note(Change(of, scope if users else "", caller.opaque_id))
 
-    async def _send(self, sending: _Broadcast, users: Sequence[tuple[str, ...]]) -> None:
+    async def _send(self, sending: _OutgoingBroadcast, users: Sequence[tuple[str, ...]]) -> None:
         for spelled in users:
             await self._send_to_games(sending, spelled)
             await self._send_to_pages(sending, spelled)
             if len(users) > 1:
                 await asyncio.sleep(0)  # let other requests run
 
-    async def _send_to_games(self, sending: _Broadcast, spelled: tuple[str, ...]) -> None:
+    async def _send_to_games(self, sending: _OutgoingBroadcast, spelled: tuple[str, ...]) -> None:
         to = sending.of._replace(user="\n".join(spelled))
         if not self._publisher.hub.has_subscribers(to):
             notice(UNHEARD, sending.of)
             self._publisher.record_undelivered(to, to.name, sending.update)
         await self._publisher.publish(to, to.name, sending.update)
 
-    async def _send_to_pages(self, sending: _Broadcast, spelled: tuple[str, ...]) -> None:
+    async def _send_to_pages(self, sending: _OutgoingBroadcast, spelled: tuple[str, ...]) -> None:
         of = sending.of
         topic = pusher_topic(of.owner, of.channel or "")
         if sending.update.scope == "whisper":
@@ -227,7 +227,7 @@ class Broadcasts:
                 raise role_error(caller, CHANNEL_WRITERS, "broadcast")
             set_verdict(ROLE)
         channel_id = required_channel(channel, "a broadcast")
-        event = full.removeprefix(full_name(self._environment.name, caller.client_id, ""))
+        event = full.removeprefix(full_event_name(self._environment.name, caller.client_id, ""))
         await self.send(caller, channel_id, event, data, target, full=full)
 
     def topics(self, caller: Caller, channel: str | None, event: str) -> tuple[Key, ...]:
@@ -259,16 +259,16 @@ class PageEvents:
 
     def __post_init__(self) -> None:
         self._warned: set[tuple[str, str]] = set()
-        self._publisher.on_message(_MESSAGE, lambda key, text: self.deliver(key, key.name, text))
+        self._publisher.on_message(_PAGE_EVENT, lambda key, text: self.deliver(key, key.name, text))
 
-    def are_listening(self, of: Key) -> bool:
+    def has_listeners(self, of: Key) -> bool:
         """Whether pages that receive these events are connected to this node."""
         return self._enabled and self._publisher.hub.has_topics(WEB_PAGE, of.channel) and bool(self._topics(of))
 
     async def publish(self, of: Key, event: str, text: bytes) -> None:
         """Send an event to the pages of all nodes. An `EngineError` is only logged, because the change is saved."""
         if self._enabled:
-            await self._publisher.try_publish_raw(Key(_MESSAGE, of.owner, event, of.channel), text)
+            await self._publisher.try_publish_raw(Key(_PAGE_EVENT, of.owner, event, of.channel), text)
 
     def deliver(self, of: Key, event: str, text: bytes) -> None:
         """Send an event to the pages of this node."""
@@ -276,7 +276,7 @@ class PageEvents:
         if not topics:
             return
         try:
-            compress = needs_compression(text, FAST)
+            compress = needs_compression(text, FAST_COMPRESSION)
         except BadRequest as error:
             warning = topics[0].owner, event
             if warning not in self._warned and len(self._warned) < _MAX_WARNINGS:
@@ -284,8 +284,8 @@ class PageEvents:
                 _log.warning("pages of %r do not receive %r: %s", *warning, error.detail)
             return
         for topic in topics:
-            name = full_name(self._environment.name, topic.owner, event)
-            message = encode_for_page(name, msgspec.Raw(text), compress, FAST)
+            name = full_event_name(self._environment.name, topic.owner, event)
+            message = encode_for_page(name, msgspec.Raw(text), compress, FAST_COMPRESSION)
             self._publisher.hub.deliver(topic, broadcast_frame(topic, BROADCAST, message))
 
     def _topics(self, of: Key) -> list[Key]:

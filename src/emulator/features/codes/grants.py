@@ -36,7 +36,7 @@ from emulator.storage.records import (
     SpentRecord,
 )
 
-_BATCH = 1_000
+_MAX_BATCH = 1_000
 """Users that one engine operation adds."""
 _FIRST_BATCH = 10
 """As many at first, while it is unknown how many grants they have."""
@@ -44,7 +44,7 @@ _MAX_LOOKUPS = 20_000
 """Pairs of a user and a grant that one engine operation should look up at most."""
 _FIRST_CUTOFF_IN_MS = 100_000_000_000
 """A cutoff from here up is in milliseconds; a smaller one is in seconds (ruling C4)."""
-_MAX_LIMIT = 1_000_000
+_MAX_PRIZE_LIMIT = 1_000_000
 _MAX_PRIZES = 1_000
 LIFETIME = 90 * DAY
 """A set expires this long after its last PUT, in ms (Limits, ruling C2)."""
@@ -62,7 +62,7 @@ class CodeSet(Struct, omit_defaults=True):
     """The codes that the index had handed out before this set replaced another."""
 
 
-Granted = dict[str, tuple[int, int]]
+GrantedCodes = dict[str, tuple[int, int]]
 """What one `mark_*` call grants to each user on its roster.
 
 Per set id: the number of codes, and the user's limit for the set. The note of a roster; empty while it has no effect.
@@ -98,7 +98,7 @@ class GrantBody(Struct):
     prizes: list[int]
     """Set indices, repeated once per code granted."""
 
-    def granted(self, sets: Mapping[int, CodeSet]) -> Granted:
+    def granted_codes(self, sets: Mapping[int, CodeSet]) -> GrantedCodes:
         """Return the number of granted codes and the limit per user, by set id.
 
         Raises `BadRequest` for a wrong limit or prize.
@@ -107,17 +107,17 @@ class GrantBody(Struct):
             count, needed = len(self.prizes), f"a list of 1 to {_MAX_PRIZES} indices of sets"
             raise invalid_member("prizes", f"{count} indices", needed, f"has {count} indices; must be {needed}")
         for position, limit in enumerate(self.prize_limits):
-            if not 0 <= limit <= _MAX_LIMIT:
-                raise invalid_member(f"prize_limits[{position}]", limit, f"within 0 to {_MAX_LIMIT}")
+            if not 0 <= limit <= _MAX_PRIZE_LIMIT:
+                raise invalid_member(f"prize_limits[{position}]", limit, f"within 0 to {_MAX_PRIZE_LIMIT}")
         for position, prize in enumerate(self.prizes):
             if prize not in sets:
                 raise no_set(position=position, index=prize, indices=sets)
-        granted: Granted = {}
+        granted: GrantedCodes = {}
         for prize, times in Counter(self.prizes).items():
-            granted[sets[prize].set_id] = (times, self._limit(prize))
+            granted[sets[prize].set_id] = (times, self._prize_limit(prize))
         return granted
 
-    def _limit(self, prize: int) -> int:
+    def _prize_limit(self, prize: int) -> int:
         """Return how many codes of a set a user may have: the entry at its index, or at its position in `prizes`."""
         for place in (prize, self.prizes.index(prize)):
             if place < len(self.prize_limits):
@@ -140,12 +140,12 @@ def roster_key(client_id: str, name: str) -> Key:
     return Key("marked", client_id, name)
 
 
-def grants_of(notes: Iterable[bytes]) -> list[Granted]:
+def decode_grants(notes: Iterable[bytes]) -> list[GrantedCodes]:
     """Return the grants of rosters with these notes."""
-    return [msgspec.json.decode(note, type=Granted) for note in notes if note]
+    return [msgspec.json.decode(note, type=GrantedCodes) for note in notes if note]
 
 
-def max_codes(set_id: str, grants: Iterable[Granted]) -> int:
+def max_codes(set_id: str, grants: Iterable[GrantedCodes]) -> int:
     """How many codes of a set a user with these grants may have, including those already redeemed (ruling C3)."""
     most = 0
     for grant in grants:
@@ -211,7 +211,7 @@ class PendingGrant(Draft):
         """The first user on the roster; empty for none."""
 
     async def __aenter__(self) -> Self:
-        sets = await self._grants.sets(self._caller.client_id)
+        sets = await self._grants.current_sets(self._caller.client_id)
         self._until = self._grants.expires_at(sets)
         self._set_ids = [each.set_id for each in sets.values()]
         return self
@@ -239,9 +239,9 @@ class PendingGrant(Draft):
         self._first_user = self._first_user or users[0]
         for before, count in Counter(map(tuple, notes.values())).items():
             self._most_grants = max(self._most_grants, len(before))
-            grants = grants_of(before)
+            grants = decode_grants(before)
             self._users[tuple(max_codes(set_id, grants) for set_id in self._set_ids)] += count
-        self._batch = max(1, min(_BATCH, _MAX_LOOKUPS // self._most_grants))
+        self._batch = max(1, min(_MAX_BATCH, _MAX_LOOKUPS // self._most_grants))
 
     def restart(self) -> None:
         self.abandoned.append(self._roster)
@@ -256,8 +256,8 @@ class PendingGrant(Draft):
         Raises `BadRequest` for an unknown prize, and `Unavailable` if a reset or a load removed users of the call.
         """
         client_id, now = self._caller.client_id, self._clock.now()
-        sets = await self._grants.sets(client_id)
-        granted = body.granted(sets)
+        sets = await self._grants.current_sets(client_id)
+        granted = body.granted_codes(sets)
         if self._users:
             until = self._grants.expires_at(sets)
             # A reset or a load removes the whole roster, so one user stands for all.
@@ -266,7 +266,7 @@ class PendingGrant(Draft):
             note = json_codec.encode(granted)
             if not is_whole or not await self._rosters.annotate(self._roster, note, now=now, expires_at=until):
                 raise users_removed()
-            sets |= await self._grants.sets(client_id)
+            sets |= await self._grants.current_sets(client_id)
             latest = max(each.until for each in sets.values())
             if latest > until:  # a PUT meanwhile may have extended the other grants only
                 await self._rosters.add_members(self._roster, [], now=now, expires_at=latest)
@@ -294,26 +294,29 @@ class Grants:
     _directory: Directory
     new_id: NewId
 
-    async def sets(self, client_id: str) -> dict[int, CodeSet]:
+    async def current_sets(self, client_id: str) -> dict[int, CodeSet]:
         """Return the present sets of an extension by index, in ascending order."""
-        return sets_of(await self._pools.stocks(pool_keys(client_id), now=self.clock.now()))
+        return decode_sets(await self._pools.stocks(pool_keys(client_id), now=self.clock.now()))
 
-    async def of_caller(self, caller: Caller) -> list[Granted]:
+    async def grants_to(self, caller: Caller) -> list[GrantedCodes]:
         """Return the grants that apply to the caller, oldest first."""
-        names = sorted(await self._directory.names(caller))
+        names = sorted(await self._directory.ids_of_caller(caller))
         rosters = await self.rosters.listing(roster_key(caller.client_id, ""), names, now=self.clock.now())
-        return grants_of(roster.note for roster in rosters)
+        return decode_grants(roster.note for roster in rosters)
 
-    async def renew(self, client_id: str) -> None:
+    async def renew_grants(self, client_id: str) -> None:
         """Delete the grants whose sets have all ended, and extend the others to the expiry of the last set."""
         async for page in self.rosters.all(roster_key(client_id, ""), now=self.clock.now()):
-            sets, now = await self.sets(client_id), self.clock.now()  # after the page: it has no grants of newer sets
+            sets, now = (
+                await self.current_sets(client_id),
+                self.clock.now(),
+            )  # after the page: it has no grants of newer sets
             alive = {each.set_id for each in sets.values()}
             live: list[Key] = []
             ended: list[Key] = []
             for name, note in page.items():
                 if note:
-                    has_ended = alive.isdisjoint(msgspec.json.decode(note, type=Granted))
+                    has_ended = alive.isdisjoint(msgspec.json.decode(note, type=GrantedCodes))
                     (ended if has_ended else live).append(roster_key(client_id, name))
             await self.rosters.drop(ended, now=now)
             until = self.expires_at(sets)
@@ -326,14 +329,14 @@ class Grants:
         return max([self.clock.now() + LIFETIME, *ends])
 
 
-def sets_of(stocks: Mapping[Key, Stock]) -> dict[int, CodeSet]:
+def decode_sets(stocks: Mapping[Key, Stock]) -> dict[int, CodeSet]:
     """Return the stored sets by their index, in ascending order."""
     notes = {int(key.name): stock.note for key, stock in stocks.items()}
     return {index: msgspec.json.decode(notes[index], type=CodeSet) for index in sorted(notes)}
 
 
 def _check_pool(record: PoolRecord) -> None:
-    if record.key.name not in _INDICES:
+    if record.key.name not in _SET_INDICES:
         raise wrong("key", f"{record.key.name[:40]!r} is not the index of a set (0 to {MAX_SETS - 1})")
     if record.source is not None:
         decoded(record.note, CodeSet, "note")
@@ -341,7 +344,7 @@ def _check_pool(record: PoolRecord) -> None:
 
 def _check_roster(record: RosterRecord) -> None:
     if record.note:
-        decoded(record.note, Granted, "note")
+        decoded(record.note, GrantedCodes, "note")
 
 
 def _check_items(record: ListItemsRecord) -> None:
@@ -356,7 +359,7 @@ def _check_code(name: str, code: str) -> None:
         raise wrong(name, "has unprintable characters")
 
 
-_INDICES = frozenset(map(str, range(MAX_SETS)))
+_SET_INDICES = frozenset(map(str, range(MAX_SETS)))
 STORED = (
     Stored(PoolRecord, "codes", _check_pool),
     Stored(ListRecord, "code_list", accept_any),

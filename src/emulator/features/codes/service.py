@@ -25,11 +25,11 @@ from emulator.features.codes.grants import (
     Grants,
     PendingGrant,
     PollGrantBody,
+    decode_sets,
     max_codes,
     no_such_prize,
     pool_key,
     pool_keys,
-    sets_of,
 )
 from emulator.features.codes.uploads import NamesBody, Upload, codes_removed, name_in_use
 from emulator.features.directory import Directory
@@ -39,7 +39,7 @@ from emulator.http.endpoint import Call, Nothing, Parameter, Reply, endpoint, id
 from emulator.http.streaming_json import LongMemberReader
 from emulator.storage.pools import Drawn, Holding, Pools, Rosters, Stock
 
-_NOTHING = Holding((), 0)
+_NO_CODES = Holding((), 0)
 _USER_RULE = f"a string of 1 to {MAX_USER_LENGTH} printable characters"
 _POLL = id_of("poll")
 _MARKED = Parameter("Extcli-Marked", "The number of users who may redeem more codes than before the call.", "integer")
@@ -160,7 +160,7 @@ class CodeSets:
         new = {index: CodeSet(name, self._new_id(), until) for index, name in named}
 
         def change(live: Mapping[Key, Stock]) -> Mapping[Key, Stock]:
-            current = sets_of(live)
+            current = decode_sets(live)
             others = {each.name: index for index, each in current.items() if index not in new}
             for position, name in enumerate(body.names):
                 if name in others:
@@ -179,13 +179,13 @@ class CodeSets:
         if not await self._pools.assign(pool_keys(client_id), change, now=now, expires_at=until, sizes=sizes):
             raise codes_removed()
         audit("codes replaced", upload.caller, sets=len(new), codes=sum(sizes.values()))
-        await self._grants.renew(client_id)
+        await self._grants.renew_grants(client_id)
 
     @endpoint("GET", "/v1/e/codes", roles=EXTENSION_WRITERS, answer=SetNames)
     async def list_codes(self, call: Call) -> SetNames:
         """List the active sets."""
         client_id = call.caller.client_id
-        sets = await self._grants.sets(client_id)
+        sets = await self._grants.current_sets(client_id)
         counts = await self._pools.counts(pool_keys(client_id), now=self._clock.now())
         pools = {index: pool_key(client_id, index) for index in sets}
         found = {index: counts[key] for index, key in pools.items() if key in counts}
@@ -203,11 +203,11 @@ class CodeSets:
 
     async def clear(self, caller: Caller) -> list[int]:
         """Delete all sets and all eligibility; returns how many codes each set had handed out (ruling C6)."""
-        sets = await self._grants.sets(caller.client_id)
+        sets = await self._grants.current_sets(caller.client_id)
         handed_out = await self._pools.drop(pool_keys(caller.client_id), now=self._clock.now())
         if handed_out:
             audit("codes removed", caller, sets=len(handed_out))
-        await self._grants.renew(caller.client_id)
+        await self._grants.renew_grants(caller.client_id)
         for index, each in sets.items():
             pool = pool_key(caller.client_id, index)
             if pool in handed_out:
@@ -229,11 +229,11 @@ class CodeSets:
         count. `prizes` and `prize_limits` are as in `mark_from_list`.
         """
         caller, channel, poll_id, body = call.caller, call.channel, call.id, call.body(PollGrantBody)
-        body.granted(await self._grants.sets(caller.client_id))  # refuses before the votes are read
+        body.granted_codes(await self._grants.current_sets(caller.client_id))  # refuses before the votes are read
         async with self.new_grant(caller) as grant:
             async for page in self._polls.voters(caller, channel, poll_id, body.correct):
                 await grant.add([user for user, cast_at in page if body.is_in_time(cast_at)])
-            return _answer(*await grant.put_in_effect(body))
+            return _grant_reply(*await grant.put_in_effect(body))
 
     @endpoint(
         "POST",
@@ -256,7 +256,7 @@ class CodeSets:
             async for _, at, users in reader.read(call.chunks, grant.restart):
                 await grant.add(_checked_users(users, at))
             body = json_codec.convert(reader.small, GrantBody, inside="body")
-            return _answer(*await grant.put_in_effect(body))
+            return _grant_reply(*await grant.put_in_effect(body))
 
     def new_grant(self, caller: Caller) -> PendingGrant:
         """Begin a `mark_*` call, as a context. If the block raises, the users that it has recorded are deleted."""
@@ -296,21 +296,21 @@ class CodeSets:
 
     async def eligibility(self, caller: Caller) -> list[int]:
         """Return the number of codes of each set that the caller may still redeem, up to the highest index in use."""
-        sets = await self._grants.sets(caller.client_id)
-        grants = await self._grants.of_caller(caller)
+        sets = await self._grants.current_sets(caller.client_id)
+        grants = await self._grants.grants_to(caller)
         held = await self._holdings_of_caller(caller)
         eligible = [0] * (max(sets, default=-1) + 1)
         for index, each in sets.items():
             most = max_codes(each.set_id, grants)
-            eligible[index] = max(0, most - held.get(index, _NOTHING).current)
+            eligible[index] = max(0, most - held.get(index, _NO_CODES).current)
         return eligible
 
     async def redeemed_codes(self, caller: Caller) -> list[list[str]]:
         """Return the caller's codes of each set, up to the highest index in use or redeemed from."""
-        sets = await self._grants.sets(caller.client_id)
+        sets = await self._grants.current_sets(caller.client_id)
         held = await self._holdings_of_caller(caller)
         highest = max([*sets, *held], default=-1)
-        return [list(held.get(index, _NOTHING).items) for index in range(highest + 1)]
+        return [list(held.get(index, _NO_CODES).items) for index in range(highest + 1)]
 
     async def redeem(self, caller: Caller, index: int) -> Drawn:
         """Redeem one code of the set at `index`; return it, and all codes that the caller has redeemed from the set.
@@ -320,7 +320,7 @@ class CodeSets:
         """
         if not 0 <= index < MAX_SETS:
             raise no_such_prize(index=index, highest=MAX_SETS - 1)
-        grants = await self._grants.of_caller(caller)
+        grants = await self._grants.grants_to(caller)
 
         def limit(note: bytes) -> int:
             return max_codes(msgspec.json.decode(note, type=CodeSet).set_id, grants)
@@ -333,7 +333,7 @@ class CodeSets:
         return {int(key.name): holding for key, holding in held.items()}
 
 
-def _answer(users: int, gained: int) -> Reply:
+def _grant_reply(users: int, gained: int) -> Reply:
     of_users = _USERS.name.lower().encode(), b"%d" % users
     of_gained = _MARKED.name.lower().encode(), b"%d" % gained
     return Reply(200, b"{}", more=(of_users, of_gained))
@@ -350,9 +350,9 @@ def _checked_users(users: list[object], at: int) -> list[str]:
     return cast("list[str]", users)
 
 
-def _name(note: bytes, now: int) -> dict[str, object]:
+def _set_facts(note: bytes, now: int) -> dict[str, object]:
     found = msgspec.json.decode(note, type=CodeSet)
     return {"name": found.name, "earlier": found.earlier}
 
 
-CODES = Kind("codes", "the code sets, with how many codes they handed out", ("codes",), LIFETIME, STORED, _name)
+CODES = Kind("codes", "the code sets, with how many codes they handed out", ("codes",), LIFETIME, STORED, _set_facts)

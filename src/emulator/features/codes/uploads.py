@@ -28,23 +28,23 @@ from emulator.storage.pools import Pools
 
 MAX_ERRORS = 20
 """Errors reported for one body."""
-_LENGTHS = frozenset(range(1, MAX_CODE_LENGTH + 1))
-_MIN_WRITTEN = 5_000
+_ALLOWED_LENGTHS = frozenset(range(1, MAX_CODE_LENGTH + 1))
+_MIN_CODES_PER_WRITE = 5_000
 """Codes of an array that are written at once; fewer at its end. Each write takes a commit."""
-_MAX_REPEATED = 1_000
+_MAX_REPEATED_HASHES = 1_000
 """Repeated hashes to look at. Two different codes hardly ever have the same hash."""
 
 
 _BUCKETS = 256
 """The remainder of a hash chooses its bucket. Fewer buckets need more memory, more buckets more time."""
-_WIDTH = 8
+_HASH_BYTES = 8
 """Bytes of a hash."""
-_MAX_BUFFERED = 128 * 1024
+_MAX_HASHES_IN_MEMORY = 128 * 1024
 """Hashes in memory."""
-_MAX_IN_MEMORY = 1024 * 1024
+_MAX_FILE_IN_MEMORY = 1024 * 1024
 """Bytes after which the file is written to disk."""
 
-Place = tuple[int, int]
+CodePlace = tuple[int, int]
 """The index of a set, and of a code in it."""
 
 
@@ -79,7 +79,7 @@ def problems_of_codes(array: int, at: int, codes: Sequence[Any]) -> Iterator[str
     """Yield the problems of consecutive codes of `codes[array]`, starting at position `at`."""
     if at + len(codes) > MAX_CODES and at <= MAX_CODES:
         yield f"codes[{array}]: has more than {MAX_CODES} codes"
-    if _are_valid(codes):
+    if _are_valid_codes(codes):
         return
     for position, code in enumerate(codes, at):
         if not isinstance(code, str):
@@ -90,9 +90,9 @@ def problems_of_codes(array: int, at: int, codes: Sequence[Any]) -> Iterator[str
             yield f"codes[{array}][{position}]: has unprintable characters"
 
 
-def _are_valid(codes: Sequence[Any]) -> bool:
+def _are_valid_codes(codes: Sequence[Any]) -> bool:
     try:
-        return _LENGTHS.issuperset(map(len, codes)) and "".join(codes).isprintable()
+        return _ALLOWED_LENGTHS.issuperset(map(len, codes)) and "".join(codes).isprintable()
     except TypeError:  # a code is not a string
         return False
 
@@ -126,7 +126,7 @@ class Duplicates:
     def __init__(self) -> None:
         self._buckets = [array("q") for _ in range(_BUCKETS)]
         self._buffered = 0
-        self._file = SpooledTemporaryFile(_MAX_IN_MEMORY)  # noqa: SIM115 - `close` closes it
+        self._file = SpooledTemporaryFile(_MAX_FILE_IN_MEMORY)  # noqa: SIM115 - `close` closes it
         self._flushes: list[array[int]] = []
         """Per flush of all buckets: where in the file each begins, and where the last one ends."""
 
@@ -140,7 +140,7 @@ class Duplicates:
         for each in map(hash, codes):
             append[each % _BUCKETS](each)
         self._buffered += len(codes)
-        if self._buffered >= _MAX_BUFFERED:
+        if self._buffered >= _MAX_HASHES_IN_MEMORY:
             self._flush()
 
     def repeated_hashes(self) -> Iterator[set[int]]:
@@ -152,7 +152,7 @@ class Duplicates:
             yield {each for each, count in counts.items() if count > 1}
 
     def _flush(self) -> None:
-        sizes = (len(bucket) * _WIDTH for bucket in self._buckets)
+        sizes = (len(bucket) * _HASH_BYTES for bucket in self._buckets)
         with temporary_file_errors():
             self._flushes.append(array("Q", accumulate(sizes, initial=self._file.tell())))
             self._file.write(b"".join(self._buckets))
@@ -170,9 +170,9 @@ class Duplicates:
         return hashes
 
 
-def pairs_among(
-    codes: Sequence[str], place: Place, repeated: Set[int], first: dict[str, Place]
-) -> Iterator[tuple[Place, Place]]:
+def repeated_code_pairs(
+    codes: Sequence[str], place: CodePlace, repeated: Set[int], first: dict[str, CodePlace]
+) -> Iterator[tuple[CodePlace, CodePlace]]:
     """Yield the places of equal codes: of the first one in `first`, and of one of these codes, which begin at `place`.
 
     Looks only at codes with repeated hashes, and adds them to `first`.
@@ -214,7 +214,7 @@ class Upload(Draft):
                 await self._write()
                 self._array = array
             self._unwritten += codes
-            if len(self._unwritten) >= _MIN_WRITTEN:
+            if len(self._unwritten) >= _MIN_CODES_PER_WRITE:
                 await self._write()
 
     def restart(self) -> None:
@@ -260,14 +260,14 @@ class Upload(Draft):
         repeated: set[int] = set()
         for found in self._duplicates.repeated_hashes():
             repeated |= found
-            if len(repeated) >= _MAX_REPEATED:
+            if len(repeated) >= _MAX_REPEATED_HASHES:
                 break
             await asyncio.sleep(0)
-        places: dict[str, Place] = {}
+        places: dict[str, CodePlace] = {}
         for number, key in self._lists.items() if repeated else ():
             at = 0
             while codes := await self._pools.items(key, at, now=self._clock.now()):
-                pairs = pairs_among(codes, (number, at), repeated, places)
+                pairs = repeated_code_pairs(codes, (number, at), repeated, places)
                 problems = (f"{_name(first)} and {_name(second)}: are the same code" for first, second in pairs)
                 self._collect(problems)
                 at += len(codes)
@@ -280,5 +280,5 @@ class Upload(Draft):
         return self._lists[array]
 
 
-def _name(place: Place) -> str:
+def _name(place: CodePlace) -> str:
     return f"codes[{place[0]}][{place[1]}]"

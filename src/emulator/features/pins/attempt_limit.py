@@ -46,11 +46,11 @@ def too_many_wrong_pins(*, what: str, seconds: int) -> Facts:
     return Facts(detail, f"{what} above the limit", f"the next attempt in {seconds} s", (), seconds)
 
 
-_UNDER_ATTACK = (5, 20, 1_000, 1)
+_HOURLY_LIMITS = (5, 20, 1_000, 1)
 """Wrong PINs an hour, once a client id has had too many: of a network, of a wide network, of all, and of a wide network
 beyond that.
 """
-Count = tuple[RateLimit, tuple[str, str], str]
+CountedLimit = tuple[RateLimit, tuple[str, str], str]
 """A limit, the key that counts toward it, and what it limits, in words."""
 
 
@@ -62,18 +62,18 @@ class AttemptLimit:
 
     def __init__(self, clock: Clock, limits: AnonymousLimits, production: AnonymousLimits | None = None) -> None:
         """With the limits of `production`, also counts what those would refuse, which becomes the verdict."""
-        self._there = AttemptLimit(clock, production) if production else None
+        self._production = AttemptLimit(clock, production) if production else None
         self._requests = RateLimit(clock, limits.address_pins, MINUTE, MINUTE)
         self._attempts = RateLimit(clock, limits.address_pin_attempts, MINUTE, MINUTE)
         """By address without a client id, or by client id, channel and user."""
         self._clients = RateLimit(clock, limits.client_pin_attempts, MINUTE, MINUTE)
-        self._under_attack = [RateLimit(clock, amount, HOUR, HOUR) for amount in _UNDER_ATTACK]
+        self._under_attack = [RateLimit(clock, amount, HOUR, HOUR) for amount in _HOURLY_LIMITS]
 
     def count_request(self, address: str) -> None:
         """Count a PIN for an unauthenticated caller; raises `TooManyRequests`."""
-        if self._there is not None and is_check_reached():
+        if self._production is not None and is_check_reached():
             with ProductionCheck(PIN_GUESSES):
-                self._there.count_request(address)
+                self._production.count_request(address)
         if wait := self._requests.delay(("", network_of(address))):
             raise too_many_pins(seconds=whole_seconds(wait))
 
@@ -81,10 +81,10 @@ class AttemptLimit:
         """Forget all counts, after a reset."""
         for limit in (self._requests, self._attempts, self._clients, *self._under_attack):
             limit.clear()
-        if self._there is not None:
-            self._there.clear()
+        if self._production is not None:
+            self._production.clear()
 
-    def _counts_of(self, client_id: str, address: str, user: str) -> list[Count]:
+    def _limits_of_attempt(self, client_id: str, address: str, user: str) -> list[CountedLimit]:
         """Return what an attempt counts toward: one of a user in a channel, or an unauthenticated one of an address."""
         if user:
             return [(self._attempts, (client_id, user), "wrong PINs of this user for this channel")]
@@ -107,12 +107,12 @@ class AttemptLimit:
         unless the block raises `BadRequest`, or the PIN is wrong in production. It is counted before the PIN is looked
         up, so that simultaneous attempts cannot exceed the limit.
         """
-        here, there, is_wrong = list[Count](), list[Count](), False
-        if self._there is not None and is_check_reached():
+        here, there, is_wrong = list[CountedLimit](), list[CountedLimit](), False
+        if self._production is not None and is_check_reached():
             with ProductionCheck(PIN_GUESSES):
-                there = _counted(self._there._counts_of(client_id, address, user))
+                there = _count_attempt(self._production._limits_of_attempt(client_id, address, user))
         try:
-            here = _counted(self._counts_of(client_id, address, user))
+            here = _count_attempt(self._limits_of_attempt(client_id, address, user))
             yield
         except BadRequest:
             is_wrong = True
@@ -123,7 +123,7 @@ class AttemptLimit:
                 _take_back(there if current_verdict() != PIN_CHANNEL else [])
 
 
-def _counted(counts: list[Count]) -> list[Count]:
+def _count_attempt(counts: list[CountedLimit]) -> list[CountedLimit]:
     """Count an attempt toward each limit, and return them. Raises `TooManyRequests`; then it counts toward none."""
     for position, (limit, key, whose) in enumerate(counts):
         if wait := limit.delay(key):
@@ -132,6 +132,6 @@ def _counted(counts: list[Count]) -> list[Count]:
     return counts
 
 
-def _take_back(counts: list[Count]) -> None:
+def _take_back(counts: list[CountedLimit]) -> None:
     for limit, key, _ in counts:
         limit.refund(key)

@@ -36,7 +36,7 @@ T = TypeVar("T")
 _MAX_TRIES = 20
 PIN = "pin"
 """The kind of the keys of PINs."""
-_MIN_DIGEST = 16
+_MIN_DIGEST_LENGTH = 16
 """Characters of a digest that name a PIN."""
 
 
@@ -93,6 +93,11 @@ class Link(Struct):
     def grant(self) -> Grant:
         return Grant(self.secret, self.id, self.at)
 
+    def game_caller(self, client_id: str, channel_id: str, expires_at: int | None = None) -> Caller:
+        """Return the broadcaster that a game with this link acts as."""
+        opaque_id, derived = opaque_id_of(channel_id), True
+        return Caller(client_id, Role.BROADCASTER, channel_id, channel_id, opaque_id, expires_at, self.grant, derived)
+
 
 class LinksRecord(Struct):
     """The links of one channel: at most one for each secret that admitted games."""
@@ -107,15 +112,9 @@ class PinTokenRecord(Struct):
     link: str
 
 
-def cap_of(caller: Caller) -> int | None:
+def expiry_cap(caller: Caller) -> int | None:
     """Return the latest expiry, in Unix ms, of anything made with an issued token. `None` for other tokens."""
     return caller.expires_at if caller.grant.link else None
-
-
-def broadcaster_of(client_id: str, channel_id: str, link: Link, expires_at: int | None = None) -> Caller:
-    """Return the broadcaster that a linked game acts as."""
-    opaque_id, derived = opaque_id_of(channel_id), True
-    return Caller(client_id, Role.BROADCASTER, channel_id, channel_id, opaque_id, expires_at, link.grant, derived)
 
 
 @dataclass(eq=False, repr=False)
@@ -128,30 +127,30 @@ class Links:
     _changes: Changes
     _new_id: NewId
 
-    async def current(self, client_id: str, channel_id: str) -> list[Link]:
+    async def current_links(self, client_id: str, channel_id: str) -> list[Link]:
         """Return the channel's links that have not ended."""
         key, now = Key("link", client_id, "", channel_id), self._clock.now()
         found = await self._documents.read([key], now=now)
-        links = _unexpired(found.get(key), now)
+        links = _unexpired_links(found.get(key), now)
         return [link for link in links if self._tokens.is_admitted(client_id, link.grant)]
 
     async def find(self, client_id: str, channel_id: str, link_id: str) -> Link | None:
         """Return a link that has not ended, by its id."""
-        links = await self.current(client_id, channel_id)
+        links = await self.current_links(client_id, channel_id)
         return next((link for link in links if link.id == link_id), None)
 
-    async def of(self, caller: Caller, channel_id: str, *, use: bool = False) -> Link:
+    async def link_for(self, caller: Caller, channel_id: str, *, use: bool = False) -> Link:
         """Return the link that the caller's token names.
 
         For a token that the extension signed, return the channel's link, created if missing. Raises `Unauthorized` if
         the token names a link that has ended, or has expired itself: no leeway lets it make what must not outlive it.
         """
-        cap, now = cap_of(caller), self._clock.now()
+        cap, now = expiry_cap(caller), self._clock.now()
         if cap is not None and cap <= now:
             raise expired(exp=cap // SECOND, now=now // SECOND)
-        return await self.renew(caller.client_id, channel_id, caller.grant, ended_link, use=use)
+        return await self.renew_link(caller.client_id, channel_id, caller.grant, ended_link, use=use)
 
-    async def renew(
+    async def renew_link(
         self, client_id: str, channel_id: str, grant: Grant, error: Callable[[], ServiceError], *, use: bool = True
     ) -> Link:
         """Restart the lifetime of the link that `grant` names.
@@ -163,7 +162,7 @@ class Links:
         new = Link(self._new_id(), grant.secret, now, now + REFRESH_LIFETIME)
 
         def change(found: Texts) -> Texts:
-            links = _unexpired(found.get(key), now)
+            links = _unexpired_links(found.get(key), now)
             link = self._find(client_id, links, grant)
             if link is None:
                 if grant.link:
@@ -175,14 +174,14 @@ class Links:
             return {key: json_codec.encode(LinksRecord(links))}
 
         written = await self._documents.update([key], change, now=now, expires_at=now + REFRESH_LIFETIME)
-        link = self._find(client_id, _unexpired(written[key], now), grant)
+        link = self._find(client_id, _unexpired_links(written[key], now), grant)
         if link is None:  # the secret was retired during the write
             raise error()
         if link.id == new.id:
             await self._changes.committed(Change(key, "linked", at=now))
         return link
 
-    async def end(self, client_id: str, channel_id: str) -> bool:
+    async def end_links(self, client_id: str, channel_id: str) -> bool:
         """End all links of a channel, with their PINs, PIN tokens and refresh tokens.
 
         Return whether the channel had a link.
@@ -201,7 +200,7 @@ class Links:
         return None
 
 
-def _unexpired(text: bytes | None, now: int) -> list[Link]:
+def _unexpired_links(text: bytes | None, now: int) -> list[Link]:
     links = [] if text is None else msgspec.json.decode(text, type=LinksRecord).links
     return [link for link in links if now < link.until]
 
@@ -247,7 +246,7 @@ class LivePins:
             if current is None or not current.may_be_bound_to(channel_id):
                 raise wrong_pin()
             if not current.link:
-                current.channel_id, current.link, current.cap = channel_id, link.id, cap_of(caller)
+                current.channel_id, current.link, current.cap = channel_id, link.id, expiry_cap(caller)
             return {key: json_codec.encode(current)}
 
         now = self._clock.now()
@@ -273,7 +272,7 @@ class LivePins:
         now, keys = self._clock.now(), []
         if pin:
             keys = [self._key_of(client_id, pin)]
-        elif len(digest) >= _MIN_DIGEST:
+        elif len(digest) >= _MIN_DIGEST_LENGTH:
             search = CatalogSearch([PIN], client_id, matching=digest)
             things = await self._catalog.things(search, now=now, limit=2)
             keys = [thing.key for thing in things if thing.key.name.startswith(digest)]
@@ -289,7 +288,7 @@ class LivePins:
         return msgspec.json.decode(found[key], type=shape) if key in found else None
 
 
-def _pin_condition(value: bytes, now: int) -> dict[str, object]:
+def _pin_facts(value: bytes, now: int) -> dict[str, object]:
     channel_id = msgspec.json.decode(value, type=PinRecord).channel_id
     return {"channel_id": channel_id, "status": "bound" if channel_id else "unbound", "size": UNSET}
 
@@ -303,7 +302,7 @@ PINS = Kind(
         Stored(DocumentRecord, PIN, decode_check(PinRecord), has_secret_name=True),
         Stored(DocumentRecord, "pin_token", decode_check(PinTokenRecord), has_secret_name=True),
     ),
-    _pin_condition,
+    _pin_facts,
     waits_for=Subject(
         "pin",
         PIN,

@@ -10,7 +10,7 @@ from emulator.core.errors import UNAUTHORIZED, BadRequest, Facts, NotFound, Unau
 from emulator.core.keys import Key
 from emulator.core.wire.refusals import invalid_member, missing_member
 
-_REQUEST_ONE = "Send the `token` of the response to POST pin: `extcli pin request --game` prints it."
+_REQUEST_PIN_TOKEN = "Send the `token` of the response to POST pin: `extcli pin request --game` prints it."
 
 
 @refusal(Unauthorized, UNAUTHORIZED, "T2", "The PIN of the token is not validated yet",
@@ -20,13 +20,13 @@ def not_validated() -> Facts:
     return Facts("token not valid yet: a broadcaster must validate its PIN first", held, needed)
 
 
-@refusal(BadRequest, "Invalid body", "T5", "The token of POST pin is missing", _REQUEST_ONE)
+@refusal(BadRequest, "Invalid body", "T5", "The token of POST pin is missing", _REQUEST_PIN_TOKEN)
 def no_pin_token() -> Facts:
     detail = "jwt: is missing; send the token of POST pin, not a PIN"
     return Facts(detail, "no jwt", "the token of POST pin; a PIN is not accepted in its place")
 
 
-@refusal(Unauthorized, UNAUTHORIZED, "T5", "The token does not come from POST pin", _REQUEST_ONE)
+@refusal(Unauthorized, UNAUTHORIZED, "T5", "The token does not come from POST pin", _REQUEST_PIN_TOKEN)
 def not_a_pin_token() -> Facts:
     return Facts("jwt: must be the token of POST pin", "another token", "the token of POST pin")
 

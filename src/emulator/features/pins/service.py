@@ -23,7 +23,7 @@ from emulator.core.wire.refusals import wrong_shape
 from emulator.features.kinds import Measured
 from emulator.features.pins import rules
 from emulator.features.pins.attempt_limit import AttemptLimit
-from emulator.features.pins.links import LINKS, PIN, Link, Links, LivePins, PinRecord, broadcaster_of, cap_of, wrong_pin
+from emulator.features.pins.links import LINKS, PIN, Link, Links, LivePins, PinRecord, expiry_cap, wrong_pin
 from emulator.features.pins.rules import Credentials
 from emulator.http.endpoint import CHANNEL, Audience, Call, Nothing, control_endpoint, endpoint, endpoints_in
 from emulator.realtime.action import Message, action, feed
@@ -33,7 +33,7 @@ from emulator.storage.shapes import Catalog, CatalogSearch, Documents
 
 LoggedIn = tuple[Caller, rules.Authenticated]
 """A successful `authenticate`: the connection's new caller, and the reply."""
-_COUNTED = 200
+_MAX_COUNTED_CHANNELS = 200
 """Linked channels that a wait counts."""
 _BROADCASTER = frozenset({Role.BROADCASTER})
 _SECRETS = frozenset({"pin", "token", "jwt"})
@@ -79,8 +79,8 @@ class Pins:
         """
         may_bind = call.has_caller and call.caller.role in CHANNEL_WRITERS
         if may_bind and (channel := call.channel):
-            link = await self._links.of(call.caller, channel)
-            record = PinRecord(channel_id=channel, link=link.id, cap=cap_of(call.caller))
+            link = await self._links.link_for(call.caller, channel)
+            record = PinRecord(channel_id=channel, link=link.id, cap=expiry_cap(call.caller))
             pin = await self._create_pin(call.caller.client_id, record)
         else:
             client_id = self._client_id(call)
@@ -117,7 +117,7 @@ class Pins:
                 raise wrong_pin()
             if record.link and await self._links.find(client_id, record.channel_id, record.link) is None:
                 raise wrong_pin()  # it was bound to a link that has ended
-            link = await self._links.of(caller, channel_id, use=bool(record.token_id))
+            link = await self._links.link_for(caller, channel_id, use=bool(record.token_id))
             await self._live.bind(caller, pin, record, link)
             await self._report_change("used", client_id, channel_id)
             await self._publish(client_id, channel_id, "authenticated")
@@ -142,7 +142,7 @@ class Pins:
         link = await self._links.find(caller.client_id, record.channel_id, record.link)
         if link is None:
             raise ended_link()
-        return broadcaster_of(caller.client_id, record.channel_id, link, caller.expires_at)
+        return link.game_caller(caller.client_id, record.channel_id, caller.expires_at)
 
     @endpoint("POST", "/v1/e/unauthed/validate_pin", audience=Audience.PUBLIC, body=rules.TokenBody, secrets=_SECRETS)
     async def check_pin_token(self, call: Call) -> Nothing:
@@ -162,20 +162,20 @@ class Pins:
     @endpoint("GET", "/v1/e/pin_token_exists", roles=_BROADCASTER, answer=rules.Existence)
     async def pin_token_exists(self, call: Call) -> rules.Existence:
         """Return whether a game has a token for the channel."""
-        links = await self._links.current(call.caller.client_id, call.caller.channel_id or "")
+        links = await self._links.current_links(call.caller.client_id, call.caller.channel_id or "")
         return rules.Existence(any(link.is_used for link in links))
 
     async def measure(self, caller: Caller, channel: str | None, id: str, user: str) -> Measured:
         """Count the linked channels, up to 200."""
         search = CatalogSearch(LINKS.stored_as, caller.client_id, channel)
-        found = await self._catalog.things(search, now=self._clock.now(), limit=_COUNTED)
+        found = await self._catalog.things(search, now=self._clock.now(), limit=_MAX_COUNTED_CHANNELS)
         return Measured({"": len(found)})
 
     @endpoint("DELETE", "/v1/e/pin", roles=_BROADCASTER)
     async def revoke_pins(self, call: Call) -> Nothing:
         """Revoke all PINs, PIN tokens and refresh tokens of the channel."""
         caller, channel_id = call.caller, call.caller.channel_id or ""
-        if await self._links.end(caller.client_id, channel_id):
+        if await self._links.end_links(caller.client_id, channel_id):
             audit("links revoked", caller, channel=channel_id)
             await self._publisher.try_publish_raw(Key(rules.LINKS_ENDED, caller.client_id, "", channel_id))
         await self._report_change("revoked", caller.client_id, channel_id)
@@ -197,8 +197,8 @@ class Pins:
 
     async def link(self, caller: Caller, channel_id: str) -> str:
         """Link a game to the channel without a PIN, and return the game's refresh token."""
-        link = await self._links.of(caller, channel_id, use=True)
-        _, reply = self._logged_in(caller.client_id, channel_id, link, None)
+        link = await self._links.link_for(caller, channel_id, use=True)
+        _, reply = self._issue_tokens(caller.client_id, channel_id, link, None)
         return str(reply.refresh)
 
     @action("authenticate", is_open=True, secrets=frozenset({"pin", "refresh", "jwt"}))
@@ -208,7 +208,7 @@ class Pins:
         client_id = rules.checked_client_id(body.client_id or session.client_id, "data.client_id")
         if [body.pin, body.refresh, body.jwt].count(None) != 2:
             raise rules.not_one_credential()
-        topic = _topic(session)
+        topic = _authentication_topic(session)
         if body.pin is not None:
             caller, reply = await self._authenticate_by_pin(client_id, body.pin, session.connection.address)
         elif body.refresh is not None:
@@ -222,7 +222,7 @@ class Pins:
         session.set_caller(replace(caller, production=current_verdict()))
         session.unsubscribe(topic)
         if was_subscribed:
-            session.subscribe(_topic(session))
+            session.subscribe(_authentication_topic(session))
         if caller.channel_id:  # now that the connection has subscribed to its channel
             event = "authenticated" if body.refresh is None else "refreshed"
             await self._publish(caller.client_id, caller.channel_id, event)
@@ -231,7 +231,7 @@ class Pins:
     @feed("authentication", is_open=True)
     async def authentication_feed(self, message: Message) -> tuple[Key, ...]:
         """Follow authentications and revocations of the connection's client id and channel."""
-        return (_topic(message.session),)
+        return (_authentication_topic(message.session),)
 
     async def _authenticate_by_pin(self, client_id: str, pin: str, address: str) -> LoggedIn:
         """Exchange a PIN for an access and a refresh token. Raises `BadRequest` and `TooManyRequests`."""
@@ -248,9 +248,9 @@ class Pins:
         if not channel_id:
             extension = self._extensions.find(client_id)
             channel_id = (extension and extension.owner_user_id) or rules.TEST_CHANNEL
-        link = await self._links.renew(client_id, channel_id, Grant(link=record.link), wrong_pin)
+        link = await self._links.renew_link(client_id, channel_id, Grant(link=record.link), wrong_pin)
         await self._report_change("used", client_id, channel_id)
-        return self._logged_in(client_id, channel_id, link, record.cap)
+        return self._issue_tokens(client_id, channel_id, link, record.cap)
 
     async def _authenticate_by_refresh_token(self, client_id: str, token: str) -> LoggedIn:
         """Exchange a refresh token for new tokens; the old one stays usable until it expires. Raises `BadRequest`."""
@@ -259,9 +259,9 @@ class Pins:
             raise rules.wrong_refresh_token()
         channel_id = str(claims.get("channel_id"))
         grant = Grant(link=str(claims.get("link")))
-        link = await self._links.renew(client_id, channel_id, grant, rules.wrong_refresh_token)
+        link = await self._links.renew_link(client_id, channel_id, grant, rules.wrong_refresh_token)
         cap = claims["exp"] * SECOND if claims.get("capped") else None
-        return self._logged_in(client_id, channel_id, link, cap)
+        return self._issue_tokens(client_id, channel_id, link, cap)
 
     async def _authenticate_by_jwt(self, client_id: str, token: str) -> LoggedIn:
         """Accept an access token, and issue new tokens if it is a broadcaster's. Raises `Unauthorized`.
@@ -273,8 +273,8 @@ class Pins:
         set_verdict(caller.production)
         channel_id = caller.channel_id
         if caller.role is Role.BROADCASTER and channel_id:
-            link = await self._links.of(caller, channel_id)
-            return self._logged_in(client_id, channel_id, link, cap_of(caller))
+            link = await self._links.link_for(caller, channel_id)
+            return self._issue_tokens(client_id, channel_id, link, expiry_cap(caller))
         reply = rules.Authenticated(token)
         if channel_id:
             reply.twitch_id = reply.twitch_name = channel_id
@@ -294,9 +294,9 @@ class Pins:
         await self._report_change("issued", client_id, record.channel_id)
         return pin
 
-    def _logged_in(self, client_id: str, channel_id: str, link: Link, cap: int | None) -> LoggedIn:
+    def _issue_tokens(self, client_id: str, channel_id: str, link: Link, cap: int | None) -> LoggedIn:
         """Issue an access and a refresh token of a link; neither outlives `cap`, in Unix ms."""
-        caller = broadcaster_of(client_id, channel_id, link)
+        caller = link.game_caller(client_id, channel_id)
         left = rules.REFRESH_LIFETIME if cap is None else cap - self._clock.now()
         access = self._tokens.issue(
             min(rules.ACCESS_LIFETIME, left),
@@ -328,7 +328,7 @@ class Pins:
         await self._changes.committed(Change(Key(PIN, client_id, "", channel_id), did))
 
 
-def _topic(session: Session) -> Key:
+def _authentication_topic(session: Session) -> Key:
     caller = session.caller
     if caller is None:
         return rules.authentication_topic(session.client_id)

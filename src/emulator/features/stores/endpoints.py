@@ -20,9 +20,9 @@ from emulator.features.stores.service import EXPECTED, Stores
 from emulator.http.endpoint import CHANNEL, Call, Endpoint, Nothing, Parameter, endpoint
 from emulator.realtime.action import Message, action, feed
 
-_USERS = Parameter("user_ids", "For admins: up to 1,000 user ids, separated by commas. Returns the stores by id.")
-_USER = Parameter("userID", "For backends: the user whose store to return, in place of the caller's.")
-_ADMIN = frozenset({Role.ADMIN})
+_USER_IDS = Parameter("user_ids", "For admins: up to 1,000 user ids, separated by commas. Returns the stores by id.")
+_USER_ID = Parameter("userID", "For backends: the user whose store to return, in place of the caller's.")
+_ADMIN_ONLY = frozenset({Role.ADMIN})
 
 JsonObject = dict[str, Any]
 Patch = list[JsonObject] | JsonObject
@@ -73,12 +73,12 @@ def _endpoints_of(store: Store) -> tuple[Endpoint, ...]:
         "Atomic: all operations apply, or none. `add` creates missing parent objects."
     )
     path = SERVICE + store.name
-    users = (_USERS, _USER) if store.per_viewer else ()
+    users = (_USER_IDS, _USER_ID) if store.per_viewer else ()
     limit = "user_map" if store.accepts_map else "body"
     reading = endpoint("GET", path, roles=store.readers, answer=JsonObject, query=(CHANNEL, *users))
     replacing = endpoint("POST", path, roles=store.writers, body=JsonObject, query=(CHANNEL, EXPECTED))
     patching = endpoint(
-        "PATCH", path, roles=store.writers, body=Patch, query=(CHANNEL,), limit=limit, limit_roles=_ADMIN
+        "PATCH", path, roles=store.writers, body=Patch, query=(CHANNEL,), limit=limit, limit_roles=_ADMIN_ONLY
     )
     return reading(read), replacing(replace), patching(patch)
 
@@ -98,8 +98,8 @@ async def read_all_config(stores: Stores, call: Call) -> object:
 endpoints = (*(each for store in rules.STORES for each in _endpoints_of(store)), read_all_state, read_all_config)
 
 
-_STATES = {"channel": rules.CHANNEL_STATE, "extension": rules.EXTENSION_STATE}
-_CONFIGS = {"channel": rules.CHANNEL_CONFIG, "extension": rules.EXTENSION_CONFIG}
+_STATE_STORES = {"channel": rules.CHANNEL_STATE, "extension": rules.EXTENSION_STATE}
+_CONFIG_STORES = {"channel": rules.CHANNEL_CONFIG, "extension": rules.EXTENSION_CONFIG}
 _COMBINED = "combined"
 
 
@@ -143,7 +143,7 @@ class ConfigReply(Struct):
 @action("get", "state", aliases=(("get", "channel"), ("get", "extension")))
 async def read_state(stores: Stores, message: Message) -> StateReply:
     """Read the state store that `state_id` names: `channel` or `extension`."""
-    store = _state(message, message.body(StateBody))
+    store = _state_store(message, message.body(StateBody))
     return StateReply(await stores.read(store, message.caller, message.channel))
 
 
@@ -151,18 +151,18 @@ async def read_state(stores: Stores, message: Message) -> StateReply:
 async def replace_state(stores: Stores, message: Message) -> StateReply:
     """Replace a state store."""
     body = message.body(StateBody)
-    store, document = _writable(message, _state(message, body), body.state, "state")
+    store, document = _writable(message, _state_store(message, body), body.state, "state")
     return StateReply(await stores.replace(store, message.caller, message.channel, document))
 
 
-_OLDER = tuple((verb, store_id) for store_id in _STATES for verb in ("patch", "update"))
+_OLDER_PATCH_ACTIONS = tuple((verb, store_id) for store_id in _STATE_STORES for verb in ("patch", "update"))
 
 
-@action("patch", "state", aliases=(("update", "state"), *_OLDER))
+@action("patch", "state", aliases=(("update", "state"), *_OLDER_PATCH_ACTIONS))
 async def patch_state(stores: Stores, message: Message) -> StateReply:
     """Apply a JSON Patch or a merge patch to a state store."""
     body = message.body(StateBody)
-    store, patch = _writable(message, _state(message, body), body.state, "state")
+    store, patch = _writable(message, _state_store(message, body), body.state, "state")
     return StateReply(await stores.patch_record(store, message.caller, message.channel, patch))
 
 
@@ -172,8 +172,8 @@ async def read_config(stores: Stores, message: Message) -> ConfigReply:
     config_id = message.body(ConfigBody).config_id
     if config_id == _COMBINED:
         both = await stores.read_all(rules.ALL_CONFIG, message.caller, message.channel)
-        return ConfigReply({name: both[name] for name in _CONFIGS}, _COMBINED)
-    store = _store(_CONFIGS, config_id, "config_id", _COMBINED)
+        return ConfigReply({name: both[name] for name in _CONFIG_STORES}, _COMBINED)
+    store = _named_store(_CONFIG_STORES, config_id, "config_id", _COMBINED)
     return ConfigReply(await stores.read(store, message.caller, message.channel), config_id)
 
 
@@ -181,7 +181,7 @@ async def read_config(stores: Stores, message: Message) -> ConfigReply:
 async def replace_config(stores: Stores, message: Message) -> ConfigReply:
     """Replace a config store. Without `config_id` it is the channel's config, as published clients expect."""
     body = message.body(ConfigBody)
-    store, document = _writable(message, _config(body), body.config, "config")
+    store, document = _writable(message, _config_store(body), body.config, "config")
     config = await stores.replace(store, message.caller, message.channel, document)
     return ConfigReply(config, store.feed_id)
 
@@ -190,7 +190,7 @@ async def replace_config(stores: Stores, message: Message) -> ConfigReply:
 async def patch_config(stores: Stores, message: Message) -> ConfigReply:
     """Apply a JSON Patch or a merge patch to a config store. Without `config_id` it is the channel's config."""
     body = message.body(ConfigBody)
-    store, patch = _writable(message, _config(body), body.config, "config")
+    store, patch = _writable(message, _config_store(body), body.config, "config")
     config = await stores.patch_record(store, message.caller, message.channel, patch)
     return ConfigReply(config, store.feed_id)
 
@@ -198,10 +198,10 @@ async def patch_config(stores: Stores, message: Message) -> ConfigReply:
 @feed("state", "channel", "extension")
 async def state_topic(stores: Stores, message: Message) -> tuple[Key, ...]:
     """Follow the state store that `topic_id` names, or the target itself."""
-    store = _STATES.get(message.target)
+    store = _STATE_STORES.get(message.target)
     if store is None:
         body = message.body(TopicBody)
-        store = _store(_STATES, body.topic_id or body.state_id, "topic_id")
+        store = _named_store(_STATE_STORES, body.topic_id or body.state_id, "topic_id")
     return (stores.key(store, message.caller, message.channel),)
 
 
@@ -209,24 +209,24 @@ async def state_topic(stores: Stores, message: Message) -> tuple[Key, ...]:
 async def config_topic(stores: Stores, message: Message) -> tuple[Key, ...]:
     """Follow the config store that `config_id` names."""
     body = message.body(TopicBody)
-    store = _store(_CONFIGS, body.config_id or body.topic_id, "config_id")
+    store = _named_store(_CONFIG_STORES, body.config_id or body.topic_id, "config_id")
     return (stores.key(store, message.caller, message.channel),)
 
 
-def _store(stores: dict[str, Store], store_id: str, member: str, *others: str) -> Store:
+def _named_store(stores: dict[str, Store], store_id: str, member: str, *others: str) -> Store:
     if store_id not in stores:
         raise invalid_member(f"data.{member}", store_id, f"one of {', '.join((*stores, *others))}")
     return stores[store_id]
 
 
-def _state(message: Message, body: StateBody) -> Store:
+def _state_store(message: Message, body: StateBody) -> Store:
     """Return the state store that the body names, or the target of an older client."""
-    target = message.target if message.target in _STATES else ""
-    return _store(_STATES, body.state_id or target, "state_id")
+    target = message.target if message.target in _STATE_STORES else ""
+    return _named_store(_STATE_STORES, body.state_id or target, "state_id")
 
 
-def _config(body: ConfigBody) -> Store:
-    return _store(_CONFIGS, body.config_id or "channel", "config_id")
+def _config_store(body: ConfigBody) -> Store:
+    return _named_store(_CONFIG_STORES, body.config_id or "channel", "config_id")
 
 
 def _writable(message: Message, store: Store, content: Any, member: str) -> tuple[Store, Any]:

@@ -18,7 +18,7 @@ from emulator.core.observability.audit import audit
 from emulator.core.observability.facts import ABSENT, notice
 from emulator.features.id_quota import IdQuota
 from emulator.features.kinds import Kind, Measured, Subject
-from emulator.features.stores.rules import check_stored, encode_document, replacing, too_large
+from emulator.features.stores.rules import check_stored, encode_document, replacing_edit, too_large
 from emulator.features.stores.service import EXPECTED
 from emulator.http.endpoint import CHANNEL, Call, Nothing, endpoint, id_of
 from emulator.storage.kinds import Stored
@@ -27,7 +27,7 @@ from emulator.storage.shapes import Documents
 
 _LIFETIME = 14 * DAY
 """In ms (ruling S5)."""
-SHARED_PREFIX = "global"
+SHARED_ID_PREFIX = "global"
 """The prefix of JSON stores that all channels of an extension share."""
 _STORE_ID = id_of("store")
 
@@ -80,12 +80,12 @@ class JsonStores:
         """
         caller, store_id, channel = call.caller, call.checked_id, call.channel
         document, expected = call.any_body(), call.query.get("expected")
-        if store_id.startswith(SHARED_PREFIX):
+        if store_id.startswith(SHARED_ID_PREFIX):
             check_extension_wide(caller, store_id)
         key = json_store_key(caller, channel, store_id)
         text = encode_document(document, name="json_store", max_bytes=MAX_JSON_STORE_BYTES, refuse=json_store_too_large)
         now = self._clock.now()
-        change, until = replacing(key, text, expected), now + _LIFETIME
+        change, until = replacing_edit(key, text, expected), now + _LIFETIME
         write = partial(self._documents.update, [key], change, now=now, expires_at=until)
         await self._id_quota.write(key, caller, _LIFETIME, now, write)
         if not key.channel:
@@ -96,16 +96,16 @@ class JsonStores:
 
 def json_store_key(caller: Caller, channel: str | None, store_id: str) -> Key:
     """Return the key of a JSON store. Ids that start with `global` are extension-wide; others need a channel."""
-    of = "" if store_id.startswith(SHARED_PREFIX) else required_channel(channel, "json_store")
+    of = "" if store_id.startswith(SHARED_ID_PREFIX) else required_channel(channel, "json_store")
     return Key("json_store", caller.client_id, store_id, of)
 
 
-OBJECTS = Kind(
+JSON_STORES = Kind(
     "json_stores",
     "the JSON stores, with their sizes",
     ("json_store",),
     _LIFETIME,
     (Stored(DocumentRecord, "json_store", partial(check_stored, max_bytes=MAX_JSON_STORE_BYTES)),),
     screen="stores",
-    waits_for=Subject("json_store", "json_store", frozenset({"path", "equals"}), "default", shared=SHARED_PREFIX),
+    waits_for=Subject("json_store", "json_store", frozenset({"path", "equals"}), "default", shared=SHARED_ID_PREFIX),
 )

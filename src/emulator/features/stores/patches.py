@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from emulator.contract.kinds import are_equal
+from emulator.contract.kinds import are_equal_json
 from emulator.contract.limits import MAX_STORE_BYTES
 from emulator.core.wire import json_codec
 from emulator.features.stores.rules import operation_fails, patch_replaces_store, too_many_operations
@@ -22,11 +22,11 @@ MAX_COPIED_BYTES = MAX_STORE_BYTES
 """The limit for the JSON that all `copy` operations of one patch copy."""
 _MAX_SEGMENTS = 500
 """Segments of a path. A document cannot be nested more deeply than Python's stack."""
-_MAX_SHOWN = 60
+_MAX_SHOWN_LENGTH = 60
 """Characters of a path in an error message."""
 _OPERATIONS = "add, remove, replace, move, copy, test, add_intermediates"
-_INDEX = re.compile(r"0|[1-9][0-9]{0,8}")
-_NUMBER = re.compile(r"[0-9]+")
+_INDEX_PATTERN = re.compile(r"0|[1-9][0-9]{0,8}")
+_NUMBER_PATTERN = re.compile(r"[0-9]+")
 _BAD_ESCAPE = re.compile(r"~(?![01])")
 
 Document = dict[str, Any]
@@ -41,7 +41,7 @@ def apply_patch(document: Document, patch: Document | list[Any]) -> Document:
 
     Raises `BadRequest`. May modify the argument `document`, but never `patch`.
     """
-    return _merge_patch(document, patch) if isinstance(patch, dict) else _Patching(document).apply(patch)
+    return _merge_patch(document, patch) if isinstance(patch, dict) else _PatchedDocument(document).apply(patch)
 
 
 def _merge_patch(target: Any, patch: Document) -> Document:
@@ -56,7 +56,7 @@ def _merge_patch(target: Any, patch: Document) -> Document:
     return result
 
 
-class _Patching:
+class _PatchedDocument:
     """One JSON Patch in progress."""
 
     def __init__(self, document: Document) -> None:
@@ -82,19 +82,19 @@ class _Patching:
     def _perform(self, operation: Document) -> None:
         match operation.get("op"):
             case "add" | "add_intermediates":
-                self._add(_path(operation, "path"), _value(operation))
+                self._add(_path_segments(operation, "path"), _required_value(operation))
             case "remove":
-                self._take_value(_path(operation, "path"))
+                self._take_value(_path_segments(operation, "path"))
             case "replace":
-                path, value = _path(operation, "path"), _value(operation)
+                path, value = _path_segments(operation, "path"), _required_value(operation)
                 parent = self._find(path[:-1])
-                parent[_place(parent, path[-1])] = _copy_value(value)
+                parent[_member_or_index(parent, path[-1])] = _copy_value(value)
             case "move":
-                self._move(_path(operation, "path"), _path(operation, "from"))
+                self._move(_path_segments(operation, "path"), _path_segments(operation, "from"))
             case "copy":
-                self._copy(_path(operation, "path"), _path(operation, "from"))
+                self._copy(_path_segments(operation, "path"), _path_segments(operation, "from"))
             case "test":
-                if not are_equal(_value(operation), self._find(_path(operation, "path"))):
+                if not are_equal_json(_required_value(operation), self._find(_path_segments(operation, "path"))):
                     raise _Failed(f"test failed: the value at {_shown_segment(operation['path'])} is different")
             case _:
                 raise _Failed(f"op: must be one of {_OPERATIONS}")
@@ -107,10 +107,10 @@ class _Patching:
                 missing = True
                 _check_names_a_member(segment)
                 parent[segment] = {}
-            parent = parent[_place(parent, segment)]
+            parent = parent[_member_or_index(parent, segment)]
         if missing:
             _check_names_a_member(path[-1])
-        _put(parent, path[-1], _copy_value(value))
+        _insert_value(parent, path[-1], _copy_value(value))
 
     def _move(self, path: list[str], source: list[str]) -> None:
         if path == source:
@@ -119,19 +119,19 @@ class _Patching:
         if path[: len(source)] == source:
             raise _Failed("path: must not be inside the value to move")
         value = self._take_value(source)
-        _put(self._find(path[:-1]), path[-1], value)
+        _insert_value(self._find(path[:-1]), path[-1], value)
 
     def _copy(self, path: list[str], source: list[str]) -> None:
         text = json_codec.encode(self._find(source))
         self._copied_bytes += len(text)
         if self._copied_bytes > MAX_COPIED_BYTES:
             raise _Failed(f"a patch may copy at most {MAX_COPIED_BYTES} bytes of JSON")
-        _put(self._find(path[:-1]), path[-1], msgspec.json.decode(text))
+        _insert_value(self._find(path[:-1]), path[-1], msgspec.json.decode(text))
 
     def _find(self, path: list[str]) -> Any:
         value: Any = self._top
         for segment in path:
-            value = value[_place(value, segment)]
+            value = value[_member_or_index(value, segment)]
         return value
 
     def _take_value(self, path: list[str]) -> Any:
@@ -139,11 +139,11 @@ class _Patching:
         if len(path) == 1:
             raise _Failed("the whole store cannot be removed")
         parent = self._find(path[:-1])
-        place = _place(parent, path[-1])
+        place = _member_or_index(parent, path[-1])
         return parent.pop(place)
 
 
-def _path(operation: Document, member: str) -> list[str]:
+def _path_segments(operation: Document, member: str) -> list[str]:
     """Return the segments of a JSON pointer, of which the first is empty."""
     if member not in operation:
         raise _Failed(f"the member {member} is missing")
@@ -159,13 +159,13 @@ def _path(operation: Document, member: str) -> list[str]:
     return [segment.replace("~1", "/").replace("~0", "~") for segment in pointer.split("/")]
 
 
-def _value(operation: Document) -> Any:
+def _required_value(operation: Document) -> Any:
     if "value" not in operation:
         raise _Failed("the member value is missing")
     return operation["value"]
 
 
-def _place(parent: Any, segment: str, *, is_new: bool = False) -> Any:
+def _member_or_index(parent: Any, segment: str, *, is_new: bool = False) -> Any:
     """Return the name of a member, or the index of an item. It must exist, unless it `is_new`."""
     if isinstance(parent, dict):
         if segment not in parent and not is_new:
@@ -175,14 +175,14 @@ def _place(parent: Any, segment: str, *, is_new: bool = False) -> Any:
         raise _Failed(f"{_shown_segment(segment)}: its parent is neither an object nor an array")
     if is_new and segment == "-":
         return len(parent)
-    if not _INDEX.fullmatch(segment) or int(segment) >= len(parent) + is_new:
+    if not _INDEX_PATTERN.fullmatch(segment) or int(segment) >= len(parent) + is_new:
         raise _Failed(f"{_shown_segment(segment)}: the array has no such index")
     return int(segment)
 
 
-def _put(parent: Any, segment: str, value: Any) -> None:
+def _insert_value(parent: Any, segment: str, value: Any) -> None:
     """Set a member of an object, or insert an item into an array."""
-    place = _place(parent, segment, is_new=True)
+    place = _member_or_index(parent, segment, is_new=True)
     if isinstance(parent, list):
         parent.insert(place, value)
     else:
@@ -191,7 +191,7 @@ def _put(parent: Any, segment: str, value: Any) -> None:
 
 def _check_names_a_member(segment: str) -> None:
     """Fail for a path segment that needs an array as parent, because `add` creates only objects."""
-    if segment == "-" or _NUMBER.fullmatch(segment):
+    if segment == "-" or _NUMBER_PATTERN.fullmatch(segment):
         raise _Failed(
             f"{_shown_segment(segment)}: needs an array, but add creates only missing objects; add the array first"
         )
@@ -203,4 +203,4 @@ def _copy_value(value: Any) -> Any:
 
 
 def _shown_segment(text: str) -> str:
-    return repr(text if len(text) <= _MAX_SHOWN else text[:_MAX_SHOWN] + "…")
+    return repr(text if len(text) <= _MAX_SHOWN_LENGTH else text[:_MAX_SHOWN_LENGTH] + "…")

@@ -20,8 +20,8 @@ from emulator.storage.kinds import VALUE, Stored, decoded, wrong
 from emulator.storage.records import DocumentRecord
 from emulator.storage.shapes import Edit, Texts
 
-_PATCH = "Invalid patch"
-_UNCHANGED = "nothing was changed"
+_INVALID_PATCH = "Invalid patch"
+_NO_CHANGE = "nothing was changed"
 
 
 @refusal(BadRequest, "Invalid store", "S1", "There is no such store", "Name one of the stores that the error lists.")
@@ -39,7 +39,7 @@ def store_too_large(*, member: str, size: int, limit: int) -> Facts:
 @refusal(Conflict, "Store changed", "gaps: Polls and stores", "The store has changed since it was read",
          "Read the store again, and send the SHA-256 of its text as `expected`.")  # fmt: skip
 def store_changed(*, digest: str, expected: str) -> Facts:
-    detail = f"expected: the store now has the digest {digest}, not {expected}; {_UNCHANGED}"
+    detail = f"expected: the store now has the digest {digest}, not {expected}; {_NO_CHANGE}"
     return Facts(detail, f"the digest {expected}", f"the digest of the current store, {digest}")
 
 
@@ -60,27 +60,27 @@ def too_many_users(*, count: int, limit: int) -> Facts:
     return Facts(f"{count} ids given; the limit is {limit}", f"{count} ids", f"at most {limit} ids")
 
 
-@refusal(BadRequest, _PATCH, "S2", "The patch has too many operations",
+@refusal(BadRequest, _INVALID_PATCH, "S2", "The patch has too many operations",
          "Split the patch into several, each of at most {limit} operations.")  # fmt: skip
 def too_many_operations(*, count: int, limit: int) -> Facts:
     detail = f"the patch has {count} operations; the limit is {limit}"
     return Facts(detail, f"{count} operations", f"at most {limit} operations")
 
 
-@refusal(BadRequest, _PATCH, "S2", "The patch would replace the store",
+@refusal(BadRequest, _INVALID_PATCH, "S2", "The patch would replace the store",
          "Patch members of the store, or replace it: `extcli state set`.")  # fmt: skip
 def patch_replaces_store() -> Facts:
-    return Facts(f"a store must stay a JSON object; {_UNCHANGED}", "a result that is not an object", "a JSON object")
+    return Facts(f"a store must stay a JSON object; {_NO_CHANGE}", "a result that is not an object", "a JSON object")
 
 
-@refusal(BadRequest, _PATCH, "S2", "An operation of the patch fails",
+@refusal(BadRequest, _INVALID_PATCH, "S2", "An operation of the patch fails",
          "Correct operation {index} (the first is 0); `extcli state get` shows the store.")  # fmt: skip
 def operation_fails(*, index: int, problem: str) -> Facts:
-    detail = f"operation {index}: {problem}; {_UNCHANGED}"
+    detail = f"operation {index}: {problem}; {_NO_CHANGE}"
     return Facts(detail, f"operation {index}: {problem}", "operations of RFC 6902 that apply to the store")
 
 
-@refusal(BadRequest, _PATCH, "W8", "The patch of a user is too large", "Send a smaller patch for this user.")
+@refusal(BadRequest, _INVALID_PATCH, "W8", "The patch of a user is too large", "Send a smaller patch for this user.")
 def patch_of_user_too_large(*, user: str, size: int, limit: int) -> Facts:
     detail = f"the patch of {user} has {size} bytes; the limit is {limit}"
     return Facts(detail, f"{size} bytes for {user}", f"at most {limit} bytes")
@@ -108,8 +108,8 @@ def no_user(*, store: str) -> Facts:
 MAX_USERS = 1_000
 """The number of users that an admin may read or patch in one call (ruling S1)."""
 
-_CHANNEL_ID = re.compile("[0-9]+")
-_USER_ID = re.compile("[0-9A-Za-z_-]*[0-9]|[UA][0-9A-Za-z_-]*[0-9][0-9A-Za-z_-]*")
+_CHANNEL_ID_PATTERN = re.compile("[0-9]+")
+_USER_ID_PATTERN = re.compile("[0-9A-Za-z_-]*[0-9]|[UA][0-9A-Za-z_-]*[0-9][0-9A-Za-z_-]*")
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ def digest_of(text: bytes | None) -> str:
     return sha256(text or b"").hexdigest()
 
 
-def replacing(key: Key, text: bytes, expected: str | None) -> Edit:
+def replacing_edit(key: Key, text: bytes, expected: str | None) -> Edit:
     """Return the edit that writes a store.
 
     It raises `Conflict` unless the store still has the digest `expected`; `None` matches any store.
@@ -215,7 +215,7 @@ def is_map_of_patches(store: Store, caller: Caller, body: dict[str, Any]) -> boo
     admins rarely patch their own viewer record. A channel id must be digits only, because channel config may have a
     member such as `level1`.
     """
-    id_pattern = _USER_ID if store.per_viewer else _CHANNEL_ID
+    id_pattern = _USER_ID_PATTERN if store.per_viewer else _CHANNEL_ID_PATTERN
     return (
         caller.role is Role.ADMIN
         and store.accepts_map

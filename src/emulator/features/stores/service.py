@@ -32,13 +32,13 @@ from emulator.storage.shapes import Documents, Edit, Texts
 
 Patch = dict[str, Any] | list[Any] | msgspec.Raw
 """Undecoded if it comes from a large map."""
-_EMPTY = b"{}"
-_PATCH = "an array of operations or an object to merge"
+_EMPTY_STORE = b"{}"
+_PATCH_FORM = "an array of operations or an object to merge"
 EXPECTED = Parameter("expected", "The SHA-256, in hex, of the text that you read; 409 if the store has changed since.")
-_AT_ONCE = 16
+_RECORDS_PER_STEP = 16
 """Records read between two returns to the event loop."""
-_BY_NAME = {store.name: store for store in STORES}
-PUBLISHED = (*(store.name for store in STORES if store.feed_id), "json_store")
+_STORES_BY_NAME = {store.name: store for store in STORES}
+PUBLISHED_KINDS = (*(store.name for store in STORES if store.feed_id), "json_store")
 """The kinds of stores whose writes are published."""
 
 
@@ -57,16 +57,16 @@ class Stores:
 
         It may be a shared id, `U` plus a shared id, or an opaque id.
         """
-        return msgspec.Raw(await self._find(store, caller, channel, user_id) or _EMPTY)
+        return msgspec.Raw(await self._read_record(store, caller, channel, user_id) or _EMPTY_STORE)
 
     async def measure(self, caller: Caller, channel: str | None, id: str, user: str) -> Measured:
         """Return the store of this name. Raises `BadRequest`."""
-        store = _BY_NAME.get(id)
+        store = _STORES_BY_NAME.get(id)
         if store is None:
-            raise rules.no_store(name=id[:40], stores=_BY_NAME)
+            raise rules.no_store(name=id[:40], stores=_STORES_BY_NAME)
         if store.per_viewer and not user:
             raise rules.no_user(store=id)
-        return Measured(content=await self._find(store, caller, channel, user if store.per_viewer else ""))
+        return Measured(content=await self._read_record(store, caller, channel, user if store.per_viewer else ""))
 
     async def read_users(
         self, store: Store, caller: Caller, channel: str | None, user_ids: list[str]
@@ -78,8 +78,8 @@ class Stores:
         if caller.role is not Role.ADMIN:
             raise role_error(caller, {Role.ADMIN}, "read other users' stores")
         users = iter(rules.unique_ids(user_ids))
-        while page := list(islice(users, _AT_ONCE)):
-            records = await self._records(store, caller, channel, page)
+        while page := list(islice(users, _RECORDS_PER_STEP)):
+            records = await self._read_users_records(store, caller, channel, page)
             yield [json_codec.encode(user_id) + b":" + text for user_id, text in records.items()]
 
     async def read_all(
@@ -88,8 +88,8 @@ class Stores:
         """Return several stores by name, all read at one instant. Without a channel, stores that need one are `{}`."""
         readable = {name: each for name, each in stores.items() if channel or not each.per_channel}
         keys = {name: self.key(each, caller, channel) for name, each in readable.items()}
-        found = await self._read(keys)
-        return {name: msgspec.Raw(found.get(name, _EMPTY)) for name in stores}
+        found = await self._read_keys(keys)
+        return {name: msgspec.Raw(found.get(name, _EMPTY_STORE)) for name in stores}
 
     async def replace(
         self, store: Store, caller: Caller, channel: str | None, document: Any, *, expected: str | None = None
@@ -102,16 +102,16 @@ class Stores:
         text = rules.encode_document(document, name=store.name)
         if expected is not None:
             notice(READ, key)  # production would compare the digest of the lapsed record
-        await self._write(store, [key], rules.replacing(key, text, expected), whole=True)
-        _audit("stores replaced", store, caller)
+        await self._write(store, [key], rules.replacing_edit(key, text, expected), whole=True)
+        _audit_shared_change("stores replaced", store, caller)
         return msgspec.Raw(text)
 
     async def patch_record(self, store: Store, caller: Caller, channel: str | None, patch: Any) -> msgspec.Raw:
         """Apply a JSON Patch or a merge patch to the caller's record, and return the new record."""
         key = self.key(store, caller, channel)
         if not isinstance(patch, dict | list):
-            raise wrong_shape(needed=_PATCH, problem=f"a patch must be {_PATCH}")
-        written = await self._apply(store, caller, {key: patch})
+            raise wrong_shape(needed=_PATCH_FORM, problem=f"a patch must be {_PATCH_FORM}")
+        written = await self._apply_patches(store, caller, {key: patch})
         return msgspec.Raw(written[key])
 
     async def edit_member(self, caller: Caller, channel: str, name: str, edit: Callable[[Any], Any]) -> bool:
@@ -122,7 +122,7 @@ class Stores:
         key = self.key(CHANNEL_STATE, caller, channel)
 
         def change(found: Texts) -> Texts:
-            members = msgspec.json.decode(found.get(key, _EMPTY))
+            members = msgspec.json.decode(found.get(key, _EMPTY_STORE))
             before = members.get(name, UNSET)
             after = members[name] = edit(before)
             if after is UNSET:
@@ -138,32 +138,32 @@ class Stores:
         Only such a map may exceed the usual body limit. The records of a map together may have as many bytes as its
         body, because they are written in one transaction.
         """
-        await self._apply(store, caller, await self._patches(store, caller, channel, raw))
+        await self._apply_patches(store, caller, await self._patches_in_body(store, caller, channel, raw))
 
-    async def _apply(self, store: Store, caller: Caller, patches: Mapping[Key, Patch]) -> dict[Key, bytes]:
+    async def _apply_patches(self, store: Store, caller: Caller, patches: Mapping[Key, Patch]) -> dict[Key, bytes]:
         done = await self._prepare_patches(store, patches) if len(patches) > 1 else {}
 
         def change(found: Texts) -> Texts:
             written = {}
             for key, patch in patches.items():
-                text = found.get(key, _EMPTY)
+                text = found.get(key, _EMPTY_STORE)
                 before, after = done.get(key, (b"", b""))
-                written[key] = after if text == before else _apply_to_text(store, text, patch)
+                written[key] = after if text == before else _patch_text(store, text, patch)
             return written
 
         written = await self._write(store, list(patches), change)
-        _audit("stores patched", store, caller, len(patches))
+        _audit_shared_change("stores patched", store, caller, len(patches))
         return written
 
     async def _prepare_patches(self, store: Store, patches: Mapping[Key, Patch]) -> dict[Key, tuple[bytes, bytes]]:
         """Patch many records in short steps, before the transaction; return each text before and after."""
         done: dict[Key, tuple[bytes, bytes]] = {}
         size, keys, most = 0, iter(patches), self._settings.limits.user_map
-        while page := list(islice(keys, _AT_ONCE)):
+        while page := list(islice(keys, _RECORDS_PER_STEP)):
             found = await self._documents.read(page, now=self._clock.now())
             for key in page:
-                before = found.get(key, _EMPTY)
-                after = _apply_to_text(store, before, patches[key])
+                before = found.get(key, _EMPTY_STORE)
+                after = _patch_text(store, before, patches[key])
                 done[key] = (before, after)
                 size += max(len(before), len(after))
                 if size > most:
@@ -171,7 +171,7 @@ class Stores:
                 await asyncio.sleep(0)
         return done
 
-    async def _patches(self, store: Store, caller: Caller, channel: str | None, raw: bytes) -> dict[Key, Patch]:
+    async def _patches_in_body(self, store: Store, caller: Caller, channel: str | None, raw: bytes) -> dict[Key, Patch]:
         """Return the patch of each record that the body of a PATCH changes. Raises `BadRequest` and `TooLarge`.
 
         A body over the usual limit must map ids to patches, which stay undecoded.
@@ -180,7 +180,7 @@ class Stores:
         if len(raw) <= most:
             body = json_codec.decode_any(raw)
             if not isinstance(body, dict | list):
-                raise wrong_shape(needed=_PATCH, problem=f"the body must be {_PATCH}")
+                raise wrong_shape(needed=_PATCH_FORM, problem=f"the body must be {_PATCH_FORM}")
         elif raw.lstrip().startswith(b"["):
             body = []
         else:
@@ -201,7 +201,7 @@ class Stores:
                 raise rules.two_patches_of_a_user(user=user_id, other=other)
         return {self.key(store, caller, channel, opaque_id): body[each] for opaque_id, each in spellings.items()}
 
-    async def _records(
+    async def _read_users_records(
         self, store: Store, caller: Caller, channel: str | None, user_ids: list[str]
     ) -> dict[str, bytes]:
         """Return the stored records of users, by the spelling in which each user was given.
@@ -210,17 +210,17 @@ class Stores:
         """
         opaque_ids = await self._directory.opaque_ids(caller.client_id, user_ids)
         keys = {each: self.key(store, caller, channel, opaque_ids[each]) for each in user_ids}
-        return await self._read(keys)
+        return await self._read_keys(keys)
 
-    async def _find(self, store: Store, caller: Caller, channel: str | None, user_id: str) -> bytes | None:
+    async def _read_record(self, store: Store, caller: Caller, channel: str | None, user_id: str) -> bytes | None:
         """Return the stored record of the caller, or of `user_id`; `None` if there is none."""
         if user_id:
-            return (await self._records(store, caller, channel, [user_id])).get(user_id)
+            return (await self._read_users_records(store, caller, channel, [user_id])).get(user_id)
         key = self.key(store, caller, channel)
         notice(READ, key)
         return (await self._documents.read([key], now=self._clock.now())).get(key)
 
-    async def _read(self, keys: Mapping[str, Key]) -> dict[str, bytes]:
+    async def _read_keys(self, keys: Mapping[str, Key]) -> dict[str, bytes]:
         """Return the stored records with these keys, by their names in `keys`, all read at one instant."""
         notice(READ, *keys.values())
         found = await self._documents.read(list(keys.values()), now=self._clock.now())
@@ -266,10 +266,10 @@ class JsonStoreUpdate(msgspec.Struct):
     value: msgspec.Raw
 
 
-async def publish_written(publisher: Publisher, pages: PageEvents, change: Change) -> None:
+async def publish_store(publisher: Publisher, pages: PageEvents, change: Change) -> None:
     """Publish a written store to its subscribers (rulings X5, B5). The content of `change` is the store's text."""
     key, text = change.key, cast("bytes", change.content)
-    store = _BY_NAME.get(key.kind)
+    store = _STORES_BY_NAME.get(key.kind)
     if store is None:
         update = JsonStoreUpdate(key.name, msgspec.Raw(text))
         await pages.publish(key, f"json_store_update:{key.name}", json_codec.encode(update))
@@ -283,18 +283,18 @@ async def publish_written(publisher: Publisher, pages: PageEvents, change: Chang
         await pages.publish(key, f"{store.name}_update", text)
 
 
-def _audit(what: str, store: Store, caller: Caller, records: int = 1) -> None:
+def _audit_shared_change(what: str, store: Store, caller: Caller, records: int = 1) -> None:
     """Log a change of data that the whole extension shares, or of several records."""
     if records > 1 or not (store.per_channel or store.per_viewer):
         audit(what, caller, records=records, store=store.name)
 
 
-def _apply_to_text(store: Store, text: bytes, patch: Patch) -> bytes:
+def _patch_text(store: Store, text: bytes, patch: Patch) -> bytes:
     decoded = json_codec.decode_any(bytes(patch)) if isinstance(patch, msgspec.Raw) else patch
     return rules.encode_document(apply_patch(msgspec.json.decode(text), decoded), name=store.name)
 
 
-STORES_WRITTEN = Kind(
+STORE_RECORDS = Kind(
     "stores",
     "the config and state stores, with their sizes",
     tuple(store.name for store in STORES),

@@ -22,62 +22,62 @@ from emulator.core.wire.refusals import checked_text, invalid_member, too_long
 from emulator.storage.kinds import VALUE, Stored, decode_check, decoded, wrong
 from emulator.storage.records import DocumentRecord
 
-RULE = "gaps: Trivia"
-_SMALLER = "Remove some: `extcli trivia rm` or `extcli trivia rm-option`."
+TRIVIA_RULE = "gaps: Trivia"
+_REMOVE_SOME = "Remove some: `extcli trivia rm` or `extcli trivia rm-option`."
 
 
-@refusal(NotFound, "Not Found", RULE, "There is no such question",
+@refusal(NotFound, "Not Found", TRIVIA_RULE, "There is no such question",
          "Create it first: `extcli trivia define {question}`; `extcli trivia list` lists all.")  # fmt: skip
 def no_question(*, question: str) -> Facts:
     return Facts(f"there is no question {question}", f"question {question}", "a question of the extension")
 
 
-@refusal(NotFound, "Not Found", RULE, "The question is not open, or does not exist",
+@refusal(NotFound, "Not Found", TRIVIA_RULE, "The question is not open, or does not exist",
          "Open it: `extcli trivia move {question} unlocked`; `extcli trivia list --as backend` lists all.")  # fmt: skip
 def question_not_open(*, question: str) -> Facts:
     return Facts(f"there is no open question {question}", f"question {question}", "a question that is not inactive")
 
 
-@refusal(NotFound, "Not Found", RULE, "The question has no such option",
+@refusal(NotFound, "Not Found", TRIVIA_RULE, "The question has no such option",
          "Name another option: `extcli trivia get {question}` lists them.")  # fmt: skip
 def no_option(*, question: str, option: str) -> Facts:
     return Facts(f"the question {question} has no option {option}", f"option {option}", f"an option of {question}")
 
 
-@refusal(BadRequest, "question is not unlocked", RULE, "The question takes no votes now",
+@refusal(BadRequest, "question is not unlocked", TRIVIA_RULE, "The question takes no votes now",
          "Unlock it: `extcli trivia move {question} unlocked`.")  # fmt: skip
 def not_unlocked(*, question: str, state: str) -> Facts:
     detail = f"the question {question} is in {state}; it takes votes only in {State.UNLOCKED}"
     return Facts(detail, f"state {state}", f"state {State.UNLOCKED}")
 
 
-@refusal(BadRequest, "Too many {what}", rule=RULE, title="The contest is too large", next_step=_SMALLER)
+@refusal(BadRequest, "Too many {what}", rule=TRIVIA_RULE, title="The contest is too large", next_step=_REMOVE_SOME)
 def too_many(*, what: str, limit: int, per: str = "") -> Facts:
     detail = f"the limit is {limit} {what}{per}; remove one first"
     return Facts(detail, f"one {what.removesuffix('s')} too many", f"at most {limit} {what}{per}")
 
 
-@refusal(BadRequest, "Contest too large", rule=RULE, title="The contest is too large", next_step=_SMALLER)
+@refusal(BadRequest, "Contest too large", rule=TRIVIA_RULE, title="The contest is too large", next_step=_REMOVE_SOME)
 def contest_too_large(*, size: int) -> Facts:
-    detail = f"the questions have {size} bytes of JSON; the limit is {MAX_BYTES}"
-    return Facts(detail, f"{size} bytes of JSON", f"at most {MAX_BYTES} bytes")
+    detail = f"the questions have {size} bytes of JSON; the limit is {MAX_CONTEST_BYTES}"
+    return Facts(detail, f"{size} bytes of JSON", f"at most {MAX_CONTEST_BYTES} bytes")
 
 
-@refusal(BadRequest, "Option is the winner", RULE, "The option is the winner",
+@refusal(BadRequest, "Option is the winner", TRIVIA_RULE, "The option is the winner",
          "Change the state first: `extcli trivia move {question} locked`.")  # fmt: skip
 def option_is_winner(*, question: str, option: str) -> Facts:
     detail = f"option: {option} is the winner; change the state first"
     return Facts(detail, f"option {option}, the winner of {question}", "another option")
 
 
-@refusal(BadRequest, "Invalid transition", RULE, "There is no such state",
+@refusal(BadRequest, "Invalid transition", TRIVIA_RULE, "There is no such state",
          "Name one of the states that the error lists: `extcli trivia move`.")  # fmt: skip
 def no_state(*, state: str) -> Facts:
     known = ", ".join(State)
     return Facts(f"transition: {state!r} is not one of {known}", f"state {state!r}", f"one of {known}")
 
 
-@refusal(BadRequest, "Invalid winner", RULE, "The state needs a winner",
+@refusal(BadRequest, "Invalid winner", TRIVIA_RULE, "The state needs a winner",
          "Name the option: `extcli trivia move {question} results --winner OPTION`.")  # fmt: skip
 def no_winner(*, question: str, state: str) -> Facts:
     detail = f"winner: {state} needs the id of the winning option"
@@ -91,12 +91,12 @@ _MAX_LENGTHS = {"name": 256, "short_name": 64, "description": 1024, "image": 102
 _MAX_ORDER = 1_000_000_000
 CONTEST = "trivia"
 """The kind of the record with an extension's questions."""
-MAX_BYTES = 512 * 1024
+MAX_CONTEST_BYTES = 512 * 1024
 """The limit of an extension's questions as compact JSON. It is small because every vote reads them all."""
 
 MAX_TEAMS = 1_000
 """Teams on the leaderboard."""
-POINTS = 50
+POINTS_PER_PART = 50
 """The points per question for the broadcaster's vote, and at most for the team's votes."""
 
 
@@ -190,7 +190,7 @@ class Contest(dict[str, Question]):
     def encoded(self) -> bytes:
         """Encode the questions; raises `BadRequest` if they are over 512 KiB."""
         text = json_codec.encode(self)
-        if len(text) > MAX_BYTES:
+        if len(text) > MAX_CONTEST_BYTES:
             raise contest_too_large(size=len(text))
         return text
 
@@ -204,7 +204,7 @@ class Contest(dict[str, Question]):
 
     def put_question(self, body: QuestionBody, serial: str) -> None:
         """Add an inactive question with this `serial`, or replace the texts of a known one. Raises `BadRequest`."""
-        _check(body, "")
+        _check_option_body(body, "")
         if body.id not in self:
             if len(self) >= MAX_QUESTIONS:
                 raise too_many(what="questions", limit=MAX_QUESTIONS)
@@ -218,7 +218,7 @@ class Contest(dict[str, Question]):
 
     def put_option(self, question_id: str, option: Option) -> None:
         """Add an option, or replace the option with its id. Raises `NotFound` and `BadRequest`."""
-        _check(option, "option.")
+        _check_option_body(option, "option.")
         question = self.question(question_id)
         if question.has_option(option.id):
             question.options = [option if each.id == option.id else each for each in question.options]
@@ -258,7 +258,7 @@ def _check_contest(record: DocumentRecord) -> None:
             raise wrong(where, f"id: {found!r} differs from the key of the question")
 
 
-def _check(body: Option, where: str) -> None:
+def _check_option_body(body: Option, where: str) -> None:
     """Raise `BadRequest` naming the first member over its limit, prefixed with `where`."""
     checked_text(body.id, MAX_ID_LENGTH, reason="Invalid body", name=f"{where}id")
     for name, longest in _MAX_LENGTHS.items():
@@ -370,19 +370,19 @@ class Standings:
                 if is_correct and voter.is_broadcaster:
                     self._broadcasters.add(place)
 
-    def best(self) -> list[TeamScore]:
+    def top_teams(self) -> list[TeamScore]:
         """Return the top 1,000 teams, highest score first; ties are in code point order of the team id."""
-        scores = map(self._score, self._members)
+        scores = map(self._team_score, self._members)
         return sorted(scores, key=lambda each: (-each.combined_score, each.team_id))[:MAX_TEAMS]
 
-    def _score(self, team_id: str) -> TeamScore:
+    def _team_score(self, team_id: str) -> TeamScore:
         scores = {question.id: self._question_score(team_id, question.id) for question in self._questions}
         return TeamScore(team_id, sum(sum(each.score_values) for each in scores.values()), scores)
 
     def _question_score(self, team_id: str, question_id: str) -> QuestionScore:
         place = team_id, question_id
         votes, correct, is_broadcasters = self._votes[place], self._correct[place], place in self._broadcasters
-        of_team = (2 * POINTS * correct + votes) // (2 * votes) if votes else 0
+        of_team = (2 * POINTS_PER_PART * correct + votes) // (2 * votes) if votes else 0
         return QuestionScore(
             question_id,
             is_broadcasters,
@@ -390,7 +390,7 @@ class Standings:
             team_participants=votes,
             percent_correct=correct / votes if votes else 0.0,
             team_votes=votes,
-            score_values=[POINTS * is_broadcasters, of_team],
+            score_values=[POINTS_PER_PART * is_broadcasters, of_team],
         )
 
 

@@ -104,7 +104,7 @@ class Trivia:
         A new question is inactive. An edit keeps options, state and votes. The limit is 64 questions.
         """
         body, serial = call.body(QuestionBody), new_id()
-        return await self._edit(call.caller, body.id, lambda contest: contest.put_question(body, serial))
+        return await self._edit_and_view(call.caller, body.id, lambda contest: contest.put_question(body, serial))
 
     @endpoint("DELETE", "/v1/e/curated_poll_edit", roles=EXTENSION_WRITERS, body=QuestionIdBody)
     async def remove_question(self, call: Call) -> Nothing:
@@ -118,7 +118,7 @@ class Trivia:
     async def edit_option(self, call: Call) -> QuestionView:
         """Add an option to a trivia question, or replace the option with its id. The limit is 64 options."""
         body = call.body(OptionBody)
-        return await self._edit(call.caller, body.id, lambda contest: contest.put_option(body.id, body.option))
+        return await self._edit_and_view(call.caller, body.id, lambda contest: contest.put_option(body.id, body.option))
 
     @endpoint(
         "DELETE", "/v1/e/curated_poll_edit_option", roles=EXTENSION_WRITERS, body=OptionIdBody, answer=QuestionView
@@ -126,7 +126,7 @@ class Trivia:
     async def remove_option(self, call: Call) -> QuestionView:
         """Remove an option of a trivia question; 404 if there is none, 400 if it is the current winner."""
         caller, body = call.caller, call.body(OptionIdBody)
-        view = await self._edit(
+        view = await self._edit_and_view(
             caller, body.question, lambda contest: contest.remove_option(body.question, body.option)
         )
         audit("options deleted", caller, question=body.question, option=body.option)
@@ -148,7 +148,7 @@ class Trivia:
 
     async def measure(self, caller: Caller, channel: str | None, id: str, user: str) -> Measured:
         """Count the questions of an extension."""
-        contest, _ = await self._read(caller)
+        contest, _ = await self._read_contest_and_voter(caller)
         return Measured({"": len(contest)})
 
     @endpoint(
@@ -164,7 +164,7 @@ class Trivia:
         The response is `{"questions": […]}`; with `id` it is one question. Only admin and backend see inactive
         questions.
         """
-        contest, voter = await self._read(call.caller)
+        contest, voter = await self._read_contest_and_voter(call.caller)
         sees_all = call.caller.role in EXTENSION_WRITERS
         if question_id := call.text("id"):
             return contest.question(question_id, sees_inactive=sees_all).view_for(voter)
@@ -183,7 +183,7 @@ class Trivia:
             voter.join(caller, channel)
             return {voter_record: json_codec.encode(voter)}
 
-        await self._update([contest_record, voter_record], change)
+        await self._update_records([contest_record, voter_record], change)
         return Nothing()
 
     @endpoint("GET", "/v1/e/curated_poll_leaderboard", roles=EXTENSION_WRITERS, answer=Leaderboard)
@@ -193,12 +193,12 @@ class Trivia:
         Each question in `state-results` scores 50 points if the broadcaster voted correctly, plus 50 times the share of
         correct votes in the team.
         """
-        standings = rules.Standings((await self._read(call.caller))[0])
+        standings = rules.Standings((await self._read_contest_and_voter(call.caller))[0])
         key = Voter.key(call.caller)._replace(user="")
         notice(READ_ALL, key)
         async for page in document_pages(self._documents, key, now=self._clock.now()):
             standings.add(map(Voter.decoded, page.values()))
-        return Leaderboard(standings.best())
+        return Leaderboard(standings.top_teams())
 
     @endpoint("POST", "/v1/e/team_membership", roles=ANYONE, answer=Team, query=(CHANNEL,))
     async def join_team(self, call: Call) -> Team:
@@ -210,26 +210,26 @@ class Trivia:
             voter.join(caller, channel)
             return {key: json_codec.encode(voter)}
 
-        written = await self._update([key], change)
+        written = await self._update_records([key], change)
         return Team(Voter.decoded(written[key]).team)
 
     @endpoint("GET", "/v1/e/team_membership", roles=ANYONE, answer=Team)
     async def read_team(self, call: Call) -> Team:
         """Read the caller's team; its id is empty before the first vote or joining a team."""
-        _, voter = await self._read(call.caller)
+        _, voter = await self._read_contest_and_voter(call.caller)
         return Team(voter.team)
 
-    async def _read(self, caller: Caller) -> tuple[Contest, Voter]:
+    async def _read_contest_and_voter(self, caller: Caller) -> tuple[Contest, Voter]:
         """Return the questions and the caller's record, read at one instant."""
         contest_record, voter_record = Contest.key(caller.client_id), Voter.key(caller)
         notice(READ, contest_record, voter_record)
         found = await self._documents.read([contest_record, voter_record], now=self._clock.now())
         return Contest.decoded(found.get(contest_record)), Voter.decoded(found.get(voter_record))
 
-    async def _edit(self, caller: Caller, question_id: str, edit: Callable[[Contest], None]) -> QuestionView:
+    async def _edit_and_view(self, caller: Caller, question_id: str, edit: Callable[[Contest], None]) -> QuestionView:
         """Change a question, and return it with the caller's vote."""
         contest = await self._edit_contest(caller, edit)
-        _, voter = await self._read(caller)
+        _, voter = await self._read_contest_and_voter(caller)
         return contest[question_id].view_for(voter)
 
     async def _edit_contest(self, caller: Caller, edit: Callable[[Contest], None]) -> Contest:
@@ -240,11 +240,11 @@ class Trivia:
             edit(contest)
             return {key: contest.encoded()}
 
-        written = await self._update([key], change)
+        written = await self._update_records([key], change)
         await self._changes.committed(Change(key, "edited", caller.opaque_id))
         return Contest.decoded(written[key])
 
-    async def _update(self, keys: list[Key], change: Edit) -> dict[Key, bytes]:
+    async def _update_records(self, keys: list[Key], change: Edit) -> dict[Key, bytes]:
         now = self._clock.now()
         notice(READ, *keys)
         expires_at = self._environment.expires_at(now, self._environment.state_lifetime)

@@ -55,6 +55,13 @@ class Poll(Struct):
     vote: int | UnsetType = UNSET
     """The caller's latest vote; absent if there is none."""
 
+    @classmethod
+    def from_counts(cls, counts: Iterable[tuple[str, int]], choice: str | None) -> Poll:
+        """Return the response for the number of votes for each value, and the caller's choice."""
+        stats = stats_of(counts)
+        vote = UNSET if choice is None else int(choice)
+        return cls(stats, stats.stddev, stats.mean, stats.sum, stats.count, stats.specific, vote)
+
 
 def stats_of(counts: Iterable[tuple[str, int]]) -> Stats:
     """Return statistics of a histogram of (value, votes). Integer arithmetic keeps the population variance exact."""
@@ -71,13 +78,6 @@ def stats_of(counts: Iterable[tuple[str, int]]) -> Stats:
     if not count:
         return Stats(0.0, 0.0, 0, 0, specific)
     return Stats(math.sqrt(count * squares - total * total) / count, total / count, total, count, specific)
-
-
-def poll_of(counts: Iterable[tuple[str, int]], choice: str | None) -> Poll:
-    """Return the response for a ballot's histogram and the caller's choice."""
-    stats = stats_of(counts)
-    vote = UNSET if choice is None else int(choice)
-    return Poll(stats, stats.stddev, stats.mean, stats.sum, stats.count, stats.specific, vote)
 
 
 class PollView(Struct):
@@ -171,11 +171,11 @@ def listed_poll(ballot: ListedBallot, *, now: int) -> ListedPoll:
     return ListedPoll(ballot.key.name, ballot.key.channel or "", ballot.casts, status, latest, disabled or UNSET)
 
 
-INTERVAL = 1.0
+SOCKET_INTERVAL = 1.0
 """Seconds of real time between two updates of one poll. A move of the clock sends a waiting update at once."""
 PAGE_INTERVAL = 5.0
 """The same for pages."""
-_DEFINED = "poll_definition"
+_DEFINED_KIND = "poll_definition"
 
 
 class PageUpdate(Struct):
@@ -197,31 +197,31 @@ class PollUpdates:
 
     def __post_init__(self) -> None:
         self._is_single_node = self._publisher.is_single_node
-        self._updating = Throttle(self._send_update, INTERVAL)
-        self._notifying = Throttle(self._publisher.publish_raw, INTERVAL)
-        self._scheduling = Throttle(self.watch, 0.0)
+        self._updating = Throttle(self._send_socket_update, SOCKET_INTERVAL)
+        self._notifying = Throttle(self._publisher.publish_raw, SOCKET_INTERVAL)
+        self._scheduling = Throttle(self.schedule_updates, 0.0)
         self._updating_pages = Throttle(self._send_page_update, PAGE_INTERVAL)
         self._throttles = (self._updating, self._notifying, self._scheduling, self._updating_pages)
-        self._publisher.on_message("poll", lambda key, _: self._request_updates(key))
-        self._publisher.on_message(_DEFINED, lambda key, _: self._scheduling.trigger(key._replace(kind="poll")))
+        self._publisher.on_message("poll", lambda key, _: self._request_local_updates(key))
+        self._publisher.on_message(_DEFINED_KIND, lambda key, _: self._scheduling.trigger(key._replace(kind="poll")))
 
-    def changed(self, poll: Key) -> None:
+    def request_updates(self, poll: Key) -> None:
         """Handle a new vote, the deletion of the poll, or its early end."""
         if self._is_single_node:
-            self._request_updates(poll)
+            self._request_local_updates(poll)
         else:
             self._notifying.trigger(poll)
 
-    async def committed(self, change: Change) -> None:
+    async def handle_change(self, change: Change) -> None:
         """Handle a change of a poll: a vote, its deletion, or a definition, which is the content of `change`."""
         if isinstance(change.content, Definition):  # every node reschedules the updates at its opening and closing
-            await self._publisher.try_publish_raw(change.key._replace(kind=_DEFINED))
+            await self._publisher.try_publish_raw(change.key._replace(kind=_DEFINED_KIND))
             return
         if change.did != "vote":
             self._scheduler.cancel(change.key)
-        self.changed(change.key)  # pages get zeros of a deleted poll, sockets nothing
+        self.request_updates(change.key)  # pages get zeros of a deleted poll, sockets nothing
 
-    async def watch(self, poll: Key) -> None:
+    async def schedule_updates(self, poll: Key) -> None:
         """Schedule the updates at a poll's opening and closing, if it has a definition."""
         definition = await self._reader.definition(poll)
         if definition is None:
@@ -237,8 +237,8 @@ class PollUpdates:
 
         async def callback() -> None:
             if self._clock.now() >= at:
-                self._request_update(poll)
-            await self.watch(poll)
+                self._request_socket_update(poll)
+            await self.schedule_updates(poll)
 
         self._scheduler.schedule(poll, look_at, callback)
 
@@ -251,37 +251,37 @@ class PollUpdates:
         for throttle in self._throttles:
             throttle.clear()
 
-    def reloaded(self) -> None:
+    def handle_reload(self) -> None:
         """Handle a replacement of all data: send the results of subscribed polls, and reschedule their updates."""
         for poll in self._publisher.hub.all_topics("poll"):
-            self._request_updates(poll)
+            self._request_local_updates(poll)
             self._scheduling.trigger(poll)
 
     async def close(self) -> None:
         for throttle in self._throttles:
             await throttle.close()
 
-    def _request_updates(self, poll: Key) -> None:
-        self._request_update(poll)
+    def _request_local_updates(self, poll: Key) -> None:
+        self._request_socket_update(poll)
         # The votes of a token without a channel belong to no page, unless the poll is extension-wide (ruling A4).
-        if (poll.channel or is_global(poll.name)) and self._pages.are_listening(poll):
+        if (poll.channel or is_global(poll.name)) and self._pages.has_listeners(poll):
             self._updating_pages.trigger(poll)
 
     async def _send_page_update(self, poll: Key) -> None:
         update = PageUpdate(poll.name, await self._reader.stats(poll))
         self._pages.deliver(poll, f"vote_update:{poll.name}", json_codec.encode(update))
 
-    def _request_update(self, poll: Key) -> None:
+    def _request_socket_update(self, poll: Key) -> None:
         if self._publisher.hub.has_subscribers(poll):
             self._updating.trigger(poll)
 
-    async def _send_update(self, poll: Key) -> None:
+    async def _send_socket_update(self, poll: Key) -> None:
         results = await self._reader.results(poll)
         if results is not None:
             self._publisher.publish_locally(poll, "poll", results)
 
 
-def _status(ballot: ListedBallot, now: int) -> dict[str, object]:
+def _poll_facts(ballot: ListedBallot, now: int) -> dict[str, object]:
     poll = listed_poll(ballot, now=now)
     return {"status": poll.status, "disabled": poll.disabled}
 
@@ -292,6 +292,6 @@ POLLS = Kind(
     ("poll",),
     LIFETIME,
     STORED,
-    _status,
+    _poll_facts,
     waits_for=Subject("poll", "poll", frozenset({"count", "value", "sum"}), "default", shared=GLOBAL),
 )

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
 
 from emulator.contract import limits
-from emulator.contract.kinds import are_equal
+from emulator.contract.kinds import are_equal_json
 from emulator.contract.limits import HIGHEST, LOWEST, MAX_VOTES
 from emulator.contract.names import POLL_ID, POLL_ID_RULE
 from emulator.core.callers import GLOBAL, is_global
@@ -26,8 +26,8 @@ from emulator.storage.kinds import Stored, decoded, text_of, wrong
 from emulator.storage.records import BallotRecord, ChoiceRecord, EntryRecord
 from emulator.storage.shapes import OVER_ALLOWANCE, UNKNOWN_VOTER, BallotEntry, Terms
 
-_UNACCEPTABLE = "unacceptable vote"
-_DEFINE = "Define the poll first: `extcli vote define {poll}`."
+_BAD_VOTE = "unacceptable vote"
+_DEFINE_POLL_FIRST = "Define the poll first: `extcli vote define {poll}`."
 
 
 @refusal(BadRequest, "Invalid poll id", "W8", "The poll id has the wrong form",
@@ -42,7 +42,7 @@ def value_out_of_bounds(*, value: int, lowest: int, highest: int) -> Facts:
     return Facts(f"value: {value} is not within {lowest} to {highest}", f"value {value}", f"{lowest} to {highest}")
 
 
-@refusal(BadRequest, _UNACCEPTABLE, "P4", "The number of votes is out of range", "Send a count from 1 to {highest}.")
+@refusal(BadRequest, _BAD_VOTE, "P4", "The number of votes is out of range", "Send a count from 1 to {highest}.")
 def count_out_of_range(*, count: int, highest: int) -> Facts:
     return Facts(f"count: {count} is not within 1 to {highest}", f"count {count}", f"1 to {highest}")
 
@@ -53,14 +53,14 @@ def poll_closed(*, poll: str, cause: str) -> Facts:
     return Facts(f"the poll {cause}", f"poll {poll}, which {cause}", "an open poll")
 
 
-@refusal(BadRequest, _UNACCEPTABLE, "P4", "The vote exceeds a limit of the poll",
+@refusal(BadRequest, _BAD_VOTE, "P4", "The vote exceeds a limit of the poll",
          "Vote less often, or raise the limits: `extcli vote edit {poll}`.")  # fmt: skip
 def over_allowance(*, poll: str) -> Facts:
     detail = "the vote exceeds a limit of the poll: totalVotesPerUser, votesPerOption or distinctOptionsPerUser"
     return Facts(detail, f"more votes than the user has left in {poll}", "a vote within the limits of the poll")
 
 
-@refusal(BadRequest, _UNACCEPTABLE, "P4", "Only users who share their identity may vote",
+@refusal(BadRequest, _BAD_VOTE, "P4", "Only users who share their identity may vote",
          "Use a token with user_id, or allow all users: `extcli vote edit {poll}`.")  # fmt: skip
 def unknown_voter(*, poll: str) -> Facts:
     detail = "only users who share their identity may vote in this poll"
@@ -80,7 +80,7 @@ def already_defined(*, poll: str) -> Facts:
     return Facts(detail, f"{{}}, no definition, for poll {poll}", "the current definition")
 
 
-@refusal(NotFound, "Not Found", rule="P4", title="The poll has no definition", next_step=_DEFINE)
+@refusal(NotFound, "Not Found", rule="P4", title="The poll has no definition", next_step=_DEFINE_POLL_FIRST)
 def no_definition(*, poll: str) -> Facts:
     return Facts(f"the poll {poll} has no definition", f"poll {poll}, which is not defined", "a defined poll")
 
@@ -93,7 +93,7 @@ def no_poll(*, poll: str) -> Facts:
 
 LIFETIME = WEEK
 """A poll expires this long after its last vote, in ms (Limits, ruling P5)."""
-MAX_COUNT = 30
+MAX_VOTES_PER_CALL = 30
 """Votes in one request."""
 _POLL_ID = re.compile(POLL_ID)
 
@@ -107,7 +107,7 @@ def checked_poll_id(poll_id: str, name: str = "id") -> str:
 
 
 _LAST_SECOND = END_OF_TIME // SECOND - 1
-_NOW = -1
+_END_NOW = -1
 
 
 class PollConfig(Struct, rename="camel", kw_only=True):
@@ -179,7 +179,7 @@ class Definition(Struct, rename="camel", kw_only=True):
         for absolute, relative in (("startsAt", "startsIn"), ("endsAt", "endsIn")):
             if relative in config and absolute not in config:
                 members[absolute] = 0
-        if config.get("endsAt") == _NOW:
+        if config.get("endsAt") == _END_NOW:
             if self.status_at(now) == "expired":
                 members["endsAt"] = self.ends_at
             else:  # also ends a poll that has not started
@@ -234,7 +234,7 @@ def check_unchanged(poll_id: str, found: Definition | None, expected: Mapping[st
     current = {} if found is None else msgspec.to_builtins(found)
     changed = []
     for name in dict.fromkeys((*current, *expected)):
-        is_same = are_equal(current.get(name, UNSET), expected.get(name, UNSET))
+        is_same = are_equal_json(current.get(name, UNSET), expected.get(name, UNSET))
         if name != "status" and not is_same:
             changed.append(name)
     if changed and not expected:
@@ -243,7 +243,7 @@ def check_unchanged(poll_id: str, found: Definition | None, expected: Mapping[st
         raise poll_changed(poll=poll_id, members=", ".join(changed)[:200])
 
 
-_ANNOUNCED = {"prompt", "options", "user_data"}
+_ANNOUNCED_MEMBERS = {"prompt", "options", "user_data"}
 """The members of a poll's announcement in the channel state."""
 
 
@@ -252,20 +252,20 @@ def announcement(definition: Definition) -> dict[str, object]:
     return {"prompt": definition.prompt, "options": definition.options, "user_data": definition.user_data}
 
 
-def aligned(definition: Definition | None, found: Any) -> Any:
+def aligned_member(definition: Definition | None, found: Any) -> Any:
     """Return the announcement of a poll, which is the member `found` if there is one, or `UNSET` without a poll.
 
     A member that is no announcement stays.
     """
     if definition is not None:
         return announcement(definition) if found is UNSET else found
-    return UNSET if isinstance(found, dict) and found.keys() == _ANNOUNCED else found
+    return UNSET if isinstance(found, dict) and found.keys() == _ANNOUNCED_MEMBERS else found
 
 
 def _unix_seconds(name: str, absolute: int, relative_name: str, relative: int, now: int) -> int:
     """`startsAt` or `endsAt` in Unix seconds; 0 if unset. Relative times are rounded up, so no poll ends early."""
     seconds = now // SECOND
-    if absolute == _NOW and name == "endsAt":
+    if absolute == _END_NOW and name == "endsAt":
         return seconds
     if not 0 <= absolute <= _LAST_SECOND:
         raise invalid_member(name, absolute, f"within 0 to {_LAST_SECOND} Unix seconds")
@@ -313,7 +313,7 @@ class Vote(Struct):
     """This user's votes for this value; only in polls where votes add up."""
 
 
-def log_entry(entry: BallotEntry, shared: Mapping[str, str], counted: bool) -> bytes:
+def encode_log_entry(entry: BallotEntry, shared: Mapping[str, str], counted: bool) -> bytes:
     """Return the JSON of one `Vote`. `shared` has the ids that voters shared after they voted, by opaque id."""
     identifier = entry.note.decode() or shared.get(entry.voter, entry.voter)
     count = entry.times if counted or entry.times > 1 else UNSET
@@ -345,11 +345,11 @@ def _check_entry(record: EntryRecord) -> None:
 
 
 def _check_value(choice: str) -> None:
-    if choice not in _VALUES:
+    if choice not in _VALUE_TEXTS:
         raise wrong("choice", f"{choice[:40]!r} is not within {LOWEST} to {HIGHEST}")
 
 
-_VALUES = frozenset(map(str, range(LOWEST, HIGHEST + 1)))
+_VALUE_TEXTS = frozenset(map(str, range(LOWEST, HIGHEST + 1)))
 STORED = (
     Stored(BallotRecord, "poll", _check_poll),
     Stored(ChoiceRecord, "poll", lambda record: _check_value(record.choice)),

@@ -32,7 +32,7 @@ from emulator.features.id_quota import IdQuota
 from emulator.features.kinds import Measured
 from emulator.features.stores.service import Stores
 from emulator.features.votes import rules
-from emulator.features.votes.results import Poll, PollList, PollReader, PollResults, PollUpdates, listed_poll, poll_of
+from emulator.features.votes.results import Poll, PollList, PollReader, PollResults, PollUpdates, listed_poll
 from emulator.features.votes.rules import LIFETIME, Definition, PollConfig, checked_poll_id
 from emulator.http.endpoint import CHANNEL, PAGE, Call, Nothing, Parameter, endpoint, id_of
 from emulator.realtime.action import Done, Message, action, feed
@@ -120,15 +120,15 @@ class Polls:
 
         An absent poll reads as zeros. `specific[i]` counts the votes for value i, 0 to 63.
         """
-        key = _key(call.caller, call.channel, call.id)
+        key = _poll_key(call.caller, call.channel, call.id)
         counts, choice = await self._ballots.tally(key, now=self._clock.now(), voter=call.caller.opaque_id)
         if not counts:
             notice(ABSENT, key)
-        return poll_of(counts, choice)
+        return Poll.from_counts(counts, choice)
 
     async def measure(self, caller: Caller, channel: str | None, id: str, user: str) -> Measured:
         """Return the number of votes for each value."""
-        tally = await self._ballots.tally(_key(caller, channel, id), now=self._clock.now())
+        tally = await self._ballots.tally(_poll_key(caller, channel, id), now=self._clock.now())
         return Measured(dict(tally.counts))
 
     @endpoint("POST", "/v1/e/vote", roles=ANYONE, body=VoteBody, answer=Poll, query=(_POLL, CHANNEL))
@@ -139,15 +139,15 @@ class Polls:
         `count`.
         """
         body, caller, channel, poll_id = call.body(VoteBody), call.caller, call.channel, call.id
-        key = _key(caller, channel or "", poll_id)
+        key = _poll_key(caller, channel or "", poll_id)
         value, count = body.value, body.count
         if not LOWEST <= value <= HIGHEST:
             raise rules.value_out_of_bounds(value=value, lowest=LOWEST, highest=HIGHEST)
         now = self._clock.now()
         if count != 1 and not await self._has_additive_votes(key):
             count = 1
-        if not 1 <= count <= rules.MAX_COUNT:
-            raise rules.count_out_of_range(count=count, highest=rules.MAX_COUNT)
+        if not 1 <= count <= rules.MAX_VOTES_PER_CALL:
+            raise rules.count_out_of_range(count=count, highest=rules.MAX_VOTES_PER_CALL)
         shared_id = caller.user_id
         note = (shared_id or "").encode()
         request = CastRequest(caller.opaque_id, str(value), note, shared_id is not None, count)
@@ -158,8 +158,8 @@ class Polls:
         await self._changes.committed(Change(key, "vote", caller.opaque_id, value, now, count))
         if channel is None and not is_global(poll_id):  # the caller reads all channels together (ruling A4)
             key = key._replace(channel=None)
-            return poll_of(*await self._ballots.tally(key, now=self._clock.now(), voter=caller.opaque_id))
-        poll = poll_of(*cast.tally)
+            return Poll.from_counts(*await self._ballots.tally(key, now=self._clock.now(), voter=caller.opaque_id))
+        poll = Poll.from_counts(*cast.tally)
         if poll.count == count and cast.previous is None and await self._reader.definition(key) is None:
             notice(NEW, key)
         return poll
@@ -187,7 +187,7 @@ class Polls:
         await self._changes.committed(*(Change(dropped, "cleared", caller.opaque_id) for dropped in found))
         for dropped in found:
             await self._id_quota.release(dropped)
-            if dropped.channel and await self._edit_announcement(caller, dropped, partial(rules.aligned, None)):
+            if dropped.channel and await self._edit_announcement(caller, dropped, partial(rules.aligned_member, None)):
                 await self._align_announcement(caller, dropped)
 
     @endpoint("GET", "/v1/e/vote_logs", roles=EXTENSION_WRITERS, answer=VoteLog, query=(_POLL, CHANNEL, _SINCE, _LIMIT))
@@ -196,7 +196,7 @@ class Polls:
         since, limit = call.integer("since", 0), call.integer("limit", -1)
         if call.text("limit") and limit < 0:
             raise invalid_parameter("limit", limit, "0 or more")
-        key, now = _key(call.caller, call.channel, call.id), self._clock.now()
+        key, now = _poll_key(call.caller, call.channel, call.id), self._clock.now()
         counted = key.channel is not None and await self._has_additive_votes(key)
         since, most = clamp_instant(since), None if limit < 0 else min(limit, NEVER)
         pages = self._ballots.entries(key, now=now, since=since, limit=most)
@@ -208,7 +208,7 @@ class Polls:
         async for page in pages:
             unshared = [entry.voter for entry in page if not entry.note]
             shared = await self._directory.shared_ids(client_id, unshared) if unshared else {}
-            yield [rules.log_entry(entry, shared, counted) for entry in page]
+            yield [rules.encode_log_entry(entry, shared, counted) for entry in page]
 
     async def voters(
         self, caller: Caller, channel: str | None, poll_id: str, value: int
@@ -217,7 +217,7 @@ class Polls:
 
         In a poll in which votes add up, a user may have votes for other values too (ruling P4).
         """
-        key, choice = _key(caller, channel, poll_id), str(value)
+        key, choice = _poll_key(caller, channel, poll_id), str(value)
         found = False
         async for page in self._ballots.entries(key, now=self._clock.now()):
             found = True
@@ -249,7 +249,7 @@ class Polls:
         members = (body.config or {}) | given
         config = json_codec.convert(members, PollConfig, inside="data.config")
         poll_id = checked_poll_id(body.poll_id, _POLL_ID)
-        await self.create(message.caller, _channel(message, poll_id), poll_id, config)
+        await self.create(message.caller, _poll_channel(message, poll_id), poll_id, config)
         return Done()
 
     async def create(self, caller: Caller, channel: str, poll_id: str, config: PollConfig) -> None:
@@ -272,7 +272,7 @@ class Polls:
         """Change a poll's definition; `endsAt: -1` ends the poll."""
         caller, body = message.caller, message.body(ReconfigureBody)
         poll_id = checked_poll_id(body.poll_id, _POLL_ID)
-        key = _managed_key(caller, _channel(message, poll_id), poll_id)
+        key = _managed_key(caller, _poll_channel(message, poll_id), poll_id)
         while True:  # until no other edit comes in between
             text, before = await self._reader.stored_definition(key)
             if before is None:
@@ -281,13 +281,13 @@ class Polls:
             if await self._define(caller, key, definition, only_if=text):
                 break
         if definition.ends_at != before.ends_at and definition.status_at(self._clock.now()) == "expired":
-            self._updates.changed(key)
+            self._updates.request_updates(key)
         return Done()
 
     @endpoint("GET", "/v1/e/vote_config", roles=ANYONE, answer=Definition, query=(_POLL, CHANNEL))
     async def read_poll_definition(self, call: Call) -> Definition:
         """Read a poll's definition and its status: pending, active or expired."""
-        key = _key(call.caller, call.channel or "", call.id)
+        key = _poll_key(call.caller, call.channel or "", call.id)
         definition = await self._reader.definition(key)
         if definition is None:
             notice(ABSENT, key)
@@ -309,7 +309,7 @@ class Polls:
     async def read_results(self, message: Message) -> PollResults:
         """Read a poll and its results; 404 if it has neither a definition nor votes."""
         poll_id = checked_poll_id(message.body(PollBody).poll_id, _POLL_ID)
-        key = _key(message.caller, _channel(message, poll_id), poll_id)
+        key = _poll_key(message.caller, _poll_channel(message, poll_id), poll_id)
         results = await self._reader.results(key)
         if results is None:
             notice(ABSENT, key)
@@ -330,12 +330,12 @@ class Polls:
         poll_id = body.topic_id or body.poll_id
         if not poll_id:
             raise missing_member("data.topic_id", "name a poll, or '*' for all polls of the channel")
-        channel = _channel(message, poll_id)
+        channel = _poll_channel(message, poll_id)
         if poll_id == ANY_NAME:
             return (Key("poll", message.caller.client_id, ANY_NAME, channel),)
         poll_id = checked_poll_id(poll_id, "data.topic_id" if body.topic_id else _POLL_ID)
-        key = _key(message.caller, channel, poll_id)
-        await self._updates.watch(key)
+        key = _poll_key(message.caller, channel, poll_id)
+        await self._updates.schedule_updates(key)
         return (key,)
 
     async def _define(
@@ -371,7 +371,7 @@ class Polls:
         is_agreed = False
         while not is_agreed:
             definition = await self._reader.definition(key)
-            await self._edit_announcement(caller, key, partial(rules.aligned, definition))
+            await self._edit_announcement(caller, key, partial(rules.aligned_member, definition))
             is_agreed = (await self._reader.definition(key) is None) is (definition is None)
 
     async def _has_additive_votes(self, key: Key) -> bool:
@@ -379,12 +379,12 @@ class Polls:
         return definition is not None and definition.total_votes_per_user > 1
 
 
-def _key(caller: Caller, channel: str | None, poll_id: str) -> Key:
+def _poll_key(caller: Caller, channel: str | None, poll_id: str) -> Key:
     """Return the key of a poll; a global poll belongs to no channel."""
     return Key("poll", caller.client_id, checked_poll_id(poll_id), "" if is_global(poll_id) else channel)
 
 
-def _channel(message: Message, poll_id: str) -> str:
+def _poll_channel(message: Message, poll_id: str) -> str:
     """Return the connection's channel; raises `BadRequest` if there is none and the poll is not global."""
     return message.channel or "" if is_global(poll_id) else required_channel(message.channel, "a poll")
 
@@ -394,7 +394,7 @@ def _managed_key(caller: Caller, channel: str | None, poll_id: str) -> Key:
 
     Raises `Forbidden` if the caller may not.
     """
-    key = _key(caller, channel, poll_id)
+    key = _poll_key(caller, channel, poll_id)
     if is_global(poll_id):
         check_extension_wide(caller, poll_id)
     return key
