@@ -45,8 +45,6 @@ _FAR = 4_102_444_800
 """The expiry of the token in Unix s, in the year 2100: the clock of an emulator may have been moved."""
 _DEPLOYMENT = re.compile(r"https://(?!(localhost|127\.0\.0\.1|\[::1\])(:|/|$))")
 """An address with TLS on another machine."""
-_END = "0"
-"""The cursor of the first page, and `next` of the last."""
 _CURSOR = "\0"
 """Stands for the cursor, so that the word there is a word even if it is empty."""
 _BREAKS = ":="
@@ -242,14 +240,9 @@ def _code_sets(url: str, authorization: str) -> Iterator[tuple[str, str]]:
 
 
 def _listed_names(url: str, authorization: str, kind: str) -> Iterator[tuple[str, str]]:
-    """Yield the ids of the polls, rankings or buffers, with their channels, page by page."""
-    cursor = _END
-    while True:
-        page = _get(url, f"/v1/e/{kind}?limit=1000&cursor={cursor}", authorization)
-        for each in page[kind]:
-            yield each["id"], f"channel {each['channel_id']}" if each["channel_id"] else ""
-        if (cursor := page["next"]) == _END:
-            return
+    """Yield the ids of at most 1,000 polls, rankings or buffers, with their channels."""
+    for each in _get(url, f"/v1/e/{kind}?limit=1000", authorization)[kind]:
+        yield each["id"], f"channel {each['channel_id']}" if each["channel_id"] else ""
 
 
 def _unsigned(channel: str) -> str:

@@ -137,8 +137,8 @@ class ErrorResponse(CliError):
     def as_json(self) -> dict[str, Any]:
         document = super().as_json()
         document["error"] |= {"status": self.status, "body": _readable(self.body)}
-        document["error"] |= {"request_id": self.request_id} if self.request_id else {}
-        document["error"] |= {"hint": self.hint} if self.hint else {}
+        known = {"request_id": self.request_id, "hint": self.hint}
+        document["error"] |= {name: value for name, value in known.items() if value}
         return document
 
 

@@ -47,7 +47,7 @@ def problems(options: Mapping[str, Any], named: Named) -> Iterator[tuple[str, st
         yield "match", f"give {named('match')}, such as '{example}'{also}"
     elif len(effects) == 1:
         yield from _refused_options(effects[0], options, named)
-    for name, read in (("delay", delays), ("for", times.duration)):
+    for name, read in (("delay", delays), ("for", times.parse_duration)):
         try:
             if name in options:
                 read(options[name])
@@ -96,16 +96,16 @@ def members(options: Mapping[str, Any]) -> dict[str, Any]:
     elif effect in _PARAMETERS:
         document[_PARAMETERS[effect]] = options[effect]
     if "for" in options:
-        document["lasts"] = times.duration(options["for"])
+        document["lasts"] = times.parse_duration(options["for"])
     return document
 
 
 def delays(text: str) -> dict[str, int]:
     """Return `200ms` as the member `delay` in ms, and `200ms..2s` with `delay_max`. Raises `UsageError`."""
     shortest, dots, longest = text.partition("..")
-    found = {"delay": times.duration(shortest)}
+    found = {"delay": times.parse_duration(shortest)}
     if dots:
-        found["delay_max"] = times.duration(longest)
+        found["delay_max"] = times.parse_duration(longest)
         if found["delay_max"] < found["delay"]:
             raise UsageError(f"{text!r} is not a delay", why="the second duration is the longest: 200ms..2s")
     return found
@@ -137,7 +137,7 @@ def _rule(fault: dict[str, Any], path: Path, report: Report) -> None:
 
 _TEXT = Text(MAX_TEXT_LENGTH)
 _EFFECT = Simple("true", lambda value: value is True)
-_DURATION = Simple('a duration over 0, such as "10s"', _read_by(lambda text: {"lasts": times.duration(text)}))
+_DURATION = Simple('a duration over 0, such as "10s"', _read_by(lambda text: {"lasts": times.parse_duration(text)}))
 _DELAY = Simple('a duration or two of at most 10 minutes, such as "200ms" or "200ms..2s"', _read_by(delays))
 _SHARE = Simple("a number over 0, at most 1", lambda value: type(value) in (int, float) and 0 < value <= 1)
 FAULT = Table(

@@ -33,29 +33,29 @@ def _replace_closed_streams(*, may_lack_output: bool) -> None:
     In this order each gets its own descriptor number again, so that no socket becomes standard output. A command whose
     output is not its result `may_lack_output`.
     """
-    from extcli.output.format import watch_output
+    from extcli.output.format import check_output_writes
 
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if name == "stdout" and not (sys.stdout is None and may_lack_output):
-            watch_output()
+            check_output_writes()
         elif getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115  (open as long as the process)
 
 
 def _flush_output(code: int, args: list[str]) -> int:
     """Write the rest of the output, and return the exit code: of an error before, or that it cannot be written."""
-    from extcli.output.format import flush, silence
+    from extcli.output.format import discard_rest, flush
 
     try:
         sys.stderr.flush()
     except OSError:  # the terminal is closed; some versions of Python would exit with 120
-        silence(sys.stderr)
+        discard_rest(sys.stderr)
     try:
         flush()
     except BrokenPipeError:
-        silence(sys.stdout)
+        discard_rest(sys.stdout)
     except CliError as error:
-        silence(sys.stdout)
+        discard_rest(sys.stdout)
         if code == ExitCode.DONE:
             _report(error, args)
             return error.exit_code
@@ -74,7 +74,7 @@ def _run(args: list[str]) -> int:
     from typer import Abort, TyperException
 
     from extcli.app import run
-    from extcli.output.format import silence
+    from extcli.output.format import discard_rest
 
     try:
         if any("\ud800" <= char <= "\udfff" for char in "".join(args)):  # how Python passes on bytes of other encodings
@@ -95,7 +95,7 @@ def _run(args: list[str]) -> int:
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
         # The reader of our output, such as `head`, is done. That is not a failure.
-        silence(sys.stdout)
+        discard_rest(sys.stdout)
         return ExitCode.DONE
     except Exception:
         import traceback

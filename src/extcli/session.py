@@ -15,7 +15,7 @@ from extcli.api import tokens
 from extcli.api.call import CONTROL, SERVICE
 from extcli.config import settings
 from extcli.config.flags import Flags
-from extcli.config.resolver import Found, Resolver, Source
+from extcli.config.resolver import Found, Resolver
 from extcli.config.settings import DEFAULT_USER
 from extcli.config.urls import is_loopback, service_of
 from extcli.errors import CliError, Unreachable
@@ -66,7 +66,6 @@ class Session:
     def http(self) -> Http:
         """The HTTP connection to the service."""
         self._warn_if_elsewhere(self.resolver.url(), self.resolver.find(settings.URL))
-        self._warn_if_ignored()
         return self._http(self.resolver.url(), self.resolver.control_token())
 
     def _http(self, url: str, token: str | None) -> Http:
@@ -218,14 +217,6 @@ class Session:
                 f"{found.origin} is {address}, not an address of profile {profile.name}: "
                 "the profile's secret and token are not used"
             )
-
-    def _warn_if_ignored(self) -> None:
-        """Report that -p NAME takes precedence over EXTCLI_URL, if the two name different services."""
-        profile, variable = self.resolver.profile, self.resolver.in_variable(settings.URL)
-        chosen = self.resolver.find(settings.URL)
-        is_from_profile = chosen is not None and chosen.source is Source.NAMED_PROFILE
-        if chosen and is_from_profile and profile and variable and not profile.is_of(variable.value):
-            self.output.report(f"EXTCLI_URL is ignored: profile {profile.name} names {chosen.value}")
 
     def close(self) -> None:
         """Close all connections that the session opened."""

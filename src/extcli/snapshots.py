@@ -21,9 +21,9 @@ from extcli import atomic_file, bounded_json
 from extcli.api.call import Streamed
 from extcli.errors import UnexpectedResponse, UsageError
 from extcli.output import times
-from extcli.output.columns import Column, grouped, listing, name_and_count_columns, whole
+from extcli.output.columns import Column, listing, name_and_count_columns, one_item, thousands
 from extcli.output.sanitize import visible
-from extcli.output.views import stacked
+from extcli.output.views import stack
 from extcli.reading import LARGEST_ITEM, problem_of
 
 if TYPE_CHECKING:
@@ -264,7 +264,7 @@ COUNTS = listing(
     lambda response: response["counts"].items(),
     *name_and_count_columns("type", "records"),
     else_shown="no records",
-    items=whole,
+    items=one_item,
 )
 """The response to a load."""
 
@@ -272,8 +272,8 @@ COUNTS = listing(
 def _clock_text(clock: Mapping[str, int]) -> str:
     """Describe the clock of a snapshot."""
     if (frozen_at := clock.get("frozen_at")) is not None:
-        return f"frozen at {times.shown(frozen_at)}"
-    return times.ahead(clock.get("offset", 0)) or "real time"
+        return f"frozen at {times.utc_text(frozen_at)}"
+    return times.clock_offset_text(clock.get("offset", 0)) or "real time"
 
 
 def _facts_text(facts: Mapping[str, Any], records: RenderableType) -> RenderableType:
@@ -283,17 +283,17 @@ def _facts_text(facts: Mapping[str, Any], records: RenderableType) -> Renderable
         f"saved by extcli {visible(facts['version'])}, {visible(facts['environment'])}",
         f"size     {facts['bytes']:,} bytes",
     )
-    return stacked("\n".join(lines), records)
+    return stack("\n".join(lines), records)
 
 
 FACTS = listing(
     "records",
     Column("type", heading="records"),
     Column("kind"),
-    Column("count", heading="", text=grouped, right=True),
+    Column("count", heading="", text=thousands, right=True),
     else_shown=lambda facts: _facts_text(facts, "no records"),
     around=_facts_text,
-    items=whole,
+    items=one_item,
 )
 
 

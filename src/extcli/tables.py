@@ -174,25 +174,21 @@ def _parsed(text: str, name: str) -> Any:
         if not is_json:
             return user_files.parse_toml(text)
         parsed = bounded_json.decoded(text, strict=True)
-        repeated = field_positions(text, repeated=True).items() if _has_repeated(text) else ()
+        repeated = field_positions(text, repeated=True) if _has_repeated(text) else {}
     except json.JSONDecodeError as error:
-        place, problem = Position(error.lineno, error.colno), error.msg
+        place, problem = Position(error.lineno, error.colno), f"not valid JSON: {error.msg}"
     except tomllib.TOMLDecodeError as error:
         numbers = _PLACE_OF_ERROR.search(str(error))
         place = Position(int(numbers[1]), int(numbers[2])) if numbers else Position(text.count("\n") + 1, 1)
-        problem = str(error).partition(" (at ")[0]
+        problem = f"not valid TOML: {str(error).partition(' (at ')[0]}"
     except ValueError as error:  # too large in some way, or Python's limit of 4,300 digits
-        if "digits" not in str(error):
-            raise InvalidFile(name, [_fault_line(name, START, str(error))]) from None
-        place, problem = START, "a number has too many digits"
+        place, problem = START, "a number has too many digits" if "digits" in str(error) else str(error)
     else:
-        if repeated:
-            raise InvalidFile(
-                name, [_fault_line(name, at, f"{path_text(path)}: appears twice") for path, at in repeated]
-            )
-        return parsed
-    kind = "JSON" if is_json else "TOML"
-    raise InvalidFile(name, [_fault_line(name, place, f"not valid {kind}: {problem[:1].lower()}{problem[1:]}")])
+        if not repeated:
+            return parsed
+        path, place = next(iter(repeated.items()))
+        problem = f"{path_text(path)}: appears twice"
+    raise InvalidFile(name, [_fault_line(name, place, problem)])
 
 
 def _has_repeated(text: str) -> bool:

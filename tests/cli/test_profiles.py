@@ -261,14 +261,3 @@ def test_a_profile_s_socket_is_used_with_its_own_url_only(extcli, live, monkeypa
     for args, variables in (("--url", f"{live.url}/_ns/other"), {}), ((), {"EXTCLI_URL": f"{live.url}/_ns/other"}):
         chosen = {"EXTCLI_PROFILE": "dev", **variables}
         assert f"> CONNECT {beside}" in extcli(*GET, "-v", *args, env=chosen).stderr
-
-
-# connect
-
-
-def test_an_address_that_a_named_profile_replaces_is_reported(extcli, live):
-    write_profiles(dev={"url": live.url})
-
-    for url, options, is_reported in (("http://127.0.0.1:1", (), True), (live.url, (), False)):
-        result = extcli("vote", "get", "-p", "dev", *options, env={"EXTCLI_URL": url}, exits=0)
-        assert is_reported == ("EXTCLI_URL is ignored" in result.stderr)

@@ -11,7 +11,7 @@ NOW = 1_900_000_000_000
 
 
 def instant(text: str, *, ago: bool = False) -> int:
-    return times.instant(text, lambda: NOW, ago=ago)
+    return times.parse_instant(text, lambda: NOW, ago=ago)
 
 
 @pytest.mark.parametrize(
@@ -60,9 +60,9 @@ def test_an_absolute_time_does_not_read_the_clock():
     def now() -> int:
         raise AssertionError("read")
 
-    assert [NOW, NOW] == [times.instant(text, now) for text in ("1900000000", "2030-03-17T17:46:40Z")]
+    assert [NOW, NOW] == [times.parse_instant(text, now) for text in ("1900000000", "2030-03-17T17:46:40Z")]
 
 
 @pytest.mark.parametrize(("ms", "text"), [(NOW, "2030-03-17 17:46:40Z"), (NOW + 7, "2030-03-17 17:46:40.007Z")])
 def test_an_instant_is_shown_in_utc_to_the_millisecond_if_it_has_a_fraction(ms: int, text: str):
-    assert text == times.shown(ms)
+    assert text == times.utc_text(ms)

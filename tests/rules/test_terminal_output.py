@@ -20,7 +20,7 @@ class Screen(io.StringIO):
 
 
 def shown(text: str) -> str:
-    terminal.show(terminal.Prose(text), screen := Screen())
+    terminal.print_renderable(terminal.Prose(text), screen := Screen())
     return screen.getvalue()
 
 
@@ -49,9 +49,9 @@ def test_a_meaning_has_one_color_and_none_without_colors(monkeypatch: pytest.Mon
 
 
 def test_lines_end_at_words_and_continue_below_their_value():
-    assert "clock    aaaa bbbb\n         cccc" == terminal.wrapped("clock    aaaa bbbb cccc", 20)
-    assert "a\nhttps://long.example/word" == terminal.wrapped("a https://long.example/word", 9)
-    assert "  extcli vote cast lunch 3" == terminal.wrapped("  extcli vote cast lunch 3", 9)
+    assert "clock    aaaa bbbb\n         cccc" == terminal.wrap_lines("clock    aaaa bbbb cccc", 20)
+    assert "a\nhttps://long.example/word" == terminal.wrap_lines("a https://long.example/word", 9)
+    assert "  extcli vote cast lunch 3" == terminal.wrap_lines("  extcli vote cast lunch 3", 9)
 
 
 def entry(**members: Any) -> dict[str, Any]:
@@ -72,22 +72,8 @@ def test_a_line_of_the_journal_loses_ids_and_milliseconds_but_no_name_caller_or_
     assert (lines, True) == (len(text.splitlines()), max(map(len, text.splitlines())) <= width)
 
 
-@pytest.mark.parametrize(
-    ("done", "total", "speed", "left", "said"),
-    [
-        (55_070, 200_000, 1_150.2, 126.0, "55,070 of 200,000 · 1,150/s · 2 min left"),
-        (500, 1_000, 10.0, 50.0, "500 of 1,000 · 10/s · 50 s left"),
-        (7, None, None, None, "7 so far"),
-    ],
-)
-def test_progress_says_the_whole_the_rate_and_the_time_left(
-    done: int, total: int | None, speed: float | None, left: float | None, said: str
-):
-    assert said == terminal.progress_figures(done, total, speed, left)
-
-
 def test_help_is_plain_elsewhere(monkeypatch: pytest.MonkeyPatch):
-    assert "Usage:\n" == terminal.painted_help("Usage:\n")
+    assert "Usage:\n" == terminal.colored_help("Usage:\n")
     monkeypatch.setattr(sys, "stdout", Screen())
 
-    assert "\x1b[1mUsage:\x1b[0m\n" == terminal.painted_help("Usage:\n")
+    assert "\x1b[1mUsage:\x1b[0m\n" == terminal.colored_help("Usage:\n")

@@ -95,7 +95,7 @@ def test_the_banner_has_the_addresses():
     url = first.removeprefix("listening on ").strip()
     assert re.search(r"^  extcli \S+ · sandbox · data in memory \(gone after a stop\)$", text, re.M)
     assert f"\n  API        {url}\n" in text
-    assert f"\n  Dashboard  {url}/_emulator/     extcli --url {url} demo plays a crowd\n" in text
+    assert f"\n  Dashboard  {url}/_emulator/\n  Demo       extcli --url {url} demo\n" in text
     assert f'\n  Page       <script src="{url}/_emulator/sdk.js"></script>\n' in text
     assert "\n  Ctrl-C stops\n" in text
     assert "\x1b" not in text

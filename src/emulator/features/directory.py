@@ -140,7 +140,9 @@ class Directory:
 
         return finish()
 
-    async def _finish_recording(self, ids: Texts, kept: KeptDocuments, recorded: _RecordedIds, *, replace: bool) -> None:
+    async def _finish_recording(
+        self, ids: Texts, kept: KeptDocuments, recorded: _RecordedIds, *, replace: bool
+    ) -> None:
         """Wait until the ids are on disk, and write them again if a reset came after `keep`.
 
         The vote that they belong to may come after that reset. `recorded` is the cache at the time of `keep`.

@@ -100,14 +100,14 @@ def _segment(segment: str, name: str) -> Mapping[str, Any]:
 
 
 def _likely_refusals(header: Mapping[str, Any], claims: Mapping[str, Any], payload: str, now: int) -> list[str]:
-    exp, use = times.instant_of(claims.get("exp")), claims.get("use")
-    left, waits = (exp or now) - now, (times.instant_of(claims.get("nbf")) or now) - now
+    exp, use = times.claim_instant(claims.get("exp")), claims.get("use")
+    left, waits = (exp or now) - now, (times.claim_instant(claims.get("nbf")) or now) - now
     linked = "the broadcaster has entered the PIN that was issued with it: `extcli pin status` says whether one has"
     found = {
         "it has no exp: production refuses it": exp is None,
-        f"it expired {times.span(left)} ago": exp is not None and left <= 0,
+        f"it expired {times.duration_text(left)} ago": exp is not None and left <= 0,
         "exp is more than a year away: is it in milliseconds? It must be in seconds": left > 366 * 86_400_000,
-        f"it is not valid for another {times.span(waits)} (nbf)": waits > 0,
+        f"it is not valid for another {times.duration_text(waits)} (nbf)": waits > 0,
         f"it is signed with {header.get('alg')!r}: the service requires HS256": header.get("alg") != "HS256",
         "its stage is sandbox: production refuses it": claims.get("allowed_stage") == "sandbox",
         f"it is valid only after {linked} (use: pin)": use == "pin",

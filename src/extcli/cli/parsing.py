@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple, get_args
 from typer.core import TyperCommand
 
 from extcli.errors import UsageError
-from extcli.output.terminal import painted_help
+from extcli.output.terminal import colored_help
 
 SHARED_PANEL = "Options of every command but serve and exec"
 SERVE_PANEL = "Options of serve"
@@ -42,7 +42,7 @@ class PlainCommand(TyperCommand):
         return ["[OPTIONS]", *(shown_name(each) if each.required else f"[{shown_name(each)}]" for each in arguments)]
 
     def get_help(self, ctx: Any) -> str:
-        return painted_help(super().get_help(ctx))
+        return colored_help(super().get_help(ctx))
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         write_parameters(self, ctx, formatter)

@@ -21,8 +21,8 @@ from extcli.cli.options import Function, as_annotated, declare, flag, option, pa
 from extcli.cli.parsing import SHARED_PANEL, PlainCommand, parse_fast, removal, write_parameters
 from extcli.config.flags import Flags
 from extcli.errors import CliError, UsageError, Withheld
-from extcli.output.format import Format, silence
-from extcli.output.terminal import painted_help
+from extcli.output.format import Format, discard_rest
+from extcli.output.terminal import colored_help
 
 if TYPE_CHECKING:
     from extcli.output.printer import View
@@ -110,7 +110,7 @@ class Group(TyperGroup):
         return self.commands.get(cmd_name) or self.commands.get(_ALIASES.get(cmd_name, ""))
 
     def get_help(self, ctx: Any) -> str:
-        return painted_help(super().get_help(ctx))
+        return colored_help(super().get_help(ctx))
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         self.format_commands(ctx, formatter)
@@ -183,9 +183,9 @@ def shared(
         try:
             session.resolver.choose_profile() if use_profile else session.resolver.ignore_profiles()
             if flags.query is not None:
-                from extcli.output.views import query
+                from extcli.output.views import compile_query
 
-                session.output.query = query(flags.query)
+                session.output.query = compile_query(flags.query)
             if flags.dry_run and not use_profile:
                 raise UsageError("--dry-run prints requests, and this command sends none", fix="leave it out")
             if session.output.format is Format.ENV and not has_env:
@@ -201,7 +201,7 @@ def shared(
             session.output.note("nothing was changed")
         except BrokenPipeError:
             # The reader of our output (`| head`) is done. That is not a failure; Typer would make it one.
-            silence(sys.stdout)
+            discard_rest(sys.stdout)
         finally:
             session.close()
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from extcli.output.columns import Column, grouped, listing, table
+from extcli.output.columns import Column, build_table, listing, thousands
 from extcli.output.printer import View
 from extcli.output.sanitize import field, visible
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 Record = dict[str, Any]
 
 _VISIBLE = 4
-_INDEX = Column("index", text=lambda index: grouped(index) if index != "" else "", right=True)
+_INDEX = Column("index", text=lambda index: thousands(index) if index != "" else "", right=True)
 _NAME = Column("name")
 _COUNTS = (
-    Column("handed out", "distributed", text=grouped, right=True, optional=True),
-    Column("left", text=grouped, right=True, optional=True),
+    Column("handed out", "distributed", text=thousands, right=True, optional=True),
+    Column("left", text=thousands, right=True, optional=True),
 )
 
 
@@ -92,20 +92,20 @@ def _eligible(document: Mapping[str, Any]) -> list[Record]:
 
 def _eligibility_table(document: Mapping[str, Any]) -> RenderableType:
     found = [each for each in _eligible(document) if each["eligible"]]
-    return table(_ELIGIBLE, found) if found else "eligible for nothing"
+    return build_table(_ELIGIBLE, found) if found else "eligible for nothing"
 
 
-_ELIGIBLE = (_INDEX, Column("count", "eligible", "redeemable", grouped, right=True))
+_ELIGIBLE = (_INDEX, Column("count", "eligible", "redeemable", thousands, right=True))
 ELIGIBILITY = replace(listing(_eligible, *_ELIGIBLE), table=_eligibility_table)
 
 CHECKED_SETS = listing(
     "",
     Column("index", right=True),
     _NAME,
-    Column("codes", text=grouped, right=True),
-    Column("longest", text=grouped, right=True),
-    Column("duplicates", text=grouped, right=True),
-    Column("in earlier sets", "in_earlier_sets", text=grouped, right=True),
+    Column("codes", text=thousands, right=True),
+    Column("longest", text=thousands, right=True),
+    Column("duplicates", text=thousands, right=True),
+    Column("in earlier sets", "in_earlier_sets", text=thousands, right=True),
     Column("replaces", lambda each: each["replaces"] or "", optional=True),
 )
 """The counts of checked sets and, for a dry run, the names of the sets that they replace."""

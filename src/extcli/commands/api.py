@@ -18,10 +18,10 @@ from extcli.commands.stores import CONFIG, STATE
 from extcli.errors import ErrorResponse, UsageError
 from extcli.output.format import Format
 from extcli.output.printer import Output
-from extcli.output.views import DATA
+from extcli.output.views import JSON_VALUE
 from extcli.session import BROADCASTER, Session
 
-_ANY = replace(DATA, items=lambda document: document if isinstance(document, list) else [document])
+_ANY = replace(JSON_VALUE, items=lambda document: document if isinstance(document, list) else [document])
 _REPLACED = {"json_store", "vote_config", *(scope.path for each in (STATE, CONFIG) for scope in each.values())}
 """The paths below `/v1/e/` to which a POST replaces what is there."""
 

@@ -24,7 +24,7 @@ User = Annotated[str | None, option("--user ID", "The buyer: selects their oldes
 
 PURCHASES = listing(
     "transactions",
-    Column("", "timestamp", "posted (UTC)", times.shown),
+    Column("", "timestamp", "posted (UTC)", times.utc_text),
     Column("id"),
     Column("sku", heading="product"),
     Column("cost", right=True, text="{:,}".format),

@@ -122,7 +122,7 @@ def mark_from_poll(
       extcli codes mark-from-poll quiz --correct 2 --prize 0 --prize 1 --limit 1=3
     """
     granted = grant(prizes, limits or [])
-    instant = times.instant(cutoff, session.now, ago=True) if cutoff is not None else session.now()
+    instant = times.parse_instant(cutoff, session.now, ago=True) if cutoff is not None else session.now()
     sent = cutoff_of(instant, milliseconds=unit is CutoffUnit.MILLISECONDS)
     body = {**granted, "correct": correct, "cutoff_timestamp": sent}
     response = session.service(BACKEND).post("codes/mark_from_poll", body, id=poll)

@@ -10,8 +10,8 @@ from extcli.cli import argument, command, confirm, flag, noun, option, shared
 from extcli.cli.confirm import Yes
 from extcli.commands.listing import show_all
 from extcli.errors import ExpectationFailed, UsageError
-from extcli.output import times, views
-from extcli.output.columns import Column, grouped, instant, listing, name_and_count_columns, name_with_spaces, whole
+from extcli.output import columns, times, views
+from extcli.output.columns import Column, listing, one_item, thousands, time_text
 from extcli.reading import document_of
 from extcli.session import Session
 
@@ -38,16 +38,18 @@ RECORDS = listing(
     Column("channel_id", heading="channel"),
     Column("user", lambda each: each.get("user", ""), optional=True),
     Column("name", optional=True),
-    Column("count", text=grouped, right=True, optional=True),
-    Column("left", text=grouped, right=True, optional=True),
-    Column("size", heading="bytes", text=grouped, right=True, optional=True),
+    Column("count", text=thousands, right=True, optional=True),
+    Column("left", text=thousands, right=True, optional=True),
+    Column("size", heading="bytes", text=thousands, right=True, optional=True),
     Column("status", optional=True),
     Column("latest", in_table=False),
-    Column("expires_at", heading="expires (UTC)", text=instant),
+    Column("expires_at", heading="expires (UTC)", text=time_text),
     else_shown="no such records",
 )
 """The records of one kind, with the columns that the kind has."""
-COUNTS = listing(lambda counts: counts.items(), *name_and_count_columns(text=name_with_spaces, plain=str), items=whole)
+COUNTS = listing(
+    lambda counts: counts.items(), *columns.name_and_count_columns(text=columns.name_with_spaces), items=one_item
+)
 """How many things of each kind there are."""
 
 
@@ -100,7 +102,7 @@ def reset(
 
     if undo and keep is not None:
         raise UsageError("--undo and --keep exclude each other")
-    seconds, rest = divmod(times.duration(keep or "0s"), 1_000)
+    seconds, rest = divmod(times.parse_duration(keep or "0s"), 1_000)
     if rest or seconds > MAX_UNDO_SECONDS or (keep is not None and not seconds):
         raise UsageError(f"--keep: {keep} is not a time of whole seconds from 1s to 10m")
     if undo:
@@ -117,7 +119,7 @@ def reset(
 
 _COMING = listing(
     "next",
-    Column("Unix ms", "at", "expires (UTC)", text=lambda at: times.shown(at)[:16]),
+    Column("Unix ms", "at", "expires (UTC)", text=lambda at: times.utc_text(at)[:16]),
     Column("kind"),
     Column("id"),
     Column("client id", "client_id"),
@@ -142,7 +144,7 @@ def advance(session: Session, by: str = argument("DURATION", "How far: 500ms, 30
 
     Example: extcli clock advance 8d
     """
-    _move(session, advance=times.duration(by))
+    _move(session, advance=times.parse_duration(by))
 
 
 @command(clock_app, "set", loses="the clock moves, and data may expire", is_control=True)
@@ -155,7 +157,7 @@ def set_clock(session: Session, to: str = argument("TIME", f"{times.FORMS}, on i
       extcli clock set -1h
       extcli clock set system
     """
-    _move(session, set=to if to == "system" else times.instant(to, session.now))
+    _move(session, set=to if to == "system" else times.parse_instant(to, session.now))
 
 
 @command(clock_app, loses="the clock stops or runs again, and data may expire", is_control=True)

@@ -56,7 +56,7 @@ def _named(facts: Json) -> Json:
 
 
 def _for_people(facts: Json) -> Json:
-    return _named(facts) | {name: times.shown(facts[name]) for name in ("oldest", "newest") if facts[name]}
+    return _named(facts) | {name: times.utc_text(facts[name]) for name in ("oldest", "newest") if facts[name]}
 
 
 FACTS = View(table=lambda facts: RECORD.table(_for_people(facts)), rows=lambda facts: RECORD.rows(_named(facts)))

@@ -89,7 +89,7 @@ def _what_happened(entry: Json) -> str:
     return _lines(
         f"{entry['name'] or entry['path']}: {status}",
         f"{entry['reason']}: {entry['detail']}" if entry["reason"] else "",
-        f"{times.shown(entry['at'])}, request {entry['id']}, {caller or 'no credential'}",
+        f"{times.utc_text(entry['at'])}, request {entry['id']}, {caller or 'no credential'}",
     )
 
 
@@ -121,4 +121,4 @@ def _rows(document: Json) -> Iterator[list[str]]:
             yield [name, field(value)]
 
 
-_VIEW = View(table=lambda document: views.stacked(*map(visible_lines, _paragraphs(document))), rows=_rows)
+_VIEW = View(table=lambda document: views.stack(*map(visible_lines, _paragraphs(document))), rows=_rows)

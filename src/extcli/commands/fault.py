@@ -31,7 +31,8 @@ def effect_of(fault: dict[str, Any]) -> str:
     if effect == "status":
         return f"status {fault['status']}" + (f", retry after {after} s" if after is not None else "")
     if effect == "delay":
-        return f"delay {times.span(fault['delay'])}" + (f" to {times.span(longest)}" if longest else "")
+        end = f" to {times.duration_text(longest)}" if longest else ""
+        return f"delay {times.duration_text(fault['delay'])}{end}"
     if effect == "truncate":
         return f"truncate after {fault['bytes']} bytes"
     return f"close {fault['code']}" if effect == "close" else effect
@@ -45,7 +46,7 @@ def remaining_limits(fault: dict[str, Any]) -> str:
     if fault.get("share") is not None:
         parts.append(f"{fault['share'] * 100:.4g}% at random")
     if fault.get("ends_at") is not None:
-        parts.append(f"until {times.shown(fault['ends_at'] // 1000 * 1000)}")
+        parts.append(f"until {times.utc_text(fault['ends_at'] // 1000 * 1000)}")
     return ", ".join(parts)
 
 

@@ -11,7 +11,7 @@ import typer
 from extcli.cli import command, confirm, flag
 from extcli.cli.confirm import Yes
 from extcli.errors import UnexpectedResponse, UsageError, shortened
-from extcli.output.columns import Column, grouped, instant, listing
+from extcli.output.columns import Column, listing, thousands, time_text
 from extcli.output.format import Format
 from extcli.output.printer import View
 from extcli.output.sanitize import visible
@@ -35,9 +35,9 @@ def _listing(member: str, counted: str, latest: str, *own: Column) -> View:
         member,
         Column("id"),
         Column("channel", "channel_id"),
-        Column(counted, "count", text=grouped, right=True),
+        Column(counted, "count", text=thousands, right=True),
         *own,
-        Column(latest, "latest", "latest (UTC)", instant),
+        Column(latest, "latest", "latest (UTC)", time_text),
         else_shown=f"no {member}",
     )
 

@@ -137,5 +137,5 @@ def expire(
         session.output.done(response, "the PIN has expired")
         return
     response = control.post("clock", {"advance": PIN_LIFETIME})
-    session.output.report(f"advanced the clock by {times.span(PIN_LIFETIME)}; all earlier PINs have expired")
+    session.output.report(f"advanced the clock by {times.duration_text(PIN_LIFETIME)}; all earlier PINs have expired")
     session.output.show(response, views.MOVED_CLOCK)

@@ -47,7 +47,7 @@ def submit(
     sender.send(session, answers, input_lines.answer_operation(ranking), acts_as=VIEWER, concurrency=concurrency)
 
 
-@command(app, prints=views.ranking(None))
+@command(app, prints=views.ranking_view(None))
 def get(
     session: Session,
     ranking: Ranking = "default",
@@ -61,7 +61,7 @@ def get(
     Example: extcli rank get colour --top 10
     """
     service = session.service(BROADCASTER)
-    repeat(session, lambda: session.output.show(service.get("rank", id=ranking), views.ranking(top)), watch=watch)
+    repeat(session, lambda: session.output.show(service.get("rank", id=ranking), views.ranking_view(top)), watch=watch)
 
 
 add_rm(app, "rank", "ranking", argument("ID", "The ranking's id.", "default"), with_it="its answers")
@@ -135,7 +135,7 @@ def get_buffer(
       extcli accumulate get ratings --since 5m
       extcli accumulate get ratings --as backend -o jsonl
     """
-    earliest = 0 if since is None else times.instant(since, session.now, ago=True)
+    earliest = 0 if since is None else times.parse_instant(since, session.now, ago=True)
     with session.service(BROADCASTER).stream("accumulate", id=buffer, start=earliest) as response:
         session.output.show_stream(response, "data.item", views.BUFFER)
 

@@ -30,7 +30,7 @@ from extcli.config.urls import reachable
 from extcli.errors import CliError, ExitCode, UsageError
 from extcli.output import terminal
 from extcli.output.printer import write_stderr
-from extcli.output.times import duration
+from extcli.output.times import parse_duration
 
 if TYPE_CHECKING:
     from emulator.core.settings import Settings
@@ -155,7 +155,7 @@ def _settings(options: Options) -> Settings:
         proxies=tuple(options.proxy or ()),
         logs=logs,
         traces=options.otel,
-        namespace_idle=None if options.namespace_idle is None else _seconds(options.namespace_idle),
+        namespace_idle=None if options.namespace_idle is None else _idle_seconds(options.namespace_idle),
     )
 
 
@@ -166,7 +166,7 @@ def _hooks(options: Options, settings: Settings) -> Hooks:
 
     if options.seed and options.production:
         raise ConfigurationError("--seed: --production takes no seed")
-    seed = _preparation(options.seed, trusted=options.trust_seed) if options.seed else None
+    seed = _seed_hook(options.seed, trusted=options.trust_seed) if options.seed else None
     if not (options.import_ or options.export_on_exit):
         return Hooks(seed)
     from emulator.process.opening import SnapshotFiles
@@ -204,7 +204,7 @@ def _on_listening(options: Options, stack: ExitStack) -> Any:
     def announce(url: str, environment: str, location: str) -> None:
         _warn_of_visible_password(options.data)
         if sys.stderr.isatty() and options.lifeline is None:
-            terminal.show(terminal.banner(reachable(url), environment, location), sys.stderr)
+            terminal.print_renderable(terminal.banner(reachable(url), environment, location), sys.stderr)
         if register:
             register(url, environment, location)
         if options.open_:
@@ -230,19 +230,16 @@ def _holder_of(port: int) -> str:
     return f"; {holder} has this one" + "".join(f", and `extcli stop {name}` stops it" for name in names)
 
 
-def _seconds(text: str) -> int:
-    """Parse a duration of at least a second, or 0. Raises `UsageError`."""
+def _idle_seconds(text: str) -> int:
+    """Parse --namespace-idle to seconds, rounded up: 0 means never. Raises `UsageError`."""
     try:
-        length = duration(text, bare="s")
+        return -(-parse_duration(text, bare="s") // 1000)
     except UsageError as error:
         raise UsageError(f"--namespace-idle: {error}") from None
-    if 0 < length < 1000:
-        raise UsageError(f"--namespace-idle: {text} is too short; give one second or more, or 0 for never")
-    return length // 1000
 
 
-def _preparation(seed: Path, *, trusted: bool) -> Any:
-    """Return what puts the seed into the service at its start. Raises `ConfigurationError`."""
+def _seed_hook(seed: Path, *, trusted: bool) -> Any:
+    """Return the function that puts the seed into the service at its start. Raises `ConfigurationError`."""
     from emulator.core.errors import BadRequest, ConfigurationError, Conflict
     from extcli.seeds import read
 
@@ -254,13 +251,11 @@ def _preparation(seed: Path, *, trusted: bool) -> Any:
     async def prepare(service: Any) -> None:
         try:
             seeded = await service.seeds.apply(content.body)
-            content.save_tokens([link.refresh for link in seeded.links])
         except BadRequest as error:
             raise ConfigurationError(f"--seed: {content.source.refusal_error(error.details)}") from None
         except Conflict as error:
             raise ConfigurationError(f"--seed: {content.source.name}: {error.detail}") from None
-        except UsageError as error:
-            raise ConfigurationError(f"--seed: {error}") from None
+        content.save_tokens([link.refresh for link in seeded.links])
 
     return prepare
 

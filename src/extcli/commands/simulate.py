@@ -72,7 +72,7 @@ def sending(
     check_place(report, "--report")
     is_production = in_production(session) if session.dry_run else session.is_production()
     if burst:
-        pace = planning.Pace(burst=times.duration(burst) / 1000)
+        pace = planning.Pace(burst=times.parse_duration(burst) / 1000)
         if not pace.burst:
             raise UsageError("--burst: give a time above zero")
     else:

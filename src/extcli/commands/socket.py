@@ -13,7 +13,7 @@ from extcli.cli.confirm import Yes
 from extcli.cli.json_input import read_json
 from extcli.errors import ExpectationFailed, UsageError
 from extcli.output import times, views
-from extcli.output.columns import Column, listing, shown
+from extcli.output.columns import Column, listing, safe_text
 from extcli.output.format import flush
 from extcli.output.sanitize import json_text, visible
 from extcli.session import Session
@@ -38,7 +38,7 @@ def _with_topics(document: dict[str, Any], table: Table) -> RenderableType:
     ]
     if hidden := document["total"] - table.row_count:
         table.add_row("", f"{hidden:,} more")
-    return views.stacked(table, "\n".join(follows))
+    return views.stack(table, "\n".join(follows))
 
 
 SOCKETS = listing(
@@ -48,11 +48,11 @@ SOCKETS = listing(
     Column("client id", "client_id"),
     Column("role"),
     Column("channel", "channel_id"),
-    Column("", "user_id", "user", shown),
+    Column("", "user_id", "user", safe_text),
     Column("in", "requests", right=True),
     Column("out", "frames", right=True),
     Column("unread", right=True),
-    Column("", "opened_at", "opened", lambda at: times.shown(at)[11:19]),
+    Column("", "opened_at", "opened", lambda at: times.utc_text(at)[11:19]),
     Column("state", lambda each: "stalled" if each["stalled"] else "open", in_table=False),
     Column("subscriptions", lambda each: " ".join(each["subscriptions"]), in_table=False),
     Column("user", "user_id", in_table=False),
@@ -92,7 +92,7 @@ def send(
     _connect(session, no_auth)
     reply = session.open_socket().request(action, target, document)
     if not wait:
-        session.output.show_value(reply.data, views.DATA)
+        session.output.show_value(reply.data, views.JSON_VALUE)
         return
     session.output.line(json_text(reply.data))
     _follow(session, wait)

@@ -28,7 +28,7 @@ _SERVICES = listing(
     Column("name"),
     Column("pid"),
     Column("url", text=lambda url: visible(url or "starting")),
-    Column("started", heading="up", text=lambda started: times.span(max(clock.now() - started, 0) // 1_000 * 1_000)),
+    Column("started", heading="up", text=lambda at: times.duration_text(max(clock.now() - at, 0) // 1_000 * 1_000)),
     Column("environment"),
     Column("data"),
     else_shown="no service runs under a name: `extcli serve --name NAME` starts one",

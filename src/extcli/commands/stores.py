@@ -80,7 +80,7 @@ def _get_state(
         raise UsageError(f"the store {scope} has no users", fix="read viewer or extension-viewer")
     store = STATE[scope]
     service = session.service(ADMIN if users is not None else BACKEND if user is not None else store.reader)
-    session.output.show(service.get(store.path, user_ids=users, userID=user), views.STORE)
+    session.output.show(service.get(store.path, user_ids=users, userID=user), views.MEMBERS_OF_OBJECT)
 
 
 def _get_config(session: Session, scope: str = scope_argument(CONFIG)) -> None:
@@ -89,7 +89,7 @@ def _get_config(session: Session, scope: str = scope_argument(CONFIG)) -> None:
     Example: extcli store-config get channel
     """
     store = CONFIG[scope]
-    session.output.show(session.service(store.reader).get(store.path), views.STORE)
+    session.output.show(session.service(store.reader).get(store.path), views.MEMBERS_OF_OBJECT)
 
 
 def _store_app(
@@ -135,9 +135,9 @@ def _store_app(
 
         Example: extcli $name all -o json
         """
-        session.output.show(session.service(VIEWER).get(all_path), views.STORE)
+        session.output.show(session.service(VIEWER).get(all_path), views.MEMBERS_OF_OBJECT)
 
-    command(app, "get", prints=views.STORE)(get)
+    command(app, "get", prints=views.MEMBERS_OF_OBJECT)(get)
     losses = {"set": f"the content of {name} {{scope}} is replaced", "rm": f"{name} {{scope}} is emptied"}
     for verb, function in {"set": replace, "patch": patch, "rm": empty, "all": read_all}.items():
         function.__doc__ = Template(function.__doc__ or "").substitute(name=name, **texts)
@@ -170,7 +170,7 @@ json_store_app = noun(
 Store = Annotated[str, argument("ID", "The store's id; `global…` is one store for all channels.")]
 
 
-@command(json_store_app, "get", prints=views.STORE)
+@command(json_store_app, "get", prints=views.MEMBERS_OF_OBJECT)
 def get_object(session: Session, store: Store) -> None:
     """Read an object. Acts as viewer:U1. Plain output is $columns.
 
@@ -178,7 +178,7 @@ def get_object(session: Session, store: Store) -> None:
 
     Example: extcli json-store get highscore
     """
-    session.output.show(session.service(VIEWER).get("json_store", id=store), views.STORE)
+    session.output.show(session.service(VIEWER).get("json_store", id=store), views.MEMBERS_OF_OBJECT)
 
 
 @command(json_store_app, "set", loses="the JSON store {store} is replaced")

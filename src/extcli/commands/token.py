@@ -56,7 +56,7 @@ def mint(
     secret = session.resolver.secret()
     if secret is None:
         raise UsageError("no secret is configured", fix="set EXTCLI_SECRET or EXTCLI_SECRET_FILE, or use a profile")
-    lifetime, identity = times.duration(ttl, bare="s"), _identity(session, role, user, BACKEND)
+    lifetime, identity = times.parse_duration(ttl, bare="s"), _identity(session, role, user, BACKEND)
     channel = tokens.channel_of(identity, session.resolver)
     claims = tokens.claims_of(identity, channel=channel, now=_service_time(session), lifetime=lifetime, opaque=opaque)
     _print(session, tokens.sign(claims, secret), header)

@@ -9,7 +9,7 @@ from extcli.cli import argument, command, noun, option
 from extcli.cli.options import with_options
 from extcli.errors import Refused, UsageError
 from extcli.output import views
-from extcli.output.columns import Column, grouped, listing, whole
+from extcli.output.columns import Column, listing, one_item, thousands
 from extcli.output.printer import View
 from extcli.output.sanitize import visible
 from extcli.reading import document_of
@@ -63,7 +63,7 @@ def _options(question: Json) -> list[dict[str, str]]:
 
 def _with_title(question: Json, options: RenderableType) -> RenderableType:
     title = f"{visible(question['id'])} ({visible(_state(question))})  {visible(question['name'])}"
-    return views.stacked(title.rstrip(), options)
+    return views.stack(title.rstrip(), options)
 
 
 QUESTION = listing(
@@ -72,13 +72,13 @@ QUESTION = listing(
     Column("name"),
     Column("mark", heading=""),
     around=_with_title,
-    items=whole,
+    items=one_item,
 )
 
 LEADERBOARD = listing(
     "leaderboard",
     Column("team", "team_id"),
-    Column("score", "combined_score", text=grouped, right=True),
+    Column("score", "combined_score", text=thousands, right=True),
     else_shown="no teams yet",
 )
 
@@ -100,13 +100,8 @@ def _texts(
 
 def _edited(present: Json, texts: Json, id: str) -> Json:
     """Return a question or option with the texts that are given; the others stay as they are."""
-    edited: Json = {}
-    for name, text in texts.items():
-        value = present.get(name) if text is None else text
-        if value is not None:
-            edited[name] = value
-    edited["id"] = id
-    return edited
+    merged = {name: present.get(name) if text is None else text for name, text in texts.items()}
+    return {name: value for name, value in merged.items() if value is not None} | {"id": id}
 
 
 @command(app, "list", prints=QUESTIONS)

@@ -17,12 +17,12 @@ from extcli.commands import vote_definition
 from extcli.commands.listing import POLLS, add_list, add_rm
 from extcli.errors import CliError, UsageError
 from extcli.output import times, views
-from extcli.output.columns import Column, grouped, listing, shown, table
+from extcli.output.columns import Column, build_table, listing, safe_text, thousands
 from extcli.output.format import Format
 from extcli.output.printer import View
 from extcli.output.sanitize import visible
 from extcli.output.terminal import bar
-from extcli.output.views import stacked
+from extcli.output.views import stack
 from extcli.reading import SHAPE_ERRORS, document_of, items
 from extcli.session import BACKEND, VIEWER, Session
 
@@ -68,7 +68,7 @@ def _result_view(outside: Mapping[int, int], definition: Json) -> View:
         total = poll["stats"]["count"] or 1
         columns = [
             Column("value", right=True),
-            Column("votes", "count", text=grouped, right=True),
+            Column("votes", "count", text=thousands, right=True),
             Column("", "count", text=lambda count: bar(count / total), fills=True),
             Column("share", "count", text=lambda count: f"{count / total:.1%}", right=True),
         ]
@@ -76,11 +76,11 @@ def _result_view(outside: Mapping[int, int], definition: Json) -> View:
             columns.insert(1, option_of)
         rows = _records(without_votes | votes(poll))
         most = max((row["count"] for row in rows), default=0)
-        made = table(columns, rows, leads=lambda row: bool(row["count"] == most > 0))
+        made = build_table(columns, rows, leads=lambda row: bool(row["count"] == most > 0))
         parts: list[RenderableType] = [made] if rows else []
         if definition.get("prompt"):
-            parts.insert(0, shown(definition["prompt"]))
-        return stacked(*parts, ", ".join(_facts(poll)))
+            parts.insert(0, safe_text(definition["prompt"]))
+        return stack(*parts, ", ".join(_facts(poll)))
 
     plain = listing(lambda poll: _records(votes(poll)), Column("value"), Column("count"))
     csv = listing(lambda poll: _records(votes(poll)), Column("value"), option_of, Column("count"))
@@ -110,8 +110,8 @@ _VOTE_LOG = listing(
     Column("identifier", heading="voter"),
     Column("opaque", heading="opaque id"),
     Column("value", right=True),
-    Column("timestamp", heading="received (UTC)", text=lambda at: times.shown(int(at))),
-    Column("count", lambda vote: vote.get("count", 1), text=grouped, right=True),
+    Column("timestamp", heading="received (UTC)", text=lambda at: times.utc_text(int(at))),
+    Column("count", lambda vote: vote.get("count", 1), text=thousands, right=True),
     else_shown="no votes yet",
 )
 
@@ -237,7 +237,7 @@ def logs(
 
     Example: extcli vote logs lunch -o jsonl > votes.jsonl
     """
-    start = None if since is None else times.instant(since, session.now, ago=True)
+    start = None if since is None else times.parse_instant(since, session.now, ago=True)
     with session.service(BACKEND).stream("vote_logs", id=poll, since=start, limit=limit) as response:
         session.output.show_stream(response, "result.item", _VOTE_LOG)
 

@@ -89,8 +89,8 @@ def _window(session: Session, name: str, at: str | None, after: str | None) -> d
     if at is not None and after is not None:
         raise UsageError(f"--{name}-at and --{name}-in exclude each other")
     if at is not None:
-        return {f"{name}At": -(-times.instant(at, session.now) // 1000)}
-    return {f"{name}In": -(-times.duration(after) // 1000)} if after is not None else {}
+        return {f"{name}At": -(-times.parse_instant(at, session.now) // 1000)}
+    return {f"{name}In": -(-times.parse_duration(after) // 1000)} if after is not None else {}
 
 
 @with_options("members", _members)

@@ -5,7 +5,6 @@ production would have done.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
@@ -168,19 +167,17 @@ def mark(session: Session) -> None:
     if mark is None:
         raise UsageError(f"{session.resolver.url()} has no marks", why="only an emulator in one process has them")
     with expect_shape(response):
-        session.output.show_value(int(mark), views.DATA)
+        session.output.show_value(int(mark), views.JSON_VALUE)
 
 
-_VERDICTS = replace(
-    listing(
-        "rules",
-        Column("rule", plain=str),
-        Column("verdict", plain=str),
-        Column("count", plain=str),
-        Column("first request", lambda each: each["examples"][0]["request_id"]),
-        Column("latest request", lambda each: each["examples"][-1]["request_id"]),
-    ),
-    table=lambda document: "",  # the error says it
+_VERDICTS = listing(
+    "rules",
+    Column("rule"),
+    Column("verdict"),
+    Column("count"),
+    Column("first request", lambda each: each["examples"][0]["request_id"]),
+    Column("latest request", lambda each: each["examples"][-1]["request_id"]),
+    around=lambda *_: "",  # the error says it
 )
 
 

@@ -97,7 +97,7 @@ def _not_empty(text: str, origin: str) -> str:
 
 def _seconds(text: str, origin: str) -> float:
     try:
-        length = times.duration(text, bare="s")
+        length = times.parse_duration(text, bare="s")
     except UsageError as error:
         raise UsageError(f"{error.what} ({origin})", fix=error.fix) from None
     return min(max(length, 1), _LONGEST_TIMEOUT) / 1000

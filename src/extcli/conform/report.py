@@ -21,10 +21,10 @@ from extcli.conform.calls import PREFIX, Exchange
 from extcli.conform.rule import shown
 from extcli.conform.run import Result, Status
 from extcli.errors import UsageError, shortened
-from extcli.output.columns import Column, table
+from extcli.output.columns import Column, build_table
 from extcli.output.printer import View
 from extcli.output.sanitize import field, pretty_json, visible
-from extcli.output.views import stacked
+from extcli.output.views import stack
 from extcli.reading import problem_of
 
 if TYPE_CHECKING:
@@ -219,7 +219,7 @@ def _results_table(document: dict[str, Any]) -> RenderableType:
     )
     skipped = [f"{number} skipped: {why}" for why, number in reasons.items() if number > _MOST_SKIPPED]
     counts = ", ".join(f"{number} {status}" for status, number in document["counts"].items() if number)
-    return stacked(table(columns, listed), "\n".join([*skipped, f"{counts} ({document['environment']})"]))
+    return stack(build_table(columns, listed), "\n".join([*skipped, f"{counts} ({document['environment']})"]))
 
 
 def _result_lines(each: dict[str, Any]) -> list[str]:

@@ -150,11 +150,12 @@ def judge_clock(found: Probe) -> Finding:
     skew = found.date - found.after if found.date > found.after else min(found.date + 1_000 - found.before, 0)
     if abs(skew) > MAX_SKEW:
         direction = "ahead of" if skew > 0 else "behind"
-        meaning = f"the service's machine is {times.span(skew)} {direction} this one: tokens expire early or late"
+        by = times.duration_text(skew)
+        meaning = f"the service's machine is {by} {direction} this one: tokens expire early or late"
         return fail(meaning, "set both clocks by NTP; `serve --leeway 5` tolerates 5 s")
     moved = found.clock
     if moved and (moved["offset"] or moved["frozen"]):
-        state = " and ".join(filter(None, (times.ahead(moved["offset"]), moved["frozen"] and "frozen")))
+        state = " and ".join(filter(None, (times.clock_offset_text(moved["offset"]), moved["frozen"] and "frozen")))
         meaning = f"the machines' clocks agree, but the emulator's clock is {state}"
         return note(meaning, "`extcli reset` sets it back, and deletes all data")
     return ok("the clocks of both machines agree within 2 s")
@@ -314,7 +315,7 @@ def _check_polls(context: CheckContext) -> Finding:
         return ok(f"poll {context.poll} has no votes" if context.poll else "no poll has votes")
     if not stale:
         return ok(f"the votes of {f'poll {context.poll}' if context.poll else 'all polls'} are less than an hour old")
-    names = ", ".join(f"{poll} ({times.span(now - at)})" for at, poll, _ in stale[:_MOST_NAMED])
+    names = ", ".join(f"{poll} ({times.duration_text(now - at)})" for at, poll, _ in stale[:_MOST_NAMED])
     more = f" and {len(stale) - _MOST_NAMED} more" if len(stale) > _MOST_NAMED else ""
     meaning = f"votes over an hour old, which may be from an earlier run: {names}{more}"
     _, first, channel = stale[0]

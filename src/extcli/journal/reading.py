@@ -77,7 +77,7 @@ def latest_entries(session: Session, query: Mapping[str, Any], *, since: str | N
     (whether earlier entries match).
     """
     mark = parse_mark(since) if since else None
-    earliest = times.instant(since, clock.now, ago=True) if since and mark is None else 0
+    earliest = times.parse_instant(since, clock.now, ago=True) if since and mark is None else 0
     query = {**query, "order": "newest", "since": mark}
     wanted = inf if limit is None else limit
     found: list[Json] = []
@@ -194,8 +194,8 @@ class JournalFollower:
         self.mark = item["mark"]
         if "lost" in item:
             count = f"{item['lost']:,} {'entry was' if item['lost'] == 1 else 'entries were'}"
-            earlier = "before" if self.heard_at is None else f"between {times.shown(self.heard_at)} and"
-            self.session.output.report(f"gap: {count} lost {earlier} {times.shown(clock.now())}")
+            earlier = "before" if self.heard_at is None else f"between {times.utc_text(self.heard_at)} and"
+            self.session.output.report(f"gap: {count} lost {earlier} {times.utc_text(clock.now())}")
             yield {"lost": item["lost"]}
 
 

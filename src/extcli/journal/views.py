@@ -16,8 +16,8 @@ from extcli.output import times
 from extcli.output.columns import Column, listing
 from extcli.output.printer import View
 from extcli.output.sanitize import field, pretty_json, visible, visible_lines
-from extcli.output.terminal import literal, wrapped
-from extcli.output.views import stacked
+from extcli.output.terminal import unwrapped_text, wrap_lines
+from extcli.output.views import stack
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -101,11 +101,11 @@ def entry_text(entry: Json, width: int, *, with_client: bool = False) -> Text:
     first = next((form.rstrip() for form in forms if cell_len(form) <= width), named)
     indent = len(at) + 5
     style = "good" if is_delivery else _STATUS_STYLES.get(entry["status"] // 100, "bad")
-    made = literal("").append(wrapped(first, width, indent), style)
+    made = unwrapped_text("").append(wrap_lines(first, width, indent), style)
     if not note:
         return made
     fits = width >= _WIDE_TERMINAL and cell_len(f"{first}  {note}") <= width
-    return made.append(f"  {note}" if fits else "\n" + wrapped(" " * indent + note, width))
+    return made.append(f"  {note}" if fits else "\n" + wrap_lines(" " * indent + note, width))
 
 
 def client_ids(entries: Iterable[Json]) -> set[str]:
@@ -142,7 +142,7 @@ _OPTIONAL_FACTS = ("rule", "detail", "next_step", "production", "fault", "hint")
 
 
 def _entry_facts(entry: Json) -> Iterator[tuple[str, str]]:
-    at, system_at = times.shown(entry["at"]), times.shown(entry["system_at"])
+    at, system_at = times.utc_text(entry["at"]), times.utc_text(entry["system_at"])
     yield "request", request_text(entry)
     yield "response", _response_of(entry)
     yield "id", f"{entry['id']} (number {entry['number']})"
@@ -171,8 +171,8 @@ def _entry_table(entry: Json) -> RenderableType:
         body = entry[name]
         if body["size"] or body["text"]:
             lines = [f"{name} body, {_body_size(body)}:", *(f"  {line}" for line in _readable_body(body).split("\n"))]
-            parts.append(literal("\n".join(lines)))
-    return stacked(*parts)
+            parts.append(unwrapped_text("\n".join(lines)))
+    return stack(*parts)
 
 
 def _body_size(body: Json) -> str:

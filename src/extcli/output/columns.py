@@ -12,24 +12,24 @@ from typing import TYPE_CHECKING, Any
 from extcli.output import times
 from extcli.output.printer import View
 from extcli.output.sanitize import field, visible
-from extcli.output.terminal import painted
+from extcli.output.terminal import colored_text
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-grouped = "{:,}".format
+thousands = "{:,}".format
 """Shows a number with separators of thousands."""
 
 
-def shown(value: object) -> str:
+def safe_text(value: object) -> str:
     """Return any value as text that is safe to print."""
     return visible(str(value))
 
 
-def instant(milliseconds: int | None) -> str:
+def time_text(milliseconds: int | None) -> str:
     """Return an instant in UTC, or nothing for `None` and 0."""
-    return times.shown(milliseconds) if milliseconds else ""
+    return times.utc_text(milliseconds) if milliseconds else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Column:
     """The member of a record, or a function of the record; by default the member `name`."""
     heading: str | None = None
     """The heading in tables; by default the name."""
-    text: Callable[[Any], RenderableType] = shown
+    text: Callable[[Any], RenderableType] = safe_text
     """How tables show the value."""
     plain: Callable[[Any], str] = field
     """How plain output prints the value."""
@@ -64,7 +64,7 @@ class Column:
         return self.value(record) if callable(self.value) else record[self.member]
 
 
-def table(
+def build_table(
     columns: Iterable[Column], records: Iterable[Any], *, leads: Callable[[Any], bool] = lambda record: False
 ) -> Table:
     """Return the table of these records; one that `leads` is bold. If no column has a heading, it has no such line."""
@@ -87,15 +87,15 @@ def table(
     made.show_header = any(column.header for column in made.columns)
     for record in records:
         cells = (each.text(each.of(record)) for each in seen)
-        made.add_row(*map(_painted, cells), style="leader" if leads(record) else None)
+        made.add_row(*map(_colored_cell, cells), style="leader" if leads(record) else None)
     return made
 
 
-def _painted(cell: RenderableType) -> RenderableType:
-    return painted(cell) if isinstance(cell, str) and "`extcli " in cell else cell
+def _colored_cell(cell: RenderableType) -> RenderableType:
+    return colored_text(cell) if isinstance(cell, str) and "`extcli " in cell else cell
 
 
-def whole(document: object) -> list[object]:
+def one_item(document: object) -> list[object]:
     """Make jsonl print the document, instead of its records."""
     return [document]
 
@@ -106,7 +106,7 @@ def name_and_count_columns(
     """Return the columns of pairs of a name and a number; `text` says how tables show the name."""
     return [
         Column(name, itemgetter(0), heading, text, plain),
-        Column("count", itemgetter(1), "", grouped, right=True),
+        Column("count", itemgetter(1), "", thousands, right=True),
     ]
 
 
@@ -139,7 +139,7 @@ def listing(
         return [each for each in columns if not each.optional or any(each.member in one for one in records)], records
 
     def as_table(document: Any) -> RenderableType:
-        made = table(*present(document), leads=leads)
+        made = build_table(*present(document), leads=leads)
         if made.row_count or else_shown == "":
             return around(document, made)
         return else_shown(document) if callable(else_shown) else else_shown

@@ -34,16 +34,16 @@ class StandardOutput(BufferedWriter):
     """
 
     def write(self, data: Any) -> int:
-        with _failing_in_words():
+        with _usage_errors():
             return super().write(data)
 
     def flush(self) -> None:
-        with _failing_in_words():
+        with _usage_errors():
             super().flush()
 
 
 @contextmanager
-def _failing_in_words() -> Iterator[None]:
+def _usage_errors() -> Iterator[None]:
     try:
         yield
     except BrokenPipeError:
@@ -53,7 +53,7 @@ def _failing_in_words() -> Iterator[None]:
         raise UsageError("cannot write the output", why=why) from None
 
 
-def watch_output() -> None:
+def check_output_writes() -> None:
     """Make `sys.stdout` a `StandardOutput`. If the shell has closed it, it cannot be written."""
     given: TextIOWrapper | None = sys.stdout  # type: ignore[assignment]
     if given is None:  # the descriptor gets its number again, so that no socket becomes standard output
@@ -73,7 +73,7 @@ def flush() -> None:
     sys.stdout.flush()
 
 
-def silence(stream: Any) -> None:
+def discard_rest(stream: Any) -> None:
     """Discard the rest of a stream whose reader is gone, including the flush at exit."""
     nothing = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nothing, stream.fileno())

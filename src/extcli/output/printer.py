@@ -17,7 +17,7 @@ from emulator.contract.names import HINT_HEADER
 from extcli import bounded_json
 from extcli.errors import CliError, UnexpectedResponse, UsageError
 from extcli.output import terminal
-from extcli.output.format import Format, flush, silence
+from extcli.output.format import Format, discard_rest, flush
 from extcli.output.sanitize import compact, printable, visible
 from extcli.reading import document_of, expect_shape, items, limit_size
 
@@ -61,7 +61,7 @@ class Output:
         self.format = chosen
         self.quiet = quiet
         self.query: Callable[[Any], tuple[Any, View]] | None = None
-        """Returns the part to print of a result, with its view; `None` for all of it (`views.query`)."""
+        """Returns the part to print of a result, with its view; `None` for all of it (`views.compile_query`)."""
         self.watcher: Callable[[Any, View], None] | None = None
         """Shows results instead of printing them, with --watch."""
         self._verbose = verbose
@@ -102,7 +102,7 @@ class Output:
             self.show_value(document, view, of=response)
             return
         if self.format is Format.JSON:
-            self.body(_checked_stream(response))
+            self.body(_checked_chunks(response))
             return
         pieces = response.iter_bytes()
         if self.format is Format.TABLE:
@@ -163,7 +163,7 @@ class Output:
     def print_value(self, document: Any, view: View) -> None:
         """Print a document, or the items of a stream, in a format other than `json`."""
         if self.format is Format.TABLE:
-            _render(view.table(document))
+            _print_for_people(view.table(document))
         elif self.format is Format.JSONL:
             for item in view.items(document):
                 self.line(compact(item))
@@ -182,7 +182,7 @@ class Output:
         if self.format is Format.TABLE and sys.stdout.isatty():
             from rich.live import Live
 
-            with Live(console=terminal.console(sys.stdout), auto_refresh=False) as live:
+            with Live(console=terminal.styled_console(sys.stdout), auto_refresh=False) as live:
                 self.watcher = lambda value, view: live.update(view.table(value), refresh=True)
                 yield
         else:
@@ -209,7 +209,7 @@ class Output:
         lines.writerows(rows)
 
 
-def _checked_stream(response: Response) -> Iterator[bytes]:
+def _checked_chunks(response: Response) -> Iterator[bytes]:
     """Yield the chunks of a long body, after checking that it begins like a JSON object or array."""
     chunks = response.iter_bytes()
     first = next(chunks, b"")
@@ -230,12 +230,12 @@ def write_stderr(lines: Iterable[str], *, is_prose: bool = False) -> None:
         sys.stdout.flush()
     try:
         if is_prose and sys.stderr.isatty():
-            terminal.show(terminal.Prose(text.removesuffix("\n")), sys.stderr)
+            terminal.print_renderable(terminal.Prose(text.removesuffix("\n")), sys.stderr)
         else:
             sys.stderr.write(text)
         sys.stderr.flush()
     except BrokenPipeError:
-        silence(sys.stderr)
+        discard_rest(sys.stderr)
 
 
 def print_error(error: CliError, *, as_json: bool) -> None:
@@ -248,11 +248,11 @@ def _write(data: bytes) -> None:
     sys.stdout.buffer.write(data)
 
 
-def _render(renderable: RenderableType) -> None:
+def _print_for_people(renderable: RenderableType) -> None:
     if isinstance(renderable, str):
         _write(printable(renderable).encode() + b"\n" if renderable else b"")  # lines to copy: they are not wrapped
         return
     if isinstance(sys.stdout, TextIOWrapper):
         # A terminal whose encoding lacks bars and dashes shows question marks. A file gets all, as from other formats.
         sys.stdout.reconfigure(encoding=None if sys.stdout.isatty() else "utf-8", errors="replace")
-    terminal.show(renderable, sys.stdout)
+    terminal.print_renderable(renderable, sys.stdout)

@@ -6,11 +6,11 @@ import json
 import re
 
 # Control characters, and those that reorder or end a line.
-_OTHERS = "\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
-_UNSAFE = re.compile(f"[\x00-\x1f{_OTHERS}]")
-_UNSAFE_IN_LINES = re.compile(f"[\x00-\x08\x0b\x0c\x0e-\x1f{_OTHERS}]|\r(?!\n)")
+_UNSAFE_BEYOND_ASCII = "\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
+_UNSAFE = re.compile(f"[\x00-\x1f{_UNSAFE_BEYOND_ASCII}]")
+_UNSAFE_IN_LINES = re.compile(f"[\x00-\x08\x0b\x0c\x0e-\x1f{_UNSAFE_BEYOND_ASCII}]|\r(?!\n)")
 _NUMBERS = re.compile(r"\[\n\s+([-+.\deE]+(?:,\n\s+[-+.\deE]+)*)\n\s*\]")
-_SHORT = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
+_SHORT_ESCAPES = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
 
 def visible(text: str) -> str:
@@ -53,7 +53,7 @@ def compact(value: object) -> str:
 def _escape(found: re.Match[str]) -> str:
     character = found.group()
     number = ord(character)
-    return _SHORT.get(character) or (f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}")
+    return _SHORT_ESCAPES.get(character) or (f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}")
 
 
 def _json_escape(found: re.Match[str]) -> str:

@@ -13,6 +13,7 @@ from threading import Timer
 from typing import TYPE_CHECKING, TextIO
 
 from extcli import __version__
+from extcli.config.flags import DEFAULT_URL
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -28,7 +29,7 @@ STYLES = {
     "quiet": "dim",
 }
 """Every style, by its meaning: `command` is what to type next, `warning` what was refused, `bad` what failed."""
-_MEANINGS = {
+_STYLED_PARTS = {
     r"`extcli [^`]+`|^ *extcli [a-z-].*$": "command",
     r"\b4\d\d(?: [A-Z][a-zA-Z]+)+": "warning",
     r"\b5\d\d(?: [A-Z][a-zA-Z]+)+": "bad",
@@ -37,7 +38,7 @@ _MEANINGS = {
     r"^(?:extcli|Why|What to do|Hint|Production):": "heading",
 }
 """The style of parts of a text."""
-_COMMAND = re.compile(r" *extcli [a-z-]")
+_COMMAND_LINE = re.compile(r" *extcli [a-z-]")
 _LABEL = re.compile(r" *(?:\S+(?: \S+)? {2,})?")
 """What the further lines of a long line are indented by: its indentation, with the name of a fact."""
 
@@ -47,7 +48,7 @@ def has_colors(stream: TextIO) -> bool:
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") not in ("dumb", "unknown")
 
 
-def console(stream: TextIO) -> Console:
+def styled_console(stream: TextIO) -> Console:
     """Return a console that knows all styles. It has none if the stream has no colors."""
     from rich.console import Console
     from rich.theme import Theme
@@ -62,26 +63,26 @@ def console(stream: TextIO) -> Console:
     )
 
 
-def show(shown: RenderableType, stream: TextIO) -> None:
+def print_renderable(shown: RenderableType, stream: TextIO) -> None:
     """Print to a stream. Lines of a `Text`, and words longer than a line, are left as they are, to be copied."""
     from rich.text import Text
 
-    console(stream).print(shown, crop=False, soft_wrap=isinstance(shown, Text))
+    styled_console(stream).print(shown, crop=False, soft_wrap=isinstance(shown, Text))
 
 
-def literal(text: str) -> Text:
+def unwrapped_text(text: str) -> Text:
     """Return a text whose lines are left as they are, however long."""
     from rich.text import Text
 
     return Text(text, no_wrap=True, overflow="ignore")
 
 
-def painted(text: str) -> Text:
+def colored_text(text: str) -> Text:
     """Return a text with the colors of its parts."""
     from rich.text import Text
 
     made = Text(text)
-    for pattern, style in _MEANINGS.items():
+    for pattern, style in _STYLED_PARTS.items():
         made.highlight_regex(re.compile(pattern, re.MULTILINE), style)
     return made
 
@@ -92,13 +93,13 @@ class Prose:
     def __init__(self, text: str) -> None:
         self._text = text
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        made = painted(wrapped(self._text, options.max_width) if console.is_terminal else self._text)
+    def __rich_console__(self, styled_console: Console, options: ConsoleOptions) -> RenderResult:
+        made = colored_text(wrap_lines(self._text, options.max_width) if styled_console.is_terminal else self._text)
         made.no_wrap, made.overflow = True, "ignore"
         yield made
 
 
-def wrapped(text: str, width: int, indent: int | None = None) -> str:
+def wrap_lines(text: str, width: int, indent: int | None = None) -> str:
     """Return the text with no line longer than `width`, except for long words, and for commands, which are copied.
 
     Further lines have this `indent`; by default that of the line, with the name of a fact.
@@ -108,13 +109,13 @@ def wrapped(text: str, width: int, indent: int | None = None) -> str:
         label = _LABEL.match(line)
         own = len(label[0]) if label and len(label[0]) <= width // 2 else 0
         start = " " * (own if indent is None else indent)
-        is_command = _COMMAND.match(line)
+        is_command = _COMMAND_LINE.match(line)
         parts = wrap(line, width, subsequent_indent=start, break_long_words=False, break_on_hyphens=False)
         found += [line] if is_command or not parts else parts
     return "\n".join(found)
 
 
-def painted_help(text: str) -> str:
+def colored_help(text: str) -> str:
     """Return the help of a command, in colors if standard output has them."""
     if not has_colors(sys.stdout):
         return text
@@ -140,7 +141,7 @@ _DELAY_SECONDS = 1.0
 
 @contextmanager
 def progress_bar(total: int | None, *, quiet: bool, of_bytes: str = "") -> Iterator[Callable[[int], None]]:
-    """Show a bar with the rate and the time left, if the work takes long.
+    """Show a bar with the time left, if the work takes long.
 
     Yields a function that takes how many steps of `total` are done; or bytes, if `of_bytes` says what is done to them.
     """
@@ -148,24 +149,17 @@ def progress_bar(total: int | None, *, quiet: bool, of_bytes: str = "") -> Itera
         yield lambda _: None
         return
     from rich import progress as rich
-    from rich.table import Column
-    from rich.text import Text
 
-    class Figures(rich.ProgressColumn):
-        def render(self, task: rich.Task) -> Text:
-            return Text(progress_figures(task.completed, task.total, task.speed, task.time_remaining))
-
-    columns: list[rich.ProgressColumn] = [Figures(Column(no_wrap=True))]  # the bar is what gives way
-    if of_bytes:
-        columns = [
-            rich.TextColumn(of_bytes),
-            rich.DownloadColumn(),
-            rich.TransferSpeedColumn(),
-            rich.TimeRemainingColumn(),
-        ]
-    bar = rich.BarColumn(None, style="quiet", complete_style="none", finished_style="none")
-    progress = rich.Progress(*columns, bar, console=console(sys.stderr), transient=True, expand=True)
-    task = progress.add_task("", total=total)
+    progress = rich.Progress(
+        rich.TextColumn("{task.description}"),
+        rich.DownloadColumn() if of_bytes else rich.MofNCompleteColumn(),
+        rich.TimeRemainingColumn(),
+        rich.BarColumn(None, style="quiet", complete_style="none", finished_style="none"),
+        console=styled_console(sys.stderr),
+        transient=True,
+        expand=True,
+    )
+    task = progress.add_task(of_bytes or "done", total=total)
     starting = Timer(_DELAY_SECONDS, progress.start)
     starting.start()
     try:
@@ -177,19 +171,7 @@ def progress_bar(total: int | None, *, quiet: bool, of_bytes: str = "") -> Itera
             progress.stop()
 
 
-def progress_figures(done: float, total: float | None, speed: float | None, left: float | None) -> str:
-    """Return how far counted work is: `55,070 of 200,000 · 1,150/s · 2 min left`."""
-    words = [f"{done:,.0f} of {total:,.0f}" if total else f"{done:,.0f} so far"]
-    if speed:
-        words.append(f"{speed:,.0f}/s")
-    if left:
-        words.append(f"{left / 60:,.0f} min left" if left > 90 else f"{left:.0f} s left")
-    return " · ".join(words)
-
-
 # The banner of `serve`
-
-_DEFAULT = "http://127.0.0.1:8282"
 
 
 def banner(url: str, environment: str, location: str) -> Text:
@@ -199,14 +181,10 @@ def banner(url: str, environment: str, location: str) -> Text:
     from extcli.output.sanitize import visible
 
     place = f"{visible(location)} (gone after a stop)" if location == "memory" else visible(location)
-    width = get_terminal_size().columns
-    heading = wrapped(f"  extcli {__version__} · {environment} · data in {place}", width)
+    heading = wrap_lines(f"  extcli {__version__} · {environment} · data in {place}", get_terminal_size().columns)
     made = Text.assemble((heading, "heading"), f"\n  API        {url}\n")
     if environment == "sandbox":
-        demo = "extcli demo" if url == _DEFAULT else f"extcli --url {url} demo"
-        dashboard, gap, plays = f"  Dashboard  {url}/_emulator/", " " * 5, " plays a crowd\n"
-        if len(dashboard + gap + demo + plays) > width + 1:
-            gap = "\n" + " " * 13
-        page = f'  Page       <script src="{url}/_emulator/sdk.js"></script>\n'
-        made.append_text(Text.assemble(dashboard, gap, (demo, "command"), plays, page))
+        demo = "extcli demo" if url == DEFAULT_URL else f"extcli --url {url} demo"
+        made.append(f"  Dashboard  {url}/_emulator/\n  Demo       ").append(demo, "command")
+        made.append(f'\n  Page       <script src="{url}/_emulator/sdk.js"></script>\n')
     return made.append("  Ctrl-C stops")

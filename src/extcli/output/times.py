@@ -12,56 +12,56 @@ from datetime import UTC, datetime, timedelta
 from extcli.errors import UsageError, shortened
 
 _UNITS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
-_DURATIONS = "write it like 500ms, 30s, 5m, 1h30m, 8d or 2w"
+_DURATION_FORMS = "write it like 500ms, 30s, 5m, 1h30m, 8d or 2w"
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|[smhdw])")
-_MS_FROM = 1e11
-_DATE_WITHOUT_SIGNS = re.compile(r"(19|20|21)\d\d((0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])((\d\d){2,3})?)?")
+_FIRST_MILLISECONDS = 1e11
+_DATE_OF_DIGITS = re.compile(r"(19|20|21)\d\d((0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])((\d\d){2,3})?)?")
 """A year, a date or a time in digits alone, such as 20261224: as Unix time it is hardly ever meant."""
 FORMS = 'RFC 3339, local time ("2026-11-22 18:00"), a duration from now, or Unix time'
-"""What `instant` accepts, for the help of options."""
+"""What `parse_instant` accepts, for the help of options."""
 FORMS_AGO = 'RFC 3339, local time ("2026-11-22 18:00"), a duration such as 2h (that long ago), or Unix time'
 """The same for an option that looks back."""
-_LONGEST = 3_652_500 * _UNITS["d"]
+_LONGEST_DURATION = 3_652_500 * _UNITS["d"]
 """The longest duration: ten thousand years, in ms. Clocks end with the year 9999."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def duration(text: str, *, bare: str | None = None) -> int:
+def parse_duration(text: str, *, bare: str | None = None) -> int:
     """Parse `500ms`, `5m`, `1h30m`, `8d` to ms. A number without a unit is in the unit `bare`, or is an error.
 
-    Raises `UsageError`, also above `_LONGEST`.
+    Raises `UsageError`, also above `_LONGEST_DURATION`.
     """
     compact = text.strip().lower()
     if bare and re.fullmatch(r"\d+(\.\d+)?", compact):
         compact += bare
     if not compact or _PART.sub("", compact):
-        raise UsageError(f"{shortened(text)!r} is not a duration", fix=_DURATIONS)
+        raise UsageError(f"{shortened(text)!r} is not a duration", fix=_DURATION_FORMS)
     length = sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(compact))
-    if length > _LONGEST:
+    if length > _LONGEST_DURATION:
         raise UsageError(
-            f"the duration {shortened(text, 40)!r} is longer than 3652500d, ten thousand years", fix=_DURATIONS
+            f"the duration {shortened(text, 40)!r} is longer than 3652500d, ten thousand years", fix=_DURATION_FORMS
         )
     return round(length)
 
 
-def instant(text: str, now: Callable[[], int], *, ago: bool = False) -> int:
+def parse_instant(text: str, now: Callable[[], int], *, ago: bool = False) -> int:
     """Parse RFC 3339, a duration from now, or Unix time (seconds below 1e11, otherwise ms) to Unix ms.
 
     A time without a zone is local time. `now` is called only for a duration, which may have a sign; without one, an
     option that looks back takes it as `ago`.
     """
     compact = text.strip().upper()
-    if _DATE_WITHOUT_SIGNS.fullmatch(compact):
+    if _DATE_OF_DIGITS.fullmatch(compact):
         raise UsageError(
             f"{compact} may be a date or Unix time", fix=f"write a date like 2026-12-24, and Unix time as {compact}.0"
         )
     try:
         if re.fullmatch(r"-?[0-9]{1,20}(\.[0-9]+)?", compact):
             number = float(compact)
-            return int(number if abs(number) >= _MS_FROM else round(number * 1000))
+            return int(number if abs(number) >= _FIRST_MILLISECONDS else round(number * 1000))
         if compact[-1:] in ("S", "M", "H", "D", "W"):
             back = compact[0] == "-" if compact[0] in "+-" else ago
-            length = duration(compact[1:] if compact[0] in "+-" else compact)
+            length = parse_duration(compact[1:] if compact[0] in "+-" else compact)
             return now() - length if back else now() + length
         return (datetime.fromisoformat(compact).astimezone() - _EPOCH) // timedelta(milliseconds=1)
     except (UsageError, ValueError, OverflowError):
@@ -71,7 +71,7 @@ def instant(text: str, now: Callable[[], int], *, ago: bool = False) -> int:
         ) from None
 
 
-def shown(milliseconds: int) -> str:
+def utc_text(milliseconds: int) -> str:
     """Format an instant in UTC: `2026-11-20 20:15:00.250Z`. A fraction of zero is left out."""
     try:
         moment = _EPOCH + timedelta(milliseconds=milliseconds)
@@ -88,7 +88,7 @@ def time_of_day(milliseconds: int) -> str:
         return str(milliseconds)
 
 
-def span(milliseconds: int) -> str:
+def duration_text(milliseconds: int) -> str:
     """Format a duration by its two largest units: `8d`, `1h 30m`, `250ms`."""
     rest, parts = abs(milliseconds), []
     if rest >= 60_000:
@@ -100,12 +100,12 @@ def span(milliseconds: int) -> str:
     return " ".join(parts[:2]) or "0s"
 
 
-def ahead(offset: int) -> str:
+def clock_offset_text(offset: int) -> str:
     """Say how far a clock is from the real time: `8d ahead`, `5m behind`; empty if it is not."""
-    return f"{span(offset)} {'ahead' if offset > 0 else 'behind'}" if offset else ""
+    return f"{duration_text(offset)} {'ahead' if offset > 0 else 'behind'}" if offset else ""
 
 
-def instant_of(claim: object) -> int | None:
+def claim_instant(claim: object) -> int | None:
     """Return a JWT claim in Unix seconds, as ms; `None` if it is not a plausible time."""
     if isinstance(claim, bool) or not isinstance(claim, int | float) or not abs(claim) < 1e15:
         return None

@@ -11,25 +11,25 @@ from extcli.errors import UsageError, shortened
 from extcli.output import times
 from extcli.output.columns import (
     Column,
-    grouped,
+    build_table,
     listing,
     name_and_count_columns,
     name_with_spaces,
-    table,
-    whole,
+    one_item,
+    thousands,
 )
 from extcli.output.printer import NOTHING as NOTHING
 from extcli.output.printer import View
 from extcli.output.sanitize import compact, field, json_text, pretty_json, visible
-from extcli.output.terminal import Prose, bar, literal
-from extcli.output.times import instant_of
+from extcli.output.terminal import Prose, bar, unwrapped_text
+from extcli.output.times import claim_instant
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
 
-def stacked(*parts: RenderableType) -> RenderableType:
+def stack(*parts: RenderableType) -> RenderableType:
     """Return these texts and tables below each other, with blank lines between them."""
     from rich.console import Group
 
@@ -40,7 +40,7 @@ def stacked(*parts: RenderableType) -> RenderableType:
 # Rankings
 
 
-def ranking(top: int | None) -> View:
+def ranking_view(top: int | None) -> View:
     """Return the view of the `top` first answers of a ranking, or of all."""
 
     def answers(document: dict[str, Any]) -> list[dict[str, Any]]:
@@ -52,7 +52,7 @@ def ranking(top: int | None) -> View:
         answers,
         Column("", "place", right=True),
         Column("key", heading="answer"),
-        Column("score", text=grouped, right=True),
+        Column("score", text=thousands, right=True),
         Column("", "share", text=bar, fills=True),
         else_shown="no answers yet",
         items=lambda document: document["data"][:top],
@@ -69,7 +69,7 @@ def _poster_of_entry(entry: dict[str, Any]) -> str:
 
 BUFFER = listing(
     "",
-    Column("observed", heading="observed (UTC)", text=times.shown),
+    Column("observed", heading="observed (UTC)", text=times.utc_text),
     Column("channel_id", heading="channel"),
     Column("user", _poster_of_entry),
     Column("data", text=json_text, plain=json_text),
@@ -80,16 +80,16 @@ BUFFER = listing(
 # Objects
 
 
-def _pretty(document: object) -> RenderableType:
+def _colored_json(document: object) -> RenderableType:
     from rich.highlighter import JSONHighlighter
 
-    made = literal(pretty_json(document))
+    made = unwrapped_text(pretty_json(document))
     JSONHighlighter().highlight(made)
     return made
 
 
-STORE = View(
-    table=_pretty,
+MEMBERS_OF_OBJECT = View(
+    table=_colored_json,
     rows=lambda document: [(key, json_text(value)) for key, value in document.items()],
     items=lambda document: [{"key": key, "value": value} for key, value in document.items()],
     columns=("key", "JSON"),
@@ -102,23 +102,23 @@ def member_view(member: str, table: Callable[[Any], RenderableType]) -> View:
     return View(table=table, rows=lambda document: [(field(document[member]),)])
 
 
-DATA = View(table=_pretty, rows=lambda document: [(json_text(document),)])
+JSON_VALUE = View(table=_colored_json, rows=lambda document: [(json_text(document),)])
 """A JSON value, as a whole."""
 
 
-_SECONDS = ("exp", "iat", "nbf", "startsAt", "endsAt")
+_TIME_MEMBERS = ("exp", "iat", "nbf", "startsAt", "endsAt")
 
 
-def _fact(name: str, value: object) -> str:
+def _fact_text(name: str, value: object) -> str:
     """Return a value for people. Instants are also formatted."""
     text = visible(value if isinstance(value, str) else compact(value))
-    instant = instant_of(value) if name in _SECONDS else value if name == "server_time" else None
-    return f"{text}  ({times.shown(instant)})" if isinstance(instant, int) and instant else text
+    instant = claim_instant(value) if name in _TIME_MEMBERS else value if name == "server_time" else None
+    return f"{text}  ({times.utc_text(instant)})" if isinstance(instant, int) and instant else text
 
 
 def _record_table(document: Any) -> Table:
-    name, value = Column("name", itemgetter(0), ""), Column("value", lambda pair: _fact(*pair), "")
-    return table((name, value), document.items())
+    name, value = Column("name", itemgetter(0), ""), Column("value", lambda pair: _fact_text(*pair), "")
+    return build_table((name, value), document.items())
 
 
 RECORD = View(_record_table, lambda document: [(field(key), field(value)) for key, value in document.items()])
@@ -132,8 +132,8 @@ OUTCOME = View(table=lambda _: "", rows=lambda _: [])
 
 
 def _clock_facts(clock: dict[str, Any]) -> dict[str, Any]:
-    offset = times.ahead(clock["offset"]) or "none"
-    return {"now": times.shown(clock["now"]), "offset": offset, "frozen": "yes" if clock["frozen"] else "no"}
+    offset = times.clock_offset_text(clock["offset"]) or "none"
+    return {"now": times.utc_text(clock["now"]), "offset": offset, "frozen": "yes" if clock["frozen"] else "no"}
 
 
 CLOCK = member_view("now", lambda clock: _record_table(_clock_facts(clock)))
@@ -152,9 +152,9 @@ MOVED_CLOCK = listing(
     lambda clock: clock.get("expired", []),
     Column("kind", heading="expired"),
     Column("id", lambda entry: _short_id(entry["id"])),
-    Column("at", heading="at (UTC)", text=times.shown),
+    Column("at", heading="at (UTC)", text=times.utc_text),
     else_shown=_clock_line,
-    around=lambda clock, table: stacked(table, _clock_line(clock)),
+    around=lambda clock, table: stack(table, _clock_line(clock)),
 )
 """The clock after a move. Programs get what expired."""
 
@@ -162,8 +162,8 @@ MOVED_CLOCK = listing(
 SEEDED = listing(
     lambda result: [pair for pair in result["counts"].items() if pair[1]],
     *name_and_count_columns(text=name_with_spaces, plain=name_with_spaces),
-    around=lambda result, table: stacked(table, f"clock  {times.shown(result['now'])}"),
-    items=whole,
+    around=lambda result, table: stack(table, f"clock  {times.utc_text(result['now'])}"),
+    items=one_item,
 )
 """What a seed put into the service, by kind."""
 
@@ -199,8 +199,8 @@ NAMESPACES = listing(
     Column("name", heading="namespace"),
     Column("", "records", "records", right=True),
     Column("", "sockets", "sockets", right=True),
-    Column("", "age", "age", lambda seconds: times.span(seconds * 1000)),
-    Column("", "idle", "last use", lambda seconds: f"{times.span(seconds * 1000)} ago"),
+    Column("", "age", "age", lambda seconds: times.duration_text(seconds * 1000)),
+    Column("", "idle", "last use", lambda seconds: f"{times.duration_text(seconds * 1000)} ago"),
     else_shown="no namespaces",
     items=lambda document: document["namespaces"],
 )
@@ -229,13 +229,13 @@ def _change_line(change: Mapping[str, Any]) -> str:
     user = f" by {change['user']}" if change["user"] else ""
     channel = f" in channel {change['channel_id']}" if change["channel_id"] else ""
     name = change["id"] or change["kind"]
-    return f"{times.shown(change['at'])}  {name}: {change['did']}{value}{user}{channel}"
+    return f"{times.utc_text(change['at'])}  {name}: {change['did']}{value}{user}{channel}"
 
 
 # A part of a result: `--query`
 
 
-def query(expression: str) -> Callable[[Any], tuple[Any, View]]:
+def compile_query(expression: str) -> Callable[[Any], tuple[Any, View]]:
     """Return a function that selects a part of a document: `None` if the document has none, and how to print it.
 
     Both raise `UsageError`: for an expression that is not JMESPath, and for a wrong call of a function in it.
@@ -246,18 +246,18 @@ def query(expression: str) -> Callable[[Any], tuple[Any, View]]:
     try:
         compiled = jmespath.compile(expression)
     except JMESPathError as error:
-        raise _not_usable(expression, error) from None
+        raise _query_error(expression, error) from None
 
     def part_of(document: Any) -> tuple[Any, View]:
         try:
-            return compiled.search(document), PART
+            return compiled.search(document), QUERIED_PART
         except JMESPathError as error:
-            raise _not_usable(expression, error) from None
+            raise _query_error(expression, error) from None
 
     return part_of
 
 
-def _not_usable(expression: str, error: Exception) -> UsageError:
+def _query_error(expression: str, error: Exception) -> UsageError:
     return UsageError(
         f"--query: cannot use {shortened(expression, 60)!r}",
         why=shortened(str(error).partition("\n")[0]),
@@ -265,19 +265,19 @@ def _not_usable(expression: str, error: Exception) -> UsageError:
     )
 
 
-def _parts(value: Any) -> Iterable[object]:
+def _part_items(value: Any) -> Iterable[object]:
     if value is None:
         return []
     return value if isinstance(value, list) else [value]
 
 
 def _part_table(value: Any) -> RenderableType:
-    return _pretty(value) if isinstance(value, (dict, list)) else visible("".join(map(field, _parts(value))))
+    return _colored_json(value) if isinstance(value, (dict, list)) else visible("".join(map(field, _part_items(value))))
 
 
-PART = View(
+QUERIED_PART = View(
     table=_part_table,
-    rows=lambda value: (map(field, each if isinstance(each, list) else [each]) for each in _parts(value)),
-    items=_parts,
+    rows=lambda value: (map(field, each if isinstance(each, list) else [each]) for each in _part_items(value)),
+    items=_part_items,
 )
 """A part of a result. Plain output has a line for each item of a list, and a field for each item of a list in it."""

@@ -16,7 +16,7 @@ from extcli.api import tokens
 from extcli.config import settings
 from extcli.errors import CliError, ExitCode, Refused, UsageError
 from extcli.output.printer import write_stderr
-from extcli.output.times import instant_of
+from extcli.output.times import claim_instant
 from extcli.session import BROADCASTER, Session
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ def _text(value: object) -> str:
 
 def expiry_of(token: str) -> int | None:
     """Return when a token expires, in ms; `None` if it has no `exp`."""
-    return instant_of(tokens.claims_in(token).get("exp"))
+    return claim_instant(tokens.claims_in(token).get("exp"))
 
 
 def _channel_of(token: str) -> str:

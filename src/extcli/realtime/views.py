@@ -31,7 +31,7 @@ def event_of(update: Message) -> dict[str, Any]:
 
 
 def _event_line(event: dict[str, Any]) -> str:
-    instant = times.shown(event["timestamp"]) if isinstance(event["timestamp"], int) else ""
+    instant = times.utc_text(event["timestamp"]) if isinstance(event["timestamp"], int) else ""
     scope, name = visible(str(event["scope"])), visible(str(event["event"]))
     return f"{instant:<{_INSTANT_WIDTH}}  {scope:<{_SCOPE_WIDTH}}  {name}  {visible(compact(event['data']))}"
 
@@ -48,7 +48,8 @@ def _pin_table(pin: str, next_step: str) -> RenderableType:
     from rich.text import Text
 
     panel = Panel.fit(Text(visible(pin), style="bold"), padding=(1, 6))
-    return Group(panel, *[Text(line, overflow="fold") for line in (f"valid for {times.span(PIN_LIFETIME)}", next_step)])
+    lines = f"valid for {times.duration_text(PIN_LIFETIME)}", next_step
+    return Group(panel, *[Text(line, overflow="fold") for line in lines])
 
 
 _TO_GAME = "next: type it into the game, or into `extcli pin login`"
@@ -69,7 +70,7 @@ LINKED = member_view("exists", lambda document: "linked" if document["exists"] i
 
 
 def _local_time(milliseconds: int | None) -> str:
-    return "unknown" if milliseconds is None else times.shown(milliseconds)
+    return "unknown" if milliseconds is None else times.utc_text(milliseconds)
 
 
 def _login_table(login: dict[str, Any]) -> RenderableType:

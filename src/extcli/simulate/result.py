@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from extcli import atomic_file
 from extcli.errors import CliError, ExpectationFailed, Unreachable, UsageError, shortened
-from extcli.output.columns import Column, grouped, table
+from extcli.output.columns import Column, build_table, thousands
 from extcli.output.printer import View
 from extcli.output.sanitize import field, visible
 from extcli.output.terminal import bar
-from extcli.output.views import stacked
+from extcli.output.views import stack
 from extcli.session import Session
 from extcli.simulate.outcome import PERCENTILES, Comparison, Verdict, round_up_to_step
 from extcli.simulate.plan import Pace
@@ -150,12 +150,12 @@ def _as_table(found: Mapping[str, Any]) -> RenderableType:
     figures, most = found["figures"], _largest_count(found)
     columns = (
         Column("", "name"),
-        Column("planned", text=grouped, right=True),
-        Column("found", text=grouped, right=True),
+        Column("planned", text=thousands, right=True),
+        Column("found", text=thousands, right=True),
         Column("", "found", text=lambda number: bar(number / most), fills=True),
         Column("", lambda each: each["planned"] != each["found"], text=lambda it: Text("differs" if it else "", "bad")),
     )
-    counts = table(columns, found["counts"][:_MOST_ROWS])
+    counts = build_table(columns, found["counts"][:_MOST_ROWS])
     sums = [f"{figures[name]:,} {name}" for name in ("sent", "answered", "refused", "failed")]
     facts = [(found["requests"], ", ".join(sums))]
     if figures["late"]:
@@ -166,8 +166,8 @@ def _as_table(found: Mapping[str, Any]) -> RenderableType:
     facts.append(("latency", ", ".join(f"{name} {value:,.1f} ms" for name, value in found["latencies"].items())))
     for reason, count in list(found["reasons"].items())[:5]:
         facts.append(("failed" if reason[:1] == "5" else "refused", f"{count:,} times {reason}"))
-    named = table((Column("", itemgetter(0)), Column("", itemgetter(1))), facts)
-    return stacked(counts, named, f"result: {found['verdict']}")
+    named = build_table((Column("", itemgetter(0)), Column("", itemgetter(1))), facts)
+    return stack(counts, named, f"result: {found['verdict']}")
 
 
 def _as_rows(found: Mapping[str, Any]) -> Iterable[Sequence[str]]:

@@ -30,7 +30,7 @@ class Clock(Part[ModeT]):
     @operation
     def advance(self, by: str | timedelta) -> list[Json]:
         """Move the clock forward by `"8d"`, `"1h30m"`, `"500ms"` or a timedelta."""
-        ms = times.duration(by) if isinstance(by, str) else by // timedelta(milliseconds=1)
+        ms = times.parse_duration(by) if isinstance(by, str) else by // timedelta(milliseconds=1)
         return self._move({"advance": ms})
 
     @operation
@@ -54,7 +54,7 @@ class Clock(Part[ModeT]):
     def _instant(self, at: str | int | datetime) -> int:
         if isinstance(at, datetime):
             return round(at.timestamp() * 1000)
-        return at if isinstance(at, int) else times.instant(at, self._now)
+        return at if isinstance(at, int) else times.parse_instant(at, self._now)
 
     def _move(self, change: Mapping[str, Any]) -> list[Json]:
         return list(json_body(self._control.post("clock", change))["expired"])
