@@ -14,7 +14,7 @@ from extcli.app import NOUNS, load_noun
 from extcli.app import app as root
 from extcli.cli.parsing import SERVE_PANEL, SHARED_PANEL, shown_name
 from extcli.commands.conditions import CONDITIONS
-from extcli.errors import MEANINGS
+from extcli.errors import EXIT_CODE_MEANINGS
 from support.operations import ROWS
 
 FILE = Path(__file__).parent.parent / "docs" / "cli.md"
@@ -83,7 +83,7 @@ def page() -> str:
     """Return docs/cli.md."""
     own = [each for each in typer.main.get_command(root).params if not is_shared(each)]
     shared = [each for each in load_noun("reset").params if is_shared(each)]
-    codes = "\n".join(f"| {int(code)} | {meaning} |" for code, meaning in MEANINGS.items())
+    codes = "\n".join(f"| {int(code)} | {meaning} |" for code, meaning in EXIT_CODE_MEANINGS.items())
     parts = [HEAD.replace("EXIT_CODES", codes), SHARED, _table("Option", shared), "## extcli\n", _table("Option", own)]
     for name, command in commands():
         parts += _section(name, command)

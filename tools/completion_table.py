@@ -14,7 +14,7 @@ from extcli.app import app as root
 from extcli.completion import FILES, NOTHING, REST, SHARED, SHELLS
 from extcli.config.settings import KEYS, ROLES
 from extcli.output.format import Format
-from extcli.parity import GROUPS, RULES, UNKNOWN
+from extcli.parity import RULE_GROUPS, RULES, UNKNOWN
 from extcli.running.exec_run import PARITY
 from tools.cli_reference import commands, is_shared
 
@@ -38,8 +38,8 @@ KINDS = {
     "ROLE[:USER]": "|".join(ROLES),
     "FORMAT": "|".join(Format),
     "COMMAND": FILES,
-    "expect RULE,…": "|".join((*RULES, *GROUPS, UNKNOWN)),
-    "--fail-on": "|".join((PARITY, *(f"{PARITY}={rule}" for rule in (*RULES, *GROUPS, UNKNOWN)))),
+    "expect RULE,…": "|".join((*RULES, *RULE_GROUPS, UNKNOWN)),
+    "--fail-on": "|".join((PARITY, *(f"{PARITY}={rule}" for rule in (*RULES, *RULE_GROUPS, UNKNOWN)))),
 }
 """The kind of a value, by the option, by the noun and the metavar, or by the metavar alone."""
 NEW = ("profile add", "ns new", "fault add")

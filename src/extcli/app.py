@@ -92,10 +92,10 @@ _SHARED_FILES = {
     "wait": ["expect"],
 }
 """The nouns of each file that has nouns besides its own."""
-_FILES = {noun: file for file, nouns in _SHARED_FILES.items() for noun in nouns}
+_FILE_OF_NOUN = {noun: file for file, nouns in _SHARED_FILES.items() for noun in nouns}
 
 
-FIRST_MINUTE = (
+FIRST_COMMANDS = (
     ("extcli serve", "start the service on http://127.0.0.1:8282"),
     ("extcli vote cast lunch 3", "vote for option 3 of the poll lunch"),
     ("extcli vote get lunch", "print the result"),
@@ -104,7 +104,7 @@ FIRST_MINUTE = (
 """The first commands to try, with what they do."""
 
 
-class Nouns(Group):
+class NounGroup(Group):
     """The group of all nouns (such as `vote`): lists them without importing, and imports the noun that is called."""
 
     def __init__(self, **settings: Any) -> None:
@@ -132,7 +132,7 @@ class Nouns(Group):
         formatter.write_paragraph()
         formatter.write_text("A local emulator of the Muxy extension backend, and commands for it or a deployment.")
         with formatter.section("The first minute"):
-            formatter.write_dl(FIRST_MINUTE)
+            formatter.write_dl(FIRST_COMMANDS)
         with formatter.section("Commands"):
             for title, nouns in SECTIONS.items():
                 lines = wrap(" ".join(nouns), formatter.width - 26, break_on_hyphens=False)
@@ -146,14 +146,14 @@ class Nouns(Group):
 
 def module_of(noun: str) -> str:
     """Return the name of the module of a noun."""
-    return f"extcli.commands.{_FILES.get(noun, noun)}"
+    return f"extcli.commands.{_FILE_OF_NOUN.get(noun, noun)}"
 
 
 def load_noun(name: str) -> Any:
     """Import the module of a noun and return its command: its app, or its function."""
     attribute = name.replace("-", "_")
     module = import_module(module_of(name))
-    app = getattr(module, f"{attribute}_app", None if name in _FILES else getattr(module, "app", None))
+    app = getattr(module, f"{attribute}_app", None if name in _FILE_OF_NOUN else getattr(module, "app", None))
     if app is None:
         app = typer.Typer(rich_markup_mode=None, add_completion=False)
         app.command(name, cls=Command)(getattr(module, attribute))
@@ -171,7 +171,7 @@ def _print_version(asked: bool) -> None:
 
 
 app = typer.Typer(
-    cls=Nouns,
+    cls=NounGroup,
     no_args_is_help=True,
     rich_markup_mode=None,
     add_completion=False,
@@ -207,11 +207,11 @@ def full_help() -> str:
 
 def run(args: list[str]) -> int | None:
     """Run these arguments and return the exit code, or `None` for success. Raises errors of Typer and of Python."""
-    code: int | None = app(with_values(args), prog_name="extcli", standalone_mode=False)
+    code: int | None = app(with_dry_run_value(args), prog_name="extcli", standalone_mode=False)
     return code
 
 
-def with_values(args: list[str]) -> list[str]:
+def with_dry_run_value(args: list[str]) -> list[str]:
     """Replace `--dry-run` with its form with a value, because Typer has no options with optional values."""
     end = args.index("--") if "--" in args else len(args)
     return [f"{each}=request" if each == "--dry-run" and at < end else each for at, each in enumerate(args)]

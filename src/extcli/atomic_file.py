@@ -18,16 +18,16 @@ _LOCK_SECONDS, _LOCK_INTERVAL = 30.0, 0.02
 _MOVE_SECONDS, _MOVE_INTERVAL = 1.0, 0.02
 
 
-def write_new(path: Path, text: str, *, owned_like: Path) -> None:
+def create_private(path: Path, text: str, *, owned_like: Path) -> None:
     """Create a file with mode 0600. Run by root, it gets the owner of `owned_like`. Raises `FileExistsError`."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY)
-    with _deleted_on_error(path), os.fdopen(descriptor, "wb") as file:
+    with _delete_on_error(path), os.fdopen(descriptor, "wb") as file:
         file.write(text.encode())
-        _sync(file, owned_like)
+        _flush_to_disk(file, owned_like)
 
 
 @contextmanager
-def lock(path: Path, seconds: float) -> Iterator[bool]:
+def try_lock(path: Path, seconds: float) -> Iterator[bool]:
     """Try to lock a path for this process, and yield whether that succeeded within so many seconds. Raises `OSError`.
 
     The lock is a hidden file next to the path, which is deleted at the end.
@@ -49,7 +49,7 @@ def lock(path: Path, seconds: float) -> Iterator[bool]:
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
+def edit_lock(path: Path) -> Iterator[None]:
     """Let one process at a time change a file, from reading it to replacing it, so that no change is lost.
 
     Raises `UsageError`.
@@ -58,7 +58,7 @@ def locked(path: Path) -> Iterator[None]:
     if not target.parent.is_dir():  # the change says so
         yield
         return
-    with write_errors(path), lock(target, _LOCK_SECONDS) as is_held:
+    with write_errors(path), try_lock(target, _LOCK_SECONDS) as is_held:
         if not is_held:
             problem = f"{path} has been locked for {_LOCK_SECONDS:g} s"
             raise UsageError(problem, fix="wait for the other extcli to end, or end it")
@@ -66,7 +66,7 @@ def locked(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def replacing(path: Path, *, keep_mode: bool = True) -> Iterator[BinaryIO]:
+def replacement_of(path: Path, *, keep_mode: bool = True) -> Iterator[BinaryIO]:
     """Yield a file that replaces the one at `path` when the block ends without an error.
 
     A reader sees the old content or the new, never a mix. The file gets mode 0600; with `keep_mode`, an existing file
@@ -78,16 +78,16 @@ def replacing(path: Path, *, keep_mode: bool = True) -> Iterator[BinaryIO]:
         return
     target = path.resolve()
     descriptor, name = mkstemp(prefix=f".{target.name}-", dir=target.parent)  # with mode 0600
-    with _deleted_on_error(name):
+    with _delete_on_error(name):
         with os.fdopen(descriptor, "wb") as file:
             yield file
-            _sync(file, target)
+            _flush_to_disk(file, target)
         if keep_mode and target.exists():
             os.chmod(name, target.stat().st_mode & 0o777)
-        _move(name, target)
+        _rename_over(name, target)
 
 
-def _move(name: str, target: Path) -> None:
+def _rename_over(name: str, target: Path) -> None:
     """Rename a file over another. Windows refuses this while a program has the file open, so it is tried repeatedly."""
     deadline = clock.elapsed() + _MOVE_SECONDS
     while True:
@@ -99,7 +99,7 @@ def _move(name: str, target: Path) -> None:
             clock.sleep(_MOVE_INTERVAL)
 
 
-def check_place(path: Path | None, option: str) -> None:
+def check_writable(path: Path | None, option: str) -> None:
     """Raise `UsageError`, naming the option, if no file can be at this path. For a check before a long run."""
     if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
         raise UsageError(f"{option}: cannot write {path}", why="it is a folder, or its folder does not exist")
@@ -114,14 +114,14 @@ def write_errors(path: Path) -> Iterator[None]:
         raise UsageError(f"cannot write {path}: {error.strerror}") from None
 
 
-def save(path: Path, text: str, *, keep_mode: bool = True) -> None:
+def replace_text(path: Path, text: str, *, keep_mode: bool = True) -> None:
     """Replace a file's content in one step, or create the file. Raises `UsageError`."""
-    with write_errors(path), replacing(path, keep_mode=keep_mode) as file:
+    with write_errors(path), replacement_of(path, keep_mode=keep_mode) as file:
         file.write(text.encode())
 
 
 @contextmanager
-def _deleted_on_error(path: str | Path) -> Iterator[None]:
+def _delete_on_error(path: str | Path) -> Iterator[None]:
     try:
         yield
     except BaseException:
@@ -130,7 +130,7 @@ def _deleted_on_error(path: str | Path) -> Iterator[None]:
         raise
 
 
-def _sync(file: BinaryIO, owned_like: Path) -> None:
+def _flush_to_disk(file: BinaryIO, owned_like: Path) -> None:
     """Flush the file to the disk.
 
     If root writes, keep the file's owner, so that the service's user can still read it.

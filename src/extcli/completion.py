@@ -27,29 +27,29 @@ LINE = "_EXTCLI_LINE"
 """The command line up to the cursor."""
 COMPLETE_FILES = 10
 """The exit code that makes the shell complete the name of a file."""
-SECONDS = 0.5
+TIMEOUT_SECONDS = 0.5
 """How long the service may take. A local one takes some 20 ms; a busy machine may need ten times that."""
 SHELLS = os.path.join(os.path.dirname(__file__), "shells")
 """The folder of the scripts, and of the table of commands."""
 
 FILES, OPTIONS, COMMANDS, NOTHING = "files", "options", "commands", "-"
 """Kinds of words. Others are `polls` and the like, and choices such as `a|b`."""
-LIVE = ("polls", "rankings", "buffers", "sets", "namespaces", "profiles", "faults")
+LIVE_KINDS = ("polls", "rankings", "buffers", "sets", "namespaces", "profiles", "faults")
 """The kinds whose names are live."""
 REST = "..."
 """After the kind of the last argument, if there may be many."""
 SHARED = "*"
 """The entry with the options that every command shares and, among the options of a command, that it takes them."""
 
-_FAR = 4_102_444_800
+_YEAR_2100 = 4_102_444_800
 """The expiry of the token in Unix s, in the year 2100: the clock of an emulator may have been moved."""
-_DEPLOYMENT = re.compile(r"https://(?!(localhost|127\.0\.0\.1|\[::1\])(:|/|$))")
+_DEPLOYMENT_URL = re.compile(r"https://(?!(localhost|127\.0\.0\.1|\[::1\])(:|/|$))")
 """An address with TLS on another machine."""
 _CURSOR = "\0"
 """Stands for the cursor, so that the word there is a word even if it is empty."""
-_BREAKS = ":="
+_BASH_BREAKS = ":="
 """Where bash splits words: it replaces only what follows the last of these."""
-_ESCAPED = {
+_SPECIAL_CHARACTERS = {
     "zsh": re.compile(r"[\\:]"),
     "bash": re.compile(r"[^\w\-./,:=@%+]"),
     'bash"': re.compile(r'[$`"\\]'),
@@ -66,11 +66,11 @@ which are empty for flags.
 
 def complete(environ: Mapping[str, str]) -> int:
     """Print the candidates for the shell; returns the exit code. Prints nothing if anything fails."""
-    line = Line(read_table(), environ.get(LINE, ""))
+    line = CommandLine(read_table(), environ.get(LINE, ""))
     if line.kind == FILES:
         return COMPLETE_FILES
     shell = environ[VARIABLE].removeprefix("complete_")
-    text = "".join(f"{each}\n" for each in written(shell, line, candidates(line, environ)))
+    text = "".join(f"{each}\n" for each in shell_lines(shell, line, candidates(line, environ)))
     os.write(sys.stdout.fileno(), text.encode(errors="replace"))
     return 0
 
@@ -82,22 +82,22 @@ def read_table() -> Table:
     return table
 
 
-def candidates(line: Line, environ: Mapping[str, str]) -> Candidates:
+def candidates(line: CommandLine, environ: Mapping[str, str]) -> Candidates:
     """Return the candidates for the word at the cursor."""
     found: Candidates = []
     if line.kind == COMMANDS:
         found = [*line.verbs().items()]
     elif line.kind == OPTIONS:
         found = [(name, "") for name in sorted(line.options()) if name.startswith("--")]
-    elif line.kind in LIVE:
-        found = names_of(line.kind, line.given, environ)
+    elif line.kind in LIVE_KINDS:
+        found = live_names(line.kind, line.given, environ)
     elif line.kind not in (FILES, NOTHING):
         found = [(choice, "") for choice in line.kind.split("|")]
     matching = [(f"{line.option}{name}", about) for name, about in found if name.startswith(line.typed)]
     return [each for each in matching if each[0].isprintable()]
 
 
-class Line:
+class CommandLine:
     """A command line up to the cursor: the word there, and the kind of words that may stand in its place."""
 
     def __init__(self, table: Table, text: str) -> None:
@@ -110,7 +110,7 @@ class Line:
         """The option whose value comes next; empty for none."""
         self._has_ended = False
         """Whether `--` has ended the options."""
-        words, self.quote = split(text)
+        words, self.quote = split_words(text)
         *before, self.typed = words
         """The text before the cursor, without the option's name in `--option=value`."""
         self.option = ""
@@ -166,7 +166,7 @@ class Line:
         return kinds[-1].removesuffix(REST) if kinds and kinds[-1].endswith(REST) else None
 
 
-def split(line: str) -> tuple[list[str], str]:
+def split_words(line: str) -> tuple[list[str], str]:
     """Return the words, of which the last is unfinished, and the quote that is open in it."""
     for quote in ("", '"', "'"):
         with suppress(ValueError):  # another quote is open
@@ -175,7 +175,7 @@ def split(line: str) -> tuple[list[str], str]:
     return [""], ""
 
 
-def names_of(kind: str, given: Mapping[str, str], environ: Mapping[str, str]) -> Candidates:
+def live_names(kind: str, given: Mapping[str, str], environ: Mapping[str, str]) -> Candidates:
     """Return names of this kind. No names if anything fails.
 
     `given` has the options on the command line.
@@ -184,16 +184,16 @@ def names_of(kind: str, given: Mapping[str, str], environ: Mapping[str, str]) ->
 
     def read() -> None:
         with suppress(Exception):  # completion never shows an error
-            for name, about in _read(kind, given, environ):
+            for name, about in _read_names(kind, given, environ):
                 found.setdefault(name, about)
 
     worker = Thread(target=read, daemon=True)
     worker.start()
-    worker.join(SECONDS)
+    worker.join(TIMEOUT_SECONDS)
     return list(found.items())
 
 
-def _read(kind: str, given: Mapping[str, str], environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _read_names(kind: str, given: Mapping[str, str], environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     profiles = _profiles(environ)
     if kind == "profiles":
         return ((name, str(profile.get("url", ""))) for name, profile in profiles["profiles"].items())
@@ -202,9 +202,9 @@ def _read(kind: str, given: Mapping[str, str], environ: Mapping[str, str]) -> It
         return iter(())
     url, authorization = service
     if kind == "namespaces":
-        return ((name, "") for name in _get(url.partition("/_ns/")[0], "/_ns")["namespaces"])
+        return ((name, "") for name in _get_json(url.partition("/_ns/")[0], "/_ns")["namespaces"])
     if kind == "faults":
-        faults = _get(url, "/_emulator/faults")["faults"]
+        faults = _get_json(url, "/_emulator/faults")["faults"]
         return ((each["id"], f"{each['match']} {each['effect']}") for each in faults)
     return _code_sets(url, authorization) if kind == "sets" else _listed_names(url, authorization, kind)
 
@@ -226,7 +226,7 @@ def _service(
 
     url = setting("--url", "EXTCLI_URL", "url", DEFAULT_URL).rstrip("/")
     production = [each.get("url") for each in (profile, *profiles["profiles"].values()) if each.get("production")]
-    if url in production or _DEPLOYMENT.match(url):
+    if url in production or _DEPLOYMENT_URL.match(url):
         return None
     client_id = setting("--client-id", "EXTCLI_CLIENT_ID", "client_id", DEFAULT_CLIENT_ID)
     return url, f"{client_id} {_unsigned(setting('--channel', 'EXTCLI_CHANNEL', 'channel', ''))}"
@@ -234,30 +234,30 @@ def _service(
 
 def _code_sets(url: str, authorization: str) -> Iterator[tuple[str, str]]:
     """Return the indices and names of the code sets."""
-    document = _get(url, "/v1/e/codes", authorization)
+    document = _get_json(url, "/v1/e/codes", authorization)
     names = document["names"] or []
     return zip(map(str, document.get("indices") or range(len(names))), names, strict=True)
 
 
 def _listed_names(url: str, authorization: str, kind: str) -> Iterator[tuple[str, str]]:
     """Yield the ids of at most 1,000 polls, rankings or buffers, with their channels."""
-    for each in _get(url, f"/v1/e/{kind}?limit=1000", authorization)[kind]:
+    for each in _get_json(url, f"/v1/e/{kind}?limit=1000", authorization)[kind]:
         yield each["id"], f"channel {each['channel_id']}" if each["channel_id"] else ""
 
 
 def _unsigned(channel: str) -> str:
     """Return a token for the backend with an empty signature."""
-    claims = {"exp": _FAR, "role": "backend", **({"channel_id": channel} if channel else {})}
+    claims = {"exp": _YEAR_2100, "role": "backend", **({"channel_id": channel} if channel else {})}
     parts = [json.dumps(each).encode() for each in ({"alg": "HS256", "typ": "JWT"}, claims)]
     return ".".join([*(urlsafe_b64encode(each).decode().rstrip("=") for each in parts), "AA"])
 
 
-def _get(url: str, path: str, authorization: str = "") -> Any:
+def _get_json(url: str, path: str, authorization: str = "") -> Any:
     """Send a request and return the JSON of its response."""
     from extcli import bounded_json
     from extcli.api import connection
 
-    response = connection.get(url, path, seconds=SECONDS, authorization=authorization)
+    response = connection.get(url, path, seconds=TIMEOUT_SECONDS, authorization=authorization)
     if response.status != 200:
         raise ValueError(response.status)
     return bounded_json.decoded(response.body)
@@ -274,20 +274,20 @@ def _profiles(environ: Mapping[str, str]) -> dict[str, Any]:
     return {"profiles": {}, **user_files.parse_toml(text)}
 
 
-def written(shell: str, line: Line, found: Candidates) -> list[str]:
+def shell_lines(shell: str, line: CommandLine, found: Candidates) -> list[str]:
     """Return the candidates in the form that the script of this shell reads."""
     described = [(name, "".join(char if char.isprintable() else " " for char in about)) for name, about in found]
     if shell == "fish":
         return [f"{name}\t{about}" for name, about in described]
     if shell == "zsh":
-        return [_escaped(shell, name) + (f":{about}" if about else "") for name, about in described]
+        return [_escape(shell, name) + (f":{about}" if about else "") for name, about in described]
     if shell == "powershell":
         return [f"{name}\t{about or name}" for name, about in described]
-    kept = 0 if line.quote else max(f"{line.option}{line.typed}".rfind(char) for char in _BREAKS) + 1
+    kept = 0 if line.quote else max(f"{line.option}{line.typed}".rfind(char) for char in _BASH_BREAKS) + 1
     if line.quote == "'":
         return [name[kept:].replace("'", "'\\''") for name, _ in found]
-    return [_escaped(f"{shell}{line.quote}", name[kept:]) for name, _ in found]
+    return [_escape(f"{shell}{line.quote}", name[kept:]) for name, _ in found]
 
 
-def _escaped(place: str, text: str) -> str:
-    return _ESCAPED[place].sub(lambda found: f"\\{found[0]}", text)
+def _escape(place: str, text: str) -> str:
+    return _SPECIAL_CHARACTERS[place].sub(lambda found: f"\\{found[0]}", text)

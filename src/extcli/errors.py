@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from httpx import Response
 
-LOG = "the service's log has details"
+LOG_HAS_DETAILS = "the service's log has details"
 
 _HTML = "an HTML page"
 
@@ -31,7 +31,7 @@ class ExitCode(IntEnum):
     INTERRUPTED = 130
 
 
-MEANINGS = {
+EXIT_CODE_MEANINGS = {
     ExitCode.DONE: "Success",
     ExitCode.BUG: "A bug in `extcli`, please report it; or `serve` could not write its export",
     ExitCode.USAGE: "Wrong usage or configuration, a declined confirmation, or an output that cannot be written",
@@ -79,7 +79,7 @@ class CliError(Exception):
         return {"error": {name: value for name, value in facts.items() if value} | self.facts}
 
 
-class Withheld(Exception):
+class RequestWithheld(Exception):
     """Ends the command after --dry-run has printed a request instead of sending it."""
 
 
@@ -136,7 +136,7 @@ class ErrorResponse(CliError):
 
     def as_json(self) -> dict[str, Any]:
         document = super().as_json()
-        document["error"] |= {"status": self.status, "body": _readable(self.body)}
+        document["error"] |= {"status": self.status, "body": _decoded_body(self.body)}
         known = {"request_id": self.request_id, "hint": self.hint}
         document["error"] |= {name: value for name, value in known.items() if value}
         return document
@@ -154,8 +154,8 @@ class ServerError(ErrorResponse):
     exit_code = ExitCode.SERVICE_FAILED
 
     def __init__(self, request: str, status: int, body: bytes, *, request_id: str = "", fix: str = "") -> None:
-        log = f"{LOG} under request id {shortened(request_id)}" if request_id else LOG
-        advice = "" if member_of(body, "reason") == "Fault" else f"{log}; the request itself was fine"
+        log = f"{LOG_HAS_DETAILS} under request id {shortened(request_id)}" if request_id else LOG_HAS_DETAILS
+        advice = "" if error_member(body, "reason") == "Fault" else f"{log}; the request itself was fine"
         super().__init__(request, status, body, request_id=request_id, fix=fix or advice)
         if self.why == _HTML and not fix:
             self.fix = "a proxy or another web server answered: check --url (EXTCLI_URL), and that the service runs"
@@ -194,10 +194,10 @@ def status_line(status: int) -> str:
     from http import HTTPStatus
 
     phrase = HTTPStatus(status).phrase if status in HTTPStatus.__members__.values() else ""
-    return f"{status} {_RENAMED.get(status, phrase)}".rstrip()
+    return f"{status} {_NEWER_PHRASES.get(status, phrase)}".rstrip()
 
 
-_RENAMED: Final = {413: "Content Too Large", 422: "Unprocessable Content"}
+_NEWER_PHRASES: Final = {413: "Content Too Large", 422: "Unprocessable Content"}
 """Phrases for which Python before 3.13 has older ones."""
 
 
@@ -207,33 +207,33 @@ def reason_of(body: bytes) -> str:
     """
     import json
 
-    document = _readable(body)
+    document = _decoded_body(body)
     if isinstance(document, str) and document.lstrip()[:14].lower().startswith(("<!doctype html", "<html")):
         return _HTML
     if not isinstance(document, Mapping):
         return shortened(document if isinstance(document, str) else json.dumps(document))
-    words = [_text(document.get("reason")), _text(document.get("info"))]
+    words = [_text_or_empty(document.get("reason")), _text_or_empty(document.get("info"))]
     errors = document.get("errors")
     for entry in errors if isinstance(errors, list) else []:
         if isinstance(entry, Mapping):
-            words.append(_text(entry.get("detail")) or _text(entry.get("title")))
+            words.append(_text_or_empty(entry.get("detail")) or _text_or_empty(entry.get("title")))
     distinct = dict.fromkeys(filter(None, words))
     return shortened(": ".join(distinct) or body.decode(errors="replace"))
 
 
-def member_of(body: bytes, name: str) -> str:
+def error_member(body: bytes, name: str) -> str:
     """Return `reason` or `info` of an error body (ruling W4); empty if it has none."""
-    document = _readable(body)
-    return _text(document.get(name)) if isinstance(document, Mapping) else ""
+    document = _decoded_body(body)
+    return _text_or_empty(document.get(name)) if isinstance(document, Mapping) else ""
 
 
-FORBIDDEN: Final = "this identity may not do that: use another token, or another role with --as"
+FIX_403: Final = "this identity may not do that: use another token, or another role with --as"
 """What to do about a 403 to a call with credentials."""
 
 
 def is_from_service(body: bytes) -> bool:
     """Return whether a body is an error in one of the formats of ruling W4, unlike a proxy's error page."""
-    document = _readable(body)
+    document = _decoded_body(body)
     return isinstance(document, Mapping) and (
         isinstance(document.get("errors"), list) or isinstance(document.get("reason"), str)
     )
@@ -245,11 +245,11 @@ def shortened(text: str, limit: int = 300) -> str:
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
 
 
-def _readable(body: bytes) -> Any:
+def _decoded_body(body: bytes) -> Any:
     from extcli import bounded_json
 
     return bounded_json.decoded_or_text(body)
 
 
-def _text(value: object) -> str:
+def _text_or_empty(value: object) -> str:
     return value if isinstance(value, str) else ""

@@ -22,38 +22,38 @@ from extcli.config import settings
 from extcli.errors import UsageError
 
 if TYPE_CHECKING:
-    from extcli.toml_file import Edit
+    from extcli.toml_file import TomlEdit
 
 _HEADING = "# The extensions that `extcli serve --extensions` registers. `extcli extension` edits this file.\n"
-_WORDS = {"secrets": "one of secrets", "secret_files": "{}; its file was not deleted", "secret_env": "{}"}
-_KINDS = {"secrets": "inline", "secret_files": "file", "secret_env": "env"}
+_DROPPED_TEXTS = {"secrets": "one of secrets", "secret_files": "{}; its file was not deleted", "secret_env": "{}"}
+_SOURCE_NAMES = {"secrets": "inline", "secret_files": "file", "secret_env": "env"}
 
 
 def read_text(path: Path) -> str:
     """Return the file's text. Raises `UsageError`."""
-    with _errors():
+    with _usage_errors():
         return extensions_file.read_text(path)
 
 
-def parsed(path: Path, text: str) -> ExtensionsFile:
+def parse_text(path: Path, text: str) -> ExtensionsFile:
     """Return the file with this text. Raises `UsageError` for unknown keys and values of the wrong type."""
-    with _errors():
+    with _usage_errors():
         return extensions_file.parse(path, text)
 
 
-def registrations(path: Path, environ: Mapping[str, str] = os.environ) -> list[dict[str, Any]]:
+def list_extensions(path: Path, environ: Mapping[str, str] = os.environ) -> list[dict[str, Any]]:
     """Return a record of each extension in the order of the file, without its secrets.
 
     Raises `UsageError` if the service could not start with the file.
     """
-    file = parsed(path, read_text(path))
-    with _errors("`extcli extension rotate` makes a new secret"):
+    file = parse_text(path, read_text(path))
+    with _usage_errors("`extcli extension rotate` makes a new secret"):
         file.check_not_empty()
         return [_record(client_id, table, file.secrets(client_id, environ)) for client_id, table in file.tables.items()]
 
 
 @contextmanager
-def _errors(fix: str = "") -> Iterator[None]:
+def _usage_errors(fix: str = "") -> Iterator[None]:
     """Turn `InvalidExtensions` into `UsageError`."""
     try:
         yield
@@ -67,23 +67,23 @@ def _record(client_id: str, table: Mapping[str, Any], found: Iterable[Secret]) -
     """Return an extension with the sources of its secrets, in the order in which the service tries them."""
     sources = [
         {
-            "from": _KINDS[each.key],
+            "from": _SOURCE_NAMES[each.key],
             **({"name": each.name} if each.name else {}),
-            "state": _state(each),
+            "state": _secret_state(each),
         }
         for each in found
     ]
-    ended = {NOT_BEFORE: _text_of(table[NOT_BEFORE])} if NOT_BEFORE in table else {}
+    ended = {NOT_BEFORE: _instant_text(table[NOT_BEFORE])} if NOT_BEFORE in table else {}
     owner = table.get("owner_user_id")
     return {"client_id": client_id, "owner_user_id": owner, "secrets": len(sources), "sources": sources, **ended}
 
 
-def _text_of(instant: datetime) -> str:
+def _instant_text(instant: datetime) -> str:
     """Return a time as the file contains it: RFC 3339 in UTC, with milliseconds."""
     return f"{instant.astimezone(UTC).replace(tzinfo=None).isoformat(timespec='milliseconds')}Z"
 
 
-def _state(secret: Secret) -> str:
+def _secret_state(secret: Secret) -> str:
     """Return `ok`, `short`, or `unset`: a variable that is not set here, but may be set for the service."""
     return "unset" if not secret.value else "ok" if len(secret.value) >= MIN_SECRET_BYTES else "short"
 
@@ -92,7 +92,7 @@ def _state(secret: Secret) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class NewSecret:
     """The result of an edit."""
 
     secret: str
@@ -102,48 +102,48 @@ class Written:
     """The sources of secrets that are no longer used."""
 
 
-def register(path: Path, client_id: str, *, owner: str | None, inline: bool) -> Written:
+def register(path: Path, client_id: str, *, owner: str | None, inline: bool) -> NewSecret:
     """Append an extension with a new secret. Creates the file if necessary. Raises `UsageError`."""
-    with _edited(path, client_id, is_new=True) as edit:
+    with _edit_file(path, client_id, is_new=True) as edit:
         table: dict[str, Any] = {}
         written = _add_secret(edit, path, client_id, table, inline=inline)
         edit.append(client_id, table | ({} if owner is None else {"owner_user_id": owner}))
     return written
 
 
-def rotate(path: Path, client_id: str, *, keep: int) -> Written:
+def rotate(path: Path, client_id: str, *, keep: int) -> NewSecret:
     """Put a new secret before the others, and keep only the `keep` newest of them. Raises `UsageError`."""
-    with _edited(path, client_id) as edit:
+    with _edit_file(path, client_id) as edit:
         table = edit.document["extensions"][client_id]
-        dropped = _drop(table, keep)
+        dropped = _drop_old_secrets(table, keep)
         return _add_secret(edit, path, client_id, table, inline="secrets" in table, dropped=dropped)
 
 
 def retire(path: Path, client_id: str) -> list[str]:
     """Drop all secrets but the newest, and return them. Raises `UsageError`."""
-    with _edited(path, client_id) as edit:
-        return _drop(edit.document["extensions"][client_id], keep=1)
+    with _edit_file(path, client_id) as edit:
+        return _drop_old_secrets(edit.document["extensions"][client_id], keep=1)
 
 
 def revoke_all(path: Path, client_id: str, *, now: int) -> str:
     """End all links and issued tokens made until `now`, in Unix ms; return the time written. Raises `UsageError`."""
     import tomlkit
 
-    with _edited(path, client_id) as edit:
+    with _edit_file(path, client_id) as edit:
         table = edit.document["extensions"][client_id]
         instant = datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=now + 1)
-        text = _text_of(max(instant, table.get(NOT_BEFORE, instant)))
+        text = _instant_text(max(instant, table.get(NOT_BEFORE, instant)))
         table[NOT_BEFORE] = tomlkit.value(text)
     return text
 
 
-def _edited(path: Path, client_id: str, *, is_new: bool = False) -> AbstractContextManager[Edit]:
+def _edit_file(path: Path, client_id: str, *, is_new: bool = False) -> AbstractContextManager[TomlEdit]:
     """Return an edit of a file, which must have this extension; or, if it `is_new`, must not."""
     from extcli import toml_file
 
     def read() -> str:
         text = "" if is_new and not path.exists() else read_text(path)
-        tables = parsed(path, text).tables
+        tables = parse_text(path, text).tables
         if is_new and client_id in tables:
             fix = f"give it a new secret with `extcli extension rotate --client-id {client_id}`"
             raise UsageError(f"{path}: extensions.{client_id} is registered already", fix=fix)
@@ -152,10 +152,10 @@ def _edited(path: Path, client_id: str, *, is_new: bool = False) -> AbstractCont
             raise UsageError(f"{path}: extensions.{client_id} is not registered", why=known)
         return text
 
-    return toml_file.edited(path, "extensions", read, _HEADING)
+    return toml_file.edit_table(path, "extensions", read, _HEADING)
 
 
-def _drop(table: Any, keep: int) -> list[str]:
+def _drop_old_secrets(table: Any, keep: int) -> list[str]:
     """Remove all secrets but the `keep` newest, and return them in words."""
     dropped: list[str] = []
     for key in extensions_file.SECRET_FIELDS:
@@ -166,13 +166,13 @@ def _drop(table: Any, keep: int) -> list[str]:
         elif gone:
             del table[key]
         keep -= len(found) - len(gone)
-        dropped += [_WORDS[key].format(each) for each in gone]
+        dropped += [_DROPPED_TEXTS[key].format(each) for each in gone]
     return dropped
 
 
 def _add_secret(
-    edit: Edit, path: Path, client_id: str, table: Any, *, inline: bool, dropped: Sequence[str] = ()
-) -> Written:
+    edit: TomlEdit, path: Path, client_id: str, table: Any, *, inline: bool, dropped: Sequence[str] = ()
+) -> NewSecret:
     """Put a new secret first in its list, so that the service tries it first."""
     secret = settings.random_secret()
     file = None if inline else _write_secret(path, client_id, secret)
@@ -182,7 +182,7 @@ def _add_secret(
         table[key].insert(0, value)  # one entry per line, which may have comments
     else:
         table[key] = [value, *table.get(key, [])]
-    return Written(secret, file, dropped)
+    return NewSecret(secret, file, dropped)
 
 
 def _write_secret(path: Path, client_id: str, secret: str) -> Path:

@@ -12,24 +12,24 @@ from emulator.contract.positions import Path
 from extcli.api.call import encoded
 from extcli.errors import UsageError
 from extcli.output import times
-from extcli.tables import source
+from extcli.tables import open_source
 
 if TYPE_CHECKING:
     from extcli.api.client import Service
 
 EFFECTS: Final = ("status", "delay", "drop", "reset", "truncate", "stall", "close", "lose", "double", "reorder")
 """A fault has exactly one of these options."""
-_BROADCASTS: Final = ("lose", "double", "reorder")
-_PARAMETERS: Final = {"status": "status", "truncate": "bytes", "close": "code"}
+_BROADCAST_EFFECTS: Final = ("lose", "double", "reorder")
+_EFFECT_MEMBERS: Final = {"status": "status", "truncate": "bytes", "close": "code"}
 """The members that hold the value of an effect."""
 _CONDITIONS: Final = MATCHES["broadcast"].conditions
-_UNCHANGED: Final = ("id", *_CONDITIONS, "retry_after", "times", "share", "seed")
+_COPIED_OPTIONS: Final = ("id", *_CONDITIONS, "retry_after", "times", "share", "seed")
 
 Named = Callable[[str], str]
 """Returns an option as the user writes it: `--retry-after` or `retry_after`."""
 
 
-def problems(options: Mapping[str, Any], named: Named) -> Iterator[tuple[str, str]]:
+def option_problems(options: Mapping[str, Any], named: Named) -> Iterator[tuple[str, str]]:
     """Yield problems with the combination of options: the wrong option, or "" if no single one, and the problem."""
     effects = [name for name in EFFECTS if name in options]
     if not effects:
@@ -41,13 +41,13 @@ def problems(options: Mapping[str, Any], named: Named) -> Iterator[tuple[str, st
     if "seed" in options and "share" not in options and ".." not in options.get("delay", ""):
         yield "seed", f"is for {named('share')}, or a range of {named('delay')}, only"
     if "match" not in options and "event" not in options:
-        broadcasts = effects and effects[0] in _BROADCASTS
+        broadcasts = effects and effects[0] in _BROADCAST_EFFECTS
         example = "BROADCAST *" if broadcasts else "POST /v1/e/vote"
         also = f", or {named('event')} for the broadcasts of an event" if broadcasts else ""
         yield "match", f"give {named('match')}, such as '{example}'{also}"
     elif len(effects) == 1:
-        yield from _refused_options(effects[0], options, named)
-    for name, read in (("delay", delays), ("for", times.parse_duration)):
+        yield from _disallowed_options(effects[0], options, named)
+    for name, read in (("delay", delay_members), ("for", times.parse_duration)):
         try:
             if name in options:
                 read(options[name])
@@ -55,7 +55,7 @@ def problems(options: Mapping[str, Any], named: Named) -> Iterator[tuple[str, st
             yield name, f"{error.what}; {error.fix or error.why}"
 
 
-def _refused_options(effect: str, options: Mapping[str, Any], named: Named) -> Iterator[tuple[str, str]]:
+def _disallowed_options(effect: str, options: Mapping[str, Any], named: Named) -> Iterator[tuple[str, str]]:
     """Yield the effect, conditions and close code that are not allowed for the fault's kind of match."""
     kind = MATCHES[_kind_of(options.get("match", "BROADCAST"))]
     if effect not in kind.effects:
@@ -80,27 +80,27 @@ def _kind_of(match: str) -> str:
 def checked_members(given: Mapping[str, Any], named: Named) -> dict[str, Any]:
     """Return the options that are given as members of the API. Raises `UsageError` for the first problem."""
     options = {name: value for name, value in given.items() if value is not None and value is not False}
-    for name, problem in problems(options, named):
+    for name, problem in option_problems(options, named):
         raise UsageError(f"{named(name)}: {problem}" if name in options else problem)
-    return members(options)
+    return api_members(options)
 
 
-def members(options: Mapping[str, Any]) -> dict[str, Any]:
+def api_members(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return options without problems as members of the API."""
     (effect,) = (name for name in EFFECTS if name in options)
-    document = {name: options[name] for name in _UNCHANGED if name in options}
+    document = {name: options[name] for name in _COPIED_OPTIONS if name in options}
     document["match"] = options.get("match") or f"BROADCAST {document.pop('event')}"
     document["effect"] = effect
     if effect == "delay":
-        document |= delays(options["delay"])
-    elif effect in _PARAMETERS:
-        document[_PARAMETERS[effect]] = options[effect]
+        document |= delay_members(options["delay"])
+    elif effect in _EFFECT_MEMBERS:
+        document[_EFFECT_MEMBERS[effect]] = options[effect]
     if "for" in options:
         document["lasts"] = times.parse_duration(options["for"])
     return document
 
 
-def delays(text: str) -> dict[str, int]:
+def delay_members(text: str) -> dict[str, int]:
     """Return `200ms` as the member `delay` in ms, and `200ms..2s` with `delay_max`. Raises `UsageError`."""
     shortest, dots, longest = text.partition("..")
     found = {"delay": times.parse_duration(shortest)}
@@ -116,7 +116,7 @@ def _listed_names(names: Sequence[str], named: Named) -> str:
     return f"{', '.join(others)} or {last}"
 
 
-def _read_by(read: Callable[[str], Mapping[str, int]]) -> Callable[[object], bool]:
+def _parses(read: Callable[[str], Mapping[str, int]]) -> Callable[[object], bool]:
     """Return the test whether `read` accepts a text, and finds members in their ranges."""
 
     def accepts(value: object) -> bool:
@@ -130,15 +130,15 @@ def _read_by(read: Callable[[str], Mapping[str, int]]) -> Callable[[object], boo
     return accepts
 
 
-def _rule(fault: dict[str, Any], path: Path, report: Report) -> None:
-    for name, problem in problems(fault, lambda option: option):
+def _check_options(fault: dict[str, Any], path: Path, report: Report) -> None:
+    for name, problem in option_problems(fault, lambda option: option):
         report((*path, name) if name else path, problem)
 
 
 _TEXT = Text(MAX_TEXT_LENGTH)
-_EFFECT = Simple("true", lambda value: value is True)
-_DURATION = Simple('a duration over 0, such as "10s"', _read_by(lambda text: {"lasts": times.parse_duration(text)}))
-_DELAY = Simple('a duration or two of at most 10 minutes, such as "200ms" or "200ms..2s"', _read_by(delays))
+_TRUE = Simple("true", lambda value: value is True)
+_DURATION = Simple('a duration over 0, such as "10s"', _parses(lambda text: {"lasts": times.parse_duration(text)}))
+_DELAY = Simple('a duration of at most 10 minutes or a range of two, such as "200ms..2s"', _parses(delay_members))
 _SHARE = Simple("a number over 0, at most 1", lambda value: type(value) in (int, float) and 0 < value <= 1)
 FAULT = Table(
     {
@@ -152,23 +152,23 @@ FAULT = Table(
         "status": Field(Whole(*VALUE_RANGES["status"]), "effect: respond with this status"),
         "retry_after": Field(Whole(*VALUE_RANGES["retry_after"]), "with status: seconds for the header Retry-After"),
         "delay": Field(_DELAY, "effect: respond later"),
-        "drop": Field(_EFFECT, "effect: close the connection without a response"),
-        "reset": Field(_EFFECT, "effect: reset the connection"),
+        "drop": Field(_TRUE, "effect: close the connection without a response"),
+        "reset": Field(_TRUE, "effect: reset the connection"),
         "truncate": Field(Whole(*VALUE_RANGES["bytes"]), "effect: cut the response's body after this many bytes"),
-        "stall": Field(_EFFECT, "effect: never respond"),
+        "stall": Field(_TRUE, "effect: never respond"),
         "close": Field(Whole(1000, 4999), "effect: close the socket with this code"),
-        "lose": Field(_EFFECT, "effect: do not deliver the broadcast"),
-        "double": Field(_EFFECT, "effect: deliver the broadcast twice"),
-        "reorder": Field(_EFFECT, "effect: deliver the broadcast after the next one"),
+        "lose": Field(_TRUE, "effect: do not deliver the broadcast"),
+        "double": Field(_TRUE, "effect: deliver the broadcast twice"),
+        "reorder": Field(_TRUE, "effect: deliver the broadcast after the next one"),
         "times": Field(Whole(*VALUE_RANGES["times"]), "end after this many hits"),
         "share": Field(_SHARE, "hit only this share, at random"),
         "seed": Field(Whole(*VALUE_RANGES["seed"]), "another choice of share and delay; 0 by default"),
         "for": Field(_DURATION, "only for this long, by the service's clock"),
     },
-    _rule,
+    _check_options,
 )
 FAULTS = ListOf(FAULT, "faults", MAX_FAULTS)
-DOCUMENT = Table({"faults": Field(FAULTS, "the faults", required=True)})
+FAULTS_FILE = Table({"faults": Field(FAULTS, "the faults", required=True)})
 """A file of faults."""
 
 
@@ -177,6 +177,6 @@ def load_faults(path: str, environ: Mapping[str, str], service: Service) -> Any:
 
     If the file or the service finds an error, nothing was changed.
     """
-    opened = source(path)
-    faults = [members(fault) for fault in opened.value(DOCUMENT, environ)["faults"]]
+    opened = open_source(path)
+    faults = [api_members(fault) for fault in opened.value(FAULTS_FILE, environ)["faults"]]
     return opened.send(service, "faults", encoded({"faults": faults}))

@@ -57,7 +57,7 @@ def _flush_output(code: int, args: list[str]) -> int:
     except CliError as error:
         discard_rest(sys.stdout)
         if code == ExitCode.DONE:
-            _report(error, args)
+            _print_error(error, args)
             return error.exit_code
     return code
 
@@ -86,10 +86,10 @@ def _run(args: list[str]) -> int:
         if is_help(error) and not _wants_json(args):
             error.show()  # type: ignore[attr-defined]
         else:
-            _report(usage_error(error), args)
+            _print_error(usage_error(error), args)
         return error.exit_code
     except CliError as error:
-        _report(error, args)
+        _print_error(error, args)
         return error.exit_code
     except Abort:
         return ExitCode.INTERRUPTED
@@ -106,7 +106,7 @@ def _run(args: list[str]) -> int:
         return ExitCode.BUG
 
 
-def _report(error: CliError, args: list[str]) -> None:
+def _print_error(error: CliError, args: list[str]) -> None:
     from extcli.output.printer import print_error
 
     print_error(error, as_json=_wants_json(args))

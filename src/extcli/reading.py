@@ -31,7 +31,7 @@ each member by name.
 
 A name that ends with `?` may be absent. Other members are not checked. `None` is null.
 """
-_NAMES: Mapping[Any, str] = {
+_TYPE_NAMES: Mapping[Any, str] = {
     str: "a string",
     int: "a whole number",
     float: "a number",
@@ -48,7 +48,7 @@ def document_of(response: Response, shape: Shape = dict) -> Any:
         document = bounded_json.decoded(response.content)
     except ValueError:
         raise UnexpectedResponse(response) from None
-    if problem := problem_of(document, shape):
+    if problem := shape_problem(document, shape):
         raise UnexpectedResponse(response, problem)
     return document
 
@@ -69,28 +69,28 @@ def expect_shape(response: Response | None) -> Iterator[None]:
         raise UnexpectedResponse(response, problem) from error
 
 
-def problem_of(value: object, shape: Shape, path: str = "") -> str:
+def shape_problem(value: object, shape: Shape, path: str = "") -> str:
     """Return the first field of the wrong type, with the expected and the actual type; empty if all are right."""
     if isinstance(shape, tuple) and not isinstance(shape[0], type):  # an array or object, or null
-        return "" if value is None else problem_of(value, shape[0], path)
+        return "" if value is None else shape_problem(value, shape[0], path)
     kind = dict if isinstance(shape, Mapping) else list if isinstance(shape, list) else shape
     kinds = kind if isinstance(kind, tuple) else (kind,)
     if not any(_is_a(value, each) for each in kinds):
-        wanted = " or ".join(_NAMES[each] for each in kinds)
-        came = next((name for each, name in _NAMES.items() if _is_a(value, each)), "a number")
+        wanted = " or ".join(_TYPE_NAMES[each] for each in kinds)
+        came = next((name for each, name in _TYPE_NAMES.items() if _is_a(value, each)), "a number")
         return f"{path or 'it'} must be {wanted}, not {came}"
     found: Iterable[str] = ()
     if isinstance(shape, Mapping) and isinstance(value, dict):
         found = (_problem_of_member(value, name, each, path) for name, each in shape.items())
     elif isinstance(shape, list) and isinstance(value, list):
-        found = (problem_of(each, shape[0], f"{path}[{index}]") for index, each in enumerate(value))
+        found = (shape_problem(each, shape[0], f"{path}[{index}]") for index, each in enumerate(value))
     return next(filter(None, found), "")
 
 
 def _problem_of_member(value: dict[str, Any], name: str, shape: Shape, path: str) -> str:
     key = name.removesuffix("?")
     if key in value:
-        return problem_of(value[key], shape, f"{path}.{key}" if path else key)
+        return shape_problem(value[key], shape, f"{path}.{key}" if path else key)
     return f"{path or 'it'} has no field {key!r}" if key == name else ""
 
 
@@ -113,18 +113,18 @@ LARGEST_ITEM = 16 << 20
 LARGEST_WHOLE = 256 << 20
 """Bytes of a streamed response, or of all pages of a list, that are held in memory for a table or a query."""
 
-_TEXT = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
-_TEXT_OR_REST = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+("|\\?\Z)', re.DOTALL)
+_JSON_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+_JSON_STRING_OR_REST = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+("|\\?\Z)', re.DOTALL)
 """A text, or the beginning of one that the piece does not end."""
-_STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
+_BRACKET_STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
 """Brackets to 1 and -1, as signed bytes."""
-_OTHERS = bytes(set(range(256)) - set(b"[{]}"))
+_NOT_BRACKETS = bytes(set(range(256)) - set(b"[{]}"))
 _DIGITS = b"0123456789"
 _MOST_DIGITS = 4_300
 _LONG_NUMBER = re.compile(rb"(?<![0-9])[0-9]{%d}" % (_MOST_DIGITS + 1))
 
 
-def lines(pieces: Iterable[bytes], source: str) -> Iterator[bytes]:
+def stream_lines(pieces: Iterable[bytes], source: str) -> Iterator[bytes]:
     """Yield each line without its end; a last one also without a line break.
 
     `source` names the stream in `TooLarge`, which is raised for a line above `LARGEST_ITEM`.
@@ -144,7 +144,7 @@ def lines(pieces: Iterable[bytes], source: str) -> Iterator[bytes]:
         yield b"".join(parts).removesuffix(b"\r")
 
 
-def items(pieces: Iterable[bytes], at: str, source: str) -> Iterator[Any]:
+def stream_items(pieces: Iterable[bytes], at: str, source: str) -> Iterator[Any]:
     """Yield the values at an ijson path of a JSON text, such as `result.item`.
 
     Raises `TooLarge` for more than `LARGEST_ITEM` bytes without such a value, and `ValueError` for another text.
@@ -155,7 +155,7 @@ def items(pieces: Iterable[bytes], at: str, source: str) -> Iterator[Any]:
 
     def counted() -> Iterator[bytes]:
         nonlocal size
-        for piece in parseable(pieces):
+        for piece in checked_pieces(pieces):
             size += len(piece)
             if size > LARGEST_ITEM:
                 raise TooLarge(f"an item in {source}", LARGEST_ITEM)
@@ -179,7 +179,7 @@ def limit_size(pieces: Iterable[bytes], source: str) -> Iterator[bytes]:
         yield piece
 
 
-def parseable(pieces: Iterable[bytes]) -> Iterator[bytes]:
+def checked_pieces(pieces: Iterable[bytes]) -> Iterator[bytes]:
     """Yield the pieces of a JSON text. Raises `ValueError` before ijson sees what it cannot parse safely.
 
     Its memory grows with the square of the depth, and an error inside its compiled parser may end the process: Python
@@ -188,12 +188,12 @@ def parseable(pieces: Iterable[bytes]) -> Iterator[bytes]:
     before, depth, digits = b"", 0, 0
     for piece in pieces:
         text = before + piece
-        end = _end_of_complete(text)
+        end = _end_of_closed_strings(text)
         rest = text[end:]
         # A text that goes on in the next piece. Only its quote and the state of its end matter.
         before = rest[:1] + b"\\" * ((len(rest) - len(rest.rstrip(b"\\"))) % 2)
-        structure = _TEXT.sub(b"", text[:end])
-        steps = memoryview(structure.translate(_STEPS, _OTHERS)).cast("b")
+        structure = _JSON_STRING.sub(b"", text[:end])
+        steps = memoryview(structure.translate(_BRACKET_STEPS, _NOT_BRACKETS)).cast("b")
         if max(accumulate(steps, initial=depth)) > bounded_json.DEEPEST:
             raise ValueError("nested too deeply")
         depth += sum(steps)
@@ -205,10 +205,10 @@ def parseable(pieces: Iterable[bytes]) -> Iterator[bytes]:
         yield piece
 
 
-def _end_of_complete(text: bytes) -> int:
+def _end_of_closed_strings(text: bytes) -> int:
     """Return the position where an unclosed string begins; the length of the piece if all strings are closed."""
     if b"\\" in text:
-        last = deque(_TEXT_OR_REST.finditer(text), maxlen=1)
+        last = deque(_JSON_STRING_OR_REST.finditer(text), maxlen=1)
         return last[0].start() if last and last[0][1] != b'"' else len(text)
     return text.rindex(b'"') if text.count(b'"') % 2 else len(text)
 
@@ -216,17 +216,17 @@ def _end_of_complete(text: bytes) -> int:
 # JSON that a person typed
 
 _IN_QUOTES: Final = "put single quotes around the JSON, so that your shell keeps its double quotes: '{\"key\": 1}'"
-_SHOWN: Final = 20
+_SHOWN_CHARACTERS: Final = 20
 """Characters in front of the mistake that are repeated."""
 
 
-def not_json(what: str, error: ValueError | RecursionError, *, fix: str = "") -> UsageError:
+def not_json_error(what: str, error: ValueError | RecursionError, *, fix: str = "") -> UsageError:
     """Return the error for a text that is no JSON; `fix` replaces the advice about the shell."""
     if isinstance(error, RecursionError):
         return UsageError(f"{what} is nested too deeply")
     if not isinstance(error, json.JSONDecodeError):
         return UsageError(f"{what} is not JSON", why=str(error), fix=fix)
-    before = shortened(error.doc[: error.pos].rsplit("\n", 1)[-1][-_SHOWN:])
+    before = shortened(error.doc[: error.pos].rsplit("\n", 1)[-1][-_SHOWN_CHARACTERS:])
     place = f"line {error.lineno}, column {error.colno}" + (f", after {before}" if before else "")
     return UsageError(f"{what} is not JSON", why=f"{error.msg} ({place})", fix=fix or _IN_QUOTES)
 
@@ -238,7 +238,7 @@ _HEADINGS = {
     *("viewer", "viewers", "viewer_id", "voter", "voters", "opaque_id", "opaque_user_id"),
 }
 """Usual headings of columns with codes or users, in small letters."""
-Numbered = Iterator[tuple[int, str]]
+NumberedLines = Iterator[tuple[int, str]]
 """Lines with their numbers."""
 
 _MOST_LINES = 1_000
@@ -246,7 +246,7 @@ _MOST_LINES = 1_000
 _DELIMITER = re.compile('"(?:[^"]|"")*"|([,;\t])')
 
 
-def rows(lines: Numbered) -> Iterator[tuple[int, list[str] | None]]:
+def csv_rows(lines: NumberedLines) -> Iterator[tuple[int, list[str] | None]]:
     """Yield each row with the number of its first line; `None` for a line that is not CSV. Skips blank lines.
 
     A quoted cell may have several lines. If it does not end, only its first line is wrong: a stray quote in one text

@@ -21,9 +21,9 @@ from extcli.codes.entries import Entries
 from extcli.codes.upload import problem_of_entry
 from extcli.config.settings import DEFAULT_CHANNEL, DEFAULT_CLIENT_ID
 from extcli.errors import UsageError
-from extcli.faults import FAULTS, members
+from extcli.faults import FAULTS, api_members
 from extcli.reading import document_of
-from extcli.tables import Problem, Source, source
+from extcli.tables import Problem, Source, open_source
 
 if TYPE_CHECKING:
     from extcli.api.client import Service
@@ -166,7 +166,7 @@ class Seed:
         """Write the refresh token of each link to its file, readable by this user only. Raises `UsageError`."""
         for at, path in self.token_files.items():
             _check_replaceable(path)  # it may have changed since the seed was read
-            atomic_file.save(path, f"{refresh_tokens[at]}\n", keep_mode=False)
+            atomic_file.replace_text(path, f"{refresh_tokens[at]}\n", keep_mode=False)
 
 
 def read(path: str | Path, environ: Mapping[str, str], *, trusted: bool = False) -> Seed:
@@ -175,9 +175,9 @@ def read(path: str | Path, environ: Mapping[str, str], *, trusted: bool = False)
     The files that it names must be in its folder (for standard input, the working directory) unless it is `trusted`.
     A file whose name ends in .json is JSON, as is standard input that begins with a brace; any other is TOML.
     """
-    opened = source(path)
+    opened = open_source(path)
     document = _DEFAULTS | opened.value(SEED_FILE, environ)
-    document["faults"] = [members(fault) for fault in document.get("faults", [])]
+    document["faults"] = [api_members(fault) for fault in document.get("faults", [])]
     found: list[Problem] = []
     allowed_file = partial(_allowed_file, folder=opened.folder, trusted=trusted)
     _read_codes(document, allowed_file, lambda at, problem: found.append((at, problem)))

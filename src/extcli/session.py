@@ -226,7 +226,7 @@ class Session:
             self.http.close()
 
 
-def definer_of(name: str) -> str:
+def definer_role(name: str) -> str:
     """Return who defines, changes and deletes the poll or ranking of this id: only admin and backend do if it is shared
     by all channels (ruling A4).
     """

@@ -24,7 +24,7 @@ from extcli.output import times
 from extcli.output.columns import Column, listing, name_and_count_columns, one_item, thousands
 from extcli.output.sanitize import visible
 from extcli.output.views import stack
-from extcli.reading import LARGEST_ITEM, problem_of
+from extcli.reading import LARGEST_ITEM, shape_problem
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -33,19 +33,19 @@ if TYPE_CHECKING:
 
 TIMEOUT = 600.0
 """Seconds to wait for a response: a service may read or write millions of records before it sends one."""
-STANDARD = "-"
+STDIO = "-"
 """The name of standard input and standard output."""
-_PIECE = 256 * 1024
+_PIECE_BYTES = 256 * 1024
 """Bytes that are read at once."""
-_LEVEL = 6
+_GZIP_LEVEL = 6
 """How much gzip compresses: nine is three times slower and saves little."""
-_BEGINNING, _RECORDS, _END = b'{"extcli_snapshot":', b',"records":[', b"]}"
+_BEGINNING, _RECORDS, _LAST_LINE = b'{"extcli_snapshot":', b',"records":[', b"]}"
 """How the first line of a snapshot begins and ends, and its last line."""
 _HEADER = {"extcli_snapshot": int, "version": str, "environment": str, "clock": dict, "keys": bool, "counts": dict}
 """The shape of the first line. `clock` has `offset` in ms, `frozen_at` in Unix ms, or nothing for real time."""
-_REPEATABLE = ("item", "list_items", "handed")
+_REPEATABLE_TYPES = ("item", "list_items", "handed")
 """Types whose records may have the same identity."""
-_IDENTITY: Mapping[str, tuple[str, ...]] = {
+_IDENTITY_FIELDS: Mapping[str, tuple[str, ...]] = {
     "choice": ("choice",),
     "entry": ("voter", "choice"),
     "item": ("at",),
@@ -60,19 +60,19 @@ Header = Mapping[str, Any]
 
 
 @contextmanager
-def written(path: Path) -> Iterator[BinaryIO]:
+def replace_snapshot(path: Path) -> Iterator[BinaryIO]:
     """Yield a file that replaces the one at `path` when the block ends without an error. Raises `OSError`."""
-    with atomic_file.replacing(path) as file:
+    with atomic_file.replacement_of(path) as file:
         if path.suffix != ".gz":
             yield file
             return
         # Neither the time nor the name of the temporary file is part of the result.
-        with gzip.GzipFile(filename="", mode="wb", compresslevel=_LEVEL, fileobj=file, mtime=0) as compressed:
+        with gzip.GzipFile(filename="", mode="wb", compresslevel=_GZIP_LEVEL, fileobj=file, mtime=0) as compressed:
             yield cast("BinaryIO", compressed)
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[BinaryIO]:
+def open_snapshot(path: Path) -> Iterator[BinaryIO]:
     """Yield the content of the file. Raises `OSError`, and `EOFError` or `zlib.error` while a damaged one is read."""
     with (
         user_files.opened(path, pipes=True) as file,
@@ -109,32 +109,32 @@ class SnapshotBody(Streamed):
 
     def __iter__(self) -> Iterator[bytes]:
         # Without its end the body is invalid, so the service changes nothing.
-        with _read_errors(self._path), opened(self._path) as file:
-            while piece := file.read(_PIECE):
+        with _read_errors(self._path), open_snapshot(self._path) as file:
+            while piece := file.read(_PIECE_BYTES):
                 yield piece
 
 
-def body_of(name: str) -> SnapshotBody | bytes:
+def request_body(name: str) -> SnapshotBody | bytes:
     """Return the body of a request from this file, or from standard input. Raises `UsageError`."""
-    if name == STANDARD:
+    if name == STDIO:
         return sys.stdin.buffer.read()
     with _read_errors(path := Path(name)):
         return SnapshotBody(path)
 
 
-def receive(response: Response, path: Path) -> Header:
+def save_response(response: Response, path: Path) -> Header:
     """Write a snapshot to a file, which is replaced once the snapshot is complete. Returns its header."""
     first = b""
-    with atomic_file.write_errors(path), written(path) as file:
-        for piece in checked_body(response):
+    with atomic_file.write_errors(path), replace_snapshot(path) as file:
+        for piece in checked_snapshot(response):
             first = first if b"\n" in first else first + piece
             file.write(piece)
     return _header_of(first.partition(b"\n")[0], path)
 
 
-def checked_body(response: Response) -> Iterator[bytes]:
+def checked_snapshot(response: Response) -> Iterator[bytes]:
     """Yield the body of a response. Raises `UnexpectedResponse` if it does not begin and end like a snapshot."""
-    pieces, last_line = response.iter_bytes(), _END + b"\n"
+    pieces, last_line = response.iter_bytes(), _LAST_LINE + b"\n"
     first = next(pieces, b"")
     if not first.startswith(_BEGINNING):
         raise UnexpectedResponse(response)
@@ -163,12 +163,12 @@ Record = tuple[Identity, bytes]
 
 
 @contextmanager
-def records_of(path: Path) -> Iterator[tuple[Header, Iterator[Record]]]:
+def open_records(path: Path) -> Iterator[tuple[Header, Iterator[Record]]]:
     """Open a file, and yield its header and its records.
 
     Raises `UsageError` for a file that cannot be read, is incomplete, or does not have the records it counts.
     """
-    with _read_errors(path), opened(path) as file:
+    with _read_errors(path), open_snapshot(path) as file:
         header = _header_of(file.readline(LARGEST_ITEM), path)
         yield header, _records(file, header, path)
 
@@ -177,7 +177,7 @@ def _header_of(line: bytes, path: Path) -> Header:
     """Return the facts in the first line of a file. Raises `UsageError`."""
     start, records, rest = line.rstrip().rpartition(_RECORDS)
     header = bounded_json.members(start + b"}")
-    if not records or rest or problem_of(header, _HEADER):
+    if not records or rest or shape_problem(header, _HEADER):
         raise _invalid(path, "line 1: not the first line of a snapshot")
     if header["extcli_snapshot"] != 1:
         problem = f"line 1: extcli_snapshot: format {header['extcli_snapshot']} is unknown"
@@ -189,18 +189,18 @@ def _records(file: BinaryIO, header: Header, path: Path) -> Iterator[Record]:
     repeated: Counter[Identity] = Counter()
     for count, line in enumerate(iter(partial(file.readline, LARGEST_ITEM), b"")):
         text = line.strip()
-        if text == _END:
+        if text == _LAST_LINE:
             if count != (expected := sum(header["counts"].values())):
                 raise _invalid(path, f"has {count:,} records, but its first line counts {expected:,}")
             return
         text = text.removesuffix(b",")
         try:
             fields = bounded_json.decoded(text)
-            of = tuple(str(fields[name]) for name in _IDENTITY.get(fields["type"], ()))
+            of = tuple(str(fields[name]) for name in _IDENTITY_FIELDS.get(fields["type"], ()))
             identity = Identity(fields["type"], tuple(map(str, fields["key"])), of)
         except (ValueError, KeyError, TypeError):
             raise _invalid(path, f"line {count + 2}: not a record of a snapshot") from None
-        if identity.type in _REPEATABLE:
+        if identity.type in _REPEATABLE_TYPES:
             repeated[identity] += 1
             identity = identity._replace(of=(*of, f"#{repeated[identity]}"))
         yield identity, text
@@ -213,9 +213,9 @@ ADDED, REMOVED, CHANGED = "added", "removed", "changed"
 SIGNS = {ADDED: "+", REMOVED: "-", CHANGED: "~"}
 
 
-def facts_of(path: Path) -> dict[str, Any]:
+def describe_file(path: Path) -> dict[str, Any]:
     """Read a whole file, and return what `snapshot show` prints. Raises `UsageError`."""
-    with records_of(path) as (header, records):
+    with open_records(path) as (header, records):
         kinds = Counter((identity.type, identity.key[0]) for identity, _ in records)
     return {
         "file": str(path),
@@ -225,14 +225,14 @@ def facts_of(path: Path) -> dict[str, Any]:
     }
 
 
-def compare(before: Path, after: Path, *, most: int) -> dict[str, Any]:
+def compare_files(before: Path, after: Path, *, most: int) -> dict[str, Any]:
     """Return the differences between two files as JSON, with at most `most` of the records, removed ones last.
 
     The version of extcli that saved a file is not compared. Raises `UsageError`.
     """
-    with records_of(before) as (old_header, records):
+    with open_records(before) as (old_header, records):
         old = dict(records)
-    with records_of(after) as (new_header, records):
+    with open_records(after) as (new_header, records):
         new = dict(records)
     found = {
         ADDED: [each for each in new if each not in old],
@@ -276,7 +276,7 @@ def _clock_text(clock: Mapping[str, int]) -> str:
     return times.clock_offset_text(clock.get("offset", 0)) or "real time"
 
 
-def _facts_text(facts: Mapping[str, Any], records: RenderableType) -> RenderableType:
+def _facts_above(facts: Mapping[str, Any], records: RenderableType) -> RenderableType:
     lines = (
         f"clock    {_clock_text(facts['clock'])}",
         f"keys     {'yes' if facts['keys'] else 'no'}",
@@ -291,13 +291,13 @@ FACTS = listing(
     Column("type", heading="records"),
     Column("kind"),
     Column("count", heading="", text=thousands, right=True),
-    else_shown=lambda facts: _facts_text(facts, "no records"),
-    around=_facts_text,
+    else_shown=lambda facts: _facts_above(facts, "no records"),
+    around=_facts_above,
     items=one_item,
 )
 
 
-def _changes(document: Mapping[str, Any]) -> list[dict[str, str]]:
+def _changed_rows(document: Mapping[str, Any]) -> list[dict[str, str]]:
     headers = [{"sign": SIGNS[CHANGED], "type": "header", "key": name, "fields": ""} for name in document["header"]]
     return headers + [
         {
@@ -311,7 +311,7 @@ def _changes(document: Mapping[str, Any]) -> list[dict[str, str]]:
 
 
 DIFFERENCE = listing(
-    _changes,
+    _changed_rows,
     Column("|".join(SIGNS.values()), "sign", ""),
     Column("type", heading="record"),
     Column("key"),

@@ -16,7 +16,7 @@ from emulator.contract.kinds import Report, Table
 from emulator.contract.positions import START, Position, field_positions, nearest_position, path_text
 from extcli import bounded_json
 from extcli.errors import Refused, UsageError
-from extcli.reading import problem_of
+from extcli.reading import shape_problem
 
 if TYPE_CHECKING:
     from extcli.api.client import Service
@@ -43,7 +43,7 @@ class InvalidFile(UsageError):
 _VARIABLE = re.compile(r"\$(?P<escape>\$)?\{(?P<name>[A-Za-z_][A-Za-z0-9_]*\})?")
 
 
-def replaced(value: Any, environ: Mapping[str, str], report: Report, path: positions.Path = ()) -> Any:
+def replace_variables(value: Any, environ: Mapping[str, str], report: Report, path: positions.Path = ()) -> Any:
     """Return the value with each `${NAME}` in its texts replaced. `$${` stands for `${`; any other `$` for itself.
 
     Names of fields stay as they are, and the value of a variable is not searched for variables.
@@ -51,9 +51,9 @@ def replaced(value: Any, environ: Mapping[str, str], report: Report, path: posit
     if isinstance(value, dict):
         for name in value:
             _check_unicode(name, path, report)
-        return {name: replaced(member, environ, report, (*path, name)) for name, member in value.items()}
+        return {name: replace_variables(member, environ, report, (*path, name)) for name, member in value.items()}
     if isinstance(value, list):
-        return [replaced(element, environ, report, (*path, at)) for at, element in enumerate(value)]
+        return [replace_variables(element, environ, report, (*path, at)) for at, element in enumerate(value)]
     if not isinstance(value, str):
         return value
 
@@ -104,7 +104,7 @@ class Source:
             found.append((at, problem))
 
         try:
-            value = replaced(_parsed(self.text, self.name), environ, report)
+            value = replace_variables(_parse(self.text, self.name), environ, report)
             # A missing variable is enough: the empty text in its place may break other rules.
             if not found:
                 table.check(value, (), report)
@@ -130,7 +130,7 @@ class Source:
         except Refused as error:
             answer = bounded_json.members(error.body)
             is_about_content = answer.get("reason") in ("Invalid seed", "Invalid body")
-            if not is_about_content or problem_of(answer, {"errors": [{"detail": str}]}):
+            if not is_about_content or shape_problem(answer, {"errors": [{"detail": str}]}):
                 raise
             raise self.refusal_error([each["detail"] for each in answer["errors"]]) from None
 
@@ -139,21 +139,21 @@ class Source:
         places = {path_text(path): place for path, place in field_positions(self.text).items()}
         lines = []
         for detail in details:
-            named = max((each for each in places if _begins(detail, each)), key=len, default="")
+            named = max((each for each in places if _is_about_field(detail, each)), key=len, default="")
             lines.append(_fault_line(self.name, places.get(named, START), detail))
         return InvalidFile(self.name, lines)
 
 
-def source(path: str | Path) -> Source:
+def open_source(path: str | Path) -> Source:
     """Open a file, or standard input for `-`. Raises `UsageError` if it cannot be read, and `InvalidFile`.
 
     A file whose name ends in .json is JSON, as is standard input that begins with a brace; any other is TOML.
     """
     name = "standard input" if str(path) == "-" else str(path)
-    return Source(name, Path() if name != str(path) else Path(path).parent, _text(path, name))
+    return Source(name, Path() if name != str(path) else Path(path).parent, _read_text(path, name))
 
 
-def _text(path: str | Path, name: str) -> str:
+def _read_text(path: str | Path, name: str) -> str:
     try:
         if str(path) == "-":
             raw = user_files.read_bounded(sys.stdin.buffer, user_files.MAX_DOCUMENT_BYTES)
@@ -168,7 +168,7 @@ def _text(path: str | Path, name: str) -> str:
         raise InvalidFile(name, [_fault_line(name, Position(line, 1), "not UTF-8 text")]) from None
 
 
-def _parsed(text: str, name: str) -> Any:
+def _parse(text: str, name: str) -> Any:
     is_json = name.endswith(".json") or text.lstrip().startswith("{")
     try:
         if not is_json:
@@ -198,7 +198,7 @@ def _has_repeated(text: str) -> bool:
     return any(found)
 
 
-def _begins(detail: str, place: str) -> bool:
+def _is_about_field(detail: str, place: str) -> bool:
     """Whether an error's detail is about the field at `place`, or about a field inside it."""
     return detail.startswith(place) and detail[len(place) : len(place) + 1] in (":", ".", "[", " ")
 

@@ -15,7 +15,7 @@ from extcli import atomic_file
 from extcli.errors import UsageError
 
 
-class Edit:
+class TomlEdit:
     """A file that is being edited. Change `document`, or append a table."""
 
     def __init__(self, path: Path, section: str, text: str) -> None:
@@ -51,20 +51,20 @@ class Edit:
             text += f"{gap}{tomlkit.dumps(self._added)}"
         if text == self._before:
             return
-        if not _has_content(text, self.edited_content()):  # tomlkit cannot edit every layout
+        if not _has_values(text, self.edited_content()):  # tomlkit cannot edit every layout
             what = f"{self._path}: cannot edit the layout of {self._section}"
             raise UsageError(what, fix=f"write one table [{self._section}.NAME] per entry")
-        atomic_file.save(self._path, text)
+        atomic_file.replace_text(self._path, text)
 
 
 @contextmanager
-def edited(path: Path, section: str, read: Callable[[], str], heading: str = "") -> Iterator[Edit]:
+def edit_table(path: Path, section: str, read: Callable[[], str], heading: str = "") -> Iterator[TomlEdit]:
     """Yield an edit of a file, and save it when the block ends without an error. Raises `UsageError`.
 
     `read` returns the present text, while no other process can edit the file.
     """
-    with atomic_file.locked(path):
-        edit = Edit(path, section, read())
+    with atomic_file.edit_lock(path):
+        edit = TomlEdit(path, section, read())
         try:
             yield edit
             edit.save(heading)
@@ -74,7 +74,7 @@ def edited(path: Path, section: str, read: Callable[[], str], heading: str = "")
             raise
 
 
-def _has_content(text: str, intended: Mapping[str, Any]) -> bool:
+def _has_values(text: str, intended: Mapping[str, Any]) -> bool:
     try:
         return user_files.parse_toml(text) == intended
     except ValueError:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import platformdirs
 import pytest
 
-from extcli.completion import LINE, VARIABLE, Line, candidates, read_table
+from extcli.completion import LINE, VARIABLE, CommandLine, candidates, read_table
 from extcli.config.flags import profiles_file
 from support.process import STOP_TIMEOUT
 from support.profile_files import config_file, write_profiles
@@ -25,7 +25,7 @@ def completed(line: str, **more: str) -> list[str]:
 
 
 def described(line: str, **more: str) -> list[tuple[str, str]]:
-    return candidates(Line(read_table(), line), {**os.environ, **more})
+    return candidates(CommandLine(read_table(), line), {**os.environ, **more})
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from emulator.contract import rules
-from extcli.completion import Line, candidates, read_table
+from extcli.completion import CommandLine, candidates, read_table
 from support.pages import main_of
 from support.program import http_response
 from support.service import LiveServer
@@ -162,7 +162,7 @@ def test_logs_lists_the_users_requests_but_no_probes(extcli, command: str, asked
 
 def test_completion_leaves_no_trace_in_the_listing(extcli, live: LiveServer, monkeypatch):
     monkeypatch.setattr("extcli.completion.SECONDS", 5)
-    candidates(Line(read_table(), "extcli vote get "), {"EXTCLI_URL": live.url})
+    candidates(CommandLine(read_table(), "extcli vote get "), {"EXTCLI_URL": live.url})
 
     assert [] == listed(extcli)
     assert ["GET /v1/e/polls?limit=1000&cursor=0"] == listed(extcli, "--probes")

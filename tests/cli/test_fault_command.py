@@ -8,7 +8,7 @@ import tomllib
 
 import pytest
 
-from extcli.completion import Line, candidates, read_table
+from extcli.completion import CommandLine, candidates, read_table
 from support.service import CHANNEL
 
 VOTE = ("--match", "POST /v1/e/vote")
@@ -50,7 +50,7 @@ def test_rm_removes_one_and_clear_all(extcli):
     assert "1\n" == extcli("fault", "rm", "f2").stdout
     extcli("fault", "rm", "f9", exits=4)
     assert ["f1", "f3"] == [row[0] for row in extcli("fault", "list").rows]
-    line = Line(read_table(), "extcli fault rm f3")
+    line = CommandLine(read_table(), "extcli fault rm f3")
     assert ["f3"] == [name for name, _ in candidates(line, os.environ)]
     assert "2\n" == extcli("fault", "clear").stdout
     assert "no faults\n" == extcli("fault", "list", "-o", "table").stdout

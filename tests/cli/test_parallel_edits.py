@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from extcli.config.profiles import Profiles
-from extcli.extensions import registrations
+from extcli.extensions import list_extensions
 from support import preloaded
 from support.profile_files import config_file, write_profiles
 
@@ -69,7 +69,7 @@ def test_profiles_removed_selected_and_changed_at_once_keep_each_change(written)
 def test_extensions_registered_at_once_are_all_kept(environment, folder: Path):
     run_all(*parallel("extension", "init", "--client-id", "NAME"))
 
-    assert {*NAMES} == {each["client_id"] for each in registrations(folder / "extensions.toml")}
+    assert {*NAMES} == {each["client_id"] for each in list_extensions(folder / "extensions.toml")}
     assert {"extensions.toml", *(f"{name}.secret" for name in NAMES)} == {each.name for each in folder.iterdir()}
 
 
@@ -78,7 +78,7 @@ def test_extensions_changed_at_once_keep_each_change(registered: Path):
 
     run_all(*calls)
 
-    changed = [(len(each["sources"]), "tokens_not_before" in each) for each in registrations(registered)]
+    changed = [(len(each["sources"]), "tokens_not_before" in each) for each in list_extensions(registered)]
     assert [(2, True)] * 3 + [(1, False)] * 2 == changed
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
-from extcli.app import with_values
+from extcli.app import with_dry_run_value
 from support.help_examples import BEFORE, COMPRESSED, ENDLESS, FILES, FILLED_BY, NOT_RUN
 from support.program import PROGRAM
 from support.service import LiveServer
@@ -121,4 +121,4 @@ def test_an_example_that_is_not_run_parses(line: str) -> None:
         if hasattr(command, "commands") and not (command.invoke_without_command and "".join(args[:1])[:1] == "-"):
             name = args.pop(0)
             command = command.commands[name]
-        command.make_context(name, with_values(args)).close()
+        command.make_context(name, with_dry_run_value(args)).close()

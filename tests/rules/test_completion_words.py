@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from extcli.completion import NOTHING, Line, written
+from extcli.completion import NOTHING, CommandLine, shell_lines
 
 SHARED = {"-p": "profiles", "--profile": "profiles", "--url": "-", "-q": "", "--quiet": ""}
 TABLE = {
@@ -38,7 +38,7 @@ LINES = [
 
 @pytest.mark.parametrize(("line", "kind", "typed", "command"), LINES)
 def test_the_word_at_the_cursor_has_a_kind(line: str, kind: str, typed: str, command: str) -> None:
-    found = Line(TABLE, line)
+    found = CommandLine(TABLE, line)
 
     assert (kind, typed, command) == (found.kind, found.typed, found.command)
 
@@ -47,7 +47,7 @@ def test_the_word_at_the_cursor_has_a_kind(line: str, kind: str, typed: str, com
     "line", ["extcli nothing ", "extcli vote get lunch more", "extcli serve x", "extcli serve --x=1"]
 )
 def test_some_words_have_no_candidates(line: str) -> None:
-    assert Line(TABLE, line).kind == NOTHING
+    assert CommandLine(TABLE, line).kind == NOTHING
 
 
 @pytest.mark.parametrize(
@@ -65,4 +65,4 @@ def test_some_words_have_no_candidates(line: str) -> None:
     ],
 )
 def test_a_candidate_is_written_as_its_shell_reads_it(shell: str, line: str, name: str, text: str) -> None:
-    assert [text] == written(shell, Line(TABLE, line), [(name, "about it")])
+    assert [text] == shell_lines(shell, CommandLine(TABLE, line), [(name, "about it")])

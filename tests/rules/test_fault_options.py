@@ -8,7 +8,7 @@ import pytest
 
 from emulator.contract import faults
 from emulator.core.faults import BROADCAST, CONNECT, MESSAGE, REQUEST
-from extcli.faults import EFFECTS, delays, members, problems
+from extcli.faults import EFFECTS, api_members, delay_members, option_problems
 
 VOTE = "POST /v1/e/vote"
 
@@ -38,15 +38,15 @@ def of(**options: Any) -> dict[str, Any]:
     ids=str,
 )
 def test_options_become_members_of_the_api(options: dict[str, Any], expected: dict[str, Any]):
-    assert [] == list(problems(options, str))
-    assert {"match": VOTE, **expected} == members(options)
+    assert [] == list(option_problems(options, str))
+    assert {"match": VOTE, **expected} == api_members(options)
 
 
 def test_a_close_code_is_a_member_of_its_own():
     options = {"match": "SOCKET set state", "close": 1012}
 
-    assert [] == list(problems(options, str))
-    assert {"match": "SOCKET set state", "effect": "close", "code": 1012} == members(options)
+    assert [] == list(option_problems(options, str))
+    assert {"match": "SOCKET set state", "effect": "close", "code": 1012} == api_members(options)
 
 
 VALUES = {"status": 503, "delay": "1s", "truncate": 5, "close": 1012}
@@ -56,12 +56,14 @@ MATCHES = {REQUEST: VOTE, MESSAGE: "SOCKET set state", CONNECT: "SOCKET connect"
 @pytest.mark.parametrize("kind", MATCHES)
 def test_an_effect_or_condition_is_allowed_exactly_if_the_service_allows_it(kind: str):
     effects = [
-        name for name in EFFECTS if not list(problems({"match": MATCHES[kind], name: VALUES.get(name, True)}, str))
+        name
+        for name in EFFECTS
+        if not list(option_problems({"match": MATCHES[kind], name: VALUES.get(name, True)}, str))
     ]
     conditions = [
         name
         for name in faults.MATCHES[BROADCAST].conditions
-        if not list(problems({"match": MATCHES[kind], "delay": "1s", name: "x"}, str))
+        if not list(option_problems({"match": MATCHES[kind], "delay": "1s", name: "x"}, str))
     ]
 
     assert (list(faults.MATCHES[kind].effects), list(faults.MATCHES[kind].conditions)) == (effects, conditions)
@@ -71,12 +73,12 @@ def test_an_effect_or_condition_is_allowed_exactly_if_the_service_allows_it(kind
 def test_an_event_alone_means_its_broadcasts(effect: str):
     options = {"event": "round over", effect: True}
 
-    assert [] == list(problems(options, str))
-    assert {"match": "BROADCAST round over", "effect": effect} == members(options)
+    assert [] == list(option_problems(options, str))
+    assert {"match": "BROADCAST round over", "effect": effect} == api_members(options)
 
 
 def test_an_event_next_to_a_match_is_a_condition():
-    assert {"match": "BROADCAST *", "event": "e", "effect": "lose"} == members(
+    assert {"match": "BROADCAST *", "event": "e", "effect": "lose"} == api_members(
         {"match": "BROADCAST *", "event": "e", "lose": True}
     )
 
@@ -101,8 +103,8 @@ def test_an_event_next_to_a_match_is_a_condition():
     ids=str,
 )
 def test_a_wrong_combination_names_the_option_to_blame(options: dict[str, Any], blamed: str):
-    assert [blamed] == [name for name, _ in problems(options, str)]
+    assert [blamed] == [name for name, _ in option_problems(options, str)]
 
 
 def test_a_range_of_equal_delays_is_valid():
-    assert {"delay": 5, "delay_max": 5} == delays("5ms..5ms")
+    assert {"delay": 5, "delay_max": 5} == delay_members("5ms..5ms")

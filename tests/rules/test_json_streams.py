@@ -7,7 +7,7 @@ import json
 import pytest
 
 from extcli import reading as streams
-from extcli.reading import not_json, problem_of
+from extcli.reading import not_json_error, shape_problem
 
 TEXTS = ["plain", 'a\\\\" [[', "\\\\", '[[[ "quoted" ]]]', "\\", '\\"', "{" * 300, "ü€\U0001f600", "", "]" * 300]
 DOCUMENT = {"result": [{"text": text, "nested": [[{"a": [number]}]]} for number, text in enumerate(TEXTS)]}
@@ -18,7 +18,7 @@ def test_pieces_of_any_size_give_the_same_items(size: int):
     text = json.dumps(DOCUMENT, ensure_ascii=False).encode()
     pieces = [text[at : at + size] for at in range(0, len(text), size)]
 
-    assert DOCUMENT["result"] == list(streams.items(pieces, "result.item", "a test"))
+    assert DOCUMENT["result"] == list(streams.stream_items(pieces, "result.item", "a test"))
 
 
 @pytest.mark.parametrize("size", [1, 1_000, 1_000_000])
@@ -27,7 +27,7 @@ def test_deep_nesting_is_refused_before_it_takes_memory(text: bytes, size: int):
     pieces = (text[at : at + size] for at in range(0, len(text), size))
 
     with pytest.raises(ValueError, match="nested too deeply"):
-        list(streams.items(pieces, "result.item", "a test"))
+        list(streams.stream_items(pieces, "result.item", "a test"))
 
 
 NUMBER = b"1" * 4_301
@@ -39,7 +39,7 @@ def test_a_number_that_python_cannot_convert_is_refused(text: bytes, size: int):
     pieces = (text[at : at + size] for at in range(0, len(text), size))
 
     with pytest.raises(ValueError, match=r"a number of over 4,300 digits|not JSON"):
-        list(streams.items(pieces, "item", "a test"))
+        list(streams.stream_items(pieces, "item", "a test"))
 
 
 @pytest.mark.parametrize("size", [1, 4_300, 1_000_000])
@@ -47,15 +47,15 @@ def test_digits_in_a_text_are_not_a_number(size: int):
     text = json.dumps(["1" * 5_000, int("1" * 4_300), "1" * 5_000]).encode()
     pieces = [text[at : at + size] for at in range(0, len(text), size)]
 
-    assert json.loads(text) == list(streams.items(pieces, "item", "a test"))
+    assert json.loads(text) == list(streams.stream_items(pieces, "item", "a test"))
 
 
 def test_a_field_may_be_absent_or_null():
     shape = {"options?": ([{"id": str}], None)}
 
-    assert ["", "", ""] == [problem_of(each, shape) for each in ({}, {"options": None}, {"options": [{"id": "a"}]})]
-    assert "options[0].id must be a string, not a whole number" == problem_of({"options": [{"id": 1}]}, shape)
-    assert "options must be an array, not a whole number" == problem_of({"options": 5}, shape)
+    assert ["", "", ""] == [shape_problem(each, shape) for each in ({}, {"options": None}, {"options": [{"id": "a"}]})]
+    assert "options[0].id must be a string, not a whole number" == shape_problem({"options": [{"id": 1}]}, shape)
+    assert "options must be an array, not a whole number" == shape_problem({"options": 5}, shape)
 
 
 @pytest.mark.parametrize(
@@ -70,5 +70,5 @@ def test_a_text_that_is_not_json_is_located(text: str, place: str):
     with pytest.raises(json.JSONDecodeError) as raised:
         json.loads(text)
 
-    error = not_json("DATA", raised.value)
+    error = not_json_error("DATA", raised.value)
     assert ("DATA is not JSON", True, True) == (error.what, error.why.endswith(place), "single quotes" in error.fix)

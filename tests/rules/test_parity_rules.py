@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from extcli.parity import Selection
+from extcli.parity import RuleSelection
 
 
 def seen(rule: str, verdict: str = "refuse", count: int = 1) -> dict[str, Any]:
@@ -32,4 +32,4 @@ def seen(rule: str, verdict: str = "refuse", count: int = 1) -> dict[str, Any]:
 def test_a_selection_has_the_named_rules(names: str, expected: list[str]):
     document = {"rules": [seen("signature", "unknown"), seen("stage"), seen("caller-rate"), seen("lifetime", "differ")]}
 
-    assert expected == [each["rule"] for each in Selection(names).failures(document)]
+    assert expected == [each["rule"] for each in RuleSelection(names).failures(document)]

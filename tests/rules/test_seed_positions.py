@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from emulator.contract.positions import Path, Position, field_positions, path_text
-from extcli.tables import replaced
+from extcli.tables import replace_variables
 from support.examples import examples
 
 SCALARS = st.one_of(st.text(), st.integers(-(1 << 60), 1 << 60), st.booleans(), st.floats(allow_nan=False))
@@ -129,7 +129,10 @@ ENVIRONMENT = {"A": "x", "B_2": "${A}", "EMPTY": ""}
 def test_variables_are_replaced_once(text: str, expected: str):
     faults: list[tuple[Path, str]] = []
 
-    assert (expected, []) == (replaced(text, ENVIRONMENT, lambda path, fault: faults.append((path, fault))), faults)
+    assert (expected, []) == (
+        replace_variables(text, ENVIRONMENT, lambda path, fault: faults.append((path, fault))),
+        faults,
+    )
 
 
 @pytest.mark.parametrize(
@@ -142,6 +145,6 @@ def test_variables_are_replaced_once(text: str, expected: str):
 def test_an_unset_or_malformed_variable_is_reported_with_its_field(text: str, fault: str):
     faults: list[tuple[Path, str]] = []
 
-    replaced({"a": ["fine", text]}, ENVIRONMENT, lambda path, fault: faults.append((path, fault)))
+    replace_variables({"a": ["fine", text]}, ENVIRONMENT, lambda path, fault: faults.append((path, fault)))
 
     assert [(("a", 1), fault)] == faults

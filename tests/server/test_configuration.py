@@ -9,7 +9,7 @@ import pytest
 
 from emulator.core.extensions import Extension, read_extensions
 from extcli.errors import UsageError
-from extcli.extensions import registrations
+from extcli.extensions import list_extensions
 from extcli.main import main
 
 SECRET = "dGhlIHNlY3JldCB0aGF0IG11c3Qgbm90IGJlIHNob3du"
@@ -74,7 +74,7 @@ def test_an_invalid_extensions_file_exits_2_and_names_file_and_key(
     assert SECRET not in error
     if "environment" not in expected:  # a variable may be set for the service only
         with pytest.raises(UsageError) as told:
-            registrations(file)
+            list_extensions(file)
         assert error == f"extcli serve: {told.value}\n"
 
 

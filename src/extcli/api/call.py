@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from emulator.contract.names import CODE_HEADER, HINT_HEADER, MARK_HEADER
 from extcli import clock
 from extcli.api.masking import shown_url
-from extcli.errors import FORBIDDEN, CliError, ErrorResponse, ExitCode, Refused, ServerError, Unreachable, UsageError
+from extcli.errors import FIX_403, CliError, ErrorResponse, ExitCode, Refused, ServerError, Unreachable, UsageError
 
 if TYPE_CHECKING:
     from httpx import Response
@@ -130,7 +130,7 @@ def _advice(call: Call, response: Response, of_credentials: str) -> str:
         return of_credentials or "this call needs credentials"
     if status == 403:
         unsigned = "this call carries no credentials: check the address, or the service's settings"
-        return FORBIDDEN if of_credentials else unsigned
+        return FIX_403 if of_credentials else unsigned
     if status in (405, 411) and call.method == "GET" and call.body is not None:
         return "this service does not accept GET with a body: use --post or EXTCLI_BROADCAST_METHOD=POST"
     if status == 404 and call.path.startswith(CONTROL) and MARK_HEADER not in fields:

@@ -17,7 +17,7 @@ from extcli import bounded_json
 from extcli.api.call import Body, Call
 from extcli.api.http import headers, url_of
 from extcli.api.masking import masked, shown_url
-from extcli.errors import UsageError, Withheld
+from extcli.errors import RequestWithheld, UsageError
 from extcli.output.format import Format
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class DryRun:
         """Print a call to `url` that may change something, and raise `Withheld`. Ignores one that only reads."""
         if call.method not in _READS or call.body is not None:  # a GET with a body is a broadcast
             self.show(url, call, credentials)
-            raise Withheld
+            raise RequestWithheld
 
     def show(self, url: str, call: Call, credentials: Credentials | None, *, user: str | None = None) -> None:
         """Print a call with the identity of the credentials.
@@ -66,7 +66,7 @@ class DryRun:
         if self._curl:
             raise _not_for_curl("it goes over the WebSocket")
         self._print("SEND", self._resolver.ws_url(), {}, masked(json.loads(frame)))
-        raise Withheld
+        raise RequestWithheld
 
     def _print(self, method: str, url: str, fields: Mapping[str, str], body: Any) -> None:
         if self._output.format in (Format.JSON, Format.JSONL):

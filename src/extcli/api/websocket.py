@@ -24,7 +24,7 @@ from extcli.api.connection import certificates
 from extcli.api.http import CONNECT_SECONDS, ended_early, not_connected, proxy_refused, timed_out
 from extcli.api.masking import shown, shown_frame
 from extcli.config.urls import is_loopback
-from extcli.errors import FORBIDDEN, CliError, ErrorResponse, ExitCode, Refused, ServerError, Unreachable, UsageError
+from extcli.errors import FIX_403, CliError, ErrorResponse, ExitCode, Refused, ServerError, Unreachable, UsageError
 from extcli.output.sanitize import visible
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def status_of(message: Message) -> int:
     return found if isinstance(found, int) else 400
 
 
-_ADVICE = {401: "authenticate first: omit --no-auth", 403: FORBIDDEN, 429: "retry later, or over fewer connections"}
+_ADVICE = {401: "authenticate first: omit --no-auth", 403: FIX_403, 429: "retry later, or over fewer connections"}
 
 
 def _refusal(name: str, status: int, body: bytes, fix: str = "") -> ErrorResponse:

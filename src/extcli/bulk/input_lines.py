@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 
 from extcli.api.call import Call, answer_submission, buffer_addition, vote_cast
 from extcli.errors import UsageError, shortened
-from extcli.reading import Numbered, may_be_headings, rows
+from extcli.reading import NumberedLines, csv_rows, may_be_headings
 
 T = TypeVar("T")
 
@@ -87,7 +87,7 @@ def entry_operation(buffer: str) -> Operation:
     return Operation(lambda line: buffer_addition(line.content.encode(), buffer=buffer))
 
 
-Parser = Callable[[Numbered], Iterator[Line]]
+Parser = Callable[[NumberedLines], Iterator[Line]]
 
 
 class InputLines:
@@ -122,7 +122,7 @@ class InputLines:
         if batch:
             yield batch
 
-    def _numbered_lines(self) -> Numbered:
+    def _numbered_lines(self) -> NumberedLines:
         """Yield the lines when they arrive, without blank ones at the end."""
         rest, number = b"", 0
         while chunk := self._file.read(_CHUNK_BYTES):
@@ -163,7 +163,7 @@ def read_records(source: Path, column: str, *, columns: str | None = None, skip:
     if len(names) != 2 or not all(names):
         raise UsageError(f"{shortened(columns or '')!r} (--columns) does not name two columns", fix="write USER,VALUE")
 
-    def parse(lines: Numbered) -> Iterator[Line]:
+    def parse(lines: NumberedLines) -> Iterator[Line]:
         for number, first in lines:
             if first.strip():
                 everything = chain([(number, first)], lines)
@@ -181,12 +181,12 @@ def read_documents(source: Path, user_field: str | None, *, skip: int = 0) -> In
     return InputLines(source, lambda lines: _parse_json_lines(lines, *names), name_users=bool(names), skip=skip)
 
 
-def _parse_csv(lines: Numbered, names: list[str], *, are_given: bool) -> Iterator[Line]:
+def _parse_csv(lines: NumberedLines, names: list[str], *, are_given: bool) -> Iterator[Line]:
     """Yield a line for each row. `are_given` says that the caller named the two columns: then the input has them."""
     needed = " and ".join(names)
     user_at, value_at = 0, 1
     may_be_heading = True
-    for number, row in rows(lines):
+    for number, row in csv_rows(lines):
         if row is None:
             yield Line(number, fault="not CSV, for example because a quote is not closed")
             continue
@@ -212,7 +212,7 @@ def _may_be_other_headings(cells: list[str], names: list[str]) -> bool:
     return len(cells) > 1 and (has_one or may_be_headings(cells))
 
 
-def _parse_json_lines(lines: Numbered, *names: str) -> Iterator[Line]:
+def _parse_json_lines(lines: NumberedLines, *names: str) -> Iterator[Line]:
     """Yield a line for each JSON text. The members that `names` names are needed: the user and, if given, the value.
 
     Without the name of a value, the whole text is the content. The id of a user may be a number.

@@ -19,7 +19,7 @@ from extcli.bulk.connections import ONE_CONNECTION, ConnectionPool, PerUserQueue
 from extcli.bulk.input_lines import InputLines, Line, Operation, in_daemon_thread
 from extcli.bulk.report import RunReport
 from extcli.config import settings
-from extcli.errors import CliError, Refused, UnexpectedResponse, UsageError, Withheld, reason_of
+from extcli.errors import CliError, Refused, RequestWithheld, UnexpectedResponse, UsageError, reason_of
 from extcli.output.terminal import progress_bar
 from extcli.session import Session
 
@@ -55,7 +55,7 @@ def send(
     run = BulkRun(session, source, operation, session.credentials(acts_as))
     if session.dry_run:
         run.show_all(session.dry_run)
-        raise Withheld
+        raise RequestWithheld
     report = run.report
     try:
         with progress_bar(source.count_lines(), quiet=session.output.quiet) as report.on_progress:

@@ -10,7 +10,7 @@ from typing import Any
 from emulator.contract import user_files
 from extcli import bounded_json
 from extcli.errors import UsageError
-from extcli.reading import not_json
+from extcli.reading import not_json_error
 
 
 def read_bytes(source: str) -> bytes:
@@ -33,7 +33,7 @@ def read_json(source: str, what: str) -> Any:
     try:
         return bounded_json.decoded(read_bytes(source))
     except ValueError as error:
-        raise not_json(what, error) from None
+        raise not_json_error(what, error) from None
 
 
 def read_document(arguments: Sequence[str], what: str) -> Any:
@@ -67,5 +67,5 @@ def json_or_text(text: str, name: str) -> Any:
         return bounded_json.decoded(text)
     except ValueError as error:
         if text[:1] in ("{", "[", '"'):
-            raise not_json(f"the value of {name}", error) from None
+            raise not_json_error(f"the value of {name}", error) from None
         return text

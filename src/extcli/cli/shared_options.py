@@ -20,7 +20,7 @@ from extcli import clock
 from extcli.cli.options import Function, as_annotated, declare, flag, option, parameters_of
 from extcli.cli.parsing import SHARED_PANEL, PlainCommand, parse_fast, removal, write_parameters
 from extcli.config.flags import Flags
-from extcli.errors import CliError, UsageError, Withheld
+from extcli.errors import CliError, RequestWithheld, UsageError
 from extcli.output.format import Format, discard_rest
 from extcli.output.terminal import colored_help
 
@@ -197,7 +197,7 @@ def shared(
         except CliError as error:
             print_error(error, as_json=session.wants_json)
             raise typer.Exit(error.exit_code) from None
-        except Withheld:
+        except RequestWithheld:
             session.output.note("nothing was changed")
         except BrokenPipeError:
             # The reader of our output (`| head`) is done. That is not a failure; Typer would make it one.

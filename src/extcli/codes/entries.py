@@ -20,7 +20,7 @@ from typing import BinaryIO, cast
 from emulator.contract import user_files
 from extcli import bounded_json
 from extcli.errors import UsageError
-from extcli.reading import Numbered, is_heading, items, rows
+from extcli.reading import NumberedLines, csv_rows, is_heading, stream_items
 
 _CHUNK = 1 << 18
 _MAX_LINE = 1 << 20
@@ -115,7 +115,7 @@ class Entries:
             raise UsageError(f"{self.name} is not a JSON array of strings", fix=fix)
         number = 0
         try:
-            for value in items(chain([start], iter(lambda: stream.read(_CHUNK), b"")), "item", self.name):
+            for value in stream_items(chain([start], iter(lambda: stream.read(_CHUNK), b"")), "item", self.name):
                 number += 1
                 yield number, self._text_of(value)
         except ValueError:  # the parser's own message quotes the entries around the error
@@ -156,7 +156,7 @@ def _opened(argument: str) -> BinaryIO:
     return copy
 
 
-def _lines(stream: Stream, name: str) -> Numbered:
+def _lines(stream: Stream, name: str) -> NumberedLines:
     """Yield lines. Invalid UTF-8 becomes surrogates, which are unprintable."""
     number, mark = 0, codecs.BOM_UTF8
     while line := stream.readline(_MAX_LINE).removeprefix(mark):
@@ -166,7 +166,7 @@ def _lines(stream: Stream, name: str) -> Numbered:
         yield number, line.removesuffix(b"\n").decode(errors="surrogateescape")
 
 
-def _texts(lines: Numbered, name: str) -> Numbered:
+def _texts(lines: NumberedLines, name: str) -> NumberedLines:
     """Yield one entry per line, skipping blank lines. Raises `UsageError` if the first may be a heading."""
     is_first = True
     for number, line in lines:
@@ -179,13 +179,13 @@ def _texts(lines: Numbered, name: str) -> Numbered:
         yield number, text
 
 
-def _cells(lines: Numbered, name: str, column: str | None) -> EntriesByPlace:
+def _cells(lines: NumberedLines, name: str, column: str | None) -> EntriesByPlace:
     """Yield the cells of one column of CSV, named by its heading or by its number from 1.
 
     A single column needs no name if its heading is a known one.
     """
     at = -1
-    for number, row in rows(lines):
+    for number, row in csv_rows(lines):
         if row is None:
             yield number, Unreadable("is not CSV, for example because a quote is not closed")
             continue

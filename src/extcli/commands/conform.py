@@ -48,15 +48,15 @@ def conform(
       extcli conform
       extcli conform --writes --only 'W*'
     """
-    from extcli.atomic_file import check_place, save
+    from extcli.atomic_file import check_writable, replace_text
     from extcli.conform import report
     from extcli.conform.deployment import make_target
     from extcli.conform.run import probe_rules, select_rules
     from extcli.output.terminal import progress_bar
 
     rules = select_rules(only or [])
-    check_place(record, "--record")
-    check_place(junit, "--junit")
+    check_writable(record, "--record")
+    check_writable(junit, "--junit")
     old = report.read_recording(against) if against else None
     writes = writes and not session.dry_run
     target = make_target(session, writes=writes, whole_extension=whole_extension)
@@ -81,7 +81,7 @@ def conform(
     if record:
         report.write_recording(record, target.environment, found)
     if junit:
-        save(junit, report.junit_xml(document))
+        replace_text(junit, report.junit_xml(document))
     if bad := [each["rule"] for each in document["rules"] if report.is_failure(each, strict=strict)]:
         count = "1 rule" if len(bad) == 1 else f"{len(bad)} rules"
         raise ExpectationFailed(f"{count} failed, or differ from the record: {', '.join(bad)}")

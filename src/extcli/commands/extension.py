@@ -70,7 +70,7 @@ def list_extensions(session: Session, file: File = _DEFAULT) -> None:
 
     Example: extcli extension list
     """
-    session.output.show_value(extensions.registrations(file), _LIST)
+    session.output.show_value(extensions.list_extensions(file), _LIST)
 
 
 @command(app)
@@ -124,7 +124,7 @@ def revoke_all(session: Session, file: File = _DEFAULT) -> None:
     _print_edit(session, file, {NOT_BEFORE: instant})
 
 
-def _print_written(session: Session, file: Path, written: extensions.Written, show: bool) -> None:
+def _print_written(session: Session, file: Path, written: extensions.NewSecret, show: bool) -> None:
     facts = {"secret_file": str(written.file)} if written.file else {}
     _print_edit(session, file, facts | ({"secret": written.secret} if show else {}), written.dropped)
     if written.file is None and (warning := permission_warning(file)):

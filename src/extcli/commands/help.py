@@ -9,7 +9,7 @@ from typing import Any
 from extcli.cli import argument, shared
 from extcli.completion import SHELLS
 from extcli.config.settings import VARIABLES
-from extcli.errors import MEANINGS
+from extcli.errors import EXIT_CODE_MEANINGS
 from extcli.output.columns import Column, listing
 from extcli.session import Session
 
@@ -40,7 +40,7 @@ def help(
 
             session.output.line(full_help())
         case ["exit-codes"]:
-            _show(session, [{"code": int(code), "meaning": text} for code, text in MEANINGS.items()])
+            _show(session, [{"code": int(code), "meaning": text} for code, text in EXIT_CODE_MEANINGS.items()])
         case ["env"]:
             _show(session, [{"variable": name, "meaning": text} for name, text in _variables().items()])
         case ["seed"]:

@@ -16,7 +16,7 @@ from extcli.output.format import Format
 from extcli.output.printer import View
 from extcli.output.sanitize import visible
 from extcli.reading import document_of
-from extcli.session import BACKEND, Session, definer_of, is_global
+from extcli.session import BACKEND, Session, definer_role, is_global
 
 if TYPE_CHECKING:
     from extcli.api.http import Response
@@ -115,7 +115,7 @@ def add_rm(app: typer.Typer, noun: str, what: str, id: Any, with_it: str) -> Non
           extcli $noun rm lunch
           extcli $noun rm lunch --all-channels
         """
-        acts_as = BACKEND if all_channels else definer_of(name)
+        acts_as = BACKEND if all_channels else definer_role(name)
         deleted, spans = f"{what} {visible(name)}", session.spans_channels(acts_as)
         if all_channels and not spans:
             raise UsageError(

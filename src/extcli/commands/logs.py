@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from extcli import clock
 from extcli.api.call import SERVICE
-from extcli.atomic_file import replacing, write_errors
+from extcli.atomic_file import replacement_of, write_errors
 from extcli.cli import argument, command, flag, noun_and_command, option
 from extcli.cli.confirm import in_production
 from extcli.cli.option_groups import Since, filtered
@@ -192,7 +192,7 @@ def _write(session: Session, path: Path, lines: Iterable[str]) -> None:
         for line in lines:
             session.output.line(line)
         return
-    with write_errors(path), replacing(path) as file:
+    with write_errors(path), replacement_of(path) as file:
         file.writelines(f"{line}\n".encode() for line in lines)
 
 

@@ -172,7 +172,7 @@ def _hooks(options: Options, settings: Settings) -> Hooks:
     from emulator.process.opening import SnapshotFiles
     from extcli import snapshots
 
-    files = SnapshotFiles(options.import_, options.export_on_exit, snapshots.opened, snapshots.written)
+    files = SnapshotFiles(options.import_, options.export_on_exit, snapshots.open_snapshot, snapshots.replace_snapshot)
     files.check(settings)
 
     async def prepare(service: Any) -> None:

@@ -62,14 +62,14 @@ def sending(
     report: Report = None,
 ) -> Options:
     """Return the options that the simulations share. Raises `UsageError`."""
-    from extcli.atomic_file import check_place
+    from extcli.atomic_file import check_writable
     from extcli.output import times
     from extcli.simulate import plan as planning
     from extcli.simulate.result import Options, parse_expectation
 
     if rate and burst:
         raise UsageError("--rate and --burst exclude each other")
-    check_place(report, "--report")
+    check_writable(report, "--report")
     is_production = in_production(session) if session.dry_run else session.is_production()
     if burst:
         pace = planning.Pace(burst=times.parse_duration(burst) / 1000)

@@ -42,10 +42,10 @@ def save(
     """
     session.http.set_timeout(session.resolver.timeout(snapshots.TIMEOUT))
     with session.control().stream("snapshot", keys="true" if with_keys else None) as response:
-        if file == snapshots.STANDARD:
-            session.output.body(snapshots.checked_body(response))
+        if file == snapshots.STDIO:
+            session.output.body(snapshots.checked_snapshot(response))
             return
-        header = snapshots.receive(response, Path(file))
+        header = snapshots.save_response(response, Path(file))
     session.output.report(f"saved {counted(sum(header['counts'].values()), 'record')} to {file}")
 
 
@@ -64,7 +64,7 @@ def load(session: Session, file: Source) -> None:
     from extcli.realtime import login
 
     session.http.set_timeout(session.resolver.timeout(snapshots.TIMEOUT))
-    response = session.control().send("PUT", "snapshot", snapshots.body_of(file))
+    response = session.control().send("PUT", "snapshot", snapshots.request_body(file))
     session.output.show(response, snapshots.COUNTS)
     if not document_of(response, {"keys": bool})["keys"]:
         login.delete_links(session)
@@ -80,7 +80,7 @@ def show(session: Session, file: Path = argument("FILE", "The file.")) -> None:
 
     Example: extcli snapshot show before.json
     """
-    session.output.show_value(snapshots.facts_of(file), snapshots.FACTS)
+    session.output.show_value(snapshots.describe_file(file), snapshots.FACTS)
 
 
 @command(app, prints=snapshots.DIFFERENCE)
@@ -97,7 +97,7 @@ def diff(
 
     Example: extcli snapshot diff before.json after.json
     """
-    found = snapshots.compare(before, after, most=limit)
+    found = snapshots.compare_files(before, after, most=limit)
     session.output.show_value(found, snapshots.DIFFERENCE)
     if found["equal"]:
         return

@@ -23,7 +23,7 @@ from extcli.output.printer import View
 from extcli.output.sanitize import visible
 from extcli.output.terminal import bar
 from extcli.output.views import stack
-from extcli.reading import SHAPE_ERRORS, document_of, items
+from extcli.reading import SHAPE_ERRORS, document_of, stream_items
 from extcli.session import BACKEND, VIEWER, Session
 
 if TYPE_CHECKING:
@@ -218,7 +218,7 @@ def _read_outside(session: Session, poll: str, result: Json) -> dict[int, int]:
     backend = session.service(BACKEND).probing()
     votes: Counter[int] = Counter()
     with backend.stream("vote_logs", id=poll, channel_id=session.channel(VIEWER)) as response:
-        for vote in items(response.iter_bytes(), "result.item", f"poll {visible(poll)}"):
+        for vote in stream_items(response.iter_bytes(), "result.item", f"poll {visible(poll)}"):
             if not 0 <= vote["value"] < _COUNTERS:
                 votes[vote["value"]] += vote.get("count", 1)
     return votes

@@ -16,12 +16,12 @@ from extcli.cli import argument, command, confirm, flag, option
 from extcli.cli.confirm import Yes
 from extcli.cli.json_input import read_json
 from extcli.cli.options import with_options
-from extcli.errors import CliError, Refused, UsageError, Withheld
+from extcli.errors import CliError, Refused, RequestWithheld, UsageError
 from extcli.output import times
 from extcli.output.printer import write_stderr
 from extcli.output.sanitize import visible
 from extcli.reading import document_of
-from extcli.session import Session, definer_of, is_global
+from extcli.session import Session, definer_role, is_global
 
 if TYPE_CHECKING:
     from extcli.api.client import Service
@@ -184,7 +184,7 @@ def restart(session: Session, poll: Poll, ends_at: EndsAt = None, ends_in: EndsI
       extcli vote restart lunch
       extcli vote restart lunch --ends-in 7d
     """
-    service, name = session.service(definer_of(poll)), visible(poll)
+    service, name = session.service(definer_role(poll)), visible(poll)
     end = _window(session, "ends", ends_at, ends_in)
     before = _definition(service, poll)
     if before.get("status") == "expired" and not end:
@@ -199,9 +199,9 @@ def restart(session: Session, poll: Poll, ends_at: EndsAt = None, ends_in: EndsI
     ]
     if session.dry_run:
         for call in calls:
-            with suppress(Withheld):
+            with suppress(RequestWithheld):
                 call()
-        raise Withheld
+        raise RequestWithheld
     check, *lossy = calls
     check()
     try:
@@ -286,8 +286,8 @@ def _edit(
 
     If `change` returns `None`, there is nothing to do. Without `read`, whatever definition there is gets replaced.
     """
-    service = session.service(definer_of(poll))
-    session.warn_without_channel(definer_of(poll), "the definition", poll)
+    service = session.service(definer_role(poll))
+    session.warn_without_channel(definer_role(poll), "the definition", poll)
     for left in reversed(range(_ATTEMPTS)):
         definition = read(service, poll) if read else None
         members = change(definition or {})

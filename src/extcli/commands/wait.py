@@ -15,11 +15,11 @@ from extcli import clock
 from extcli.cli import argument, command, flag, noun, noun_and_command
 from extcli.cli.options import declare, parameters_of
 from extcli.commands.conditions import CONDITIONS, Condition
-from extcli.errors import CliError, ExpectationFailed, Refused, Unreachable, UsageError, member_of
+from extcli.errors import CliError, ExpectationFailed, Refused, Unreachable, UsageError, error_member
 from extcli.output import views
 from extcli.output.columns import Column, listing
 from extcli.output.sanitize import visible
-from extcli.parity import SHAPE, Selection, lines_of
+from extcli.parity import VERDICTS_SHAPE, RuleSelection, verdict_lines
 from extcli.reading import document_of, expect_shape
 from extcli.session import VIEWER, Session
 
@@ -134,7 +134,7 @@ def _outcome_within(session: Session, query: dict[str, Any], seconds: float) -> 
         response = _read(session, session.control(), "wait", **query, timeout=round(seconds * 1000))
     except Refused as refused:
         if refused.status == 400:
-            raise UsageError("the condition is wrong", why=member_of(refused.body, "info")) from None
+            raise UsageError("the condition is wrong", why=error_member(refused.body, "info")) from None
         raise
     return response, document_of(response, _OUTCOME)
 
@@ -205,9 +205,10 @@ def parity(
       extcli expect parity stage,rate,unknown
       extcli expect parity '!lifetime'
     """
-    selection = Selection(rules)
+    selection = RuleSelection(rules)
     response = _read(session, session.control(), "parity", of="service" if whole else "namespace")
-    found = selection.failures(document_of(response, SHAPE))
+    found = selection.failures(document_of(response, VERDICTS_SHAPE))
     session.output.show_value({"rules": found}, _VERDICTS)
     if found:
-        raise ExpectationFailed("production would have acted differently", details=[*map(visible, lines_of(found))])
+        lines = [visible(line) for line in verdict_lines(found)]
+        raise ExpectationFailed("production would have acted differently", details=lines)

@@ -81,13 +81,13 @@ class LinkStore:
             self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         except OSError as error:
             raise self._unusable(error) from None
-        with atomic_file.locked(self.path):
+        with atomic_file.edit_lock(self.path):
             before = self._read()
             after = dict(before)
             yield after
             if after != before:
                 text = json.dumps({"links": [asdict(link) for link in after.values()]}, indent=2)
-                atomic_file.save(self.path, f"{text}\n", keep_mode=False)
+                atomic_file.replace_text(self.path, f"{text}\n", keep_mode=False)
 
     def _read(self) -> dict[Key, Link]:
         try:

@@ -20,7 +20,7 @@ from extcli.config.urls import may_be_one_service, same_address, socket_of
 from extcli.errors import UsageError
 
 if TYPE_CHECKING:
-    from extcli.toml_file import Edit
+    from extcli.toml_file import TomlEdit
 
 _HEADING = "# Deployments for `extcli -p NAME`. `extcli profile` and `extcli config` edit this file.\n"
 _LIKE = 'write it like [profiles.dev] and, below, url = "http://127.0.0.1:8282"'
@@ -226,17 +226,17 @@ def _typed_value(file: Path, name: str, key: str, text: str) -> str | bool:
     return text
 
 
-def _edited(file: Path) -> AbstractContextManager[Edit]:
+def _edited(file: Path) -> AbstractContextManager[TomlEdit]:
     from extcli import toml_file
 
     def read() -> str:
         _check_layout(file, _document_of(file))
         return _text_of(file)
 
-    return toml_file.edited(file, "profiles", read, _HEADING)
+    return toml_file.edit_table(file, "profiles", read, _HEADING)
 
 
-def _table(file: Path, edit: Edit, name: str) -> Any:
+def _table(file: Path, edit: TomlEdit, name: str) -> Any:
     """Return the table of a profile. Raises `UsageError` if there is none."""
     tables = edit.document.get("profiles", {})
     if name not in tables:

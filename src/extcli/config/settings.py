@@ -201,7 +201,7 @@ def write_secret(file: Path, secret: str, *, owned_like: Path | None = None) -> 
     from extcli import atomic_file
 
     with atomic_file.write_errors(file):
-        atomic_file.write_new(file, f"{secret.strip()}\n", owned_like=owned_like or file.parent)
+        atomic_file.create_private(file, f"{secret.strip()}\n", owned_like=owned_like or file.parent)
 
 
 def permission_warning(file: Path) -> str:

@@ -16,7 +16,7 @@ from xml.etree import ElementTree as Xml
 from emulator.contract import user_files
 from emulator.contract.kinds import are_equal_json
 from extcli import bounded_json
-from extcli.atomic_file import save
+from extcli.atomic_file import replace_text
 from extcli.conform.calls import PREFIX, Exchange
 from extcli.conform.rule import shown
 from extcli.conform.run import Result, Status
@@ -25,7 +25,7 @@ from extcli.output.columns import Column, build_table
 from extcli.output.printer import View
 from extcli.output.sanitize import field, pretty_json, visible
 from extcli.output.views import stack
-from extcli.reading import problem_of
+from extcli.reading import shape_problem
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -70,7 +70,7 @@ def as_recorded(result: Result) -> dict[str, Any]:
 def write_recording(path: Path, environment: str, found: Sequence[Result]) -> None:
     """Write the recording of all rules that were probed. Raises `UsageError`."""
     rules = {each.rule.name: as_recorded(each) for each in found if each.status is not Status.SKIPPED}
-    save(path, pretty_json({_FORMAT_MEMBER: VERSION, "environment": environment, "rules": rules}) + "\n")
+    replace_text(path, pretty_json({_FORMAT_MEMBER: VERSION, "environment": environment, "rules": rules}) + "\n")
 
 
 def read_recording(path: Path) -> Mapping[str, Any]:
@@ -81,14 +81,14 @@ def read_recording(path: Path) -> Mapping[str, Any]:
         raise UsageError(f"cannot read {path}: {error.strerror}") from None
     except ValueError:
         document = None
-    if problem_of(document, {_FORMAT_MEMBER: object, "rules": dict}):
+    if shape_problem(document, {_FORMAT_MEMBER: object, "rules": dict}):
         raise UsageError(f"{path} is not a recording", fix="`extcli conform --record FILE` makes one")
     if document[_FORMAT_MEMBER] != VERSION:
         version = shortened(str(document[_FORMAT_MEMBER]))
         raise UsageError(f"{path} has version {version} of the format; this extcli reads {VERSION}", fix=_RECORD_AGAIN)
     rules: Mapping[str, Any] = document["rules"]
     for name, rule in rules.items():
-        if problem := problem_of(rule, {"answers": [dict]}):
+        if problem := shape_problem(rule, {"answers": [dict]}):
             raise UsageError(f"{path}: rule {shortened(name)}: {problem}", fix=_RECORD_AGAIN)
     return rules
 

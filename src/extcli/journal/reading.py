@@ -14,7 +14,7 @@ from extcli.api.call import SERVICE, Outage, encoded
 from extcli.api.client import Service
 from extcli.errors import CliError, Refused, TooLarge, UnexpectedResponse, Unreachable, UsageError
 from extcli.output import times
-from extcli.reading import document_of, expect_shape, lines, problem_of
+from extcli.reading import document_of, expect_shape, shape_problem, stream_lines
 from extcli.session import Session
 
 Json = dict[str, Any]
@@ -171,10 +171,10 @@ class JournalFollower:
         timeout = None if seconds == inf else round(seconds * 1000)
         query = {**self.query, "since": self.mark, "timeout": timeout}
         with _journal_service(self.session) as service, service.stream("journal/stream", **query) as response:
-            for line in lines(response.iter_bytes(), "the journal"):
+            for line in stream_lines(response.iter_bytes(), "the journal"):
                 with expect_shape(response):
                     item = bounded_json.decoded(line)
-                if problem := problem_of(
+                if problem := shape_problem(
                     item, ENTRY_SHAPE if isinstance(item, dict) and "number" in item else _MARK_SHAPE
                 ):
                     raise UnexpectedResponse(response, problem)

@@ -19,7 +19,7 @@ from extcli.errors import CliError, UnexpectedResponse, UsageError
 from extcli.output import terminal
 from extcli.output.format import Format, discard_rest, flush
 from extcli.output.sanitize import compact, printable, visible
-from extcli.reading import document_of, expect_shape, items, limit_size
+from extcli.reading import document_of, expect_shape, limit_size, stream_items
 
 if TYPE_CHECKING:
     from httpx import Response
@@ -108,7 +108,7 @@ class Output:
         if self.format is Format.TABLE:
             pieces = limit_size(pieces, f"the response of {path}")
         with expect_shape(response):
-            self.print_value(items(pieces, items_at, path), view)
+            self.print_value(stream_items(pieces, items_at, path), view)
 
     def show_value(self, value: Any, view: View, *, of: Response | None = None) -> None:
         """Print a value that extcli computed, or the document of the response `of`, which may lack expected fields."""

@@ -17,7 +17,7 @@ from extcli.errors import CliError, ExitCode, UsageError
 from extcli.output.format import flush
 from extcli.output.printer import Output, write_stderr
 from extcli.output.sanitize import json_text
-from extcli.reading import not_json
+from extcli.reading import not_json_error
 
 HELP = """\
 ACTION [TARGET] [JSON]   a request, for example: get state {"state_id": "channel"}
@@ -163,7 +163,7 @@ class Repl:
             return websocket.request(action, target, json.loads(data) if data.strip() else None, number)
         except (ValueError, RecursionError) as error:
             example = 'for example: get state {"state_id": "channel"}'
-            raise not_json("the data", error, fix=example) from None
+            raise not_json_error("the data", error, fix=example) from None
 
 
 @contextmanager

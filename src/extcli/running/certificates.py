@@ -146,8 +146,8 @@ def _create_authority() -> _Authority:
     key, file = generate_private_key(SECP256R1()), authority()
     extensions = x509.BasicConstraints(True, 0), _AUTHORITY_USAGE, constraints
     certificate = _sign_certificate("extcli local authority", key, None, _AUTHORITY_DAYS, *extensions)
-    atomic_file.save(file.with_name("authority-key.pem"), _private_key_pem(key).decode(), keep_mode=False)
-    atomic_file.save(file, certificate.public_bytes(Encoding.PEM).decode(), keep_mode=False)
+    atomic_file.replace_text(file.with_name("authority-key.pem"), _private_key_pem(key).decode(), keep_mode=False)
+    atomic_file.replace_text(file, certificate.public_bytes(Encoding.PEM).decode(), keep_mode=False)
     return _Authority(certificate, key)
 
 

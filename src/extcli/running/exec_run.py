@@ -29,8 +29,8 @@ from extcli.config.urls import reachable, socket_of
 from extcli.errors import CliError, ExitCode, UsageError, shortened
 from extcli.output.printer import write_stderr
 from extcli.output.sanitize import visible
-from extcli.parity import SHAPE, Selection, lines_of
-from extcli.reading import document_of, lines
+from extcli.parity import VERDICTS_SHAPE, RuleSelection, verdict_lines
+from extcli.reading import document_of, stream_lines
 from extcli.running.supervisor import ServiceLog, print_note
 
 if sys.platform == "win32":
@@ -70,14 +70,14 @@ def parse_variable(argument: str) -> tuple[str, str]:
     return name, text
 
 
-def parse_fail_on(text: str, *, production: bool) -> Selection:
+def parse_fail_on(text: str, *, production: bool) -> RuleSelection:
     """Return the rules that fail a run, of `parity`, `parity=RULE,…` or `parity=!RULE,…`. Raises `UsageError`."""
     name, _, rules = text.partition("=")
     if name != PARITY:
         raise UsageError(f"--fail-on {shortened(text)!r}: must be {PARITY} or {PARITY}=RULE,…")
     if production:
         raise UsageError("--fail-on does not work with --production: only a sandbox compares itself with production")
-    return Selection(rules)
+    return RuleSelection(rules)
 
 
 def _new_directory() -> Path:
@@ -100,7 +100,7 @@ class RunSettings:
     """The directory of the report. It is created when the first file is written, for its owner alone."""
     quiet: bool
     extensions: Path | None
-    fail_on: Selection | None
+    fail_on: RuleSelection | None
 
     def client_id_and_secret(self) -> tuple[str, str | None]:
         """Return the client id for the command, and its first secret if the extensions file has one.
@@ -109,9 +109,9 @@ class RunSettings:
         """
         if self.extensions is None:
             return self.client_id or DEFAULT_CLIENT_ID, None
-        from extcli.extensions import parsed, read_text
+        from extcli.extensions import parse_text, read_text
 
-        file = parsed(self.extensions, read_text(self.extensions))
+        file = parse_text(self.extensions, read_text(self.extensions))
         chosen = self.client_id or next(iter(file.tables), DEFAULT_CLIENT_ID)
         secrets = file.secrets(chosen, os.environ) if chosen in file.tables else []
         return chosen, base64.b64encode(secrets[0].value).decode() if secrets else None
@@ -196,15 +196,15 @@ def _run_command(settings: RunSettings, supervisor: SystemSupervisor, directory:
     return supervisor.run_command(settings.command, settings.environment(url, client_id, directory))
 
 
-def _check_parity(rules: Selection, url: str) -> int:
+def _check_parity(rules: RuleSelection, url: str) -> int:
     """Report what production would have done differently, and return the exit code. Raises `CliError`."""
     from extcli.api.http import Http
 
     with closing(Http(url, timeout=_REQUEST_TIMEOUT, trace=None)) as http:
-        document = document_of(http.send("GET", "/_emulator/parity?of=service"), SHAPE)
+        document = document_of(http.send("GET", "/_emulator/parity?of=service"), VERDICTS_SHAPE)
     if found := rules.failures(document):
         print_note("production would have acted differently (--fail-on):")
-        write_stderr(f"  {visible(line)}" for line in lines_of(found))
+        write_stderr(f"  {visible(line)}" for line in verdict_lines(found))
         return ExitCode.EXPECTATION_NOT_MET
     if any(each["verdict"] == UNKNOWN for each in document["rules"]):
         print_note("cannot check the signatures of some requests: their secret is unknown; add --extensions FILE")
@@ -261,7 +261,7 @@ def _write_log(directory: Path, log: ServiceLog) -> None:
     """Write the service's log. Raises `UsageError` if it cannot be written."""
     with atomic_file.write_errors(directory):
         directory.mkdir(0o700, parents=True, exist_ok=True)
-        with atomic_file.replacing(directory / "service.log", keep_mode=False) as file:
+        with atomic_file.replacement_of(directory / "service.log", keep_mode=False) as file:
             file.writelines(log.parts())
 
 
@@ -277,14 +277,14 @@ def _write_contents(http: Http, directory: Path) -> None:
     _download(http, "/_emulator/journal/stream?since=0&timeout=0", journal, _journal_entries)
     archive.unlink(missing_ok=True)
     if journal.exists():
-        with journal.open("rb") as written, atomic_file.replacing(archive) as target:
+        with journal.open("rb") as written, atomic_file.replacement_of(archive) as target:
             entries = (bounded_json.decoded(line) for line in written if line.startswith(b'{"number"'))
             target.writelines(f"{line}\n".encode() for line in har_lines(entries, http.url))
 
 
 def _journal_entries(pieces: Iterable[bytes]) -> Iterator[bytes]:
     """Yield the lines of the journal's stream, without the mark at its end."""
-    for line in lines(pieces, "the journal"):
+    for line in stream_lines(pieces, "the journal"):
         if not line.startswith(b'{"mark"'):
             yield line + b"\n"
 
@@ -298,5 +298,5 @@ def _download(http: Http, path: str, file: Path, chosen: Callable[[Iterator[byte
     probe = {"x-request-id": probe_id()}
     with suppress(CliError), http.stream(Call("GET", path), limit=None, extra=probe) as response:
         if response.status_code == 200:
-            with atomic_file.replacing(file) as target:
+            with atomic_file.replacement_of(file) as target:
                 target.writelines(chosen(response.iter_bytes()))

@@ -60,7 +60,7 @@ def register_service(name: str) -> Iterator[Announce]:
     service = NamedService(name, os.getpid(), clock.now())
     with ExitStack() as stack:
         with atomic_file.write_errors(path):
-            is_free = stack.enter_context(atomic_file.lock(path, _CLAIM_SECONDS))
+            is_free = stack.enter_context(atomic_file.try_lock(path, _CLAIM_SECONDS))
         if not is_free:
             taken = _read_file(path)
             holder = f"pid {taken.pid}, {taken.url or 'which is starting'}" if taken else "a service that is starting"
@@ -80,7 +80,7 @@ def register_service(name: str) -> Iterator[Announce]:
 
 
 def _write_file(path: Path, service: NamedService) -> None:
-    atomic_file.save(path, f"{msgspec.json.encode(service).decode()}\n")
+    atomic_file.replace_text(path, f"{msgspec.json.encode(service).decode()}\n")
 
 
 def named_services() -> list[NamedService]:
@@ -163,7 +163,7 @@ def _check_owner(directory: Path) -> None:
 
 def _is_stale(path: Path) -> bool:
     """Return whether no service holds the file. If so, it is deleted."""
-    with suppress(OSError), atomic_file.lock(path, 0) as is_stale:
+    with suppress(OSError), atomic_file.try_lock(path, 0) as is_stale:
         if is_stale:
             _delete_file(path)
         return is_stale

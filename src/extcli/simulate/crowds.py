@@ -20,7 +20,7 @@ from extcli.api.http import client_options, headers, httpx, url_of
 from extcli.api.tokens import Credentials, SelfSigned
 from extcli.bulk.connections import ONE_CONNECTION, ConnectionPool, PerUserQueue, raise_first_error
 from extcli.bulk.sender import check_identity
-from extcli.errors import UsageError, Withheld, reason_of
+from extcli.errors import RequestWithheld, UsageError, reason_of
 from extcli.output.sanitize import visible
 from extcli.output.terminal import progress_bar
 from extcli.session import VIEWER, Session
@@ -188,7 +188,7 @@ def simulate(subject: Subject, plan: Plan, options: Options) -> None:
         for index, viewer in enumerate(plan.senders):
             call = subject.call(plan, index)
             session.dry_run.show(url, call, credentials, user=users[viewer])
-        raise Withheld
+        raise RequestWithheld
     extend_token_lifetime(credentials, plan)
     tokens = credentials.tokens_for(users)
     if options.adds and subject.has_crowd_of_seed(plan.seed, tokens[0]):

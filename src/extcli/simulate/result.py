@@ -101,7 +101,7 @@ def report_result(
     }
     session.output.show_value(found, RESULT_VIEW)
     if options.report is not None:
-        atomic_file.save(options.report, _html_report(found))
+        atomic_file.replace_text(options.report, _html_report(found))
         session.output.note(f"report: {options.report}")
     unmet = [f"not met: {each['text']} (found {each['found']})" for each in expectations if not each["met"]]
     _raise_error(about, comparison, unmet)

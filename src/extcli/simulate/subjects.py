@@ -11,8 +11,8 @@ from extcli.api.call import Call, answer_submission, buffer_addition, encoded, v
 from extcli.api.tokens import GivenToken
 from extcli.errors import Refused, UsageError
 from extcli.output.sanitize import visible
-from extcli.reading import document_of, expect_shape, items
-from extcli.session import BROADCASTER, VIEWER, Session, definer_of
+from extcli.reading import document_of, expect_shape, stream_items
+from extcli.session import BROADCASTER, VIEWER, Session, definer_role
 from extcli.simulate.outcome import Comparison, Counts, compare_choices, compare_items
 from extcli.simulate.plan import Plan
 
@@ -72,7 +72,7 @@ class Poll(_NamedSubject):
                 return max(ends_at - self.session.now() / 1000, 0) + _LATE_MARGIN
             dropped = ("id", "status") if definition.get("options") else ("id", "status", "options")
             kept = {name: value for name, value in definition.items() if name not in dropped}
-            self.session.service(definer_of(self.name)).define_poll(self.name, {**kept, "disabled": True})
+            self.session.service(definer_role(self.name)).define_poll(self.name, {**kept, "disabled": True})
             return 0.0
 
         return close
@@ -130,7 +130,7 @@ class Ranking(_NamedSubject):
             raise UsageError(f"--mix: {len(choices)} answers are too many: a ranking shows {_MOST_ANSWERS}")
 
     def read_counts(self) -> Counts:
-        answer = self.session.service(definer_of(self.name)).get("rank", id=self.name)
+        answer = self.session.service(definer_role(self.name)).get("rank", id=self.name)
         return {str(each["key"]): each["score"] for each in document_of(answer, _RANKING_SHAPE)["data"]}
 
     def has_crowd_of_seed(self, seed: int, token: str) -> bool:
@@ -181,7 +181,9 @@ class Buffer(_NamedSubject):
     def _entries(self) -> list[Any]:
         buffer = self.session.service(BROADCASTER).stream("accumulate", id=self.name, start=0)
         with buffer as answer, expect_shape(answer):
-            return [each["data"] for each in items(answer.iter_bytes(), "data.item", f"buffer {visible(self.name)}")]
+            return [
+                each["data"] for each in stream_items(answer.iter_bytes(), "data.item", f"buffer {visible(self.name)}")
+            ]
 
 
 Subject = Poll | Ranking | Buffer
