@@ -20,14 +20,14 @@ SECTIONS = {
         "stop": "Stop a service on this machine.",
         "open": "Open the dashboard of the emulator in the browser.",
         "demo": "Play a demo stream in the browser.",
-        "rig": "Print the address of a page with an extension's pages.",
+        "rig": "Print the URL of a page that shows an extension's pages.",
         "ns": "Namespaces of the emulator: list, create, fork, delete.",
         "seed": "Seeds: files with the data a test begins with.",
         "snapshot": "Snapshots: save, load and compare all data.",
-        "data": "The file with the data: back up, verify, restore.",
-        "contents": "List what the emulator holds: polls, stores, codes…",
+        "data": "The data file: back up, verify, restore.",
+        "contents": "List the emulator's data: polls, stores, codes…",
         "clock": "The emulator's clock: read, advance, set, freeze.",
-        "fault": "Faults: failures on purpose, of requests and sockets.",
+        "fault": "Faults: make requests and sockets fail on purpose.",
         "reset": "Delete all data of the emulator, reset its clock.",
     },
     "Data of an extension": {
@@ -40,28 +40,28 @@ SECTIONS = {
         "json-store": "JSON stores: small objects by id.",
         "trivia": "Trivia: questions, votes, teams, leaderboard.",
         "bits": "Purchases: post receipts, list, validate, refund.",
-        "broadcast": "Messages to all current listeners.",
-        "datastream": "Events from pages to the channel's games.",
+        "broadcast": "Broadcasts: send a message to all listeners.",
+        "datastream": "Send events from a page to the channel's games.",
     },
     "Tokens and connections": {
         "token": "Tokens: sign, request, explain.",
         "link": "Links of games to channels: list, use, end.",
         "pin": "PINs: link a game to a channel.",
-        "user": "Users: the caller, and those who shared their id.",
+        "user": "Users: the caller, and users who shared their id.",
         "socket": "The WebSocket: send requests, or open a session.",
         "listen": "Print events when they arrive.",
-        "connect": "Print lines that point a client at the service.",
+        "connect": "Print the code that connects a client to the service.",
         "new": "Make a small extension, with pages and tests.",
         "api": "Call any endpoint, with credentials.",
     },
     "Tests and diagnosis": {
         "wait": "Wait until the service is ready, or a condition is met.",
         "expect": "Check a condition: votes, stores, sockets and more.",
-        "explain": "Explain why a request was refused, or a rule.",
+        "explain": "Explain a refused request, or a rule.",
         "logs": "The journal: requests, responses and reasons; follow, export, repeat.",
-        "simulate": "Crowds of viewers, with results that are exact.",
-        "doctor": "Find what is wrong, and what to do.",
-        "conform": "Check that a service keeps the rules.",
+        "simulate": "Simulate crowds of viewers, and check exact results.",
+        "doctor": "Find problems of the setup, and say how to fix them.",
+        "conform": "Check that a service follows the specification.",
     },
     "This program": {
         "profile": "Profiles: named sets of settings, one per deployment.",
@@ -130,7 +130,7 @@ class NounGroup(Group):
         """Write one screen: what extcli is, the first commands, and the names of all nouns."""
         self.format_usage(ctx, formatter)
         formatter.write_paragraph()
-        formatter.write_text("A local emulator of the Muxy extension backend, and commands for it or a deployment.")
+        formatter.write_text("A local emulator of the Muxy extension backend, with commands for any deployment.")
         with formatter.section("The first minute"):
             formatter.write_dl(FIRST_COMMANDS)
         with formatter.section("Commands"):
@@ -186,7 +186,7 @@ def extcli(
         bool, typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_print_version)
     ] = False,
 ) -> None:
-    """Run an extension backend on this machine, and control it or a real one.
+    """Run an extension backend on this machine, and control it or a deployed one.
 
     \b
     extcli serve &                        start a service

@@ -61,7 +61,7 @@ def edit_lock(path: Path) -> Iterator[None]:
     with write_errors(path), try_lock(target, _LOCK_SECONDS) as is_held:
         if not is_held:
             problem = f"{path} has been locked for {_LOCK_SECONDS:g} s"
-            raise UsageError(problem, fix="wait for the other extcli to end, or end it")
+            raise UsageError(problem, fix="wait until the other extcli process ends, or stop it")
         yield
 
 
@@ -102,7 +102,7 @@ def _rename_over(name: str, target: Path) -> None:
 def check_writable(path: Path | None, option: str) -> None:
     """Raise `UsageError`, naming the option, if no file can be at this path. For a check before a long run."""
     if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
-        raise UsageError(f"{option}: cannot write {path}", why="it is a folder, or its folder does not exist")
+        raise UsageError(f"{option}: cannot write {path}", why="it is a folder, or its parent folder does not exist")
 
 
 @contextmanager

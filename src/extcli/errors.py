@@ -155,7 +155,7 @@ class ServerError(ErrorResponse):
 
     def __init__(self, request: str, status: int, body: bytes, *, request_id: str = "", fix: str = "") -> None:
         log = f"{LOG_HAS_DETAILS} under request id {shortened(request_id)}" if request_id else LOG_HAS_DETAILS
-        advice = "" if error_member(body, "reason") == "Fault" else f"{log}; the request itself was fine"
+        advice = "" if error_member(body, "reason") == "Fault" else f"{log}; the request was valid"
         super().__init__(request, status, body, request_id=request_id, fix=fix or advice)
         if self.why == _HTML and not fix:
             self.fix = "a proxy or another web server answered: check --url (EXTCLI_URL), and that the service runs"

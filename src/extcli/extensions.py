@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from extcli.toml_file import TomlEdit
 
 _HEADING = "# The extensions that `extcli serve --extensions` registers. `extcli extension` edits this file.\n"
-_DROPPED_TEXTS = {"secrets": "one of secrets", "secret_files": "{}; its file was not deleted", "secret_env": "{}"}
+_DROPPED_TEXTS = {"secrets": "an inline secret", "secret_files": "{}; its file was not deleted", "secret_env": "{}"}
 _SOURCE_NAMES = {"secrets": "inline", "secret_files": "file", "secret_env": "env"}
 
 
@@ -146,7 +146,7 @@ def _edit_file(path: Path, client_id: str, *, is_new: bool = False) -> AbstractC
         tables = parse_text(path, text).tables
         if is_new and client_id in tables:
             fix = f"give it a new secret with `extcli extension rotate --client-id {client_id}`"
-            raise UsageError(f"{path}: extensions.{client_id} is registered already", fix=fix)
+            raise UsageError(f"{path}: extensions.{client_id} is already registered", fix=fix)
         if not is_new and client_id not in tables:
             known = f"registered: {', '.join(tables)}" if tables else "the file has no extensions"
             raise UsageError(f"{path}: extensions.{client_id} is not registered", why=known)

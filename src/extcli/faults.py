@@ -37,9 +37,9 @@ def option_problems(options: Mapping[str, Any], named: Named) -> Iterator[tuple[
     for name in effects[1:]:
         yield name, f"a fault has one effect, and {named(effects[0])} is also given"
     if "retry_after" in options and "status" not in options:
-        yield "retry_after", f"is for {named('status')} only"
+        yield "retry_after", f"works only with {named('status')}"
     if "seed" in options and "share" not in options and ".." not in options.get("delay", ""):
-        yield "seed", f"is for {named('share')}, or a range of {named('delay')}, only"
+        yield "seed", f"works only with {named('share')}, or with a range of {named('delay')}"
     if "match" not in options and "event" not in options:
         broadcasts = effects and effects[0] in _BROADCAST_EFFECTS
         example = "BROADCAST *" if broadcasts else "POST /v1/e/vote"
@@ -143,7 +143,7 @@ _SHARE = Simple("a number over 0, at most 1", lambda value: type(value) in (int,
 FAULT = Table(
     {
         "id": Field(Text(pattern=NAME_PATTERN, rule=NAME_RULE), "the fault's id"),
-        "match": Field(_TEXT, "what it acts on: a method and a path, SOCKET with action and target, or BROADCAST"),
+        "match": Field(_TEXT, "the target: a method and a path, SOCKET with action and target, or BROADCAST"),
         "event": Field(_TEXT, "only broadcasts of this event"),
         "role": Field(one_of(tuple(Role)), "only callers with this role"),
         "user": Field(_TEXT, "only this user"),
@@ -161,8 +161,8 @@ FAULT = Table(
         "double": Field(_TRUE, "effect: deliver the broadcast twice"),
         "reorder": Field(_TRUE, "effect: deliver the broadcast after the next one"),
         "times": Field(Whole(*VALUE_RANGES["times"]), "end after this many hits"),
-        "share": Field(_SHARE, "hit only this share, at random"),
-        "seed": Field(Whole(*VALUE_RANGES["seed"]), "another choice of share and delay; 0 by default"),
+        "share": Field(_SHARE, "act on only this share of the matches, at random"),
+        "seed": Field(Whole(*VALUE_RANGES["seed"]), "the seed of the random share and delay; 0 by default"),
         "for": Field(_DURATION, "only for this long, by the service's clock"),
     },
     _check_options,

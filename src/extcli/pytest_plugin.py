@@ -34,7 +34,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Declare the marker."""
-    config.addinivalue_line("markers", "extcli(seed=FILE, clock=TIME): what the namespace of the test begins with")
+    config.addinivalue_line("markers", "extcli(seed=FILE, clock=TIME): the seed and the clock of the test's namespace")
 
 
 @pytest.fixture(scope="session")

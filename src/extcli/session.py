@@ -147,7 +147,7 @@ class Session:
     def warn_without_channel(self, acts_as: str, written: str, name: str) -> None:
         """Report that `written` will belong to no channel, so that no channel's users see it (ruling A4)."""
         if not is_global(name) and self.spans_channels(acts_as):
-            self.output.report(f"{written} belongs to no channel; --channel ID names one")
+            self.output.report(f"{written} belongs to no channel; choose one with --channel ID")
 
     def control(self) -> Service:
         """Return the control API of the emulator. Its calls need no credentials."""

@@ -52,7 +52,7 @@ class TomlEdit:
         if text == self._before:
             return
         if not _has_values(text, self.edited_content()):  # tomlkit cannot edit every layout
-            what = f"{self._path}: cannot edit the layout of {self._section}"
+            what = f"{self._path}: cannot edit {self._section} in this layout"
             raise UsageError(what, fix=f"write one table [{self._section}.NAME] per entry")
         atomic_file.replace_text(self._path, text)
 

@@ -287,7 +287,7 @@ TOKEN = "POST /v1/e/authtoken"
     ("of", "refusal", "code", "advice"),
     [
         (TOKEN, http_response("429 Too Many Requests", retry_after="3600"), 4, "at a lower rate"),
-        (TOKEN, http_response("503 Service Unavailable"), 5, "the request itself was fine"),
+        (TOKEN, http_response("503 Service Unavailable"), 5, "the request was valid"),
         (TOKEN, http_response("403 Forbidden"), 4, "only a sandbox issues tokens"),
         (TOKEN, http_response("200 OK", "<html>", "text/html"), 5, "is an extension service"),
         (

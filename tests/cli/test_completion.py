@@ -31,7 +31,7 @@ def described(line: str, **more: str) -> list[tuple[str, str]]:
 @pytest.fixture
 def patient(monkeypatch):
     """Let a slow machine answer."""
-    monkeypatch.setattr("extcli.completion.SECONDS", STOP_TIMEOUT)
+    monkeypatch.setattr("extcli.completion.TIMEOUT_SECONDS", STOP_TIMEOUT)
 
 
 @pytest.mark.usefixtures("patient")

@@ -161,11 +161,11 @@ def test_logs_lists_the_users_requests_but_no_probes(extcli, command: str, asked
 
 
 def test_completion_leaves_no_trace_in_the_listing(extcli, live: LiveServer, monkeypatch):
-    monkeypatch.setattr("extcli.completion.SECONDS", 5)
+    monkeypatch.setattr("extcli.completion.TIMEOUT_SECONDS", 5)
     candidates(CommandLine(read_table(), "extcli vote get "), {"EXTCLI_URL": live.url})
 
     assert [] == listed(extcli)
-    assert ["GET /v1/e/polls?limit=1000&cursor=0"] == listed(extcli, "--probes")
+    assert ["GET /v1/e/polls?limit=1000"] == listed(extcli, "--probes")
 
 
 def test_explain_without_an_id_skips_probes(extcli):

@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 
 from emulator.dashboard.pages import screens
-from extcli.commands.open import has_screen
+from extcli.commands.open import has_display
 from support.pages import fetched, main_of
 from support.process import server_process
 
@@ -38,7 +38,7 @@ def test_a_page_is_opened_in_the_browser(extcli, opened, command):
      ({"BROWSER": "lynx"}, "linux", True), ({}, "darwin", True), ({}, "win32", True)],
 )  # fmt: skip
 def test_a_browser_needs_a_display(environ: dict[str, str], platform: str, expected: bool):
-    assert expected == has_screen(environ, platform)
+    assert expected == has_display(environ, platform)
 
 
 @pytest.mark.slow

@@ -183,7 +183,7 @@ def test_a_crowd_asks_a_service_that_says_production(extcli, production: LiveSer
     refused, agreed = extcli(*crowd, env=SIGNED), extcli(*crowd, "--yes", "-o", "json", env=SIGNED)
 
     assert (2, 0) == (refused.exit_code, agreed.exit_code), agreed.stderr
-    assert "poll crowd gets 5 votes of users who do not exist" in refused.stderr
+    assert "poll crowd gets 5 votes from simulated users" in refused.stderr
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from support.process import ServerProcess, server_process
 
 pytestmark = pytest.mark.slow
 PASSWORD = "hunter2-of-redis"
-WARNING = "--data: every user of this machine can read the password in the list of processes; set EXTCLI_SERVE_DATA"
+WARNING = "--data: every user of this machine can read the password in the list of processes; use EXTCLI_SERVE_DATA"
 
 
 @pytest.fixture(scope="module")

@@ -93,7 +93,7 @@ def test_the_banner_has_the_addresses():
     first, text = shown()
 
     url = first.removeprefix("listening on ").strip()
-    assert re.search(r"^  extcli \S+ · sandbox · data in memory \(gone after a stop\)$", text, re.M)
+    assert re.search(r"^  extcli \S+ · sandbox · data in memory \(lost when the service stops\)$", text, re.M)
     assert f"\n  API        {url}\n" in text
     assert f"\n  Dashboard  {url}/_emulator/\n  Demo       extcli --url {url} demo\n" in text
     assert f'\n  Page       <script src="{url}/_emulator/sdk.js"></script>\n' in text

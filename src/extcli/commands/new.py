@@ -21,8 +21,8 @@ from extcli.output import views
 from extcli.running.registry import NO_WINDOWS_DEVICE
 from extcli.session import Session
 
-_PROJECT = Path(__file__).with_name("project")
-_NAME = re.compile(NO_WINDOWS_DEVICE + r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}(?<!\.)")
+_TEMPLATES = Path(__file__).with_name("project")
+_FOLDER_NAME = re.compile(NO_WINDOWS_DEVICE + r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}(?<!\.)")
 _IN_CI = "python3 -m venv .venv && .venv/bin/pip install pytest ./tools/extcli"
 
 
@@ -62,7 +62,7 @@ _LANGUAGES = {
             "SIGNER": "sign.py",
             "RUN": "python backend.py",
             "TEST": "python -m pytest",
-            "NEEDS": "The tests need pytest, in the environment that extcli is installed in: `pip install pytest`.\n\n",
+            "NEEDS": "The tests need pytest in the environment of extcli: `pip install pytest`.\n\n",
         },
         {"sign.py": SIGNERS[Kind.PYTHON]},
         {"npm install": _IN_CI, "npm test": ".venv/bin/python -m pytest"},
@@ -78,28 +78,29 @@ def new(
 ) -> None:
     """Create a small extension, with pages, a backend and tests.
 
-    It has a panel, a live page and a config page with the published SDK, a backend that
-    signs its tokens, tests, and a CI job. Its README says how to test it and how to see it.
-    The files contain --url, --client-id and --channel. An existing folder is not changed.
-    Sends nothing.
+    The extension has a panel, a live page and a config page, which load the published SDK, a
+    backend that signs its tokens, tests, and a CI job. Its README explains how to run and test it.
+    The files contain the values of --url, --client-id and --channel. Sends nothing.
 
     \b
     Examples:
       extcli new boss-poll
       extcli new boss-poll --backend python --client-id my-extension
     """
-    if not _NAME.fullmatch(name):
+    if not _FOLDER_NAME.fullmatch(name):
         raise UsageError(
-            f"{name[:80]!r} (NAME) is not the name of a folder",
-            fix="use up to 64 letters, digits, `.`, `-`, `_`; first no `.` or `-`, last no `.`, no device such as con",
+            f"NAME: {name[:80]!r} is not a valid folder name",
+            fix="use at most 64 letters, digits, `.`, `-`, `_`; no `.` at an end, no `-` first, no device such as con",
         )
-    folder, files = Path(name), _files(name, backend, session.resolver)
+    folder, files = Path(name), _project_files(name, backend, session.resolver)
     try:
         folder.mkdir()
     except FileExistsError:
-        raise UsageError(f"{name} exists already", fix="choose another name: `extcli new` changes no folder") from None
+        raise UsageError(
+            f"{name} already exists", fix="choose another name: `extcli new` never changes a folder"
+        ) from None
     except OSError as error:
-        raise UsageError(f"cannot make the folder {name}", why=error.strerror or "") from None
+        raise UsageError(f"cannot create the folder {name}", why=error.strerror or "") from None
     try:
         for path, text in files.items():
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
@@ -111,29 +112,29 @@ def new(
     session.output.show_value({"folder": name, "test": f"cd {name} && extcli exec -- {words['TEST']}"}, views.RECORD)
 
 
-def _files(name: str, backend: Backend, resolver: Resolver) -> dict[str, str]:
+def _project_files(name: str, backend: Backend, resolver: Resolver) -> dict[str, str]:
     """Return the texts of all files, by their paths in the project."""
     language = _LANGUAGES[backend]
     in_pages = {word: escape(value) for word, value in place_of(resolver).items()}
     files = {
         path.relative_to(start).as_posix().removesuffix(".template"): path.read_text(encoding="utf-8")
-        for start in (_PROJECT / "common", _PROJECT / backend)
+        for start in (_TEMPLATES / "common", _TEMPLATES / backend)
         for path in sorted(start.rglob("*"))
         if path.is_file()
     }
     for path, text in files.items():
         in_page = path.endswith(".html")
-        files[path] = _with_words(text, in_pages) if in_page else fill_template(text, resolver)
-    files["README.md"] = _with_words(files["README.md"], _template_words(name, language, resolver))
+        files[path] = _replace_words(text, in_pages) if in_page else fill_template(text, resolver)
+    files["README.md"] = _replace_words(files["README.md"], _readme_words(name, language, resolver))
     files[".gitignore"] = files.pop("gitignore")
     for path, write in language.printed.items():
         files[path] = write(resolver)
     _comment, _, job = WRITERS[Kind.GITHUB](resolver).partition("\n")
-    files[".github/workflows/test.yml"] = _with_words(job, language.steps)
+    files[".github/workflows/test.yml"] = _replace_words(job, language.steps)
     return files
 
 
-def _template_words(name: str, language: _Language, resolver: Resolver) -> dict[str, str]:
+def _readme_words(name: str, language: _Language, resolver: Resolver) -> dict[str, str]:
     place = place_of(resolver)
     url = urlsplit(place["SERVICE"])
     port = f" --port {url.port}" if url.hostname == "127.0.0.1" and place["SERVICE"] != DEFAULT_URL else ""
@@ -147,7 +148,7 @@ def _template_words(name: str, language: _Language, resolver: Resolver) -> dict[
     return {**language.words, **settings, "NAME": name, " PORT": port, " OPTIONS": "".join(options)}
 
 
-def _with_words(text: str, words: Mapping[str, str]) -> str:
+def _replace_words(text: str, words: Mapping[str, str]) -> str:
     """Return the text with each of these words replaced, in one pass."""
     pattern = "|".join(rf"(?<!\w){re.escape(word)}(?!\w)" if word[0] != " " else word for word in words)
     return re.sub(pattern, lambda found: words[found[0]], text) if words else text

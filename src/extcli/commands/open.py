@@ -17,7 +17,7 @@ from extcli.session import Session
 
 def open_page(url: str) -> bool:
     """Open a page in a new tab of the default browser, or of `BROWSER`; return whether there is one."""
-    if not has_screen(os.environ, sys.platform):
+    if not has_display(os.environ, sys.platform):
         return False
     import webbrowser
 
@@ -27,7 +27,7 @@ def open_page(url: str) -> bool:
         return False
 
 
-def has_screen(environ: Mapping[str, str], platform: str) -> bool:
+def has_display(environ: Mapping[str, str], platform: str) -> bool:
     """Return whether a browser can show a page.
 
     On Linux without a display, a text browser would take over the terminal.
@@ -37,7 +37,7 @@ def has_screen(environ: Mapping[str, str], platform: str) -> bool:
     )
 
 
-def dashboard_of(url: str, screen: str = "overview") -> str:
+def dashboard_url(url: str, screen: str = "overview") -> str:
     """Return the address of a screen of the dashboard of a service."""
     path = {"overview": "", "rig": "rig"}.get(screen, f"ui/{screen}")
     return f"{reachable(url)}/_emulator/{path}"
@@ -69,17 +69,17 @@ def open(
       extcli open poll final --present
     """
     if (screen == "poll") != bool(name) or (present and not name):
-        raise UsageError("the screen poll needs NAME, and others take neither that nor --present")
+        raise UsageError("only the screen poll takes NAME and --present, and it needs NAME")
     if name:
-        query = {"id": name, **_extension(session), **({"present": "1"} if present else {})}
-        _show_address(session, f"{dashboard_of(session.resolver.url(), 'polls')}?{urlencode(query)}")
+        query = {"id": name, **_scope_query(session), **({"present": "1"} if present else {})}
+        _show_address(session, f"{dashboard_url(session.resolver.url(), 'polls')}?{urlencode(query)}")
     elif screen in SCREENS:
-        _show_address(session, dashboard_of(session.resolver.url(), screen))
+        _show_address(session, dashboard_url(session.resolver.url(), screen))
     else:
         raise UsageError(f"there is no screen {screen[:40]!r}", fix=f"use one of {', '.join(SCREENS)} or poll")
 
 
-def _extension(session: Session) -> dict[str, str]:
+def _scope_query(session: Session) -> dict[str, str]:
     """Return the extension and the channel whose data a page shows."""
     return {"client_id": session.resolver.client_id(), "channel_id": session.resolver.channel() or DEFAULT_CHANNEL}
 
@@ -96,8 +96,8 @@ def demo(session: Session, stop: bool = flag("--stop", "Stop the running demo.")
     """Play a demo stream for three minutes, open it in the browser, and print its address.
 
     A crowd votes, ranks words, redeems codes and receives broadcasts, in the namespace demo. Some
-    votes meet a fault, and an hour passes between two polls. Playing it again deletes all data
-    of that namespace first. Without a display, only the address is printed.
+    votes fail on purpose, and the clock moves an hour between two polls. Each run first deletes all
+    data of that namespace. Without a display, only the address is printed.
 
     \b
     Examples:
@@ -109,23 +109,23 @@ def demo(session: Session, stop: bool = flag("--stop", "Stop the running demo.")
         return
     session.control().send("POST", "demo")
     service = session.resolver.url().partition("/_ns/")[0]
-    _show_address(session, dashboard_of(f"{service}/_ns/demo"))
+    _show_address(session, dashboard_url(f"{service}/_ns/demo"))
 
 
 @shared
 def rig(
     session: Session,
     page: str = argument("PAGE", "The URL of the viewers' page."),
-    viewers: int = option("--viewers N", "How many viewers to show, each in a frame of their own.", 2, min=1, max=6),
+    viewers: int = option("--viewers N", "The number of viewers. Each gets a frame.", 2, min=1, max=6),
     config: str = option("--config PAGE", "The config page: a path or a URL.", ""),
     live: str = option("--live PAGE", "The broadcaster's live page: a path or a URL.", ""),
     is_opened: bool = flag("--open", "Also open the printed address in the browser."),
 ) -> None:
     """Print the address of a page that shows an extension's pages side by side.
 
-    Each frame with the viewers' page acts as another viewer; the config and live pages act as the
-    broadcaster. Serve the pages with any web server; they load /_emulator/platform-helper.js. Sends
-    nothing.
+    Each frame with the viewers' page acts as a different viewer. The config and live pages act as
+    the broadcaster. Serve the pages with any web server. They must load the service's
+    /_emulator/platform-helper.js. Sends nothing.
 
     \b
     Examples:
@@ -135,5 +135,5 @@ def rig(
     if not page.startswith(("http://", "https://")):
         raise UsageError(f"{page[:80]!r} is not the URL of a page", fix="begin it with http:// or https://")
     pages = {name: value for name, value in {"url": page, "config": config, "live": live}.items() if value}
-    query = urlencode({**pages, "viewers": str(viewers), **_extension(session)})
-    _show_address(session, f"{dashboard_of(session.resolver.url(), 'rig')}?{query}", is_opened=is_opened)
+    query = urlencode({**pages, "viewers": str(viewers), **_scope_query(session)})
+    _show_address(session, f"{dashboard_url(session.resolver.url(), 'rig')}?{query}", is_opened=is_opened)

@@ -30,9 +30,9 @@ def request(
 ) -> None:
     """Get a PIN for the channel, to type into the game. Acts as broadcaster.
 
-    With --game, get a PIN that the broadcaster types into the extension, and a token that becomes
-    valid when the broadcaster does. --game needs no credentials; its plain output is
-    `PIN<TAB>TOKEN`.
+    With --game, get a PIN that the broadcaster types into the extension, and the game's token, which
+    is valid once the broadcaster has typed the PIN. --game needs no credentials. Its plain output
+    is `PIN<TAB>TOKEN`.
 
     \b
     Examples:
@@ -46,7 +46,7 @@ def request(
         response = session.service_with(None).post("pin", {"identifier": session.resolver.client_id()})
         session.output.show(response, link_views.PIN_AND_TOKEN)
         if session.output.format is Format.TABLE:
-            session.output.note("the game's token, valid from then on:")
+            session.output.note("the game's token, valid once the broadcaster has typed the PIN:")
             session.output.line(visible(document_of(response, {"token": str})["token"]))  # on one line, for copying
         return
     service = session.service_with(Credentials()) if unbound else session.service(BROADCASTER)
@@ -93,7 +93,7 @@ def login(session: Session, source: FromPipe = None) -> None:
     }
     session.output.show_value(facts, link_views.LOGIN)
     session.output.note(f"the refresh token is stored in {session.link_store.path}")
-    session.output.note("`extcli listen` and `extcli socket` use the link; for any other command, get a token from it:")
+    session.output.note("`extcli listen` and `extcli socket` use the link. Other commands need a token from it:")
     session.output.note("EXTCLI_TOKEN=$(extcli link token) extcli user info")
 
 
@@ -112,13 +112,13 @@ def status(session: Session) -> None:
 @command(app, loses="the clock moves by five minutes, and every PIN expires", is_control=True)
 def expire(
     session: Session,
-    source: str | None = argument("-", "Expire only the PIN on standard input: pass `-`.", None),
+    source: str | None = argument("-", "Pass `-` to expire only the PIN on standard input.", None),
     digest: str = option("--digest HEX", "Expire only the PIN with this digest, as `contents pins` lists it.", ""),
 ) -> None:
     """Make every PIN of the emulator expire, or only one.
 
-    To expire every PIN, moves the emulator's clock five minutes ahead, and prints what expired. To
-    expire one PIN, leaves the clock unchanged.
+    Without - and --digest, moves the emulator's clock five minutes ahead, and prints what expired.
+    With either, only that PIN expires, and the clock does not move.
 
     \b
     Examples:

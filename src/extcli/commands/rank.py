@@ -13,7 +13,7 @@ from extcli.errors import UsageError
 from extcli.output import times, views
 from extcli.session import BROADCASTER, VIEWER, Session
 
-app = noun("Rankings: one answer per user, counted by text.")
+app = noun("Rankings: each user gives one text as answer; equal answers are counted.")
 accumulate_app = noun("Buffers: users add small JSON documents, a backend reads them.")
 
 Ranking = Annotated[str, argument("ID", "The ranking's id.")]
@@ -24,7 +24,7 @@ def submit(
     session: Session,
     ranking: Ranking = "default",
     key: str | None = option("--key TEXT", "The text of the answer."),
-    source: Path | None = option("--from FILE", "Submit many: CSV or JSON lines of user and key; - is standard input."),
+    source: Path | None = option("--from FILE", "Submit each line of a CSV or JSONL file of user and key; - is stdin."),
     columns: Columns = None,
     skip: Skip = 0,
     concurrency: Concurrency = 32,
@@ -72,7 +72,7 @@ add_list(app, "rank", "rankings", RANKINGS)
 
 
 _DEFAULT = "default"
-_PARALLEL = 32
+_DEFAULT_PARALLEL = 32
 _USAGE = """give [ID] and JSON such as '{"stars": 5}', or members such as stars=5, or --from FILE"""
 
 
@@ -81,9 +81,9 @@ def add(
     session: Session,
     words: list[str] | None = argument("[ID] JSON|-|@FILE|KEY=JSON", "The buffer's id, then the document.", None),
     source: Path | None = option("--from FILE", "Add many documents, one JSON document per line; - is standard input."),
-    user_field: str | None = option("--user-field NAME", "With --from: the member with the user, which is sent too."),
+    user_field: str | None = option("--user-field NAME", "With --from: the member that names the user; also sent."),
     skip: Skip = 0,
-    concurrency: int | None = option("--concurrency N", "Requests at once, if users are named [32].", min=1, max=1024),
+    concurrency: int | None = option("--concurrency N", "Parallel requests, with --user-field [32].", min=1, max=1024),
 ) -> None:
     """Add a JSON document of less than 256 bytes to a buffer. Acts as viewer:U1.
 
@@ -101,12 +101,12 @@ def add(
         session.output.done(session.service(VIEWER).post("accumulate", document, id=buffer), "added")
         return
     if len(given) > 1:
-        raise UsageError("no document, or several", fix=_USAGE)
+        raise UsageError("give exactly one document", fix=_USAGE)
     from extcli.bulk import input_lines, sender
 
     documents = input_lines.read_documents(source, user_field, skip=skip)
     buffer = given[0] if given else _DEFAULT
-    parallel = 1 if user_field is None else concurrency or _PARALLEL
+    parallel = 1 if user_field is None else concurrency or _DEFAULT_PARALLEL
     sender.send(session, documents, input_lines.entry_operation(buffer), acts_as=VIEWER, concurrency=parallel)
 
 
@@ -115,7 +115,7 @@ def _buffer_and_document(given: list[str]) -> tuple[str, Any]:
     has_id = len(given) > 1 and not all(map(is_pair, given[:2]))
     buffer, words = (given[0], given[1:]) if has_id else (_DEFAULT, given)
     if len(words) != 1 and not (words and all(map(is_pair, words))):
-        raise UsageError("no document, or several", fix=_USAGE)
+        raise UsageError("give exactly one document", fix=_USAGE)
     return buffer, read_document(words, "the document")
 
 
@@ -123,7 +123,7 @@ def _buffer_and_document(given: list[str]) -> tuple[str, Any]:
 def get_buffer(
     session: Session,
     buffer: str = argument("ID", "The buffer's id.", "default"),
-    since: str | None = option("--since --start TIME", f"Only entries from this time on: {times.FORMS_AGO}."),
+    since: str | None = option("--since --start TIME", f"Only entries since this time: {times.FORMS_AGO}."),
 ) -> None:
     """Read a buffer, newest first. Acts as broadcaster; --as backend reads all channels.
 

@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from emulator.process.http_server import Tls
     from emulator.process.run import Hooks
 
-_NOT_EXPORTED = 1
+_EXPORT_FAILED = 1
 """The exit code if the data could not be exported at the stop."""
-_SAME = (
+_SAME_SETTINGS = (
     "production", "data", "extensions", "registered_only", "strict", "channel_stores", "page_events", "leeway",
     "root_path", "journal",
 )  # fmt: skip
@@ -75,7 +75,7 @@ def _warn_of_visible_password(data: str) -> None:
     """Log that a password of Redis stands in the arguments of this process."""
     if re.match(r"(rediss?|valkey)://([^@]*:[^@]+@|.*[?&]password=)", data) and any(data in each for each in sys.argv):
         logging.getLogger("emulator").warning(
-            "--data: every user of this machine can read the password in the list of processes; set EXTCLI_SERVE_DATA"
+            "--data: every user of this machine can read the password in the list of processes; use EXTCLI_SERVE_DATA"
         )
 
 
@@ -86,9 +86,9 @@ def serve(**given: Any) -> None:
     """Start the service.
 
     By default it is a sandbox with its data in memory. The first line on standard output is
-    `listening on URL`; logs go to standard error. SIGINT and SIGTERM stop it cleanly. SIGHUP
-    reloads --extensions; without it, or when the terminal closes, it stops the service. If an
-    option is set by an environment variable, separate several values with spaces.
+    `listening on URL`; logs go to standard error. SIGINT and SIGTERM stop the service cleanly.
+    SIGHUP reloads --extensions; without --extensions, or when the terminal closes, SIGHUP stops the
+    service. In an environment variable, separate several values of an option with spaces.
 
     Example: extcli serve --port 0 --data sqlite:///srv/extension.db
     """
@@ -102,15 +102,15 @@ def serve(**given: Any) -> None:
 
             stop_when_closed(options.lifeline)
         settings = _settings(options)
-        hooks = _hooks(options, settings)
+        hooks = _data_hooks(options, settings)
         if options.open_ and options.production:
             raise ConfigurationError("--open: --production has no dashboard")
         with ExitStack() as stack:
-            server.run(settings, options.host, options.port, hooks, _on_listening(options, stack), _tls(options))
+            server.run(settings, options.host, options.port, hooks, _listening_callback(options, stack), _tls(options))
     except (ConfigurationError, EngineError, UsageError, ExportFailed) as error:
-        holder = _holder_of(error.port) if isinstance(error, PortTaken) else ""
+        holder = _port_holder(error.port) if isinstance(error, PortTaken) else ""
         typer.echo(f"extcli serve: {error}{holder}", err=True)
-        raise typer.Exit(_NOT_EXPORTED if isinstance(error, ExportFailed) else ExitCode.USAGE) from None
+        raise typer.Exit(_EXPORT_FAILED if isinstance(error, ExportFailed) else ExitCode.USAGE) from None
     except Exception:
         # Logged, unlike a bug in another command: the log leaves out exception messages, which may quote data.
         logging.getLogger("emulator").exception("this is a bug in extcli; please report it with the lines below")
@@ -133,7 +133,7 @@ def _settings(options: Options) -> Settings:
     logs.apply()
     _warn_of_unknown_variables()
     return read_settings(
-        **{name: getattr(options, name) for name in _SAME},
+        **{name: getattr(options, name) for name in _SAME_SETTINGS},
         check_data=open_medium,  # it opens nothing before it is entered
         control_hosts=tuple(options.control_host or ()),
         control_token=os.environ.get(CONTROL_TOKEN, "").strip(),
@@ -159,13 +159,13 @@ def _settings(options: Options) -> Settings:
     )
 
 
-def _hooks(options: Options, settings: Settings) -> Hooks:
+def _data_hooks(options: Options, settings: Settings) -> Hooks:
     """Return the function that prepares the data before the service listens, and the one that saves it at the stop."""
     from emulator.core.errors import ConfigurationError
     from emulator.process.run import Hooks
 
     if options.seed and options.production:
-        raise ConfigurationError("--seed: --production takes no seed")
+        raise ConfigurationError("--seed: not allowed with --production")
     seed = _seed_hook(options.seed, trusted=options.trust_seed) if options.seed else None
     if not (options.import_ or options.export_on_exit):
         return Hooks(seed)
@@ -195,7 +195,7 @@ def _tls(options: Options) -> Tls | None:
     return Tls(certificates.own_tls_context(options.host), certificates.trust_advice())
 
 
-def _on_listening(options: Options, stack: ExitStack) -> Any:
+def _listening_callback(options: Options, stack: ExitStack) -> Any:
     """Return what to call when the service listens. A registered name ends with the stack."""
     from extcli.running.registry import register_service
 
@@ -208,15 +208,15 @@ def _on_listening(options: Options, stack: ExitStack) -> Any:
         if register:
             register(url, environment, location)
         if options.open_:
-            from extcli.commands.open import dashboard_of, open_page
+            from extcli.commands.open import dashboard_url, open_page
 
             # In a thread: some browsers run until the user closes them.
-            Thread(target=open_page, args=[dashboard_of(url)], daemon=True).start()
+            Thread(target=open_page, args=[dashboard_url(url)], daemon=True).start()
 
     return announce
 
 
-def _holder_of(port: int) -> str:
+def _port_holder(port: int) -> str:
     """Return which program has the port, and how to stop it if that is a service with a name; empty if unknown."""
     from extcli.doctor.checks import port_holders
     from extcli.running.registry import named_services
@@ -227,7 +227,7 @@ def _holder_of(port: int) -> str:
     names = []
     with suppress(UsageError):  # other users can write to the folder of the names
         names = [each.name for each in named_services() if each.pid == holder.pid]
-    return f"; {holder} has this one" + "".join(f", and `extcli stop {name}` stops it" for name in names)
+    return f"; {holder} uses it" + "".join(f"; `extcli stop {name}` stops that service" for name in names)
 
 
 def _idle_seconds(text: str) -> int:
@@ -262,7 +262,7 @@ def _seed_hook(seed: Path, *, trusted: bool) -> Any:
 
 # `extcli exec`
 
-_OWN_DEFAULTS: dict[str, Any] = {"port": 0, "data": "sqlite://", "name": None}
+_EXEC_DEFAULTS: dict[str, Any] = {"port": 0, "data": "sqlite://", "name": None}
 """Options of `serve` that no variable sets here: runs would share a port or data without being asked to."""
 
 exec_app = typer.Typer(rich_markup_mode=None, add_completion=False)
@@ -311,14 +311,14 @@ def exec_(
             extensions=options["extensions"],
             fail_on=None if fail_on is None else parse_fail_on(fail_on, production=options["production"]),
         )
-        code = run_with_service(settings, partial(_serve, options))
+        code = run_with_service(settings, partial(_serve_here, options))
     except CliError as error:
         write_stderr([f"extcli exec: {'; '.join(filter(None, (error.what, error.why, error.fix)))}"])
         code = error.exit_code
     raise typer.Exit(code)
 
 
-def _serve(options: dict[str, Any], lifeline: int) -> int:
+def _serve_here(options: dict[str, Any], lifeline: int) -> int:
     """Run the service in this process, and return its exit code."""
     try:
         serve(**options, lifeline=lifeline)
@@ -327,17 +327,17 @@ def _serve(options: dict[str, Any], lifeline: int) -> int:
     return ExitCode.DONE
 
 
-def _option_here(parameter: inspect.Parameter) -> inspect.Parameter:
+def _exec_option(parameter: inspect.Parameter) -> inspect.Parameter:
     """Return an option of `serve` in its own section of the help, and without a variable if that must not set it."""
     info = copy.copy(parameter.annotation.__metadata__[0])
     info.rich_help_panel = SERVE_PANEL
     default = parameter.default
-    if parameter.name in _OWN_DEFAULTS:
-        info.envvar, default = None, _OWN_DEFAULTS[parameter.name]
+    if parameter.name in _EXEC_DEFAULTS:
+        info.envvar, default = None, _EXEC_DEFAULTS[parameter.name]
     annotated: Any = Annotated
     return parameter.replace(annotation=annotated[parameter.annotation.__origin__, info], default=default)
 
 
-_own = [each for each in parameters_of(exec_) if each.name != "options"]
-declare(exec_, [*_own, *(_option_here(each) for each in parameters_of(serve) if each.name != "lifeline")])
+_exec_parameters = [each for each in parameters_of(exec_) if each.name != "options"]
+declare(exec_, [*_exec_parameters, *(_exec_option(each) for each in parameters_of(serve) if each.name != "lifeline")])
 exec_app.command("exec", cls=ServeCommand, context_settings={"allow_interspersed_args": False})(exec_)

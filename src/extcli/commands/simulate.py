@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from extcli.simulate.result import Options
     from extcli.simulate.subjects import Poll, Ranking, Subject
 
-app = noun("Simulate crowds: predict the result, send at planned instants, and compare.")
+app = noun("Simulate crowds: plan requests and their result, send them on time, and compare.")
 
 
 class Kind(StrEnum):
@@ -27,18 +27,18 @@ class Kind(StrEnum):
     GAME = "game"
 
 
-Viewers = Annotated[int, option("--viewers N", "The number of viewers, all different users.", min=1, max=1_000_000)]
+Viewers = Annotated[int, option("--viewers N", "The number of viewers, each a different user.", min=1, max=1_000_000)]
 Mix = Annotated[str, option("--mix CHOICE:WEIGHT,…", "The final choices and their weights, such as 0:60,1:30,2:10.")]
-ChangeMind = Annotated[str, option("--change-mind SHARE", "The share who first choose something else, such as 5%.")]
+ChangeMind = Annotated[str, option("--change-mind SHARE", "Viewers who first choose something else, such as 5%.")]
 Rate = Annotated[str | None, option("--rate RATE", "Send requests at this steady rate [500/s; in production 100/s].")]
-Burst = Annotated[str | None, option("--burst TIME", "Send all requests within this time, most of them at its start.")]
-Add = Annotated[bool, flag("--add", "Allow data that already exists; compare only what is added.")]
+Burst = Annotated[str | None, option("--burst TIME", "Send all requests within this time, most of them at the start.")]
+Add = Annotated[bool, flag("--add", "Allow existing data; compare only what the simulation adds.")]
 Churn = Annotated[
-    str | None, option("--churn SHARE/min", "The share of connections that are replaced, such as 10%/min.")
+    str | None, option("--churn SHARE/min", "The share of connections to close and open again, such as 10%/min.")
 ]
 Connections = Annotated[int, option("--connections N", "The largest number of connections at once.", min=1, max=10_000)]
 Seed = Annotated[
-    int, option("--seed N", "Decides all random choices; another simulates other users.", min=0, max=2**31)
+    int, option("--seed N", "The seed of all random choices. Another seed simulates other users.", min=0, max=2**31)
 ]
 Expect = Annotated[
     list[str] | None,
@@ -51,7 +51,7 @@ Expect = Annotated[
 Report = Annotated[Path | None, option("--report FILE", "Write a report with charts to this HTML file.")]
 
 
-def sending(
+def load_options(
     session: Session,
     rate: Rate = None,
     burst: Burst = None,
@@ -84,17 +84,17 @@ def sending(
 
 
 @command(app)
-@with_options("options", sending)
+@with_options("options", load_options)
 def crowd(
     session: Session,
     viewers: Viewers,
     mix: Mix,
     poll: str = option("--poll POLL", "The poll's id.", "default"),
     votes: int | None = option(
-        "--votes N", "How many votes; above --viewers, each one's last counts.", min=1, max=10_000_000
+        "--votes N", "The number of votes. Of several votes of a viewer, the last counts.", min=1, max=10_000_000
     ),
     change_mind: ChangeMind = "0%",
-    late: str = option("--late SHARE", "The share who vote after the end; their votes must be refused.", "0%"),
+    late: str = option("--late SHARE", "The share of viewers who vote too late, and must be refused.", "0%"),
     seed: Seed = 0,
     *,
     options: Options,
@@ -102,7 +102,7 @@ def crowd(
 ) -> None:
     """Let a crowd vote in a poll, and check its result exactly.
 
-    Latencies count from the instant at which a request was planned. Exits 7 if the result differs
+    Latencies count from the planned time of a request. Exits 7 if the result differs
     from the plan, and 3 if requests without a response leave the result uncertain. With --late, the
     poll must have a definition. The simulation waits for the poll's end, or disables a poll without
     an end.
@@ -115,18 +115,18 @@ def crowd(
     from extcli.simulate.subjects import Poll
 
     subject = Poll(session, poll)
-    _let_choose(subject, mix, change_mind, options, viewers=viewers, requests=votes, seed=seed, yes=yes, late=late)
+    _run_crowd(subject, mix, change_mind, options, viewers=viewers, requests=votes, seed=seed, yes=yes, late=late)
 
 
 @command(app)
-@with_options("options", sending)
+@with_options("options", load_options)
 def rank(
     session: Session,
     viewers: Viewers,
     mix: Mix,
     ranking: str = option("--ranking RANKING", "The ranking's id.", "default"),
     answers: int | None = option(
-        "--answers N", "How many answers; above --viewers, the last counts.", min=1, max=10_000_000
+        "--answers N", "The number of answers. Of several answers of a viewer, the last counts.", min=1, max=10_000_000
     ),
     change_mind: ChangeMind = "0%",
     seed: Seed = 0,
@@ -144,10 +144,10 @@ def rank(
     from extcli.simulate.subjects import Ranking
 
     subject = Ranking(session, ranking)
-    _let_choose(subject, mix, change_mind, options, viewers=viewers, requests=answers, seed=seed, yes=yes)
+    _run_crowd(subject, mix, change_mind, options, viewers=viewers, requests=answers, seed=seed, yes=yes)
 
 
-def _let_choose(
+def _run_crowd(
     subject: Poll | Ranking, mix: str, change_mind: str, options: Options, *, yes: bool, late: str = "0%", **more: Any
 ) -> None:
     """Let a crowd vote or answer. `more` are further arguments of `crowd_plan`."""
@@ -158,20 +158,20 @@ def _let_choose(
     more["change_mind"] = planning.parse_share(change_mind, "--change-mind")
     more["late"] = planning.parse_share(late, "--late")
     plan = planning.crowd_plan(mix=weights, pace=options.pace, what=subject.requests, **more)
-    _simulate(subject, plan, options, yes=yes)
+    _run_plan(subject, plan, options, yes=yes)
 
 
-def _simulate(subject: Subject, plan: Plan, options: Options, *, yes: bool) -> None:
+def _run_plan(subject: Subject, plan: Plan, options: Options, *, yes: bool) -> None:
     """Run a plan, after a confirmation in production."""
     from extcli.simulate import crowds
 
-    loss = f"{subject.what} {subject.name} gets {len(plan):,} {subject.requests} of users who do not exist"
+    loss = f"{subject.what} {subject.name} gets {len(plan):,} {subject.requests} from simulated users"
     guard(subject.session, loss, yes=yes)
     crowds.simulate(subject, plan, options)
 
 
 @command(app)
-@with_options("options", sending)
+@with_options("options", load_options)
 def accumulate(
     session: Session,
     viewers: Viewers,
@@ -193,14 +193,14 @@ def accumulate(
     from extcli.simulate.subjects import Buffer
 
     plan = entries_plan(viewers, entries or viewers, options.pace, seed)
-    _simulate(Buffer(session, buffer), plan, options, yes=yes)
+    _run_plan(Buffer(session, buffer), plan, options, yes=yes)
 
 
 @command(app)
 def socket(
     session: Session,
     connections: int = option("--connections N", "The number of connections that listen.", ..., min=1, max=20_000),
-    broadcasts: int = option("--broadcasts N", "How many broadcasts each must receive.", 10, min=1, max=100_000),
+    broadcasts: int = option("--broadcasts N", "The number of broadcasts to send.", 10, min=1, max=100_000),
     kind: Kind = option("--kind", "Connect as pages or as games.", Kind.PAGE),
     event: str = option("--event EVENT", "The name of the event.", "simulation"),
     rate: str = option("--rate RATE", "How many broadcasts to send per second.", "5/s"),
@@ -212,9 +212,9 @@ def socket(
 ) -> None:
     """Let pages or games listen, and check what each receives.
 
-    Latencies count from the instant at which a broadcast was planned until it arrives. Exits 7
-    if deliveries are missing, doubled or out of order. With --churn, connections are opened
-    again between two broadcasts. Acts as broadcaster.
+    Latencies count from the planned time of a broadcast until it arrives. Exits 7
+    if deliveries are missing, doubled or out of order. With --churn, connections are closed
+    and opened again between two broadcasts. Acts as broadcaster.
 
     \b
     Examples:
@@ -224,7 +224,7 @@ def socket(
     from extcli.realtime.login import own_channel
     from extcli.simulate import listeners
 
-    options = sending(session, rate=rate, churn=churn, connections=connections, expect=expect, report=report)
+    options = load_options(session, rate=rate, churn=churn, connections=connections, expect=expect, report=report)
     audience = listeners.Audience(broadcasts, kind, event, own_channel(session), seed)
     guard(session, f"channel {audience.channel} receives {broadcasts:,} broadcasts named {event}", yes=yes)
     listeners.simulate(session, audience, options)

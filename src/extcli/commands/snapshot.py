@@ -19,8 +19,8 @@ from extcli.session import Session
 
 app = noun("Snapshots: save all data of the emulator to a file, load it, and compare files.")
 
-Source = Annotated[str, argument("FILE", "The snapshot to read; - is standard input. A name in .gz is decompressed.")]
-Target = Annotated[str, argument("FILE", "The file to write; - is standard output. A name in .gz is compressed.")]
+Source = Annotated[str, argument("FILE", "The snapshot to read; - is standard input. A .gz file is decompressed.")]
+Target = Annotated[str, argument("FILE", "The file to write; - is standard output. A .gz file is compressed.")]
 
 
 @command(app)
@@ -51,9 +51,7 @@ def save(
 
 @command(app, loses="all data is replaced", is_control=True, prints=snapshots.COUNTS)
 def load(session: Session, file: Source) -> None:
-    """Replace all data and the clock with a snapshot.
-
-    Then prints how many records of each type the service has.
+    """Replace all data and the clock with a snapshot. Prints the number of records of each type.
 
     The service checks the whole snapshot first; if a line is invalid, nothing is changed.
     A snapshot without keys ends all links, and deletes the stored links to the service.
@@ -74,9 +72,7 @@ def load(session: Session, file: Source) -> None:
 def show(session: Session, file: Path = argument("FILE", "The file.")) -> None:
     """Describe a snapshot: its clock, version, size and number of records.
 
-    The records are counted by type and kind.
-
-    Needs no service. Plain output is $columns.
+    Counts the records by type and kind. Needs no service. Plain output is $columns.
 
     Example: extcli snapshot show before.json
     """
@@ -86,7 +82,7 @@ def show(session: Session, file: Path = argument("FILE", "The file.")) -> None:
 @command(app, prints=snapshots.DIFFERENCE)
 def diff(
     session: Session,
-    before: Path = argument("BEFORE", "The snapshot to compare with."),
+    before: Path = argument("BEFORE", "The older snapshot."),
     after: Path = argument("AFTER", "The newer snapshot."),
     limit: int = option("--limit N", "Print at most this many records.", 100, min=0),
 ) -> None:
@@ -112,7 +108,7 @@ def diff(
 
 seed_app = noun("Seeds: files with the data that a test begins with.")
 
-File = Annotated[str, argument("FILE", "The seed: TOML, or JSON if its name ends in .json; or -.")]
+File = Annotated[str, argument("FILE", "The seed: a TOML file, a .json file, or - for standard input.")]
 
 
 TrustSeed = Annotated[
@@ -124,8 +120,8 @@ TrustSeed = Annotated[
 def check(session: Session, file: File, trust_seed: TrustSeed = False) -> None:
     """Check a seed and the files that it names. Sends nothing.
 
-    The files must be in the seed's folder. Each error has its line, column and field, and says what
-    is allowed. Limits that the options of `serve` change are checked by `seed apply` only.
+    The files must be in the seed's folder. Each error names the line, the column and the field, and
+    says what is allowed. Limits that are options of `serve` are only checked by `seed apply`.
 
     Example: extcli seed check seed.toml
     """
@@ -142,13 +138,14 @@ def example(session: Session) -> None:
     session.output.body([files("extcli").joinpath("example_seed.toml").read_bytes()])
 
 
-@command(seed_app, loses="data are replaced, and the clock may move", is_control=True)
+@command(seed_app, loses="data is replaced, and the clock may move", is_control=True)
 def apply(session: Session, file: File, trust_seed: TrustSeed = False) -> None:
     """Put the data of a seed into the service: all of it, or nothing.
 
-    Replaces the service's data under the same ids; everything else stays. Files that the seed names
-    must be in the seed's folder, and an existing file is replaced only if it holds a token. To
-    choose a namespace, pass its URL. To begin with nothing else, run `extcli reset` first.
+    Replaces the service's data under the same ids; other data stays. Files that the seed names must
+    be in the seed's folder. Where the seed writes a token to an existing file, that file must hold
+    a token. To choose a namespace, pass its URL. To start without other data, run `extcli reset`
+    first.
 
     \b
     Examples:

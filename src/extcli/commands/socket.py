@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 
 app = noun("The WebSocket: send requests, print updates, list and close sockets.")
 
-Number = Annotated[int | None, argument("N", "The socket's number in `socket list`.")]
-All = Annotated[bool, flag("--all", "Apply to all open sockets.")]
+SocketNumber = Annotated[int | None, argument("N", "The socket's number in `socket list`.")]
+AllSockets = Annotated[bool, flag("--all", "Apply to all open sockets.")]
 NoAuth = Annotated[bool, flag("--no-auth", "Send the request without authenticating first.")]
 
 
-def _with_topics(document: dict[str, Any], table: Table) -> RenderableType:
+def _table_with_topics(document: dict[str, Any], table: Table) -> RenderableType:
     """Add the topics of each socket below the table, because there may be many."""
     follows = [
-        f"{each['number']} {'is stalled, and ' if each['stalled'] else ''}follows "
+        f"{each['number']} {'is stalled, and ' if each['stalled'] else ''}subscribes to "
         + (visible(", ".join(each["subscriptions"])) or "nothing")
         for each in document["sockets"]
     ]
@@ -57,9 +57,9 @@ SOCKETS = listing(
     Column("subscriptions", lambda each: " ".join(each["subscriptions"]), in_table=False),
     Column("user", "user_id", in_table=False),
     else_shown="no open sockets",
-    around=_with_topics,
+    around=_table_with_topics,
 )
-SELECTED = listing("sockets", Column("number", str, ""), else_shown="no open sockets")
+SELECTED_SOCKETS = listing("sockets", Column("number", str, ""), else_shown="no open sockets")
 """The numbers of sockets that were closed, stalled or released."""
 
 
@@ -67,7 +67,7 @@ SELECTED = listing("sockets", Column("number", str, ""), else_shown="no open soc
 def send(
     session: Session,
     action: str = argument("ACTION", "The action: get, set, patch, subscribe, create, …"),
-    target: str = argument("TARGET", "What the action is about: state, config, poll, …", ""),
+    target: str = argument("TARGET", "The target of the action: state, config, poll, …", ""),
     data: str | None = option("--data JSON|@FILE|-", "The data of the request, as JSON."),
     wait: int = option("--wait N", "After the reply, wait for N updates and print each as one line of JSON.", 0, min=0),
     no_auth: NoAuth = False,
@@ -89,13 +89,13 @@ def send(
     if action in ("set", "delete"):
         confirm.guard(session, f"{action} {target} replaces or deletes data", yes=yes, over_socket=True)
     document = None if data is None else read_json(data, "--data")
-    _connect(session, no_auth)
+    _connect_and_log_in(session, no_auth)
     reply = session.open_socket().request(action, target, document)
     if not wait:
         session.output.show_value(reply.data, views.JSON_VALUE)
         return
     session.output.line(json_text(reply.data))
-    _follow(session, wait)
+    _print_updates(session, wait)
 
 
 @command(app)
@@ -114,12 +114,12 @@ def repl(session: Session, no_auth: NoAuth = False, yes: Yes = False) -> None:
     from extcli.realtime.repl import Repl
 
     if session.dry_run:
-        raise UsageError("--dry-run cannot show a session", fix="use `extcli socket send … --dry-run`")
+        raise UsageError("--dry-run does not work in a session", fix="use `extcli socket send … --dry-run`")
     if not sys.stdin.isatty():
         confirm.guard(session, "piped requests may replace or delete data", yes=yes, over_socket=True)
     elif why := session.why_production(over_socket=True):
         session.output.report(f"{why}; requests are sent without confirmation")
-    _connect(session, no_auth)
+    _connect_and_log_in(session, no_auth)
     Repl(session.open_socket(), session.output).run()
 
 
@@ -145,8 +145,8 @@ def list_sockets(session: Session, watch: Watch = False) -> None:
 @command(app)
 def close(
     session: Session,
-    number: Number = None,
-    every: All = False,
+    number: SocketNumber = None,
+    every: AllSockets = False,
     code: int = option("--code CODE", "The close code: 1000 to 1003, 1007 to 1014 or 3000 to 4999.", 1012),
     reason: str = option("--reason TEXT", "The close reason that the client receives.", ""),
 ) -> None:
@@ -159,16 +159,16 @@ def close(
       extcli socket close 12
       extcli socket close --all --code 1001 --reason "going away"
     """
-    closing = {**_selection(number, every, "close"), "code": code, "reason": reason}
-    session.output.show(session.control().post("sockets/close", closing), SELECTED)
+    closing = {**_selected_sockets(number, every), "code": code, "reason": reason}
+    session.output.show(session.control().post("sockets/close", closing), SELECTED_SOCKETS)
 
 
 @command(app)
 def stall(
     session: Session,
-    number: Number = None,
-    every: All = False,
-    release: bool = flag("--release", "End the stall of the socket: read and write it again."),
+    number: SocketNumber = None,
+    every: AllSockets = False,
+    release: bool = flag("--release", "End the stall: the service reads and writes the socket again."),
 ) -> None:
     """Stall a socket of the emulator, or release it.
 
@@ -181,17 +181,17 @@ def stall(
       extcli socket stall 12
       extcli socket stall --all --release
     """
-    stalling = {**_selection(number, every, "stall"), "stalled": not release}
-    session.output.show(session.control().post("sockets/stall", stalling), SELECTED)
+    stalling = {**_selected_sockets(number, every), "stalled": not release}
+    session.output.show(session.control().post("sockets/stall", stalling), SELECTED_SOCKETS)
 
 
-def _selection(number: int | None, every: bool, verb: str) -> dict[str, object]:
+def _selected_sockets(number: int | None, every: bool) -> dict[str, object]:
     if (number is None) == (not every):
-        raise UsageError("give a socket's number, or --all", fix=f"extcli socket list, then extcli socket {verb} N")
+        raise UsageError("give a socket's number, or --all", fix="`extcli socket list` shows the numbers")
     return {"all": True} if every else {"socket": number}
 
 
-def _connect(session: Session, no_auth: bool) -> None:
+def _connect_and_log_in(session: Session, no_auth: bool) -> None:
     if no_auth or session.dry_run:
         session.open_socket()
         return
@@ -200,7 +200,7 @@ def _connect(session: Session, no_auth: bool) -> None:
     session.output.report(f"authenticated {login.authenticate(session)}")
 
 
-def _follow(session: Session, count: int) -> None:
+def _print_updates(session: Session, count: int) -> None:
     deadline = clock.elapsed() + session.resolver.timeout()
     for received in range(count):
         flush()

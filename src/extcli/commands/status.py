@@ -20,7 +20,7 @@ from extcli.output.sanitize import visible
 from extcli.running import registry
 from extcli.session import Session
 
-_INTERVAL = 0.02
+_CHECK_SECONDS = 0.02
 
 
 _SERVICES = listing(
@@ -31,7 +31,7 @@ _SERVICES = listing(
     Column("started", heading="up", text=lambda at: times.duration_text(max(clock.now() - at, 0) // 1_000 * 1_000)),
     Column("environment"),
     Column("data"),
-    else_shown="no service runs under a name: `extcli serve --name NAME` starts one",
+    else_shown="no named service runs: `extcli serve --name NAME` starts one",
 )
 
 
@@ -89,5 +89,5 @@ def stop(
     while registry.is_running(service):
         if clock.elapsed() > deadline:
             raise Unreachable(f"{service.name} (pid {service.pid}) did not stop in time", fix=f"kill -9 {service.pid}")
-        clock.sleep(_INTERVAL)
+        clock.sleep(_CHECK_SECONDS)
     session.output.note(f"{service.name} (pid {service.pid}) has stopped")

@@ -77,7 +77,7 @@ def _get_state(
     if user is not None and users is not None:
         raise UsageError("--user and --users exclude each other")
     if (user or users) and "viewer" not in scope:
-        raise UsageError(f"the store {scope} has no users", fix="read viewer or extension-viewer")
+        raise UsageError(f"the store {scope} has no users", fix="read the store viewer or extension-viewer")
     store = STATE[scope]
     service = session.service(ADMIN if users is not None else BACKEND if user is not None else store.reader)
     session.output.show(service.get(store.path, user_ids=users, userID=user), views.MEMBERS_OF_OBJECT)
@@ -92,7 +92,7 @@ def _get_config(session: Session, scope: str = scope_argument(CONFIG)) -> None:
     session.output.show(session.service(store.reader).get(store.path), views.MEMBERS_OF_OBJECT)
 
 
-def _store_app(
+def _store_noun(
     name: str, summary: str, scopes: Mapping[str, Scope], get: Callable[..., None], all_path: str, **texts: str
 ) -> typer.Typer:
     """Return a noun with the verbs `get`, set, patch and all. `texts` are sentences of their help."""
@@ -145,18 +145,18 @@ def _store_app(
     return app
 
 
-state_app = _store_app(
+state_app = _store_noun(
     "state",
-    "State: one JSON object per extension, channel or viewer, kept for 30 days (in sandbox one day).",
+    "State: one JSON object per extension, channel or viewer, kept for 30 days (one day in a sandbox).",
     STATE,
     _get_state,
     "all_state",
     writers="Acts as backend for extension and hidden, as broadcaster for channel, otherwise as viewer:U1.",
-    patch_note=" As admin, give an object of patches by user id to change many extension-viewer states.",
+    patch_note=" As admin, pass an object of patches by user id to change the extension-viewer states of many users.",
 )
-store_config_app = _store_app(
+store_config_app = _store_noun(
     "store-config",
-    "Config: one JSON object per extension or channel, kept forever (in sandbox one day).",
+    "Config: one JSON object per extension or channel, kept forever (one day in a sandbox).",
     CONFIG,
     _get_config,
     "all_config",

@@ -38,7 +38,7 @@ def mint(
     session: Session,
     role: Role = None,
     user: User = None,
-    opaque: str | None = option("--opaque ID", "The opaque id. Default: U and the user's id."),
+    opaque: str | None = option("--opaque ID", "The opaque user id. Default: U followed by the user id."),
     ttl: str = option("--ttl DURATION", "The lifetime of the token.", "15m"),
     header: Header = False,
 ) -> None:
@@ -56,10 +56,10 @@ def mint(
     secret = session.resolver.secret()
     if secret is None:
         raise UsageError("no secret is configured", fix="set EXTCLI_SECRET or EXTCLI_SECRET_FILE, or use a profile")
-    lifetime, identity = times.parse_duration(ttl, bare="s"), _identity(session, role, user, BACKEND)
+    lifetime, identity = times.parse_duration(ttl, bare="s"), _chosen_identity(session, role, user, BACKEND)
     channel = tokens.channel_of(identity, session.resolver)
     claims = tokens.claims_of(identity, channel=channel, now=_service_time(session), lifetime=lifetime, opaque=opaque)
-    _print(session, tokens.sign(claims, secret), header)
+    _print_token(session, tokens.sign(claims, secret), header)
 
 
 @command(app)
@@ -67,7 +67,7 @@ def sandbox(
     session: Session,
     role: Role = None,
     user: User = None,
-    opaque: str | None = option("--opaque ID", "The opaque id, U… or A…. Without --user, the viewer shares no id."),
+    opaque: str | None = option("--opaque ID", "The opaque id: U… or A…. Without --user, no user id is shared."),
     header: Header = False,
 ) -> None:
     """Request a token from a sandbox, for viewer:U1 by default.
@@ -79,10 +79,10 @@ def sandbox(
       extcli token sandbox --role broadcaster --channel 1001
       curl -H "$(extcli token sandbox --header)" http://127.0.0.1:8282/v1/e/vote
     """
-    identity = _identity(session, role, user, VIEWER)
+    identity = _chosen_identity(session, role, user, VIEWER)
     channel = tokens.channel_of(identity, session.resolver)
     source = tokens.SandboxTokens(session.resolver.client_id(), identity, channel, session.http, opaque=opaque)
-    _print(session, source.token(), header)
+    _print_token(session, source.token(), header)
 
 
 @command(app)
@@ -96,7 +96,7 @@ def inspect(
 
     Example: extcli token sandbox | extcli token inspect
     """
-    found = tokens.inspect(_text_of_token(session, source), now=clock.now())
+    found = tokens.inspect(_read_token(session, source), now=clock.now())
     document = {"header": found.header, "claims": found.claims, "traps": found.traps}
     session.output.show_value(document, views.TOKEN_CONTENT)
 
@@ -113,7 +113,7 @@ def use_link(session: Session, header: Header = False) -> None:
       EXTCLI_TOKEN=$(extcli link token) extcli user info
       curl -H "$(extcli link token --header)" http://127.0.0.1:8282/v1/e/vote
     """
-    _print(session, login.renew(session, login.stored_link(session)).access, header)
+    _print_token(session, login.renew(session, login.stored_link(session)).access, header)
 
 
 @command(link_app, "list", prints=link_views.LINKS)
@@ -157,10 +157,10 @@ def end_link(session: Session) -> None:
 def info(session: Session) -> None:
     """Print what the service knows about the caller. Acts as viewer:U1.
 
-    Succeeds once the token is valid, so a game can repeat it until its PIN is entered.
+    Fails until the token is valid, so a game can repeat the command until its PIN is entered.
 
-    Also reports the role and user it acts as, and where the token comes from. A stored link is not
-    used automatically; get a token with `link token`.
+    Standard error also names the role and the user, and where the token comes from. A stored link
+    is not used automatically; get a token with `link token`.
 
     \b
     Examples:
@@ -189,7 +189,7 @@ def list_users(
     show_all(session, lambda at: service.get("user_ids", cursor=at), "results", views.USER_IDS)
 
 
-def _text_of_token(session: Session, source: str) -> str:
+def _read_token(session: Session, source: str) -> str:
     """Return the text in a file, or of standard input, or at a terminal the configured token."""
     if source == "-":
         if session.resolver.flags.token_file or sys.stdin.isatty():
@@ -212,13 +212,13 @@ def _service_time(session: Session) -> int:
     return clock.now()
 
 
-def _identity(session: Session, role: str | None, user: str | None, default: str) -> Identity:
+def _chosen_identity(session: Session, role: str | None, user: str | None, default: str) -> Identity:
     if role is not None and session.resolver.flags.acts_as:
         raise UsageError("--role and --as exclude each other")
     chosen = Identity.parse(role, "--role") if role is not None else session.resolver.identity(default)
     return chosen if user is None else Identity.parse(f"{chosen.role}:{user}", "--user")
 
 
-def _print(session: Session, token: str, header: bool) -> None:
+def _print_token(session: Session, token: str, header: bool) -> None:
     text = f"Authorization: {session.resolver.client_id()} {token}" if header else token
     session.output.show_value({"header" if header else "token": text}, views.SOLE_VALUE)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 app = noun("Trivia: questions with options, one vote per user, teams by channel, and a leaderboard.")
 
 Json = dict[str, Any]
-_STATE = "state-"
+_STATE_PREFIX = "state-"
 
 
 class State(StrEnum):
@@ -35,14 +35,14 @@ class State(StrEnum):
     RESULTS = "results"
 
 
-def _state(question: Json) -> Any:
-    return question["state"].removeprefix(_STATE)
+def _short_state(question: Json) -> Any:
+    return question["state"].removeprefix(_STATE_PREFIX)
 
 
 QUESTIONS = listing(
     "questions",
     Column("id"),
-    Column("state", _state),
+    Column("state", _short_state),
     Column("name", heading="question"),
     Column("", lambda each: ", ".join(option["id"] for option in each["options"]), "options"),
     Column("own vote", lambda each: each["results"].get("you", ""), "yours"),
@@ -51,7 +51,7 @@ QUESTIONS = listing(
 )
 
 
-def _options(question: Json) -> list[dict[str, str]]:
+def _marked_options(question: Json) -> list[dict[str, str]]:
     """Return id, name and marks of each option."""
     marked = {"winner": question["results"].get("winner"), "yours": question["results"].get("you")}
     found = []
@@ -62,12 +62,12 @@ def _options(question: Json) -> list[dict[str, str]]:
 
 
 def _with_title(question: Json, options: RenderableType) -> RenderableType:
-    title = f"{visible(question['id'])} ({visible(_state(question))})  {visible(question['name'])}"
+    title = f"{visible(question['id'])} ({visible(_short_state(question))})  {visible(question['name'])}"
     return views.stack(title.rstrip(), options)
 
 
 QUESTION = listing(
-    _options,
+    _marked_options,
     Column("option", "id"),
     Column("name"),
     Column("mark", heading=""),
@@ -86,7 +86,7 @@ Question = Annotated[str, argument("QUESTION", "The question's id.")]
 OptionId = Annotated[str, argument("OPTION", "The option's id.")]
 
 
-def _texts(
+def _text_options(
     session: Session,
     name: str | None = option("--name TEXT", "The text to show."),
     short_name: str | None = option("--short-name TEXT", "A shorter text to show where space is limited."),
@@ -98,7 +98,7 @@ def _texts(
     return {"name": name, "short_name": short_name, "description": description, "image": image, "order": order}
 
 
-def _edited(present: Json, texts: Json, id: str) -> Json:
+def _merged(present: Json, texts: Json, id: str) -> Json:
     """Return a question or option with the texts that are given; the others stay as they are."""
     merged = {name: present.get(name) if text is None else text for name, text in texts.items()}
     return {name: value for name, value in merged.items() if value is not None} | {"id": id}
@@ -127,7 +127,7 @@ def get(session: Session, question: Question) -> None:
 
 
 @command(app)
-@with_options("texts", _texts)
+@with_options("texts", _text_options)
 def define(session: Session, question: Question, *, texts: Json) -> None:
     """Add a question, or change texts of an existing one. Acts as backend.
 
@@ -137,8 +137,8 @@ def define(session: Session, question: Question, *, texts: Json) -> None:
     Example: extcli trivia define q1 --name "Which team wins?"
     """
     service = session.service(BACKEND)
-    present = _question(service, question)
-    session.output.show(service.post("curated_poll_edit", _edited(present, texts, question)), QUESTION)
+    present = _question_if_any(service, question)
+    session.output.show(service.post("curated_poll_edit", _merged(present, texts, question)), QUESTION)
 
 
 @command(app, loses="question {question} is deleted, with its options and votes")
@@ -152,16 +152,16 @@ def rm(session: Session, question: Question) -> None:
 
 
 @command(app)
-@with_options("texts", _texts)
+@with_options("texts", _text_options)
 def define_option(session: Session, question: Question, option: OptionId, *, texts: Json) -> None:
     """Add an option to a question, or change its texts. Acts as backend.
 
     Example: extcli trivia define-option q1 red --name "Red team"
     """
     service = session.service(BACKEND)
-    options = _question(service, question).get("options") or []
+    options = _question_if_any(service, question).get("options") or []
     by_id = {each["id"]: each for each in options}
-    edited = {"id": question, "option": _edited(by_id.get(option, {}), texts, option)}
+    edited = {"id": question, "option": _merged(by_id.get(option, {}), texts, option)}
     session.output.show(service.post("curated_poll_edit_option", edited), QUESTION)
 
 
@@ -194,7 +194,7 @@ def move(
     """
     if (winner is not None) != (state is State.RESULTS):
         raise UsageError("the state `results` needs --winner OPTION; other states do not take it")
-    change = {"transition": f"{_STATE}{state}"} | ({} if winner is None else {"winner": winner})
+    change = {"transition": f"{_STATE_PREFIX}{state}"} | ({} if winner is None else {"winner": winner})
     response = session.service(BACKEND).post("curated_poll_state", change, id=question)
     moved = f"question {visible(question)} is now {state}"
     session.output.show(response, View(table=lambda _: moved, rows=lambda _: [(state,)]))
@@ -239,7 +239,7 @@ def team(session: Session) -> None:
     session.output.show(session.service(VIEWER).get("team_membership"), views.SOLE_VALUE)
 
 
-def _question(service: Service, question: str) -> Json:
+def _question_if_any(service: Service, question: str) -> Json:
     """Return the question, or an empty object if there is none."""
     try:
         response = service.get("curated_poll", id=question)

@@ -35,13 +35,13 @@ if TYPE_CHECKING:
 app = noun("Polls: each user's latest vote counts.")
 
 Json = Mapping[str, Any]
-_POLL = "The poll's id; `global-…` is one poll for all channels."
-Poll = Annotated[str, argument("POLL", _POLL)]
+_POLL_HELP = "The poll's id; `global-…` is one poll for all channels."
+Poll = Annotated[str, argument("POLL", _POLL_HELP)]
 
-_MAX_LOG = 10_000
+_LONGEST_LOG = 10_000
 """Votes that `get` reads one by one."""
-_COUNTERS = 64
-_COUNTED = f"0 to {_COUNTERS - 1}"
+_COUNTED_VALUES = 64
+_COUNTED_RANGE = f"0 to {_COUNTED_VALUES - 1}"
 """The values that the statistics count one by one."""
 _FEW_OPTIONS = 10
 """A definition with at most this many options is shown in full, also the options without votes."""
@@ -74,24 +74,24 @@ def _result_view(outside: Mapping[int, int], definition: Json) -> View:
         ]
         if options:
             columns.insert(1, option_of)
-        rows = _records(without_votes | votes(poll))
+        rows = _value_counts(without_votes | votes(poll))
         most = max((row["count"] for row in rows), default=0)
         made = build_table(columns, rows, leads=lambda row: bool(row["count"] == most > 0))
         parts: list[RenderableType] = [made] if rows else []
         if definition.get("prompt"):
             parts.insert(0, safe_text(definition["prompt"]))
-        return stack(*parts, ", ".join(_facts(poll)))
+        return stack(*parts, ", ".join(_statistics(poll)))
 
-    plain = listing(lambda poll: _records(votes(poll)), Column("value"), Column("count"))
-    csv = listing(lambda poll: _records(votes(poll)), Column("value"), option_of, Column("count"))
+    plain = listing(lambda poll: _value_counts(votes(poll)), Column("value"), Column("count"))
+    csv = listing(lambda poll: _value_counts(votes(poll)), Column("value"), option_of, Column("count"))
     return replace(plain, table=as_table, csv=csv.csv)
 
 
-def _records(votes: Mapping[int, int]) -> list[dict[str, int]]:
+def _value_counts(votes: Mapping[int, int]) -> list[dict[str, int]]:
     return [{"value": value, "count": count} for value, count in sorted(votes.items())]
 
 
-def _facts(poll: Json) -> Iterator[str]:
+def _statistics(poll: Json) -> Iterator[str]:
     stats, outside = poll["stats"], _votes_outside(poll)
     total = stats["count"]
     if not total:
@@ -100,7 +100,7 @@ def _facts(poll: Json) -> Iterator[str]:
     votes = "vote" if total == 1 else "votes"
     yield f"{total:,} {votes}, mean {stats['mean']:g}, stddev {stats['stddev']:.4g}, sum {stats['sum']:,}"
     if outside:
-        yield f"{outside:,} outside {_COUNTED}"
+        yield f"{outside:,} outside {_COUNTED_RANGE}"
     if "vote" in poll:
         yield f"yours: {poll['vote']}"
 
@@ -120,10 +120,10 @@ _VOTE_LOG = listing(
 def cast(
     session: Session,
     poll: Poll = "default",
-    number: int | None = argument("N", f"The vote, {LOWEST} to {HIGHEST}; options have the numbers from 0.", None),
-    value: int | None = option("--value N", "The vote, as an option: for the poll `default`."),
+    number: int | None = argument("N", f"The vote, from {LOWEST} to {HIGHEST}. Options are numbered from 0.", None),
+    value: int | None = option("--value N", "The vote, in place of N. With this option, POLL can be left out."),
     count: int | None = option("--count N", "Cast N votes at once. The poll must allow several votes per user."),
-    source: Path | None = option("--from FILE", "Cast many: CSV or JSON lines of user and value; - is standard input."),
+    source: Path | None = option("--from FILE", "Cast each line of a CSV or JSONL file of user and value; - is stdin."),
     columns: Columns = None,
     skip: Skip = 0,
     concurrency: Concurrency = 32,
@@ -150,7 +150,7 @@ def cast(
         service = session.service(VIEWER)
         if count not in (None, 1):
             _check_votes_add_up(service, poll)
-        _show(session, service, poll, service.perform(vote_cast(int(given), poll=poll, count=count)))
+        _show_result(session, service, poll, service.perform(vote_cast(int(given), poll=poll, count=count)))
         return
     if count is not None:
         raise UsageError("--count and --from exclude each other", why="each line is one vote")
@@ -163,7 +163,7 @@ def cast(
         if session.output.format not in (Format.JSON, Format.JSONL):
             service = session.service(VIEWER)
             try:
-                _show(session, service, poll, service.probing().get("vote", id=poll))
+                _show_result(session, service, poll, service.probing().get("vote", id=poll))
             except CliError as error:  # the votes are in
                 session.output.report(f"the result of poll {visible(poll)} is not shown: {error.what}")
 
@@ -178,7 +178,7 @@ def _check_votes_add_up(service: Service, poll: str) -> None:
     if not votes_add_up(service, poll):
         raise UsageError(
             f"poll {visible(poll)} takes one vote per user, so --count has no effect",
-            fix="leave it out, or give the poll --total-votes with `extcli vote define` or `edit`",
+            fix="leave it out, or set --total-votes with `extcli vote edit`",
         )
 
 
@@ -196,10 +196,10 @@ def get(session: Session, poll: Poll = "default", watch: Watch = False) -> None:
       extcli vote get lunch --watch
     """
     service = session.service(VIEWER)
-    repeat(session, lambda: _show(session, service, poll, service.get("vote", id=poll)), watch=watch)
+    repeat(session, lambda: _show_result(session, service, poll, service.get("vote", id=poll)), watch=watch)
 
 
-def _show(session: Session, service: Service, poll: str, response: Response) -> None:
+def _show_result(session: Session, service: Service, poll: str, response: Response) -> None:
     """Print a poll with all values that have votes. A table also shows its prompt and options, CSV the options."""
     output, definition, outside = session.output, {}, {}
     if output.format in (Format.TABLE, Format.CSV):
@@ -207,19 +207,19 @@ def _show(session: Session, service: Service, poll: str, response: Response) -> 
             definition = document_of(service.probing().get("vote_config", id=poll))
     if output.format is not Format.JSON:
         with suppress(CliError, *SHAPE_ERRORS):  # the log is not for this caller
-            outside = _read_outside(session, poll, document_of(response))
+            outside = _count_outside(session, poll, document_of(response))
     output.show(response, _result_view(outside, definition))
 
 
-def _read_outside(session: Session, poll: str, result: Json) -> dict[int, int]:
+def _count_outside(session: Session, poll: str, result: Json) -> dict[int, int]:
     """Count the votes for values that the statistics leave out, in the log. Skips a long log."""
-    if not _votes_outside(result) or result["stats"]["count"] > _MAX_LOG:
+    if not _votes_outside(result) or result["stats"]["count"] > _LONGEST_LOG:
         return {}
     backend = session.service(BACKEND).probing()
     votes: Counter[int] = Counter()
     with backend.stream("vote_logs", id=poll, channel_id=session.channel(VIEWER)) as response:
         for vote in stream_items(response.iter_bytes(), "result.item", f"poll {visible(poll)}"):
-            if not 0 <= vote["value"] < _COUNTERS:
+            if not 0 <= vote["value"] < _COUNTED_VALUES:
                 votes[vote["value"]] += vote.get("count", 1)
     return votes
 
@@ -228,7 +228,7 @@ def _read_outside(session: Session, poll: str, result: Json) -> dict[int, int]:
 def logs(
     session: Session,
     poll: Poll = "default",
-    since: str | None = option("--since TIME", f"Only votes from this time on: {times.FORMS_AGO}."),
+    since: str | None = option("--since TIME", f"Only votes since this time: {times.FORMS_AGO}."),
     limit: int | None = option("--limit N", "Print at most N votes.", min=0),
 ) -> None:
     """List each voter's latest vote in all channels, oldest first. Acts as backend.
@@ -242,7 +242,7 @@ def logs(
         session.output.show_stream(response, "result.item", _VOTE_LOG)
 
 
-add_rm(app, "vote", "poll", argument("POLL", _POLL, "default"), with_it="its votes, log and definition")
+add_rm(app, "vote", "poll", argument("POLL", _POLL_HELP, "default"), with_it="its votes, log and definition")
 add_list(app, "vote", "polls", POLLS)
 
 

@@ -28,38 +28,38 @@ if TYPE_CHECKING:
     from extcli.api.http import Response
 
 Poll = Annotated[str, argument("POLL", "The poll's id.")]
-EndsAt = Annotated[str | None, option("--ends-at TIME", f"When it closes: {times.FORMS}.")]
-EndsIn = Annotated[str | None, option("--ends-in DURATION", "How long until it closes, for example 90s.")]
+EndsAt = Annotated[str | None, option("--ends-at TIME", f"When the poll closes: {times.FORMS}.")]
+EndsIn = Annotated[str | None, option("--ends-in DURATION", "How long until the poll closes, for example 90s.")]
 
 Members = dict[str, Any]
 """The members of a definition, or some of them."""
 
-_STATED = ("id", "status", "global")
+_DERIVED = ("id", "status", "global")
 """Members of a definition that its id and the clock decide."""
-_UNSET: tuple[Any, ...] = ("", None, 0, 1, [])
+_DEFAULTS: tuple[Any, ...] = ("", None, 0, 1, [])
 """Values of members that a definition has if nothing sets them; also `False`. User data is unset only if `None`."""
-_ATTEMPTS = 20
+_EDIT_ATTEMPTS = 20
 """Edits of one poll at once that all succeed; each conflict is the success of another one."""
 _NOW = -1
 """As `endsAt`, ends the poll now."""
-_DEFINE = ("extcli", "api", "POST", "vote_config", "--yes", "--input", "-")
-_NONE = 0
+_DEFINE_COMMAND = ("extcli", "api", "POST", "vote_config", "--yes", "--input", "-")
+_NO_LIMIT = 0
 """As `startsAt` or `endsAt`: no limit."""
 
 
-def _members(
+def _definition_options(
     session: Session,
     prompt: str | None = option("--prompt", "The poll's question."),
     option: list[str] | None = option("--option TEXT", "One option. Repeatable."),
     options: str | None = option("--options A,B,C", "All options, separated by commas."),
-    starts_at: str | None = option("--starts-at TIME", f"When it opens: {times.FORMS}."),
-    starts_in: str | None = option("--starts-in DURATION", "How long until it opens."),
+    starts_at: str | None = option("--starts-at TIME", f"When the poll opens: {times.FORMS}."),
+    starts_in: str | None = option("--starts-in DURATION", "How long until the poll opens."),
     ends_at: EndsAt = None,
     ends_in: EndsIn = None,
     user_data: str | None = option("--user-data JSON", "Your own data, stored with the definition: JSON, @file or -."),
     total_votes: int | None = option("--total-votes N", "The most votes per user. Above 1, a user's votes add up."),
     votes_per_option: int | None = option("--votes-per-option N", "The most votes per user and option."),
-    distinct_options: int | None = option("--distinct-options N", "The most options per user."),
+    distinct_options: int | None = option("--distinct-options N", "The most different options per user."),
     user_id_voting: bool | None = flag(
         "--user-id-voting/--no-user-id-voting", "Whether only users who share their identity can vote.", None
     ),
@@ -71,8 +71,8 @@ def _members(
     members = {
         "prompt": prompt,
         "options": option or ([text.strip() for text in options.split(",")] if options else None),
-        **_window(session, "starts", starts_at, starts_in),
-        **_window(session, "ends", ends_at, ends_in),
+        **_time_limit(session, "starts", starts_at, starts_in),
+        **_time_limit(session, "ends", ends_at, ends_in),
         "totalVotesPerUser": total_votes,
         "votesPerOption": votes_per_option,
         "distinctOptionsPerUser": distinct_options,
@@ -84,7 +84,7 @@ def _members(
     return given if user_data is None else given | {"userData": read_json(user_data, "--user-data")}
 
 
-def _window(session: Session, name: str, at: str | None, after: str | None) -> dict[str, int]:
+def _time_limit(session: Session, name: str, at: str | None, after: str | None) -> dict[str, int]:
     """Return `startsAt` or `startsIn` (or `ends…`) in seconds, rounded up: 0 would mean no limit."""
     if at is not None and after is not None:
         raise UsageError(f"--{name}-at and --{name}-in exclude each other")
@@ -93,7 +93,7 @@ def _window(session: Session, name: str, at: str | None, after: str | None) -> d
     return {f"{name}In": -(-times.parse_duration(after) // 1000)} if after is not None else {}
 
 
-@with_options("members", _members)
+@with_options("members", _definition_options)
 def define(
     session: Session,
     poll: Poll,
@@ -104,8 +104,8 @@ def define(
 ) -> None:
     """Define a poll: question, options, times and limits. Acts as broadcaster, or backend for `global-…`.
 
-    Existing votes stay. An existing definition is replaced as a whole, and only with --replace
-    if that drops something it has, such as its end. `vote edit` changes parts.
+    Existing votes stay. An existing definition is replaced as a whole. If that would remove a
+    field, such as the end, --replace is required. `vote edit` changes only the given fields.
 
     \b
     Examples:
@@ -124,10 +124,10 @@ def define(
             confirm.ask(session, [f"the definition of poll {visible(poll)} is replaced"], "Continue?")
         return members
 
-    _edit(session, poll, checked, "defined", read=_definition_if_any if asks or not replace else None)
+    _edit_definition(session, poll, checked, "defined", read=_definition_if_any if asks or not replace else None)
 
 
-@with_options("members", _members)
+@with_options("members", _definition_options)
 def edit(session: Session, poll: Poll, *, members: Members) -> None:
     """Change parts of a poll's definition; the rest and the votes stay. Acts as broadcaster, or backend for `global-…`.
 
@@ -138,7 +138,7 @@ def edit(session: Session, poll: Poll, *, members: Members) -> None:
     """
     if not members:
         raise UsageError("nothing to change", fix="give an option, such as --prompt TEXT or --ends-in 90s")
-    _edit(session, poll, lambda definition: _changed(definition, members), "changed")
+    _edit_definition(session, poll, lambda definition: _merge(definition, members), "changed")
 
 
 def close(session: Session, poll: Poll) -> None:
@@ -151,33 +151,33 @@ def close(session: Session, poll: Poll) -> None:
 
     def end(definition: Members) -> Members | None:
         if definition.get("status") == "expired":
-            session.output.report(f"poll {visible(poll)} was closed already")
+            session.output.report(f"poll {visible(poll)} is already closed")
             return None
-        return _changed(definition, {"endsAt": _NOW, **_start_now(definition)})
+        return _merge(definition, {"endsAt": _NOW, **_start_now(definition)})
 
-    _edit(session, poll, end, "closed", read=lambda *of: _definition_if_any(*of, needs_votes=True))
+    _edit_definition(session, poll, end, "closed", read=lambda *of: _definition_if_any(*of, needs_votes=True))
 
 
 def reopen(session: Session, poll: Poll, ends_at: EndsAt = None, ends_in: EndsIn = None) -> None:
-    """Open a poll now that has ended, is disabled or has not started. Acts as broadcaster, or backend for `global-…`.
+    """Open a poll that has ended, is disabled or has not started. Acts as broadcaster, or backend for `global-…`.
 
-    Without --ends-at and --ends-in it stays open.
+    Without --ends-at and --ends-in, the poll stays open.
 
     Example: extcli vote reopen lunch --ends-in 90s
     """
-    end = _window(session, "ends", ends_at, ends_in) or {"endsAt": _NONE}
+    end = _time_limit(session, "ends", ends_at, ends_in) or {"endsAt": _NO_LIMIT}
 
     def begin(definition: Members) -> Members:
-        return _changed(definition, {"disabled": False, **_start_now(definition), **end})
+        return _merge(definition, {"disabled": False, **_start_now(definition), **end})
 
-    _edit(session, poll, begin, "reopened")
+    _edit_definition(session, poll, begin, "reopened")
 
 
 def restart(session: Session, poll: Poll, ends_at: EndsAt = None, ends_in: EndsIn = None, yes: Yes = False) -> None:
     """Start a poll again: delete its votes, and keep its definition. Acts as broadcaster, or backend for `global-…`.
 
-    A weekly poll keeps its question and options that way. A poll that has ended needs a new end.
-    If the restart fails halfway, the error has the command that defines the poll again.
+    For example, a weekly poll keeps its question and options. A poll that has ended needs a new
+    end. If the restart fails halfway, the error shows the command that defines the poll again.
 
     \b
     Examples:
@@ -185,12 +185,12 @@ def restart(session: Session, poll: Poll, ends_at: EndsAt = None, ends_in: EndsI
       extcli vote restart lunch --ends-in 7d
     """
     service, name = session.service(definer_role(poll)), visible(poll)
-    end = _window(session, "ends", ends_at, ends_in)
+    end = _time_limit(session, "ends", ends_at, ends_in)
     before = _definition(service, poll)
     if before.get("status") == "expired" and not end:
         raise UsageError(f"poll {name} has ended", fix="give its new end: --ends-in 7d")
     confirm.guard(session, f"the votes of poll {name} are deleted, and its definition stays", yes=yes)
-    members = _changed(before, end) | _global_member(poll)
+    members = _merge(before, end) | _global_member(poll)
     # The service checks the definition before anything is lost.
     calls: list[Callable[[], Response]] = [
         lambda: service.define_poll(poll, members, expected=before),
@@ -207,16 +207,16 @@ def restart(session: Session, poll: Poll, ends_at: EndsAt = None, ends_in: EndsI
     try:
         answers = [until_done(call, session.resolver.timeout()) for call in lossy]
     except (CliError, KeyboardInterrupt) as error:
-        _add_fix(error, session, poll, members)
+        _add_restore_command(error, session, poll, members)
         raise
-    session.output.done(answers[-1], f"poll {name} has no votes now, and the same definition")
+    session.output.done(answers[-1], f"deleted the votes of poll {name}, and kept its definition")
 
 
-def _add_fix(error: BaseException, session: Session, poll: str, members: Members) -> None:
+def _add_restore_command(error: BaseException, session: Session, poll: str, members: Members) -> None:
     """Give an error the command that defines the poll again; after Ctrl-C print it."""
     body = json.dumps({"id": poll, "config": members})
-    line = f"printf %s {quote(body)} | {join_words([*_DEFINE, *session.resolver.flags.words()], quote)}"
-    fix = f"poll {visible(poll)} may have no definition; this defines it again: {line}"
+    line = f"printf %s {quote(body)} | {join_words([*_DEFINE_COMMAND, *session.resolver.flags.words()], quote)}"
+    fix = f"poll {visible(poll)} may have lost its definition; this command restores it: {line}"
     if isinstance(error, CliError):
         error.fix = fix
     else:
@@ -224,7 +224,7 @@ def _add_fix(error: BaseException, session: Session, poll: str, members: Members
 
 
 def _start_now(definition: Members) -> Members:
-    return {"startsAt": _NONE} if definition.get("status") == "pending" else {}
+    return {"startsAt": _NO_LIMIT} if definition.get("status") == "pending" else {}
 
 
 def _dropped_fields(existing: Members, members: Members) -> str:
@@ -236,9 +236,9 @@ def _dropped_fields(existing: Members, members: Members) -> str:
 
 def _is_set(name: str, value: object) -> bool:
     """Return whether a member of a definition differs from what it is if nothing sets it."""
-    if name in _STATED:
+    if name in _DERIVED:
         return False
-    return value is not None if name == "userData" else value is True or value not in _UNSET
+    return value is not None if name == "userData" else value is True or value not in _DEFAULTS
 
 
 def add_definition_verbs(app: typer.Typer) -> None:
@@ -266,16 +266,16 @@ def _has_votes(service: Service, poll: str) -> bool:
     return bool(document_of(service.probing().get("vote", id=poll), {"stats": {"count": int}})["stats"]["count"])
 
 
-def _changed(definition: Members, members: Members) -> Members:
+def _merge(definition: Members, members: Members) -> Members:
     """Return a poll's definition with these members replaced. A relative time also removes the absolute time."""
-    kept = {name: value for name, value in definition.items() if name not in _STATED and (value or name != "options")}
+    kept = {name: value for name, value in definition.items() if name not in _DERIVED and (value or name != "options")}
     for name in ("starts", "ends"):
         if f"{name}In" in members:
             kept.pop(f"{name}At", None)
     return kept | members
 
 
-def _edit(
+def _edit_definition(
     session: Session,
     poll: str,
     change: Callable[[Members], Members | None],
@@ -288,7 +288,7 @@ def _edit(
     """
     service = session.service(definer_role(poll))
     session.warn_without_channel(definer_role(poll), "the definition", poll)
-    for left in reversed(range(_ATTEMPTS)):
+    for left in reversed(range(_EDIT_ATTEMPTS)):
         definition = read(service, poll) if read else None
         members = change(definition or {})
         try:

@@ -27,20 +27,20 @@ if TYPE_CHECKING:
     from extcli.api.client import Service
     from extcli.api.http import Response
 
-_INTERVAL = 0.1
+_CHECK_SECONDS = 0.1
 """Seconds between two looks at a service that is not ready."""
 _LONGEST_CALL = 50.0 if clock.LONGEST_WAIT is None else 1.0
 """Seconds of one call. The service allows 60."""
 _FIRST_CALL = 1.0
 """Seconds before a wait is reported."""
-_MARGIN = 10.0
+_LATE_SECONDS = 10.0
 """Seconds that a response may be late."""
 
 _OUTCOME = {"met": bool, "wanted": dict, "found": dict, "changes": [dict]}
 """The shape of the response of `GET /_emulator/wait`."""
 
 
-def _ready(session: Session) -> None:
+def _wait_until_ready(session: Session) -> None:
     """Wait until the service is ready, or until a condition is met.
 
     Waits at most for --timeout (default 30s). Without a condition, exits 3 if the service was
@@ -61,19 +61,19 @@ def _ready(session: Session) -> None:
             answered = failure
         elif not isinstance(failure, Unreachable):
             raise failure
-        if clock.elapsed() + _INTERVAL > deadline:
+        if clock.elapsed() + _CHECK_SECONDS > deadline:
             raise answered or failure
         if not announced:
             _report_wait(session, timeout, f"{session.resolver.url()} to be ready")
             announced = True
-        clock.sleep(_INTERVAL)
+        clock.sleep(_CHECK_SECONDS)
 
 
 def _why_not_ready(session: Session, deadline: float) -> CliError | None:
     """Return the error that says why the service is not ready, and what to do; `None` if it is ready."""
     from extcli.doctor.service import CHECK_URL, ServiceKind, probe
 
-    session.http.set_timeout(max(deadline - clock.elapsed(), _INTERVAL))
+    session.http.set_timeout(max(deadline - clock.elapsed(), _CHECK_SECONDS))
     found = probe(session.http)
     if found.error or found.ready:
         return found.error
@@ -87,7 +87,7 @@ def _report_wait(session: Session, seconds: float, what: str) -> None:
         session.output.report(f"waiting up to {seconds:g} s for {what}")
 
 
-app = noun_and_command(_ready)
+app = noun_and_command(_wait_until_ready)
 
 
 def _add_conditions(app: typer.Typer, *, waits: bool) -> None:
@@ -129,17 +129,17 @@ def _wait_until_met(session: Session, condition: Condition, seconds: float) -> N
 
 def _outcome_within(session: Session, query: dict[str, Any], seconds: float) -> tuple[Response, dict[str, Any]]:
     """Return the outcome of a condition, once it is met or after so many seconds, and the response that has it."""
-    session.http.set_timeout(seconds + _MARGIN)
+    session.http.set_timeout(seconds + _LATE_SECONDS)
     try:
-        response = _read(session, session.control(), "wait", **query, timeout=round(seconds * 1000))
+        response = _read_control(session, session.control(), "wait", **query, timeout=round(seconds * 1000))
     except Refused as refused:
         if refused.status == 400:
-            raise UsageError("the condition is wrong", why=error_member(refused.body, "info")) from None
+            raise UsageError("the condition is invalid", why=error_member(refused.body, "info")) from None
         raise
     return response, document_of(response, _OUTCOME)
 
 
-def _read(session: Session, control: Service, path: str, /, **query: Any) -> Response:
+def _read_control(session: Session, control: Service, path: str, /, **query: Any) -> Response:
     """Return a response of the control API. Raises `UsageError` if the service has none."""
     try:
         return control.get(path, **query)
@@ -147,8 +147,8 @@ def _read(session: Session, control: Service, path: str, /, **query: Any) -> Res
         if refused.status != 404:
             raise
         raise UsageError(
-            f"{session.resolver.url()} has no control API, so it cannot tell",
-            why="only an emulator in sandbox has one",
+            f"{session.resolver.url()} has no control API, which this command needs",
+            why="only a sandbox emulator has one",
             fix="`extcli listen EVENT --count N --timeout 5s` waits for events of any service",
         ) from None
 
@@ -162,10 +162,12 @@ def mark(session: Session) -> None:
 
     Example: extcli wait mark
     """
-    response = _read(session, session.control().probing(), "clock")
+    response = _read_control(session, session.control().probing(), "clock")
     mark = response.headers.get(MARK_HEADER)
     if mark is None:
-        raise UsageError(f"{session.resolver.url()} has no marks", why="only an emulator in one process has them")
+        raise UsageError(
+            f"{session.resolver.url()} does not number changes", why="only an emulator in one process does"
+        )
     with expect_shape(response):
         session.output.show_value(int(mark), views.JSON_VALUE)
 
@@ -206,7 +208,7 @@ def parity(
       extcli expect parity '!lifetime'
     """
     selection = RuleSelection(rules)
-    response = _read(session, session.control(), "parity", of="service" if whole else "namespace")
+    response = _read_control(session, session.control(), "parity", of="service" if whole else "namespace")
     found = selection.failures(document_of(response, VERDICTS_SHAPE))
     session.output.show_value({"rules": found}, _VERDICTS)
     if found:

@@ -117,7 +117,7 @@ class Output:
             is_empty = value in (None, []) and self.format is not Format.JSON and not self.watcher
             if is_empty and not self._found_nothing:
                 self._found_nothing = True
-                self.report("--query selects nothing in the response; -o json without it shows what there is")
+                self.report("--query selects nothing; -o json without --query shows the whole response")
         with expect_shape(of):
             if self.watcher:
                 if (text := compact(value)) != self._last:

@@ -13,7 +13,6 @@ from threading import Timer
 from typing import TYPE_CHECKING, TextIO
 
 from extcli import __version__
-from extcli.config.flags import DEFAULT_URL
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -173,6 +172,8 @@ def progress_bar(total: int | None, *, quiet: bool, of_bytes: str = "") -> Itera
 
 # The banner of `serve`
 
+_DEFAULT_URL = "http://127.0.0.1:8282"
+
 
 def banner(url: str, environment: str, location: str) -> Text:
     """Return what `serve` shows when it listens at `url`: its addresses, and the place of its data."""
@@ -180,11 +181,11 @@ def banner(url: str, environment: str, location: str) -> Text:
 
     from extcli.output.sanitize import visible
 
-    place = f"{visible(location)} (gone after a stop)" if location == "memory" else visible(location)
+    place = f"{visible(location)} (lost when the service stops)" if location == "memory" else visible(location)
     heading = wrap_lines(f"  extcli {__version__} · {environment} · data in {place}", get_terminal_size().columns)
     made = Text.assemble((heading, "heading"), f"\n  API        {url}\n")
     if environment == "sandbox":
-        demo = "extcli demo" if url == DEFAULT_URL else f"extcli --url {url} demo"
+        demo = "extcli demo" if url == _DEFAULT_URL else f"extcli --url {url} demo"
         made.append(f"  Dashboard  {url}/_emulator/\n  Demo       ").append(demo, "command")
         made.append(f'\n  Page       <script src="{url}/_emulator/sdk.js"></script>\n')
     return made.append("  Ctrl-C stops")

@@ -181,9 +181,8 @@ class Buffer(_NamedSubject):
     def _entries(self) -> list[Any]:
         buffer = self.session.service(BROADCASTER).stream("accumulate", id=self.name, start=0)
         with buffer as answer, expect_shape(answer):
-            return [
-                each["data"] for each in stream_items(answer.iter_bytes(), "data.item", f"buffer {visible(self.name)}")
-            ]
+            entries = stream_items(answer.iter_bytes(), "data.item", f"buffer {visible(self.name)}")
+            return [each["data"] for each in entries]
 
 
 Subject = Poll | Ranking | Buffer
