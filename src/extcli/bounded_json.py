@@ -18,14 +18,16 @@ def decoded(text: bytes | str, *, strict: bool = False) -> Any:
     """Return the value of a JSON text.
 
     Raises `ValueError`, with a reason that quotes nothing of the text, if it is not JSON, has too many values, is
-    nested too deeply, or has a number of more than 4,300 digits. With `strict` also for `NaN` and `Infinity`.
+    nested too deeply, or has a number of more than 4,300 digits. With `strict` also for `NaN`, `Infinity`, and a member
+    that an object has twice, which it names.
     """
     raw = text.encode(errors="surrogatepass") if isinstance(text, str) else text
     brackets = raw.count(b"[") + raw.count(b"{")
     if len(raw) > LARGEST_UNCOUNTED and raw.count(b",") + brackets > MOST_VALUES:
         raise ValueError(f"more than {MOST_VALUES:,} values")
     try:
-        value = json.loads(text, parse_constant=_refuse) if strict else json.loads(text)
+        hooks: dict[str, Any] = {"parse_constant": _refuse, "object_pairs_hook": _unique_members} if strict else {}
+        value = json.loads(text, **hooks)
     except RecursionError:
         raise ValueError("nested too deeply") from None
     if brackets > DEEPEST and _is_too_deep(value):
@@ -60,3 +62,12 @@ def _is_too_deep(value: Any) -> bool:
 
 def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not a JSON number")
+
+
+def _unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f"an object has the member {name[:100]!r} twice")
+        found[name] = value
+    return found

@@ -297,25 +297,17 @@ FACTS = listing(
 )
 
 
-def _changed_rows(document: Mapping[str, Any]) -> list[dict[str, str]]:
-    headers = [{"sign": SIGNS[CHANGED], "type": "header", "key": name, "fields": ""} for name in document["header"]]
-    return headers + [
-        {
-            "sign": SIGNS[each["change"]],
-            "type": each["type"],
-            "key": " ".join(part or "-" for part in (*each["key"], *each["of"])),
-            "fields": ", ".join(each.get("fields", ())),
-        }
-        for each in document["records"]
-    ]
+def _changed_rows(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    header = [{"change": CHANGED, "type": "header", "key": [name], "of": []} for name in document["header"]]
+    return [*header, *document["records"]]
 
 
 DIFFERENCE = listing(
     _changed_rows,
-    Column("|".join(SIGNS.values()), "sign", ""),
+    Column("|".join(SIGNS.values()), lambda each: SIGNS[each["change"]], ""),
     Column("type", heading="record"),
-    Column("key"),
-    Column("fields", heading="changed fields"),
+    Column("key", lambda each: " ".join(part or "-" for part in (*each["key"], *each["of"]))),
+    Column("fields", lambda each: ", ".join(each.get("fields", ())), "changed fields"),
     else_shown=lambda document: "no difference" if document["equal"] else "the records are the same, in another order",
     items=lambda document: document["records"],
 )

@@ -171,10 +171,7 @@ def _read_text(path: str | Path, name: str) -> str:
 def _parse(text: str, name: str) -> Any:
     is_json = name.endswith(".json") or text.lstrip().startswith("{")
     try:
-        if not is_json:
-            return user_files.parse_toml(text)
-        parsed = bounded_json.decoded(text, strict=True)
-        repeated = field_positions(text, repeated=True) if _has_repeated(text) else {}
+        return bounded_json.decoded(text, strict=True) if is_json else user_files.parse_toml(text)
     except json.JSONDecodeError as error:
         place, problem = Position(error.lineno, error.colno), f"not valid JSON: {error.msg}"
     except tomllib.TOMLDecodeError as error:
@@ -183,19 +180,7 @@ def _parse(text: str, name: str) -> Any:
         problem = f"not valid TOML: {str(error).partition(' (at ')[0]}"
     except ValueError as error:  # too large in some way, or Python's limit of 4,300 digits
         place, problem = START, "a number has too many digits" if "digits" in str(error) else str(error)
-    else:
-        if not repeated:
-            return parsed
-        path, place = next(iter(repeated.items()))
-        problem = f"{path_text(path)}: appears twice"
     raise InvalidFile(name, [_fault_line(name, place, problem)])
-
-
-def _has_repeated(text: str) -> bool:
-    """Return whether an object of valid JSON has a member twice. To find where takes far more memory."""
-    found: list[bool] = []
-    json.loads(text, object_pairs_hook=lambda pairs: found.append(len(dict(pairs)) < len(pairs)))
-    return any(found)
 
 
 def _is_about_field(detail: str, place: str) -> bool:

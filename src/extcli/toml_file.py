@@ -25,33 +25,23 @@ class TomlEdit:
         self._path = path
         self._section = section
         self._before = text
-        self._added = tomlkit.document()
         try:
             self.document: Any = tomlkit.parse(text)
         except TOMLKitError as error:
             raise UsageError(f"{path} is not TOML: {str(error).splitlines()[0]}") from None
 
     def append(self, name: str, values: Mapping[str, Any]) -> None:
-        """Write a new table at the end of the file."""
-        self._added[self._section] = tomlkit.table(is_super_table=True).append(name, values)
-
-    def edited_content(self) -> dict[str, Any]:
-        """Return what the file is to contain."""
-        content: dict[str, Any] = self.document.unwrap()
-        if not self._added:
-            return content
-        return content | {self._section: content.get(self._section, {}) | self._added.unwrap()[self._section]}
+        """Add a new table after the others of its section."""
+        if self._section not in self.document:
+            self.document.append(self._section, tomlkit.table(is_super_table=True))
+        self.document[self._section][name] = values
 
     def save(self, heading: str) -> None:
         """Replace the file; a new one begins with the heading. Raises `UsageError`."""
-        text = tomlkit.dumps(self.document)
-        if self._added:
-            text = text or heading
-            gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
-            text += f"{gap}{tomlkit.dumps(self._added)}"
+        text = ("" if self._before else heading) + tomlkit.dumps(self.document)
         if text == self._before:
             return
-        if not _has_values(text, self.edited_content()):  # tomlkit cannot edit every layout
+        if not _has_values(text, self.document.unwrap()):  # tomlkit cannot edit every layout
             what = f"{self._path}: cannot edit {self._section} in this layout"
             raise UsageError(what, fix=f"write one table [{self._section}.NAME] per entry")
         atomic_file.replace_text(self._path, text)

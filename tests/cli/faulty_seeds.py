@@ -20,6 +20,7 @@ FAULTY: list[tuple[str, list[str]]] = [
     (FAULT + "drop = true\nid = 'a'\n[[faults]]\nevent = 'e'\nlose = true\nid = 'a'", ["10:1: faults[1].id"]),
     ('{"extcli": 1,\n "channel": "\\ud800"}', ["2:2: channel"]),
     ('{"extcli": 1, "a": ' + "[" * 5_000 + "]" * 5_000 + "}", ["1:1: nested too deeply"]),
+    ('{"extcli": 1, "polls": [], "polls": []}', ["1:1: an object has the member 'polls' twice"]),
     ('{"extcli": 1,\n "polls": [}', ["2:12: not valid JSON"]),
 ]
 """The text of a seed, and its faults without the file's name in front. extcli finds them by itself."""

@@ -105,12 +105,6 @@ def test_fields_of_toml_are_at_their_names_headers_or_values(line_end: str):
     assert {path: ((line - 1) * factor + 1, column) for path, (line, column) in PLACES.items()} == found
 
 
-def test_a_member_that_is_repeated_is_found():
-    text = '{"a": {"b": 1,\n "b": 2}, "c": [{"b": 3}, {"b": 4}], "a": 1}'
-
-    assert {("a", "b"): (2, 2), ("a",): (2, 38)} == field_positions(text, repeated=True)
-
-
 ENVIRONMENT = {"A": "x", "B_2": "${A}", "EMPTY": ""}
 
 

@@ -51,11 +51,10 @@ def path_text(path: Path) -> str:
     return text
 
 
-def field_positions(text: str, *, repeated: bool = False) -> Mapping[Path, Position]:
+def field_positions(text: str) -> Mapping[Path, Position]:
     """Return where each field begins: members at their name, elements of arrays at their value, tables at their header.
 
-    The text must be valid JSON or TOML. With `repeated`, return only members whose name an object of JSON has twice, at
-    their second place.
+    The text must be valid JSON or TOML.
     """
     scanner = _Scanner(text)
     if text.lstrip().startswith("{"):
@@ -68,8 +67,7 @@ def field_positions(text: str, *, repeated: bool = False) -> Mapping[Path, Posit
         line = bisect_right(starts, offset)
         return Position(line, offset - starts[line - 1] + 1)
 
-    found = scanner.repeated if repeated else scanner.found
-    return {path: position(offset) for path, offset in found.items()}
+    return {path: position(offset) for path, offset in scanner.found.items()}
 
 
 class _Scanner:
@@ -77,8 +75,6 @@ class _Scanner:
 
     def __init__(self, text: str) -> None:
         self.found: dict[Path, int] = {}
-        self.repeated: dict[Path, int] = {}
-        """Members that an object of JSON has twice, and where the second begins."""
         self._text = text
         self._at = 0
         self._elements: dict[Path, int] = {}
@@ -121,8 +117,6 @@ class _Scanner:
 
     def _member(self, path: Path) -> None:
         start, key = self._at, self._key()
-        if (*path, *key) in self.found:
-            self.repeated.setdefault((*path, *key), start)
         for length in range(1, len(key) + 1):
             self.found.setdefault((*path, *key[:length]), start)
         self._peek()

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 from extcli import clock
 from extcli.cli import Watch, argument, command, confirm, flag, noun, option, repeat, shared
@@ -18,27 +18,11 @@ from extcli.output.format import flush
 from extcli.output.sanitize import json_text, visible
 from extcli.session import Session
 
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-    from rich.table import Table
-
 app = noun("The WebSocket: send requests, print updates, list and close sockets.")
 
 SocketNumber = Annotated[int | None, argument("N", "The socket's number in `socket list`.")]
 AllSockets = Annotated[bool, flag("--all", "Apply to all open sockets.")]
 NoAuth = Annotated[bool, flag("--no-auth", "Send the request without authenticating first.")]
-
-
-def _table_with_topics(document: dict[str, Any], table: Table) -> RenderableType:
-    """Add the topics of each socket below the table, because there may be many."""
-    follows = [
-        f"{each['number']} {'is stalled, and ' if each['stalled'] else ''}subscribes to "
-        + (visible(", ".join(each["subscriptions"])) or "nothing")
-        for each in document["sockets"]
-    ]
-    if hidden := document["total"] - table.row_count:
-        table.add_row("", f"{hidden:,} more")
-    return views.stack(table, "\n".join(follows))
 
 
 SOCKETS = listing(
@@ -53,11 +37,10 @@ SOCKETS = listing(
     Column("out", "frames", right=True),
     Column("unread", right=True),
     Column("", "opened_at", "opened", lambda at: times.utc_text(at)[11:19]),
-    Column("state", lambda each: "stalled" if each["stalled"] else "open", in_table=False),
-    Column("subscriptions", lambda each: " ".join(each["subscriptions"]), in_table=False),
+    Column("state", lambda each: "stalled" if each["stalled"] else "open"),
+    Column("subscriptions", lambda each: " ".join(each["subscriptions"]), "topics"),
     Column("user", "user_id", in_table=False),
     else_shown="no open sockets",
-    around=_table_with_topics,
 )
 SELECTED_SOCKETS = listing("sockets", Column("number", str, ""), else_shown="no open sockets")
 """The numbers of sockets that were closed, stalled or released."""

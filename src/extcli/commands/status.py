@@ -50,7 +50,11 @@ def status(
       eval "$(extcli status -o env)"
     """
     if session.output.format is Format.ENV and not watch:
-        _print_variables(session, registry.choose_service(registry.named_services(), name))
+        service = registry.choose_service(registry.named_services(), name)
+        if not service.url:
+            raise ExpectationFailed(f"{service.name} is starting")
+        flags = Flags(url=reachable(service.url), client_id=session.resolver.flags.client_id)
+        session.output.line(shell_variables(Resolver(flags, os.environ)))
         return
 
     def show() -> None:
@@ -59,13 +63,6 @@ def status(
         session.output.show_value({"services": [asdict(each) for each in chosen]}, _SERVICES)
 
     repeat(session, show, watch=watch)
-
-
-def _print_variables(session: Session, service: registry.NamedService) -> None:
-    if not service.url:
-        raise ExpectationFailed(f"{service.name} is starting")
-    flags = Flags(url=reachable(service.url), client_id=session.resolver.flags.client_id)
-    session.output.line(shell_variables(Resolver(flags, os.environ)))
 
 
 @shared

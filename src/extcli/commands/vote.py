@@ -43,8 +43,6 @@ _LONGEST_LOG = 10_000
 _COUNTED_VALUES = 64
 _COUNTED_RANGE = f"0 to {_COUNTED_VALUES - 1}"
 """The values that the statistics count one by one."""
-_FEW_OPTIONS = 10
-"""A definition with at most this many options is shown in full, also the options without votes."""
 
 
 def _votes_outside(poll: Json) -> int:
@@ -58,7 +56,6 @@ def _result_view(outside: Mapping[int, int], definition: Json) -> View:
     `outside` has the votes for values that the statistics do not count, if they are known.
     """
     options = dict(enumerate(definition.get("options") or []))
-    without_votes = dict.fromkeys(options, 0) if len(options) <= _FEW_OPTIONS else {}
     option_of = Column("option", lambda each: options.get(each["value"], ""))
 
     def votes(poll: Json) -> dict[int, int]:
@@ -74,7 +71,7 @@ def _result_view(outside: Mapping[int, int], definition: Json) -> View:
         ]
         if options:
             columns.insert(1, option_of)
-        rows = _value_counts(without_votes | votes(poll))
+        rows = _value_counts(dict.fromkeys(options, 0) | votes(poll))
         most = max((row["count"] for row in rows), default=0)
         made = build_table(columns, rows, leads=lambda row: bool(row["count"] == most > 0))
         parts: list[RenderableType] = [made] if rows else []

@@ -169,14 +169,14 @@ def add(file: Path, name: str, values: Mapping[str, str]) -> None:
             fix = f"change it with `extcli config set KEY VALUE -p {name}`"
             raise UsageError(f"{file}: profiles.{name} exists already", fix=fix)
         edit.append(name, {key: _typed_value(file, name, key, text) for key, text in values.items()})
-        _check(file, name, edit.edited_content()["profiles"][name])
+        _check(file, name, edit.document.unwrap()["profiles"][name])
 
 
 def set_value(file: Path, name: str, key: str, text: str) -> None:
     """Change a setting of a profile. Raises `UsageError` if there is no such profile: the name may be a typo."""
     with _edited(file) as edit:
         _table(file, edit, name)[key] = _typed_value(file, name, key, text)
-        _check(file, name, edit.edited_content()["profiles"][name])
+        _check(file, name, edit.document.unwrap()["profiles"][name])
 
 
 def unset_value(file: Path, name: str, key: str) -> None:
