@@ -15,7 +15,6 @@ from emulator.contract.shell import quote_posix as quote
 from extcli.cli import argument, option, shared
 from extcli.commands.connect import SIGNERS, WRITERS, Kind, Writer, fill_template, place_of
 from extcli.config.resolver import Resolver
-from extcli.config.settings import DEFAULT_CHANNEL, DEFAULT_CLIENT_ID, DEFAULT_URL
 from extcli.errors import UsageError
 from extcli.output import views
 from extcli.running.registry import NO_WINDOWS_DEVICE
@@ -95,10 +94,6 @@ def new(
     folder, files = Path(name), _project_files(name, backend, session.resolver)
     try:
         folder.mkdir()
-    except FileExistsError:
-        raise UsageError(
-            f"{name} already exists", fix="choose another name: `extcli new` never changes a folder"
-        ) from None
     except OSError as error:
         raise UsageError(f"cannot create the folder {name}", why=error.strerror or "") from None
     try:
@@ -114,8 +109,10 @@ def new(
 
 def _project_files(name: str, backend: Backend, resolver: Resolver) -> dict[str, str]:
     """Return the texts of all files, by their paths in the project."""
-    language = _LANGUAGES[backend]
-    in_pages = {word: escape(value) for word, value in place_of(resolver).items()}
+    language, place = _LANGUAGES[backend], place_of(resolver)
+    in_pages = {word: escape(value) for word, value in place.items()}
+    in_readme = {word: quote(value) for word, value in place.items()} | {**language.words, "NAME": name}
+    in_readme["PORT"] = str(urlsplit(place["SERVICE"]).port or 8282)
     files = {
         path.relative_to(start).as_posix().removesuffix(".template"): path.read_text(encoding="utf-8")
         for start in (_TEMPLATES / "common", _TEMPLATES / backend)
@@ -125,7 +122,7 @@ def _project_files(name: str, backend: Backend, resolver: Resolver) -> dict[str,
     for path, text in files.items():
         in_page = path.endswith(".html")
         files[path] = _replace_words(text, in_pages) if in_page else fill_template(text, resolver)
-    files["README.md"] = _replace_words(files["README.md"], _readme_words(name, language, resolver))
+    files["README.md"] = _replace_words(files["README.md"], in_readme)
     files[".gitignore"] = files.pop("gitignore")
     for path, write in language.printed.items():
         files[path] = write(resolver)
@@ -134,21 +131,7 @@ def _project_files(name: str, backend: Backend, resolver: Resolver) -> dict[str,
     return files
 
 
-def _readme_words(name: str, language: _Language, resolver: Resolver) -> dict[str, str]:
-    place = place_of(resolver)
-    url = urlsplit(place["SERVICE"])
-    port = f" --port {url.port}" if url.hostname == "127.0.0.1" and place["SERVICE"] != DEFAULT_URL else ""
-    differs = {
-        "--url": (place["SERVICE"], DEFAULT_URL),
-        "--client-id": (place["CLIENT_ID"], DEFAULT_CLIENT_ID),
-        "--channel": (place["CHANNEL"], DEFAULT_CHANNEL),
-    }
-    options = [f" {option} {quote(value)}" for option, (value, default) in differs.items() if value != default]
-    settings = {word: quote(value) for word, value in place.items()}
-    return {**language.words, **settings, "NAME": name, " PORT": port, " OPTIONS": "".join(options)}
-
-
 def _replace_words(text: str, words: Mapping[str, str]) -> str:
     """Return the text with each of these words replaced, in one pass."""
-    pattern = "|".join(rf"(?<!\w){re.escape(word)}(?!\w)" if word[0] != " " else word for word in words)
+    pattern = "|".join(rf"(?<!\w){re.escape(word)}(?!\w)" for word in words)
     return re.sub(pattern, lambda found: words[found[0]], text) if words else text
