@@ -9,7 +9,6 @@ from itertools import takewhile
 import pytest
 
 from extcli.app import NOUNS
-from extcli.cli.parsing import REMOVED
 from extcli.config.settings import SETTINGS
 from extcli.errors import ExitCode
 
@@ -22,11 +21,6 @@ WRONG = {
     "state get chanel": ("SCOPE", "extcli state get"),
 }
 """What an error names: the option, argument or command, and the command whose help has the usage."""
-
-
-@pytest.mark.parametrize("words", [name for name in REMOVED if not name.startswith("serve --")])
-def test_a_removed_command_names_what_to_use_instead(extcli, words: str):
-    assert REMOVED[words] in extcli(*words.split(), exits=2).stderr
 
 
 @pytest.mark.parametrize("words", WRONG)

@@ -8,10 +8,10 @@ here instead. Anything else, and anything invalid, goes to pydantic, and so does
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from enum import StrEnum
 from functools import partial
-from typing import Any, Final, NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 
 from typer.core import TyperCommand
 
@@ -130,41 +130,7 @@ def _parsed(value: Any, kind: Any, limits: Any) -> Any:
     return _UNPARSED
 
 
-# Usage errors: what is wrong, then where to read the usage; for what was removed, what to use instead
-
-REMOVED: Final = {
-    "broadcast as-page": "use `extcli broadcast send`, or as a page does, `extcli api POST pusher_broadcast`",
-    "codes check": "use `extcli codes upload --dry-run`",
-    "pin check": "use `extcli pin status`; with the token of a game, `extcli user info` shows whether it is valid",
-    "pin revoke": "use `extcli link end`, or without a stored link `extcli api DELETE pin`",
-    "policies": "use `extcli explain --rulings`, or with an id `extcli explain`; `extcli conform` probes a service",
-    "serve --no-upgrade": "leave it out; data of another format is never changed",
-    "serve --workers": "start several `extcli serve` on one Redis; see docs/scaling.md",
-    "vote define --show": "use `extcli vote config`",
-    "wait ready": "use `extcli wait`",
-}
-"""What to use instead, by command, with the option if only that is gone. The options of `serve` are also of `exec`, and
-have variables.
-"""
-
-
-def removal(path: str, name: str) -> str:
-    """Return the error for an option or verb that the command at `path` had earlier; empty for any other.
-
-    A path is `extcli`, `extcli codes` and the like.
-    """
-    command = path.removeprefix("extcli").strip()
-    instead = REMOVED.get(f"{'serve' if command == 'exec' else command} {name}".strip())
-    return f"{name} no longer exists: {instead}" if instead else ""
-
-
-def removed_variable(prefix: str, environment: Mapping[str, str]) -> str:
-    """Return the error for the first variable that sets a removed option of `serve`; empty if none is set."""
-    for name, instead in REMOVED.items():
-        variable = prefix + name.removeprefix("serve --").replace("-", "_").upper()
-        if name.startswith("serve --") and environment.get(variable):
-            return f"{variable} no longer exists: {instead}"
-    return ""
+# Usage errors: what is wrong, then where to read the usage
 
 
 def is_help(error: Any) -> bool:
@@ -174,13 +140,11 @@ def is_help(error: Any) -> bool:
 
 def usage_error(error: Any) -> UsageError:
     """Return the error of extcli for an exception of Typer about the arguments."""
-    what = "missing command" if is_help(error) else what_is_wrong(error)
+    what = "missing command" if is_help(error) else message_on_one_line(error)
     context = getattr(error, "ctx", None)
     return UsageError(what, fix=f"`{context.command_path} -h` shows the usage" if context else "")
 
 
-def what_is_wrong(error: Any) -> str:
-    """Return Typer's message on one line."""
-    context = getattr(error, "ctx", None)
-    removed = removal(context.command_path, getattr(error, "option_name", "")) if context else ""
-    return removed or " ".join(error.format_message().replace("Value error, ", "").split())
+def message_on_one_line(error: Any) -> str:
+    """Return Typer's message about the arguments, without line breaks."""
+    return " ".join(error.format_message().replace("Value error, ", "").split())

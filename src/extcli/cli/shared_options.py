@@ -18,7 +18,7 @@ from typer.main import get_command
 
 from extcli import clock
 from extcli.cli.options import Function, as_annotated, declare, flag, option, parameters_of
-from extcli.cli.parsing import SHARED_PANEL, PlainCommand, parse_fast, removal, write_parameters
+from extcli.cli.parsing import SHARED_PANEL, PlainCommand, parse_fast, write_parameters
 from extcli.config.flags import Flags
 from extcli.errors import CliError, RequestWithheld, UsageError
 from extcli.output.format import Format, discard_rest
@@ -105,8 +105,6 @@ class Group(TyperGroup):
         return _remembered(ctx, super().parse_args(ctx, args))
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if removed := removal(ctx.command_path, cmd_name):
-            raise UsageError(removed)
         return self.commands.get(cmd_name) or self.commands.get(_ALIASES.get(cmd_name, ""))
 
     def get_help(self, ctx: Any) -> str:

@@ -24,7 +24,7 @@ import typer
 from emulator.contract.names import CONTROL_TOKEN
 from extcli.cli import argument, flag, option
 from extcli.cli.options import declare, parameters_of
-from extcli.cli.parsing import SERVE_PANEL, PlainCommand, removed_variable, what_is_wrong
+from extcli.cli.parsing import SERVE_PANEL, PlainCommand, message_on_one_line
 from extcli.cli.serve_options import VARIABLES, Options
 from extcli.config.urls import reachable
 from extcli.errors import CliError, ExitCode, UsageError
@@ -51,14 +51,10 @@ class ServeCommand(PlainCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         try:
-            rest = super().parse_args(ctx, args)
-            wrong = removed_variable(VARIABLES, os.environ)
+            return super().parse_args(ctx, args)
         except typer.TyperException as error:
-            wrong = what_is_wrong(error)
-        if wrong:
-            typer.echo(f"extcli {ctx.info_name}: {wrong}", err=True)
-            raise typer.Exit(ExitCode.USAGE)
-        return rest
+            typer.echo(f"extcli {ctx.info_name}: {message_on_one_line(error)}", err=True)
+            raise typer.Exit(ExitCode.USAGE) from None
 
 
 def _warn_of_unknown_variables() -> None:
