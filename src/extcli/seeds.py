@@ -18,7 +18,7 @@ from emulator.contract.positions import path_text
 from emulator.contract.seeds import CHANNEL, CLIENT, CODES, LINK, SEED, check_seed
 from extcli import atomic_file
 from extcli.codes.entries import Entries
-from extcli.codes.upload import problem_of_entry
+from extcli.codes.upload import entry_problem
 from extcli.config.settings import DEFAULT_CHANNEL, DEFAULT_CLIENT_ID
 from extcli.errors import UsageError
 from extcli.faults import FAULTS, api_members
@@ -143,7 +143,7 @@ def _read_codes(document: Mapping[str, Any], allowed_file: Callable[[str], Path]
         else:
             found = [(path_text((*at, position)), code) for position, code in enumerate(code_set["codes"])]
         for position, (place, code) in enumerate(found):
-            fault = problem_of_entry(code, "a code", limits.MAX_CODE_LENGTH)
+            fault = entry_problem(code, "a code", limits.MAX_CODE_LENGTH)
             if not fault and (first := first_places.setdefault((client_id, str(code)), place)) != place:
                 fault = f"is the same code as {first}"
             if fault and is_in_file:

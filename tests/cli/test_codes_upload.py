@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
-from contextlib import closing
 
 import pytest
 
-from extcli.codes.entries import Entries
-from extcli.codes.upload import Content, StreamedBody
-from extcli.errors import CliError
 from support.program import http_response
 
 
@@ -253,22 +249,3 @@ def test_twenty_errors_are_named_and_all_are_counted(check, lines):
     assert 20 == len(named(result))
     assert "  and 2,980 more" in result.stderr.splitlines()
     assert "3000" == result.rows[1][5]
-
-
-# Files that change
-
-
-def test_a_file_that_changes_during_the_upload_leaves_its_body_without_an_end(lines):
-    path = lines("CODE-1", "CODE-2")
-    with closing(Entries(path)) as entries:
-        content = Content(entries, "a code", 63)
-        content.size = len('"CODE-1","CODE-2",')
-        body = StreamedBody(b"[", [content], b"]")
-        assert ["CODE-1", "CODE-2"] == json.loads(b"".join(body))
-        with open(path, "a") as codes:
-            codes.write("LATER\n")
-
-        pieces = iter(body)
-        assert b'["CODE-1","CODE-2","LATER"' == next(pieces)
-        with pytest.raises(CliError, match="changed while it was sent"):
-            next(pieces)

@@ -7,15 +7,15 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
-from itertools import islice
-from typing import TYPE_CHECKING, Any
+from tempfile import SpooledTemporaryFile
+from typing import IO, TYPE_CHECKING, Any
 
 from emulator.contract.limits import MAX_CODE_LENGTH, MAX_USER_LENGTH
 from extcli import clock
 from extcli.api.call import Streamed, encoded
 from extcli.codes.entries import Entries, FileFormat, Unreadable
 from extcli.codes.views import CHECKED_SETS, names_by_index
-from extcli.errors import CliError, UsageError
+from extcli.errors import UsageError
 from extcli.output.printer import NOTHING
 from extcli.output.sanitize import visible
 from extcli.output.terminal import progress_bar
@@ -31,7 +31,11 @@ if TYPE_CHECKING:
 _EXAMPLE = '--set "Hat"=hats.txt, or --set "Hat"=- for standard input'
 _NAMED = 20
 """Errors that are named; others are counted."""
-_BATCH = 5_000
+_PROGRESS_STEP = 5_000
+"""Entries between two updates of the progress bar."""
+_PIECE = 1 << 18
+_MOST_IN_MEMORY = 16 << 20
+"""Bytes of a request's body. A larger body goes to a temporary file, which only this user can read."""
 _quoted = json.JSONEncoder(ensure_ascii=False).encode
 
 
@@ -57,7 +61,7 @@ class ValidationErrors:
             raise UsageError(what, fix="correct them and try again", details=details, facts={"faults": self._named})
 
 
-def problem_of_entry(item: str | Unreadable, kind: str, longest: int) -> str:
+def entry_problem(item: str | Unreadable, kind: str, longest: int) -> str:
     """Return what is wrong with an entry, or "" if it is valid. `kind` is "a code" or "an id"."""
     if isinstance(item, Unreadable):
         return item.fault
@@ -72,13 +76,13 @@ def problem_of_entry(item: str | Unreadable, kind: str, longest: int) -> str:
 
 
 @dataclass(eq=False, slots=True)
-class Content:
-    """What a file has to send: the codes of a set, or user ids. `checked` and `validate` fill in the numbers."""
+class CheckedFile:
+    """A file with the codes of a set, or with user ids. The counts are complete when `check_entries` ends."""
 
     entries: Entries
     kind: str
     """What an entry is: `a code` or `an id`."""
-    most: int
+    max_length: int
     """The most characters of an entry."""
     name: str = ""
     """Of the set."""
@@ -89,8 +93,6 @@ class Content:
     """Codes that occur earlier in this set."""
     in_earlier_sets: int = 0
     """Distinct codes that an earlier set also has."""
-    size: int = 0
-    """Bytes of all entries as elements of a JSON array, each with a comma behind it."""
 
     def facts(self) -> dict[str, Any]:
         """Return what the output shows of the set."""
@@ -98,22 +100,38 @@ class Content:
         return {"index": self.index, "name": self.name, "codes": self.count, **counts}
 
 
-def checked(contents: Sequence[Content], output: Output, errors: ValidationErrors) -> Iterator[str]:
-    """Yield the valid entries of these files, and add an error for each other one, and for a file without entries."""
-    with progress_bar(sum(each.entries.size for each in contents), of_bytes="checking", quiet=output.quiet) as done:
-        for each in contents:
+def check_entries(
+    files: Sequence[CheckedFile], body: IO[bytes], output: Output, errors: ValidationErrors
+) -> Iterator[str]:
+    """Yield the valid entries, and write them to `body`: a JSON array for each file, with commas between the arrays.
+
+    Adds an error for each invalid entry, and for a file without entries.
+    """
+    total = sum(each.entries.size for each in files)
+    with progress_bar(total, of_bytes="checking", quiet=output.quiet) as report_done:
+        for each in files:
+            before = b"[" if each is files[0] else b",["
             for number, item in each.entries:
                 each.count += 1
-                if each.count % _BATCH == 0:
-                    done(sum(file.entries.consumed for file in contents))
-                if fault := problem_of_entry(item, each.kind, each.most):
+                if each.count % _PROGRESS_STEP == 0:
+                    report_done(sum(file.entries.consumed for file in files))
+                if fault := entry_problem(item, each.kind, each.max_length):
                     errors.add(each.entries.place(number), fault)
                 elif isinstance(item, str):
                     each.longest = max(each.longest, len(item))
-                    each.size += len(_quoted(item).encode()) + 1
+                    _write(body, before + _quoted(item).encode())
+                    before = b","
                     yield item
+            _write(body, b"]")
             if not each.count:
                 errors.add(each.entries.name, "has no entries")
+
+
+def _write(body: IO[bytes], data: bytes) -> None:
+    try:
+        body.write(data)
+    except OSError as error:
+        raise UsageError("cannot write a temporary file", why=error.strerror or "") from None
 
 
 _BITS = 29
@@ -121,10 +139,10 @@ _BITS = 29
 _MASK = (1 << _BITS) - 1
 
 
-def validate(sets: Sequence[Content], output: Output) -> ValidationErrors:
-    """Read every code, record the counts on the sets, and return the errors."""
+def check_codes(sets: Sequence[CheckedFile], body: IO[bytes], output: Output) -> ValidationErrors:
+    """Check all codes, also for duplicates, write them to `body`, and return the errors."""
     errors, bits, repeated = ValidationErrors(), bytearray(1 << (_BITS - 3)), set[int]()
-    for code in checked(sets, output, errors):
+    for code in check_entries(sets, body, output, errors):
         number = hash(code) & _MASK
         at, bit = number >> 3, 1 << (number & 7)
         if bits[at] & bit:
@@ -136,10 +154,10 @@ def validate(sets: Sequence[Content], output: Output) -> ValidationErrors:
     return errors
 
 
-def _add_duplicates(sets: Sequence[Content], repeated: set[int], errors: ValidationErrors) -> None:
+def _add_duplicates(sets: Sequence[CheckedFile], repeated: set[int], errors: ValidationErrors) -> None:
     """Read the codes with a repeated hash again, count the duplicates on the sets, and add an error for each."""
-    first: dict[str | Unreadable, tuple[Content, str]] = {}
-    latest: dict[str | Unreadable, Content] = {}
+    first: dict[str | Unreadable, tuple[CheckedFile, str]] = {}
+    latest: dict[str | Unreadable, CheckedFile] = {}
     for each in sets:
         for number, code in each.entries:
             if hash(code) & _MASK not in repeated:
@@ -154,51 +172,27 @@ def _add_duplicates(sets: Sequence[Content], repeated: set[int], errors: Validat
             latest[code] = each
 
 
-_BETWEEN = b"],["
+class FileBody(Streamed):
+    """The content of an open file. Each iteration reads it from the start, so that a request can be retried."""
 
-
-class StreamedBody(Streamed):
-    """A JSON text with long arrays. Each iteration reads their files again, so that a request can be retried."""
-
-    def __init__(self, start: bytes, contents: Sequence[Content], end: bytes) -> None:
-        """Each content, which was checked, is one array: `start` opens the first, and `end` closes the last."""
-        self._start = start
-        self._sources = [each.entries for each in contents]
-        self._end = end
-        arrays = sum(each.size - 1 for each in contents)
-        self.length = len(start) + arrays + len(_BETWEEN) * (len(contents) - 1) + len(end)
+    def __init__(self, file: IO[bytes]) -> None:
+        """The content ends at the file's position."""
+        self._file = file
+        self.length = file.tell()
         self.on_progress: Callable[[int], None] = lambda _: None
         """Called with the number of bytes sent so far."""
 
     def __iter__(self) -> Iterator[bytes]:
-        sent = 0
-        for piece in self._pieces():
-            sent += len(piece)
+        self._file.seek(0)
+        while piece := self._file.read(_PIECE):
             yield piece
-            self.on_progress(sent)
-        if sent + len(self._end) != self.length:
-            # Without its end the body is invalid, so the service stores nothing.
-            raise CliError(
-                "a file changed while it was sent",
-                why="its content is no longer what was checked",
-                fix="nothing changed at the service; try again when the files are complete",
-            )
-        yield self._end
-
-    def _pieces(self) -> Iterator[bytes]:
-        before = self._start
-        for source in self._sources:
-            texts = (item for _, item in source)
-            while batch := list(islice(texts, _BATCH)):
-                yield before + encoded(batch)[1:-1]
-                before = b","
-            before = _BETWEEN
+            self.on_progress(self._file.tell())
 
 
-def _send(session: Session, service: Service, method: str, path: str, body: StreamedBody, what: str) -> Response:
-    """Send the body with a progress bar, and report how long it took; `what` describes the content."""
+def _send(session: Session, service: Service, method: str, path: str, file: IO[bytes], what: str) -> Response:
+    """Send the file as the body, with a progress bar, and report how long it took; `what` describes the content."""
     session.http.set_timeout(session.resolver.timeout(_TIMEOUT))
-    started = clock.elapsed()
+    started, body = clock.elapsed(), FileBody(file)
     with progress_bar(body.length, of_bytes="sending", quiet=session.output.quiet) as body.on_progress:
         response = service.send(method, path, body)
     session.output.report(f"{what} sent ({clock.elapsed() - started:.1f}s)")
@@ -242,11 +236,13 @@ def upload_sets(
         what = f"{len(indices)} indices were given for {len(specs)} sets"
         raise UsageError(what, fix="give one --index for each --set")
     with ExitStack() as files:
-        sets: list[Content] = []
+        sets: list[CheckedFile] = []
         for index, (name, file) in zip(indices or range(len(pairs)), pairs, strict=True):
             entries = files.enter_context(closing(Entries(file, form=form, column=column)))
-            sets.append(Content(entries, "a code", MAX_CODE_LENGTH, name, index))
-        errors = validate(sets, output)
+            sets.append(CheckedFile(entries, "a code", MAX_CODE_LENGTH, name, index))
+        body = files.enter_context(SpooledTemporaryFile(_MOST_IN_MEMORY))
+        body.write(b'{"codes":[')
+        errors = check_codes(sets, body, output)
         if errors.count and session.dry_run:
             output.show_value([each.facts() for each in sets], CHECKED_SETS)
         errors.raise_any()
@@ -265,7 +261,7 @@ def upload_sets(
         others: dict[str, Any] = {"names": [each.name for each in sets]}
         if indices:  # otherwise the service counts from 0
             others["indices"] = indices
-        body = StreamedBody(b'{"codes":[[', sets, b"]]," + encoded(others)[1:])
+        body.write(b"]," + encoded(others)[1:])
         codes = counted(sum(each.count for each in sets), "code")
         response = _send(session, service, "PUT", "codes", body, f"{counted(len(sets), 'set')} of {codes}")
     output.show(response, NOTHING)
@@ -311,13 +307,15 @@ def cutoff_of(instant: int, *, milliseconds: bool) -> int:
 
 def mark_all(session: Session, service: Service, users: Entries, granted: dict[str, Any]) -> tuple[int, Response]:
     """Mark the users in a file, and return their number. Raises `UsageError`, before anything is sent."""
-    errors, content = ValidationErrors(), Content(users, "an id", MAX_USER_LENGTH)
-    for _ in checked([content], session.output, errors):
-        pass
-    errors.raise_any()
-    body = StreamedBody(b'{"users":[', [content], b"]," + encoded(granted)[1:])
-    what = counted(content.count, "user")
-    return content.count, _send(session, service, "POST", "codes/mark_from_list", body, what)
+    errors, file = ValidationErrors(), CheckedFile(users, "an id", MAX_USER_LENGTH)
+    with SpooledTemporaryFile(_MOST_IN_MEMORY) as body:
+        body.write(b'{"users":')
+        for _ in check_entries([file], body, session.output, errors):
+            pass
+        errors.raise_any()
+        body.write(b"," + encoded(granted)[1:])
+        what = counted(file.count, "user")
+        return file.count, _send(session, service, "POST", "codes/mark_from_list", body, what)
 
 
 def count_in(response: Response, header: str) -> int | None:
