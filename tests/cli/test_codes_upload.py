@@ -58,7 +58,7 @@ def test_sets_listed_without_indices_have_their_positions(upload, file, answerin
     url = answering(token, http_response("200 OK", '{"names":["Old","Older"]}'), ready)
 
     assert (
-        "set 1: 'New', with other codes, replaces 'Older'"
+        "set 1: 'New' replaces 'Older' and its codes"
         in upload("--set", f"New={file('A')}", "--index", "1", "--url", url, exits=2).stderr
     )
     unknown = answering(token, http_response("200 OK", '{"names":3}'))
@@ -108,7 +108,7 @@ def old(backend):
 def test_in_production_replacing_without_a_terminal_needs_yes(upload, file, backend):
     result = upload("--set", f"New={file('N1')}", fails=2)
 
-    assert "set 0: 'New', with other codes, replaces 'Old'" in result.stderr
+    assert "set 0: 'New' replaces 'Old' and its codes" in result.stderr
     assert ["Old", "Other"] == backend.get("codes").json()["names"]
     upload("--set", f"More={file('M1')}", "--index", "1", exits=0)
     upload("--set", f"New={file('N1')}", "--yes", exits=0)
@@ -158,7 +158,7 @@ def named(result) -> list[str]:
         ("c.csv", "code\nA\rSECRET\n", "code", [":2: is not CSV"]),
         ("c.csv", 'n,code\n1,A\n2\n\n3,"B\nC"\n4,\n', "code",
          [":3: has no column 2", ":5: has unprintable", ":7: is empty"]),
-        ("c.csv", "\ncode\nB,1\n", "", [":3: has 2 columns: --column names the one to read"]),
+        ("c.csv", "\ncode\nB,1\n", "", [":3: has 2 columns; choose one with --column"]),
     ],
 )  # fmt: skip
 def test_each_error_is_named_by_place_and_rule_without_quoting_it(check, file, name, content, column, faults):
@@ -178,7 +178,7 @@ def test_each_error_is_named_by_place_and_rule_without_quoting_it(check, file, n
         ("c.json", '["A", "SECRET"', "", "is not JSON"),
         ("c.json", '{"SECRET": 1}', "", "is not a JSON array of strings"),
         ("c.json", '"SECRET"', "", 'write the codes of one set as ["A-1", "A-2"]'),
-        ("c.csv", "code,code\nA,SECRET\n", "code", "must have exactly one column 'code'"),
+        ("c.csv", "code,code\nA,SECRET\n", "code", "must have exactly one column named 'code'"),
         ("c.txt", gzip.compress(b"SECRET\n" * 9, mtime=0)[:-4], "", "is corrupt"),
         ("c.txt", gzip.compress(b"SECRET\n" * 9, mtime=0)[:12] + b"SECRET", "", "is corrupt"),
         ("c.txt", "SECRET" * 200_000, "", "has a line longer than 1 MiB"),

@@ -84,7 +84,7 @@ def test_explain_reports_that_a_call_was_not_refused(extcli):
     shown = extcli("explain", re.findall(r"x-request-id: (\S+)", trace)[-1], "-o", "table").stdout
 
     assert shown.startswith("GET /v1/e/vote: 200 OK")
-    assert "It was not refused." in shown
+    assert "The request was not refused." in shown
 
 
 def test_every_rule_is_explained_and_most_without_a_service(extcli):

@@ -139,7 +139,7 @@ def test_every_variable_of_a_setting_and_of_serve_is_listed(extcli):
     listed = dict(extcli("help", "env").rows)
 
     assert {each.variable for each in SETTINGS.values() if each.variable} < set(listed)
-    assert "serve --port: Port; 0 takes a free one." == listed["EXTCLI_SERVE_PORT"]
+    assert "serve --port: Port to listen on; 0 chooses a free port." == listed["EXTCLI_SERVE_PORT"]
     assert all(listed.values())
 
 

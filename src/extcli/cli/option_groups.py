@@ -10,8 +10,8 @@ from extcli.cli.options import flag, option, with_options
 from extcli.errors import UsageError
 from extcli.session import Session
 
-Concurrency = Annotated[int, option("--concurrency N", "With --from: the parallel requests.", min=1, max=1024)]
-Columns = Annotated[str | None, option("--columns USER,VALUE", "With --from: the names of the file's two columns.")]
+Concurrency = Annotated[int, option("--concurrency N", "With --from: how many requests at once.", min=1, max=1024)]
+Columns = Annotated[str | None, option("--columns USER,VALUE", "With --from: the two columns to read.")]
 Skip = Annotated[int, option("--skip N", "With --from: skip N lines, to resume a run.", min=0, show_default=False)]
 
 
@@ -39,27 +39,27 @@ def refuse_without_file(options: Mapping[str, object]) -> None:
     """Raise `UsageError` if an option is given that needs --from."""
     for name, value in options.items():
         if value not in (None, 0):
-            raise UsageError(f"{name} requires --from", why="it is about the lines of a file")
+            raise UsageError(f"{name} requires --from", why="it applies to the lines of a file")
 
 
 # The journal
 
-Since = Annotated[str | None, option("--since MARK|TIME", "Only entries after this number, or of the last 5m, 1h, …")]
+Since = Annotated[str | None, option("--since MARK|TIME", "Only entries after this number, or from the last 5m, 1h, …")]
 
 
 def filters(
     session: Session,
     status: str | None = option(
-        "--status 4xx|403", "Only these statuses: 4xx, 400,503, or `none` if a fault took the response."
+        "--status 4xx|403", "Only these statuses, such as 4xx or 400,503. `none`: a fault dropped the response."
     ),
     path: str | None = option("--path TEXT", "Only entries with this text in their path, action or topic."),
     method: str | None = option("--method METHOD", "Only requests with this HTTP method."),
     role: str | None = option("--role ROLE", "Only entries of callers with this role."),
-    user: str | None = option("--user ID", "Only entries of this user, by id or opaque id."),
-    kind: str | None = option("--kind KIND", "Only these kinds: request, frame or delivery; join several with commas."),
-    production: str | None = option("--production RULE|any", "Only requests that production handles differently."),
-    search: str | None = option("--search TEXT", "Only entries with this text in path, bodies, caller or refusal."),
-    probes: bool = flag("--probes", "Include the requests that extcli sends for its own purposes."),
+    user: str | None = option("--user ID", "Only entries of the user with this id or opaque id."),
+    kind: str | None = option("--kind KIND", "Only these kinds, separated by commas: request, frame, delivery."),
+    production: str | None = option("--production RULE|any", "Only requests that production would handle differently."),
+    search: str | None = option("--search TEXT", "Only entries with this text in path, bodies, caller or reason."),
+    probes: bool = flag("--probes", "Include requests that extcli sends on its own, such as checks for readiness."),
 ) -> dict[str, str | None]:
     """Return the parameters of a query, with `None` for those that are not given."""
     flags = session.resolver.flags

@@ -18,7 +18,7 @@ from typer.core import TyperCommand
 from extcli.errors import UsageError
 from extcli.output.terminal import colored_help
 
-SHARED_PANEL = "Options of every command but serve and exec"
+SHARED_PANEL = "Options of all commands except serve and exec"
 SERVE_PANEL = "Options of serve"
 """Titles in the help. The second has the options that `exec` passes on to the service."""
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from extcli.output.printer import View
     from extcli.session import Session
 
-Watch = Annotated[bool, flag("--watch", "Show each change, until --timeout; in a pipe as JSON, unless -o is given.")]
+Watch = Annotated[bool, flag("--watch", "Show each change, until --timeout. A pipe gets JSON, unless -o is given.")]
 _ALIASES = {"ls": "list", "delete": "rm", "remove": "rm", "show": "get"}
 """Verbs of other programs, and what they are called here. They are understood, but in no list."""
 _SECONDS = 0.5
@@ -41,7 +41,7 @@ def repeat(session: Session, show: Callable[[], None], *, watch: bool) -> None:
         show()
         return
     if session.output.format is Format.ENV:
-        raise UsageError("-o env cannot be watched", fix="leave out --watch")
+        raise UsageError("--watch does not work with -o env", fix="choose another format")
     from extcli.config.settings import OUTPUT
 
     seconds = session.resolver.timeout() if session.resolver.flags.timeout else float("inf")
@@ -58,20 +58,20 @@ _flag = partial(flag, rich_help_panel=SHARED_PANEL, show_default=False)
 
 
 def _shared_options(
-    profile: str | None = _option("-p --profile NAME", "Use this profile [EXTCLI_PROFILE; the file's default]."),
+    profile: str | None = _option("-p --profile NAME", "Use this profile [EXTCLI_PROFILE; the default profile]."),
     url: str | None = _option("--url URL", "The service's address [EXTCLI_URL; http://127.0.0.1:8282]."),
     client_id: str | None = _option("--client-id ID", "The extension's client id [EXTCLI_CLIENT_ID; my-extension]."),
-    acts_as: str | None = _option("--as ROLE[:USER]", "Act as this: viewer:U1, … [EXTCLI_AS; depends on the command]."),
-    channel: str | None = _option("--channel ID", "The channel [EXTCLI_CHANNEL; 1001; all for backend and admin]."),
-    token_file: Annotated[Path | None, _option("--token-file FILE", "Use this file's token [EXTCLI_TOKEN].")] = None,
+    acts_as: str | None = _option("--as ROLE[:USER]", "Act as a role: viewer:U1 [EXTCLI_AS; depends on the command]."),
+    channel: str | None = _option("--channel ID", "The channel [EXTCLI_CHANNEL; 1001, or all for backend and admin]."),
+    token_file: Annotated[Path | None, _option("--token-file FILE", "The file with the token [EXTCLI_TOKEN].")] = None,
     output: str | None = _option(
         "-o --output FORMAT",
-        "table, plain (tab-separated), json, jsonl or csv [EXTCLI_OUTPUT; table on a terminal, or plain].",
+        "table, plain (tab-separated), json, jsonl or csv [EXTCLI_OUTPUT; table on a terminal, else plain].",
     ),
     timeout: str | None = _option("--timeout TIME", "Wait at most this long, such as 5s or 2m [EXTCLI_TIMEOUT; 30s]."),
     quiet: bool = _flag("-q --quiet", "Print only errors on standard error."),
     verbose: bool = _flag("-v --verbose", "Show requests and responses, without secrets."),
-    dry_run: str | None = _option("--dry-run [=curl]", "Print writes instead of sending them; =curl: curl commands."),
+    dry_run: str | None = _option("--dry-run [=curl]", "Print writes instead of sending them, with =curl as curl."),
     query: str | None = _option("--query JMESPATH", "Print this part of the JSON response, such as stats.count."),
 ) -> None:
     """Declares the shared options."""
@@ -185,9 +185,9 @@ def shared(
 
                 session.output.query = compile_query(flags.query)
             if flags.dry_run and not use_profile:
-                raise UsageError("--dry-run prints requests, and this command sends none", fix="leave it out")
+                raise UsageError("--dry-run prints requests, and this command sends none", fix="leave out --dry-run")
             if session.output.format is Format.ENV and not has_env:
-                raise UsageError("this command has no output format env", fix="`status` and `connect env` have it")
+                raise UsageError("this command does not support -o env", fix="`status` and `connect env` support it")
             if loses:
                 yes = values.pop("yes")
                 confirm.guard(session, loses.format_map(values), yes=yes, is_control=is_control)

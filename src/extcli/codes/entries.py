@@ -194,7 +194,7 @@ def _cells(lines: NumberedLines, name: str, column: str | None) -> EntriesByPlac
             if not is_entry:
                 continue
         if column is None and len(row) > 1:
-            yield number, Unreadable(f"has {len(row)} columns: --column names the one to read")
+            yield number, Unreadable(f"has {len(row)} columns; choose one with --column")
         else:
             yield number, row[at].strip() if at < len(row) else Unreadable(f"has no column {at + 1}")
 
@@ -214,7 +214,7 @@ def _position_of(column: str | None, first: list[str], name: str) -> tuple[int, 
     if not column.isdecimal() or not int(column):
         if headings.count(column.casefold()) != 1:
             fix = "for a file without a heading, give the column's number: --column 1"
-            raise UsageError(f"the first line of {name} must have exactly one column {column!r}", fix=fix)
+            raise UsageError(f"the first line of {name} must have exactly one column named {column!r}", fix=fix)
         return headings.index(column.casefold()), False
     at = int(column) - 1
     if at < len(first) and is_heading(first[at]):

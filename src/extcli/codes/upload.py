@@ -256,8 +256,8 @@ def upload_sets(
         old = {each.index: repr(visible(existing[each.index])) for each in sets if each.index in existing}
         new = {each.index: repr(visible(each.name)) for each in sets}
         if old and not yes and not confirm.in_sandbox(session):
-            losses = [f"set {index}: {new[index]}, with other codes, replaces {name}" for index, name in old.items()]
-            confirm.ask(session, losses, "Codes not handed out from the old sets will be lost. Replace them?")
+            losses = [f"set {index}: {new[index]} replaces {name} and its codes" for index, name in old.items()]
+            confirm.ask(session, losses, "Codes of the old sets not handed out will be lost. Replace the sets?")
         others: dict[str, Any] = {"names": [each.name for each in sets]}
         if indices:  # otherwise the service counts from 0
             others["indices"] = indices

@@ -29,10 +29,10 @@ _REPLACED = {"json_store", "vote_config", *(scope.path for each in (STATE, CONFI
 @shared
 def api(
     session: Session,
-    method: str = argument("METHOD", "GET, POST, PUT, PATCH or DELETE."),
-    path: str = argument("PATH", "The path below /v1/e/. A path that begins with a slash is used as it is."),
-    fields: list[str] | None = option("-f --field KEY=VALUE", "A member of the JSON body: JSON or text. Repeatable."),
-    source: str | None = option("--input FILE|-", "Send this body, byte for byte."),
+    method: str = argument("METHOD", "The HTTP method: GET, POST, PUT, PATCH or DELETE."),
+    path: str = argument("PATH", "The path below /v1/e/; or a full path, which begins with a slash."),
+    fields: list[str] | None = option("-f --field KEY=VALUE", "Add this member to the JSON body. Repeatable."),
+    source: str | None = option("--input FILE|-", "Send the content of this file as the body, unchanged."),
     no_auth: bool = flag("--no-auth", "Send the request without an Authorization header."),
     yes: Yes = False,
 ) -> None:
@@ -41,8 +41,8 @@ def api(
     Any method can have a body, even GET. With a production profile, calls that delete,
     replace or reset ask for confirmation.
 
-    Tables show JSON indented; jsonl has one line, or one for each item of an array. The
-    other formats print the body unchanged.
+    The format table indents JSON. jsonl prints one line, or one line for each item of an array.
+    The other formats print the body unchanged.
 
     \b
     Examples:

@@ -19,8 +19,8 @@ _LIFETIME = 15 * 60
 """Seconds until a receipt of `bits purchase` expires."""
 
 Purchase = Annotated[str | None, argument("ID", "The purchase's id, as `bits list` shows it.")]
-Sku = Annotated[str | None, option("--sku SKU", "The product. Use --sku and --user instead of ID.")]
-User = Annotated[str | None, option("--user ID", "The buyer: selects their oldest purchase of the product.")]
+Sku = Annotated[str | None, option("--sku SKU", "The product's SKU. Use --sku and --user instead of ID.")]
+User = Annotated[str | None, option("--user ID", "The buyer's id. Selects the buyer's oldest purchase of the product.")]
 
 PURCHASES = listing(
     "transactions",
@@ -59,7 +59,7 @@ def purchase(
       extcli bits purchase --receipt receipt.txt
     """
     if (sku is None) == (receipt is None):
-        raise UsageError("no purchase, or two", fix="give either SKU or --receipt FILE")
+        raise UsageError("give either SKU or --receipt FILE")
     if receipt is not None:
         token = read_bytes(receipt if receipt == "-" else f"@{receipt}").decode(errors="replace").strip()
         purchase = {"transactionReceipt": token, "displayName": buyer}
@@ -78,8 +78,9 @@ def purchase(
 def list_purchases(session: Session, sku: str = argument("SKU", "The product; * lists all products.", "*")) -> None:
     """List up to 10 unsettled purchases, oldest first. Acts as broadcaster.
 
-    An unsettled purchase is neither validated nor refunded. Sends its request over the WebSocket,
-    with a stored link if there is one, unless you pass --as or a token. Plain output is $columns.
+    An unsettled purchase is neither validated nor refunded. The request goes over the WebSocket. It
+    uses the stored link of a game if there is one, unless you pass --as or a token. Plain output is
+    $columns.
 
     Example: extcli bits list hat
     """
@@ -88,7 +89,7 @@ def list_purchases(session: Session, sku: str = argument("SKU", "The product; * 
 
 @command(app)
 def validate(session: Session, purchase: Purchase = None, sku: Sku = None, user: User = None) -> None:
-    """Validate a purchase: the game has delivered it. Acts as broadcaster, as `bits list` does.
+    """Mark a purchase as delivered by the game. Acts as broadcaster, as `bits list` does.
 
     \b
     Examples:
@@ -111,7 +112,7 @@ def _settle(session: Session, verb: str, purchase: str | None, sku: str | None, 
     given = {"transaction_id": purchase, "sku": sku, "user_id": user}
     which = {name: value for name, value in given.items() if value}
     if list(which) not in (["transaction_id"], ["sku", "user_id"]):
-        raise UsageError("no purchase, or two", fix="give either ID, or --sku and --user")
+        raise UsageError("give either ID, or --sku and --user")
     session.output.show_value(_request(session, verb, which), views.NOTHING)
     session.output.note(f"{verb}: {visible(purchase or f'the oldest {sku} of user {user}')}")
 

@@ -13,12 +13,12 @@ from extcli.errors import ExpectationFailed, UsageError
 from extcli.output import views
 from extcli.session import BACKEND, BROADCASTER, VIEWER, Session
 
-app = noun("Broadcasts: messages under an event name, to all current listeners. Nothing is stored.")
+app = noun("Broadcasts: messages with an event name, sent to all current listeners. Nothing is stored.")
 datastream_app = noun("The datastream: events that pages send to the games of their channel. Nothing is stored.")
 
 EventName = Annotated[str, argument("EVENT", "The name of the event.")]
 Data = Annotated[str, argument("DATA", "The message: JSON, @file, or - for standard input.")]
-Post = Annotated[bool, flag("--post", "Use POST: GET with a body may be refused [EXTCLI_BROADCAST_METHOD=POST].")]
+Post = Annotated[bool, flag("--post", "Send POST, if GET with a body is refused [EXTCLI_BROADCAST_METHOD=POST].")]
 
 
 @command(app)
@@ -27,7 +27,7 @@ def send(
     event: EventName,
     data: Data,
     to: str | None = option("--to USER", "Send only to this user."),
-    extension_wide: bool = flag("--extension-wide", "Send to listeners in all channels. Only backend and admin may."),
+    extension_wide: bool = flag("--extension-wide", "Send to listeners in all channels, as backend or admin."),
     post: Post = False,
 ) -> None:
     """Send a message to all listeners in the channel. Acts as broadcaster; with --extension-wide as backend.
@@ -47,7 +47,7 @@ def send(
     path = "extension_broadcast" if extension_wide else "broadcast"
     service = session.service(BACKEND if extension_wide else BROADCASTER)
     response = service.broadcast(event, document, target=target, channel=channel, method=method, path=path)
-    session.output.done(response, "sent to those who listen now; `extcli socket list` shows them")
+    session.output.done(response, "sent to the current listeners; `extcli socket list` shows them")
 
 
 @command(app)
@@ -66,8 +66,8 @@ def whisper_self(session: Session, event: EventName, data: Data, post: Post = Fa
 def size(session: Session, data: Data) -> None:
     """Check whether a message is small enough to send. Sends nothing.
 
-    Up to 4,096 bytes of compact JSON are sent as they are. More is compressed, to at
-    most 4,096 bytes of base64. Exits 7 if the message is too large even then.
+    Compact JSON of up to 4,096 bytes is sent as it is. A larger message is compressed, and
+    may then have 4,096 bytes of base64. Exits 7 if the message is too large even then.
 
     Example: extcli broadcast size @news.json
     """
@@ -78,21 +78,21 @@ def size(session: Session, data: Data) -> None:
     found = {"bytes": len(text), "compressed": compressed, "limit": MAX_MESSAGE_BYTES, "sent": sent}
     session.output.show_value(found, views.RECORD)
     if sent == "refused":
-        why = f"the limits are {MAX_UNCOMPRESSED_BYTES:,} bytes, and {MAX_MESSAGE_BYTES:,} compressed"
+        why = f"the limits are {MAX_UNCOMPRESSED_BYTES:,} bytes of JSON, and {MAX_MESSAGE_BYTES:,} bytes compressed"
         fix = "send less, or put the data in a store and send a reference"
         raise ExpectationFailed("the message is too large", why=why, fix=fix)
 
 
 @command(datastream_app, "send")
 def send_event(session: Session, event: str = argument("JSON|-|@FILE", "The event: any JSON.")) -> None:
-    """Send an event to the channel's games that follow the datastream. Acts as viewer:U1.
+    """Send an event to the channel's games that subscribe to the datastream. Acts as viewer:U1.
 
-    `extcli socket send subscribe datastream --data '{}' --wait 1` receives one.
+    `extcli socket send subscribe datastream --data '{}' --wait 1` receives an event.
 
     Example: extcli datastream send '{"click": [10, 20]}'
     """
     response = session.service(VIEWER).post("datastream", read_json(event, "the event"))
-    session.output.done(response, "sent to the games that listen now")
+    session.output.done(response, "sent to the games that are subscribed now")
 
 
 def _channel(session: Session) -> str | None:

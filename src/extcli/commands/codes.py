@@ -24,15 +24,15 @@ app = noun("Reward codes: upload sets, mark winners, redeem.")
 
 Column = Annotated[
     str | None,
-    option("--column NAME|N", "Which column of CSV, by heading or number from 1, or which member of JSON lines."),
+    option("--column NAME|N", "The column of CSV, by heading or by number from 1, or the member of JSON lines."),
 ]
-Form = Annotated[FileFormat | None, option("--format", "The format of the files. Default: by their extension.")]
+Form = Annotated[FileFormat | None, option("--format", "The format of the files. Default: by the file names.")]
 Prizes = Annotated[list[int], option("--prize I", "Grant one code of the set at index I. Repeatable.", min=0, max=9)]
 Limits = Annotated[
     list[str] | None,
     option(
         "--limit [I=]N",
-        "The most codes a user may get of each set, or of the set at index I, including earlier grants. "
+        "The most codes that a user may get from each set, or from the set at index I, including earlier grants. "
         "Default: as many as this command grants.",
     ),
 ]
@@ -43,18 +43,19 @@ Reveal = Annotated[bool, flag("--reveal", "Show complete codes in tables, where 
 def upload(
     session: Session,
     sets: list[str] = option("--set NAME=FILE|-", "A set's name, and the file of its codes. Repeatable.", ...),
-    index: list[int] | None = option("--index N", "The index of each --set. By default 0, 1, ….", min=0, max=9),
+    index: list[int] | None = option("--index N", "The index of each --set. Default: 0, 1, ….", min=0, max=9),
     column: Column = None,
     form: Form = None,
     yes: Yes = False,
 ) -> None:
     """Upload up to ten sets, each of fewer than a million codes. Acts as backend.
 
-    The extension of a file decides its format: CSV (needs --column), a JSON array, JSON lines,
-    otherwise one code per line. gzip is detected. All codes are checked before anything is sent.
+    The suffix of the file's name selects the format: CSV (needs --column), a JSON array or JSON
+    lines. Any other file has one code per line. gzip is detected. All codes are checked before
+    anything is sent.
     Existing sets at other indices stay. Replacing a set asks for confirmation, except in a sandbox;
-    --yes skips it. --dry-run checks the files, counts their codes and duplicates,
-    shows what would be replaced, and sends nothing. Its plain output is $columns.
+    --yes skips the question. --dry-run checks the files, counts their codes and duplicates,
+    shows which sets would be replaced, and sends nothing. Its plain output is $columns.
 
     \b
     Examples:
@@ -109,7 +110,7 @@ def mark_from_poll(
     poll: str = argument("POLL", "The poll's id.", "default"),
     limits: Limits = None,
     cutoff: str | None = option("--cutoff TIME", f"Ignore later votes: {times.FORMS_AGO}. Default: now."),
-    unit: CutoffUnit = option("--cutoff-unit", "Send the time in seconds, rounded up, or in ms.", CutoffUnit.SECONDS),
+    unit: CutoffUnit = option("--cutoff-unit", "Send the cutoff in seconds, rounded up, or in ms.", CutoffUnit.SECONDS),
 ) -> None:
     """Grant codes to the users who chose the correct option. Acts as backend.
 
@@ -137,7 +138,7 @@ def mark_from_list(
     prizes: Prizes,
     users: list[str] | None = argument("USER", "User ids.", None),
     limits: Limits = None,
-    source: str | None = option("--from FILE", "A file of user ids, in a format of `codes upload`, or -."),
+    source: str | None = option("--from FILE", "A file of user ids, in any format of `codes upload`, or -."),
     column: Column = None,
     form: Form = None,
 ) -> None:
@@ -152,7 +153,7 @@ def mark_from_list(
     """
     granted = grant(prizes, limits or [])
     if bool(users) == (source is not None):
-        raise UsageError("no users, or two lists of users", fix="give either user ids or --from FILE")
+        raise UsageError("give either user ids or --from FILE")
     service = session.service(BACKEND)
     if source is None:
         sent = len(users or [])
@@ -206,5 +207,5 @@ def redeem(session: Session, prize: int = argument("PRIZE", "The index of the se
         raise ExpectationFailed(
             f"no code of set {prize} is available",
             why="the viewer is not marked for it or has redeemed it already, or the set is used up",
-            fix="`extcli codes eligible`, `redeemed` and `list` show which",
+            fix="find out with `extcli codes eligible`, `codes redeemed` and `codes list`",
         )

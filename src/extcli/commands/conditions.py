@@ -14,9 +14,9 @@ from extcli.config.settings import DEFAULT_USER
 from extcli.output.sanitize import compact
 from extcli.session import Session
 
-_MORE = "N means at least N, =N exactly N."
+_MORE = "N means at least N; =N means exactly N."
 
-Since = Annotated[int | None, option("--since MARK", "Count only changes after this number of `extcli wait mark`.")]
+Since = Annotated[int | None, option("--since MARK", "Count only changes after this mark, from `extcli wait mark`.")]
 
 
 def _count_option(things: str) -> Any:
@@ -39,12 +39,12 @@ class Condition:
 def poll(
     session: Session,
     poll: str = argument("ID", "The poll's id.", "default"),
-    count: Annotated[str | None, _count_option("Votes")] = None,
-    value: list[str] | None = option("--value V=N", "Votes for value V: 0=2 is at least two for 0, 0==2 exactly two."),
+    count: Annotated[str | None, _count_option("Number of votes")] = None,
+    value: list[str] | None = option("--value V=N", "Votes for V: 0=2 is at least two votes for 0, 0==2 exactly two."),
     total: str | None = option("--sum N|=N", f"The sum of all values: {_MORE}"),
     since: Since = None,
 ) -> Condition:
-    """Wait for the votes of a poll. Without an option, at least one vote.
+    """Wait for the votes of a poll, by default for at least one vote.
 
     \b
     Examples:
@@ -59,11 +59,11 @@ def rank(
     session: Session,
     ranking: str = argument("ID", "The ranking's id.", "default"),
     key: str | None = option("--key TEXT", "Count only this answer."),
-    score: str | None = option("--score N|=N", f"Users with that answer: {_MORE}"),
-    count: Annotated[str | None, _count_option("Users with any answer")] = None,
+    score: str | None = option("--score N|=N", f"Users who gave the answer --key: {_MORE}"),
+    count: Annotated[str | None, _count_option("Users who gave any answer")] = None,
     since: Since = None,
 ) -> Condition:
-    """Wait for the answers of a ranking. Without an option, at least one answer.
+    """Wait for the answers of a ranking, by default for at least one answer.
 
     Example: extcli wait rank colour --key blue --score 1
     """
@@ -73,19 +73,19 @@ def rank(
 def accumulate(
     session: Session,
     buffer: str = argument("ID", "The buffer's id.", "default"),
-    count: Annotated[str | None, _count_option("Entries")] = None,
+    count: Annotated[str | None, _count_option("Number of entries")] = None,
     latest: str | None = option("--latest JSON", "The value of the newest entry, as JSON."),
     since: Since = None,
 ) -> Condition:
-    """Wait for the entries of a buffer. Without an option, at least one entry.
+    """Wait for the entries of a buffer, by default for at least one entry.
 
     Example: extcli wait accumulate ratings --latest '{"stars": 5}'
     """
     return Condition("accumulate", buffer, {"count": count, "latest": _json(latest, "--latest"), "since": since})
 
 
-Path = Annotated[str | None, option("--path POINTER", "JSON pointer: /teams/0/score. Default: the whole store.")]
-Equals = Annotated[str | None, option("--equals JSON", "The value to find there. Default: any value.")]
+Path = Annotated[str | None, option("--path POINTER", "A JSON pointer: /teams/0/score. Default: the whole store.")]
+Equals = Annotated[str | None, option("--equals JSON", "The value to expect there. Default: any value.")]
 
 
 def state(
@@ -93,12 +93,12 @@ def state(
     scope: str = scope_argument(STATE),
     path: Path = None,
     equals: Equals = None,
-    user: str = option("--user ID", "The user of a viewer store.", DEFAULT_USER),
+    user: str = option("--user ID", "The user whose viewer store is read.", DEFAULT_USER),
     since: Since = None,
 ) -> Condition:
     """Wait for a state store to have a value.
 
-    With --since, the store must also have been written after that number.
+    With --since, the store must also have been written after that mark.
 
     Example: extcli wait state channel --path /round --equals 4
     """
@@ -111,7 +111,7 @@ def store_config(
 ) -> Condition:
     """Wait for a config store to have a value.
 
-    With --since, the store must also have been written after that number.
+    With --since, the store must also have been written after that mark.
 
     Example: extcli wait store-config channel --path /theme --equals dark
     """
@@ -127,7 +127,7 @@ def json_store(
 ) -> Condition:
     """Wait for a JSON store to have a value.
 
-    With --since, the store must also have been written after that number.
+    With --since, the store must also have been written after that mark.
 
     Example: extcli wait json-store highscore --path /score --equals 4
     """
@@ -140,8 +140,8 @@ def _wanted_value(path: str | None, equals: str | None, since: int | None) -> di
 
 def pin(
     session: Session,
-    event: str = argument("issued|used|revoked", "What happened to a PIN or link."),
-    count: Annotated[str | None, _count_option("How often")] = None,
+    event: str = argument("issued|used|revoked", "The event: a PIN is issued or used, or a link is revoked."),
+    count: Annotated[str | None, _count_option("Number of events")] = None,
     since: Since = None,
 ) -> Condition:
     """Wait for a PIN to be issued or used, or a link to end.
@@ -159,9 +159,9 @@ def _count_condition(subject: str, things: str) -> Callable[..., Condition]:
     ) -> Condition:
         return Condition(subject, "*", {"count": count, "since": since})
 
-    condition.__doc__ = f"""Wait for {things}. Without an option, at least one.
+    condition.__doc__ = f"""Wait for {things}, by default for at least one.
 
-    With --since, changes that add something count instead.
+    With --since, counts what was added after that mark instead.
 
     Example: extcli wait {subject} --count 1
     """
@@ -171,12 +171,12 @@ def _count_condition(subject: str, things: str) -> Callable[..., Condition]:
 def broadcast(
     session: Session,
     event: str = argument("EVENT", "The event's name."),
-    count: Annotated[str | None, _count_option("Broadcasts")] = None,
+    count: Annotated[str | None, _count_option("Number of broadcasts")] = None,
     since: Since = None,
 ) -> Condition:
-    """Wait for broadcasts of an event. Without an option, at least one broadcast.
+    """Wait for broadcasts of an event, by default for at least one broadcast.
 
-    Whispers count as well, and so do broadcasts to any target.
+    Whispers and broadcasts to any target count too.
 
     Example: extcli wait broadcast round --count 1
     """
@@ -186,13 +186,13 @@ def broadcast(
 @filtered
 def journal(
     session: Session,
-    endpoint: str = argument("ENDPOINT", "POST /v1/e/vote, its path alone, a socket action, or a topic.", "*"),
-    count: Annotated[str | None, _count_option("Entries")] = None,
-    since: int | None = option("--since NUMBER", "Count only entries after this number, which `extcli logs` shows."),
+    endpoint: str = argument("ENDPOINT", "Such as POST /v1/e/vote, /v1/e/vote, a socket action or a topic.", "*"),
+    count: Annotated[str | None, _count_option("Number of entries")] = None,
+    since: int | None = option("--since NUMBER", "Count only entries after this number, as `extcli logs` shows it."),
     *,
     query: dict[str, str | None],
 ) -> Condition:
-    """Wait for entries of the journal. Without an option, at least one entry.
+    """Wait for entries of the journal, by default for at least one entry.
 
     All channels and extensions count, unless you pass --channel or --client-id. Entries
     that the journal has already dropped do not count.
@@ -207,14 +207,14 @@ def journal(
 
 def sockets(
     session: Session,
-    topic: str = argument("TOPIC", "poll:ID, event:NAME, page, connected, state:channel, …", "connected"),
-    count: Annotated[str | None, _count_option("Sockets")] = None,
+    topic: str = argument("TOPIC", "poll:ID, event:NAME, state:channel, …; or page, or connected.", "connected"),
+    count: Annotated[str | None, _count_option("Number of sockets")] = None,
 ) -> Condition:
-    """Wait for open sockets, or the subscribers of a topic. Without an option, at least one socket.
+    """Wait for open sockets or for subscribers of a topic, by default for at least one.
 
-    A game subscribes to polls, events, state:channel, state:extension, config:channel,
-    config:extension, authentication, transaction and datastream. `page` counts pages of
-    the channel, `connected` all connections.
+    The topics of games are poll:ID, event:NAME, state:channel, state:extension, config:channel,
+    config:extension, authentication, transaction and datastream. `page` counts the pages of the
+    channel, and `connected` counts all connections.
 
     Example: extcli wait sockets page --count 1
     """

@@ -20,7 +20,7 @@ from extcli.output.sanitize import field, visible
 from extcli.output.views import RECORD, SOLE_VALUE
 from extcli.session import Session
 
-app = noun("Settings: the effective configuration, where it comes from, and edits of profiles.")
+app = noun("Settings: show the effective values and their origin, and edit profiles.")
 profile_app = noun("Profiles: named sets of settings, one per deployment.")
 
 Key = Annotated[str, argument("KEY", f"One of {', '.join(KEYS)}.")]
@@ -107,8 +107,8 @@ def set_value(
 ) -> None:
     """Set a value of a profile: of the current one, or of -p NAME.
 
-    Secrets are set by file: use the key secret_file. The rest of the profiles file stays
-    as it is, comments included.
+    For a secret, set the key secret_file to the path of its file. The rest of the profiles
+    file stays as it is, comments included.
 
     \b
     Examples:
@@ -139,7 +139,7 @@ def _profile_to_edit(session: Session, verb: str) -> str:
     flags = session.resolver.flags
     for each in SETTINGS.values():
         if each is not OUTPUT and each.option_value(flags):
-            fix = f"`extcli config set {each.key} VALUE` writes it"
+            fix = f"to change the profile, use `extcli config set {each.key} VALUE`"
             raise UsageError(f"`extcli config {verb}` takes no {each.option}", fix=fix)
     chosen = session.resolver.named_profile
     name = chosen[0] if chosen else profiles.default_in(session.resolver.profiles_file)
@@ -222,7 +222,7 @@ def show(
     """
     name = name or _current(session)
     if name is None:
-        raise UsageError("no profile is selected", fix="name one; `extcli profile list` lists them")
+        raise UsageError("no profile is selected", fix="name a profile; `extcli profile list` lists them")
     found = session.resolver.profiles.named(name, "asked for")
     production = {"production": True} if found.production else {}
     session.output.show_value({"name": found.name, **found.texts, **production}, RECORD)
@@ -242,7 +242,7 @@ def use(session: Session, name: Name) -> None:
 def add(
     session: Session,
     name: Name,
-    production: bool = flag("--production", "A production deployment: ask before data is deleted, replaced or reset."),
+    production: bool = flag("--production", "For production: ask before data is deleted, replaced or reset."),
     secret_file: str | None = option("--secret-file FILE", "The file with the extension's secret."),
     ws_url: str | None = option("--ws-url URL", "The WebSocket's address. Default: derived from --url."),
 ) -> None:

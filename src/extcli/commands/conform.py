@@ -25,20 +25,20 @@ if TYPE_CHECKING:
 @shared
 def conform(
     session: Session,
-    only: list[str] | None = option("--only RULE", "Check only these rules: W3, W3.empty-list, 'W*'. Repeatable."),
-    writes: bool = flag("--writes", "Also check rules that write data; they use ids that no one else uses."),
-    whole_extension: bool = flag("--whole-extension", "With --writes: also replace codes, config and state."),
-    record: Path | None = option("--record FILE", "Also write the service's responses to this file, as a recording."),
+    only: list[str] | None = option("--only RULE", "Check only this rule: W3, W3.empty-list, 'W*'. Repeatable."),
+    writes: bool = flag("--writes", "Also check rules that write data. The data has new ids."),
+    whole_extension: bool = flag("--whole-extension", "With --writes: allow it to replace codes, config and state."),
+    record: Path | None = option("--record FILE", "Also record the service's responses in this file."),
     against: Path | None = option("--against FILE", "Also compare the responses with the recording in this file."),
     junit: Path | None = option("--junit FILE", "Also write the results to this file, as JUnit XML."),
     strict: bool = flag("--strict", "Also exit 7 if the result of a rule is `unknown`."),
     yes: Yes = False,
 ) -> None:
-    """Check that a service keeps the rules: pass, fail, skipped or unknown for each.
+    """Check that a service keeps the rules, and print for each: pass, fail, skipped or unknown.
 
-    Only reads, unless --writes. A rule is unknown if the specification is silent and the service
+    Writes data only with --writes. A rule is unknown if the specification is silent and the service
     differs from `extcli serve`. Exits 7 if a rule fails or a response differs from the recording,
-    and 3 if the service does not respond. With --writes, production needs --yes.
+    and 3 if the service does not respond. With --writes, production needs confirmation or --yes.
 
     Plain output is `status<TAB>rule<TAB>sentence<TAB>reason<TAB>what<TAB>expected<TAB>
     seen<TAB>request id<TAB>recorded`.
@@ -76,7 +76,7 @@ def conform(
         raise Unreachable(error.what, why=f"{error.why}; {done}" if error.why else done, fix=error.fix) from None
     finally:
         if target.unremoved:
-            session.output.report(f"not removed, and left to expire: {', '.join(target.unremoved)}")
+            session.output.report(f"could not remove these, which will expire: {', '.join(target.unremoved)}")
     document = _report(session, target, found)
     if record:
         report.write_recording(record, target.environment, found)
@@ -84,7 +84,7 @@ def conform(
         replace_text(junit, report.junit_xml(document))
     if bad := [each["rule"] for each in document["rules"] if report.is_failure(each, strict=strict)]:
         count = "1 rule" if len(bad) == 1 else f"{len(bad)} rules"
-        raise ExpectationFailed(f"{count} failed, or differ from the record: {', '.join(bad)}")
+        raise ExpectationFailed(f"{count} failed, or differ from the recording: {', '.join(bad)}")
 
 
 def _report(session: Session, target: Target, found: Sequence[Result]) -> dict[str, Any]:
@@ -99,7 +99,7 @@ def _report(session: Session, target: Target, found: Sequence[Result]) -> dict[s
 def _confirm(session: Session, target: Target) -> None:
     from extcli.cli.confirm import ask, guard
 
-    loss = "--writes makes polls, stores, links and messages, in channels whose ids begin with conform-"
+    loss = "--writes creates polls, stores, links and messages, in channels whose ids begin with conform-"
     if session.is_production(target.environment):
         ask(session, [loss], "Continue?")
     elif not same_address(service_of(target.ws_url), session.resolver.url()):

@@ -66,8 +66,8 @@ def connect(
 ) -> None:
     """Print the lines that point a client at the service. Sends nothing.
 
-    js is for pages with the published SDK, node for a Node.js backend whose code has fixed
-    addresses, cpp and unity for games that use GameLink's libraries. curl prints a first request;
+    js is for pages with the published SDK, node for a Node.js backend with Muxy's addresses in its
+    code, and cpp and unity for games that use GameLink's libraries. curl prints a first request;
     env and powershell set variables for other extcli commands. The lines contain --url, --client-id
     and --channel.
 
@@ -75,7 +75,7 @@ def connect(
 
     For tests: node-test prints a module for Node.js's test runner, Vitest and Jest, and playwright
     a module with fixtures. testcontainers, compose and github print files that start the service.
-    For TypeScript, node-types prints the types of the module, and with --sign of the code that signs.
+    For TypeScript, node-types prints the types of that module; with --sign, of the signing code.
 
     \b
     Examples:
@@ -88,7 +88,7 @@ def connect(
       eval "$(extcli connect env --channel 777)"
     """
     if session.output.format is Format.ENV and client is not Kind.ENV:
-        raise UsageError(f"`connect {client}` has no output format env", fix="`connect env` has it")
+        raise UsageError(f"`connect {client}` does not support -o env", fix="`extcli connect env` does")
     writers = SIGNERS if signs else WRITERS
     if client not in writers:
         problem = f"there is no code that signs a token for {client}" if signs else f"`connect {client}` needs --sign"

@@ -15,7 +15,7 @@ from extcli.output.columns import Column, listing, one_item, thousands, time_tex
 from extcli.reading import document_of
 from extcli.session import Session
 
-clock_app = noun("The emulator's clock, by which polls, buffers and tokens expire: read, move or freeze it.")
+clock_app = noun("The emulator's clock, which decides when polls, buffers and tokens expire: read, move or freeze it.")
 
 
 class Kind(StrEnum):
@@ -61,7 +61,7 @@ def contents(
 ) -> None:
     """List the data in the emulator, of all extensions and channels.
 
-    Without KIND, prints the number of records of each kind; 10,000 may mean more. With KIND,
+    Without KIND, prints the number of records of each kind; 10,000 means 10,000 or more. With KIND,
     --client-id and --channel limit the list. Codes and PINs are not shown; a PIN is listed by the
     start of its digest.
 
@@ -80,7 +80,7 @@ def contents(
     show_all(session, lambda cursor: control.get(path, **only, limit=200, cursor=cursor), "rows", RECORDS)
 
 
-@partial(shared, loses="all data is deleted, or replaced by the former", is_control=True)
+@partial(shared, loses="all data is deleted, or with --undo replaced by the earlier data", is_control=True)
 def reset(
     session: Session,
     undo: bool = flag("--undo", "Restore the data and the clock from before the latest reset."),
@@ -90,7 +90,7 @@ def reset(
 
     Also deletes the stored links to it: they are no longer valid.
 
-    With --keep, or after a reset in the dashboard, `extcli reset --undo` brings everything back.
+    After a reset with --keep or in the dashboard, `extcli reset --undo` restores everything.
     Data written since the reset is lost then. --keep does not work on Redis.
 
     \b
@@ -104,9 +104,9 @@ def reset(
         raise UsageError("--undo and --keep exclude each other")
     seconds, rest = divmod(times.parse_duration(keep or "0s"), 1_000)
     if rest or seconds > MAX_UNDO_SECONDS or (keep is not None and not seconds):
-        raise UsageError(f"--keep: {keep} is not a time of whole seconds from 1s to 10m")
+        raise UsageError(f"--keep: {keep} is not a whole number of seconds from 1s to 10m")
     if undo:
-        session.output.done(session.control().send("POST", "undo"), "the data and the clock are back")
+        session.output.done(session.control().send("POST", "undo"), "restored the data and the clock")
         return
     response = session.control().send("POST", "reset", undo=seconds or None)
     session.output.done(response, "deleted all data; the clock shows real time")
@@ -148,7 +148,7 @@ def advance(session: Session, by: str = argument("DURATION", "How far: 500ms, 30
 
 
 @command(clock_app, "set", loses="the clock moves, and data may expire", is_control=True)
-def set_clock(session: Session, to: str = argument("TIME", f"{times.FORMS}, on its clock; or `system`.")) -> None:
+def set_clock(session: Session, to: str = argument("TIME", f"{times.FORMS}, by its own clock; or `system`.")) -> None:
     """Set the clock, and print what expired. `system` sets it back to the system's time.
 
     \b
@@ -161,7 +161,7 @@ def set_clock(session: Session, to: str = argument("TIME", f"{times.FORMS}, on i
 
 
 @command(clock_app, loses="the clock stops or runs again, and data may expire", is_control=True)
-def freeze(session: Session, off: bool = flag("--off", "Let a stopped clock run again.")) -> None:
+def freeze(session: Session, off: bool = flag("--off", "Let a frozen clock run again.")) -> None:
     """Stop the clock.
 
     Example: extcli clock freeze && extcli clock freeze --off

@@ -118,9 +118,9 @@ def restore(session: Session, file: Backup, data: Url = None) -> None:
         _show_findings(session, restored.findings, file)
         raise ExpectationFailed(f"{file} is damaged; nothing was changed", fix="use an older backup")
     session.output.show_value(_document(restored.facts, path), FACTS)
-    session.output.report(f"replaced {path} by {file}")
+    session.output.report(f"replaced {path} with {file}")
     if restored.former is not None:
-        session.output.report(f"the former data is {restored.former}; to undo, stop the service, then:")
+        session.output.report(f"the old data is in {restored.former}; to undo, stop the service and run:")
         session.output.report(
             f"  extcli data restore {quote_word(str(restored.former))} --data {quote_word(str(data))}"
         )
@@ -146,7 +146,7 @@ def info(
 def forget_key(session: Session, data: Url = None) -> None:
     """Delete the key that signs tokens, after a leak. The service must not run.
 
-    The next start makes a new one. All links and issued tokens of all namespaces end.
+    The next start makes a new key. All links and issued tokens of all namespaces become invalid.
 
     Example: extcli data forget-key --data sqlite:///srv/extension.db
     """
@@ -163,7 +163,7 @@ def _show_findings(session: Session, findings: Sequence[str], file: Path) -> Non
 def _file_of(url: str | None) -> str:
     """Return the file of a data URL. Raises `UsageError` for any other data."""
     if url is None:
-        raise UsageError("no data is named", fix=f"give --data URL, or set {_VARIABLE}, as for extcli serve")
+        raise UsageError("no data file was given", fix=f"give --data URL, or set {_VARIABLE}, as for extcli serve")
     try:
         path = open_medium(url).path
     except ValueError as error:

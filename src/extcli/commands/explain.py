@@ -39,9 +39,9 @@ def explain(
 ) -> None:
     """Explain a refusal: the rule, what the request had, what was expected, and what to do.
 
-    Also says what production would have done differently. A rule is explained without a
-    service: a ruling such as A1, a section such as "spec: Authentication", or a rule of
-    production such as stage. Only a sandbox emulator keeps the requests.
+    Also says what production would have done differently. A request can be explained only by an
+    emulator in sandbox. A rule needs no service: a ruling such as A1, a section such as
+    "spec: Authentication", or a rule of production such as stage.
 
     Plain output is `name<TAB>text`, one fact per line; with --rulings `id<TAB>text<TAB>why`.
 
@@ -75,7 +75,7 @@ def _paragraphs(document: Json) -> Iterator[str]:
         yield _lines(why, f"  got       {found['held']}", f"  expected  {found['needed']}", found.get("text"))
         yield f"What to do: {found['next_step']}"
     elif entry and entry["status"] < 400:
-        yield "It was not refused."
+        yield "The request was not refused."
     if hint := document.get("hint"):
         yield f"Hint: {hint}"
     if verdict := document.get("production"):

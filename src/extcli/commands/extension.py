@@ -80,7 +80,7 @@ def rotate(
     keep: int = option("--keep N", "The number of older secrets that stay valid.", 1, min=0, max=100),
     show: Show = False,
 ) -> None:
-    """Add a new secret to an extension, and keep the previous valid.
+    """Add a new secret to an extension, and keep the previous secret valid.
 
     A running service reloads FILE at SIGHUP. Deploy the new secret, then run `retire` to drop the
     old one. After a leak use --keep 0: all older secrets, and all tokens and links made with them,
@@ -97,11 +97,11 @@ def rotate(
 
 @command(app)
 def retire(session: Session, file: File = _DEFAULT) -> None:
-    """Drop all secrets of an extension but the newest.
+    """Drop all secrets of an extension except the newest.
 
-    This is the last step of a rotation. After SIGHUP, a running service refuses their
-    tokens, ends the links that they admitted, and closes their sockets. The files of dropped
-    secrets are not deleted.
+    This is the last step of a rotation. After SIGHUP, a running service refuses tokens signed with
+    the dropped secrets, ends the links made with them, and closes the sockets of both. The files of
+    the secrets are not deleted.
 
     Example: extcli extension retire --client-id my-extension
     """
@@ -113,10 +113,10 @@ def retire(session: Session, file: File = _DEFAULT) -> None:
 def revoke_all(session: Session, file: File = _DEFAULT) -> None:
     """End all links and issued tokens of an extension.
 
-    Use it after a token has leaked. Writes the present time to FILE as tokens_not_before. After
-    SIGHUP, a running service refuses every link made before it, with its PINs and tokens, and
-    closes their sockets; broadcasters link their games again. Tokens that your own servers sign
-    stay valid: `rotate` and `retire` end those.
+    Use it after a token has leaked. Writes the current time to FILE as tokens_not_before. After
+    SIGHUP, a running service refuses all links, PINs and issued tokens from before that time, and
+    closes their sockets. Broadcasters must link their games again. Tokens that your own servers
+    sign stay valid; `rotate` and `retire` end those.
 
     Example: extcli extension revoke-all --client-id my-extension
     """
@@ -136,4 +136,4 @@ def _print_edit(session: Session, file: Path, facts: dict[str, str], dropped: Se
     session.output.show_value({"client_id": session.resolver.client_id(), "file": str(file), **facts}, views.RECORD)
     for each in dropped:
         session.output.report(f"dropped: {each}")
-    session.output.report("a running service reads the file at SIGHUP (kill -HUP PID), on Windows within a second")
+    session.output.report("a running service reloads the file at SIGHUP (kill -HUP PID); on Windows, within a second")

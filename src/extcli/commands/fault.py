@@ -15,7 +15,7 @@ from extcli.output.views import member_view
 from extcli.session import Session
 from extcli.simulate.plan import parse_share
 
-app = noun("Faults: failures of the emulator on purpose, to test how a client copes.")
+app = noun("Faults: failures that the emulator makes on purpose, to test how a client copes.")
 
 _CONDITIONS = ("role", "channel", "user", "client_id", "event")
 
@@ -75,7 +75,7 @@ class Options:
     user: str | None = option("--user ID", "Apply only to this user.")
     id: str | None = option("--id NAME", "The fault's id. An existing fault with this id is replaced [f1, f2, …].")
     status: int | None = option("--status CODE", "Respond with this status, such as 503.")
-    retry_after: int | None = option("--retry-after SECONDS", "With --status: send Retry-After with these seconds.")
+    retry_after: int | None = option("--retry-after SECONDS", "With --status: the seconds of the Retry-After header.")
     delay: str | None = option("--delay TIME[..TIME]", "Delay the response: 200ms, or a random time in 200ms..2s.")
     drop: bool = flag("--drop", "Close the connection without a response.")
     reset: bool = flag("--reset", "Reset the connection with a TCP RST.")
@@ -87,8 +87,8 @@ class Options:
     reorder: bool = flag("--reorder", "Deliver the broadcast after the next one.")
     times: int | None = option("--times N", "Stop after the fault has acted N times.")
     share: str | None = option("--share SHARE", "Act only on this share of matches, chosen at random: 10% or 0.1.")
-    seed: int | None = option("--seed N", "The random seed of --share and --delay: another makes other choices [0].")
-    for_: str | None = option("--for TIME", "Stop after this long, by the emulator's clock: 10s.")
+    seed: int | None = option("--seed N", "The random seed of --share and --delay. The same seed repeats a run [0].")
+    for_: str | None = option("--for TIME", "Stop after this time by the emulator's clock, such as 10s.")
 
 
 def add(session: Session, **options: Any) -> None:
@@ -133,7 +133,7 @@ def list_faults(session: Session, watch: Watch = False) -> None:
 
 @command(app)
 def rm(session: Session, id: str = argument("ID", "The fault's id.")) -> None:
-    """Remove a fault. Requests that the fault stalls are ended.
+    """Remove a fault, and end the requests that it stalls.
 
     Example: extcli fault rm f1
     """
@@ -151,13 +151,13 @@ def clear(session: Session) -> None:
 
 @command(app)
 def load(
-    session: Session, file: str = argument("FILE", "The faults: TOML, or JSON if its name ends in .json; or -.")
+    session: Session, file: str = argument("FILE", "A TOML file, or JSON if its name ends in .json; or -.")
 ) -> None:
     """Replace all faults with the faults of a file. If one is invalid, nothing changes.
 
-    The file has a table [[faults]] for each, with the options of `fault add` as fields:
-    match = "POST /v1/e/vote", status = 503, retry_after = 1, times = 3. An effect without a
-    value is true. Each error has its line, column and field.
+    The file has a table [[faults]] for each fault, with the options of `fault add` as fields:
+    match = "POST /v1/e/vote", status = 503, retry_after = 1, times = 3. For an effect without a
+    value, write drop = true. Errors name the line, column and field.
 
     Example: extcli fault load faults.toml
     """

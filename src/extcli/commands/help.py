@@ -48,7 +48,7 @@ def help(
 
             names = ("field", "accepts", "meaning")
             _show(session, [dict(zip(names, field, strict=True)) for field in reference()])
-            session.output.note("`extcli seed example` prints a seed with all of them")
+            session.output.note("`extcli seed example` prints a seed with all these fields")
         case words:
             from extcli.app import run
 
@@ -80,7 +80,7 @@ def completion(session: Session, shell: Shell = argument("bash|zsh|fish|powershe
     """Print the completion script of a shell.
 
     It completes commands, options, file names, and live names: polls, rankings, buffers, code sets,
-    namespaces and profiles. Names come from a sandbox at http://, or on this machine at https://.
+    namespaces and profiles. Names come from a sandbox; with https://, only from one on this machine.
     Completion never uses a secret or a token, starts no service, and is silent if no service
     responds.
 

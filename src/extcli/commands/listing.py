@@ -99,7 +99,7 @@ def add_list(app: typer.Typer, noun: str, member: str, view: View) -> None:
     command(app, "list", prints=view)(list_all)
 
 
-AllChannels = Annotated[bool, flag("--all-channels", "Delete the record of this id in all channels. Acts as backend.")]
+AllChannels = Annotated[bool, flag("--all-channels", "Delete this id in all channels. Acts as backend.")]
 
 
 def add_rm(app: typer.Typer, noun: str, what: str, id: Any, with_it: str) -> None:
@@ -108,7 +108,7 @@ def add_rm(app: typer.Typer, noun: str, what: str, id: Any, with_it: str) -> Non
     def rm(session: Session, name: str = id, all_channels: AllChannels = False, yes: Yes = False) -> None:
         """Delete a $what with $with_it. Acts as broadcaster, or backend for `global-…`.
 
-        Backend and admin without --channel delete it in all channels, which needs --all-channels.
+        Without --channel, backend and admin delete it in all channels; that needs --all-channels.
 
         
         Examples:
@@ -130,7 +130,7 @@ def add_rm(app: typer.Typer, noun: str, what: str, id: Any, with_it: str) -> Non
                     fix="choose one with --channel ID, or add --all-channels",
                 )
         confirm.guard(session, f"{deleted} is deleted, with {with_it}", yes=yes)
-        session.output.done(session.service(acts_as).delete(noun, id=name), f"{deleted} is gone")
+        session.output.done(session.service(acts_as).delete(noun, id=name), f"deleted {deleted}")
 
     rm.__doc__ = Template(rm.__doc__ or "").substitute(noun=noun, what=what, with_it=with_it)
     command(app)(rm)

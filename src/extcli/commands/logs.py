@@ -52,7 +52,7 @@ def _logs(
 ) -> None:
     """Show the latest requests, socket messages and deliveries, and why some were refused.
 
-    --client-id and --channel also select entries, if given. Entries are in the order of time. With
+    --client-id and --channel also select entries, if given. The oldest entry comes first. With
     -f, a lost connection is retried for up to two minutes, and standard error says how many entries
     were lost; jsonl has {"lost": 12} instead. -f ends after --count entries or, if given, at
     --timeout.
@@ -72,10 +72,10 @@ def _logs(
             raise UsageError("--count needs -f", fix="use --limit for the latest entries")
         found = reading.latest_entries(session, query, since=since, limit=limit or (None if since else _LISTED))
         if lost := found["lost"]:
-            session.output.report(f"gap: {lost:,} entries after that mark are no longer in the journal")
+            session.output.report(f"gap: {lost:,} entries after --since are no longer in the journal")
         session.output.show_value(found, views.ENTRIES)
         if found["more"] and limit is None:
-            session.output.note(f"only the latest {_LISTED}; --limit N or --since TIME shows more")
+            session.output.note(f"these are the latest {_LISTED} entries; --limit N or --since TIME shows more")
         return
     deadline = clock.elapsed() + session.resolver.timeout() if session.resolver.flags.timeout else inf
     mark = reading.parse_mark(since) if since else None
@@ -119,10 +119,10 @@ app = noun_and_command(_logs, prints=views.ENTRIES)
 def show(
     session: Session,
     id: Id,
-    copy_as: CopyForm | None = option("--copy-as curl|extcli|pytest", "Print a command or test that sends it again."),
+    copy_as: CopyForm | None = option("--copy-as curl|extcli|pytest", "Print the request as a command or a test."),
     ns: Namespace = None,
 ) -> None:
-    """Show all that the journal has of one request, frame or delivery.
+    """Show everything that the journal has about one request, frame or delivery.
 
     A request or frame is shown with the broadcasts and updates that it caused, and their
     recipients. --copy-as prints the request as a shell command, an extcli command or a pytest test.
@@ -215,7 +215,7 @@ def replay(
       extcli logs replay latest --times 3
     """
     if in_production(session):
-        raise UsageError("requests are never repeated in production", fix="use -p or --url to choose a sandbox")
+        raise UsageError("requests cannot be repeated in production", fix="use -p or --url to choose a sandbox")
     _choose(session, ns)
     entry = reading.latest_request(session, SERVICE) if id == reading.LATEST else reading.find_entry(session, id)
     session.output.show_value(reading.replay_request(session, entry, times), views.REPLAYS)
