@@ -12,7 +12,7 @@ import typer.main
 
 from extcli.app import NOUNS, load_noun
 from extcli.app import app as root
-from extcli.cli.parsing import SERVE_PANEL, SHARED_PANEL, shown_name
+from extcli.cli.parsing import SERVE_PANEL, SHARED_PANEL, value_name
 from extcli.commands.conditions import CONDITIONS
 from extcli.errors import EXIT_CODE_MEANINGS
 from support.operations import ROWS
@@ -131,7 +131,7 @@ def _text(command: Any) -> str:
 def _usage(name: str, arguments: list[Any], options: list[Any]) -> str:
     words = [f"extcli {name}", *(["[OPTIONS]"] if options else [])]
     for each in arguments:
-        words.append(shown_name(each) if each.required else f"[{shown_name(each)}]")
+        words.append(value_name(each) if each.required else f"[{value_name(each)}]")
     return " ".join(words)
 
 
@@ -139,11 +139,11 @@ def _table(kind: str, parameters: list[Any]) -> str:
     rows = [(kind, "Meaning", "Default"), ("---", "---", "---")]
     for each in parameters:
         if each.param_type_name == "argument":
-            name = f"`{shown_name(each)}`"
+            name = f"`{value_name(each)}`"
         else:
             name = ", ".join(f"`{option}`" for option in [*each.opts, *each.secondary_opts])
             if not each.is_flag:
-                name = f"{name[:-1]} {shown_name(each)}`"
+                name = f"{name[:-1]} {value_name(each)}`"
         rows.append((_cell(name), _cell(_meaning(each)), _default(each)))
     shown = 3 if any(row[2] for row in rows[2:]) else 2
     return "\n".join("| " + " | ".join(row[:shown]) + " |" for row in rows) + "\n"

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from extcli.commands.connect import SIGNERS, Kind
+from extcli.commands.connect import SIGNING_WRITERS, ClientKind
 from extcli.config.flags import Flags
 from extcli.config.resolver import Resolver
 from support.architecture import FLOORS, SRC, trees
@@ -16,7 +16,7 @@ DOCS = SRC.parent / "docs"
 LAYOUT = DOCS / "layout.md"
 DECISIONS = DOCS / "decisions" / "README.md"
 TOKENS = DOCS / "tokens.md"
-LANGUAGES = {Kind.PYTHON: "python", Kind.NODE: "js", Kind.CSHARP: "csharp"}
+LANGUAGES = {ClientKind.PYTHON: "python", ClientKind.NODE: "js", ClientKind.CSHARP: "csharp"}
 DECISIONS_HEAD = """\
 # Decisions
 
@@ -74,5 +74,5 @@ def tokens() -> str:
     """Return docs/tokens.md with the code that `connect --sign` prints, one block for each language."""
     text = TOKENS.read_text()
     for kind, language in LANGUAGES.items():
-        text = _replaced(text, rf"(^```{language}\n).*?(^```$)", SIGNERS[kind](Resolver(Flags(), {})))
+        text = _replaced(text, rf"(^```{language}\n).*?(^```$)", SIGNING_WRITERS[kind](Resolver(Flags(), {})))
     return text

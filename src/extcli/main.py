@@ -81,9 +81,9 @@ def _run(args: list[str]) -> int:
             raise UsageError("an argument is not UTF-8 text")
         return run(args) or ExitCode.DONE
     except TyperException as error:
-        from extcli.cli.parsing import is_help, usage_error
+        from extcli.cli.parsing import is_noun_without_verb, usage_error
 
-        if is_help(error) and not _wants_json(args):
+        if is_noun_without_verb(error) and not _wants_json(args):
             error.show()  # type: ignore[attr-defined]
         else:
             _print_error(usage_error(error), args)

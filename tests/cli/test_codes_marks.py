@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from extcli.codes.views import masked
+from extcli.codes.views import mask_code
 from support.program import http_response
 
 SECOND = 1_000
@@ -154,7 +154,7 @@ def test_a_terminal_masks_the_code(codes):
     ],
 )
 def test_a_mask_shows_at_most_a_third_of_a_code(code, shown):
-    assert shown == masked(code)
+    assert shown == mask_code(code)
 
 
 # Other deployments

@@ -73,7 +73,7 @@ USUAL_CLAIMS = st.fixed_dictionaries(
 ONE_ODD_CLAIM = ODD_CLAIMS.flatmap(lambda claims: st.sampled_from([{}, *({name: claims[name]} for name in claims)]))
 CLAIM_SETS = ODD_CLAIMS | st.builds(lambda usual, odd: usual | odd, USUAL_CLAIMS, ONE_ODD_CLAIM)
 PLATFORM = {"exp": NOW + 600, "role": "viewer", "channel_id": "777", "user_id": "5551", "opaque_user_id": "U5551"}
-SIGNERS = {"the extension": SECRET, "the service": None, "another extension": OTHER_SECRET}
+SIGNING_WRITERS = {"the extension": SECRET, "the service": None, "another extension": OTHER_SECRET}
 
 
 @settings(max_examples=examples(400), deadline=None)
@@ -114,7 +114,7 @@ def test_a_cached_token_agrees_with_its_verification_or_abstains(steps: list[tup
 @settings(max_examples=examples(80), deadline=None)
 @given(
     CLAIM_SETS,
-    st.sampled_from(list(SIGNERS)),
+    st.sampled_from(list(SIGNING_WRITERS)),
     st.sampled_from([SANDBOX, PRODUCTION]),
     st.sets(st.sampled_from([CLIENT_ID, OTHER_ID])),
 )
@@ -127,7 +127,7 @@ def test_a_token_with_usual_claims_agrees_with_the_same_token_and_an_unusual_cla
     extensions = Extensions({each: Extension(each, (SECRET,)) for each in registered}, admits_any=True)
     service_key = SigningKey(documents=None, clock=clock)
     tokens = Tokens(Settings(environment), extensions, clock, service_key)
-    key = SIGNERS[signer] or service_key.value.encode()
+    key = SIGNING_WRITERS[signer] or service_key.value.encode()
 
     usual, unusual = (
         verdict_on(tokens, f"{CLIENT_ID} {signed({'alg': 'HS256'}, claims | more, key=key)}")

@@ -40,12 +40,12 @@ def read_document(arguments: Sequence[str], what: str) -> Any:
     """Return one JSON document, or an object built from `KEY=JSON` pairs."""
     if not arguments:
         raise UsageError(f"{what} is missing", fix="give JSON, @file, - for standard input, or KEY=JSON pairs")
-    if len(arguments) == 1 and not is_pair(arguments[0]):
+    if len(arguments) == 1 and not is_key_value_pair(arguments[0]):
         return read_json(arguments[0], what)
     return read_pairs(arguments)
 
 
-def is_pair(argument: str) -> bool:
+def is_key_value_pair(argument: str) -> bool:
     """Return whether an argument is a `KEY=JSON` pair, not a document."""
     return "=" in argument and argument[0] not in '@{["'
 
@@ -57,11 +57,11 @@ def read_pairs(pairs: Sequence[str]) -> dict[str, Any]:
         key, equals, text = pair.partition("=")
         if not equals or not key:
             raise UsageError(f"{pair!r} is not a KEY=JSON pair")
-        document[key] = json_or_text(text, key)
+        document[key] = parse_json_or_text(text, key)
     return document
 
 
-def json_or_text(text: str, name: str) -> Any:
+def parse_json_or_text(text: str, name: str) -> Any:
     """Return the value of a text that is JSON, or the text itself, unless it starts like JSON."""
     try:
         return bounded_json.decoded(text)

@@ -15,7 +15,7 @@ Columns = Annotated[str | None, option("--columns USER,VALUE", "With --from: the
 Skip = Annotated[int, option("--skip N", "With --from: skip N lines, to resume a run.", min=0, show_default=False)]
 
 
-def one_or_file(
+def value_or_file(
     one: str | None,
     source: Path | None,
     option: str,
@@ -31,11 +31,11 @@ def one_or_file(
         return source
     if source is not None or one is None:
         raise UsageError(f"give either {option} or --from FILE")
-    refuse_without_file({"--columns": columns, "--skip": skip})
+    refuse_options_without_file({"--columns": columns, "--skip": skip})
     return one
 
 
-def refuse_without_file(options: Mapping[str, object]) -> None:
+def refuse_options_without_file(options: Mapping[str, object]) -> None:
     """Raise `UsageError` if an option is given that needs --from."""
     for name, value in options.items():
         if value not in (None, 0):
@@ -47,7 +47,7 @@ def refuse_without_file(options: Mapping[str, object]) -> None:
 Since = Annotated[str | None, option("--since MARK|TIME", "Only entries after this number, or from the last 5m, 1h, …")]
 
 
-def filters(
+def journal_filters(
     session: Session,
     status: str | None = option(
         "--status 4xx|403", "Only these statuses, such as 4xx or 400,503. `none`: a fault dropped the response."
@@ -70,8 +70,8 @@ def filters(
     }  # fmt: skip
 
 
-filtered = with_options("query", filters)
-"""Gives a command the filters as options.
+with_journal_filters = with_options("query", journal_filters)
+"""Gives a command the filters of the journal as options.
 
 Its parameter `query` receives them, with --client-id and --channel.
 """

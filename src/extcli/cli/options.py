@@ -82,7 +82,7 @@ def _choices(kind: Any) -> list[str]:
     return []
 
 
-def declare(function: F, parameters: Iterable[inspect.Parameter]) -> F:
+def replace_parameters(function: F, parameters: Iterable[inspect.Parameter]) -> F:
     """Make Typer read these parameters instead of the function's own."""
     declared: Any = function
     named = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters]
@@ -110,6 +110,6 @@ def with_options(name: str, group: Function) -> Callable[[Function], Function]:
         parameters = parameters_of(function, types)
         at = [each.name for each in parameters].index(name)
         parameters[at : at + 1] = options
-        return declare(run, parameters)
+        return replace_parameters(run, parameters)
 
     return decorate

@@ -23,8 +23,8 @@ SERVE_PANEL = "Options of serve"
 """Titles in the help. The second has the options that `exec` passes on to the service."""
 
 _UNPARSED = object()
-_INTEGER = re.compile(r"-?[0-9]{1,18}")
-_NEGATIVE = re.compile(r"-\d")
+_INTEGER_TEXT = re.compile(r"-?[0-9]{1,18}")
+_NEGATIVE_ARGUMENT = re.compile(r"-\d")
 
 
 class PlainCommand(TyperCommand):
@@ -32,28 +32,28 @@ class PlainCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         parameters = self.get_params(ctx)
-        parse_fast(parameters)
+        use_fast_parser(parameters)
         if ctx.allow_interspersed_args:
-            args = _with_negative_arguments(args, parameters)
+            args = _move_negative_arguments(args, parameters)
         return super().parse_args(ctx, args)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         arguments = [each for each in self.get_params(ctx) if each.param_type_name == "argument"]
-        return ["[OPTIONS]", *(shown_name(each) if each.required else f"[{shown_name(each)}]" for each in arguments)]
+        return ["[OPTIONS]", *(value_name(each) if each.required else f"[{value_name(each)}]" for each in arguments)]
 
     def get_help(self, ctx: Any) -> str:
         return colored_help(super().get_help(ctx))
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        write_parameters(self, ctx, formatter)
+        write_parameter_help(self, ctx, formatter)
 
 
-def shown_name(parameter: Any) -> str:
+def value_name(parameter: Any) -> str:
     """Return the name of an argument's or option's value in help, in place of the Python type that Typer would show."""
     return f"{parameter.metavar}..." if parameter.nargs == -1 else str(parameter.metavar)
 
 
-def write_parameters(command: Any, ctx: Any, formatter: Any, *, shared: bool = True) -> None:
+def write_parameter_help(command: Any, ctx: Any, formatter: Any, *, shared: bool = True) -> None:
     """Write the arguments and options of a command into its help, the `shared` ones last or not at all."""
     titles = ["Arguments", "Options", SHARED_PANEL, SERVE_PANEL]
     sections: dict[str, list[tuple[str, str]]] = {title: [] for title in titles}
@@ -64,7 +64,7 @@ def write_parameters(command: Any, ctx: Any, formatter: Any, *, shared: bool = T
         names, text = record
         text = re.sub(r"(\d+)<=x<=(\d+)", r"\1 to \2", re.sub(r"x>=(\d+)", r"at least \1", text))
         if parameter.param_type_name == "argument":
-            sections["Arguments"].append((shown_name(parameter), text.removesuffix("  [required]")))
+            sections["Arguments"].append((value_name(parameter), text.removesuffix("  [required]")))
         else:
             sections[parameter.rich_help_panel or "Options"].append((names, text))
     for title, records in sections.items():
@@ -73,7 +73,7 @@ def write_parameters(command: Any, ctx: Any, formatter: Any, *, shared: bool = T
                 formatter.write_dl(records)
 
 
-def _with_negative_arguments(args: list[str], parameters: Iterable[Any]) -> list[str]:
+def _move_negative_arguments(args: list[str], parameters: Iterable[Any]) -> list[str]:
     """Move arguments below zero, such as -1h, behind `--`. No option has a digit."""
     options = [each for each in parameters if each.param_type_name == "option" and not each.is_flag]
     takes_value = {name for each in options for name in each.opts}
@@ -81,44 +81,44 @@ def _with_negative_arguments(args: list[str], parameters: Iterable[Any]) -> list
     rest, negative = list[str](), list[str]()
     last = ""
     for word in args[:end]:
-        is_negative = _NEGATIVE.match(word) and last not in takes_value
+        is_negative = _NEGATIVE_ARGUMENT.match(word) and last not in takes_value
         (negative if is_negative else rest).append(word)
         last = word
     return [*rest, "--", *negative, *args[end + 1 :]] if negative else args
 
 
-def parse_fast(parameters: Iterable[Any]) -> None:
+def use_fast_parser(parameters: Iterable[Any]) -> None:
     """Give parameters of a Typer command the fast parser, once. It passes values that it does not know to Typer's."""
     for parameter in parameters:
         original = getattr(parameter, "get_runtime_param", None)
-        if original and not isinstance(original, partial) and _type_of(parameter):
-            parameter.get_runtime_param = partial(_Parser, original)
+        if original and not isinstance(original, partial) and _type_descriptor(parameter):
+            parameter.get_runtime_param = partial(_FastParser, original)
 
 
-def _type_of(parameter: Any) -> Any:
+def _type_descriptor(parameter: Any) -> Any:
     """Return Typer's type object of a parameter; `None` if this version of Typer keeps it elsewhere."""
     return getattr(parameter, "type_descriptor", None)
 
 
-class _Parser(NamedTuple):
+class _FastParser(NamedTuple):
     """Replaces the pydantic parser of one parameter."""
 
     original: Callable[[], Any]
 
     def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
         """Return the value that Typer itself would return."""
-        is_many, found = param.multiple or param.nargs == -1, _type_of(param)
+        is_many, found = param.multiple or param.nargs == -1, _type_descriptor(param)
         if value is None:
             return () if is_many else None
         kind = get_args(found.annotation)[0] if is_many else found.annotation
-        parsed = [_parsed(each, kind, found.parameter_info) for each in (value if is_many else [value])]
+        parsed = [_parse_value(each, kind, found.parameter_info) for each in (value if is_many else [value])]
         if _UNPARSED not in parsed:
             return parsed if is_many else parsed[0]
         return self.original().coerce(value, param=param, ctx=ctx)
 
 
-def _parsed(value: Any, kind: Any, limits: Any) -> Any:
-    if kind is int and isinstance(value, str) and _INTEGER.fullmatch(value):
+def _parse_value(value: Any, kind: Any, limits: Any) -> Any:
+    if kind is int and isinstance(value, str) and _INTEGER_TEXT.fullmatch(value):
         value = int(value)
     if kind is int and type(value) is int:
         is_within = (limits.min is None or value >= limits.min) and (limits.max is None or value <= limits.max)
@@ -133,14 +133,14 @@ def _parsed(value: Any, kind: Any, limits: Any) -> Any:
 # Usage errors: what is wrong, then where to read the usage
 
 
-def is_help(error: Any) -> bool:
+def is_noun_without_verb(error: Any) -> bool:
     """Return whether an exception is for a noun without a verb: Typer puts the help of the noun into it."""
     return str(error.message).startswith("Usage: ")
 
 
 def usage_error(error: Any) -> UsageError:
     """Return the error of extcli for an exception of Typer about the arguments."""
-    what = "missing command" if is_help(error) else message_on_one_line(error)
+    what = "missing command" if is_noun_without_verb(error) else message_on_one_line(error)
     context = getattr(error, "ctx", None)
     return UsageError(what, fix=f"`{context.command_path} -h` shows the usage" if context else "")
 

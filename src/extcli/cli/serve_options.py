@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-VARIABLES = "EXTCLI_SERVE_"
+VARIABLE_PREFIX = "EXTCLI_SERVE_"
 """How the variable of each option begins."""
 
 
@@ -102,15 +102,15 @@ class Options:
     lifeline: int | None = _option("FD", "Stop when every writer of this pipe has closed it.", min=0, hidden=True)
 
 
-def _name(field: Field[Any]) -> None:
+def _set_name_and_variable(field: Field[Any]) -> None:
     """Give an option its name and its variable, for example --max-body and EXTCLI_SERVE_MAX_BODY for `max_body`."""
     name = field.name.rstrip("_")
     flag = name.replace("_", "-")
     has_both_forms = field.type == "bool | None"
     option: Any = field.default
     option.param_decls = (f"--{flag}/--no-{flag}" if has_both_forms else f"--{flag}",)
-    option.envvar = VARIABLES + name.upper()
+    option.envvar = VARIABLE_PREFIX + name.upper()
 
 
 for _each in fields(Options):
-    _name(_each)
+    _set_name_and_variable(_each)

@@ -17,8 +17,8 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from extcli import clock
-from extcli.cli.options import Function, as_annotated, declare, flag, option, parameters_of
-from extcli.cli.parsing import SHARED_PANEL, PlainCommand, parse_fast, write_parameters
+from extcli.cli.options import Function, as_annotated, flag, option, parameters_of, replace_parameters
+from extcli.cli.parsing import SHARED_PANEL, PlainCommand, use_fast_parser, write_parameter_help
 from extcli.config.flags import Flags
 from extcli.errors import CliError, RequestWithheld, UsageError
 from extcli.output.format import Format, discard_rest
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from extcli.session import Session
 
 Watch = Annotated[bool, flag("--watch", "Show each change, until --timeout. A pipe gets JSON, unless -o is given.")]
-_ALIASES = {"ls": "list", "delete": "rm", "remove": "rm", "show": "get"}
+_VERB_ALIASES = {"ls": "list", "delete": "rm", "remove": "rm", "show": "get"}
 """Verbs of other programs, and what they are called here. They are understood, but in no list."""
-_SECONDS = 0.5
+_READ_INTERVAL = 0.5
 """Between two reads. A service may refuse a caller who reads more often."""
 
 
@@ -49,7 +49,7 @@ def repeat(session: Session, show: Callable[[], None], *, watch: bool) -> None:
     with session.output.watching(is_chosen=session.resolver.find(OUTPUT) is not None):
         show()
         while clock.elapsed() < deadline:
-            clock.sleep(_SECONDS)
+            clock.sleep(_READ_INTERVAL)
             show()
 
 
@@ -77,9 +77,9 @@ def _shared_options(
     """Declares the shared options."""
 
 
-_declaring = typer.Typer(add_completion=False)
-_declaring.command()(declare(_shared_options, parameters_of(_shared_options)))
-_SHARED = [each for each in get_command(_declaring).params if each.name in Flags._fields]
+_declaring_app = typer.Typer(add_completion=False)
+_declaring_app.command()(replace_parameters(_shared_options, parameters_of(_shared_options)))
+_SHARED_PARAMETERS = [each for each in get_command(_declaring_app).params if each.name in Flags._fields]
 
 
 class Command(PlainCommand):
@@ -87,10 +87,10 @@ class Command(PlainCommand):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        self.params += _SHARED
+        self.params += _SHARED_PARAMETERS
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        return _remembered(ctx, super().parse_args(ctx, args))
+        return _move_shared_options(ctx, super().parse_args(ctx, args))
 
 
 class Group(TyperGroup):
@@ -98,24 +98,24 @@ class Group(TyperGroup):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        self.params += _SHARED
+        self.params += _SHARED_PARAMETERS
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        parse_fast(self.get_params(ctx))
-        return _remembered(ctx, super().parse_args(ctx, args))
+        use_fast_parser(self.get_params(ctx))
+        return _move_shared_options(ctx, super().parse_args(ctx, args))
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        return self.commands.get(cmd_name) or self.commands.get(_ALIASES.get(cmd_name, ""))
+        return self.commands.get(cmd_name) or self.commands.get(_VERB_ALIASES.get(cmd_name, ""))
 
     def get_help(self, ctx: Any) -> str:
         return colored_help(super().get_help(ctx))
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         self.format_commands(ctx, formatter)
-        write_parameters(self, ctx, formatter, shared=ctx.parent is None or self.invoke_without_command)
+        write_parameter_help(self, ctx, formatter, shared=ctx.parent is None or self.invoke_without_command)
 
 
-def _remembered(ctx: Any, rest: list[str]) -> list[str]:
+def _move_shared_options(ctx: Any, rest: list[str]) -> list[str]:
     """Move the shared options from the parameters of a command to its context, merged with those given before it."""
     flags = Flags(**{name: ctx.params.pop(name) for name in Flags._fields})
     ctx.obj = flags.over(ctx.obj) if ctx.obj else flags
@@ -138,7 +138,7 @@ def noun_and_command(function: Function, *, prints: View | None = None) -> typer
         if context.invoked_subcommand is None:
             alone(context=context, **values)
 
-    declare(run, parameters_of(alone))
+    replace_parameters(run, parameters_of(alone))
     app.callback(invoke_without_command=True, help=alone.__doc__)(run)
     return app
 
@@ -210,7 +210,7 @@ def shared(
     if loses:
         yes = inspect.Parameter("yes", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=confirm.Yes)
         parameters.append(as_annotated(yes))
-    return declare(run, parameters)
+    return replace_parameters(run, parameters)
 
 
 def _interrupt_at_sigterm() -> None:

@@ -36,7 +36,7 @@ class FileFormat(StrEnum):
     JSONL = "jsonl"
 
 
-_BY_SUFFIX = {
+_FORMAT_BY_SUFFIX = {
     ".csv": FileFormat.CSV,
     ".tsv": FileFormat.CSV,
     ".json": FileFormat.JSON,
@@ -49,10 +49,10 @@ _BY_SUFFIX = {
 class Unreadable:
     """Replaces an entry that is not text."""
 
-    fault: str
+    problem: str
 
 
-EntriesByPlace = Iterator[tuple[int, str | Unreadable]]
+NumberedEntries = Iterator[tuple[int, str | Unreadable]]
 """Entries without surrounding whitespace, each with its line, or its position in a JSON array; both count from 1."""
 
 Stream = BinaryIO | gzip.GzipFile
@@ -64,29 +64,29 @@ class Entries:
     def __init__(self, argument: str, *, form: FileFormat | None = None, column: str | None = None) -> None:
         """Raises `UsageError`."""
         self.name = "standard input" if argument == "-" else argument
-        self._form = form or _format_of(argument)
+        self._form = form or _format_from_name(argument)
         self._column = column
         try:
-            self._file = _opened(argument)
+            self._file = _open_seekable(argument)
         except OSError as error:
             raise UsageError(f"cannot read {self.name}", why=error.strerror or "") from None
         self.size = os.fstat(self._file.fileno()).st_size
         """The size of the file in bytes, as stored: for a compressed file, the compressed size."""
 
-    def __iter__(self) -> EntriesByPlace:
+    def __iter__(self) -> NumberedEntries:
         """Read from the start. Raises `UsageError` when the file cannot be read."""
         try:
             self._file.seek(0)
             is_compressed = self._file.read(len(_GZIP)) == _GZIP
             self._file.seek(0)
-            yield from self._entries(gzip.GzipFile(fileobj=self._file) if is_compressed else self._file)
+            yield from self._read_entries(gzip.GzipFile(fileobj=self._file) if is_compressed else self._file)
         except (EOFError, gzip.BadGzipFile, zlib.error):
             raise UsageError(f"{self.name} is corrupt", why="gzip cannot decompress it") from None
         except OSError as error:
             raise UsageError(f"cannot read {self.name}", why=error.strerror or "") from None
 
     @property
-    def consumed(self) -> int:
+    def bytes_read(self) -> int:
         """How many bytes of `size` the latest iteration has read."""
         return self._file.tell()
 
@@ -98,16 +98,16 @@ class Entries:
         """Close the file."""
         self._file.close()
 
-    def _entries(self, stream: Stream) -> EntriesByPlace:
+    def _read_entries(self, stream: Stream) -> NumberedEntries:
         if self._form is FileFormat.JSON:
-            return self._items(stream)
-        lines = _lines(stream, self.name)
+            return self._array_entries(stream)
+        lines = _decoded_lines(stream, self.name)
         if self._form is FileFormat.CSV:
-            return _cells(lines, self.name, self._column)
-        texts = _texts(lines, self.name)
-        return ((number, self._decoded(text)) for number, text in texts) if self._form is FileFormat.JSONL else texts
+            return _column_entries(lines, self.name, self._column)
+        texts = _text_entries(lines, self.name)
+        return ((number, self._from_json(text)) for number, text in texts) if self._form is FileFormat.JSONL else texts
 
-    def _items(self, stream: Stream) -> EntriesByPlace:
+    def _array_entries(self, stream: Stream) -> NumberedEntries:
         """Yield the elements of a JSON array."""
         start = stream.read(_CHUNK).removeprefix(codecs.BOM_UTF8).lstrip()
         if start and not start.startswith(b"["):
@@ -117,17 +117,17 @@ class Entries:
         try:
             for value in stream_items(chain([start], iter(lambda: stream.read(_CHUNK), b"")), "item", self.name):
                 number += 1
-                yield number, self._text_of(value)
+                yield number, self._entry_of_value(value)
         except ValueError:  # the parser's own message quotes the entries around the error
             raise UsageError(f"{self.name} is not JSON", why=f"after item {number}") from None
 
-    def _decoded(self, line: str) -> str | Unreadable:
+    def _from_json(self, line: str) -> str | Unreadable:
         try:
-            return self._text_of(bounded_json.decoded(line))
+            return self._entry_of_value(bounded_json.decoded(line))
         except ValueError:
             return Unreadable("is not JSON")
 
-    def _text_of(self, value: object) -> str | Unreadable:
+    def _entry_of_value(self, value: object) -> str | Unreadable:
         """Return a JSON value as an entry: a text, or a whole number, such as the id of a user."""
         if isinstance(value, dict) and self._column is not None:
             value = value.get(self._column)
@@ -136,13 +136,13 @@ class Entries:
         return value.strip() if isinstance(value, str) else Unreadable("is not a string")
 
 
-def _format_of(path: str) -> FileFormat:
+def _format_from_name(path: str) -> FileFormat:
     """Return the format that the file name suggests, ignoring `.gz`."""
     name = PurePath(path.lower().removesuffix(".gz"))
-    return _BY_SUFFIX.get(name.suffix, FileFormat.TEXT)
+    return _FORMAT_BY_SUFFIX.get(name.suffix, FileFormat.TEXT)
 
 
-def _opened(argument: str) -> BinaryIO:
+def _open_seekable(argument: str) -> BinaryIO:
     """Open a file; for a pipe, return a copy in a temporary file that only this user can read. Raises `OSError`."""
     is_pipe = argument == "-"
     if is_pipe and sys.__stdin__ is None:
@@ -156,7 +156,7 @@ def _opened(argument: str) -> BinaryIO:
     return copy
 
 
-def _lines(stream: Stream, name: str) -> NumberedLines:
+def _decoded_lines(stream: Stream, name: str) -> NumberedLines:
     """Yield lines. Invalid UTF-8 becomes surrogates, which are unprintable."""
     number, mark = 0, codecs.BOM_UTF8
     while line := stream.readline(_MAX_LINE).removeprefix(mark):
@@ -166,7 +166,7 @@ def _lines(stream: Stream, name: str) -> NumberedLines:
         yield number, line.removesuffix(b"\n").decode(errors="surrogateescape")
 
 
-def _texts(lines: NumberedLines, name: str) -> NumberedLines:
+def _text_entries(lines: NumberedLines, name: str) -> NumberedLines:
     """Yield one entry per line, skipping blank lines. Raises `UsageError` if the first may be a heading."""
     is_first = True
     for number, line in lines:
@@ -179,7 +179,7 @@ def _texts(lines: NumberedLines, name: str) -> NumberedLines:
         yield number, text
 
 
-def _cells(lines: NumberedLines, name: str, column: str | None) -> EntriesByPlace:
+def _column_entries(lines: NumberedLines, name: str, column: str | None) -> NumberedEntries:
     """Yield the cells of one column of CSV, named by its heading or by its number from 1.
 
     A single column needs no name if its heading is a known one.
@@ -190,7 +190,7 @@ def _cells(lines: NumberedLines, name: str, column: str | None) -> EntriesByPlac
             yield number, Unreadable("is not CSV, for example because a quote is not closed")
             continue
         if at < 0:
-            at, is_entry = _position_of(column, row, name)
+            at, is_entry = _column_position(column, row, name)
             if not is_entry:
                 continue
         if column is None and len(row) > 1:
@@ -199,7 +199,7 @@ def _cells(lines: NumberedLines, name: str, column: str | None) -> EntriesByPlac
             yield number, row[at].strip() if at < len(row) else Unreadable(f"has no column {at + 1}")
 
 
-def _position_of(column: str | None, first: list[str], name: str) -> tuple[int, bool]:
+def _column_position(column: str | None, first: list[str], name: str) -> tuple[int, bool]:
     """Return the index of the column, and whether the first row is an entry, not headings.
 
     To guess wrong would lose a code, or hand out a heading. No message quotes what may be an entry.

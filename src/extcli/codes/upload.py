@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     from extcli.output.printer import Output
     from extcli.session import Session
 
-_EXAMPLE = '--set "Hat"=hats.txt, or --set "Hat"=- for standard input'
-_NAMED = 20
-"""Errors that are named; others are counted."""
+_SET_EXAMPLE = '--set "Hat"=hats.txt, or --set "Hat"=- for standard input'
+_MOST_NAMED_ERRORS = 20
+"""Errors that are named; others are only counted."""
 _PROGRESS_STEP = 5_000
 """Entries between two updates of the progress bar."""
 _PIECE = 1 << 18
 _MOST_IN_MEMORY = 16 << 20
 """Bytes of a request's body. A larger body goes to a temporary file, which only this user can read."""
-_quoted = json.JSONEncoder(ensure_ascii=False).encode
+_json_string = json.JSONEncoder(ensure_ascii=False).encode
 
 
 class ValidationErrors:
@@ -49,7 +49,7 @@ class ValidationErrors:
     def add(self, place: str, fault: str) -> None:
         """Count an error, and name it if it is among the first."""
         self.count += 1
-        if len(self._named) < _NAMED:
+        if len(self._named) < _MOST_NAMED_ERRORS:
             self._named.append(f"{place}: {fault}")
 
     def raise_any(self) -> None:
@@ -64,7 +64,7 @@ class ValidationErrors:
 def entry_problem(item: str | Unreadable, kind: str, longest: int) -> str:
     """Return what is wrong with an entry, or "" if it is valid. `kind` is "a code" or "an id"."""
     if isinstance(item, Unreadable):
-        return item.fault
+        return item.problem
     if not item:
         return "is empty"
     if len(item) > longest:
@@ -94,7 +94,7 @@ class CheckedFile:
     in_earlier_sets: int = 0
     """Distinct codes that an earlier set also has."""
 
-    def facts(self) -> dict[str, Any]:
+    def as_record(self) -> dict[str, Any]:
         """Return what the output shows of the set."""
         counts = {name: getattr(self, name) for name in ("longest", "duplicates", "in_earlier_sets")}
         return {"index": self.index, "name": self.name, "codes": self.count, **counts}
@@ -114,12 +114,12 @@ def check_entries(
             for number, item in each.entries:
                 each.count += 1
                 if each.count % _PROGRESS_STEP == 0:
-                    report_done(sum(file.entries.consumed for file in files))
+                    report_done(sum(file.entries.bytes_read for file in files))
                 if fault := entry_problem(item, each.kind, each.max_length):
                     errors.add(each.entries.place(number), fault)
                 elif isinstance(item, str):
                     each.longest = max(each.longest, len(item))
-                    _write(body, before + _quoted(item).encode())
+                    _write(body, before + _json_string(item).encode())
                     before = b","
                     yield item
             _write(body, b"]")
@@ -134,16 +134,16 @@ def _write(body: IO[bytes], data: bytes) -> None:
         raise UsageError("cannot write a temporary file", why=error.strerror or "") from None
 
 
-_BITS = 29
+_HASH_BITS = 29
 """Two to this power is the number of bits: 64 MiB. Of ten million codes, two in a hundred share one."""
-_MASK = (1 << _BITS) - 1
+_HASH_MASK = (1 << _HASH_BITS) - 1
 
 
 def check_codes(sets: Sequence[CheckedFile], body: IO[bytes], output: Output) -> ValidationErrors:
     """Check all codes, also for duplicates, write them to `body`, and return the errors."""
-    errors, bits, repeated = ValidationErrors(), bytearray(1 << (_BITS - 3)), set[int]()
+    errors, bits, repeated = ValidationErrors(), bytearray(1 << (_HASH_BITS - 3)), set[int]()
     for code in check_entries(sets, body, output, errors):
-        number = hash(code) & _MASK
+        number = hash(code) & _HASH_MASK
         at, bit = number >> 3, 1 << (number & 7)
         if bits[at] & bit:
             repeated.add(number)
@@ -160,7 +160,7 @@ def _add_duplicates(sets: Sequence[CheckedFile], repeated: set[int], errors: Val
     latest: dict[str | Unreadable, CheckedFile] = {}
     for each in sets:
         for number, code in each.entries:
-            if hash(code) & _MASK not in repeated:
+            if hash(code) & _HASH_MASK not in repeated:
                 continue
             place = each.entries.place(number)
             other, other_place = first.setdefault(code, (each, place))
@@ -189,9 +189,9 @@ class FileBody(Streamed):
             self.on_progress(self._file.tell())
 
 
-def _send(session: Session, service: Service, method: str, path: str, file: IO[bytes], what: str) -> Response:
+def _send_body(session: Session, service: Service, method: str, path: str, file: IO[bytes], what: str) -> Response:
     """Send the file as the body, with a progress bar, and report how long it took; `what` describes the content."""
-    session.http.set_timeout(session.resolver.timeout(_TIMEOUT))
+    session.http.set_timeout(session.resolver.timeout(_UPLOAD_TIMEOUT))
     started, body = clock.elapsed(), FileBody(file)
     with progress_bar(body.length, of_bytes="sending", quiet=session.output.quiet) as body.on_progress:
         response = service.send(method, path, body)
@@ -199,11 +199,11 @@ def _send(session: Session, service: Service, method: str, path: str, file: IO[b
     return response
 
 
-_TIMEOUT = 600.0
+_UPLOAD_TIMEOUT = 600.0
 """Seconds to wait for the response: the service may store ten million codes before it sends one."""
 
 
-def counted(count: int, what: str) -> str:
+def count_text(count: int, what: str) -> str:
     """`1 code`, `1,000 codes`."""
     return f"{count:,} {what}{'s' * (count != 1)}"
 
@@ -213,7 +213,7 @@ def _names_and_files(specs: list[str]) -> list[tuple[str, str]]:
     for spec in specs:
         name, _, file = spec.partition("=")
         if not file:
-            raise UsageError(f"--set {spec!r} is not NAME=FILE", fix=_EXAMPLE)
+            raise UsageError(f"--set {spec!r} is not NAME=FILE", fix=_SET_EXAMPLE)
         pairs.append((name, file))
     if [file for _, file in pairs].count("-") > 1:
         raise UsageError("only one set can come from standard input")
@@ -244,12 +244,12 @@ def upload_sets(
         body.write(b'{"codes":[')
         errors = check_codes(sets, body, output)
         if errors.count and session.dry_run:
-            output.show_value([each.facts() for each in sets], CHECKED_SETS)
+            output.show_value([each.as_record() for each in sets], CHECKED_SETS)
         errors.raise_any()
         service = session.service(BACKEND)
         existing = existing_sets(service)
         if session.dry_run:
-            facts = [{**each.facts(), "replaces": existing.get(each.index)} for each in sets]
+            facts = [{**each.as_record(), "replaces": existing.get(each.index)} for each in sets]
             output.show_value(facts, CHECKED_SETS)
             output.note("nothing was sent")
             return
@@ -262,8 +262,8 @@ def upload_sets(
         if indices:  # otherwise the service counts from 0
             others["indices"] = indices
         body.write(b"]," + encoded(others)[1:])
-        codes = counted(sum(each.count for each in sets), "code")
-        response = _send(session, service, "PUT", "codes", body, f"{counted(len(sets), 'set')} of {codes}")
+        codes = count_text(sum(each.count for each in sets), "code")
+        response = _send_body(session, service, "PUT", "codes", body, f"{count_text(len(sets), 'set')} of {codes}")
     output.show(response, NOTHING)
     for index, name in new.items():
         output.report(f"set {index} is {name}" + (f", in place of {old[index]}" if index in old else ""))
@@ -276,18 +276,18 @@ def existing_sets(service: Service) -> dict[int, str]:
         return names_by_index(document_of(response))
 
 
-_LIMIT = re.compile("(?:([0-9]{1,9})=)?([0-9]{1,9})")
-_SECONDS_BELOW = 100_000_000_000
+_LIMIT_FORM = re.compile("(?:([0-9]{1,9})=)?([0-9]{1,9})")
+_LEAST_MS = 100_000_000_000
 
 
-def grant(prizes: Sequence[int], limits: Sequence[str]) -> dict[str, Any]:
+def grant_body(prizes: Sequence[int], limits: Sequence[str]) -> dict[str, Any]:
     """Return `prizes` and `prize_limits`. Raises `UsageError`.
 
     A set's limit is the first of: its own limit, the limit for all sets, the number of its codes in `prizes`.
     """
     by_prize = {prize: prizes.count(prize) for prize in prizes}
     for text in sorted(limits, key=lambda text: "=" in text):  # those for one set last: they count more
-        found = _LIMIT.fullmatch(text)
+        found = _LIMIT_FORM.fullmatch(text)
         if not found:
             raise UsageError(f"invalid --limit {text!r}", fix="--limit 2 for every prize, or --limit 3=2 for set 3")
         limited = by_prize if found[1] is None else [int(found[1])]
@@ -297,15 +297,15 @@ def grant(prizes: Sequence[int], limits: Sequence[str]) -> dict[str, Any]:
     return {"prize_limits": [by_prize.get(index, 0) for index in range(max(prizes) + 1)], "prizes": list(prizes)}
 
 
-def cutoff_of(instant: int, *, milliseconds: bool) -> int:
+def cutoff_time(instant: int, *, milliseconds: bool) -> int:
     """Return an instant in ms as `mark_from_poll` takes it: in whole seconds, rounded up, or in ms (ruling C8).
 
     A service reads a number below 1e11 as seconds in any case (ruling C4).
     """
-    return instant if milliseconds and instant >= _SECONDS_BELOW else -(-instant // 1000)
+    return instant if milliseconds and instant >= _LEAST_MS else -(-instant // 1000)
 
 
-def mark_all(session: Session, service: Service, users: Entries, granted: dict[str, Any]) -> tuple[int, Response]:
+def mark_users(session: Session, service: Service, users: Entries, granted: dict[str, Any]) -> tuple[int, Response]:
     """Mark the users in a file, and return their number. Raises `UsageError`, before anything is sent."""
     errors, file = ValidationErrors(), CheckedFile(users, "an id", MAX_USER_LENGTH)
     with SpooledTemporaryFile(_MOST_IN_MEMORY) as body:
@@ -314,11 +314,11 @@ def mark_all(session: Session, service: Service, users: Entries, granted: dict[s
             pass
         errors.raise_any()
         body.write(b"," + encoded(granted)[1:])
-        what = counted(file.count, "user")
-        return file.count, _send(session, service, "POST", "codes/mark_from_list", body, what)
+        what = count_text(file.count, "user")
+        return file.count, _send_body(session, service, "POST", "codes/mark_from_list", body, what)
 
 
-def count_in(response: Response, header: str) -> int | None:
+def user_count(response: Response, header: str) -> int | None:
     """Return how many users a response counts in this header; `None` if it does not say.
 
     `extcli-marked` has those who may redeem more codes than before, `extcli-users` all that the call named.

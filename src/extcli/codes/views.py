@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 Record = dict[str, Any]
 
-_VISIBLE = 4
-_INDEX = Column("index", text=lambda index: thousands(index) if index != "" else "", right=True)
-_NAME = Column("name")
-_COUNTS = (
+_MOST_VISIBLE = 4
+_INDEX_COLUMN = Column("index", text=lambda index: thousands(index) if index != "" else "", right=True)
+_NAME_COLUMN = Column("name")
+_COUNT_COLUMNS = (
     Column("handed out", "distributed", text=thousands, right=True, optional=True),
     Column("left", text=thousands, right=True, optional=True),
 )
 
 
-def masked(code: str) -> str:
+def mask_code(code: str) -> str:
     """Return the code with only its ends visible: at most two characters each, and at most a third in all."""
-    shown = min(_VISIBLE, len(code) // 3)
+    shown = min(_MOST_VISIBLE, len(code) // 3)
     start, end = shown - shown // 2, shown // 2
     return visible(code[:start]) + "•" * (len(code) - shown) + visible(code[len(code) - end :])
 
@@ -39,69 +39,69 @@ def names_by_index(document: Mapping[str, Any]) -> dict[int, str]:
     return dict(zip(indices, names, strict=True))
 
 
-def distributed(names: Mapping[int, str]) -> View:
+def ended_sets(names: Mapping[int, str]) -> View:
     """Return the view of how many codes each of the ended sets, given by name, had handed out."""
 
     def records(document: Any) -> list[Record]:
         pairs = zip(sorted(names.items()), document["distributed"] or [], strict=False)
         return [{"index": index, "name": name, "distributed": count} for (index, name), count in pairs]
 
-    return listing(records, _INDEX, _NAME, _COUNTS[0], else_shown="no sets")
+    return listing(records, _INDEX_COLUMN, _NAME_COLUMN, _COUNT_COLUMNS[0], else_shown="no sets")
 
 
-def redeemed(*, reveal: bool) -> View:
+def redeemed_codes(*, reveal: bool) -> View:
     """Return the view of all codes that a user has redeemed."""
 
     def records(document: Mapping[str, Any]) -> list[Record]:
         sets = enumerate(document["redeemed"] or [])
         return [{"index": index, "code": str(code)} for index, codes in sets for code in codes or []]
 
-    shown = visible if reveal else masked
-    return listing(records, _INDEX, Column("code", text=shown), else_shown="nothing redeemed yet")
+    shown = visible if reveal else mask_code
+    return listing(records, _INDEX_COLUMN, Column("code", text=shown), else_shown="nothing redeemed yet")
 
 
-def codes_of(document: Any) -> list[str]:
+def redeemed_code(document: Any) -> list[str]:
     """Return the code in the response to a redemption, or an empty list."""
     code = document.get("code") if isinstance(document, dict) else None
     return [str(code)] if code else []
 
 
-def redemption(*, reveal: bool) -> View:
+def redeemed_code_view(*, reveal: bool) -> View:
     """Return the view of a redemption: the code, or nothing."""
     return View(
-        table=lambda document: "\n".join(map(visible if reveal else masked, codes_of(document))),
-        rows=lambda document: [(field(code),) for code in codes_of(document)],
+        table=lambda document: "\n".join(map(visible if reveal else mask_code, redeemed_code(document))),
+        rows=lambda document: [(field(code),) for code in redeemed_code(document)],
     )
 
 
-def _sets(document: Mapping[str, Any]) -> list[Record]:
+def _active_set_records(document: Mapping[str, Any]) -> list[Record]:
     names = names_by_index(document)
     members = {"index": names.keys(), "name": names.values()}
-    members |= {each.member: document[each.member] for each in _COUNTS if each.member in document}
+    members |= {each.member: document[each.member] for each in _COUNT_COLUMNS if each.member in document}
     rows = zip(*members.values(), strict=True)
     return sorted((dict(zip(members, row, strict=True)) for row in rows), key=itemgetter("index"))
 
 
-SETS = listing(_sets, _INDEX, _NAME, *_COUNTS, else_shown="no sets")
+ACTIVE_SETS = listing(_active_set_records, _INDEX_COLUMN, _NAME_COLUMN, *_COUNT_COLUMNS, else_shown="no sets")
 """The active sets. Another deployment may not count their codes."""
 
 
-def _eligible(document: Mapping[str, Any]) -> list[Record]:
+def _eligibility_records(document: Mapping[str, Any]) -> list[Record]:
     return [{"index": index, "eligible": count} for index, count in enumerate(document["eligible"] or [])]
 
 
 def _eligibility_table(document: Mapping[str, Any]) -> RenderableType:
-    found = [each for each in _eligible(document) if each["eligible"]]
-    return build_table(_ELIGIBLE, found) if found else "eligible for nothing"
+    found = [each for each in _eligibility_records(document) if each["eligible"]]
+    return build_table(_ELIGIBILITY_COLUMNS, found) if found else "eligible for nothing"
 
 
-_ELIGIBLE = (_INDEX, Column("count", "eligible", "redeemable", thousands, right=True))
-ELIGIBILITY = replace(listing(_eligible, *_ELIGIBLE), table=_eligibility_table)
+_ELIGIBILITY_COLUMNS = (_INDEX_COLUMN, Column("count", "eligible", "redeemable", thousands, right=True))
+ELIGIBILITY = replace(listing(_eligibility_records, *_ELIGIBILITY_COLUMNS), table=_eligibility_table)
 
 CHECKED_SETS = listing(
     "",
     Column("index", right=True),
-    _NAME,
+    _NAME_COLUMN,
     Column("codes", text=thousands, right=True),
     Column("longest", text=thousands, right=True),
     Column("duplicates", text=thousands, right=True),

@@ -21,8 +21,8 @@ from extcli.output.printer import Output
 from extcli.output.views import JSON_VALUE
 from extcli.session import BROADCASTER, Session
 
-_ANY = replace(JSON_VALUE, items=lambda document: document if isinstance(document, list) else [document])
-_REPLACED = {"json_store", "vote_config", *(scope.path for each in (STATE, CONFIG) for scope in each.values())}
+_JSON_OR_LINES = replace(JSON_VALUE, items=lambda document: document if isinstance(document, list) else [document])
+_REPLACED_BY_POST = {"json_store", "vote_config", *(scope.path for each in (STATE, CONFIG) for scope in each.values())}
 """The paths below `/v1/e/` to which a POST replaces what is there."""
 
 
@@ -60,31 +60,31 @@ def api(
         body = encoded(read_pairs(fields))
     method = method.upper()
     full_path = path if path.startswith("/") else SERVICE + path
-    if _destroys(method, url_of(session.resolver.url() + full_path, {})):
+    if _loses_data(method, url_of(session.resolver.url() + full_path, {})):
         confirm.guard(session, f"{method} {path} deletes, replaces or resets data", yes=yes)
     service = session.service_with(None) if no_auth else session.service(BROADCASTER)
     try:
-        _print(session.output, service.send(method, full_path, body).content)
+        _print_body(session.output, service.send(method, full_path, body).content)
     except ErrorResponse as error:
-        _print(session.output, error.body)
+        _print_body(session.output, error.body)
         raise
 
 
-def _print(output: Output, body: bytes) -> None:
+def _print_body(output: Output, body: bytes) -> None:
     """Print a body: JSON as the format wants it, anything else unchanged."""
     if output.query or output.format in (Format.TABLE, Format.JSONL):
         with suppress(ValueError, RecursionError):
-            output.show_value(bounded_json.decoded(body), _ANY)
+            output.show_value(bounded_json.decoded(body), _JSON_OR_LINES)
             return
     output.body([body])
 
 
-def _destroys(method: str, url: str) -> bool:
+def _loses_data(method: str, url: str) -> bool:
     """Return whether a call loses data: DELETE, PUT, and POST of a store, of a definition or to the control API.
 
     The service reads the path of the URL decoded, with slashes that repeat or end it left out, and knows other names.
     """
     place = re.sub("//+", "/", unquote(urlsplit(url).path)).rstrip("/").lower()
     name = place.rpartition(SERVICE)[2]
-    posted_over = ALIASES.get(name, name) in _REPLACED or CONTROL in place
+    posted_over = ALIASES.get(name, name) in _REPLACED_BY_POST or CONTROL in place
     return method in ("DELETE", "PUT") or (method == "POST" and posted_over)

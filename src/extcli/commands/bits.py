@@ -15,7 +15,7 @@ from extcli.session import VIEWER, Session
 
 app = noun("Purchases: a page posts a receipt, and the channel's games list, validate or refund the purchase.")
 
-_LIFETIME = 15 * 60
+_RECEIPT_LIFETIME = 15 * 60
 """Seconds until a receipt of `bits purchase` expires."""
 
 Purchase = Annotated[str | None, argument("ID", "The purchase's id, as `bits list` shows it.")]
@@ -69,7 +69,7 @@ def purchase(
     product = {"sku": sku, "displayName": name or sku, "cost": {"amount": cost, "type": "bits"}}
     user = session.resolver.identity(VIEWER).user or ""
     data = {"transactionId": transaction, "userId": user, "product": product}
-    purchase = {"transactionReceipt": _receipt(session, data), "displayName": buyer}
+    purchase = {"transactionReceipt": _signed_receipt(session, data), "displayName": buyer}
     session.service(VIEWER).post("bits/transactions", purchase)
     session.output.show_value({"id": transaction}, views.SOLE_VALUE)
 
@@ -84,7 +84,7 @@ def list_purchases(session: Session, sku: str = argument("SKU", "The product; * 
 
     Example: extcli bits list hat
     """
-    session.output.show_value(_request(session, "get", {"sku": sku}), PURCHASES)
+    session.output.show_value(_send_over_socket(session, "get", {"sku": sku}), PURCHASES)
 
 
 @command(app)
@@ -113,21 +113,21 @@ def _settle(session: Session, verb: str, purchase: str | None, sku: str | None, 
     which = {name: value for name, value in given.items() if value}
     if list(which) not in (["transaction_id"], ["sku", "user_id"]):
         raise UsageError("give either ID, or --sku and --user")
-    session.output.show_value(_request(session, verb, which), views.NOTHING)
+    session.output.show_value(_send_over_socket(session, verb, which), views.NOTHING)
     session.output.note(f"{verb}: {visible(purchase or f'the oldest {sku} of user {user}')}")
 
 
-def _request(session: Session, action: str, data: dict[str, Any]) -> Any:
+def _send_over_socket(session: Session, action: str, data: dict[str, Any]) -> Any:
     from extcli.realtime import login
 
     login.authenticate(session)
     return session.open_socket().request(action, "transaction", data).data
 
 
-def _receipt(session: Session, data: dict[str, Any]) -> str:
+def _signed_receipt(session: Session, data: dict[str, Any]) -> str:
     """Return a receipt in Twitch's form. Without a secret its signature is worthless."""
     from extcli.api import tokens
 
     secret = session.resolver.secret() or secrets.token_bytes(32)
     now = session.now() // 1000
-    return tokens.sign({"topic": "bits_transaction_receipt", "exp": now + _LIFETIME, "data": data}, secret)
+    return tokens.sign({"topic": "bits_transaction_receipt", "exp": now + _RECEIPT_LIFETIME, "data": data}, secret)

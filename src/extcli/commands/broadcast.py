@@ -43,7 +43,7 @@ def send(
     target = "broadcast" if to is None else f"whisper-{to}"
     if extension_wide and session.resolver.flags.channel:
         raise UsageError("--extension-wide and --channel exclude each other")
-    channel = None if extension_wide else _channel(session)
+    channel = None if extension_wide else _channel_to_name(session)
     path = "extension_broadcast" if extension_wide else "broadcast"
     service = session.service(BACKEND if extension_wide else BROADCASTER)
     response = service.broadcast(event, document, target=target, channel=channel, method=method, path=path)
@@ -95,7 +95,7 @@ def send_event(session: Session, event: str = argument("JSON|-|@FILE", "The even
     session.output.done(response, "sent to the games that are subscribed now")
 
 
-def _channel(session: Session) -> str | None:
+def _channel_to_name(session: Session) -> str | None:
     """Return the channel to name in the request; with a given token `None` means the channel of the token."""
     if session.resolver.find_token():
         return session.resolver.channel()

@@ -10,7 +10,7 @@ from extcli.cli import argument, command, confirm, flag, noun, option
 from extcli.cli.confirm import Yes
 from extcli.codes import views as code_views
 from extcli.codes.entries import Entries, FileFormat
-from extcli.codes.upload import count_in, counted, cutoff_of, existing_sets, grant, mark_all, upload_sets
+from extcli.codes.upload import count_text, cutoff_time, existing_sets, grant_body, mark_users, upload_sets, user_count
 from extcli.errors import ExpectationFailed, UsageError
 from extcli.output import times, views
 from extcli.output.sanitize import visible
@@ -66,7 +66,7 @@ def upload(
     upload_sets(session, sets, index or [], form=form, column=column, yes=yes)
 
 
-@command(app, "list", prints=code_views.SETS)
+@command(app, "list", prints=code_views.ACTIVE_SETS)
 def list_sets(session: Session) -> None:
     """List the active sets, with the codes handed out and left. Acts as backend.
 
@@ -74,10 +74,10 @@ def list_sets(session: Session) -> None:
 
     Example: extcli codes list
     """
-    session.output.show(session.service(BACKEND).get("codes"), code_views.SETS)
+    session.output.show(session.service(BACKEND).get("codes"), code_views.ACTIVE_SETS)
 
 
-@command(app, prints=code_views.distributed({}))
+@command(app, prints=code_views.ended_sets({}))
 def rm(session: Session, yes: Yes = False) -> None:
     """End all sets, and print how many codes each handed out. Acts as backend.
 
@@ -92,7 +92,7 @@ def rm(session: Session, yes: Yes = False) -> None:
     if existing and not yes and not confirm.in_sandbox(session):
         losses = [f"set {index}, {visible(name)!r}, ends" for index, name in sorted(existing.items())]
         confirm.ask(session, losses, "Codes not handed out will be lost. End all sets?")
-    session.output.show(service.delete("codes"), code_views.distributed(existing))
+    session.output.show(service.delete("codes"), code_views.ended_sets(existing))
 
 
 class CutoffUnit(StrEnum):
@@ -122,13 +122,13 @@ def mark_from_poll(
       extcli codes mark-from-poll quiz --correct 2 --prize 0
       extcli codes mark-from-poll quiz --correct 2 --prize 0 --prize 1 --limit 1=3
     """
-    granted = grant(prizes, limits or [])
+    granted = grant_body(prizes, limits or [])
     instant = times.parse_instant(cutoff, session.now, ago=True) if cutoff is not None else session.now()
-    sent = cutoff_of(instant, milliseconds=unit is CutoffUnit.MILLISECONDS)
+    sent = cutoff_time(instant, milliseconds=unit is CutoffUnit.MILLISECONDS)
     body = {**granted, "correct": correct, "cutoff_timestamp": sent}
     response = session.service(BACKEND).post("codes/mark_from_poll", body, id=poll)
-    voters = count_in(response, "extcli-users")
-    users = "all users" if voters is None else counted(voters, "user")
+    voters = user_count(response, "extcli-users")
+    users = "all users" if voters is None else count_text(voters, "user")
     _report_marked(session, response, f"{users} voted {correct} in poll {visible(poll)}")
 
 
@@ -151,7 +151,7 @@ def mark_from_list(
       extcli codes mark-from-list U1 U2 --prize 0
       extcli codes mark-from-list --from winners.csv --column user --prize 0
     """
-    granted = grant(prizes, limits or [])
+    granted = grant_body(prizes, limits or [])
     if bool(users) == (source is not None):
         raise UsageError("give either user ids or --from FILE")
     service = session.service(BACKEND)
@@ -160,14 +160,14 @@ def mark_from_list(
         response = service.post("codes/mark_from_list", {"users": users, **granted})
     else:
         with closing(Entries(source, form=form, column=column)) as listed:
-            sent, response = mark_all(session, service, listed, granted)
-    _report_marked(session, response, f"{counted(sent, 'user')} sent")
+            sent, response = mark_users(session, service, listed, granted)
+    _report_marked(session, response, f"{count_text(sent, 'user')} sent")
 
 
 def _report_marked(session: Session, response: Response, users: str) -> None:
     """Report how many of these users may redeem more codes than before."""
     session.output.show(response, views.NOTHING)
-    marked = count_in(response, "extcli-marked")
+    marked = user_count(response, "extcli-marked")
     session.output.report(f"{users}; {'an unknown number' if marked is None else f'{marked:,}'} newly marked")
 
 
@@ -182,7 +182,7 @@ def eligible(session: Session) -> None:
     session.output.show(session.service(VIEWER).get("codes/eligibility"), code_views.ELIGIBILITY)
 
 
-@command(app, prints=code_views.redeemed(reveal=True))
+@command(app, prints=code_views.redeemed_codes(reveal=True))
 def redeemed(session: Session, reveal: Reveal = False) -> None:
     """List the codes the viewer has redeemed. Acts as viewer:U1.
 
@@ -190,7 +190,7 @@ def redeemed(session: Session, reveal: Reveal = False) -> None:
 
     Example: extcli codes redeemed --as viewer:U2 --reveal
     """
-    session.output.show(session.service(VIEWER).get("codes/redeemed"), code_views.redeemed(reveal=reveal))
+    session.output.show(session.service(VIEWER).get("codes/redeemed"), code_views.redeemed_codes(reveal=reveal))
 
 
 @command(app)
@@ -202,8 +202,8 @@ def redeem(session: Session, prize: int = argument("PRIZE", "The index of the se
     Example: extcli codes redeem 0 --as viewer:U2 -o plain > code.txt
     """
     response = session.service(VIEWER).post("codes/redeem", {"prize": prize})
-    session.output.show(response, code_views.redemption(reveal=reveal))
-    if not code_views.codes_of(document_of(response, object)):
+    session.output.show(response, code_views.redeemed_code_view(reveal=reveal))
+    if not code_views.redeemed_code(document_of(response, object)):
         raise ExpectationFailed(
             f"no code of set {prize} is available",
             why="the viewer is not marked for it or has redeemed it already, or the set is used up",

@@ -7,20 +7,20 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from extcli.cli import argument, option
-from extcli.cli.json_input import json_or_text
-from extcli.cli.option_groups import filtered
+from extcli.cli.json_input import parse_json_or_text
+from extcli.cli.option_groups import with_journal_filters
 from extcli.commands.stores import CONFIG, STATE, scope_argument
 from extcli.config.settings import DEFAULT_USER
 from extcli.output.sanitize import compact
 from extcli.session import Session
 
-_MORE = "N means at least N; =N means exactly N."
+_COUNT_SYNTAX = "N means at least N; =N means exactly N."
 
 Since = Annotated[int | None, option("--since MARK", "Count only changes after this mark, from `extcli wait mark`.")]
 
 
 def _count_option(things: str) -> Any:
-    return option("--count N|=N", f"{things}: {_MORE}", show_default=False)
+    return option("--count N|=N", f"{things}: {_COUNT_SYNTAX}", show_default=False)
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def poll(
     poll: str = argument("ID", "The poll's id.", "default"),
     count: Annotated[str | None, _count_option("Number of votes")] = None,
     value: list[str] | None = option("--value V=N", "Votes for V: 0=2 is at least two votes for 0, 0==2 exactly two."),
-    total: str | None = option("--sum N|=N", f"The sum of all values: {_MORE}"),
+    total: str | None = option("--sum N|=N", f"The sum of all values: {_COUNT_SYNTAX}"),
     since: Since = None,
 ) -> Condition:
     """Wait for the votes of a poll, by default for at least one vote.
@@ -59,7 +59,7 @@ def rank(
     session: Session,
     ranking: str = argument("ID", "The ranking's id.", "default"),
     key: str | None = option("--key TEXT", "Count only this answer."),
-    score: str | None = option("--score N|=N", f"Users who gave the answer --key: {_MORE}"),
+    score: str | None = option("--score N|=N", f"Users who gave the answer --key: {_COUNT_SYNTAX}"),
     count: Annotated[str | None, _count_option("Users who gave any answer")] = None,
     since: Since = None,
 ) -> Condition:
@@ -81,7 +81,7 @@ def accumulate(
 
     Example: extcli wait accumulate ratings --latest '{"stars": 5}'
     """
-    return Condition("accumulate", buffer, {"count": count, "latest": _json(latest, "--latest"), "since": since})
+    return Condition("accumulate", buffer, {"count": count, "latest": _as_json(latest, "--latest"), "since": since})
 
 
 Path = Annotated[str | None, option("--path POINTER", "A JSON pointer: /teams/0/score. Default: the whole store.")]
@@ -102,7 +102,7 @@ def state(
 
     Example: extcli wait state channel --path /round --equals 4
     """
-    wanted = _wanted_value(path, equals, since)
+    wanted = _value_parameters(path, equals, since)
     return Condition("store", STATE[scope].path, {**wanted, "user": user if "viewer" in scope else None})
 
 
@@ -115,7 +115,7 @@ def store_config(
 
     Example: extcli wait store-config channel --path /theme --equals dark
     """
-    return Condition("store", CONFIG[scope].path, _wanted_value(path, equals, since))
+    return Condition("store", CONFIG[scope].path, _value_parameters(path, equals, since))
 
 
 def json_store(
@@ -131,11 +131,11 @@ def json_store(
 
     Example: extcli wait json-store highscore --path /score --equals 4
     """
-    return Condition("json_store", store, _wanted_value(path, equals, since))
+    return Condition("json_store", store, _value_parameters(path, equals, since))
 
 
-def _wanted_value(path: str | None, equals: str | None, since: int | None) -> dict[str, Any]:
-    return {"path": path, "equals": _json(equals, "--equals"), "since": since}
+def _value_parameters(path: str | None, equals: str | None, since: int | None) -> dict[str, Any]:
+    return {"path": path, "equals": _as_json(equals, "--equals"), "since": since}
 
 
 def pin(
@@ -183,7 +183,7 @@ def broadcast(
     return Condition("broadcast", event, {"count": count, "since": since})
 
 
-@filtered
+@with_journal_filters
 def journal(
     session: Session,
     endpoint: str = argument("ENDPOINT", "Such as POST /v1/e/vote, /v1/e/vote, a socket action or a topic.", "*"),
@@ -238,5 +238,5 @@ CONDITIONS: Mapping[str, Callable[..., Condition]] = {
 }
 
 
-def _json(text: str | None, option: str) -> str | None:
-    return None if text is None else compact(json_or_text(text, option))
+def _as_json(text: str | None, option: str) -> str | None:
+    return None if text is None else compact(parse_json_or_text(text, option))

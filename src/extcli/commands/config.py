@@ -26,12 +26,12 @@ profile_app = noun("Profiles: named sets of settings, one per deployment.")
 Key = Annotated[str, argument("KEY", f"One of {', '.join(KEYS)}.")]
 Name = Annotated[str, argument("NAME", "The profile's name.")]
 _DEFAULT = "default"
-_FACTS = ("key", "value", "origin")
+_ROW_MEMBERS = ("key", "value", "origin")
 Row = tuple[str, object, str]
 """The key, value and origin of a setting. `None` means not set, or chosen by each command."""
 
 
-def _text(value: object) -> str:
+def _table_text(value: object) -> str:
     return "-" if value is None else visible(value if isinstance(value, str) else str(value).lower())
 
 
@@ -39,30 +39,30 @@ def _plain_value(value: object) -> str:
     return field("" if value is None else value)
 
 
-EFFECTIVE = listing(
+ALL_SETTINGS = listing(
     "",
-    Column("key", text=_text),
-    Column("value", text=_text, plain=_plain_value),
-    Column("origin", text=_text, optional=True),
+    Column("key", text=_table_text),
+    Column("value", text=_table_text, plain=_plain_value),
+    Column("origin", text=_table_text, optional=True),
 )
 """Settings by key, with their origin if requested."""
-SETTING = View(
-    table=lambda setting: "" if setting["value"] is None else _text(setting["value"]),
+SETTING_VALUE = View(
+    table=lambda setting: "" if setting["value"] is None else _table_text(setting["value"]),
     rows=lambda setting: [] if setting["value"] is None else [[field(setting["value"])]],
 )
 """The value of one setting; empty if it has none."""
 PROFILES = listing(
     "",
     Column("", lambda each: "*" if each["chosen"] else "", ""),
-    Column("name", text=_text),
-    Column("url", text=_text, plain=_plain_value),
+    Column("name", text=_table_text),
+    Column("url", text=_table_text, plain=_plain_value),
     Column("production", heading="", text=lambda production: "production" if production else ""),
     Column("current", "chosen", in_table=False),
     else_shown="no profiles",
 )
 
 
-@command(app, "list", prints=EFFECTIVE)
+@command(app, "list", prints=ALL_SETTINGS)
 def list_settings(session: Session, show_origin: bool = flag("--show-origin", "Show each value's origin.")) -> None:
     """List the effective value of every setting. Sends nothing.
 
@@ -74,8 +74,8 @@ def list_settings(session: Session, show_origin: bool = flag("--show-origin", "S
       extcli config list
       extcli config list --show-origin -p live
     """
-    shown = _FACTS if show_origin else _FACTS[:2]
-    session.output.show_value([dict(zip(shown, row, strict=False)) for row in _settings(session)], EFFECTIVE)
+    shown = _ROW_MEMBERS if show_origin else _ROW_MEMBERS[:2]
+    session.output.show_value([dict(zip(shown, row, strict=False)) for row in _setting_rows(session)], ALL_SETTINGS)
 
 
 @command(app)
@@ -84,10 +84,10 @@ def get(session: Session, key: str = argument("KEY", "The setting's key, as `con
 
     Example: extcli config get url
     """
-    by_key = {row[0]: row for row in _settings(session)}
+    by_key = {row[0]: row for row in _setting_rows(session)}
     if key not in by_key:
         raise UsageError(f"unknown setting {key!r}", fix=f"one of {', '.join(by_key)}")
-    session.output.show_value(dict(zip(_FACTS, by_key[key], strict=True)), SETTING)
+    session.output.show_value(dict(zip(_ROW_MEMBERS, by_key[key], strict=True)), SETTING_VALUE)
     if by_key[key][1] is None:
         raise ExpectationFailed(f"{key} is not set")
 
@@ -148,22 +148,22 @@ def _profile_to_edit(session: Session, verb: str) -> str:
     return name
 
 
-def _settings(session: Session) -> Iterator[Row]:
+def _setting_rows(session: Session) -> Iterator[Row]:
     resolver = session.resolver
     in_file = str(resolver.profiles_file) if resolver.profile else _DEFAULT
     origin = resolver.named_profile[1] if resolver.named_profile else in_file
     yield "profile", resolver.profile.name if resolver.profile else None, origin
-    yield _row(session, settings.URL)
+    yield _setting_row(session, settings.URL)
     yield "ws_url", resolver.ws_url(), _origin_of_value(resolver.configured_ws_url())
-    yield _row(session, settings.CLIENT_ID)
-    yield _row(session, settings.ACTS_AS)
-    yield _row(session, settings.CHANNEL)
-    yield from _secret(session, "token", resolver.find_token(), settings.TOKEN_FILE)
-    yield from _secret(session, "secret", resolver.find_secret(), settings.SECRET_FILE)
-    yield _row(session, settings.PIN_PATH)
-    yield _row(session, settings.BROADCAST_METHOD)
-    yield "output", session.output.format.value, _row(session, OUTPUT)[2]
-    yield "timeout", f"{resolver.timeout():g}s", _row(session, settings.TIMEOUT)[2]
+    yield _setting_row(session, settings.CLIENT_ID)
+    yield _setting_row(session, settings.ACTS_AS)
+    yield _setting_row(session, settings.CHANNEL)
+    yield from _secret_rows(session, "token", resolver.find_token(), settings.TOKEN_FILE)
+    yield from _secret_rows(session, "secret", resolver.find_secret(), settings.SECRET_FILE)
+    yield _setting_row(session, settings.PIN_PATH)
+    yield _setting_row(session, settings.BROADCAST_METHOD)
+    yield "output", session.output.format.value, _setting_row(session, OUTPUT)[2]
+    yield "timeout", f"{resolver.timeout():g}s", _setting_row(session, settings.TIMEOUT)[2]
     production = resolver.production()
     yield "production", production is not None, str(production or _DEFAULT)
     for key, place, variable in (
@@ -173,7 +173,7 @@ def _settings(session: Session) -> Iterator[Row]:
         yield key, str(place), variable if resolver.variable(variable) else _DEFAULT
 
 
-def _row(session: Session, setting: Setting[object]) -> Row:
+def _setting_row(session: Session, setting: Setting[object]) -> Row:
     found = session.resolver.find(setting)
     value = found.value if found else setting.default
     return setting.key, None if value is None else str(value), _origin_of_value(found)
@@ -183,7 +183,7 @@ def _origin_of_value(found: Found[Any] | None) -> str:
     return found.origin if found else _DEFAULT
 
 
-def _secret(session: Session, key: str, found: Found[str | Path] | None, file: Setting[Path]) -> Iterator[Row]:
+def _secret_rows(session: Session, key: str, found: Found[str | Path] | None, file: Setting[Path]) -> Iterator[Row]:
     """Yield whether the secret is set, and the path of its file, which is not read."""
     ignored = None if found else session.resolver.find(file)
     origin = f"{_DEFAULT}, ignoring {ignored.origin}" if ignored else _origin_of_value(found)
@@ -203,7 +203,7 @@ def list_profiles(session: Session) -> None:
 
     Example: extcli profile list
     """
-    current = _current(session)
+    current = _current_profile(session)
     found = [
         {"name": each.name, "url": each.texts.get("url"), "production": each.production, "chosen": each.name == current}
         for each in session.resolver.profiles.by_name.values()
@@ -220,7 +220,7 @@ def show(
 
     Example: extcli profile show live
     """
-    name = name or _current(session)
+    name = name or _current_profile(session)
     if name is None:
         raise UsageError("no profile is selected", fix="name a profile; `extcli profile list` lists them")
     found = session.resolver.profiles.named(name, "asked for")
@@ -277,6 +277,6 @@ def rm(session: Session, name: Name) -> None:
     session.output.note(f"deleted profile {name}")
 
 
-def _current(session: Session) -> str | None:
+def _current_profile(session: Session) -> str | None:
     chosen = session.resolver.named_profile
     return chosen[0] if chosen else session.resolver.profiles.default

@@ -61,7 +61,7 @@ def conform(
     writes = writes and not session.dry_run
     target = make_target(session, writes=writes, whole_extension=whole_extension)
     if writes and not yes:
-        _confirm(session, target)
+        _confirm_writes(session, target)
     found: list[Result] = []
     try:
         with progress_bar(len(rules), quiet=session.output.quiet) as report_done:
@@ -71,13 +71,13 @@ def conform(
                 found.append(result)
                 report_done(len(found))
     except Unreachable as error:
-        _report(session, target, found)
+        _print_results(session, target, found)
         done = f"{len(found)} of {len(rules)} rules ran; stopped at {rules[len(found)].name}"
         raise Unreachable(error.what, why=f"{error.why}; {done}" if error.why else done, fix=error.fix) from None
     finally:
         if target.unremoved:
             session.output.report(f"could not remove these, which will expire: {', '.join(target.unremoved)}")
-    document = _report(session, target, found)
+    document = _print_results(session, target, found)
     if record:
         report.write_recording(record, target.environment, found)
     if junit:
@@ -87,7 +87,7 @@ def conform(
         raise ExpectationFailed(f"{count} failed, or differ from the recording: {', '.join(bad)}")
 
 
-def _report(session: Session, target: Target, found: Sequence[Result]) -> dict[str, Any]:
+def _print_results(session: Session, target: Target, found: Sequence[Result]) -> dict[str, Any]:
     """Print the results, and return them as JSON."""
     from extcli.conform import report
 
@@ -96,7 +96,7 @@ def _report(session: Session, target: Target, found: Sequence[Result]) -> dict[s
     return document
 
 
-def _confirm(session: Session, target: Target) -> None:
+def _confirm_writes(session: Session, target: Target) -> None:
     from extcli.cli.confirm import ask, guard
 
     loss = "--writes creates polls, stores, links and messages, in channels whose ids begin with conform-"
@@ -108,7 +108,7 @@ def _confirm(session: Session, target: Target) -> None:
 
 # Doctor
 
-_SECONDS = 5.0
+_DOCTOR_TIMEOUT = 5.0
 
 
 @partial(shared, prints=FINDINGS)
@@ -131,7 +131,7 @@ def doctor(
     """
     from extcli.doctor.checks import run_checks
 
-    session.http.set_timeout(session.resolver.timeout(_SECONDS))
+    session.http.set_timeout(session.resolver.timeout(_DOCTOR_TIMEOUT))
     found = list(run_checks(session, poll))
     document = {"url": session.resolver.url(), "checks": [asdict(each) for each in found]}
     session.output.show_value(document, FINDINGS)

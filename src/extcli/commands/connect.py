@@ -23,12 +23,12 @@ from extcli.output.printer import View
 from extcli.output.sanitize import visible
 from extcli.session import Session
 
-_PROTOCOL = "0.2.0"
+_LIBRARY_VERSION = "0.2.0"
 """The version that the library for games puts into the path; the service accepts any."""
 
-_CLIENTS = Path(__file__).with_name("clients")
+_TEMPLATES = Path(__file__).with_name("clients")
 
-_LINES = View(
+_LINES_VIEW = View(
     table=lambda document: "\n".join(visible(line) for line in document["lines"]),
     rows=lambda document: [[visible(line)] for line in document["lines"]],
 )
@@ -38,7 +38,7 @@ Writer = Callable[[Resolver], str]
 """Returns the text that `connect` prints for a kind of client."""
 
 
-class Kind(StrEnum):
+class ClientKind(StrEnum):
     """A kind of client."""
 
     JS = "js"
@@ -61,7 +61,7 @@ class Kind(StrEnum):
 @partial(shared, has_env=True)
 def connect(
     session: Session,
-    client: Kind = argument("CLIENT", "The kind of client, as described above."),
+    client: ClientKind = argument("CLIENT", "The kind of client, as described above."),
     signs: bool = flag("--sign", "With python, node or csharp: print the code that signs a token."),
 ) -> None:
     """Print the lines that point a client at the service. Sends nothing.
@@ -87,17 +87,17 @@ def connect(
       extcli connect unity --url http://127.0.0.1:8282/_ns/blue
       eval "$(extcli connect env --channel 777)"
     """
-    if session.output.format is Format.ENV and client is not Kind.ENV:
+    if session.output.format is Format.ENV and client is not ClientKind.ENV:
         raise UsageError(f"`connect {client}` does not support -o env", fix="`extcli connect env` does")
-    writers = SIGNERS if signs else WRITERS
+    writers = SIGNING_WRITERS if signs else WRITERS
     if client not in writers:
         problem = f"there is no code that signs a token for {client}" if signs else f"`connect {client}` needs --sign"
-        raise UsageError(problem, fix=f"use {' or '.join(f'`connect {each} --sign`' for each in SIGNERS)}")
+        raise UsageError(problem, fix=f"use {' or '.join(f'`connect {each} --sign`' for each in SIGNING_WRITERS)}")
     text = writers[client](session.resolver)
-    session.output.show_value({"client": client, "lines": text.removesuffix("\n").split("\n")}, _LINES)
+    session.output.show_value({"client": client, "lines": text.removesuffix("\n").split("\n")}, _LINES_VIEW)
 
 
-def _js(resolver: Resolver) -> str:
+def _page_lines(resolver: Resolver) -> str:
     url, channel = escape(resolver.url()), escape(resolver.channel() or DEFAULT_CHANNEL)
     return f"""\
 <!-- Before the SDK: points its calls and its events at the service. Do not upload this line. -->
@@ -105,17 +105,17 @@ def _js(resolver: Resolver) -> str:
 <script src="medkit.umd.js"></script>
 <script>
   const Muxy = window.Muxy.default;
-  Muxy.setup({{ clientID: {_script_text(resolver.client_id())} }});
+  Muxy.setup({{ clientID: {_javascript_string(resolver.client_id())} }});
 </script>
 """
 
 
-def _file(name: str) -> Writer:
+def _template_writer(name: str) -> Writer:
     """Return a writer of this file in `clients/`."""
-    return lambda resolver: fill_template((_CLIENTS / name).read_text("utf-8"), resolver)
+    return lambda resolver: fill_template((_TEMPLATES / name).read_text("utf-8"), resolver)
 
 
-def place_of(resolver: Resolver) -> dict[str, str]:
+def template_settings(resolver: Resolver) -> dict[str, str]:
     """Return the settings that templates contain, by their words in capitals."""
     channel = resolver.channel() or DEFAULT_CHANNEL
     return {"SERVICE": resolver.url(), "CLIENT_ID": resolver.client_id(), "CHANNEL": channel}
@@ -123,18 +123,18 @@ def place_of(resolver: Resolver) -> dict[str, str]:
 
 def fill_template(text: str, resolver: Resolver) -> str:
     """Return a template whose quoted words in capitals are settings."""
-    for word, value in place_of(resolver).items():
-        text = text.replace(f"'{word}'", _script_text(value))
+    for word, value in template_settings(resolver).items():
+        text = text.replace(f"'{word}'", _javascript_string(value))
     return text
 
 
-def _cpp(resolver: Resolver) -> str:
+def _cpp_lines(resolver: Resolver) -> str:
     address = _game_address(resolver)
     text = f"""\
 // For your own transport: use this in place of the scheme and the address that the library returns.
 const std::string address = {json.dumps(address)};
 """
-    if sample := _sample_host(address):
+    if sample := _address_for_examples(address):
         host, port = sample
         text += f"""\
 // For the transport of the library's examples, which takes no scheme:
@@ -143,7 +143,7 @@ WebsocketConnection connection({json.dumps(host)}, {port});
     return text
 
 
-def _unity(resolver: Resolver) -> str:
+def _unity_lines(resolver: Resolver) -> str:
     return f"""\
 // In place of transport.OpenAndRunInStage(sdk, …) or transport.OpenAndRunInSandbox(sdk):
 await transport.Open({json.dumps(_game_address(resolver))});
@@ -151,7 +151,7 @@ transport.Run(sdk);
 """
 
 
-def _curl(resolver: Resolver) -> str:
+def _curl_command(resolver: Resolver) -> str:
     channel, chosen = resolver.channel(), resolver.named_profile
     # The profile by name, since its secret must not appear on a command line.
     options = ["--profile", chosen[0]] if chosen else []
@@ -162,7 +162,7 @@ def _curl(resolver: Resolver) -> str:
     return f'curl -sS -H "$({token})" {quote(f"{resolver.url()}/v1/e/vote?id=default")}'
 
 
-def _variables(resolver: Resolver) -> dict[str, str]:
+def _environment(resolver: Resolver) -> dict[str, str]:
     """Return the variables that point other commands at the service; an empty one is to be removed."""
     values = {
         "EXTCLI_PROFILE": resolver.named_profile[0] if resolver.named_profile else None,
@@ -181,35 +181,35 @@ def _variables(resolver: Resolver) -> dict[str, str]:
 
 def shell_variables(resolver: Resolver) -> str:
     """Return lines for a POSIX shell that point other commands at the service."""
-    variables = _variables(resolver).items()
+    variables = _environment(resolver).items()
     return "\n".join(f"export {name}={quote(value)}" if value else f"unset {name}" for name, value in variables)
 
 
-def _powershell(resolver: Resolver) -> str:
-    variables = _variables(resolver).items()
+def _powershell_variables(resolver: Resolver) -> str:
+    variables = _environment(resolver).items()
     return "\n".join(f"$env:{name} = {quote_powershell(value) if value else '$null'}" for name, value in variables)
 
 
-WRITERS: dict[Kind, Writer] = {
-    Kind.JS: _js,
-    Kind.NODE: _file("node.cjs"),
-    Kind.CPP: _cpp,
-    Kind.UNITY: _unity,
-    Kind.CURL: _curl,
-    Kind.ENV: shell_variables,
-    Kind.POWERSHELL: _powershell,
-    Kind.NODE_TEST: _file("node-test.mjs"),
-    Kind.NODE_TYPES: _file("node-test.d.mts"),
-    Kind.PLAYWRIGHT: _file("playwright.mjs"),
-    Kind.TESTCONTAINERS: _file("testcontainers.mjs"),
-    Kind.COMPOSE: _file("compose.yaml"),
-    Kind.GITHUB: _file("github.yml"),
+WRITERS: dict[ClientKind, Writer] = {
+    ClientKind.JS: _page_lines,
+    ClientKind.NODE: _template_writer("node.cjs"),
+    ClientKind.CPP: _cpp_lines,
+    ClientKind.UNITY: _unity_lines,
+    ClientKind.CURL: _curl_command,
+    ClientKind.ENV: shell_variables,
+    ClientKind.POWERSHELL: _powershell_variables,
+    ClientKind.NODE_TEST: _template_writer("node-test.mjs"),
+    ClientKind.NODE_TYPES: _template_writer("node-test.d.mts"),
+    ClientKind.PLAYWRIGHT: _template_writer("playwright.mjs"),
+    ClientKind.TESTCONTAINERS: _template_writer("testcontainers.mjs"),
+    ClientKind.COMPOSE: _template_writer("compose.yaml"),
+    ClientKind.GITHUB: _template_writer("github.yml"),
 }
-SIGNERS: dict[Kind, Writer] = {
-    Kind.PYTHON: _file("sign.py.template"),
-    Kind.NODE: _file("sign.mjs"),
-    Kind.NODE_TYPES: _file("sign.d.mts"),
-    Kind.CSHARP: _file("Sign.cs"),
+SIGNING_WRITERS: dict[ClientKind, Writer] = {
+    ClientKind.PYTHON: _template_writer("sign.py.template"),
+    ClientKind.NODE: _template_writer("sign.mjs"),
+    ClientKind.NODE_TYPES: _template_writer("sign.d.mts"),
+    ClientKind.CSHARP: _template_writer("Sign.cs"),
 }
 
 
@@ -218,10 +218,10 @@ def _game_address(resolver: Resolver) -> str:
     if told := resolver.configured_ws_url():
         return told.value
     base = resolver.ws_url().removesuffix("/ws")
-    return f"{base}/{_PROTOCOL}/{percent_encoded(resolver.client_id(), safe='')}"
+    return f"{base}/{_LIBRARY_VERSION}/{percent_encoded(resolver.client_id(), safe='')}"
 
 
-def _sample_host(address: str) -> tuple[str, int] | None:
+def _address_for_examples(address: str) -> tuple[str, int] | None:
     """Return host with path, and port, for the examples' transport; it uses TLS for every host but `localhost`.
 
     `None` if that transport cannot reach the address.
@@ -235,6 +235,6 @@ def _sample_host(address: str) -> tuple[str, int] | None:
     return f"localhost:{port}{parts.path}", port
 
 
-def _script_text(text: str) -> str:
+def _javascript_string(text: str) -> str:
     """Return a JavaScript string literal that is safe between script tags."""
     return json.dumps(text).replace("<", "\\u003c").replace("'", "\\u0027")

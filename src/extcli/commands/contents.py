@@ -8,7 +8,7 @@ from functools import partial
 from emulator.contract.limits import MAX_UNDO_SECONDS
 from extcli.cli import argument, command, confirm, flag, noun, option, shared
 from extcli.cli.confirm import Yes
-from extcli.commands.listing import show_all
+from extcli.commands.listing import show_all_pages
 from extcli.errors import ExpectationFailed, UsageError
 from extcli.output import columns, times, views
 from extcli.output.columns import Column, listing, one_item, thousands, time_text
@@ -18,7 +18,7 @@ from extcli.session import Session
 clock_app = noun("The emulator's clock, which decides when polls, buffers and tokens expire: read, move or freeze it.")
 
 
-class Kind(StrEnum):
+class RecordKind(StrEnum):
     POLLS = "polls"
     RANKINGS = "rankings"
     BUFFERS = "buffers"
@@ -56,7 +56,7 @@ COUNTS = listing(
 @shared
 def contents(
     session: Session,
-    kind: Kind | None = argument("KIND", "List the records of this kind. Default: count all kinds.", None),
+    kind: RecordKind | None = argument("KIND", "List the records of this kind. Default: count all kinds.", None),
     search: str | None = option("--search TEXT", "Only records whose id, channel or user contains this text."),
 ) -> None:
     """List the data in the emulator, of all extensions and channels.
@@ -77,7 +77,7 @@ def contents(
     flags, name = session.resolver.flags, kind.value.replace("-", "_")
     only = {"client_id": flags.client_id, "channel_id": flags.channel, "search": search}
     path = f"contents/{name}"
-    show_all(session, lambda cursor: control.get(path, **only, limit=200, cursor=cursor), "rows", RECORDS)
+    show_all_pages(session, lambda cursor: control.get(path, **only, limit=200, cursor=cursor), "rows", RECORDS)
 
 
 @partial(shared, loses="all data is deleted, or with --undo replaced by the earlier data", is_control=True)
@@ -117,7 +117,7 @@ def reset(
 # `extcli clock`
 
 
-_COMING = listing(
+_NEXT_EXPIRIES = listing(
     "next",
     Column("Unix ms", "at", "expires (UTC)", text=lambda at: times.utc_text(at)[:16]),
     Column("kind"),
@@ -144,7 +144,7 @@ def advance(session: Session, by: str = argument("DURATION", "How far: 500ms, 30
 
     Example: extcli clock advance 8d
     """
-    _move(session, advance=times.parse_duration(by))
+    _change_clock(session, advance=times.parse_duration(by))
 
 
 @command(clock_app, "set", loses="the clock moves, and data may expire", is_control=True)
@@ -157,7 +157,7 @@ def set_clock(session: Session, to: str = argument("TIME", f"{times.FORMS}, by i
       extcli clock set -1h
       extcli clock set system
     """
-    _move(session, set=to if to == "system" else times.parse_instant(to, session.now))
+    _change_clock(session, set=to if to == "system" else times.parse_instant(to, session.now))
 
 
 @command(clock_app, loses="the clock stops or runs again, and data may expire", is_control=True)
@@ -166,10 +166,10 @@ def freeze(session: Session, off: bool = flag("--off", "Let a frozen clock run a
 
     Example: extcli clock freeze && extcli clock freeze --off
     """
-    _move(session, freeze=not off)
+    _change_clock(session, freeze=not off)
 
 
-@command(clock_app, "next", prints=_COMING)
+@command(clock_app, "next", prints=_NEXT_EXPIRIES)
 def show_next(
     session: Session,
     limit: int = option("--limit N", "List at most this many records.", 10, min=1, max=200),
@@ -185,14 +185,14 @@ def show_next(
     """
     coming = session.control().get("clock/next", limit=1 if jump else limit)
     if not jump:
-        session.output.show(coming, _COMING)
+        session.output.show(coming, _NEXT_EXPIRIES)
         return
     confirm.guard(session, "the clock moves, and data may expire", yes=yes, is_control=True)
     document = document_of(coming, {"now": int, "next": [{"at": int}]})
     if not document["next"]:
         raise ExpectationFailed("nothing will expire")
-    _move(session, advance=max(0, document["next"][0]["at"] - document["now"]))
+    _change_clock(session, advance=max(0, document["next"][0]["at"] - document["now"]))
 
 
-def _move(session: Session, **change: int | bool | str) -> None:
+def _change_clock(session: Session, **change: int | bool | str) -> None:
     session.output.show(session.control().post("clock", change), views.MOVED_CLOCK)

@@ -24,29 +24,29 @@ from extcli.session import Session
 
 app = noun("The file with the emulator's data: back up, verify, restore, describe.")
 
-_VARIABLE = "EXTCLI_SERVE_DATA"
+_DATA_VARIABLE = "EXTCLI_SERVE_DATA"
 Url = Annotated[
     str | None,
-    option("--data URL", "The service's data, as passed to `extcli serve`: sqlite:///path.", envvar=_VARIABLE),
+    option("--data URL", "The service's data, as passed to `extcli serve`: sqlite:///path.", envvar=_DATA_VARIABLE),
 ]
 Backup = Annotated[Path, argument("FILE", "The path of the backup.")]
 Json = dict[str, Any]
-_NAMES = ("format", "version", "bytes", "free_bytes", "namespaces", "oldest", "newest")
+_FACT_NAMES = ("format", "version", "bytes", "free_bytes", "namespaces", "oldest", "newest")
 """The facts of a data file, besides its counts."""
 
 
-def _document(facts: Any, file: str) -> Json:
+def _facts_document(facts: Any, file: str) -> Json:
     """Return the JSON that describes a data file; `facts` come from the engine."""
     return {
         "file": file,
-        **{name: getattr(facts, name) for name in _NAMES},
+        **{name: getattr(facts, name) for name in _FACT_NAMES},
         "environments": [{"name": name, "counts": dict(counts)} for name, counts in facts.environments.items()],
     }
 
 
-def _named(facts: Json) -> Json:
+def _named_facts(facts: Json) -> Json:
     """Return the facts for `name<TAB>value`."""
-    named = {name: facts[name] for name in _NAMES}
+    named = {name: facts[name] for name in _FACT_NAMES}
     if "backup" in facts:
         named["backup"] = facts["backup"] and facts["backup"]["file"]
     for each in facts["environments"]:
@@ -56,10 +56,10 @@ def _named(facts: Json) -> Json:
 
 
 def _for_people(facts: Json) -> Json:
-    return _named(facts) | {name: times.utc_text(facts[name]) for name in ("oldest", "newest") if facts[name]}
+    return _named_facts(facts) | {name: times.utc_text(facts[name]) for name in ("oldest", "newest") if facts[name]}
 
 
-FACTS = View(table=lambda facts: RECORD.table(_for_people(facts)), rows=lambda facts: RECORD.rows(_named(facts)))
+FACTS = View(table=lambda facts: RECORD.table(_for_people(facts)), rows=lambda facts: RECORD.rows(_named_facts(facts)))
 """What a data file holds."""
 FINDINGS = listing("findings", Column("what is wrong", "what"), else_shown="nothing is wrong")
 """What is wrong with a data file."""
@@ -78,9 +78,9 @@ def backup(
     Example: extcli data backup /backup/extension.db --data sqlite:///srv/extension.db
     """
     with _engine_errors():
-        path = _file_of(data)
+        path = _path_from_url(data)
         facts = backup_files.back_up(path, file, now=clock.now(), replace=force)
-    session.output.show_value(_document(facts, str(file)), FACTS)
+    session.output.show_value(_facts_document(facts, str(file)), FACTS)
     session.output.report(f"saved {path} to {file}")
 
 
@@ -112,12 +112,12 @@ def restore(session: Session, file: Backup, data: Url = None) -> None:
     Example: extcli data restore /backup/extension.db --data sqlite:///srv/extension.db
     """
     with _engine_errors():
-        path = _file_of(data)
+        path = _path_from_url(data)
         restored = backup_files.restore(str(file), path, now=clock.now())
     if restored.findings:
         _show_findings(session, restored.findings, file)
         raise ExpectationFailed(f"{file} is damaged; nothing was changed", fix="use an older backup")
-    session.output.show_value(_document(restored.facts, path), FACTS)
+    session.output.show_value(_facts_document(restored.facts, path), FACTS)
     session.output.report(f"replaced {path} with {file}")
     if restored.former is not None:
         session.output.report(f"the old data is in {restored.former}; to undo, stop the service and run:")
@@ -137,9 +137,9 @@ def info(
     Example: extcli data info /backup/extension.db
     """
     with _engine_errors():
-        path = _file_of(data) if file is None else str(file)
+        path = _path_from_url(data) if file is None else str(file)
         facts = verification.describe_file(path)
-    session.output.show_value({**_document(facts, path), "backup": backup_files.latest_backup(path)}, FACTS)
+    session.output.show_value({**_facts_document(facts, path), "backup": backup_files.latest_backup(path)}, FACTS)
 
 
 @command(app, "forget-key")
@@ -151,7 +151,7 @@ def forget_key(session: Session, data: Url = None) -> None:
     Example: extcli data forget-key --data sqlite:///srv/extension.db
     """
     with _engine_errors():
-        path = _file_of(data)
+        path = _path_from_url(data)
         count = backup_files.forget(path, signing_key.KIND)
     session.output.report(f"deleted {count} signing keys from {path}" if count else f"{path} has no signing key")
 
@@ -160,10 +160,10 @@ def _show_findings(session: Session, findings: Sequence[str], file: Path) -> Non
     session.output.show_value({"file": str(file), "findings": [{"what": each} for each in findings]}, FINDINGS)
 
 
-def _file_of(url: str | None) -> str:
+def _path_from_url(url: str | None) -> str:
     """Return the file of a data URL. Raises `UsageError` for any other data."""
     if url is None:
-        raise UsageError("no data file was given", fix=f"give --data URL, or set {_VARIABLE}, as for extcli serve")
+        raise UsageError("no data file was given", fix=f"give --data URL, or set {_DATA_VARIABLE}, as for extcli serve")
     try:
         path = open_medium(url).path
     except ValueError as error:

@@ -58,9 +58,9 @@ def explain(
         return
     id = rules.ids_by_name().get(rules.normalized_name(subject)) if subject else None
     if id:
-        session.output.show_value({"rule": rules.rules()[id]}, _VIEW)
+        session.output.show_value({"rule": rules.rules()[id]}, _EXPLANATION)
     else:
-        session.output.show(session.control().get("explain", id=subject), _VIEW)
+        session.output.show(session.control().get("explain", id=subject), _EXPLANATION)
 
 
 def _paragraphs(document: Json) -> Iterator[str]:
@@ -72,7 +72,7 @@ def _paragraphs(document: Json) -> Iterator[str]:
         yield _what_happened(entry)
     if found:
         why = f"Why: {found['title']} (rule {found['rule']})."
-        yield _lines(why, f"  got       {found['held']}", f"  expected  {found['needed']}", found.get("text"))
+        yield _join_lines(why, f"  got       {found['held']}", f"  expected  {found['needed']}", found.get("text"))
         yield f"What to do: {found['next_step']}"
     elif entry and entry["status"] < 400:
         yield "The request was not refused."
@@ -80,20 +80,20 @@ def _paragraphs(document: Json) -> Iterator[str]:
         yield f"Hint: {hint}"
     if verdict := document.get("production"):
         production = f"Production: {verdict['verdict']} (rule {verdict['rule']})."
-        yield _lines(production, verdict["text"], verdict.get("next_step"))
+        yield _join_lines(production, verdict["text"], verdict.get("next_step"))
 
 
 def _what_happened(entry: Json) -> str:
     caller = " ".join(filter(None, (entry["role"], entry["client_id"], entry["channel_id"])))
     status = status_line(entry["status"]) if entry["status"] else "no response"
-    return _lines(
+    return _join_lines(
         f"{entry['name'] or entry['path']}: {status}",
         f"{entry['reason']}: {entry['detail']}" if entry["reason"] else "",
         f"{times.utc_text(entry['at'])}, request {entry['id']}, {caller or 'no credential'}",
     )
 
 
-def _lines(*lines: str | None) -> str:
+def _join_lines(*lines: str | None) -> str:
     return "\n".join(filter(None, lines))
 
 
@@ -106,7 +106,7 @@ def _rule_paragraphs(rule: dict[str, str]) -> Iterator[str]:
         yield f"What to do: {rule['next_step']}"
 
 
-def _rows(document: Json) -> Iterator[list[str]]:
+def _plain_rows(document: Json) -> Iterator[list[str]]:
     entry, found = document.get("entry") or {}, document.get("explanation")
     facts = {name: entry.get(name) for name in ("id", "name", "status", "role", "reason", "detail")}
     if found:
@@ -121,4 +121,4 @@ def _rows(document: Json) -> Iterator[list[str]]:
             yield [name, field(value)]
 
 
-_VIEW = View(table=lambda document: views.stack(*map(visible_lines, _paragraphs(document))), rows=_rows)
+_EXPLANATION = View(table=lambda document: views.stack(*map(visible_lines, _paragraphs(document))), rows=_plain_rows)

@@ -19,10 +19,10 @@ app = noun("Registered extensions: the file that `serve --extensions` reads, and
 
 File = Annotated[Path, argument("FILE", "The TOML file.", envvar="EXTCLI_SERVE_EXTENSIONS")]
 Show = Annotated[bool, flag("--show", "Print the new secret as well.")]
-_DEFAULT = Path("extensions.toml")
+_DEFAULT_FILE = Path("extensions.toml")
 
 
-def _sources(extension: dict[str, Any]) -> str:
+def _secret_sources(extension: dict[str, Any]) -> str:
     """Return the places of the secrets: `env OLD (unset), file new.secret`."""
     places = []
     for source in extension["sources"]:
@@ -31,19 +31,19 @@ def _sources(extension: dict[str, Any]) -> str:
     return ", ".join(places)
 
 
-_LIST = listing(
+_EXTENSIONS = listing(
     "",
     Column("CLIENT ID", "client_id", "client id"),
     Column("OWNER", lambda each: each["owner_user_id"] or "", "owner", lambda owner: visible(owner or "-")),
     Column("NUMBER OF SECRETS", "secrets", "secrets", str),
-    Column("SOURCES", _sources, "from, newest first"),
+    Column("SOURCES", _secret_sources, "from, newest first"),
 )
 
 
 @command(app)
 def init(
     session: Session,
-    file: File = _DEFAULT,
+    file: File = _DEFAULT_FILE,
     owner: str | None = option("--owner USER_ID", "The user id of the extension's owner."),
     inline: bool = flag("--inline", "Write the secret into the extensions file instead of a separate file."),
     show: Show = False,
@@ -59,24 +59,24 @@ def init(
       extcli extension init /etc/extcli/extensions.toml --client-id my-extension
     """
     written = extensions.register(file, session.resolver.client_id(), owner=owner, inline=inline)
-    _print_written(session, file, written, show)
+    _print_new_secret(session, file, written, show)
 
 
-@command(app, "list", prints=_LIST)
-def list_extensions(session: Session, file: File = _DEFAULT) -> None:
+@command(app, "list", prints=_EXTENSIONS)
+def list_extensions(session: Session, file: File = _DEFAULT_FILE) -> None:
     """List the registered extensions, and where their secrets are.
 
     Fails if the service could not start with FILE. Plain output is $columns.
 
     Example: extcli extension list
     """
-    session.output.show_value(extensions.list_extensions(file), _LIST)
+    session.output.show_value(extensions.list_extensions(file), _EXTENSIONS)
 
 
 @command(app)
 def rotate(
     session: Session,
-    file: File = _DEFAULT,
+    file: File = _DEFAULT_FILE,
     keep: int = option("--keep N", "The number of older secrets that stay valid.", 1, min=0, max=100),
     show: Show = False,
 ) -> None:
@@ -92,11 +92,11 @@ def rotate(
       extcli extension rotate --client-id my-extension --keep 0
     """
     written = extensions.rotate(file, session.resolver.client_id(), keep=keep)
-    _print_written(session, file, written, show)
+    _print_new_secret(session, file, written, show)
 
 
 @command(app)
-def retire(session: Session, file: File = _DEFAULT) -> None:
+def retire(session: Session, file: File = _DEFAULT_FILE) -> None:
     """Drop all secrets of an extension except the newest.
 
     This is the last step of a rotation. After SIGHUP, a running service refuses tokens signed with
@@ -110,7 +110,7 @@ def retire(session: Session, file: File = _DEFAULT) -> None:
 
 
 @command(app, "revoke-all")
-def revoke_all(session: Session, file: File = _DEFAULT) -> None:
+def revoke_all(session: Session, file: File = _DEFAULT_FILE) -> None:
     """End all links and issued tokens of an extension.
 
     Use it after a token has leaked. Writes the current time to FILE as tokens_not_before. After
@@ -124,7 +124,7 @@ def revoke_all(session: Session, file: File = _DEFAULT) -> None:
     _print_edit(session, file, {NOT_BEFORE: instant})
 
 
-def _print_written(session: Session, file: Path, written: extensions.NewSecret, show: bool) -> None:
+def _print_new_secret(session: Session, file: Path, written: extensions.NewSecret, show: bool) -> None:
     facts = {"secret_file": str(written.file)} if written.file else {}
     _print_edit(session, file, facts | ({"secret": written.secret} if show else {}), written.dropped)
     if written.file is None and (warning := permission_warning(file)):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from extcli.cli import Watch, argument, command, flag, noun, option, repeat
-from extcli.cli.options import declare, parameters_of
+from extcli.cli.options import parameters_of, replace_parameters
 from extcli.faults import checked_members, load_faults
 from extcli.output import times
 from extcli.output.columns import Column, listing
@@ -17,12 +17,12 @@ from extcli.simulate.plan import parse_share
 
 app = noun("Faults: failures that the emulator makes on purpose, to test how a client copes.")
 
-_CONDITIONS = ("role", "channel", "user", "client_id", "event")
+_CONDITION_NAMES = ("role", "channel", "user", "client_id", "event")
 
 
-def conditions_of(fault: dict[str, Any]) -> str:
+def condition_text(fault: dict[str, Any]) -> str:
     """Return the conditions of a fault besides its match: `role=viewer channel=1001`."""
-    return " ".join(f"{name}={fault[name]}" for name in _CONDITIONS if fault.get(name))
+    return " ".join(f"{name}={fault[name]}" for name in _CONDITION_NAMES if fault.get(name))
 
 
 def effect_of(fault: dict[str, Any]) -> str:
@@ -54,19 +54,19 @@ FAULTS = listing(
     "faults",
     Column("id", heading=""),
     Column("match", in_table=False),
-    Column("conditions", conditions_of, in_table=False),
-    Column("", lambda each: f"{each['match']} {conditions_of(each)}".strip(), "match"),
+    Column("conditions", condition_text, in_table=False),
+    Column("", lambda each: f"{each['match']} {condition_text(each)}".strip(), "match"),
     Column("effect", effect_of),
     Column("hits", right=True),
     Column("left", remaining_limits),
     else_shown="no faults",
 )
-FAULT = member_view("id", lambda fault: FAULTS.table({"faults": [fault]}))
-REMOVED = member_view("removed", lambda document: f"{document['removed']} removed")
+FAULT_BY_ID = member_view("id", lambda fault: FAULTS.table({"faults": [fault]}))
+REMOVED_COUNT = member_view("removed", lambda document: f"{document['removed']} removed")
 
 
 @dataclass(repr=False, eq=False)
-class Options:
+class FaultOptions:
     """The options of `fault add`, under the names of a fault in a file."""
 
     match: str | None = option("--match TEXT", "What fails: 'POST /v1/e/vote', 'SOCKET set state' or 'BROADCAST *'.")
@@ -110,10 +110,10 @@ def add(session: Session, **options: Any) -> None:
     if options["share"] is not None:
         options["share"] = float(parse_share(options["share"], "--share"))
     members = checked_members(options, lambda name: f"--{name.replace('_', '-')}")
-    session.output.show(session.control().post("faults", members), FAULT)
+    session.output.show(session.control().post("faults", members), FAULT_BY_ID)
 
 
-command(app)(declare(add, [*parameters_of(add)[:1], *parameters_of(Options)]))
+command(app)(replace_parameters(add, [*parameters_of(add)[:1], *parameters_of(FaultOptions)]))
 
 
 @command(app, "list", prints=FAULTS)
@@ -137,7 +137,7 @@ def rm(session: Session, id: str = argument("ID", "The fault's id.")) -> None:
 
     Example: extcli fault rm f1
     """
-    session.output.show(session.control().post("faults/remove", {"id": id}), REMOVED)
+    session.output.show(session.control().post("faults/remove", {"id": id}), REMOVED_COUNT)
 
 
 @command(app)
@@ -146,7 +146,7 @@ def clear(session: Session) -> None:
 
     Example: extcli fault clear
     """
-    session.output.show(session.control().delete("faults"), REMOVED)
+    session.output.show(session.control().delete("faults"), REMOVED_COUNT)
 
 
 @command(app)

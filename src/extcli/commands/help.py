@@ -14,7 +14,7 @@ from extcli.output.columns import Column, listing
 from extcli.session import Session
 
 
-def _show(session: Session, records: list[dict[str, Any]]) -> None:
+def _show_records(session: Session, records: list[dict[str, Any]]) -> None:
     """Print records, with a column for each of their members."""
     columns = [Column(name, heading="") for name in records[0]]
     session.output.show_value(records, listing("", *columns))
@@ -40,14 +40,14 @@ def help(
 
             session.output.line(full_help())
         case ["exit-codes"]:
-            _show(session, [{"code": int(code), "meaning": text} for code, text in EXIT_CODE_MEANINGS.items()])
+            _show_records(session, [{"code": int(code), "meaning": text} for code, text in EXIT_CODE_MEANINGS.items()])
         case ["env"]:
-            _show(session, [{"variable": name, "meaning": text} for name, text in _variables().items()])
+            _show_records(session, [{"variable": name, "meaning": text} for name, text in _variable_meanings().items()])
         case ["seed"]:
             from extcli.seeds import reference
 
             names = ("field", "accepts", "meaning")
-            _show(session, [dict(zip(names, field, strict=True)) for field in reference()])
+            _show_records(session, [dict(zip(names, field, strict=True)) for field in reference()])
             session.output.note("`extcli seed example` prints a seed with all these fields")
         case words:
             from extcli.app import run
@@ -55,7 +55,7 @@ def help(
             run([*words, "--help"])
 
 
-def _variables() -> dict[str, str]:
+def _variable_meanings() -> dict[str, str]:
     """Return the variables of the settings and of the options of `serve`, with their meanings."""
     from extcli.app import load_noun
 

@@ -21,16 +21,16 @@ from extcli.session import BACKEND, Session, definer_role, is_global
 if TYPE_CHECKING:
     from extcli.api.http import Response
 
-END = "0"
+END_CURSOR = "0"
 """The cursor of the first page, and `next` of the last."""
 
 
-def _status(poll: dict[str, Any]) -> str:
+def _poll_status(poll: dict[str, Any]) -> str:
     """Return the status of a poll, which refuses votes if it is disabled."""
     return f"{poll.get('status', '')}{', disabled' if poll.get('disabled') else ''}"
 
 
-def _listing(member: str, counted: str, latest: str, *own: Column) -> View:
+def _list_view(member: str, counted: str, latest: str, *own: Column) -> View:
     return listing(
         member,
         Column("id"),
@@ -42,17 +42,17 @@ def _listing(member: str, counted: str, latest: str, *own: Column) -> View:
     )
 
 
-POLLS = _listing("polls", "votes", "latest vote", Column("status", _status))
-RANKINGS = _listing("rankings", "answers", "latest answer")
-BUFFERS = _listing("buffers", "entries", "latest entry")
+POLLS = _list_view("polls", "votes", "latest vote", Column("status", _poll_status))
+RANKINGS = _list_view("rankings", "answers", "latest answer")
+BUFFERS = _list_view("buffers", "entries", "latest entry")
 
 
-def show_all(session: Session, read: Callable[[str], Response], member: str, view: View) -> None:
+def show_all_pages(session: Session, read: Callable[[str], Response], member: str, view: View) -> None:
     """Print all pages of a list: as one table or JSON document, in other formats each page as it arrives.
 
     `read` returns the page at a cursor. A list of one page is printed as JSON byte for byte.
     """
-    pages = _pages(read, member)
+    pages = _read_pages(read, member)
     if session.output.format not in (Format.TABLE, Format.JSON) and session.output.query is None:
         for response, _ in pages:
             session.output.show(response, view)
@@ -66,22 +66,22 @@ def show_all(session: Session, read: Callable[[str], Response], member: str, vie
         session.output.show_value({**document, member: records}, view, of=response)
 
 
-def _pages(read: Callable[[str], Response], member: str) -> Iterator[tuple[Response, dict[str, Any]]]:
+def _read_pages(read: Callable[[str], Response], member: str) -> Iterator[tuple[Response, dict[str, Any]]]:
     """Yield each page with its document; the last may leave `next` out. Raises `UnexpectedResponse`."""
-    cursor, seen = END, {END}
+    cursor, seen = END_CURSOR, {END_CURSOR}
     while True:
         response = read(cursor)
         document = document_of(response, {member: [dict], "next?": str})
         yield response, document
-        cursor = document.get("next") or END
-        if cursor == END:
+        cursor = document.get("next") or END_CURSOR
+        if cursor == END_CURSOR:
             return
         if cursor in seen:
             raise UnexpectedResponse(response, f"next must be another cursor, not {shortened(cursor, 40)!r}")
         seen.add(cursor)
 
 
-def add_list(app: typer.Typer, noun: str, member: str, view: View) -> None:
+def add_list_command(app: typer.Typer, noun: str, member: str, view: View) -> None:
     """Add the verb `list` to a noun. `member` is what the service calls the list, such as `polls`."""
 
     def list_all(session: Session) -> None:
@@ -93,7 +93,7 @@ def add_list(app: typer.Typer, noun: str, member: str, view: View) -> None:
         Example: extcli $noun list --channel 1001
         """
         service = session.service(BACKEND)
-        show_all(session, lambda cursor: service.get(member, cursor=cursor), member, view)
+        show_all_pages(session, lambda cursor: service.get(member, cursor=cursor), member, view)
 
     list_all.__doc__ = Template(list_all.__doc__ or "").safe_substitute(noun=noun, member=member)
     command(app, "list", prints=view)(list_all)
@@ -102,7 +102,7 @@ def add_list(app: typer.Typer, noun: str, member: str, view: View) -> None:
 AllChannels = Annotated[bool, flag("--all-channels", "Delete this id in all channels. Acts as backend.")]
 
 
-def add_rm(app: typer.Typer, noun: str, what: str, id: Any, with_it: str) -> None:
+def add_rm_command(app: typer.Typer, noun: str, what: str, id: Any, with_it: str) -> None:
     """Add the verb `rm` to a noun: it deletes a poll or ranking `with_it`. `what` is the kind, such as "poll"."""
 
     def rm(session: Session, name: str = id, all_channels: AllChannels = False, yes: Yes = False) -> None:

@@ -14,7 +14,7 @@ from extcli.api.call import SERVICE
 from extcli.atomic_file import replacement_of, write_errors
 from extcli.cli import argument, command, flag, noun_and_command, option
 from extcli.cli.confirm import in_production
-from extcli.cli.option_groups import Since, filtered
+from extcli.cli.option_groups import Since, with_journal_filters
 from extcli.errors import UsageError
 from extcli.journal import reading, views
 from extcli.output.format import Format, flush
@@ -23,8 +23,8 @@ from extcli.session import Session
 
 Json = dict[str, Any]
 
-_LISTED = 100
-_BEFORE = 10
+_DEFAULT_LIMIT = 100
+_FOLLOWED_LIMIT = 10
 """Entries that `-f` shows of those before it."""
 
 Id = Annotated[str, argument("ID", "A request id, the number of an entry, or `latest`.")]
@@ -39,7 +39,7 @@ class CopyForm(StrEnum):
     PYTEST = "pytest"
 
 
-@filtered
+@with_journal_filters
 def _logs(
     session: Session,
     follow: bool = flag("-f --follow", "Keep running, and show new entries as they happen."),
@@ -66,29 +66,29 @@ def _logs(
       extcli logs -f --path vote --role viewer
       extcli logs --since 5m --production stage -o jsonl
     """
-    _choose(session, ns)
+    _choose_namespace(session, ns)
     if not follow:
         if count is not None:
             raise UsageError("--count needs -f", fix="use --limit for the latest entries")
-        found = reading.latest_entries(session, query, since=since, limit=limit or (None if since else _LISTED))
+        found = reading.latest_entries(session, query, since=since, limit=limit or (None if since else _DEFAULT_LIMIT))
         if lost := found["lost"]:
             session.output.report(f"gap: {lost:,} entries after --since are no longer in the journal")
         session.output.show_value(found, views.ENTRIES)
         if found["more"] and limit is None:
-            session.output.note(f"these are the latest {_LISTED} entries; --limit N or --since TIME shows more")
+            session.output.note(f"these are the latest {_DEFAULT_LIMIT} entries; --limit N or --since TIME shows more")
         return
     deadline = clock.elapsed() + session.resolver.timeout() if session.resolver.flags.timeout else inf
     mark = reading.parse_mark(since) if since else None
     before: list[Json] = []
     run = ""
     if mark is None:
-        found = reading.latest_entries(session, query, since=since, limit=limit or (None if since else _BEFORE))
+        found = reading.latest_entries(session, query, since=since, limit=limit or (None if since else _FOLLOWED_LIMIT))
         before, mark, run = found["entries"], found["mark"], found["run"]
     follower = reading.JournalFollower(session, query, mark, run)
-    _print_all(session, chain(before, follower.follow(deadline)), count)
+    _print_entries(session, chain(before, follower.follow(deadline)), count)
 
 
-def _print_all(session: Session, items: Iterable[Json], count: int | None) -> None:
+def _print_entries(session: Session, items: Iterable[Json], count: int | None) -> None:
     """Print entries as they come, one flushed line each, at most `count`, and as JSON also gaps."""
     output, shown, clients = session.output, 0, set[str]()
     as_json = output.format in (Format.JSON, Format.JSONL)
@@ -105,7 +105,7 @@ def _print_all(session: Session, items: Iterable[Json], count: int | None) -> No
             return
 
 
-def _choose(session: Session, name: str | None) -> None:
+def _choose_namespace(session: Session, name: str | None) -> None:
     """Read the journal of another namespace of the same service."""
     if name is not None:
         root = session.http.url.partition("/_ns/")[0]
@@ -134,7 +134,7 @@ def show(
       extcli logs show latest
       extcli logs show latest --copy-as curl
     """
-    _choose(session, ns)
+    _choose_namespace(session, ns)
     entry = reading.find_entry(session, id)
     if copy_as is None:
         entry = reading.with_deliveries(session, entry)
@@ -145,7 +145,7 @@ def show(
 
 
 @command(app)
-@filtered
+@with_journal_filters
 def export(
     session: Session,
     har: Path | None = option("--har FILE|-", "Write the requests to this file, as an HTTP Archive."),
@@ -169,24 +169,24 @@ def export(
         raise UsageError("nothing to write", fix="name a file: --har FILE or --jsonl FILE")
     if str(har) == str(jsonl):
         raise UsageError("--har and --jsonl name the same file")
-    _choose(session, ns)
+    _choose_namespace(session, ns)
     entries = reading.latest_entries(session, query, since=since, limit=None)["entries"]
     if har is not None:
         requests = [entry for entry in entries if entry["kind"] == "request"]
-        _write(session, har, views.har_lines(requests, session.http.url.partition("/_ns/")[0]))
-        session.output.report(f"wrote {_number_of(requests)} to {har}")
+        _write_lines(session, har, views.har_lines(requests, session.http.url.partition("/_ns/")[0]))
+        session.output.report(f"wrote {_entry_count(requests)} to {har}")
         if others := len(entries) - len(requests):
             session.output.report(f"left out {others:,} frames and deliveries; --jsonl FILE writes them")
     if jsonl is not None:
-        _write(session, jsonl, map(compact, entries))
-        session.output.report(f"wrote {_number_of(entries)} to {jsonl}")
+        _write_lines(session, jsonl, map(compact, entries))
+        session.output.report(f"wrote {_entry_count(entries)} to {jsonl}")
 
 
-def _number_of(entries: list[Any]) -> str:
+def _entry_count(entries: list[Any]) -> str:
     return f"{len(entries):,} {'entry' if len(entries) == 1 else 'entries'}"
 
 
-def _write(session: Session, path: Path, lines: Iterable[str]) -> None:
+def _write_lines(session: Session, path: Path, lines: Iterable[str]) -> None:
     """Write lines to a file in one step, or to standard output."""
     if str(path) == "-":
         for line in lines:
@@ -216,6 +216,6 @@ def replay(
     """
     if in_production(session):
         raise UsageError("requests cannot be repeated in production", fix="use -p or --url to choose a sandbox")
-    _choose(session, ns)
+    _choose_namespace(session, ns)
     entry = reading.latest_request(session, SERVICE) if id == reading.LATEST else reading.find_entry(session, id)
     session.output.show_value(reading.replay_request(session, entry, times), views.REPLAYS)

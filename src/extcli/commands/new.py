@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from emulator.contract.shell import quote_posix as quote
 from extcli.cli import argument, option, shared
-from extcli.commands.connect import SIGNERS, WRITERS, Kind, Writer, fill_template, place_of
+from extcli.commands.connect import SIGNING_WRITERS, WRITERS, ClientKind, Writer, fill_template, template_settings
 from extcli.config.resolver import Resolver
 from extcli.errors import UsageError
 from extcli.output import views
@@ -48,10 +48,10 @@ _LANGUAGES = {
     Backend.NODE: _Language(
         {"BACKEND": "backend.mjs", "SIGNER": "sign.mjs", "RUN": "node backend.mjs", "TEST": "npm test", "NEEDS": ""},
         {
-            "sign.mjs": SIGNERS[Kind.NODE],
-            "sign.d.mts": SIGNERS[Kind.NODE_TYPES],
-            "tests/extcli.mjs": WRITERS[Kind.NODE_TEST],
-            "tests/extcli.d.mts": WRITERS[Kind.NODE_TYPES],
+            "sign.mjs": SIGNING_WRITERS[ClientKind.NODE],
+            "sign.d.mts": SIGNING_WRITERS[ClientKind.NODE_TYPES],
+            "tests/extcli.mjs": WRITERS[ClientKind.NODE_TEST],
+            "tests/extcli.d.mts": WRITERS[ClientKind.NODE_TYPES],
         },
         {},
     ),
@@ -63,7 +63,7 @@ _LANGUAGES = {
             "TEST": "python -m pytest",
             "NEEDS": "The tests need pytest in the environment of extcli: `pip install pytest`.\n\n",
         },
-        {"sign.py": SIGNERS[Kind.PYTHON]},
+        {"sign.py": SIGNING_WRITERS[ClientKind.PYTHON]},
         {"npm install": _IN_CI, "npm test": ".venv/bin/python -m pytest"},
     ),
 }
@@ -109,7 +109,7 @@ def new(
 
 def _project_files(name: str, backend: Backend, resolver: Resolver) -> dict[str, str]:
     """Return the texts of all files, by their paths in the project."""
-    language, place = _LANGUAGES[backend], place_of(resolver)
+    language, place = _LANGUAGES[backend], template_settings(resolver)
     in_pages = {word: escape(value) for word, value in place.items()}
     in_readme = {word: quote(value) for word, value in place.items()} | {**language.words, "NAME": name}
     in_readme["PORT"] = str(urlsplit(place["SERVICE"]).port or 8282)
@@ -126,7 +126,7 @@ def _project_files(name: str, backend: Backend, resolver: Resolver) -> dict[str,
     files[".gitignore"] = files.pop("gitignore")
     for path, write in language.printed.items():
         files[path] = write(resolver)
-    _comment, _, job = WRITERS[Kind.GITHUB](resolver).partition("\n")
+    _comment, _, job = WRITERS[ClientKind.GITHUB](resolver).partition("\n")
     files[".github/workflows/test.yml"] = _replace_words(job, language.steps)
     return files
 

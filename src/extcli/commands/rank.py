@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from extcli.cli import Watch, argument, command, noun, option, repeat
-from extcli.cli.json_input import is_pair, read_document
-from extcli.cli.option_groups import Columns, Concurrency, Skip, one_or_file, refuse_without_file
-from extcli.commands.listing import BUFFERS, RANKINGS, add_list, add_rm
+from extcli.cli.json_input import is_key_value_pair, read_document
+from extcli.cli.option_groups import Columns, Concurrency, Skip, refuse_options_without_file, value_or_file
+from extcli.commands.listing import BUFFERS, RANKINGS, add_list_command, add_rm_command
 from extcli.errors import UsageError
 from extcli.output import times, views
 from extcli.session import BROADCASTER, VIEWER, Session
@@ -36,7 +36,7 @@ def submit(
       extcli rank submit colour --key blue
       extcli rank submit colour --from answers.csv
     """
-    given = one_or_file(key, source, "--key TEXT", columns=columns, skip=skip)
+    given = value_or_file(key, source, "--key TEXT", columns=columns, skip=skip)
     session.warn_without_channel(VIEWER, "the answer" if source is None else "each answer", ranking)
     if isinstance(given, str):
         session.output.show(session.service(VIEWER).post("rank", {"key": given}, id=ranking), views.RECORD)
@@ -64,8 +64,8 @@ def get(
     repeat(session, lambda: session.output.show(service.get("rank", id=ranking), views.ranking_view(top)), watch=watch)
 
 
-add_rm(app, "rank", "ranking", argument("ID", "The ranking's id.", "default"), with_it="its answers")
-add_list(app, "rank", "rankings", RANKINGS)
+add_rm_command(app, "rank", "ranking", argument("ID", "The ranking's id.", "default"), with_it="its answers")
+add_list_command(app, "rank", "rankings", RANKINGS)
 
 
 # Buffers
@@ -96,7 +96,7 @@ def add(
     session.warn_without_channel(VIEWER, "the document" if source is None else "each document", "")
     given = list(words or [])
     if source is None:
-        refuse_without_file({"--user-field": user_field, "--skip": skip, "--concurrency": concurrency})
+        refuse_options_without_file({"--user-field": user_field, "--skip": skip, "--concurrency": concurrency})
         buffer, document = _buffer_and_document(given)
         session.output.done(session.service(VIEWER).post("accumulate", document, id=buffer), "added")
         return
@@ -112,9 +112,9 @@ def add(
 
 def _buffer_and_document(given: list[str]) -> tuple[str, Any]:
     """Return the buffer's id and the document. Raises `UsageError`."""
-    has_id = len(given) > 1 and not all(map(is_pair, given[:2]))
+    has_id = len(given) > 1 and not all(map(is_key_value_pair, given[:2]))
     buffer, words = (given[0], given[1:]) if has_id else (_DEFAULT, given)
-    if len(words) != 1 and not (words and all(map(is_pair, words))):
+    if len(words) != 1 and not (words and all(map(is_key_value_pair, words))):
         raise UsageError("give exactly one document", fix=_USAGE)
     return buffer, read_document(words, "the document")
 
@@ -140,4 +140,4 @@ def get_buffer(
         session.output.show_stream(response, "data.item", views.BUFFER)
 
 
-add_list(accumulate_app, "accumulate", "buffers", BUFFERS)
+add_list_command(accumulate_app, "accumulate", "buffers", BUFFERS)

@@ -23,9 +23,9 @@ import typer
 
 from emulator.contract.names import CONTROL_TOKEN
 from extcli.cli import argument, flag, option
-from extcli.cli.options import declare, parameters_of
+from extcli.cli.options import parameters_of, replace_parameters
 from extcli.cli.parsing import SERVE_PANEL, PlainCommand, message_on_one_line
-from extcli.cli.serve_options import VARIABLES, Options
+from extcli.cli.serve_options import VARIABLE_PREFIX, Options
 from extcli.config.urls import reachable
 from extcli.errors import CliError, ExitCode, UsageError
 from extcli.output import terminal
@@ -60,10 +60,10 @@ class ServeCommand(PlainCommand):
 def _warn_of_unknown_variables() -> None:
     """Log each variable that looks like an option but is none, for example because of a typo."""
     known = [each.name.rstrip("_").upper() for each in parameters_of(Options)] + ["CONTROL_TOKEN"]
-    for variable in sorted(each for each in os.environ if each.startswith(VARIABLES)):
-        name = variable.removeprefix(VARIABLES)
+    for variable in sorted(each for each in os.environ if each.startswith(VARIABLE_PREFIX)):
+        name = variable.removeprefix(VARIABLE_PREFIX)
         if name not in known:
-            hint = "".join(f"; did you mean {VARIABLES}{match}?" for match in get_close_matches(name, known, 1))
+            hint = "".join(f"; did you mean {VARIABLE_PREFIX}{match}?" for match in get_close_matches(name, known, 1))
             logging.getLogger("emulator").warning("%s: unknown option%s", variable, hint)
 
 
@@ -113,7 +113,7 @@ def serve(**given: Any) -> None:
         raise typer.Exit(ExitCode.BUG) from None
 
 
-declare(serve, parameters_of(Options))
+replace_parameters(serve, parameters_of(Options))
 app.command("serve", cls=ServeCommand)(serve)
 
 
@@ -335,5 +335,7 @@ def _exec_option(parameter: inspect.Parameter) -> inspect.Parameter:
 
 
 _exec_parameters = [each for each in parameters_of(exec_) if each.name != "options"]
-declare(exec_, [*_exec_parameters, *(_exec_option(each) for each in parameters_of(serve) if each.name != "lifeline")])
+replace_parameters(
+    exec_, [*_exec_parameters, *(_exec_option(each) for each in parameters_of(serve) if each.name != "lifeline")]
+)
 exec_app.command("exec", cls=ServeCommand, context_settings={"allow_interspersed_args": False})(exec_)

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from extcli import snapshots
 from extcli.cli import argument, command, flag, noun, option
-from extcli.codes.upload import counted
+from extcli.codes.upload import count_text
 from extcli.errors import ExpectationFailed
 from extcli.output import views
 from extcli.reading import document_of
@@ -46,7 +46,7 @@ def save(
             session.output.body(snapshots.checked_snapshot(response))
             return
         header = snapshots.save_response(response, Path(file))
-    session.output.report(f"saved {counted(sum(header['counts'].values()), 'record')} to {file}")
+    session.output.report(f"saved {count_text(sum(header['counts'].values()), 'record')} to {file}")
 
 
 @command(app, loses="all data is replaced", is_control=True, prints=snapshots.COUNTS)

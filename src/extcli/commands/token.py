@@ -13,7 +13,7 @@ from extcli import clock
 from extcli.api import tokens
 from extcli.cli import argument, command, flag, noun, option
 from extcli.cli.json_input import read_bytes
-from extcli.commands.listing import show_all
+from extcli.commands.listing import show_all_pages
 from extcli.config.settings import Identity
 from extcli.errors import CliError, Refused, UsageError
 from extcli.output import times, views
@@ -186,7 +186,7 @@ def list_users(
     if cursor is not None:
         session.output.show(service.get("user_ids", cursor=cursor), views.USER_IDS)
         return
-    show_all(session, lambda at: service.get("user_ids", cursor=at), "results", views.USER_IDS)
+    show_all_pages(session, lambda at: service.get("user_ids", cursor=at), "results", views.USER_IDS)
 
 
 def _read_token(session: Session, source: str) -> str:

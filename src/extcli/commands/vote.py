@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from emulator.contract.limits import HIGHEST, LOWEST
 from extcli.api.call import vote_cast
 from extcli.cli import Watch, argument, command, noun, option, repeat
-from extcli.cli.option_groups import Columns, Concurrency, Skip, one_or_file
+from extcli.cli.option_groups import Columns, Concurrency, Skip, value_or_file
 from extcli.commands import vote_definition
-from extcli.commands.listing import POLLS, add_list, add_rm
+from extcli.commands.listing import POLLS, add_list_command, add_rm_command
 from extcli.errors import CliError, UsageError
 from extcli.output import times, views
 from extcli.output.columns import Column, build_table, listing, safe_text, thousands
@@ -141,7 +141,7 @@ def cast(
         raise UsageError("give the vote once: as an argument, or with --value")
     choice = value if number is None else number
     one = None if choice is None else str(choice)
-    given = one_or_file(one, source, "the vote N", columns=columns, skip=skip)
+    given = value_or_file(one, source, "the vote N", columns=columns, skip=skip)
     session.warn_without_channel(VIEWER, "the vote" if source is None else "each vote", poll)
     if isinstance(given, str):
         service = session.service(VIEWER)
@@ -239,8 +239,8 @@ def logs(
         session.output.show_stream(response, "result.item", _VOTE_LOG)
 
 
-add_rm(app, "vote", "poll", argument("POLL", _POLL_HELP, "default"), with_it="its votes, log and definition")
-add_list(app, "vote", "polls", POLLS)
+add_rm_command(app, "vote", "poll", argument("POLL", _POLL_HELP, "default"), with_it="its votes, log and definition")
+add_list_command(app, "vote", "polls", POLLS)
 
 
 @command(app)

@@ -13,7 +13,7 @@ import typer
 from emulator.contract.names import MARK_HEADER
 from extcli import clock
 from extcli.cli import argument, command, flag, noun, noun_and_command
-from extcli.cli.options import declare, parameters_of
+from extcli.cli.options import parameters_of, replace_parameters
 from extcli.commands.conditions import CONDITIONS, Condition
 from extcli.errors import CliError, ExpectationFailed, Refused, Unreachable, UsageError, error_member
 from extcli.output import views
@@ -101,7 +101,7 @@ def _command_for(condition: Callable[..., Condition], waits: bool) -> Callable[.
     def run(session: Session, **values: Any) -> None:
         _wait_until_met(session, condition(session, **values), session.resolver.timeout() if waits else 0)
 
-    return declare(run, parameters_of(condition))
+    return replace_parameters(run, parameters_of(condition))
 
 
 def _wait_until_met(session: Session, condition: Condition, seconds: float) -> None:
