@@ -36,13 +36,7 @@ class FileFormat(StrEnum):
     JSONL = "jsonl"
 
 
-_FORMAT_BY_SUFFIX = {
-    ".csv": FileFormat.CSV,
-    ".tsv": FileFormat.CSV,
-    ".json": FileFormat.JSON,
-    ".jsonl": FileFormat.JSONL,
-    ".ndjson": FileFormat.JSONL,
-}
+_FORMAT_BY_SUFFIX = {f".{each}": each for each in FileFormat} | {".tsv": FileFormat.CSV, ".ndjson": FileFormat.JSONL}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +64,6 @@ class Entries:
             self._file = _open_seekable(argument)
         except OSError as error:
             raise UsageError(f"cannot read {self.name}", why=error.strerror or "") from None
-        self.size = os.fstat(self._file.fileno()).st_size
-        """The size of the file in bytes, as stored: for a compressed file, the compressed size."""
 
     def __iter__(self) -> NumberedEntries:
         """Read from the start. Raises `UsageError` when the file cannot be read."""
@@ -84,11 +76,6 @@ class Entries:
             raise UsageError(f"{self.name} is corrupt", why="gzip cannot decompress it") from None
         except OSError as error:
             raise UsageError(f"cannot read {self.name}", why=error.strerror or "") from None
-
-    @property
-    def bytes_read(self) -> int:
-        """How many bytes of `size` the latest iteration has read."""
-        return self._file.tell()
 
     def place(self, number: int) -> str:
         """Return the name of an entry for messages: `hats.txt:3`, or `hats.json, item 3`."""
@@ -208,9 +195,9 @@ def _column_position(column: str | None, first: list[str], name: str) -> tuple[i
     if column is None:
         if not any(headings) or (len(first) == 1 and is_heading(first[0])):
             return 0, False
-        has = f"{name} has {len(first)} columns and" if len(first) > 1 else f"{name}, without a heading such as `code`,"
-        fix = "--column code if the first line has that heading; --column 1 if there is no heading"
-        raise UsageError(f"{has} needs --column", fix=fix)
+        why = f"it has {len(first)} columns" if len(first) > 1 else "it has no heading such as `code`"
+        fix = "use --column code if the first line has that heading, or --column 1 if there is no heading"
+        raise UsageError(f"{name} needs --column", why=why, fix=fix)
     if not column.isdecimal() or not int(column):
         if headings.count(column.casefold()) != 1:
             fix = "for a file without a heading, give the column's number: --column 1"

@@ -25,14 +25,11 @@ from extcli.session import BACKEND
 if TYPE_CHECKING:
     from extcli.api.client import Service
     from extcli.api.http import Response
-    from extcli.output.printer import Output
     from extcli.session import Session
 
 _SET_EXAMPLE = '--set "Hat"=hats.txt, or --set "Hat"=- for standard input'
 _MOST_NAMED_ERRORS = 20
 """Errors that are named; others are only counted."""
-_PROGRESS_STEP = 5_000
-"""Entries between two updates of the progress bar."""
 _PIECE = 1 << 18
 _MOST_IN_MEMORY = 16 << 20
 """Bytes of a request's body. A larger body goes to a temporary file, which only this user can read."""
@@ -100,36 +97,26 @@ class CheckedFile:
         return {"index": self.index, "name": self.name, "codes": self.count, **counts}
 
 
-def check_entries(
-    files: Sequence[CheckedFile], body: IO[bytes], output: Output, errors: ValidationErrors
-) -> Iterator[str]:
+def check_entries(files: Sequence[CheckedFile], body: IO[bytes], errors: ValidationErrors) -> Iterator[str]:
     """Yield the valid entries, and write them to `body`: a JSON array for each file, with commas between the arrays.
 
     Adds an error for each invalid entry, and for a file without entries.
     """
-    total = sum(each.entries.size for each in files)
-    with progress_bar(total, of_bytes="checking", quiet=output.quiet) as report_done:
+    try:
         for each in files:
             before = b"[" if each is files[0] else b",["
             for number, item in each.entries:
                 each.count += 1
-                if each.count % _PROGRESS_STEP == 0:
-                    report_done(sum(file.entries.bytes_read for file in files))
-                if fault := entry_problem(item, each.kind, each.max_length):
-                    errors.add(each.entries.place(number), fault)
+                if problem := entry_problem(item, each.kind, each.max_length):
+                    errors.add(each.entries.place(number), problem)
                 elif isinstance(item, str):
                     each.longest = max(each.longest, len(item))
-                    _write(body, before + _json_string(item).encode())
+                    body.write(before + _json_string(item).encode())
                     before = b","
                     yield item
-            _write(body, b"]")
+            body.write(b"]")
             if not each.count:
                 errors.add(each.entries.name, "has no entries")
-
-
-def _write(body: IO[bytes], data: bytes) -> None:
-    try:
-        body.write(data)
     except OSError as error:
         raise UsageError("cannot write a temporary file", why=error.strerror or "") from None
 
@@ -139,10 +126,10 @@ _HASH_BITS = 29
 _HASH_MASK = (1 << _HASH_BITS) - 1
 
 
-def check_codes(sets: Sequence[CheckedFile], body: IO[bytes], output: Output) -> ValidationErrors:
+def check_codes(sets: Sequence[CheckedFile], body: IO[bytes]) -> ValidationErrors:
     """Check all codes, also for duplicates, write them to `body`, and return the errors."""
     errors, bits, repeated = ValidationErrors(), bytearray(1 << (_HASH_BITS - 3)), set[int]()
-    for code in check_entries(sets, body, output, errors):
+    for code in check_entries(sets, body, errors):
         number = hash(code) & _HASH_MASK
         at, bit = number >> 3, 1 << (number & 7)
         if bits[at] & bit:
@@ -242,7 +229,7 @@ def upload_sets(
             sets.append(CheckedFile(entries, "a code", MAX_CODE_LENGTH, name, index))
         body = files.enter_context(SpooledTemporaryFile(_MOST_IN_MEMORY))
         body.write(b'{"codes":[')
-        errors = check_codes(sets, body, output)
+        errors = check_codes(sets, body)
         if errors.count and session.dry_run:
             output.show_value([each.as_record() for each in sets], CHECKED_SETS)
         errors.raise_any()
@@ -310,7 +297,7 @@ def mark_users(session: Session, service: Service, users: Entries, granted: dict
     errors, file = ValidationErrors(), CheckedFile(users, "an id", MAX_USER_LENGTH)
     with SpooledTemporaryFile(_MOST_IN_MEMORY) as body:
         body.write(b'{"users":')
-        for _ in check_entries([file], body, session.output, errors):
+        for _ in check_entries([file], body, errors):
             pass
         errors.raise_any()
         body.write(b"," + encoded(granted)[1:])
