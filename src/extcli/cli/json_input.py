@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from contextlib import nullcontext
 from typing import Any
 
 from emulator.contract import user_files
@@ -22,8 +21,9 @@ def read_bytes(source: str) -> bytes:
         raise UsageError("standard input is closed")
     name = "standard input" if source == "-" else source[1:]
     try:
-        with nullcontext(sys.stdin.buffer) if source == "-" else user_files.opened(name, pipes=True) as file:
-            return user_files.read_bounded(file, user_files.MAX_DOCUMENT_BYTES)
+        if source == "-":
+            return user_files.read_bounded(sys.stdin.buffer, user_files.MAX_DOCUMENT_BYTES)
+        return user_files.content(name, user_files.MAX_DOCUMENT_BYTES, pipes=True)
     except OSError as error:
         raise UsageError(f"cannot read {name}", why=error.strerror or "") from None
 

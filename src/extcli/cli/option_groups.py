@@ -15,24 +15,17 @@ Columns = Annotated[str | None, option("--columns USER,VALUE", "With --from: the
 Skip = Annotated[int, option("--skip N", "With --from: skip N lines, to resume a run.", min=0, show_default=False)]
 
 
-def value_or_file(
-    one: str | None,
-    source: Path | None,
-    option: str,
-    *,
-    columns: str | None,
-    skip: int,
-) -> str | Path:
-    """Return the one value, or the file. `option` is the option for the one value: `--key TEXT`.
+def value_or_file(value: str | None, file: Path | None, option: str, *, columns: str | None, skip: int) -> str | Path:
+    """Return the value of `option`, such as `--key TEXT`, or the file of --from.
 
     Raises `UsageError` if both are given, or neither, or options without the file that they are about.
     """
-    if source is not None and one is None:
-        return source
-    if source is not None or one is None:
+    if file is not None and value is None:
+        return file
+    if file is not None or value is None:
         raise UsageError(f"give either {option} or --from FILE")
     refuse_options_without_file({"--columns": columns, "--skip": skip})
-    return one
+    return value
 
 
 def refuse_options_without_file(options: Mapping[str, object]) -> None:

@@ -91,13 +91,8 @@ def use_fast_parser(parameters: Iterable[Any]) -> None:
     """Give parameters of a Typer command the fast parser, once. It passes values that it does not know to Typer's."""
     for parameter in parameters:
         original = getattr(parameter, "get_runtime_param", None)
-        if original and not isinstance(original, partial) and _type_descriptor(parameter):
+        if original and not isinstance(original, partial) and getattr(parameter, "type_descriptor", None):
             parameter.get_runtime_param = partial(_FastParser, original)
-
-
-def _type_descriptor(parameter: Any) -> Any:
-    """Return Typer's type object of a parameter; `None` if this version of Typer keeps it elsewhere."""
-    return getattr(parameter, "type_descriptor", None)
 
 
 class _FastParser(NamedTuple):
@@ -107,7 +102,7 @@ class _FastParser(NamedTuple):
 
     def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
         """Return the value that Typer itself would return."""
-        is_many, found = param.multiple or param.nargs == -1, _type_descriptor(param)
+        is_many, found = param.multiple or param.nargs == -1, param.type_descriptor
         if value is None:
             return () if is_many else None
         kind = get_args(found.annotation)[0] if is_many else found.annotation

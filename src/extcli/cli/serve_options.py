@@ -67,13 +67,15 @@ class Options:
     client_rate: int = _option("N", "Most requests per second of a client id, per process. 0: no limit.", 0, min=0)
     address_pins: int | None = _limit("Most PINs per minute for one address without a token.", 30)
     address_pin_attempts: int | None = _limit("Most wrong PINs per minute from one address.", 10)
-    client_pin_attempts: int | None = _limit("Most wrong PINs a minute of a client id; then 5 an hour per address.", 60)
+    client_pin_attempts: int | None = _limit(
+        "Most wrong PINs per minute for one client id. Beyond that, each address may send 5 per hour.", 60
+    )
     address_sockets: int | None = _limit("Most game sockets of one user, and of one address before authentication.", 50)
     max_unauthenticated: int | None = _limit("Most unauthenticated game sockets of all addresses together.", 2000)
     login_timeout: int | None = _limit("Time limit for a game socket to authenticate.", 600, "SECONDS")
     address_connections: int | None = _limit("Most HTTP connections of one address.", 500)
     address_pages: int | None = _limit("Most page sockets of one address, and most game sockets of its viewers.", 500)
-    address_kib: int | None = _limit("Most KiB per minute of one address before authentication.", 4096, "KIB")
+    address_kib: int | None = _limit("Most KiB per minute from one address before authentication.", 4096, "KIB")
     request_timeout: int = _option("SECONDS", "Time to receive a request and send a response. 0: no limit.", 30, min=0)
     proxy: list[str] | None = _option(
         "ADDRESS", "Trust X-Forwarded-For and X-Forwarded-Proto from this proxy or network. Repeatable."

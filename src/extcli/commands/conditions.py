@@ -59,7 +59,7 @@ def rank(
     session: Session,
     ranking: str = argument("ID", "The ranking's id.", "default"),
     key: str | None = option("--key TEXT", "Count only this answer."),
-    score: str | None = option("--score N|=N", f"Users who gave the answer --key: {_COUNT_SYNTAX}"),
+    score: str | None = option("--score N|=N", f"Users who gave the answer of --key: {_COUNT_SYNTAX}"),
     count: Annotated[str | None, _count_option("Users who gave any answer")] = None,
     since: Since = None,
 ) -> Condition:

@@ -148,8 +148,10 @@ def advance(session: Session, by: str = argument("DURATION", "How far: 500ms, 30
 
 
 @command(clock_app, "set", loses="the clock moves, and data may expire", is_control=True)
-def set_clock(session: Session, to: str = argument("TIME", f"{times.FORMS}, by its own clock; or `system`.")) -> None:
+def set_clock(session: Session, to: str = argument("TIME", f"{times.FORMS}; or `system`.")) -> None:
     """Set the clock, and print what expired. `system` sets it back to the system's time.
+
+    A duration counts from the time of the emulator's clock.
 
     \b
     Examples:

@@ -126,7 +126,7 @@ def add_rm_command(app: typer.Typer, noun: str, what: str, id: Any, with_it: str
             deleted += " in all channels"
             if not all_channels:
                 raise UsageError(
-                    f"without a channel this deletes {deleted}",
+                    f"no channel is given, so this would delete {deleted}",
                     fix="choose one with --channel ID, or add --all-channels",
                 )
         confirm.guard(session, f"{deleted} is deleted, with {with_it}", yes=yes)
