@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from extcli.cli import argument, flag, option, shared
+from extcli.cli import argument, confirm, flag, option, shared
 from extcli.cli.confirm import Yes
 from extcli.config.urls import same_address, service_of
 from extcli.doctor.service import FINDINGS, Status
@@ -97,13 +97,11 @@ def _print_results(session: Session, target: Target, found: Sequence[Result]) ->
 
 
 def _confirm_writes(session: Session, target: Target) -> None:
-    from extcli.cli.confirm import ask, guard
-
     loss = "--writes creates polls, stores, links and messages, in channels whose ids begin with conform-"
     if session.is_production(target.environment):
-        ask(session, [loss], "Continue?")
+        confirm.ask(session, [loss], "Continue?")
     elif not same_address(service_of(target.ws_url), session.resolver.url()):
-        guard(session, loss, yes=False, over_socket=True)
+        confirm.guard(session, loss, yes=False, over_socket=True)
 
 
 # Doctor

@@ -57,8 +57,8 @@ def _logs(
     were lost; jsonl has {"lost": 12} instead. -f ends after --count entries or, if given, at
     --timeout.
 
-    Plain output is $columns, with the
-    time in Unix milliseconds.
+    Plain output is $columns, with the time in
+    Unix milliseconds.
 
     \b
     Examples:
@@ -78,14 +78,11 @@ def _logs(
             session.output.note(f"these are the latest {_DEFAULT_LIMIT} entries; --limit N or --since TIME shows more")
         return
     deadline = clock.elapsed() + session.resolver.timeout() if session.resolver.flags.timeout else inf
-    mark = reading.parse_mark(since) if since else None
-    before: list[Json] = []
-    run = ""
-    if mark is None:
+    found = {"entries": [], "mark": reading.parse_mark(since) if since else None, "run": ""}
+    if found["mark"] is None:
         found = reading.latest_entries(session, query, since=since, limit=limit or (None if since else _FOLLOWED_LIMIT))
-        before, mark, run = found["entries"], found["mark"], found["run"]
-    follower = reading.JournalFollower(session, query, mark, run)
-    _print_entries(session, chain(before, follower.follow(deadline)), count)
+    follower = reading.JournalFollower(session, query, found["mark"], found["run"])
+    _print_entries(session, chain(found["entries"], follower.follow(deadline)), count)
 
 
 def _print_entries(session: Session, items: Iterable[Json], count: int | None) -> None:
