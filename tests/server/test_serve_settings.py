@@ -17,7 +17,7 @@ import pytest
 from emulator.core.environment import AnonymousLimits
 from emulator.core.settings import KIB, MIB, Settings
 from extcli.app import load_noun
-from extcli.cli.serve_options import Options
+from extcli.cli.serve_options import ServeOptions
 from extcli.commands.serve import _settings
 
 SETTINGS: dict[str, tuple[str, object]] = {
@@ -48,7 +48,7 @@ SETTINGS: dict[str, tuple[str, object]] = {
 
 def settings_of(options: str) -> Settings:
     with load_noun("serve").make_context("serve", options.split()) as context:
-        return _settings(Options(**context.params))
+        return _settings(ServeOptions(**context.params))
 
 
 @pytest.mark.parametrize("options", SETTINGS)

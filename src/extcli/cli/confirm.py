@@ -42,7 +42,9 @@ def in_sandbox(session: Session) -> bool:
     return False
 
 
-def guard(session: Session, loss: str, *, yes: bool, over_socket: bool = False, is_control: bool = False) -> None:
+def ask_in_production(
+    session: Session, loss: str, *, yes: bool, over_socket: bool = False, is_control: bool = False
+) -> None:
     """Ask for confirmation if the command goes to production. Raises `NotConfirmed` or `UsageError`.
 
     The profiles decide, or the service's own statement of its environment. For calls of the control API, which
@@ -51,10 +53,10 @@ def guard(session: Session, loss: str, *, yes: bool, over_socket: bool = False, 
     if yes or session.dry_run:
         return
     if in_production(session) if is_control else session.is_production(over_socket=over_socket):
-        ask(session, [visible(loss)], "Continue?", over_socket=over_socket)
+        ask_about_loss(session, [visible(loss)], "Continue?", over_socket=over_socket)
 
 
-def ask(session: Session, losses: Sequence[str], question: str, *, over_socket: bool = False) -> None:
+def ask_about_loss(session: Session, losses: Sequence[str], question: str, *, over_socket: bool = False) -> None:
     """Show what data would be lost on which service, and ask.
 
     Raises `NotConfirmed`, or `UsageError` without a terminal.

@@ -28,7 +28,7 @@ def _limit(help: str, in_production: int, unit: str = "N") -> Any:
 
 
 @dataclass(repr=False, eq=False)
-class Options:
+class ServeOptions:
     """All options of `extcli serve`, with their defaults."""
 
     host: str = _option("HOST", "Address to listen on; for a name, all its addresses. Default: 127.0.0.1 and ::1.", "")
@@ -114,5 +114,5 @@ def _set_name_and_variable(field: Field[Any]) -> None:
     option.envvar = VARIABLE_PREFIX + name.upper()
 
 
-for _each in fields(Options):
+for _each in fields(ServeOptions):
     _set_name_and_variable(_each)

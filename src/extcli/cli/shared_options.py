@@ -35,7 +35,7 @@ _READ_INTERVAL = 0.5
 """Between two reads. A service may refuse a caller who reads more often."""
 
 
-def repeat(session: Session, show: Callable[[], None], *, watch: bool) -> None:
+def show_live(session: Session, show: Callable[[], None], *, watch: bool) -> None:
     """Show a result once, or with --watch again after each change."""
     if not watch:
         show()
@@ -190,7 +190,7 @@ def shared(
                 raise UsageError("this command does not support -o env", fix="`status` and `connect env` support it")
             if loses:
                 yes = values.pop("yes")
-                confirm.guard(session, loses.format_map(values), yes=yes, is_control=is_control)
+                confirm.ask_in_production(session, loses.format_map(values), yes=yes, is_control=is_control)
             function(session, **values)
         except CliError as error:
             print_error(error, as_json=session.wants_json)

@@ -61,7 +61,7 @@ def api(
     method = method.upper()
     full_path = path if path.startswith("/") else SERVICE + path
     if _loses_data(method, url_of(session.resolver.url() + full_path, {})):
-        confirm.guard(session, f"{method} {path} deletes, replaces or resets data", yes=yes)
+        confirm.ask_in_production(session, f"{method} {path} deletes, replaces or resets data", yes=yes)
     service = session.service_with(None) if no_auth else session.service(BROADCASTER)
     try:
         _print_body(session.output, service.send(method, full_path, body).content)

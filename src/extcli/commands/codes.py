@@ -26,7 +26,7 @@ Column = Annotated[
     str | None,
     option("--column NAME|N", "The column of CSV, by heading or by number from 1, or the member of JSON lines."),
 ]
-Form = Annotated[FileFormat | None, option("--format", "The format of the files. Default: by the file names.")]
+EntryFormat = Annotated[FileFormat | None, option("--format", "The format of the files. Default: by the file names.")]
 Prizes = Annotated[list[int], option("--prize I", "Grant one code of the set at index I. Repeatable.", min=0, max=9)]
 Limits = Annotated[
     list[str] | None,
@@ -45,7 +45,7 @@ def upload(
     sets: list[str] = option("--set NAME=FILE|-", "A set's name, and the file of its codes. Repeatable.", ...),
     index: list[int] | None = option("--index N", "The index of each --set. Default: 0, 1, ….", min=0, max=9),
     column: Column = None,
-    form: Form = None,
+    form: EntryFormat = None,
     yes: Yes = False,
 ) -> None:
     """Upload up to ten sets, each of fewer than a million codes. Acts as backend.
@@ -68,7 +68,7 @@ def upload(
 
 @command(app, "list", prints=code_views.ACTIVE_SETS)
 def list_sets(session: Session) -> None:
-    """List the active sets, with the codes handed out and left. Acts as backend.
+    """List the active sets, and how many codes were handed out and are left. Acts as backend.
 
     Plain output is $columns.
 
@@ -91,7 +91,7 @@ def rm(session: Session, yes: Yes = False) -> None:
     existing = existing_sets(service)
     if existing and not yes and not confirm.in_sandbox(session):
         losses = [f"set {index}, {visible(name)!r}, ends" for index, name in sorted(existing.items())]
-        confirm.ask(session, losses, "Codes not handed out will be lost. End all sets?")
+        confirm.ask_about_loss(session, losses, "Codes not handed out will be lost. End all sets?")
     session.output.show(service.delete("codes"), code_views.ended_sets(existing))
 
 
@@ -128,7 +128,7 @@ def mark_from_poll(
     body = {**granted, "correct": correct, "cutoff_timestamp": sent}
     response = session.service(BACKEND).post("codes/mark_from_poll", body, id=poll)
     voters = user_count(response, "extcli-users")
-    users = "all users" if voters is None else count_text(voters, "user")
+    users = "an unknown number of users" if voters is None else count_text(voters, "user")
     _report_marked(session, response, f"{users} voted {correct} in poll {visible(poll)}")
 
 
@@ -140,7 +140,7 @@ def mark_from_list(
     limits: Limits = None,
     source: str | None = option("--from FILE", "A file of user ids, in any format of `codes upload`, or -."),
     column: Column = None,
-    form: Form = None,
+    form: EntryFormat = None,
 ) -> None:
     """Grant codes to users by their ids. Acts as backend.
 

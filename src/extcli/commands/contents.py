@@ -189,7 +189,7 @@ def show_next(
     if not jump:
         session.output.show(coming, _NEXT_EXPIRIES)
         return
-    confirm.guard(session, "the clock moves, and data may expire", yes=yes, is_control=True)
+    confirm.ask_in_production(session, "the clock moves, and data may expire", yes=yes, is_control=True)
     document = document_of(coming, {"now": int, "next": [{"at": int}]})
     if not document["next"]:
         raise ExpectationFailed("nothing will expire")

@@ -25,7 +25,7 @@ from extcli.session import Session
 app = noun("The file with the emulator's data: back up, verify, restore, describe.")
 
 _DATA_VARIABLE = "EXTCLI_SERVE_DATA"
-Url = Annotated[
+DataUrl = Annotated[
     str | None,
     option("--data URL", "The service's data, as passed to `extcli serve`: sqlite:///path.", envvar=_DATA_VARIABLE),
 ]
@@ -67,7 +67,7 @@ FINDINGS = listing("findings", Column("what is wrong", "what"), else_shown="noth
 
 @command(app)
 def backup(
-    session: Session, file: Backup, data: Url = None, force: bool = flag("--force", "Replace an existing file.")
+    session: Session, file: Backup, data: DataUrl = None, force: bool = flag("--force", "Replace an existing file.")
 ) -> None:
     """Copy the data to a new file, even while the service runs.
 
@@ -102,7 +102,7 @@ def verify(session: Session, file: Path = argument("FILE", "The file.")) -> None
 
 
 @command(app)
-def restore(session: Session, file: Backup, data: Url = None) -> None:
+def restore(session: Session, file: Backup, data: DataUrl = None) -> None:
     """Replace the data with a backup. The service must not run.
 
     Verifies the backup first, and exits 7 if the backup is damaged. Keeps the old data in a file
@@ -128,7 +128,7 @@ def restore(session: Session, file: Backup, data: Url = None) -> None:
 
 @command(app)
 def info(
-    session: Session, file: Path | None = argument("FILE", "A data file or a backup.", None), data: Url = None
+    session: Session, file: Path | None = argument("FILE", "A data file or a backup.", None), data: DataUrl = None
 ) -> None:
     """Describe a data file: format, size, content, latest backup.
 
@@ -143,7 +143,7 @@ def info(
 
 
 @command(app, "forget-key")
-def forget_key(session: Session, data: Url = None) -> None:
+def forget_key(session: Session, data: DataUrl = None) -> None:
     """Delete the key that signs tokens, after a leak. The service must not run.
 
     The next start makes a new key. All links and issued tokens of all namespaces become invalid.

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from extcli.cli import Watch, argument, command, flag, noun, option, repeat
+from extcli.cli import Watch, argument, command, flag, noun, option, show_live
 from extcli.cli.options import parameters_of, replace_parameters
 from extcli.faults import checked_members, load_faults
 from extcli.output import times
@@ -95,8 +95,8 @@ def add(session: Session, **options: Any) -> None:
     """Add a fault. Plain output is its id.
 
     A fault matches HTTP requests, socket messages or broadcasts, and has one effect on them.
-    --channel and --client-id also limit it. `*` stands for any method, action or target, and for
-    any end of a path. 'SOCKET connect' is the handshake of games and pages.
+    --channel and --client-id also limit it. `*` stands for any method, action or target, and at the
+    end of a path for any rest. 'SOCKET connect' is the handshake of games and pages.
 
     \b
     Examples:
@@ -128,7 +128,7 @@ def list_faults(session: Session, watch: Watch = False) -> None:
       extcli fault list --watch
     """
     control = session.control()
-    repeat(session, lambda: session.output.show(control.get("faults"), FAULTS), watch=watch)
+    show_live(session, lambda: session.output.show(control.get("faults"), FAULTS), watch=watch)
 
 
 @command(app)

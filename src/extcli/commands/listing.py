@@ -129,7 +129,7 @@ def add_rm_command(app: typer.Typer, noun: str, what: str, id: Any, with_it: str
                     f"no channel is given, so this would delete {deleted}",
                     fix="choose one with --channel ID, or add --all-channels",
                 )
-        confirm.guard(session, f"{deleted} is deleted, with {with_it}", yes=yes)
+        confirm.ask_in_production(session, f"{deleted} is deleted, with {with_it}", yes=yes)
         session.output.done(session.service(acts_as).delete(noun, id=name), f"deleted {deleted}")
 
     rm.__doc__ = Template(rm.__doc__ or "").substitute(noun=noun, what=what, with_it=with_it)

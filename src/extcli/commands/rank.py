@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-from extcli.cli import Watch, argument, command, noun, option, repeat
+from extcli.cli import Watch, argument, command, noun, option, show_live
 from extcli.cli.json_input import is_key_value_pair, read_document
 from extcli.cli.option_groups import Columns, Concurrency, Skip, refuse_options_without_file, value_or_file
 from extcli.commands.listing import BUFFERS, RANKINGS, add_list_command, add_rm_command
@@ -61,7 +61,9 @@ def get(
     Example: extcli rank get colour --top 10
     """
     service = session.service(BROADCASTER)
-    repeat(session, lambda: session.output.show(service.get("rank", id=ranking), views.ranking_view(top)), watch=watch)
+    show_live(
+        session, lambda: session.output.show(service.get("rank", id=ranking), views.ranking_view(top)), watch=watch
+    )
 
 
 add_rm_command(app, "rank", "ranking", argument("ID", "The ranking's id.", "default"), with_it="its answers")

@@ -25,7 +25,7 @@ from emulator.contract.names import CONTROL_TOKEN
 from extcli.cli import argument, flag, option
 from extcli.cli.options import parameters_of, replace_parameters
 from extcli.cli.parsing import SERVE_PANEL, PlainCommand, message_on_one_line
-from extcli.cli.serve_options import VARIABLE_PREFIX, Options
+from extcli.cli.serve_options import VARIABLE_PREFIX, ServeOptions
 from extcli.config.urls import reachable
 from extcli.errors import CliError, ExitCode, UsageError
 from extcli.output import terminal
@@ -59,7 +59,7 @@ class ServeCommand(PlainCommand):
 
 def _warn_of_unknown_variables() -> None:
     """Log each variable that looks like an option but is none, for example because of a typo."""
-    known = [each.name.rstrip("_").upper() for each in parameters_of(Options)] + ["CONTROL_TOKEN"]
+    known = [each.name.rstrip("_").upper() for each in parameters_of(ServeOptions)] + ["CONTROL_TOKEN"]
     for variable in sorted(each for each in os.environ if each.startswith(VARIABLE_PREFIX)):
         name = variable.removeprefix(VARIABLE_PREFIX)
         if name not in known:
@@ -88,7 +88,7 @@ def serve(**given: Any) -> None:
 
     Example: extcli serve --port 0 --data sqlite:///srv/extension.db
     """
-    options = Options(**given)
+    options = ServeOptions(**given)
     from emulator.core.errors import ConfigurationError, EngineError, ExportFailed, PortTaken
     from emulator.process import run as server
 
@@ -113,11 +113,11 @@ def serve(**given: Any) -> None:
         raise typer.Exit(ExitCode.BUG) from None
 
 
-replace_parameters(serve, parameters_of(Options))
+replace_parameters(serve, parameters_of(ServeOptions))
 app.command("serve", cls=ServeCommand)(serve)
 
 
-def _settings(options: Options) -> Settings:
+def _settings(options: ServeOptions) -> Settings:
     """Configure the logs, and return the settings of the service. Raises `ConfigurationError`."""
     from emulator.core.environment import AnonymousLimits
     from emulator.core.observability.logs import LogSettings
@@ -155,7 +155,7 @@ def _settings(options: Options) -> Settings:
     )
 
 
-def _data_hooks(options: Options, settings: Settings) -> Hooks:
+def _data_hooks(options: ServeOptions, settings: Settings) -> Hooks:
     """Return the function that prepares the data before the service listens, and the one that saves it at the stop."""
     from emulator.core.errors import ConfigurationError
     from emulator.process.run import Hooks
@@ -179,7 +179,7 @@ def _data_hooks(options: Options, settings: Settings) -> Hooks:
     return Hooks(prepare, files.save)
 
 
-def _tls(options: Options) -> Tls | None:
+def _tls(options: ServeOptions) -> Tls | None:
     """Return how the service encrypts; `None` if it does not. Raises `UsageError`."""
     if not (options.tls or options.tls_cert or options.tls_key):
         return None
@@ -191,7 +191,7 @@ def _tls(options: Options) -> Tls | None:
     return Tls(certificates.own_tls_context(options.host), certificates.trust_advice())
 
 
-def _listening_callback(options: Options, stack: ExitStack) -> Any:
+def _listening_callback(options: ServeOptions, stack: ExitStack) -> Any:
     """Return what to call when the service listens. A registered name ends with the stack."""
     from extcli.running.registry import register_service
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from extcli.cli import command, flag, noun, option
-from extcli.cli.confirm import Yes, guard, in_production
+from extcli.cli.confirm import Yes, ask_in_production, in_production
 from extcli.cli.options import with_options
 from extcli.errors import UsageError
 from extcli.session import Session
@@ -166,7 +166,7 @@ def _run_plan(subject: Subject, plan: Plan, options: Options, *, yes: bool) -> N
     from extcli.simulate import crowds
 
     loss = f"{subject.what} {subject.name} gets {len(plan):,} {subject.requests} from simulated users"
-    guard(subject.session, loss, yes=yes)
+    ask_in_production(subject.session, loss, yes=yes)
     crowds.simulate(subject, plan, options)
 
 
@@ -226,5 +226,5 @@ def socket(
 
     options = load_options(session, rate=rate, churn=churn, connections=connections, expect=expect, report=report)
     audience = listeners.Audience(broadcasts, kind, event, own_channel(session), seed)
-    guard(session, f"channel {audience.channel} receives {broadcasts:,} broadcasts named {event}", yes=yes)
+    ask_in_production(session, f"channel {audience.channel} receives {broadcasts:,} broadcasts named {event}", yes=yes)
     listeners.simulate(session, audience, options)

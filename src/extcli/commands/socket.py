@@ -8,7 +8,7 @@ import sys
 from typing import Annotated
 
 from extcli import clock
-from extcli.cli import Watch, argument, command, confirm, flag, noun, option, repeat, shared
+from extcli.cli import Watch, argument, command, confirm, flag, noun, option, shared, show_live
 from extcli.cli.confirm import Yes
 from extcli.cli.json_input import read_json
 from extcli.errors import ExpectationFailed, UsageError
@@ -70,7 +70,7 @@ def send(
         why = "process lists and shell histories show them"
         raise UsageError("PINs and tokens cannot be arguments", why=why, fix="pipe the data in: --data -")
     if action in ("set", "delete"):
-        confirm.guard(session, f"{action} {target} replaces or deletes data", yes=yes, over_socket=True)
+        confirm.ask_in_production(session, f"{action} {target} replaces or deletes data", yes=yes, over_socket=True)
     document = None if data is None else read_json(data, "--data")
     _connect_and_log_in(session, no_auth)
     reply = session.open_socket().request(action, target, document)
@@ -99,7 +99,7 @@ def repl(session: Session, no_auth: NoAuth = False, yes: Yes = False) -> None:
     if session.dry_run:
         raise UsageError("--dry-run does not work in a session", fix="use `extcli socket send … --dry-run`")
     if not sys.stdin.isatty():
-        confirm.guard(session, "piped requests may replace or delete data", yes=yes, over_socket=True)
+        confirm.ask_in_production(session, "piped requests may replace or delete data", yes=yes, over_socket=True)
     elif why := session.why_production(over_socket=True):
         session.output.report(f"{why}; requests are sent without confirmation")
     _connect_and_log_in(session, no_auth)
@@ -122,7 +122,7 @@ def list_sockets(session: Session, watch: Watch = False) -> None:
     flags = session.resolver.flags
     control = session.control()
     limits = {"client_id": flags.client_id, "channel_id": flags.channel}
-    repeat(session, lambda: session.output.show(control.get("sockets", **limits, limit=1000), SOCKETS), watch=watch)
+    show_live(session, lambda: session.output.show(control.get("sockets", **limits, limit=1000), SOCKETS), watch=watch)
 
 
 @command(app)

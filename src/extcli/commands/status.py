@@ -7,7 +7,7 @@ from dataclasses import asdict
 from functools import partial
 
 from extcli import clock
-from extcli.cli import Watch, argument, repeat, shared
+from extcli.cli import Watch, argument, shared, show_live
 from extcli.commands.connect import shell_variables
 from extcli.config.flags import Flags
 from extcli.config.resolver import Resolver
@@ -62,7 +62,7 @@ def status(
         chosen = found if name is None else [registry.choose_service(found, name)]
         session.output.show_value({"services": [asdict(each) for each in chosen]}, _SERVICES)
 
-    repeat(session, show, watch=watch)
+    show_live(session, show, watch=watch)
 
 
 @shared

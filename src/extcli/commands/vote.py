@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from emulator.contract.limits import HIGHEST, LOWEST
 from extcli.api.call import vote_cast
-from extcli.cli import Watch, argument, command, noun, option, repeat
+from extcli.cli import Watch, argument, command, noun, option, show_live
 from extcli.cli.option_groups import Columns, Concurrency, Skip, value_or_file
 from extcli.commands import vote_definition
 from extcli.commands.listing import POLLS, add_list_command, add_rm_command
@@ -193,7 +193,7 @@ def get(session: Session, poll: Poll = "default", watch: Watch = False) -> None:
       extcli vote get lunch --watch
     """
     service = session.service(VIEWER)
-    repeat(session, lambda: _show_result(session, service, poll, service.get("vote", id=poll)), watch=watch)
+    show_live(session, lambda: _show_result(session, service, poll, service.get("vote", id=poll)), watch=watch)
 
 
 def _show_result(session: Session, service: Service, poll: str, response: Response) -> None:

@@ -121,7 +121,7 @@ def define(
                 fix="use `extcli vote edit` to change parts, or add --replace",
             )
         if asks and existing:
-            confirm.ask(session, [f"the definition of poll {visible(poll)} is replaced"], "Continue?")
+            confirm.ask_about_loss(session, [f"the definition of poll {visible(poll)} is replaced"], "Continue?")
         return members
 
     _edit_definition(session, poll, checked, "defined", read=_definition_if_any if asks or not replace else None)
@@ -189,7 +189,7 @@ def restart(session: Session, poll: Poll, ends_at: EndsAt = None, ends_in: EndsI
     before = _definition(service, poll)
     if before.get("status") == "expired" and not end:
         raise UsageError(f"poll {name} has ended", fix="give its new end: --ends-in 7d")
-    confirm.guard(session, f"the votes of poll {name} are deleted, and its definition stays", yes=yes)
+    confirm.ask_in_production(session, f"the votes of poll {name} are deleted, and its definition stays", yes=yes)
     members = _merge(before, end) | _global_member(poll)
     # The service checks the definition before anything is lost.
     calls: list[Callable[[], Response]] = [
