@@ -11,7 +11,7 @@ import pytest
 
 from extcli.errors import UsageError
 from extcli.simulate import plan as planning
-from extcli.simulate.plan import Pace, Plan, crowd_plan
+from extcli.simulate.plan import Pace, Plan, plan_crowd
 
 Parser = Callable[[str, str], Fraction | float]
 PACE = Pace(500)
@@ -19,7 +19,7 @@ MIX = planning.parse_mix("0:60,1:30,2:10")
 
 
 def plan_of(viewers: int = 5000, **options: object) -> Plan:
-    return crowd_plan(viewers, MIX, PACE, **{"seed": 7, **options})  # type: ignore[arg-type]
+    return plan_crowd(viewers, MIX, PACE, **{"seed": 7, **options})  # type: ignore[arg-type]
 
 
 def last_choices(plan: Plan) -> Counter[str]:
@@ -106,7 +106,7 @@ def test_too_few_votes_or_votes_of_nobody_are_an_error():
 
 def test_a_mind_cannot_change_in_a_mix_of_one():
     with pytest.raises(UsageError, match="--change-mind needs a mix of two choices or more"):
-        crowd_plan(10, planning.parse_mix("0:1"), PACE, change_mind=Fraction(1, 2))
+        plan_crowd(10, planning.parse_mix("0:1"), PACE, change_mind=Fraction(1, 2))
 
 
 @pytest.mark.parametrize("text", ["", "0", "0:0", "0:-1", ":5", "0:5,,1:5", "0:5,0:6", "0:x"])

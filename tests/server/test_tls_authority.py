@@ -42,7 +42,7 @@ def forged(name: str) -> bytes:
         general = x509.DNSName(name)
     key = generate_private_key(SECP256R1())
     extensions = (
-        x509.BasicConstraints(False, None), authority._SIGNS_HANDSHAKES, x509.SubjectAlternativeName([general]),
+        x509.BasicConstraints(False, None), authority._SERVER_KEY_USAGE, x509.SubjectAlternativeName([general]),
     )  # fmt: skip
     certificate = authority._sign_certificate("thief", key, signer, 90, *extensions)
     return authority._private_key_pem(key) + certificate.public_bytes(Encoding.PEM)

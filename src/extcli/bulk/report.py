@@ -61,13 +61,13 @@ class RunReport:
     def accept(self, number: int) -> None:
         """Count a line that the service accepted."""
         self.accepted += 1
-        self._settle(number)
+        self._mark_processed(number)
 
     def refuse(self, number: int, status: int | None, reason: str) -> None:
         """Count a line that the service refused for good; without a status it was invalid and not sent."""
         self.invalid += status is None
         self.refused += status is not None
-        self._settle(number)
+        self._mark_processed(number)
         refusal = {"line": number, "status": status, "reason": reason}
         if self.output.format is Format.JSONL:
             self.output.line(compact(refusal))
@@ -75,7 +75,7 @@ class RunReport:
         elif len(self._first_refusals) < _MOST_NAMED:
             self._first_refusals.append(refusal)
 
-    def _settle(self, number: int) -> None:
+    def _mark_processed(self, number: int) -> None:
         self._pending.discard(number)
         self._unacknowledged.discard(number)
         self.on_progress(self.accepted + self.refused + self.invalid)

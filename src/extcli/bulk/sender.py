@@ -104,7 +104,7 @@ class BulkRun:
     def show_all(self, dry_run: DryRun) -> None:
         """Print the request of every line, and name the invalid lines."""
         for line in chain.from_iterable(self._source):
-            self._prepare(line)
+            self._prepare_line(line)
             if line.fault:
                 self.report.output.report(f"line {line.number}: {line.fault}")
             else:
@@ -123,7 +123,7 @@ class BulkRun:
         try:
             with raise_first_error():
                 async with asyncio.TaskGroup() as tasks:
-                    in_order, batches = PerUserQueue(tasks, deliver), self._prepared()
+                    in_order, batches = PerUserQueue(tasks, deliver), self._prepared_batches()
                     while batch := await in_daemon_thread(lambda: next(batches, None)):
                         self.report.add_lines([line.number for line in batch])
                         for line in batch:
@@ -133,15 +133,15 @@ class BulkRun:
         finally:
             await self._connections.close()
 
-    def _prepared(self) -> Iterator[list[Line]]:
+    def _prepared_batches(self) -> Iterator[list[Line]]:
         """Yield the lines with their requests and tokens. Runs in another thread."""
         for batch in self._source:
             for line in batch:
-                self._prepare(line)
-            self._authorize([line for line in batch if not line.fault])
+                self._prepare_line(line)
+            self._assign_tokens([line for line in batch if not line.fault])
             yield batch
 
-    def _prepare(self, line: Line) -> None:
+    def _prepare_line(self, line: Line) -> None:
         """Make the request of a line, or note why it is invalid."""
         if self._source.name_users and not line.user and not line.fault:
             line.fault = "the user is empty"
@@ -154,7 +154,7 @@ class BulkRun:
             except UsageError as error:
                 line.fault = error.what
 
-    def _authorize(self, lines: Sequence[Line]) -> None:
+    def _assign_tokens(self, lines: Sequence[Line]) -> None:
         """Give each line a token of its user."""
         users = list(dict.fromkeys(line.user for line in lines))
         if self._source.name_users and users:
@@ -172,7 +172,7 @@ class BulkRun:
             return
         response = await self._send(line)
         if is_expired(response) and await asyncio.to_thread(self._credentials.renew):
-            await asyncio.to_thread(self._authorize, [line])
+            await asyncio.to_thread(self._assign_tokens, [line])
             response = await self._send(line)
         status = response.status_code
         if status < 300:

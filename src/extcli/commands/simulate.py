@@ -150,14 +150,14 @@ def rank(
 def _run_crowd(
     subject: Poll | Ranking, mix: str, change_mind: str, options: Options, *, yes: bool, late: str = "0%", **more: Any
 ) -> None:
-    """Let a crowd vote or answer. `more` are further arguments of `crowd_plan`."""
+    """Let a crowd vote or answer. `more` are further arguments of `plan_crowd`."""
     from extcli.simulate import plan as planning
 
     weights = planning.parse_mix(mix)
     subject.check_choices(list(weights))
     more["change_mind"] = planning.parse_share(change_mind, "--change-mind")
     more["late"] = planning.parse_share(late, "--late")
-    plan = planning.crowd_plan(mix=weights, pace=options.pace, what=subject.requests, **more)
+    plan = planning.plan_crowd(mix=weights, pace=options.pace, what=subject.requests, **more)
     _run_plan(subject, plan, options, yes=yes)
 
 
@@ -189,10 +189,10 @@ def accumulate(
 
     Example: extcli simulate accumulate --viewers 20 --buffer cheers --entries 100
     """
-    from extcli.simulate.plan import entries_plan
+    from extcli.simulate.plan import plan_entries
     from extcli.simulate.subjects import Buffer
 
-    plan = entries_plan(viewers, entries or viewers, options.pace, seed)
+    plan = plan_entries(viewers, entries or viewers, options.pace, seed)
     _run_plan(Buffer(session, buffer), plan, options, yes=yes)
 
 

@@ -119,8 +119,8 @@ def probe(http: Http) -> Probe:
     found = Probe(ServiceKind.NOTHING, before=clock.now())
     try:
         response = http.send("GET", f"{CONTROL}ready")
-        found.after, found.date = clock.now(), _date_header(response)
-        _classify(found, response, http)
+        found.after, found.date = clock.now(), _date_in_ms(response)
+        _classify_service(found, response, http)
     except TooLarge as error:
         found.kind, found.reason = ServiceKind.OTHER, error.why
     except CliError as error:
@@ -128,7 +128,7 @@ def probe(http: Http) -> Probe:
     return found
 
 
-def _classify(found: Probe, response: Response, http: Http) -> None:
+def _classify_service(found: Probe, response: Response, http: Http) -> None:
     document, is_error = bounded_json.members(response.content), is_from_service(response.content)
     found.reason = f"{status_line(response.status_code)}: {reason_of(response.content)}"
     if response.status_code == 200 and document.get("status") == "ready" and "environment" in document:
@@ -157,7 +157,7 @@ def _is_deployment(http: Http) -> bool:
     return response.status_code == 401 and is_from_service(response.content)
 
 
-def _date_header(response: Response) -> int | None:
+def _date_in_ms(response: Response) -> int | None:
     with suppress(KeyError, ValueError, OverflowError):
         return int(parsedate_to_datetime(response.headers["date"]).timestamp()) * 1_000
     return None

@@ -144,7 +144,7 @@ _OPTIONAL_FACTS = ("rule", "detail", "next_step", "production", "fault", "hint")
 def _entry_facts(entry: Json) -> Iterator[tuple[str, str]]:
     at, system_at = times.utc_text(entry["at"]), times.utc_text(entry["system_at"])
     yield "request", request_text(entry)
-    yield "response", _response_of(entry)
+    yield "response", _response_text(entry)
     yield "id", f"{entry['id']} (number {entry['number']})"
     yield "time", system_at if at == system_at else f"{system_at}; {at} by the service's clock"
     yield "caller", caller_text(entry) + (f", {entry['caller']['client_id']}" if entry["caller"] else "")
@@ -157,7 +157,7 @@ def _entry_facts(entry: Json) -> Iterator[tuple[str, str]]:
         yield "delivery", f"{delivery['endpoint']} {', '.join([note_text(delivery), *delivery['recipients']])}"
 
 
-def _response_of(entry: Json) -> str:
+def _response_text(entry: Json) -> str:
     if entry["kind"] == "delivery":
         return note_text(entry)
     return " ".join(filter(None, (str(entry["status"] or ""), entry["reason"], f"in {entry['duration_ms']:.1f} ms")))
@@ -213,7 +213,7 @@ REPLAYS = listing(
 """The outcomes of repeated requests."""
 
 
-_JSON = "application/json"
+_JSON_TYPE = "application/json"
 _EXTRA_MEMBERS = ("id", "number", "caller", "reason", "rule", "next_step", "production", "fault")
 """Facts of an entry that HAR has no field for. Their names in it begin with `_`."""
 _CUT_COMMENT = "the journal keeps the first 4 KiB of a body"
@@ -274,4 +274,4 @@ def _har_content(body: Mapping[str, Any], encoding: str) -> Json:
     """Return a body. `encoding` is the member that says that it is in base64."""
     comment = {"comment": _CUT_COMMENT} if body["is_cut"] else {}
     coded = {encoding: "base64"} if body["encoding"] == "base64" else {}
-    return {"mimeType": _JSON, "text": body["text"], **comment, **coded}
+    return {"mimeType": _JSON_TYPE, "text": body["text"], **comment, **coded}

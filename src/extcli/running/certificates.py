@@ -40,8 +40,8 @@ _PRIVATE_DOMAINS = ("localhost", "local")
 _HOST_NAME = re.compile(r"(?=.{1,253}$)[a-z0-9-]{1,63}(\.[a-z0-9-]{1,63})*")
 _MAY_BE_PUBLIC = re.compile(r"[a-z]+|xn--.*")
 """Host names that may also be a domain of the Internet, such as `dev`; permitted, they would cover its sites."""
-_AUTHORITY_USAGE = x509.KeyUsage(False, False, False, False, False, True, False, False, False)
-_SIGNS_HANDSHAKES = x509.KeyUsage(True, False, False, False, False, False, False, False, False)
+_AUTHORITY_KEY_USAGE = x509.KeyUsage(False, False, False, False, False, True, False, False, False)
+_SERVER_KEY_USAGE = x509.KeyUsage(True, False, False, False, False, False, False, False, False)
 _TRUST_COMMANDS = {
     "darwin": "security add-trusted-cert -k ~/Library/Keychains/login.keychain-db",
     "win32": "certutil -user -addstore Root",
@@ -57,9 +57,9 @@ def tls_context_from_files(certificate: Path | None, key: Path | None) -> ssl.SS
         given, missing = ("--tls-key", "--tls-cert") if certificate is None else ("--tls-cert", "--tls-key")
         raise UsageError(f"{given} {certificate or key}: needs {missing} too")
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    _load("--tls-cert", certificate, context.load_verify_locations, "is not a certificate in PEM format")
+    _load_pem("--tls-cert", certificate, context.load_verify_locations, "is not a certificate in PEM format")
     # Without a password, OpenSSL would ask for one on the terminal.
-    _load(
+    _load_pem(
         "--tls-key",
         key,
         lambda file: context.load_cert_chain(certificate, file, ""),
@@ -68,7 +68,7 @@ def tls_context_from_files(certificate: Path | None, key: Path | None) -> ssl.SS
     return context
 
 
-def _load(option: str, file: Path, load: Callable[[Path], object], otherwise: str) -> None:
+def _load_pem(option: str, file: Path, load: Callable[[Path], object], otherwise: str) -> None:
     try:
         load(file)
     except ssl.SSLError as error:
@@ -119,7 +119,7 @@ def certificate_for(host: str) -> bytes:
         signer = _load_authority() or _create_authority()
     names = list(_permitted_names(_host_names(host), signer.certificate))
     key = generate_private_key(SECP256R1())
-    extensions = x509.BasicConstraints(False, None), _SIGNS_HANDSHAKES, x509.SubjectAlternativeName(names)
+    extensions = x509.BasicConstraints(False, None), _SERVER_KEY_USAGE, x509.SubjectAlternativeName(names)
     certificate = _sign_certificate("extcli serve", key, signer, _SERVER_DAYS, *extensions)
     return _private_key_pem(key) + certificate.public_bytes(Encoding.PEM)
 
@@ -144,7 +144,7 @@ def _create_authority() -> _Authority:
     networks = [x509.IPAddress(ip_network(each)) for each in _PRIVATE_NETWORKS.split()]
     constraints = x509.NameConstraints([*names, *networks], None)
     key, file = generate_private_key(SECP256R1()), authority()
-    extensions = x509.BasicConstraints(True, 0), _AUTHORITY_USAGE, constraints
+    extensions = x509.BasicConstraints(True, 0), _AUTHORITY_KEY_USAGE, constraints
     certificate = _sign_certificate("extcli local authority", key, None, _AUTHORITY_DAYS, *extensions)
     atomic_file.replace_text(file.with_name("authority-key.pem"), _private_key_pem(key).decode(), keep_mode=False)
     atomic_file.replace_text(file, certificate.public_bytes(Encoding.PEM).decode(), keep_mode=False)

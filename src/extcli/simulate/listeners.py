@@ -30,7 +30,7 @@ from extcli.reading import SHAPE_ERRORS
 from extcli.session import BROADCASTER, Session
 from extcli.simulate import outcome
 from extcli.simulate.crowds import PlanRun, extend_token_lifetime, reopenings_before, request_maker, run_with_progress
-from extcli.simulate.plan import entries_plan
+from extcli.simulate.plan import plan_entries
 from extcli.simulate.result import Options, report_result
 
 _PARALLEL_HANDSHAKES = 50
@@ -195,7 +195,7 @@ def simulate(session: Session, audience: Audience, options: Options) -> None:
 
     if service.withhold:
         service.withhold(call(0))
-    plan = entries_plan(1, broadcasts, options.pace, audience.seed)
+    plan = plan_entries(1, broadcasts, options.pace, audience.seed)
     extend_token_lifetime(credentials, plan)
     make_request = request_maker(session, plan, [credentials.token()], call)
     plan_run = PlanRun(resolver.url(), plan, make_request, Options(options.pace, connections=1), resolver.timeout())

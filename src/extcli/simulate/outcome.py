@@ -149,7 +149,7 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Count:
+class FigureComparison:
     """One figure of the result."""
 
     name: str
@@ -167,7 +167,7 @@ class Count:
 class Comparison:
     """The comparison of the whole result with the plan."""
 
-    counts: Sequence[Count]
+    counts: Sequence[FigureComparison]
     undecided: int
     """How many users, or entries, may or may not have been counted."""
     faults: Sequence[str] = ()
@@ -176,7 +176,7 @@ class Comparison:
     """Another possible cause, if the service has something else than it possible."""
 
     @property
-    def differing(self) -> Sequence[Count]:
+    def differing(self) -> Sequence[FigureComparison]:
         """The figures that differ from the plan."""
         return [each for each in self.counts if each.found != each.planned]
 
@@ -234,9 +234,9 @@ def compare_choices(
     by_choice, voters, undecided = possible_counts(plan, status)
     change = Counter(after)
     change.subtract(before)
-    everyone = Count(total, sum(plan.expected), voters, change.total())
+    everyone = FigureComparison(total, sum(plan.expected), voters, change.total())
     planned = zip(plan.choices, plan.expected, by_choice, strict=True)
-    counts = [Count(choice, number, possible, change.pop(choice, 0)) for choice, number, possible in planned]
+    counts = [FigureComparison(choice, number, possible, change.pop(choice, 0)) for choice, number, possible in planned]
     return Comparison([*counts, *_unplanned_counts(change), everyone], undecided, faults)
 
 
@@ -245,9 +245,9 @@ def compare_items(
 ) -> Comparison:
     """Compare what must be there `times` for each request, such as the entries of a buffer, which are there once."""
     accepted, unknown = times * sum(map(is_accepted, status)), times * sum(map(may_be_applied, status))
-    count = Count(name, times * len(status), (accepted, accepted + unknown), found)
+    count = FigureComparison(name, times * len(status), (accepted, accepted + unknown), found)
     return Comparison([count, *_unplanned_counts(unplanned)], unknown, faults)
 
 
-def _unplanned_counts(found: Counts) -> list[Count]:
-    return [Count(name, 0, (0, 0), number) for name, number in sorted(found.items()) if number]
+def _unplanned_counts(found: Counts) -> list[FigureComparison]:
+    return [FigureComparison(name, 0, (0, 0), number) for name, number in sorted(found.items()) if number]

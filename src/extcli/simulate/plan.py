@@ -131,7 +131,7 @@ class Pace:
         return array("d", (self.burst * (1 - (1 - index / count) ** 0.5) for index in range(count)))
 
 
-def crowd_plan(
+def plan_crowd(
     viewers: int,
     mix: dict[str, Fraction],
     pace: Pace,
@@ -176,7 +176,7 @@ def crowd_plan(
         senders=array("l", senders),
         instants=pace.instants(given) + pace.instants(too_late),
         choices=list(mix),
-        choice_indexes=_choose(senders, final, changers, weights, random),
+        choice_indexes=_choices_by_request(senders, final, changers, weights, random),
         expected=expected,
         late=too_late,
         notes=[
@@ -187,7 +187,7 @@ def crowd_plan(
     )
 
 
-def _choose(
+def _choices_by_request(
     senders: Sequence[int], final: Sequence[int], changers: Sequence[int], weights: Sequence[Fraction], random: Random
 ) -> array[int]:
     """Return the choice of each request: at random by weight, except for the last of each viewer in time, which is in
@@ -204,7 +204,7 @@ def _choose(
     return choice
 
 
-def entries_plan(viewers: int, entries: int, pace: Pace, seed: int) -> Plan:
+def plan_entries(viewers: int, entries: int, pace: Pace, seed: int) -> Plan:
     """Plan entries of a buffer, each by a random viewer. The number of each is its index."""
     senders = Random(seed).choices(range(viewers), k=entries)
     return Plan(seed, viewers, array("l", senders), pace.instants(entries))

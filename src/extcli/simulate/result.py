@@ -104,14 +104,14 @@ def report_result(
         atomic_file.replace_text(options.report, _html_report(found))
         session.output.note(f"report: {options.report}")
     unmet = [f"not met: {each['text']} (found {each['found']})" for each in expectations if not each["met"]]
-    _raise_error(about, comparison, unmet)
+    _raise_if_failed(about, comparison, unmet)
 
 
-_ITEMS = {"buffer": "entries", "event": "deliveries"}
+_UNCERTAIN_ITEMS = {"buffer": "entries", "event": "deliveries"}
 """What may be undecided, if it is not users."""
 
 
-def _raise_error(about: Mapping[str, Any], comparison: Comparison, unmet: Sequence[str]) -> None:
+def _raise_if_failed(about: Mapping[str, Any], comparison: Comparison, unmet: Sequence[str]) -> None:
     """Raise the error that ends the command, unless the result is as planned and every expectation is met."""
     result = f"the result of {about['what']} {visible(about['id'])}"
     kind: type[CliError] = ExpectationFailed
@@ -122,7 +122,7 @@ def _raise_error(about: Mapping[str, Any], comparison: Comparison, unmet: Sequen
     elif unmet:
         what, details = "the run does not meet --expect", list(unmet)
     elif comparison.verdict is Verdict.NOT_DECIDED:
-        kind, items = Unreachable, _ITEMS.get(about["what"], "users")
+        kind, items = Unreachable, _UNCERTAIN_ITEMS.get(about["what"], "users")
         what = f"{result} is not decided: {comparison.undecided:,} {items} are uncertain"
         details = ["requests without a response, or with 5xx, may or may not have been applied"]
     else:

@@ -21,7 +21,7 @@ _COUNTED_VALUES = 64
 _POLL_SHAPE = {"stats": {"count": int, "sum": float, "mean": float, "stddev": float, "specific": [int]}}
 _LATE_MARGIN = 0.2
 """Seconds after the end of a poll's window at which late votes begin."""
-_MOST_ANSWERS = 100
+_MOST_SHOWN_ANSWERS = 100
 """The most answers that a ranking shows."""
 
 
@@ -78,9 +78,9 @@ class Poll(_NamedSubject):
         return close
 
     def read_counts(self) -> Counts:
-        return _votes_by_value(self._stats())
+        return _votes_by_value(self._read_statistics())
 
-    def _stats(self) -> Mapping[str, Any]:
+    def _read_statistics(self) -> Mapping[str, Any]:
         return dict(document_of(self.session.service(VIEWER).get("vote", id=self.name), _POLL_SHAPE)["stats"])
 
     def has_crowd_of_seed(self, seed: int, token: str) -> bool:
@@ -91,7 +91,7 @@ class Poll(_NamedSubject):
         return vote_cast(int(plan.choices[plan.choice_indexes[index]]), poll=self.name)
 
     def compare(self, plan: Plan, status: Sequence[int], before: Counts, faults: Sequence[str]) -> Comparison:
-        stats = self._stats()
+        stats = self._read_statistics()
         return compare_choices(plan, status, before, _votes_by_value(stats), [*faults, *wrong_statistics(stats)])
 
 
@@ -126,8 +126,8 @@ class Ranking(_NamedSubject):
 
     def check_choices(self, choices: Sequence[str]) -> None:
         """Raise `UsageError` if a ranking cannot show all of these answers. Sends nothing."""
-        if len(choices) > _MOST_ANSWERS:
-            raise UsageError(f"--mix: {len(choices)} answers are too many: a ranking shows {_MOST_ANSWERS}")
+        if len(choices) > _MOST_SHOWN_ANSWERS:
+            raise UsageError(f"--mix: {len(choices)} answers are too many: a ranking shows {_MOST_SHOWN_ANSWERS}")
 
     def read_counts(self) -> Counts:
         answer = self.session.service(definer_role(self.name)).get("rank", id=self.name)
@@ -157,28 +157,28 @@ class Buffer(_NamedSubject):
     """After 503 the entry may be there already."""
 
     def read_counts(self) -> Counts:
-        count = len(self._entries())
+        count = len(self._read_entries())
         return {self.requests: count} if count else {}
 
     def has_crowd_of_seed(self, seed: int, token: str) -> bool:
         """Return whether a crowd of this seed has added entries before."""
-        return bool(self._numbers(seed))
+        return bool(self._entry_numbers(seed))
 
     def call(self, plan: Plan, index: int) -> Call:
         return buffer_addition(encoded({"simulation": plan.seed, "number": index}), buffer=self.name)
 
     def compare(self, plan: Plan, status: Sequence[int], before: Counts, faults: Sequence[str]) -> Comparison:
         """Compare the buffer with the plan. An entry that occurs more than once counts as `doubled`."""
-        numbers = self._numbers(plan.seed)
+        numbers = self._entry_numbers(plan.seed)
         found = len(set(numbers))
         return compare_items(self.requests, status, found, {"doubled": len(numbers) - found}, faults)
 
-    def _numbers(self, seed: int) -> list[str]:
+    def _entry_numbers(self, seed: int) -> list[str]:
         """Return the number of each entry that a crowd of this seed has added."""
-        own = (each for each in self._entries() if isinstance(each, dict) and each.get("simulation") == seed)
+        own = (each for each in self._read_entries() if isinstance(each, dict) and each.get("simulation") == seed)
         return [str(each.get("number")) for each in own]
 
-    def _entries(self) -> list[Any]:
+    def _read_entries(self) -> list[Any]:
         buffer = self.session.service(BROADCASTER).stream("accumulate", id=self.name, start=0)
         with buffer as answer, expect_shape(answer):
             entries = stream_items(answer.iter_bytes(), "data.item", f"buffer {visible(self.name)}")
