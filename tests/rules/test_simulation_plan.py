@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
-from itertools import pairwise
 
 import pytest
 
@@ -83,7 +82,7 @@ def test_a_steady_rate_plans_equal_gaps():
     plan = plan_of(1000)
 
     assert pytest.approx(999 / 500) == plan.duration
-    assert {0.002} == {round(later - earlier, 9) for earlier, later in pairwise(plan.instants)}
+    assert {0.002} == {round(end - start, 9) for start, end in zip(plan.instants, plan.instants[1:], strict=False)}
 
 
 def test_a_burst_is_densest_at_its_start_and_ends_in_time():
@@ -96,7 +95,7 @@ def test_a_burst_is_densest_at_its_start_and_ends_in_time():
 
 
 def test_too_few_votes_or_votes_of_nobody_are_an_error():
-    with pytest.raises(UsageError, match="--votes 300 is too few: 5,000 viewers send votes in time, and 250") as error:
+    with pytest.raises(UsageError, match="--votes 300 is too few: 5,000 viewers send votes in time") as error:
         plan_of(requests=300, change_mind=Fraction(1, 20))
     assert "5250" in error.value.fix
     with pytest.raises(UsageError, match="--votes 20 is too many: all viewers are late"):

@@ -61,10 +61,7 @@ def test_a_wrong_option_is_refused_before_the_command_runs():
     for args, problem in (
         (["--fail-on", "errors"], "must be parity or parity=RULE"),
         (["--fail-on", "parity=stages"], "there is no rule 'stages'"),
-        (
-            ["--fail-on", "parity", "--production", "--extensions", "x.toml"],
-            "does not work with --production",
-        ),
+        (["--fail-on", "parity", "--production", "--extensions", "x.toml"], "--fail-on does not work with"),
     ):
         code, printed, log = run_exec(*args, "--", "echo", "ran")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from operator import itemgetter
@@ -31,9 +32,7 @@ class RunReport:
 
     def __init__(self, output: Output) -> None:
         self.output = output
-        self.accepted = 0
-        self.refused = 0
-        self.invalid = 0
+        self.counts = Counter(accepted=0, refused=0, invalid=0)
         self.on_progress: Callable[[int], None] = lambda _: None
         """Called with the number of lines that are processed."""
         self._first_refusals: list[dict[str, Any]] = []
@@ -60,13 +59,12 @@ class RunReport:
 
     def accept(self, number: int) -> None:
         """Count a line that the service accepted."""
-        self.accepted += 1
+        self.counts["accepted"] += 1
         self._mark_processed(number)
 
     def refuse(self, number: int, status: int | None, reason: str) -> None:
         """Count a line that the service refused for good; without a status it was invalid and not sent."""
-        self.invalid += status is None
-        self.refused += status is not None
+        self.counts["invalid" if status is None else "refused"] += 1
         self._mark_processed(number)
         refusal = {"line": number, "status": status, "reason": reason}
         if self.output.format is Format.JSONL:
@@ -78,7 +76,7 @@ class RunReport:
     def _mark_processed(self, number: int) -> None:
         self._pending.discard(number)
         self._unacknowledged.discard(number)
-        self.on_progress(self.accepted + self.refused + self.invalid)
+        self.on_progress(self.counts.total())
 
     def report_once(self, text: str) -> None:
         """Report this text unless it was reported before."""
@@ -93,16 +91,16 @@ class RunReport:
         again.
         """
         seconds = max(clock.elapsed() - self._started, 1e-9)
-        sent, state = self.accepted + self.refused, self.resume_state()
+        counts, state = self.counts, self.resume_state()
+        sent = counts["accepted"] + counts["refused"]
         if self.output.format is Format.JSON:
-            counts = {name: getattr(self, name) for name in ("accepted", "refused", "invalid")}
             refusals = {"seconds": round(seconds, 3), "refusals": sorted(self._first_refusals, key=itemgetter("line"))}
             self.output.line(compact({"sent": sent, **counts, **refusals, **(state if ending else {})}))
         uncertain = bool(state["unacknowledged"]) and not repeatable
-        if ending and not (sent or self.invalid or uncertain):
+        if ending and not (counts.total() or uncertain):
             return
-        invalid = f", {self.invalid:,} invalid" if self.invalid else ""
-        said = f"{sent:,} sent, {self.accepted:,} accepted, {self.refused:,} refused{invalid}"
+        invalid = f", {counts['invalid']:,} invalid" if counts["invalid"] else ""
+        said = f"{sent:,} sent, {counts['accepted']:,} accepted, {counts['refused']:,} refused{invalid}"
         self.output.report(f"{said} ({seconds:.1f}s, {sent / seconds:,.0f} per second)")
         self._name_refused()
         if ending:
@@ -132,16 +130,16 @@ class RunReport:
         for refusal in sorted(self._first_refusals, key=itemgetter("line")):
             status = "invalid" if refusal["status"] is None else status_line(refusal["status"])
             report(f"  line {refusal['line']}: {status}: {refusal['reason']}")
-        unnamed = self.refused + self.invalid - len(self._first_refusals)
+        unnamed = self.counts["refused"] + self.counts["invalid"] - len(self._first_refusals)
         if unnamed and self.output.format is not Format.JSONL:
             report(f"  and {unnamed:,} more (-o jsonl shows all)")
 
     def raise_if_refused(self) -> None:
         """Raise `LinesRefused` unless every line was accepted."""
-        faults = {"refused": self.refused, "invalid": self.invalid}
-        if failed := sum(faults.values()):
-            what = " or ".join(name for name, count in faults.items() if count)
-            raise LinesRefused(f"{failed:,} of {self.accepted + failed:,} lines were {what}")
+        failed = self.counts.total() - self.counts["accepted"]
+        if failed:
+            what = " or ".join(name for name in ("refused", "invalid") if self.counts[name])
+            raise LinesRefused(f"{failed:,} of {self.counts.total():,} lines were {what}")
 
 
 def _where_to_resume(state: dict[str, Any], repeatable: str) -> list[str]:

@@ -306,15 +306,14 @@ def _check_polls(context: CheckContext) -> Finding:
     if context.service is None:
         return skipped("this check needs a ready service and a valid token")
     try:
-        found = _oldest_votes(context.service, context.poll)
+        oldest = _oldest_votes(context.service, context.poll)
     except Refused as error:  # the token may be one of a viewer
         return replace(_failed_check(error), status=Status.SKIPPED)
     now = context.found.now
-    stale = sorted(each for each in found if now - each[0] > STALE_VOTE_AGE)
-    if not found:
-        return ok(f"poll {context.poll} has no votes" if context.poll else "no poll has votes")
+    stale = sorted(each for each in oldest if now - each[0] > STALE_VOTE_AGE)
     if not stale:
-        return ok(f"the votes of {f'poll {context.poll}' if context.poll else 'all polls'} are less than an hour old")
+        polls = f"poll {context.poll}" if context.poll else "the service"
+        return ok(f"{polls} has no votes over an hour old")
     names = ", ".join(f"{poll} ({times.duration_text(now - at)})" for at, poll, _ in stale[:_MOST_NAMED])
     more = f" and {len(stale) - _MOST_NAMED} more" if len(stale) > _MOST_NAMED else ""
     meaning = f"votes over an hour old, which may be from an earlier run: {names}{more}"

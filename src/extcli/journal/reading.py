@@ -100,8 +100,7 @@ def latest_entries(session: Session, query: Mapping[str, Any], *, since: str | N
 
 def find_entry(session: Session, id: str) -> Json:
     """Return the entry with a request id or a number, or the latest."""
-    entry: Json = document_of(session.control().get("journal/entry", id=id), ENTRY_SHAPE)
-    return entry
+    return dict(document_of(session.control().get("journal/entry", id=id), ENTRY_SHAPE))
 
 
 def with_deliveries(session: Session, entry: Json) -> Json:
