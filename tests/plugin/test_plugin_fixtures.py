@@ -185,11 +185,11 @@ def test_a_failed_test_shows_requests_that_were_refused_or_had_no_response(repor
 
 def test_a_faulty_seed_and_a_wrong_marker_are_readable_errors(report: str):
     assert re.search(r"faulty\.toml:6:\d+: polls\[0\]\.votes\.U1", report), report
-    assert "the marker extcli takes seed=FILE and clock=TIME, by name" in report
+    assert "the marker extcli takes only seed=FILE and clock=TIME, as keywords" in report
 
 
 def test_a_kept_namespace_keeps_its_service(report: str):
-    kept = re.search(r"^(http\S+/test_fails-\S+) \(its service runs on: ", report, re.MULTILINE)
+    kept = re.search(r"^(http\S+/test_fails-\S+) \(its service keeps running; ", report, re.MULTILINE)
     assert kept, report
 
     viewer = RunningService(kept[1]).client("viewer", user="2", channel="1001")

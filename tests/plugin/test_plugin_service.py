@@ -77,7 +77,7 @@ def test_with_a_secret_tokens_are_signed_and_failed_namespaces_stay_for_the_repo
     assert "1 failed, 1 passed" in run.output, run.output
     (kept,) = namespaces_of_tests(known)
     assert kept.startswith("test_fails-")
-    assert f"its data and journal, after the run: /report/namespaces/{kept}" in run.output
+    assert f"after the run, its data and journal are in /report/namespaces/{kept}" in run.output
     assert {} == rules(known, "service")
 
 

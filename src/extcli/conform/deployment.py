@@ -99,8 +99,8 @@ def _find_environment(session: Session, found: Probe) -> str:
     return "sandbox" if answer.status_code == 200 else "production"
 
 
-_STORE_ALIASES = {"config/channel": "channel_config", "config/extension": "extension_config"}
-"""Other paths of stores."""
+_STORE_ALIASES = {"config/channel": "channel_config"}
+"""The other paths of stores to which rules write."""
 _PATHS_OF_LINKS = ("validate_pin", "link/pin", "gamelink/pin", "gamelink/token", "pin")
 Removal = Callable[..., Reply]
 _REMOVED_STATUSES = (200, 404)
@@ -110,7 +110,7 @@ _REMOVED_STATUSES = (200, 404)
 _SLACK = 60_000
 """How far a time of the service may be from this machine's idea of it, in ms."""
 OWN: Any = object()
-"""Stands for the rule's own channel, user or client id."""
+"""Stands for the rule's own channel or user."""
 
 
 class Deployment(Probing):
@@ -167,9 +167,9 @@ class Deployment(Probing):
         return self.caller("backend")
 
     @property
-    def extension_admin(self) -> Caller:
-        """An admin of the whole extension: the token names no channel."""
-        return self.caller("admin", channel=None)
+    def extension_backend(self) -> Caller:
+        """A backend of the whole extension: its token names no channel."""
+        return self.caller("backend", channel=None)
 
     def stranger(self, **claims: Any) -> Caller:
         """Return another viewer, a new one each time."""
@@ -184,13 +184,13 @@ class Deployment(Probing):
         """A caller without credentials."""
         return Caller(self, "anonymous", None)
 
-    def caller(self, role: str, user: str | None = OWN, *, client_id: str = OWN, **claims: Any) -> Caller:
+    def caller(self, role: str, user: str | None = OWN, *, client_id: str = "", **claims: Any) -> Caller:
         """Return a caller with a token of these claims, completed as for `token`."""
         return self.bearer(self.token(role, user, client_id=client_id, **claims), role=role, client_id=client_id)
 
-    def bearer(self, token: str, *, role: str = "bearer", client_id: str = OWN) -> Caller:
+    def bearer(self, token: str, *, role: str = "bearer", client_id: str = "") -> Caller:
         """Return a caller that sends this token. `role` names the caller in recordings."""
-        return Caller(self, role, f"{self.client_id if client_id is OWN else client_id} {token}")
+        return Caller(self, role, f"{client_id or self.client_id} {token}")
 
     def token(
         self,
@@ -199,7 +199,7 @@ class Deployment(Probing):
         *,
         channel: str | None = OWN,
         opaque: str | None = OWN,
-        client_id: str = OWN,
+        client_id: str = "",
         **claims: Any,
     ) -> str:
         """Return a token with these claims. `None` leaves out a claim of the three ids.
@@ -214,7 +214,7 @@ class Deployment(Probing):
             opaque = opaque_id(user) if isinstance(user, str) else None
         ids = {"role": role, "channel_id": where, "user_id": user, "opaque_user_id": opaque}
         given = {name: value for name, value in ids.items() if value is not None}
-        app = self.client_id if client_id is OWN else client_id
+        app = client_id or self.client_id
         return self.target.token_of({**given, **claims}, app)
 
     def check_readers(self, readers: Collection[str], path: str, kind: str = "") -> None:
@@ -283,7 +283,7 @@ class Deployment(Probing):
     def _removal(self, caller: Caller | None, name: str, id: str) -> tuple[str, Removal] | None:
         """Return what was written with these facts of a call, and the call that removes it."""
         # A poll or ranking is deleted in all channels if only this probe can have made it.
-        owner = self.extension_admin if id.removeprefix("global-").startswith(PREFIX) else self.admin
+        owner = self.extension_backend if id.removeprefix("global-").startswith(PREFIX) else self.admin
         match name:
             case "vote" | "vote_config":
                 return f"poll {id}", partial(owner.delete, "vote", id=id)

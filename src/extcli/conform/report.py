@@ -118,12 +118,11 @@ def _differences(old: Sequence[Any], new: Sequence[Any]) -> Iterator[str]:
 def _unequal_places(old: Any, new: Any, place: str) -> Iterator[str]:
     """Yield the places where two recorded responses differ, each with both values."""
     if isinstance(old, dict) and isinstance(new, dict):
-        for name in [*old, *(each for each in new if each not in old)]:
-            if name in old and name in new:
-                if name not in _ERROR_TEXTS or not (isinstance(old[name], str) and isinstance(new[name], str)):
-                    yield from _unequal_places(old[name], new[name], f"{place}.{name}")
-            else:
+        for name in old | new:
+            if name not in old or name not in new:
                 yield f"{place}.{name} is {'gone' if name in old else 'new'}"
+            elif not (name in _ERROR_TEXTS and isinstance(old[name], str) and isinstance(new[name], str)):
+                yield from _unequal_places(old[name], new[name], f"{place}.{name}")
     elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
         for index, (before, after) in enumerate(zip(old, new, strict=True)):
             yield from _unequal_places(before, after, f"{place}[{index}]")

@@ -106,6 +106,11 @@ def expect_that(what: str, holds: bool, expected: object, seen: object) -> None:
         raise Differs(what, expected, seen)
 
 
+def expect_string(what: str, seen: object) -> None:
+    """Raise `Differs` unless the value is a string."""
+    expect_that(what, isinstance(seen, str), "a string", seen)
+
+
 def expect_members(wanted: Mapping[str, object], found: Mapping[str, object], of: str = "") -> None:
     """Raise `Differs` unless these members of an object have these values. It may have others."""
     expect(f"{', '.join(wanted)} {of}".rstrip(), wanted, {name: found.get(name) for name in wanted})

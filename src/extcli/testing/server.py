@@ -81,7 +81,7 @@ class Server:
             if re.match("[0-9]{4}-", line):  # a traceback's lines have no date
                 is_wanted = bool(re.search(rf"\[{namespace}[ \]]", line))
             lines += [line] if is_wanted else []
-        return "\n".join(lines) or "no line"
+        return "\n".join(lines) or "the log has no line about this namespace"
 
 
 def _tail_of_log(log: Path) -> str:
@@ -352,7 +352,7 @@ class Factory:
         for marker in reversed(list(self._node.iter_markers("extcli"))):
             wanted |= marker.kwargs
             if marker.args or not marker.kwargs.keys() <= {"seed", "clock"}:
-                raise pytest.UsageError("the marker extcli takes seed=FILE and clock=TIME, by name")
+                raise pytest.UsageError("the marker extcli takes only seed=FILE and clock=TIME, as keywords")
         made._create()
         if "clock" in wanted:  # first, so that the seed's records do not expire
             made.clock.set(wanted["clock"])
@@ -371,10 +371,10 @@ class Factory:
                 yield f"extcli refused requests of {each.name}", refused
             if directory := os.environ.get(exec_run.ON_FAILURE):
                 place = os.path.join(directory, exec_run.NAMESPACE_FOLDERS, each.name)
-                yield "extcli kept", f"its data and journal, after the run: {place}"
+                yield "extcli kept", f"after the run, its data and journal are in {place}"
             elif must_stay:
                 process = server.process
-                stop = f" (its service runs on: stop it with kill {process.pid})" if process else ""
+                stop = f" (its service keeps running; stop it with kill {process.pid})" if process else ""
                 yield "extcli kept", f"{each.url}{stop}"
 
     @property

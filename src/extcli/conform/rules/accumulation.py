@@ -110,7 +110,7 @@ def start_of_a_read(at: Deployment) -> None:
         buffer.holds(2, 1, start=start)
     for start in (max(times) + 1, 10**40):
         later = buffer.read(start=start)
-        expect("the buffer read from after its newest entry", {"data": [], "latest": max(times)}, later)
+        expect("the buffer with `start` after its newest entry", {"data": [], "latest": max(times)}, later)
 
 
 @writes("spec: Accumulation")
@@ -119,6 +119,6 @@ def buffer_of_a_channel(at: Deployment) -> None:
     buffer, second = Buffer(at, 1), at.fresh("channel")
     buffer.add(2, at.caller("viewer", channel=second))
     buffer.holds(1, channel_id=second)
-    read = buffer.read(at.caller("backend", channel=None))["data"]
+    read = buffer.read(at.extension_backend)["data"]
     seen = [[entry["channel_id"], entry["data"]] for entry in read]
     expect("the pairs of channel and value that a backend reads", [[second, 2], [at.channel, 1]], seen)

@@ -206,7 +206,7 @@ def credential_of_a_page(at: Deployment) -> None:
 def whispers_to_a_page(at: Deployment) -> None:
     """A page with a token receives only the whispers to its user."""
     target, other = at.page(), at.page()
-    for page, caller in ((target, at.viewer), (other, at.caller("viewer", at.fresh("user")))):
+    for page, caller in ((target, at.viewer), (other, at.stranger())):
         expect_status("the status of a subscription", 200, page.subscribe(at.channel, caller.authorization or ""))
     for audience, data in ((f"whisper-{at.user}", "to one"), ("broadcast", "to all")):
         send_broadcast(at.admin, data, target=audience)

@@ -22,6 +22,11 @@ def define_sets(at: Deployment, *sets: list[str], status: int = 200, **members: 
     at.backend.put("codes", {"codes": list(sets), "names": names, **members}, status=status)
 
 
+def define_new_sets(at: Deployment, *sizes: int, **options: Any) -> None:
+    """Define sets with these numbers of new codes."""
+    define_sets(at, *([at.fresh("code") for _ in range(size)] for size in sizes), **options)
+
+
 def new_set(at: Deployment, size: int = 1, **members: Any) -> list[str]:
     """Define one set of new codes, and return them. Skips the rule if the extension has code sets."""
     check_unused(at)
@@ -92,9 +97,9 @@ def code_writers(at: Deployment) -> None:
 def indices_of_sets(at: Deployment) -> None:
     """A set gets the given index, otherwise its position. Sets are listed by index."""
     check_unused(at)
-    define_sets(at, [at.fresh("code")], [at.fresh("code")], names=["Sword", "Hat"], indices=[5, 2])
+    define_new_sets(at, 1, 1, names=["Sword", "Hat"], indices=[5, 2])
     has_names(at, "Hat", "Sword")
-    define_sets(at, [at.fresh("code")], [at.fresh("code")], names=["A", "B"])
+    define_new_sets(at, 1, 1, names=["A", "B"])
     found = at.backend.get("codes")
     found.has(
         names=["A", "B", "Hat", "Sword"],
@@ -112,11 +117,11 @@ def size_of_sets(at: Deployment) -> None:
     define_sets(at, [at.fresh("code").ljust(63, "x")])
     define_sets(at, [""], status=400)
     at.backend.delete("codes")
-    define_sets(at, *([at.fresh("code")] for _ in range(11)), status=400)
-    define_sets(at, [at.fresh("code")], indices=[10], status=400)
-    define_sets(at, [at.fresh("code")], indices=[-1], status=400)
+    define_new_sets(at, *[1] * 11, status=400)
+    define_new_sets(at, 1, indices=[10], status=400)
+    define_new_sets(at, 1, indices=[-1], status=400)
     has_names(at)
-    define_sets(at, *([at.fresh("code")] for _ in range(10)))
+    define_new_sets(at, *[1] * 10)
 
 
 @writes("spec: Endpoints", "extension")
@@ -124,7 +129,7 @@ def names_of_sets(at: Deployment) -> None:
     """Names of sets are unique, and each set has one; a refused PUT changes nothing."""
     check_unused(at)
     for names in (["A", "A"], ["A"], ["A", "B", "C"]):
-        define_sets(at, [at.fresh("code")], [at.fresh("code")], names=names, status=400)
+        define_new_sets(at, 1, 1, names=names, status=400)
     has_names(at)
 
 
@@ -134,7 +139,7 @@ def deletion_of_sets(at: Deployment) -> None:
     check_unused(at)
     at.backend.get("codes").returns({"names": [], "indices": [], "distributed": [], "left": []})
     at.backend.delete("codes").returns({"distributed": []})
-    define_sets(at, [at.fresh("code"), at.fresh("code")], [at.fresh("code")], indices=[4, 0])
+    define_new_sets(at, 2, 1, indices=[4, 0])
     grant(at, at.user, prizes=[4], limits=[1] * 5)
     expect("whether the user got a code", True, "code" in redeem(at, at.user, 4))
     at.backend.get("codes").has(indices=[0, 4], distributed=[0, 1], left=[1, 1])
@@ -256,5 +261,5 @@ def redeemed_codes_of_ended_sets(at: Deployment) -> None:
     expect("the code", first, redeem(at, at.user, 1).get("code"))
     at.backend.delete("codes")
     at.viewer.get("codes/redeemed").has(redeemed=[[], [first]])
-    define_sets(at, [at.fresh("code")], indices=[1])
+    define_new_sets(at, 1, indices=[1])
     expect("how many codes of each set the user may redeem", [0, 0], eligible_counts(at, at.user))

@@ -102,9 +102,9 @@ def additive_votes(at: Deployment) -> None:
     poll.cast(2, count=30)
     answer = poll.cast(-5, count=3).json
     expect_members({"count": 34, "sum": 47}, answer["stats"])
-    expect("votes for 2 and the latest vote", [31, -5], [answer["stats"]["specific"][2], answer["vote"]])
+    expect("the number of votes for 2, and the latest vote", [31, -5], [answer["stats"]["specific"][2], answer["vote"]])
     log = [[entry["value"], entry.get("count")] for entry in poll.log()]
-    expect("values and counts of the log", [[2, 31], [-5, 3]], log)
+    expect("the values and counts of the log", [[2, 31], [-5, 3]], log)
     for count in (-1, 0, 31, 10**30):
         poll.cast(2, count=count, status=400)
 

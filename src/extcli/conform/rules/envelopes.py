@@ -6,7 +6,7 @@ from typing import Any
 
 from extcli.api.websocket import request
 from extcli.conform.deployment import Deployment
-from extcli.conform.rule import expect, expect_members, expect_status, expect_that, reads, shown, writes
+from extcli.conform.rule import expect, expect_members, expect_status, expect_string, expect_that, reads, shown, writes
 from extcli.conform.sockets import GameSocket
 
 NO_REQUEST = 65_535
@@ -60,7 +60,7 @@ def error(at: Deployment) -> None:
     expect("the members", {"meta", "errors"}, set(found))
     first = found["errors"][0]
     expect_members({"status": 400, "title": "Bad Request"}, first)
-    expect_that("detail", isinstance(first.get("detail"), str), "a string", first.get("detail"))
+    expect_string("detail", first.get("detail"))
 
 
 @reads("X2")

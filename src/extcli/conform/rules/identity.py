@@ -202,7 +202,7 @@ def hidden_address(at: Deployment) -> None:
     if address is not None:
         bits = 24 if address.version == 4 else 48
         hidden = ip_network(f"{address}/{bits}", strict=False).network_address
-        expect(f"the address, without all but {bits} bits", str(hidden), found)
+        expect(f"the address, of which only the first {bits} bits are shown", str(hidden), found)
 
 
 @reads("gaps: Clock and directory")

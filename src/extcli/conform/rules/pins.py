@@ -7,7 +7,7 @@ import re
 from extcli.api import tokens
 from extcli.conform.calls import ANY, Caller, Reply
 from extcli.conform.deployment import Deployment
-from extcli.conform.rule import expect, expect_members, expect_that, reads, writes
+from extcli.conform.rule import expect, expect_members, expect_string, expect_that, reads, writes
 from extcli.conform.sockets import GameSocket
 
 DAY = 86_400
@@ -68,7 +68,7 @@ def payload_of_a_token(at: Deployment) -> None:
         ("refresh", pair["refresh"], 365),
     ):
         payload = token.split(".")[1]
-        expect(f"- and _ in the payload of {name}", "", re.sub("[^-_]", "", payload))
+        expect(f"the characters - and _ in the payload of {name}", "", re.sub("[^-_]", "", payload))
         claims = tokens.claims_in(token)
         expect(f"the lifetime of {name} in days", days, (claims.get("exp", 0) - claims.get("iat", 0)) / DAY)
 
@@ -98,7 +98,7 @@ def pair_of_tokens(at: Deployment) -> None:
     """With a PIN, a game gets an access token, and a refresh token, which REST refuses with 401."""
     pair = at.socket().authenticate(pin=bound_pin(at))
     for name in ("jwt", "refresh"):
-        expect_that(name, isinstance(pair.get(name), str), "a string", pair.get(name))
+        expect_string(name, pair.get(name))
     caller = at.bearer(pair["jwt"]).user_info()
     expect_members({"role": "broadcaster", "channel_id": at.channel}, caller, "of the access token")
     at.bearer(pair["refresh"]).user_info(401, "with the refresh token")
@@ -111,7 +111,7 @@ def refreshed_pair(at: Deployment) -> None:
     first = game.authenticate(pin=bound_pin(at))
     second = game.authenticate(refresh=first["refresh"])
     different = {pair[name] for pair in (first, second) for name in ("jwt", "refresh")}
-    expect("the number of different tokens", 4, len(different))
+    expect("the number of different tokens in both pairs", 4, len(different))
     at.bearer(second["jwt"]).user_info(case="with the new access token")
 
 
@@ -167,7 +167,7 @@ def alphabet_of_pins(at: Deployment) -> None:
     """A PIN uses only 30 letters and digits, which do not look alike."""
     for _ in range(5):
         others = re.sub("[A-HJ-KMNP-Z2-46-9]", "", bound_pin(at))
-        expect("other characters in a PIN", "", others)
+        expect("the characters of a PIN outside of the alphabet", "", others)
 
 
 @writes("T2", "anonymous")
@@ -176,7 +176,7 @@ def pin_for_a_client_id(at: Deployment) -> None:
     header = at.anonymous.post("link/pin", headers={"authorization": at.client_id})
     for reply in (header, at.anonymous.post("link/pin", {"identifier": at.client_id})):
         found = reply.json
-        expect_that("the PIN", isinstance(found.get("pin"), str), "a string", found.get("pin"))
+        expect_string("the PIN", found.get("pin"))
         expect_that("pin and token", found["pin"] == found.get("token"), "the same text", "different texts")
 
 

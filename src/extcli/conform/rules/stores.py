@@ -43,7 +43,7 @@ def size_of_a_json_store(at: Deployment) -> None:
     store, full = at.fresh("store"), "x" * (2 * KIB - len('{"a":""}'))
     at.broadcaster.post("json_store", {"a": full}, id=store)
     at.broadcaster.post("json_store", {"a": full + "x"}, id=store, status=400)
-    expect("whether the store has the first", True, at.broadcaster.get("json_store", id=store).json == {"a": full})
+    expect("whether the store is unchanged", True, at.broadcaster.get("json_store", id=store).json == {"a": full})
 
 
 @writes("S5")
@@ -246,7 +246,7 @@ def contents_of_stores_read_together(at: Deployment) -> None:
 @reads("A4")
 def stores_without_a_channel(at: Deployment) -> None:
     """Without a channel, a channel's store is refused with 400 and is {} in `all_state` and `all_config`."""
-    backend = at.caller("backend", channel=None)
+    backend = at.extension_backend
     for store in ("channel_state", "channel_config", "viewer_state"):
         backend.get(store, status=400)
     backend.get("all_state").has(channel={}, viewer={}, extension_viewer={})
@@ -262,7 +262,7 @@ def stores_of_a_chosen_channel(at: Deployment) -> None:
     other = at.fresh("channel")
     at.broadcaster.post("channel_state", {"by": "owner"}, channel_id=other)
     at.broadcaster.get("channel_state").returns({"by": "owner"}, "the store of the broadcaster's channel")
-    at.admin.get("channel_state", channel_id=other).returns({}, "the store of the channel named")
+    at.admin.get("channel_state", channel_id=other).returns({}, "the store of the channel in `channel_id`")
 
 
 @reads("S1")
@@ -305,7 +305,7 @@ def stores_of_all_extensions(at: Deployment) -> None:
 @writes("S2", "extension")
 def stores_of_the_extension(at: Deployment) -> None:
     """The extension's stores are replaced and patched, and read in every channel."""
-    backend, viewer = at.caller("backend", channel=None), at.elsewhere()
+    backend, viewer = at.extension_backend, at.elsewhere()
     for store in EXTENSION:
         backend.post(store, {"former": 0})
         backend.post(store, {"a": 1, "b": 2})

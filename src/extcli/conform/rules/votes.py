@@ -10,8 +10,6 @@ from extcli.conform.calls import Caller, Reply
 from extcli.conform.deployment import Deployment
 from extcli.conform.rule import ROLES, expect, expect_members, expect_that, reads, writes
 
-FIELDS = ("stddev", "mean", "sum", "count", "specific")
-
 
 class Poll:
     """A new poll. `by` is who acts: by default the probe's viewer, for the log an admin, else a broadcaster."""
@@ -92,27 +90,19 @@ def log_entries(at: Deployment) -> None:
     first, second = poll.log()
     expect_members({"identifier": at.user, "opaque": opaque_id(at.user), "value": 3}, first)
     expect_members({"identifier": opaque, "opaque": opaque, "value": 4}, second)
-    at.check_are_recent("`timestamp`", [first.get("timestamp"), second.get("timestamp")])
+    at.check_are_recent("`timestamp`", [first["timestamp"], second["timestamp"]])
 
 
 @writes("P3")
 def order_of_the_log(at: Deployment) -> None:
-    """The log is oldest first, with the latest vote of each user once."""
+    """The log is oldest first, with each user's latest vote once; it begins at `since`, and `limit` cuts its end."""
     poll = Poll(at)
     one, two, three = (at.fresh("user") for _ in range(3))
     poll.cast_each((one, 0), (two, 1), (three, 2), (one, 9))
     log = poll.log()
     expect("the values", [1, 2, 9], [entry["value"] for entry in log])
     expect("the users", [two, three, one], [entry["identifier"] for entry in log])
-
-
-@writes("P3")
-def part_of_the_log(at: Deployment) -> None:
-    """The log has the votes from `since` on, and `limit` keeps the oldest entries."""
-    poll = Poll(at)
-    poll.cast_each((at.user, 1), (at.fresh("user"), 2))
-    log = poll.log()
-    first, last = (entry["timestamp"] for entry in log)
+    first, _, last = (entry["timestamp"] for entry in log)
     expect("the entries with limit=1", log[:1], poll.log(limit=1))
     expect("the entries with limit=0", [], poll.log(limit=0))
     for since, wanted in (
@@ -121,7 +111,7 @@ def part_of_the_log(at: Deployment) -> None:
         (last + 1, []),
         (10**20, []),
     ):
-        expect("the entries with since", wanted, poll.log(since=since))
+        expect(f"the entries with since={since}", wanted, poll.log(since=since))
 
 
 @reads("P3")
@@ -145,7 +135,7 @@ def poll_without_votes(at: Deployment) -> None:
 def flat_fields(at: Deployment) -> None:
     """The flat fields equal the fields of `stats`."""
     poll = Poll(at).cast_each((at.user, 3), (at.fresh("user"), 4))
-    expect("the flat fields", poll["stats"], {name: poll.get(name) for name in FIELDS})
+    expect_members(poll["stats"], poll, "next to `stats`")
 
 
 @writes("spec: Voting")
@@ -266,11 +256,11 @@ def deletion_of_a_global_poll(at: Deployment) -> None:
 
 @reads("W8")
 def poll_ids(at: Deployment) -> None:
-    """A poll id has 1 to 64 letters, digits, `$`, `-` and `_`; others are refused with 400."""
+    """A poll id has only letters, digits, `$`, `-` and `_`; others are refused with 400."""
     start = at.fresh("poll")
-    for name in (start + "$_-Z", start.ljust(64, "a"), f"global-{start}".ljust(64, "a")):
+    for name in (start + "$_-Z", f"global-{start}".ljust(64, "a")):
         at.viewer.get("vote", id=name)
-    for name in (start.ljust(65, "a"), start + ".", start + " ", start + "é"):
+    for name in (start + ".", start + " ", start + "é"):
         at.viewer.get("vote", id=name, status=400)
 
 
@@ -278,7 +268,7 @@ def poll_ids(at: Deployment) -> None:
 def default_poll(at: Deployment) -> None:
     """Without `id`, the poll is `default`."""
     at.viewer.post("vote", {"value": 3})
-    for path in ("vote", "vote?id=default", "vote?id="):
+    for path in ("vote", "vote?id=default"):
         has_votes(at.viewer.get(path), 1)
 
 
@@ -307,7 +297,7 @@ def poll_in_all_channels(at: Deployment) -> None:
     poll, second = Poll(at), at.fresh("channel")
     poll.cast(3, at.stranger())
     poll.cast(4, at.stranger(channel=second))
-    backend = at.caller("backend", channel=None)
+    backend = at.extension_backend
     expect("the sum over all channels", 7, poll.read(backend)["stats"]["sum"])
     expect("the sum in one channel", 4, poll.read(backend, channel_id=second)["stats"]["sum"])
     expect("the values in the log of all channels", [3, 4], sorted(entry["value"] for entry in poll.log(backend)))
