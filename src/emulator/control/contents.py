@@ -271,7 +271,7 @@ def _cursor_after(last: Key) -> str:
     return encode_cursor(json_codec.encode(last))
 
 
-_LIMIT = Parameter("limit", f"The most records to return: 1 to {MAX_ROWS}. Default: {DEFAULT_ROWS}.", "integer")
+_LIMIT = Parameter("limit", f"Return at most this many records, 1 to {MAX_ROWS}. Default: {DEFAULT_ROWS}.", "integer")
 _PAGE = (
     Parameter("client_id", "The client id of the extension. Default: all."),
     Parameter("channel_id", "The channel. Default: all."),

@@ -40,7 +40,7 @@ class ResetResult(Struct):
 
 
 _SECONDS_PARAMETER = Parameter(
-    "undo", f"For how many seconds, at most {MAX_UNDO_SECONDS}, the reset can be undone. Default: 0.", "integer"
+    "undo", f"Seconds in which the reset can be undone, at most {MAX_UNDO_SECONDS}. Default: 0.", "integer"
 )
 _TOKEN_PARAMETER = Parameter("undo", "The token that the reset returned. Default: the latest reset.")
 

@@ -150,12 +150,12 @@ class JournalPage(Struct):
 
 
 _SINCE = Parameter("since", "Return only entries after this number.", "integer")
-_TIMEOUT = Parameter("timeout", "The ms of real time after which the stream ends. Default: it stays open.", "integer")
+_TIMEOUT = Parameter("timeout", "Ms of real time until the stream ends. Default: it stays open.", "integer")
 _FILTERS = tuple(Parameter(name, each.meaning) for name, each in rules.FILTERS.items())
 _PAGE = (
     _SINCE,
     Parameter("before", "Return only entries before this number.", "integer"),
-    Parameter("limit", f"The most entries to return: 1 to {MAX_LIMIT:,}. Default: {DEFAULT_LIMIT}.", "integer"),
+    Parameter("limit", f"Return at most this many entries, 1 to {MAX_LIMIT:,}. Default: {DEFAULT_LIMIT}.", "integer"),
     Parameter("order", "`newest` or `oldest` first. Default: oldest first with `since`, otherwise newest first."),
 )
 

@@ -241,7 +241,7 @@ _PARAMETERS = (
     Parameter("equals", "The value at `path`, as JSON. Default: any value."),
     Parameter("since", "A mark from `X-Emulator-Mark`: only later changes count. For the journal, an entry's number."),
     *(Parameter(name, "A filter of the journal, as in `GET /_emulator/journal`.") for name in sorted(FILTERS - _OWN)),
-    Parameter("timeout", f"Ms of real time, at most {MAX_TIMEOUT:,}. Default: {DEFAULT_TIMEOUT:,}.", "integer"),
+    Parameter("timeout", f"Longest wait in real ms, at most {MAX_TIMEOUT:,}. Default: {DEFAULT_TIMEOUT:,}.", "integer"),
 )
 
 
