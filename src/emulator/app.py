@@ -141,7 +141,7 @@ class Service(ServiceApp):
         self.journal = Journal(shared.journals, clock) if has_control else NO_JOURNAL
         self.parity = Parity(
             clock,
-            shared.features.table(settings.production).absent,
+            shared.features.endpoint_table(settings.production).absent,
             _shorter_lifetimes(settings),
             shared.verdicts,
             is_on=has_control,
@@ -244,7 +244,7 @@ class Service(ServiceApp):
             rate_limits=self._rate_limits,
         )
         self.dispatcher: Dispatcher = Dispatcher(
-            features.table(settings.environment),
+            features.endpoint_table(settings.environment),
             self._me,
             access=access,
             identify=self._directory.identify,

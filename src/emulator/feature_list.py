@@ -89,7 +89,7 @@ class Features:
     def offered_features(self, environment: Environment) -> Sequence[Feature]:
         return [feature for feature in self if feature.is_offered(environment)]
 
-    def table(self, environment: Environment) -> EndpointTable:
+    def endpoint_table(self, environment: Environment) -> EndpointTable:
         """Return the endpoints that an environment offers."""
         if environment not in self._tables:
             endpoints = {

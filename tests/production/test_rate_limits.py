@@ -64,7 +64,7 @@ def test_by_default_the_crowd_of_one_extension_is_not_limited():
     limits = RateLimits(still_clock(), per_caller=settings.caller_rate, per_client=settings.limits.client_rate)
 
     for number in range(50_000):  # at one instant
-        limits.check(Caller(CLIENT_ID, Role.VIEWER, "777", None, f"U{number}"))
+        limits.check_caller(Caller(CLIENT_ID, Role.VIEWER, "777", None, f"U{number}"))
 
 
 def test_all_tokens_of_a_caller_share_its_rate(limited: LiveServer):

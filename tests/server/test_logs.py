@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from emulator.core.observability.logs import FORMATS, JsonFormatter, TextFormatter
+from emulator.core.observability.logs import LOG_FORMATTERS, JsonFormatter, TextFormatter
 from emulator.core.observability.request_context import RequestContext, in_context
 from engines.redis_server import RedisServer
 from support.process import ServerProcess, server_process
@@ -89,14 +89,14 @@ def test_json_has_the_exception_and_extra_fields():
 
 def test_a_traceback_has_no_exception_messages_and_a_token_as_request_id_is_redacted():
     # A traceback has no exception messages
-    for formatter in FORMATS.values():
+    for formatter in LOG_FORMATTERS.values():
         line = formatter().format(record("it failed", **failure("what a client sent")))
 
         assert "in failure" in line
         assert "what a client sent" not in line
 
     # A token that a client sends as request id is redacted
-    for formatter in FORMATS.values():
+    for formatter in LOG_FORMATTERS.values():
         with in_context(RequestContext("eyJhbGciOiJIUzI1NiJ9.eyJoaWRkZW4iOjF9.hidden-signature")):
             line = formatter().format(record("it"))
 
@@ -104,7 +104,7 @@ def test_a_traceback_has_no_exception_messages_and_a_token_as_request_id_is_reda
         assert "…" in line
 
 
-@pytest.mark.parametrize("formatter", FORMATS.values())
+@pytest.mark.parametrize("formatter", LOG_FORMATTERS.values())
 @pytest.mark.parametrize(
     "message",
     [

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 
 from emulator.core.clock import Clock
-from emulator.core.ids import signing_key
+from emulator.core.ids import new_signing_key
 from emulator.core.keys import NEVER, Key
 from emulator.storage.kinds import VALUE, Stored, wrong
 from emulator.storage.records import DocumentRecord
@@ -32,7 +32,7 @@ class SigningKey:
         self._is_stored = False
         self.on_change: Callable[[], object] = _do_nothing
         """Called when the key changes, which invalidates all issued tokens."""
-        self.value = signing_key()
+        self.value = new_signing_key()
 
     def close(self) -> None:
         """Drop the callback, which refers to the user of this key."""

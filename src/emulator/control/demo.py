@@ -19,7 +19,7 @@ from litestar.types import ASGIApp
 from emulator.auth.tokens import Tokens
 from emulator.core.callers import Role
 from emulator.core.clock import END_OF_TIME, HOUR, SECOND, monotonic, system_now
-from emulator.core.observability.request_context import CONTEXT, RequestContext, in_context, log_name, request_id
+from emulator.core.observability.request_context import CONTEXT_KEY, RequestContext, in_context, log_name, request_id
 from emulator.core.wire import json_codec
 
 DEMO_NAMESPACE = "demo"
@@ -259,7 +259,7 @@ class Crowd:
             "query_string": query.encode(),
             "headers": list(headers.items()),
             "client": ("127.0.0.1", 0),
-            "state": {CONTEXT: context},
+            "state": {CONTEXT_KEY: context},
         }
         unsent = [b"" if body is None else json_codec.encode(body)]
 

@@ -28,9 +28,9 @@ from emulator.core.faults import (
     TRUNCATE,
     ArmedFault,
     Fault,
+    FaultPattern,
     Faults,
     FaultSubject,
-    Pattern,
 )
 from emulator.core.observability.audit import audit
 from emulator.core.wire import json_codec
@@ -84,7 +84,7 @@ class MatchTargets(NamedTuple):
     """The actions and targets of games' messages."""
 
 
-def checked_pattern(fault: Fault, known: MatchTargets) -> Pattern:
+def checked_pattern(fault: Fault, known: MatchTargets) -> FaultPattern:
     """Return the parsed match of a fault. Raises `BadRequest` that names the member."""
     pattern = parse_match(fault.match, known)
     _check_effect(fault, pattern)
@@ -92,7 +92,7 @@ def checked_pattern(fault: Fault, known: MatchTargets) -> Pattern:
     return pattern
 
 
-def parse_match(match: str, known: MatchTargets) -> Pattern:
+def parse_match(match: str, known: MatchTargets) -> FaultPattern:
     """Return the pattern of a `match`. Raises `BadRequest` for one that nothing can match."""
     if len(match) > MAX_TEXT_LENGTH:
         raise too_long("match", size=len(match), unit="characters", limit=MAX_TEXT_LENGTH)
@@ -104,17 +104,17 @@ def parse_match(match: str, known: MatchTargets) -> Pattern:
     if words[0] == _BROADCAST:
         if len(words) < 2:
             raise invalid_member("match", match, "BROADCAST and an event, or '*'")
-        return Pattern(BROADCAST, match.split(None, 1)[1].strip())
+        return FaultPattern(BROADCAST, match.split(None, 1)[1].strip())
     return _request_pattern(match, words, known)
 
 
-def _socket_pattern(match: str, words: list[str], known: MatchTargets) -> Pattern:
+def _socket_pattern(match: str, words: list[str], known: MatchTargets) -> FaultPattern:
     if words == [CONNECT]:
-        return Pattern(CONNECT, ANY)
+        return FaultPattern(CONNECT, ANY)
     action, target = (*words, ANY)[:2] if words else ("", "")
     if not action or len(words) > 2:
         raise invalid_member("match", match, "'SOCKET <action> <target>' or 'SOCKET connect'")
-    pattern = Pattern(MESSAGE, action, target)
+    pattern = FaultPattern(MESSAGE, action, target)
     if action in _ACTIONS_WITH_ANY_TARGET:
         return pattern
     if not any(pattern.matches(FaultSubject(MESSAGE, *each)) for each in known.actions):
@@ -123,11 +123,11 @@ def _socket_pattern(match: str, words: list[str], known: MatchTargets) -> Patter
     return pattern
 
 
-def _request_pattern(match: str, words: list[str], known: MatchTargets) -> Pattern:
+def _request_pattern(match: str, words: list[str], known: MatchTargets) -> FaultPattern:
     if len(words) != 2:
         raise invalid_member("match", match, "a method and a path, SOCKET … or BROADCAST …")
     method, path = words[0].upper(), words[1]
-    pattern = Pattern(REQUEST, method, path if path.endswith(ANY) else normalize_path(path))
+    pattern = FaultPattern(REQUEST, method, path if path.endswith(ANY) else normalize_path(path))
     if not any(pattern.matches(FaultSubject(REQUEST, *each)) for each in known.endpoints):
         if path.startswith("/_emulator"):
             needed = (
@@ -146,7 +146,7 @@ def _unknown_match(match: str, what: str, names: Iterable[str]) -> ServiceError:
     return invalid_member("match", match, f"{what} of the service{hint}")
 
 
-def _check_effect(fault: Fault, pattern: Pattern) -> None:
+def _check_effect(fault: Fault, pattern: FaultPattern) -> None:
     effects = MATCHES[pattern.kind].effects
     if fault.effect not in ALL_EFFECTS:
         raise invalid_member("effect", fault.effect, f"one of {', '.join(ALL_EFFECTS)}")
@@ -300,9 +300,9 @@ class FaultPlan(Faults):
         audit("faults removed", faults=len(removed), fault=id or "")
         return RemovalResult(len(removed))
 
-    def _check_all(self, faults: Sequence[Fault]) -> list[tuple[Fault, Pattern]]:
+    def _check_all(self, faults: Sequence[Fault]) -> list[tuple[Fault, FaultPattern]]:
         """Return the faults, each with its parsed match. Raises `BadRequest` that names the first invalid one."""
-        known, checked, ids = self._known(), list[tuple[Fault, Pattern]](), set[str]()
+        known, checked, ids = self._known(), list[tuple[Fault, FaultPattern]](), set[str]()
         for position, fault in enumerate(faults):
             try:
                 checked.append((fault, checked_pattern(fault, known)))
@@ -315,7 +315,7 @@ class FaultPlan(Faults):
                 ids.add(fault.id)
         return checked
 
-    def _add(self, checked: Sequence[tuple[Fault, Pattern]]) -> None:
+    def _add(self, checked: Sequence[tuple[Fault, FaultPattern]]) -> None:
         """Add faults, or replace those with their ids. New ids are none of those."""
         taken = {fault.id for fault, _ in checked}
         for fault, pattern in checked:

@@ -192,7 +192,7 @@ class Sockets:
                 and (channel is None or here)
             )
 
-        return self._hub.count(matches)
+        return self._hub.count_subscribers(matches)
 
     @control_endpoint("POST", "/_emulator/sockets/close", body=CloseRequest, answer=SelectedSockets)
     async def close_sockets(self, call: Call) -> SelectedSockets:

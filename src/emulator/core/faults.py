@@ -202,7 +202,7 @@ class NoResponse(FaultError):
     """Raised when a fault leaves a request, message or handshake without a response. Its status is 0."""
 
 
-class Pattern(NamedTuple):
+class FaultPattern(NamedTuple):
     """The attempts that a fault matches, apart from its conditions."""
 
     kind: str
@@ -242,7 +242,7 @@ class ArmedFault:
 
     fault: Fault
     """With its present state."""
-    pattern: Pattern
+    pattern: FaultPattern
     random: Random
     is_over: bool = False
     """Once over, a fault stays so, also if the clock is set back."""
@@ -264,7 +264,7 @@ class ArmedFault:
         for each in list(self._things):
             each.release()
 
-    def hit(self) -> FaultHit:
+    def count_hit(self) -> FaultHit:
         fault = self.fault
         fault.hits += 1
         if fault.times is not None:
@@ -308,7 +308,7 @@ class Faults:
             if not each.pattern.matches(attempt) or not meets_conditions(fault, attempt):
                 continue
             if fault.share is None or each.random.random() < fault.share:
-                hit = each.hit()
+                hit = each.count_hit()
                 if fault.left == 0:
                     each.is_over = True
                     self.update_kinds()

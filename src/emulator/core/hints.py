@@ -121,7 +121,7 @@ class Hints:
         self.clients: BoundedCache[str, tuple[int, str]] = BoundedCache(_MAX_CLIENTS)
         """How many tokens each client id has brought, and the hint about it."""
 
-    async def judge(self, context: RequestContext) -> None:
+    async def judge_request(self, context: RequestContext) -> None:
         """Give a request the hint about its token or client id; if there is none, about the names that it met."""
         if found := self._caller_hint(context):
             context.hint = ""

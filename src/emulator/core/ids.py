@@ -23,16 +23,16 @@ def token_id() -> str:
     return _random_text(_ALPHANUMERIC, 22)
 
 
-def pin() -> str:
+def new_pin() -> str:
     """Return six characters without look-alikes (ruling T1): one of 729 million."""
     return _random_text(_PIN_CHARACTERS, 6)
 
 
-def anonymous_id() -> str:
+def new_anonymous_id() -> str:
     """Return the opaque id of an anonymous viewer: `A` and 20 digits, which `stores.rules` recognizes as an id."""
     return "A" + _random_text(string.digits, 20)
 
 
-def signing_key() -> str:
+def new_signing_key() -> str:
     """Return a key for HS256: 64 hexadecimal digits, 256 bits."""
     return secrets.token_hex(32)

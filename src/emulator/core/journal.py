@@ -124,7 +124,7 @@ class JournalBudget:
         self._journals: set[Journal] = set()
         """Those with entries."""
 
-    def resize(self, journal: Journal, size: int) -> None:
+    def set_journal_size(self, journal: Journal, size: int) -> None:
         """Record that the entries of a journal now take `size` bytes."""
         self.size += size - journal.size
         journal.size = size
@@ -165,7 +165,7 @@ class Journal(Watchable):
         self.mark = entry.number = self.mark + 1
         self._entries.append(entry)
         entry.size = size = _entry_size(entry)
-        budget.resize(self, self.size + size)
+        budget.set_journal_size(self, self.size + size)
         while budget.size > budget.max_size:
             budget.make_room()
         if self._watches:
@@ -205,11 +205,11 @@ class Journal(Watchable):
     def clear(self) -> None:
         """Forget all entries, at a reset or when the service closes. Marks continue from their last number."""
         self._entries.clear()
-        self.budget.resize(self, 0)
+        self.budget.set_journal_size(self, 0)
 
     def forget_oldest(self) -> None:
         """Forget the oldest entry. There must be one."""
-        self.budget.resize(self, self.size - self._entries.popleft().size)
+        self.budget.set_journal_size(self, self.size - self._entries.popleft().size)
 
 
 def _entry_size(entry: Entry) -> int:

@@ -240,7 +240,7 @@ class RateLimits:
         for limit in (self._callers, self._shared, self._clients):
             limit.clear()
 
-    def check(self, caller: Caller, address: str = "") -> None:
+    def check_caller(self, caller: Caller, address: str = "") -> None:
         """Count a request of a caller and its client id; raises `TooManyRequests` above either rate.
 
         `address` is the caller's network address, if the request has a token.

@@ -278,7 +278,7 @@ class ComparedRateLimits(RateLimits):
         super().clear()
         self._there.clear()
 
-    def check(self, caller: Caller, address: str = "") -> None:
+    def check_caller(self, caller: Caller, address: str = "") -> None:
         set_verdict(caller.production)
         verdict = current_verdict()
         if not is_final(verdict):
@@ -290,7 +290,7 @@ class ComparedRateLimits(RateLimits):
         if not self._is_limited:
             return
         try:
-            super().check(caller)
+            super().check_caller(caller)
         except TooManyRequests:
             set_verdict(SANDBOX_ONLY_RATE)
             raise

@@ -20,7 +20,7 @@ KIB = 1024
 MIB = 1024 * KIB
 MIN_JOURNAL = 64 * KIB
 """Bytes of the smallest journal; an entry has up to 12 KiB."""
-DEFAULT_IDLE = 24 * 60 * 60
+DEFAULT_NAMESPACE_IDLE = 24 * 60 * 60
 """Seconds without use after which a namespace is dropped, by default: no run of tests takes a day."""
 _SIZE_UNITS = {"": 1, "KiB": KIB, "MiB": MIB, "GiB": 1024 * MIB}
 _SIZE_PATTERN = re.compile(r"(?P<number>[0-9]{1,12})(?P<unit>|[KMG]iB)")
@@ -97,7 +97,7 @@ class Settings:
     namespace_idle: float | None = None
     """Seconds without use after which a namespace is dropped; 0 is never.
 
-    `None` is `DEFAULT_IDLE`, and never if other processes use the data, because this one does not see their requests.
+    `None` is `DEFAULT_NAMESPACE_IDLE`, and never if other processes use the data: this one does not see their requests.
     """
     journal: int = 16 * MIB
     """Bytes of the journals of all namespaces together; 0 keeps none. Production has no journal."""

@@ -12,7 +12,7 @@ from emulator.contract.limits import MAX_USER_LENGTH
 from emulator.core.callers import ANYONE, EXTENSION_WRITERS, opaque_id_of
 from emulator.core.clock import MINUTE, Clock
 from emulator.core.extensions import Extensions
-from emulator.core.ids import anonymous_id
+from emulator.core.ids import new_anonymous_id
 from emulator.core.keys import Key
 from emulator.core.limits import masked_address
 from emulator.core.observability.facts import CLIENT, NAMED, notice
@@ -63,7 +63,7 @@ def simulated_users(body: AuthtokenBody) -> list[tuple[str | None, str]]:
         if not opaque_id.startswith(("U", "A")) or len(named) > 1:
             raise invalid_member("opaque_user_id", opaque_id, "the id of one user that starts with U or A")
         return [(named[0] if named else None, opaque_id)]
-    return [(user_id, opaque_id_of(user_id)) for user_id in named] or [(None, anonymous_id())]
+    return [(user_id, opaque_id_of(user_id)) for user_id in named] or [(None, new_anonymous_id())]
 
 
 def id_text(value: str | int | None) -> str:

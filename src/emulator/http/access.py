@@ -17,7 +17,7 @@ from emulator.core.limits import RateLimits
 from emulator.http.endpoint import Audience, Endpoint
 from emulator.http.request import Request
 
-Gate = Callable[[HTTPScope], None]
+AccessGate = Callable[[HTTPScope], None]
 """Raises a `ServiceError` if a request may not reach the control API."""
 
 
@@ -33,8 +33,8 @@ class Access:
     """Whether the grant of a client id has not ended."""
     check_registered: Callable[[str], object]
     """Raises `Unauthorized` for a client id that is not accepted."""
-    control_gate: Gate
-    page_gate: Gate
+    control_gate: AccessGate
+    page_gate: AccessGate
     rate_limits: RateLimits
     _waiting: WeakSet[asyncio.Future[None]] = field(default_factory=WeakSet)
     """The uploads that wait for the next part of their body."""
@@ -91,7 +91,7 @@ class Access:
                 raise
         elif header:
             request.context.caller = caller = await self.verified_caller(header, peer)
-            self.rate_limits.check(caller, peer)
+            self.rate_limits.check_caller(caller, peer)
             return caller, caller.client_id
         self.rate_limits.check_address(peer)
         return None, client_id

@@ -106,7 +106,7 @@ class Dispatcher:
         """Respond with a fault's error, or close the connection if the fault sends none."""
         with suppress(ServiceError):  # to close a connection with unread data would reset it
             await request.body(getattr(self.limits, endpoint.limit))
-        reply = self._reply_of_fault(hit, endpoint, request)
+        reply = self._fault_reply(hit, endpoint, request)
         if reply.status:
             return reply
         if hit.fault.effect == STALL:
@@ -114,7 +114,7 @@ class Dispatcher:
         hang_up(request, resets=hit.fault.effect == RESET)
         return Reply(NO_RESPONSE_STATUS, b"")
 
-    def _reply_of_fault(self, hit: FaultHit, endpoint: Endpoint, request: Request) -> Reply:
+    def _fault_reply(self, hit: FaultHit, endpoint: Endpoint, request: Request) -> Reply:
         """Return the error of a fault, and record it. The status is 0 if the fault sends no response."""
         started = monotonic()
         error: FaultError = hit.error()
@@ -170,11 +170,11 @@ class Dispatcher:
         seconds = monotonic() - started
         self.recorder.endpoints[method, path].add(reply.status, seconds)
         if self.hints.is_on:
-            await self.hints.judge(context)
+            await self.hints.judge_request(context)
         if context.production or context.facts:
             self.parity.settle_verdict(context, endpoint.title, reply.status, is_counted=endpoint.allows_any_origin)
         if failure is not None and endpoint.is_body_read and self.journal.is_on:
-            await request.read_arrived()
+            await request.read_arriving_body()
         self._record_response(endpoint, request, reply, seconds, failure)
         del failure  # its traceback refers to this frame: a circle, which only a collection of garbage would free
         return reply
@@ -229,7 +229,7 @@ class Dispatcher:
         with in_context(context):
             hit = await self._choose_fault(endpoint, request)
             if hit is not None and not await _reaches_endpoint(hit):
-                return self._reply_of_fault(hit, endpoint, request), context
+                return self._fault_reply(hit, endpoint, request), context
             reply = await self.answer(endpoint, request)
             if hit is not None and hit.fault.effect == TRUNCATE:
                 reply = error_reply(hit.error(), cors=True)
@@ -243,7 +243,7 @@ class Dispatcher:
             # Most tokens were verified before: that takes no coroutine.
             caller = access.cached_caller(header) or await access.verified_caller(header, peer)
             context.caller = caller
-            access.rate_limits.check(caller, peer)
+            access.rate_limits.check_caller(caller, peer)
             if caller.role not in endpoint.roles:
                 raise role_error(caller, endpoint.roles)
         elif endpoint.audience is Audience.CLIENT_ID:

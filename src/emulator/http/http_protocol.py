@@ -16,7 +16,7 @@ from emulator.core.limits import OpenConnections, masked_address
 from emulator.core.observability.entries import Unrouted
 from emulator.core.observability.logs import LONGEST_PATH, log_request
 from emulator.core.observability.request_context import (
-    CONTEXT,
+    CONTEXT_KEY,
     REQUEST_ID,
     RequestContext,
     in_context,
@@ -136,7 +136,7 @@ class Protocol(HttpToolsProtocol):
             self.url = self._strip_root(self.url)
         headers = dict(self.headers)
         context = RequestContext(request_id(headers), headers=headers)
-        self.scope["state"][CONTEXT] = context
+        self.scope["state"][CONTEXT_KEY] = context
         if self._forwarding is not None:
             self._forwarding.apply(self.scope)
         if len(headers) != len(self.headers) or len(headers) > MAX_HEADERS or (self._head_size or 0) > MAX_HEAD // 2:
@@ -167,7 +167,7 @@ class Protocol(HttpToolsProtocol):
             or self.flow.write_paused
         ):
             return None
-        return Exchange(self, answer, Request(context, headers, query, self._peer), self.scope)
+        return Exchange(self, answer, Request(context, headers, query, self._peer_address), self.scope)
 
     def on_chunk_header(self) -> None:
         """Expect a chunk or, after the last, trailers, which must not change the headers."""
@@ -234,7 +234,7 @@ class Protocol(HttpToolsProtocol):
         if self._should_upgrade():
             self.handle_websocket_upgrade()
             socket: Any = self.transport.get_protocol()
-            socket.address = self._peer
+            socket.address = self._peer_address
             self.transport.set_protocol(ShortReads(socket))
             self._open.remove(self)
             self.parser = cast("Any", None)  # it refers to this protocol; neither is used again
@@ -315,7 +315,7 @@ class Protocol(HttpToolsProtocol):
             raise self._invalid
 
     @property
-    def _peer(self) -> str:
+    def _peer_address(self) -> str:
         """The address of the client that sends the request; empty if unknown."""
         client = self.scope["client"]
         return client[0] if client else ""

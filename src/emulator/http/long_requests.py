@@ -28,9 +28,9 @@ class HeldRequests:
         return len(self._held)
 
     async def answer(self, answering: Callable[[], Coroutine[Any, Any, Reply]], receive: Receive) -> Reply:
-        """Run `answering`; cancel it if the client leaves, or at `end`.
+        """Run `answering`; cancel it if the client leaves, or at `end_all`.
 
-        Raises `TooManyRequests` beyond the limit, `BadRequest` if the client leaves, and `Ended`.
+        Raises `TooManyRequests` beyond the limit, `BadRequest` if the client leaves, and `WaitEnded`.
         """
         if len(self) >= MAX_WAITS:
             raise too_many_waits(limit=MAX_WAITS)
@@ -49,7 +49,7 @@ class HeldRequests:
             await asyncio.gather(task, leaving, return_exceptions=True)
 
     async def stream(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        """Yield the chunks of a waiting request's response until `end`."""
+        """Yield the chunks of a waiting request's response until `end_all`."""
         ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._held.add(ended)
         try:
@@ -69,7 +69,7 @@ class HeldRequests:
             self._held.discard(ended)
             await close_chunks(chunks)
 
-    def end(self) -> None:
+    def end_all(self) -> None:
         """End all waiting requests: with 503, or, if the response is already streaming, by ending it there."""
         for each in self._held:
             each.cancel()

@@ -118,11 +118,11 @@ def too_many_waits(*, limit: int) -> Facts:
     return Facts(detail, f"{limit} waiting requests", f"fewer than {limit}", (), 1)
 
 
-class Ended(ServiceError, status=503):
+class WaitEnded(ServiceError, status=503):
     """Raised in a waiting request when the service stops or the namespace is dropped."""
 
 
-@refusal(Ended, "Service Unavailable", "docs: Waits", "The wait ended early", "Wait again.")
+@refusal(WaitEnded, "Service Unavailable", "docs: Waits", "The wait ended early", "Wait again.")
 def ended_early() -> Facts:
     detail = "the wait ended early: the service is stopping, or the namespace was dropped"
     return Facts(detail, "a stopping service, or a dropped namespace", "a service that keeps running")

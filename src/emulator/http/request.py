@@ -79,7 +79,7 @@ class Request:
             yield chunk
             has_more = message.get("more_body", False)
 
-    async def read_arrived(self) -> None:
+    async def read_arriving_body(self) -> None:
         """Set `raw` to the part of an unread body that arrives soon.
 
         Clients often send the body in a separate packet.

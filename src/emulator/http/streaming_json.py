@@ -69,7 +69,7 @@ class LongMemberReader:
 
         Raises `BadRequest` if the body is malformed.
         """
-        async for piece in _pieces(chunks):
+        async for piece in _split_pieces(chunks):
             for strings in self._read_piece(piece, restart):
                 yield strings
             await asyncio.sleep(0)
@@ -161,7 +161,7 @@ def _decode_json(text: bytes) -> Any:
         raise malformed_json(json_codec.decode_problem(error, text)) from None
 
 
-async def _pieces(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+async def _split_pieces(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     """Yield the body in pieces of `PIECE_SIZE` bytes, the last one shorter. Unwraps a JSON string (ruling W2)."""
     data = bytearray()
     async for chunk in _unwrap_string(chunks):

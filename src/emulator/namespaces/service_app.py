@@ -48,7 +48,7 @@ class ServiceApp:
         """Check running uploads again, and close the sockets whose secret or link has ended; return how many."""
         access = self.dispatcher.access
         access.recheck_uploads()
-        return self.gateway.expel(lambda caller: access.is_admitted(caller.client_id, caller.grant))
+        return self.gateway.expel_callers(lambda caller: access.is_admitted(caller.client_id, caller.grant))
 
     async def open_peer(self, path: str, query: str, connection: WebSocket) -> Peer:
         return await self.gateway.open(path, query, connection)
@@ -74,7 +74,7 @@ class ServiceApp:
 
     def end_held(self) -> None:
         """End all requests that wait for an event, because the service stops or the namespace is dropped."""
-        self.dispatcher.held.end()
+        self.dispatcher.held.end_all()
         self.dispatcher.faults.clear()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

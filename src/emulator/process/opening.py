@@ -22,7 +22,7 @@ from emulator.core.clock import Clock
 from emulator.core.errors import BadRequest, ConfigurationError, EngineError, ExportFailed
 from emulator.core.extensions import Extensions
 from emulator.core.observability.request_context import DEFAULT_NAMESPACE
-from emulator.core.settings import DEFAULT_IDLE, Settings
+from emulator.core.settings import DEFAULT_NAMESPACE_IDLE, Settings
 from emulator.feature_list import FEATURES, Features
 from emulator.namespaces.registry import Registry, stored_name
 from emulator.namespaces.routing import NamespaceRouter
@@ -51,7 +51,7 @@ async def open_app(
         gate = ControlGate(settings.control_hosts, settings.control_token)
         max_idle = settings.namespace_idle
         if max_idle is None and service.publisher.is_single_node:
-            max_idle = DEFAULT_IDLE
+            max_idle = DEFAULT_NAMESPACE_IDLE
         shared.namespaces = Registry(service, opened, settings, medium, max_idle or None)
         try:
             yield NamespaceRouter(shared.namespaces, gate), service

@@ -18,7 +18,7 @@ from emulator.core.errors import (
 )
 
 _BAD_FRAME = (BadRequest, "Bad frame", "X3")
-_SOCKETS = "gaps: Links and sockets"
+_SOCKETS_RULE = "gaps: Links and sockets"
 
 
 @refusal(Unavailable, "Service Unavailable", "docs: Restarts", "The service stopped",
@@ -103,21 +103,21 @@ def unsupported_protocol() -> Facts:
     return Facts("unsupported protocol version", "another version", "version 5, 6 or 7", close_code=4007)
 
 
-@refusal(TooManyRequests, "Not authenticated in time", _SOCKETS, "The connection did not authenticate in time",
+@refusal(TooManyRequests, "Not authenticated in time", _SOCKETS_RULE, "The connection did not authenticate in time",
          "Send authenticate soon after connecting.")  # fmt: skip
 def late(*, seconds: int) -> Facts:
     detail = f"not authenticated within {seconds} s"
     return Facts(detail, f"no authentication after {seconds} s", f"authenticate within {seconds} s")
 
 
-@refusal(TooManyRequests, "Replaced by a newer connection", _SOCKETS, "A newer connection took its place",
+@refusal(TooManyRequests, "Replaced by a newer connection", _SOCKETS_RULE, "A newer connection took its place",
          "Authenticate soon, and close unused connections.")  # fmt: skip
 def replaced() -> Facts:
     held = "a viewer's or unauthenticated connection, of the network with the most connections"
     return Facts("replaced by a newer connection", held, "fewer connections of this network, or another role")
 
 
-@refusal(TooManyRequests, "Too much before authentication", _SOCKETS, "Too much was sent before authentication",
+@refusal(TooManyRequests, "Too much before authentication", _SOCKETS_RULE, "Too much was sent before authentication",
          "Authenticate first.")  # fmt: skip
 def talkative() -> Facts:
     held = "more data than --address-kib in a minute"

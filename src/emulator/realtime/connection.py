@@ -7,7 +7,7 @@ from typing import Protocol
 
 from emulator.core.errors import ServiceError
 
-_TEXT = 0x81
+_TEXT_FRAME = 0x81
 """The first byte of an unfragmented text frame."""
 _SHORT, _MEDIUM, _LONG = Struct("!BB"), Struct("!BBH"), Struct("!BBQ")
 
@@ -41,7 +41,7 @@ def text_frame(text: bytes) -> bytes:
     """Return an unfragmented, unmasked text frame."""
     size = len(text)
     if size < 126:
-        return _SHORT.pack(_TEXT, size) + text
+        return _SHORT.pack(_TEXT_FRAME, size) + text
     if size < 1 << 16:
-        return _MEDIUM.pack(_TEXT, 126, size) + text
-    return _LONG.pack(_TEXT, 127, size) + text
+        return _MEDIUM.pack(_TEXT_FRAME, 126, size) + text
+    return _LONG.pack(_TEXT_FRAME, 127, size) + text

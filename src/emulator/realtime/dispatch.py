@@ -85,14 +85,14 @@ class MessageDispatcher:
                 await apply_message_fault(self.faults, session, request, context)
             reply = envelope.encode_reply(request, await self._perform(session, request, context), now=self.clock.now())
         except Exception as failure:
-            error = error_for_client(failure, self._label(request), self.recorder)
+            error = error_for_client(failure, self._action_label(request), self.recorder)
         if error is not None:
             reply = self._error_reply(session, request, error)
-        label, status, seconds = self._label(request), error.status if error else 200, monotonic() - started
+        label, status, seconds = self._action_label(request), error.status if error else 200, monotonic() - started
         self.recorder.actions[(label,)].add(status, seconds)
         context.caller = session.caller
         if self.hints.is_on:
-            await self.hints.judge(context)
+            await self.hints.judge_request(context)
         if context.production or context.facts:
             self._settle_verdict(session, context, label, status)
         if self.log_requests:
@@ -105,7 +105,7 @@ class MessageDispatcher:
     async def _perform(self, session: Session, request: Request, context: RequestContext) -> object:
         """Run the action of a message, and return the `data` of its reply."""
         if session.caller is not None:
-            self.rate_limits.check(session.caller)
+            self.rate_limits.check_caller(session.caller)
         message, is_subscription = Message(session, request, session.caller), request.action in SUBSCRIPTION_ACTIONS
         if is_subscription and not request.target:
             _clear_rights_verdict(session, context)  # this check comes before the check of rights
@@ -177,7 +177,7 @@ class MessageDispatcher:
             return self._feeds.get(target, None if target in UNSUPPORTED_TARGETS else self._other_feed)
         return self._actions.get((request.action, "" if request.action == AUTHENTICATE else target))
 
-    def _label(self, request: Request) -> str:
+    def _action_label(self, request: Request) -> str:
         """Return the action's name for logs and metrics; empty if unknown, so that clients cannot add labels."""
         is_known = request.action in SUBSCRIPTION_ACTIONS or self._find_handler(request) is not None
         return request.action if is_known else ""

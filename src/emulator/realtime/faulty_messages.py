@@ -35,7 +35,7 @@ REORDER_WAIT = 1.0
 """Seconds of real time after which a held broadcast is sent without another."""
 _log = logging.getLogger("emulator")
 
-Send = Callable[[], Awaitable[None]]
+SendBroadcast = Callable[[], Awaitable[None]]
 
 
 async def apply_message_fault(faults: Faults, session: Session, request: Request, context: RequestContext) -> None:
@@ -89,7 +89,7 @@ class FaultyBroadcasts:
         """The broadcasts that wait for another one of the same event in the same channel."""
         self._later: set[asyncio.Task[None]] = set()
 
-    async def send(self, caller: Caller, of: Key, send: Send, lose: Callable[[], None]) -> None:
+    async def send(self, caller: Caller, of: Key, send: SendBroadcast, lose: Callable[[], None]) -> None:
         """Send a broadcast. At most one fault applies to it, for all recipients.
 
         `of` is the key of its event. A fault that loses the broadcast calls `lose` instead of `send`. A delayed
@@ -114,7 +114,7 @@ class FaultyBroadcasts:
         """Wait for the tasks of delayed broadcasts, whose delays have been cancelled."""
         await asyncio.gather(*self._later)
 
-    async def _send_with_fault(self, hit: FaultHit, of: Key, send: Send, lose: Callable[[], None]) -> None:
+    async def _send_with_fault(self, hit: FaultHit, of: Key, send: SendBroadcast, lose: Callable[[], None]) -> None:
         add_fault(hit.header)
         with with_delivery_fault(hit.fault.id):
             if hit.fault.effect == LOSE:
@@ -132,7 +132,7 @@ class FaultyBroadcasts:
                     self._held[of] = pause, task
                     task.add_done_callback(lambda _: self._forget_held(of, task))
 
-    async def _send_late(self, hit: FaultHit, pause: Pause, seconds: float, send: Send) -> None:
+    async def _send_late(self, hit: FaultHit, pause: Pause, seconds: float, send: SendBroadcast) -> None:
         await pause.wait(seconds)
         if hit.held.is_void:
             return

@@ -87,7 +87,7 @@ class Gateway:
         for peer in list(self.admission.peers):
             peer.on_service_stop()
 
-    def expel(self, is_admitted: Callable[[Caller], bool]) -> int:
+    def expel_callers(self, is_admitted: Callable[[Caller], bool]) -> int:
         """Close the connections of callers that are no longer admitted; return how many."""
         expelled = [peer for peer in self.admission.peers if not all(map(is_admitted, peer.callers))]
         for peer in expelled:

@@ -86,7 +86,7 @@ class _Batch:
         cost = _WRITE_COST + len(frames)
         first = self._position % len(self.subscribers)
         visited = self.subscribers[first : first + min(limit // cost + 1, self._frames[0][1] - self._position)]
-        _write(visited, frames, len(self._frames))
+        _write_to_all(visited, frames, len(self._frames))
         if self._journal.is_on:
             _add_recipients([entry for _, _, entry in self._frames if entry is not None], visited)
         self._position += len(visited)
@@ -161,7 +161,7 @@ class Hub:
         """
         return list(self._in_channel.get((kind, channel), ()))
 
-    def count(self, matches: Callable[[Key], bool]) -> int:
+    def count_subscribers(self, matches: Callable[[Key], bool]) -> int:
         """Return the number of subscribers of the topics that `matches` accepts."""
         found = (subscribers for topic, subscribers in self._subscribers.items() if matches(topic))
         return len(set().union(*found))
@@ -182,14 +182,14 @@ class Hub:
         if is_lossy:  # at once: a subscriber that has room now may have none later
             self._write_now(frame, [each for each in subscribers if each.has_room], entry)
         else:
-            self._send(frame, subscribers, entry)
+            self._send_or_queue(frame, subscribers, entry)
 
     async def wait_for_room(self) -> None:
         """Wait until few messages are queued, so that publishers are not faster than delivery."""
         while sum(map(len, self._waiting)) > _MAX_QUEUED:  # noqa: ASYNC110 - an event would cost each delivery something
             await asyncio.sleep(0)
 
-    def _send(self, frame: bytes, subscribers: list[Subscriber], entry: Entry | None) -> None:
+    def _send_or_queue(self, frame: bytes, subscribers: list[Subscriber], entry: Entry | None) -> None:
         """Write a frame to its subscribers.
 
         For few subscribers this happens at once, for many in steps with later messages.
@@ -201,18 +201,18 @@ class Hub:
         if last is None or last.size + len(frame) > _MAX_JOINED_BYTES or last.subscribers != subscribers:
             if last is None:
                 self._stepped_at = processor_time()
-                asyncio.get_running_loop().call_soon(self._send_some)
+                asyncio.get_running_loop().call_soon(self._deliver_step)
             last = _Batch(subscribers, self.journal)
             self._waiting.append(last)
         last.add(frame, entry)
 
     def _write_now(self, frame: bytes, subscribers: list[Subscriber], entry: Entry | None) -> None:
-        _write(subscribers, frame)
+        _write_to_all(subscribers, frame)
         if entry is not None:
             _add_recipients([entry], subscribers)
             self.journal.add(entry)
 
-    def _send_some(self) -> None:
+    def _deliver_step(self) -> None:
         now = processor_time()
         is_busy = now - self._stepped_at > self._step * _SECONDS_PER_BYTE
         self._step = min(self._step * 2, _LONG_STEP) if is_busy else max(self._step // 2, _SHORT_STEP)
@@ -223,10 +223,10 @@ class Hub:
             if not self._waiting[0]:
                 self._waiting.popleft()
         if self._waiting:
-            asyncio.get_running_loop().call_soon(self._send_some)
+            asyncio.get_running_loop().call_soon(self._deliver_step)
 
 
-def _write(subscribers: Iterable[Subscriber], frames: bytes, count: int = 1) -> None:
+def _write_to_all(subscribers: Iterable[Subscriber], frames: bytes, count: int = 1) -> None:
     """Write `count` frames to each subscriber. A failing subscriber does not affect the others."""
     for subscriber in subscribers:
         try:

@@ -46,7 +46,7 @@ class QueuedPeer:
     _closing: bool = False
     _closed: bool = False
 
-    async def _handle(self, text: bytes | None) -> None:
+    async def _handle_message(self, text: bytes | None) -> None:
         """Handle one message; `None` is a binary one. Never raises."""
         raise NotImplementedError
 
@@ -64,7 +64,7 @@ class QueuedPeer:
             self._paused = True
             self.connection.pause()
         if self._task is None:
-            self._task = asyncio.get_running_loop().create_task(self._run())
+            self._task = asyncio.get_running_loop().create_task(self._handle_queue())
 
     def on_service_stop(self) -> None:
         """Close with code 1001 after the current message; drop queued messages. Pages reconnect on it."""
@@ -93,14 +93,14 @@ class QueuedPeer:
         self.frame_count += 1
         self.connection.send(text)
 
-    async def _run(self) -> None:
+    async def _handle_queue(self) -> None:
         done = size = 0
         try:
             while self._queue:
                 text = self._queue.pop(0)
                 self._queued_bytes -= len(text or b"")
                 size += len(text or b"")
-                await self._handle(text)
+                await self._handle_message(text)
                 if self._paused and len(self._queue) < _MAX_QUEUED // 2:
                     self._paused = False
                     self.connection.resume()

@@ -7,8 +7,8 @@ from emulator.core.errors import BadRequest, Facts, Forbidden, NotFound, TooLarg
 
 _WRONG_REQUEST = (BadRequest, "Malformed request")
 _WRONG_FRAME = (BadRequest, "Bad frame")
-_SMALLER = "Send less data, or raise --max-body of `extcli serve`."
-_AGAIN = "Subscribe again with a new token as `auth` of pusher:subscribe."
+_SEND_LESS = "Send less data, or raise --max-body of `extcli serve`."
+_SUBSCRIBE_AGAIN = "Subscribe again with a new token as `auth` of pusher:subscribe."
 _OWN_TOPICS = "Subscribe to twitch.pubsub.<client id>.<channel>, as in the token, or to twitch.pubsub.<client id>.all."
 
 
@@ -57,7 +57,7 @@ def member_too_large(*, member: str, size: int, limit: int) -> Facts:
     return Facts(detail, f"{member} of {size} bytes", f"at most {limit} bytes")
 
 
-@refusal(TooLarge, "Request too large", "X3", "The request is too large", _SMALLER)
+@refusal(TooLarge, "Request too large", "X3", "The request is too large", _SEND_LESS)
 def request_too_large(*, size: int, limit: int, rest: int) -> Facts:
     detail = f"the request has {size} bytes; the limit is {limit} for data and {rest} for the rest"
     return Facts(detail, f"{size} bytes", f"at most {limit} bytes of data")
@@ -133,7 +133,7 @@ def other_topic() -> Facts:
     return Facts(detail, "a topic of another channel or extension", "the token's own channel, or the extension's")
 
 
-@refusal(Unauthorized, "AuthError", "B7", "The subscription's token has expired", _AGAIN)
+@refusal(Unauthorized, "AuthError", "B7", "The subscription's token has expired", _SUBSCRIBE_AGAIN)
 def token_expired() -> Facts:
     detail = "token expired: subscribe again with a new one in data.auth"
     return Facts(detail, "an expired token", "a token that has not expired")

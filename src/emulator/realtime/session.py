@@ -130,7 +130,7 @@ class Session(QueuedPeer):
         private = {topic for topic in self._topics if topic.user}
         return (self._topics - private) | {topic._replace(user=user) for topic in private for user in caller.ids}
 
-    async def _handle(self, text: bytes | None) -> None:
+    async def _handle_message(self, text: bytes | None) -> None:
         if text is None:
             self.expel(closes.binary_message())
             return

@@ -209,14 +209,14 @@ class PusherConnection(QueuedPeer):
         """The page's connection number, as logs and the dashboard show it."""
         return f"socket {self.number} (page)"
 
-    async def _handle(self, text: bytes | None) -> None:
+    async def _handle_message(self, text: bytes | None) -> None:
         """Handle one message; on a malformed one, send an error and keep the connection."""
         self.request_count += 1
         event = channel = ""
         try:
             event, data = _parse_message(text)
             if event != _SUBSCRIBE:
-                self._answer(event, text, self._handle_other(event, data))
+                self._send_reply(event, text, self._handle_other(event, data))
                 return
             channel, credential = _channel_in(data), _credential(data) or self._credential
             if channel.startswith(("private-", "presence-")):
@@ -225,20 +225,20 @@ class PusherConnection(QueuedPeer):
             if credential:
                 bearer = await self._access.identify(credential, self.connection.address)
             if isinstance(bearer, ServiceError):  # raised here, it would keep the connection until garbage is collected
-                self._refuse(event, text, channel, bearer)
+                self._send_refusal(event, text, channel, bearer)
                 return
             self._subscribe(channel, bearer)
         except ServiceError as error:
-            self._refuse(event, text, channel, error)
+            self._send_refusal(event, text, channel, error)
         else:
-            self._answer(event, text, _encode_frame("pusher_internal:subscription_succeeded", channel, {}))
+            self._send_reply(event, text, _encode_frame("pusher_internal:subscription_succeeded", channel, {}))
 
-    def _refuse(self, event: str, text: bytes | None, channel: str, error: ServiceError) -> None:
+    def _send_refusal(self, event: str, text: bytes | None, channel: str, error: ServiceError) -> None:
         is_malformed = isinstance(error, BadRequest)
         answer = _error_frame(4300, error.detail) if is_malformed else _subscription_error(channel, error)
-        self._answer(event, text, answer, error)
+        self._send_reply(event, text, answer, error)
 
-    def _answer(self, event: str, text: bytes | None, answer: bytes, error: ServiceError | None = None) -> None:
+    def _send_reply(self, event: str, text: bytes | None, answer: bytes, error: ServiceError | None = None) -> None:
         """Send the reply to a message, if it is not empty, and add both to the journal."""
         if answer:
             self.send(answer)

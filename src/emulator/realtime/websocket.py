@@ -317,7 +317,7 @@ class WebSocket(asyncio.Protocol):
         if not (is_data and frame.fin):
             self._frames += 1
             if self._frames >= _MAX_FRAMES:
-                self._fail(closes.too_many_frames(limit=_MAX_FRAMES))
+                self._fail_connection(closes.too_many_frames(limit=_MAX_FRAMES))
             return
         self._frames = self._pings = 0
         message, self._message = bytes(self._message), bytearray()
@@ -327,11 +327,11 @@ class WebSocket(asyncio.Protocol):
         try:
             message.decode()
         except UnicodeDecodeError:
-            self._fail(closes.not_utf8())
+            self._fail_connection(closes.not_utf8())
         else:
             self._peer.on_message(message)
 
-    def _fail(self, error: ServiceError) -> None:
+    def _fail_connection(self, error: ServiceError) -> None:
         self._error = error
         self._protocol.fail(error.close_code, error.detail)
 

@@ -152,7 +152,7 @@ def forget_key(session: Session, data: DataUrl = None) -> None:
     """
     with _engine_errors():
         path = _path_from_url(data)
-        count = backup_files.forget(path, signing_key.KIND)
+        count = backup_files.delete_documents(path, signing_key.KIND)
     session.output.report(f"deleted {count} signing keys from {path}" if count else f"{path} has no signing key")
 
 

@@ -126,7 +126,7 @@ def _settings(options: ServeOptions) -> Settings:
 
     is_audited = options.lifeline is None if options.log_audit is None else options.log_audit
     logs = LogSettings(options.log_level, options.log_format, options.log_requests, is_audited)
-    logs.apply()
+    logs.configure_logging()
     _warn_of_unknown_variables()
     return read_settings(
         **{name: getattr(options, name) for name in _SAME_SETTINGS},

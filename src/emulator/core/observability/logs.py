@@ -102,8 +102,8 @@ class JsonFormatter(logging.Formatter):
         return _escape_unprintable(text, lambda found: json.dumps(found)[1:-1])
 
 
-LEVELS = ("debug", "info", "warning", "error", "critical")
-FORMATS: dict[str, type[logging.Formatter]] = {"text": TextFormatter, "json": JsonFormatter}
+LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
+LOG_FORMATTERS: dict[str, type[logging.Formatter]] = {"text": TextFormatter, "json": JsonFormatter}
 
 
 @dataclass(frozen=True)
@@ -118,14 +118,14 @@ class LogSettings:
     """Log what operators and backends change for good (`audit.py`)."""
 
     def __post_init__(self) -> None:
-        _check_choice("level", self.level.lower(), LEVELS)
-        _check_choice("format", self.format, tuple(FORMATS))
+        _check_choice("level", self.level.lower(), LOG_LEVELS)
+        _check_choice("format", self.format, tuple(LOG_FORMATTERS))
 
-    def apply(self) -> None:
+    def configure_logging(self) -> None:
         """Configure the logging of this process. Everything goes to standard error: standard output has the URL."""
         level = logging.getLevelNamesMapping()[self.level.upper()]
         handler = logging.StreamHandler(sys.stderr)
-        handler.setFormatter(FORMATS[self.format]())
+        handler.setFormatter(LOG_FORMATTERS[self.format]())
         handler.addFilter(OncePerSecond())
         logging.basicConfig(handlers=[handler])
         # Below warning, libraries may quote requests and responses.

@@ -22,7 +22,7 @@ from emulator.contract.names import SECRET_ENDS, SECRET_NAMES, SECRET_TEXT, SECR
 from emulator.core.callers import Caller
 from emulator.core.journal import HIDDEN, MAX_BODY
 
-TOKEN = re.compile(SECRET_TOKEN)
+TOKEN_PATTERN = re.compile(SECRET_TOKEN)
 WHOLE_BODY = "*"
 """As the name of a secret member: the whole body is secret."""
 _MIN_NUMERIC_PIN = 100_000
@@ -200,7 +200,7 @@ _REDIS_ARGUMENTS = re.compile(r"(?<=with args beginning with: ).*", re.DOTALL)
 
 def redact(text: str) -> str:
     """Return `text` without tokens, credentials in URLs, and arguments of Redis commands."""
-    return _REDIS_ARGUMENTS.sub("…", _URL_CREDENTIALS.sub("…@", TOKEN.sub("…", text)))
+    return _REDIS_ARGUMENTS.sub("…", _URL_CREDENTIALS.sub("…@", TOKEN_PATTERN.sub("…", text)))
 
 
 def safe_traceback(error: BaseException) -> str:

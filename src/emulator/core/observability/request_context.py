@@ -24,7 +24,7 @@ DEFAULT_NAMESPACE = "default"
 _VALID_ID = re.compile(rb"[A-Za-z0-9._:+/=@-]{1,64}")
 _LONGEST_HINT = 300
 """In characters."""
-CONTEXT = "emulator.context"
+CONTEXT_KEY = "emulator.context"
 """The key of a request's context in an ASGI scope's state."""
 _process_prefix = secrets.token_hex(4)
 _request_numbers = count(1)
@@ -147,7 +147,7 @@ def request_id(headers: Mapping[bytes, bytes]) -> str:
 
 
 def scope_context(scope: Mapping[str, Any]) -> RequestContext:
-    context: RequestContext = scope["state"][CONTEXT]
+    context: RequestContext = scope["state"][CONTEXT_KEY]
     return context
 
 

@@ -22,8 +22,7 @@ from emulator.core.callers import Caller, Grant, Role, opaque_id_of
 from emulator.core.changes import Change, Changes
 from emulator.core.clock import SECOND, Clock
 from emulator.core.errors import BadRequest, EngineError, Facts, ServiceError, refusal
-from emulator.core.ids import NewId
-from emulator.core.ids import pin as new_pin
+from emulator.core.ids import NewId, new_pin
 from emulator.core.keys import Key
 from emulator.core.wire import json_codec
 from emulator.features.kinds import Kind, Subject

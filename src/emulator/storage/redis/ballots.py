@@ -58,10 +58,10 @@ class _CastBatch:
         place = len(self._choices)
         self._choices.append((choice, tally))
         reply = await asyncio.shield(self._operation.result)  # to cancel one does not affect the others
-        self._outcomes = self._outcomes or self._parse(reply)
+        self._outcomes = self._outcomes or self._parse_outcomes(reply)
         return self._outcomes[place]
 
-    def _parse(self, reply: Sequence[Reply]) -> list[Cast]:
+    def _parse_outcomes(self, reply: Sequence[Reply]) -> list[Cast]:
         """Return the outcome of each cast, with the counts at its time."""
         counts = _parse_counts(reply[1])
         casts = []

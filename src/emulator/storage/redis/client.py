@@ -111,7 +111,7 @@ class QueuedOperation:
         self.is_sent = True
         return b"".join(self.args)
 
-    def end(self, reply: Reply) -> None:
+    def set_reply(self, reply: Reply) -> None:
         if self.result.done():  # cancelled
             return
         if not isinstance(reply, Exception):
@@ -175,11 +175,11 @@ class Script:
                 del self._queue[:MAX_OPERATIONS]
                 replies: Sequence[Reply]
                 try:
-                    replies = await self._client.call(self.registered, [each.pack() for each in operations])
+                    replies = await self._client.call_script(self.registered, [each.pack() for each in operations])
                 except Exception as error:  # whatever redis-py raises has to reach the callers
                     replies = [error] * len(operations)
                 for each, reply in zip(operations, replies, strict=True):
-                    each.end(reply)
+                    each.set_reply(reply)
         finally:
             self.sending = None
 
@@ -211,7 +211,7 @@ class Client:
         await asyncio.gather(*(script.sending for script in self._scripts if script.sending is not None))
         await self.redis.aclose()
 
-    async def call(self, script: AsyncScript, args: Sequence[bytes]) -> list[Reply]:
+    async def call_script(self, script: AsyncScript, args: Sequence[bytes]) -> list[Reply]:
         """Run a script and return its replies. After a failure, any of the operations may have run."""
         now = asyncio.get_running_loop().time
         if now() < self._fails_until:

@@ -35,7 +35,7 @@ class KeyLocks:
         """The locks that are held or waited for."""
 
     @asynccontextmanager
-    async def hold(self, keys: Iterable[Key]) -> AsyncIterator[None]:
+    async def hold_locks(self, keys: Iterable[Key]) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
             for key in sorted(set(keys)):  # in one order, to avoid deadlocks
                 await stack.enter_async_context(self._locks.setdefault(key, asyncio.Lock()))
@@ -61,7 +61,7 @@ class RedisDocuments:
     async def update(
         self, keys: Sequence[Key], change: Edit, *, now: int, expires_at: int, may_end_earlier: bool = False
     ) -> dict[Key, bytes]:
-        async with self._key_locks.hold(keys):
+        async with self._key_locks.hold_locks(keys):
             found = await self._script.run("read", keys, now)
             async for _ in update_attempts():
                 live = found_by_key(keys, found)

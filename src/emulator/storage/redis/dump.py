@@ -189,11 +189,11 @@ class RedisCatalog:
         self._namespace = namespace
 
     async def count(self, kinds: Sequence[str], *, now: int, most: int) -> dict[str, int]:
-        counted = Counter(thing.key.kind for _, thing in await self._walk(kinds, now))
+        counted = Counter(thing.key.kind for _, thing in await self._walk_expiries(kinds, now))
         return {kind: min(most, counted[kind]) for kind in kinds}
 
     async def owners(self, kind: str, *, now: int, limit: int, after: str = "") -> list[str]:
-        things = await self._walk([kind], now)
+        things = await self._walk_expiries([kind], now)
         found = {thing.key.owner for letter, thing in things if letter in _LISTED_LETTERS}
         return sorted(owner for owner in found if owner > after)[:limit]
 
@@ -201,7 +201,7 @@ class RedisCatalog:
         kinds, owner, channel, matching, after = search
         chosen = [
             thing
-            for letter, thing in await self._walk(kinds, now)
+            for letter, thing in await self._walk_expiries(kinds, now)
             if letter not in _LISTED_LETTERS
             and (after is None or after < thing.key)
             and owner in (None, thing.key.owner)
@@ -211,11 +211,11 @@ class RedisCatalog:
         return sorted(chosen)[:limit]
 
     async def upcoming(self, kinds: Sequence[str], *, now: int, limit: int) -> list[Expired]:
-        things = [thing for _, thing in await self._walk(kinds, now)]
+        things = [thing for _, thing in await self._walk_expiries(kinds, now)]
         found = [Expired(thing.key, thing.expires_at) for thing in things if thing.expires_at < NEVER]
         return sorted(found, key=lambda one: (one.at, one.key))[:limit]
 
-    async def _walk(self, kinds: Sequence[str], now: int) -> list[tuple[bytes, DocumentOrPool]]:
+    async def _walk_expiries(self, kinds: Sequence[str], now: int) -> list[tuple[bytes, DocumentOrPool]]:
         """Return the live records of these kinds, with the letters of their types."""
         found: dict[bytes, tuple[bytes, DocumentOrPool]] = {}
         rank, is_last = 0, False

@@ -15,7 +15,7 @@ from typing import Any
 
 from emulator.core.keys import Key
 
-_NAMESPACE = re.compile(rb"\{emulator\|([^{}]*)\}:\d+:ends")
+_NAMESPACE_PATTERN = re.compile(rb"\{emulator\|([^{}]*)\}:\d+:ends")
 
 
 def namespace_key(namespace: str) -> bytes:
@@ -25,7 +25,7 @@ def namespace_key(namespace: str) -> bytes:
 
 def parse_namespace(key: bytes) -> str | None:
     """Return the namespace whose expiries are stored under this key; `None` for any other key."""
-    found = _NAMESPACE.fullmatch(key)
+    found = _NAMESPACE_PATTERN.fullmatch(key)
     if found is None:
         return None
     name = found[1].decode()

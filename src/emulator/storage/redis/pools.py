@@ -46,9 +46,9 @@ class RedisPools:
     async def assign(
         self, keys: Sequence[Key], change: Assignment, *, now: int, expires_at: int, sizes: Mapping[Key, int] = {}
     ) -> bool:
-        async with self._key_locks.hold(keys):
+        async with self._key_locks.hold_locks(keys):
             async for _ in update_attempts():
-                live = await self._stocks(keys, now)
+                live = await self._read_stocks(keys, now)
                 written = writes_of_assignment(change, {key: stock for key, (_, stock) in live.items()}, keys)
                 known = [live[key][0] if key in live else b"0" for key in keys]
                 assigned = [(key, source, note) for key, (source, note) in written.items()]
@@ -66,7 +66,7 @@ class RedisPools:
         return True
 
     async def stocks(self, keys: Sequence[Key], *, now: int) -> dict[Key, Stock]:
-        live = await self._stocks(keys, now)
+        live = await self._read_stocks(keys, now)
         return {key: stock for key, (_, stock) in live.items()}
 
     async def counts(self, keys: Sequence[Key], *, now: int) -> dict[Key, Progress]:
@@ -101,7 +101,7 @@ class RedisPools:
         # A repeated key counts once: the second finds nothing.
         return found_by_key(keys, counts)
 
-    async def _stocks(self, keys: Sequence[Key], now: int) -> dict[Key, tuple[bytes, Stock]]:
+    async def _read_stocks(self, keys: Sequence[Key], now: int) -> dict[Key, tuple[bytes, Stock]]:
         """Return the live pools with their versions."""
         found = await self._run("stocks", keys, now)
         live = {}

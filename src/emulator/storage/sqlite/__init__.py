@@ -19,7 +19,7 @@ from emulator.storage.sqlite.group_commit import GroupCommit
 from emulator.storage.sqlite.load import SqliteLoad
 from emulator.storage.sqlite.locks import service_lock, temporary_file
 from emulator.storage.sqlite.logs import SqliteLogs
-from emulator.storage.sqlite.namespace import HIDDEN, Namespace, Tables, namespace_id, reads, writes
+from emulator.storage.sqlite.namespace import HIDDEN, Namespace, Tables, namespace_id, read_operation, write_operation
 from emulator.storage.sqlite.pools import SqlitePools, SqliteRosters
 from emulator.storage.sqlite.purge import SqlitePurge
 from emulator.storage.sqlite.tables import FORMAT, THING_TABLES
@@ -105,7 +105,7 @@ class SqliteEngine(SqliteDump, SqliteLoad, SqlitePurge, Engine):
         else:
             await self.group_commit.read(self._namespace.find_id, self._name)
 
-    @writes
+    @write_operation
     def _register(self) -> None:
         """Give the namespace an id if it is new in this database.
 
@@ -116,20 +116,20 @@ class SqliteEngine(SqliteDump, SqliteLoad, SqlitePurge, Engine):
         for (name,) in self._execute(_FIND_HIDDEN, f"{self._name}/").fetchall():
             self._namespace.remove(name)
 
-    @writes
+    @write_operation
     def reset(self) -> None:
         """Give the namespace a new id, so that it is empty. `tidy` deletes the rows of the old id."""
         self.group_commit.flush_caches()
         self._namespace.assign_id(self._name)
 
-    @writes
+    @write_operation
     def set_aside(self) -> None:
         """Give the namespace a new id, so that it is empty, and keep the old one for `take_back`."""
         self.group_commit.flush_caches()
         self._namespace.rename(self._name, self._aside)
         self._namespace.assign_id(self._name)
 
-    @writes
+    @write_operation
     def take_back(self) -> None:
         """Give the namespace the id that `set_aside` kept. Raises `EngineError` if nothing is set aside."""
         if not self._namespace.find_id(self._aside):
@@ -137,7 +137,7 @@ class SqliteEngine(SqliteDump, SqliteLoad, SqlitePurge, Engine):
         self.group_commit.flush_caches()
         self._namespace.rename(self._aside, self._name)
 
-    @writes
+    @write_operation
     def drop_aside(self) -> None:
         """Remove what `set_aside` kept. `tidy` deletes its rows."""
         self._namespace.remove(self._aside)
@@ -145,7 +145,7 @@ class SqliteEngine(SqliteDump, SqliteLoad, SqlitePurge, Engine):
     async def size(self) -> int:
         return await self._medium.size(self._name)
 
-    @writes
+    @write_operation
     def drop(self) -> None:
         """Remove the namespace. `tidy` deletes its rows."""
         self.group_commit.flush_caches()
@@ -154,9 +154,9 @@ class SqliteEngine(SqliteDump, SqliteLoad, SqlitePurge, Engine):
 
 
 _LIST_NAMES = f"SELECT namespace FROM spaces WHERE instr(namespace, '{HIDDEN}') = 0 ORDER BY namespace"
-_COUNTS = [f"(SELECT count(*) FROM {table.name} WHERE space = :space)" for table in THING_TABLES]
+_COUNT_TABLES = [f"(SELECT count(*) FROM {table.name} WHERE space = :space)" for table in THING_TABLES]
 # A list that a pool uses counts as the pool.
-_COUNT_RECORDS = f"SELECT {' + '.join(_COUNTS)} - (SELECT count(list) FROM pools WHERE space = :space)"
+_COUNT_RECORDS = f"SELECT {' + '.join(_COUNT_TABLES)} - (SELECT count(list) FROM pools WHERE space = :space)"
 
 
 class SqliteMedium(Medium):
@@ -177,11 +177,11 @@ class SqliteMedium(Medium):
     def engine(self, namespace: str) -> SqliteEngine:
         return SqliteEngine(self, namespace)
 
-    @reads
+    @read_operation
     def namespaces(self) -> list[str]:
         return [name for (name,) in self.group_commit.connection.execute(_LIST_NAMES)]
 
-    @reads
+    @read_operation
     def size(self, namespace: str) -> int:
         connection = self.group_commit.connection
         (size,) = connection.execute(_COUNT_RECORDS, {"space": namespace_id(connection, namespace)}).fetchone()

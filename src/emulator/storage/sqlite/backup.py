@@ -204,7 +204,7 @@ def _keep_former(target: Path, now: int) -> Path:
     return Path(name)
 
 
-def forget(path: str, kind: str) -> int:
+def delete_documents(path: str, kind: str) -> int:
     """Delete the documents of a kind in all namespaces, and return how many there were. Raises as `restore` does."""
     describe_file(path)  # it is a database that this version can use
     file = os.path.realpath(path)

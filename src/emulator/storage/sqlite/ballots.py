@@ -25,7 +25,7 @@ from emulator.storage.shapes import (
 )
 from emulator.storage.sqlite.ballot_cache import BallotCache, CachedBallot
 from emulator.storage.sqlite.catalog import GroupListings
-from emulator.storage.sqlite.namespace import Namespace, reads, writes
+from emulator.storage.sqlite.namespace import Namespace, read_operation, write_operation
 from emulator.storage.sqlite.tables import BALLOTS, BY_KEY_ALL_CHANNELS, ENTRIES, TERMS
 
 _SELECT_TOP = "SELECT choice, count FROM tallies WHERE ballot = ? ORDER BY count DESC, since LIMIT ?"
@@ -39,12 +39,12 @@ _LATEST_ALL_CHANNELS = f"""
 """
 
 _SELECT_OF_VOTER = "SELECT number, choice, times FROM entries WHERE ballot = ? AND voter = ?"
-_DEFINE = f"UPDATE ballots SET definition = ?, ({TERMS}) = (?, ?, ?, ?, ?, ?, ?) WHERE id = ?"
+_SET_DEFINITION = f"UPDATE ballots SET definition = ?, ({TERMS}) = (?, ?, ?, ?, ?, ?, ?) WHERE id = ?"
 _DROP_ENTRY = "DELETE FROM entries WHERE number = ?"
 _REPLACE_ENTRY = "UPDATE entries SET number = ?, choice = ?, times = ?, cast_at = ?, note = ? WHERE number = ?"
 _COUNT_CASTS = "(SELECT coalesce(sum(count), 0) FROM tallies WHERE ballot = ballots.id)"
 _DESCRIPTION = f"SELECT {_COUNT_CASTS}, expires_at, definition FROM ballots WHERE id = :id"
-_ENTRIES = """
+_SELECT_ENTRIES = """
     SELECT cast_at, number, voter, choice, times, note FROM entries WHERE ballot = ? AND cast_at >= ?
     ORDER BY cast_at, number
 """
@@ -61,7 +61,7 @@ class SqliteBallots(GroupListings):
         super().__init__(namespace)
         self._cache = BallotCache(namespace)
 
-    @writes
+    @write_operation
     def define(
         self,
         key: Key,
@@ -77,7 +77,7 @@ class SqliteBallots(GroupListings):
             return False
         ballot = None if clear else self._cache.find_live(key, now)
         ballot = ballot or self._cache.create(key, expires_at)
-        self._execute(_DEFINE, definition, *terms, ballot.id)
+        self._execute(_SET_DEFINITION, definition, *terms, ballot.id)
         ballot.definition, ballot.terms = definition, terms
         if ballot.counts is not None and not ballot.counts:
             self._cache.extend(ballot, expires_at)
@@ -87,9 +87,9 @@ class SqliteBallots(GroupListings):
         ballot = self._cache.find_live(key, now)
         return ballot.definition if ballot else None
 
-    definition = reads(_definition)
+    definition = read_operation(_definition)
 
-    @writes
+    @write_operation
     def cast(self, key: Key, request: CastRequest, *, now: int, expires_at: int, tally: bool = False) -> Cast:
         voter, choice, note, _, more = request
         (voter + choice).encode()  # raises for text that cannot be stored, before anything is written
@@ -122,7 +122,7 @@ class SqliteBallots(GroupListings):
         self._cache.extend(ballot, expires_at)
         return Cast(None, previous, self._read_tally(ballot, choice) if tally else EMPTY_TALLY)
 
-    @reads
+    @read_operation
     def tally(self, key: Key, *, now: int, voter: str | None = None, top: int | None = None) -> Tally:
         if key.channel is None:
             return self._tally_all_channels(key, now, voter, top)
@@ -139,14 +139,14 @@ class SqliteBallots(GroupListings):
         def read(connection: sqlite3.Connection) -> Generator[BallotEntry, None, None]:
             alive = f"SELECT id FROM ballots WHERE {where} AND +expires_at > ?"
             ballots = connection.execute(alive, (*params, now)).fetchall()
-            rows = merge(*(connection.execute(_ENTRIES, (*ballot, since)) for ballot in ballots))
+            rows = merge(*(connection.execute(_SELECT_ENTRIES, (*ballot, since)) for ballot in ballots))
             for at, _, voter, choice, times, note in islice(rows, limit):
                 yield BallotEntry(voter, choice, times, at, note)
 
         async for page in self.group_commit.snapshot(read):
             yield page
 
-    @writes
+    @write_operation
     def drop(self, key: Key, *, now: int) -> list[Key]:
         keys = [key]
         if key.channel is None:

@@ -11,7 +11,7 @@ from typing import Any
 from emulator.core.keys import NEVER, Expired, Key
 from emulator.storage.merging import Row
 from emulator.storage.shapes import CatalogSearch, DocumentOrPool, ListedBallot, ListedLog
-from emulator.storage.sqlite.namespace import Tables, reads
+from emulator.storage.sqlite.namespace import Tables, read_operation
 from emulator.storage.sqlite.tables import BALLOTS, DOCUMENTS, KEY, LISTED_TABLES, LOGS, POOLS, Table
 
 # The plus sign keeps SQLite from using the index by expiry.
@@ -21,7 +21,7 @@ IS_LIVE: Mapping[Table, str] = {
     LOGS: f"EXISTS (SELECT 1 FROM items WHERE log = logs.id AND {_ALIVE})",
 }
 """By table: whether a row is a live thing."""
-_MATCHES = "instr(name || char(10) || channel || char(10) || user, :matching)"
+_MATCHES_TEXT = "instr(name || char(10) || channel || char(10) || user, :matching)"
 _BY_CHANNEL = "channel, name, user"
 
 
@@ -37,7 +37,7 @@ class Listings(Tables):
         text in the name, channel or user.
         """
         equal = {column: value for column, value in equal.items() if value is not None}
-        conditions = ["space = :space", IS_LIVE[table], *(f"{column} = :{column}" for column in equal), _MATCHES]
+        conditions = ["space = :space", IS_LIVE[table], *(f"{column} = :{column}" for column in equal), _MATCHES_TEXT]
         if after:
             start = [column for column in order.split(", ") if column not in equal]
             conditions.append(f"({', '.join(start)}) > ({', '.join(f':after_{column}' for column in start)})")
@@ -70,9 +70,9 @@ class GroupListings(Listings):
         return found
 
 
-_MAX_COMING = 20_000
+_MAX_SEARCHED = 20_000
 """Rows of a table that a search for expiries looks at."""
-_COUNTS = " UNION ALL ".join(
+_COUNT_LIVE = " UNION ALL ".join(
     f"SELECT count(*) FROM (SELECT 1 FROM {table.name} WHERE space = :space AND kind = :kind AND {alive} LIMIT :most)"
     for table, alive in IS_LIVE.items()
 )
@@ -82,11 +82,11 @@ _NEXT_OWNER = [
     for table in (BALLOTS, LOGS)
 ]
 _SOONEST_ROWS = f"""
-    space = :space AND expires_at > :now AND expires_at < {NEVER} ORDER BY expires_at LIMIT {_MAX_COMING}
+    space = :space AND expires_at > :now AND expires_at < {NEVER} ORDER BY expires_at LIMIT {_MAX_SEARCHED}
 """
 _OF_KINDS = "kind IN (SELECT value FROM json_each(:kinds))"
 # Without another order, SQLite takes the rows of the inner query one by one, up to the limit.
-_UPCOMING = [
+_SELECT_UPCOMING = [
     *(
         f"SELECT {KEY}, expires_at FROM (SELECT * FROM {table.name} WHERE {table.is_listed} AND {_SOONEST_ROWS})"
         f" WHERE {_OF_KINDS} LIMIT :limit"
@@ -96,7 +96,7 @@ _UPCOMING = [
     f" CROSS JOIN logs ON logs.id = log WHERE {_OF_KINDS} GROUP BY log",
 ]
 _BY_OWNER = "owner, name, channel, user"
-_SIZES = {DOCUMENTS: "length(value)", POOLS: "0"}
+_SIZE_COLUMNS = {DOCUMENTS: "length(value)", POOLS: "0"}
 """The tables of `DocumentOrPool`, with its size."""
 
 
@@ -104,11 +104,11 @@ class SqliteCatalog(Listings):
     async def count(self, kinds: Sequence[str], *, now: int, most: int) -> dict[str, int]:
         counts = {}
         for kind in kinds:
-            rows = await self._select_rows(_COUNTS, kind=kind, now=now, most=most)
+            rows = await self._select_rows(_COUNT_LIVE, kind=kind, now=now, most=most)
             counts[kind] = min(most, sum(count for (count,) in rows))
         return counts
 
-    @reads
+    @read_operation
     def owners(self, kind: str, *, now: int, limit: int, after: str = "") -> list[str]:
         self.group_commit.flush()
         found: set[str] = set()
@@ -130,7 +130,7 @@ class SqliteCatalog(Listings):
                 start = after if after is not None and after.kind == kind else None
                 equal = {"kind": kind, "owner": owner, "channel": channel}
                 some: list[DocumentOrPool] = []
-                for table, size in _SIZES.items():
+                for table, size in _SIZE_COLUMNS.items():
                     columns = f"{KEY}, expires_at, {size}"
                     rows = await self._list_page(
                         table, columns, equal, _BY_OWNER, start, now=now, limit=limit, matching=matching
@@ -141,7 +141,7 @@ class SqliteCatalog(Listings):
 
     async def upcoming(self, kinds: Sequence[str], *, now: int, limit: int) -> list[Expired]:
         found: list[Expired] = []
-        for statement in _UPCOMING:
+        for statement in _SELECT_UPCOMING:
             rows = await self._select_rows(statement, kinds=json.dumps(kinds), now=now, limit=limit)
             found += [Expired(Key(*key), expires_at) for *key, expires_at in rows]
             await asyncio.sleep(0)

@@ -8,23 +8,23 @@ from emulator.core.bounded_cache import BoundedCache
 from emulator.core.keys import Key
 from emulator.storage.shapes import Edit, KeptDocuments, Texts, writes_of_change
 from emulator.storage.sqlite.connection import engine_errors
-from emulator.storage.sqlite.namespace import Namespace, Tables, reads, writes
+from emulator.storage.sqlite.namespace import Namespace, Tables, read_operation, write_operation
 from emulator.storage.sqlite.tables import BY_KEY, DOCUMENTS, SPACE_AND_KEY
 
-_READ = f"SELECT value, expires_at FROM documents WHERE {BY_KEY}"
-_USERS = """
+_SELECT_ROW = f"SELECT value, expires_at FROM documents WHERE {BY_KEY}"
+_SELECT_USERS = """
     SELECT user FROM documents
     WHERE space = :space AND kind = :kind AND owner = :owner AND name = :name AND channel = :channel
         AND user > :after AND expires_at > :now
     ORDER BY user LIMIT :limit
 """
 _INSERT = f"{DOCUMENTS.insert} ON CONFLICT ({SPACE_AND_KEY})"
-_SET = f"{_INSERT} DO UPDATE SET value = excluded.value, expires_at = excluded.expires_at"
-_WRITE = (
+_REPLACE = f"{_INSERT} DO UPDATE SET value = excluded.value, expires_at = excluded.expires_at"
+_REPLACE_OR_EXTEND = (
     f"{_INSERT} DO UPDATE SET value = excluded.value, expires_at = max(expires_at, excluded.expires_at)"
     " WHERE value <> excluded.value OR expires_at < excluded.expires_at"
 )
-_DROP = f"DELETE FROM documents WHERE {BY_KEY}"
+_DELETE_ROW = f"DELETE FROM documents WHERE {BY_KEY}"
 _ABSENT = (b"", 0)
 """The row of a document that does not exist: it has always been expired."""
 
@@ -44,13 +44,13 @@ class SqliteDocuments(Tables):
         value, expires_at = self._peek_row(key)
         return value if now < expires_at else None
 
-    @writes
+    @write_operation
     def update(
         self, keys: Sequence[Key], change: Edit, *, now: int, expires_at: int, may_end_earlier: bool = False
     ) -> dict[Key, bytes]:
         written = writes_of_change(change, self._read(keys, now=now), keys)
         for key, value in written.items():
-            self._write(_SET if may_end_earlier else _WRITE, key, value, expires_at)
+            self._write(_REPLACE if may_end_earlier else _REPLACE_OR_EXTEND, key, value, expires_at)
         return written
 
     async def keep(self, documents: Texts, *, replace: bool, now: int, expires_at: int) -> KeptDocuments:
@@ -58,13 +58,13 @@ class SqliteDocuments(Tables):
             rows = {key: self._peek_row(key) for key in documents}
             if all(expires_at <= row[1] for row in rows.values()):
                 return KeptDocuments({key: row[0] for key, row in rows.items()})
-        return KeptDocuments(*await self.group_commit.join(self._keep, documents, replace, now, expires_at))
+        return KeptDocuments(*await self.group_commit.write_unawaited(self._keep, documents, replace, now, expires_at))
 
     async def users(self, key: Key, *, after: str, limit: int, now: int) -> list[str]:
-        rows = await self._select_rows(_USERS, **key._asdict(), after=after, now=now, limit=limit)
+        rows = await self._select_rows(_SELECT_USERS, **key._asdict(), after=after, now=now, limit=limit)
         return [user for (user,) in rows]
 
-    @writes
+    @write_operation
     def drop_equal(self, key: Key, value: bytes, *, now: int) -> None:
         if self._read([key], now=now).get(key) == value:
             self._drop([key], now=now)
@@ -81,7 +81,7 @@ class SqliteDocuments(Tables):
         """Return the value and the expiry of a document, alive or expired."""
         row = self._rows.get(key)
         if row is None:
-            self._rows[key] = row = self._find_row(_READ, key) or _ABSENT
+            self._rows[key] = row = self._find_row(_SELECT_ROW, key) or _ABSENT
         return row
 
     def _read(self, keys: Sequence[Key], *, now: int) -> dict[Key, bytes]:
@@ -92,7 +92,7 @@ class SqliteDocuments(Tables):
         """Write documents; return those that are alive and not replaced."""
         found: dict[Key, bytes] = {} if replace else self._read(list(documents), now=now)
         for key, value in documents.items():
-            self._write(_WRITE, key, found.get(key, value), expires_at)
+            self._write(_REPLACE_OR_EXTEND, key, found.get(key, value), expires_at)
         return found
 
     def _write(self, statement: str, key: Key, value: bytes, expires_at: int) -> None:
@@ -103,8 +103,8 @@ class SqliteDocuments(Tables):
         live = self._read(keys, now=now)
         for key in keys:
             self._rows.pop(key)
-            self._execute(_DROP, *self._namespace.key_params(key))
+            self._execute(_DELETE_ROW, *self._namespace.key_params(key))
         return len(live)
 
-    read = reads(_read)
-    drop = writes(_drop)
+    read = read_operation(_read)
+    drop = write_operation(_drop)

@@ -18,32 +18,32 @@ from emulator.storage.shapes import BallotEntry, Terms
 from emulator.storage.sqlite.namespace import Tables, namespace_id
 from emulator.storage.sqlite.tables import KEY, TERMS, qualified_key
 
-_ALIVE = "space = :space AND +expires_at > :now"
+_IS_ALIVE = "space = :space AND +expires_at > :now"
 # An index has this order, so SQLite sorts the contents of one group at a time: to sort all at once would copy them.
-_GROUP = "kind, owner, name, user"
+_GROUP_COLUMNS = "kind, owner, name, user"
 _NUMBERED_POOLS = f"""
-    (SELECT *, row_number() OVER (PARTITION BY {KEY} ORDER BY id) AS number FROM pools WHERE {_ALIVE})
+    (SELECT *, row_number() OVER (PARTITION BY {KEY} ORDER BY id) AS number FROM pools WHERE {_IS_ALIVE})
 """
 _SELECT_RECORDS: dict[type[Record], str] = {
-    types.DocumentRecord: f"SELECT {KEY}, expires_at, value FROM documents WHERE {_ALIVE} ORDER BY {KEY}",
-    types.BallotRecord: f"SELECT {KEY}, expires_at, definition, {TERMS} FROM ballots WHERE {_ALIVE} ORDER BY {KEY}",
+    types.DocumentRecord: f"SELECT {KEY}, expires_at, value FROM documents WHERE {_IS_ALIVE} ORDER BY {KEY}",
+    types.BallotRecord: f"SELECT {KEY}, expires_at, definition, {TERMS} FROM ballots WHERE {_IS_ALIVE} ORDER BY {KEY}",
     types.ChoiceRecord: f"""
         SELECT {KEY}, choice FROM ballots CROSS JOIN tallies ON tallies.ballot = ballots.id
-        WHERE {_ALIVE} ORDER BY {_GROUP}, since
+        WHERE {_IS_ALIVE} ORDER BY {_GROUP_COLUMNS}, since
     """,
     types.EntryRecord: f"""
         SELECT {KEY}, voter, choice, times, cast_at, note
         FROM ballots CROSS JOIN entries INDEXED BY entries_by_age ON entries.ballot = ballots.id
-        WHERE {_ALIVE} ORDER BY {_GROUP}, number
+        WHERE {_IS_ALIVE} ORDER BY {_GROUP_COLUMNS}, number
     """,
     types.ItemRecord: f"""
         SELECT {KEY}, at, expires_at, value FROM logs CROSS JOIN items INDEXED BY items_by_age ON items.log = logs.id
-        WHERE logs.space = :space AND +expires_at > :now ORDER BY {_GROUP}, items.number
+        WHERE logs.space = :space AND +expires_at > :now ORDER BY {_GROUP_COLUMNS}, items.number
     """,
-    types.ListRecord: f"SELECT {KEY}, expires_at FROM lists WHERE {_ALIVE} ORDER BY {KEY}",
+    types.ListRecord: f"SELECT {KEY}, expires_at FROM lists WHERE {_IS_ALIVE} ORDER BY {KEY}",
     types.ListItemsRecord: f"""
         SELECT {KEY}, id, coalesce((SELECT position FROM pools WHERE list = lists.id), 0)
-        FROM lists WHERE {_ALIVE} ORDER BY {KEY}
+        FROM lists WHERE {_IS_ALIVE} ORDER BY {KEY}
     """,
     types.PoolRecord: f"""
         SELECT {qualified_key("numbered")}, number, numbered.expires_at, note, {qualified_key("lists")}
@@ -58,11 +58,11 @@ _SELECT_RECORDS: dict[type[Record], str] = {
         WHERE space = :space ORDER BY kind, owner, channel, user, digest
     """,
     types.RosterRecord: f"""
-        SELECT {KEY}, expires_at, note FROM rosters WHERE {_ALIVE} ORDER BY kind, owner, channel, user, number
+        SELECT {KEY}, expires_at, note FROM rosters WHERE {_IS_ALIVE} ORDER BY kind, owner, channel, user, number
     """,
     types.MemberRecord: f"""
         SELECT {KEY}, member FROM rosters CROSS JOIN members ON roster = id
-        WHERE {_ALIVE} ORDER BY kind, owner, channel, user, name, member
+        WHERE {_IS_ALIVE} ORDER BY kind, owner, channel, user, name, member
     """,
 }
 """The rows of each type of record, in the order of a dump: the columns of the key, then the fields of the record."""

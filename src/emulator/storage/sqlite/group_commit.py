@@ -151,7 +151,7 @@ class GroupCommit:
         await group
         return result
 
-    async def join(
+    async def write_unawaited(
         self, work: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs
     ) -> tuple[Result, CommitGroup]:
         """Run `work` in the group's transaction; return its result at once, and the group, to await its commit."""

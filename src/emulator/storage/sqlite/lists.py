@@ -24,7 +24,7 @@ _FIND_LIST = f"""
 _LIST_SIZE = "SELECT coalesce(max(end), 0) FROM chunks WHERE list = ?"
 SET_EXPIRY = "UPDATE lists SET expires_at = ? WHERE id = ?"
 _SELECT_CHUNKS = "SELECT end, items FROM chunks WHERE list = ? AND end > ? ORDER BY end LIMIT ?"
-_FAMILY = "SELECT id FROM families WHERE space = ? AND kind = ? AND owner = ? AND channel = ? AND user = ?"
+_FIND_FAMILY = "SELECT id FROM families WHERE space = ? AND kind = ? AND owner = ? AND channel = ? AND user = ?"
 _IS_SPENT = "SELECT 1 FROM spent WHERE family = ? AND digest = ?"
 
 
@@ -73,7 +73,7 @@ class Lists(Tables):
     def _family_of(self, space: int, key: Key) -> int:
         """Return the id of the family of a pool in a namespace, and create it if needed. Only inside a write."""
         params = (space, key.kind, key.owner, key.channel, key.user)
-        found = self._execute(_FAMILY, *params).fetchone()
+        found = self._execute(_FIND_FAMILY, *params).fetchone()
         family = int(found[0]) if found else self.group_commit.next_number()
         if not found:
             self._execute(FAMILIES.insert, family, *params)

@@ -17,7 +17,7 @@ from emulator.storage.records import Record
 from emulator.storage.sqlite import tables
 from emulator.storage.sqlite.ballot_cache import ADD_COUNT
 from emulator.storage.sqlite.lists import SET_EXPIRY, Lists, split_chunks
-from emulator.storage.sqlite.namespace import HIDDEN, Namespace, Tables, writes
+from emulator.storage.sqlite.namespace import HIDDEN, Namespace, Tables, write_operation
 from emulator.storage.sqlite.pools import HAND_OUT
 from emulator.storage.sqlite.tables import BY_KEY, THING_TABLES, Table
 
@@ -28,9 +28,9 @@ _PAIRED_ROWS = {
 """The id of the row that goes with one of these, and the table of that row."""
 
 
-_ENTRY = f"{tables.ENTRIES.insert} ON CONFLICT (ballot, voter, choice) DO UPDATE SET times = times + excluded.times"
-_SPENT = f"{tables.SPENT.insert} ON CONFLICT DO NOTHING"
-_MEMBER = f"{tables.MEMBERS.insert} ON CONFLICT DO NOTHING"
+_ADD_ENTRY = f"{tables.ENTRIES.insert} ON CONFLICT (ballot, voter, choice) DO UPDATE SET times = times + excluded.times"
+_ADD_SPENT = f"{tables.SPENT.insert} ON CONFLICT DO NOTHING"
+_ADD_MEMBER = f"{tables.MEMBERS.insert} ON CONFLICT DO NOTHING"
 
 
 class RecordWriter(Lists):
@@ -73,7 +73,7 @@ class RecordWriter(Lists):
                 self._since[self._ids[tables.BALLOTS, key, 0], choice] = number
             case types.EntryRecord(key, entry):
                 ballot = self._ids[tables.BALLOTS, key, 0]
-                self._execute(_ENTRY, number, ballot, *entry)
+                self._execute(_ADD_ENTRY, number, ballot, *entry)
                 since = self._since.get((ballot, entry.choice), number)  # without a `ChoiceRecord`, it comes last
                 self._execute(ADD_COUNT, ballot, entry.choice, entry.times, since)
             case types.ItemRecord(key, at, expires_at, value):
@@ -84,9 +84,9 @@ class RecordWriter(Lists):
             case types.HandedRecord(key, pool, user, item):
                 self._execute(HAND_OUT, self._ids[tables.POOLS, key, pool], user, item)
             case types.SpentRecord(key, digest):
-                self._execute(_SPENT, self._family_of(self._space, key), bytes.fromhex(digest))
+                self._execute(_ADD_SPENT, self._family_of(self._space, key), bytes.fromhex(digest))
             case types.MemberRecord(key, member):
-                self._execute(_MEMBER, self._ids[tables.ROSTERS, key, 0], member)
+                self._execute(_ADD_MEMBER, self._ids[tables.ROSTERS, key, 0], member)
 
     def _insert(self, table: Table, key: Key, *values: object, number: int = 0) -> int:
         """Add the row of a thing under a new id, which is returned."""
@@ -127,7 +127,7 @@ class SqliteLoad(Tables):
                 await self._give_up(space)
             raise
 
-    @writes
+    @write_operation
     def _show_loaded(self, space: int) -> None:
         """Give the namespace the id under the hidden name, instead of its own. `tidy` deletes the old rows.
 
@@ -138,12 +138,12 @@ class SqliteLoad(Tables):
         self.group_commit.flush_caches()
         self._namespace.rename(self._hidden, self._namespace.name)
 
-    @writes
+    @write_operation
     def _give_up(self, space: int) -> None:
         if self._namespace.find_id(self._hidden) == space:
             self._namespace.remove(self._hidden)
 
-    @writes
+    @write_operation
     def _merge(self, records: Sequence[Record]) -> None:
         self.group_commit.flush_caches()
         self._remove_replaced(records)

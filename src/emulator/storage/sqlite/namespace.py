@@ -95,7 +95,7 @@ class Namespace:
         execute("DELETE FROM spaces WHERE namespace = ?", (name,))
 
 
-def writes(work: Work[Params, Result]) -> Operation[Params, Result]:
+def write_operation(work: Work[Params, Result]) -> Operation[Params, Result]:
     """Make a method an operation that runs in the transaction of a group, and returns after its commit."""
 
     @wraps(work)
@@ -105,7 +105,7 @@ def writes(work: Work[Params, Result]) -> Operation[Params, Result]:
     return operation
 
 
-def reads(work: Work[Params, Result]) -> Operation[Params, Result]:
+def read_operation(work: Work[Params, Result]) -> Operation[Params, Result]:
     """Make a method, which only reads, an operation that returns once all that it read is committed."""
 
     @wraps(work)
@@ -141,7 +141,7 @@ class Tables:
         if table.contents:
             self._execute("INSERT OR IGNORE INTO dead VALUES (?, ?)", table.name, id)
 
-    @reads
+    @read_operation
     def _select_rows(self, statement: str, /, **params: object) -> list[Row]:
         """Return the rows that a statement selects, in which `:space` is the id of the namespace."""
         self.group_commit.flush()

@@ -13,15 +13,15 @@ from emulator.storage.merging import Row
 from emulator.storage.pools import Assignment, Drawn, Holding, Limit, Progress, RosterInfo, Stock, writes_of_assignment
 from emulator.storage.records import item_digest
 from emulator.storage.sqlite.lists import SET_EXPIRY, Lists, split_chunks
-from emulator.storage.sqlite.namespace import Tables, reads, writes
+from emulator.storage.sqlite.namespace import Tables, read_operation, write_operation
 from emulator.storage.sqlite.tables import BY_KEY, LISTS, MEMBERS, POOLS, ROSTERS, SPENT, qualified_key
 
 _LIVE = f"FROM pools WHERE {BY_KEY} AND list IS NOT NULL AND expires_at > ?"
-_FIND = f"SELECT id, expires_at, list, note, family, position {_LIVE}"
+_FIND_POOL = f"SELECT id, expires_at, list, note, family, position {_LIVE}"
 _STOCK = f"SELECT note, {qualified_key('lists')} FROM (SELECT * {_LIVE}) AS found CROSS JOIN lists ON lists.id = list"
-_HANDED = "(SELECT coalesce(max(ordinal), 0) FROM handed WHERE pool = pools.id)"
-_PROGRESS = f"""
-    SELECT {_HANDED}, (SELECT coalesce(max(end), 0) FROM chunks WHERE list = pools.list) - position {_LIVE}
+_LAST_HANDED = "(SELECT coalesce(max(ordinal), 0) FROM handed WHERE pool = pools.id)"
+_SELECT_PROGRESS = f"""
+    SELECT {_LAST_HANDED}, (SELECT coalesce(max(end), 0) FROM chunks WHERE list = pools.list) - position {_LIVE}
 """
 _ASSIGN = "UPDATE pools SET list = ?, position = ?, note = ?, expires_at = ? WHERE id = ?"
 _SET_POSITION = "UPDATE pools SET position = ? WHERE id = ?"
@@ -29,7 +29,7 @@ _ADVANCE = "UPDATE pools SET position = position + 1 WHERE id = ?"
 _DROP_POOL = "UPDATE pools SET list = NULL, note = x'' WHERE id = ?"
 _COUNT_HANDED = "SELECT count(*) FROM handed WHERE pool = ? AND user = ?"
 HAND_OUT = "INSERT INTO handed SELECT ?1, coalesce(max(ordinal), 0) + 1, ?2, ?3 FROM handed WHERE pool = ?1"
-_OF_USER = f"""
+_ITEMS_OF_USER = f"""
     SELECT item, list FROM (SELECT id, list FROM pools WHERE {BY_KEY} AND expires_at > ?)
     CROSS JOIN handed ON pool = id AND user = ? ORDER BY id, ordinal
 """
@@ -46,7 +46,7 @@ class _Pool(NamedTuple):
 
 
 class SqlitePools(Lists):
-    @writes
+    @write_operation
     def fill(self, source: Key, items: Sequence[str], *, now: int, expires_at: int) -> None:
         chunks = split_chunks(items)
         self._check_unused(source, now)
@@ -54,7 +54,7 @@ class SqlitePools(Lists):
         self._append_chunks(to.id, chunks)
         self._execute(SET_EXPIRY, max(expires_at, to.expires_at), to.id)
 
-    @reads
+    @read_operation
     def items(self, source: Key, at: int, *, now: int) -> Sequence[str]:
         found = self._find_list(source, now)
         return [] if found is None else self._items_of_list(found.id, at)
@@ -68,11 +68,11 @@ class SqlitePools(Lists):
                 pass
         return written is not None
 
-    @reads
+    @read_operation
     def counts(self, keys: Sequence[Key], *, now: int) -> dict[Key, Progress]:
-        return {key: Progress(*counts) for key, counts in self._live_rows(_PROGRESS, keys, now)}
+        return {key: Progress(*counts) for key, counts in self._live_rows(_SELECT_PROGRESS, keys, now)}
 
-    @writes
+    @write_operation
     def discard(self, sources: Sequence[Key], *, now: int) -> None:
         for source in sources:
             found = self._find_list(source)
@@ -85,13 +85,13 @@ class SqlitePools(Lists):
             drawn = await self._try_draw(key, user, limit, now, held)
         return drawn
 
-    @reads
+    @read_operation
     def held(self, keys: Sequence[Key], user: str, *, now: int) -> dict[Key, Holding]:
         return {key: holding for key in keys if (holding := self._holding_of_user(key, user, now)).items}
 
-    @writes
+    @write_operation
     def drop(self, keys: Sequence[Key], *, now: int) -> dict[Key, int]:
-        counts = {key: handed for key, (handed, _) in self._live_rows(_PROGRESS, keys, now)}
+        counts = {key: handed for key, (handed, _) in self._live_rows(_SELECT_PROGRESS, keys, now)}
         for key in keys:
             pool = self._find_pool(key)
             if pool is not None and counts.get(key):
@@ -101,12 +101,12 @@ class SqlitePools(Lists):
                 self._remove_pool(pool)
         return counts
 
-    @writes
+    @write_operation
     def _assign(
         self, keys: Sequence[Key], change: Assignment, now: int, expires_at: int, sizes: Mapping[Key, int]
     ) -> list[Key] | None:
         """Return the pools written; `None`, and write nothing, if a list has fewer items than `sizes` has for it."""
-        live = self._stocks(keys, now=now)
+        live = self._read_stocks(keys, now=now)
         written = writes_of_assignment(change, live, keys)
         for key, (source, _) in written.items():
             if key not in live or live[key].source != source:
@@ -140,20 +140,20 @@ class SqlitePools(Lists):
 
     def _find_pool(self, key: Key, now: int = -1) -> _Pool | None:
         """Return the pool, unless it was dropped or has expired at `now`."""
-        row = self._find_row(_FIND, key, now)
+        row = self._find_row(_FIND_POOL, key, now)
         return None if row is None else _Pool(*row)
 
     def _remove_pool(self, pool: _Pool) -> None:
         self._remove_row(POOLS, pool.id)
         self._remove_row(LISTS, pool.list_id)
 
-    def _stocks(self, keys: Sequence[Key], *, now: int) -> dict[Key, Stock]:
+    def _read_stocks(self, keys: Sequence[Key], *, now: int) -> dict[Key, Stock]:
         live = {}
         for key, (note, *source) in self._live_rows(_STOCK, keys, now):
             live[key] = Stock(Key(*source), note)
         return live
 
-    stocks = reads(_stocks)
+    stocks = read_operation(_read_stocks)
 
     def _live_rows(self, statement: str, keys: Sequence[Key], now: int) -> Iterator[tuple[Key, Row]]:
         """Yield the keys of live pools, each with the columns that `statement` selects."""
@@ -162,7 +162,7 @@ class SqlitePools(Lists):
             if row is not None:
                 yield key, row
 
-    @writes
+    @write_operation
     def _try_draw(self, key: Key, user: str, limit: Limit, now: int, held: bool) -> Drawn | None:
         """Return `None` if more items have to be skipped first, after other operations have run."""
         user.encode()  # raises for text that cannot be stored, before anything is written
@@ -187,14 +187,14 @@ class SqlitePools(Lists):
             self._execute(_SET_POSITION, pool.position + spent, pool.id)
         return (items[spent], False) if spent < len(items) else (None, bool(items))
 
-    @writes
+    @write_operation
     def _skip_some(self, key: Key, now: int) -> bool:
         """Skip some spent items; return whether the next one may be spent too."""
         pool = self._find_pool(key, now)
         return pool is not None and self._next_item(pool)[1]
 
     def _holding_of_user(self, key: Key, user: str, now: int) -> Holding:
-        rows = self._execute(_OF_USER, *self._namespace.key_params(key), now, user).fetchall()
+        rows = self._execute(_ITEMS_OF_USER, *self._namespace.key_params(key), now, user).fetchall()
         return Holding(tuple(item for item, _ in rows), sum(list_id is not None for _, list_id in rows))
 
 
@@ -205,7 +205,7 @@ _ANNOTATE = (
     f"UPDATE rosters SET note = ?, number = ?, expires_at = max(expires_at, ?) WHERE {BY_KEY} AND expires_at > ?"
 )
 _ADD_MEMBER = f"{MEMBERS.insert} ON CONFLICT DO NOTHING"
-_LISTING = f"""
+_FIND_BY_MEMBER = f"""
     SELECT number, id, name, note FROM members CROSS JOIN rosters ON id = roster
     WHERE member = ? AND {_GROUP} AND expires_at > ?
 """
@@ -214,7 +214,7 @@ _ALL = f"SELECT name, note, expires_at FROM rosters WHERE {_GROUP} AND (name, 1)
 
 
 class SqliteRosters(Tables):
-    @writes
+    @write_operation
     def add_members(self, key: Key, members: Sequence[str], *, now: int, expires_at: int) -> None:
         "".join(members).encode()  # raises for text that cannot be stored, before anything is written
         id, end = self._find_row(_FIND_ROSTER, key) or (None, 0)
@@ -228,16 +228,16 @@ class SqliteRosters(Tables):
         # In index order: with a million members, any other order takes twice as long.
         self.group_commit.connection.executemany(_ADD_MEMBER, [(id, member) for member in sorted(members)])
 
-    @writes
+    @write_operation
     def annotate(self, key: Key, note: bytes, *, now: int, expires_at: int) -> bool:
         number = self.group_commit.next_number()
         return bool(self._execute(_ANNOTATE, note, number, expires_at, *self._namespace.key_params(key), now).rowcount)
 
-    @reads
+    @read_operation
     def listing(self, key: Key, members: Sequence[str], *, now: int) -> list[RosterInfo]:
         found: dict[tuple[int, int], RosterInfo] = {}
         for member in members:
-            for number, id, name, note in self._execute(_LISTING, member, *self._group_params(key), now):
+            for number, id, name, note in self._execute(_FIND_BY_MEMBER, member, *self._group_params(key), now):
                 found.setdefault((number, id), RosterInfo(name, note, [])).members.append(member)
         return [found[place] for place in sorted(found)]
 
@@ -247,13 +247,13 @@ class SqliteRosters(Tables):
             start = rows[-1][0], 1
             yield {name: note for name, note, expires_at in rows if now < expires_at}
 
-    @writes
+    @write_operation
     def drop(self, keys: Sequence[Key], *, now: int) -> None:
         for key in keys:
             if row := self._find_row(_FIND_ROSTER, key):
                 self._remove_row(ROSTERS, row[0])
 
-    @reads
+    @read_operation
     def _select_page(self, key: Key, start: tuple[str, int]) -> list[tuple[str, bytes, int]]:
         return self._execute(_ALL, *self._group_params(key), *start).fetchall()
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 
 from emulator.core.keys import Expired, Key
 from emulator.storage.merging import Row
-from emulator.storage.sqlite.namespace import Tables, writes
+from emulator.storage.sqlite.namespace import Tables, write_operation
 from emulator.storage.sqlite.tables import CHUNKS, EXPIRING_TABLES, KEY, LOGS, TABLES, Table
 
 ROWS_PER_STEP = 250
@@ -14,11 +14,11 @@ ROWS_PER_STEP = 250
 _CHUNK_STEP = 40
 """Fewer for chunks of lists, which are large."""
 
-_ITEMS = f"""
+_EXPIRED_ITEMS = f"""
     SELECT number, log, items.expires_at, {KEY} FROM items CROSS JOIN logs ON logs.id = log
     WHERE items.space = ? AND items.expires_at <= ? ORDER BY items.expires_at LIMIT {ROWS_PER_STEP}
 """
-_EXPIRED = f"WHERE space = ? AND expires_at <= ? LIMIT {ROWS_PER_STEP}"
+_WHERE_EXPIRED = f"WHERE space = ? AND expires_at <= ? LIMIT {ROWS_PER_STEP}"
 _IS_EMPTY = "SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM items WHERE log = ?)"
 _NEXT_DEAD = "SELECT id FROM dead WHERE owner = ? LIMIT 1"
 _FORGET_DEAD = "DELETE FROM dead WHERE owner = ? AND id = ?"
@@ -40,11 +40,11 @@ class SqlitePurge(Tables):
         while await self._delete_dead():
             pass
 
-    @writes
+    @write_operation
     def _purge_rows(self, table: Table, now: int) -> list[Row]:
         """Remove some expired rows of a table, and return them."""
         self.group_commit.flush()
-        statement = f"SELECT id, expires_at, {table.is_listed}, {KEY} FROM {table.name} {_EXPIRED}"
+        statement = f"SELECT id, expires_at, {table.is_listed}, {KEY} FROM {table.name} {_WHERE_EXPIRED}"
         rows = self._execute(statement, self._namespace.id, now).fetchall()
         if rows:
             self.group_commit.flush_caches()  # so that setting the clock back does not revive them
@@ -52,9 +52,9 @@ class SqlitePurge(Tables):
             self._remove_row(table, id)
         return rows
 
-    @writes
+    @write_operation
     def _purge_items(self, now: int) -> list[Expired]:
-        rows = self._execute(_ITEMS, self._namespace.id, now).fetchall()
+        rows = self._execute(_EXPIRED_ITEMS, self._namespace.id, now).fetchall()
         newest = {}
         for number, log, at, *key in rows:
             self._execute("DELETE FROM items WHERE number = ?", number)
@@ -64,7 +64,7 @@ class SqlitePurge(Tables):
                 self._remove_row(LOGS, log)
         return list(newest.values())
 
-    @writes
+    @write_operation
     def _delete_dead(self) -> bool:
         """Delete some rows; return False if there were none."""
         self.group_commit.flush()  # removed rows may have unsaved contents

@@ -71,7 +71,7 @@ def open_read_only(path: str) -> sqlite3.Connection:
 
 
 @contextmanager
-def _open_in_state(path: str) -> Iterator[sqlite3.Connection]:
+def _open_snapshot(path: str) -> Iterator[sqlite3.Connection]:
     """Open a database in one state, while a service may go on writing. Errors in the block become `EngineError`s."""
     check_exists(path)
     with file_errors(f"cannot open {path}", path), closing(open_read_only(path)) as connection:
@@ -81,7 +81,7 @@ def _open_in_state(path: str) -> Iterator[sqlite3.Connection]:
 
 def describe_file(path: str) -> FileFacts:
     """Describe a database file, even while a service uses it. Raises `EngineError`."""
-    with _open_in_state(path) as connection:
+    with _open_snapshot(path) as connection:
         found = read_format(connection)
         (free_pages,), (page_size,), times = (
             connection.execute(each).fetchone() for each in ("PRAGMA freelist_count", "PRAGMA page_size", _SELECT_TIMES)
@@ -118,7 +118,7 @@ def verify_file(path: str) -> list[str]:
 
     Raises `EngineError` if it is not a database that this version can use.
     """
-    with _open_in_state(path) as connection:
+    with _open_snapshot(path) as connection:
         try:
             read_format(connection)
             found = [str(row[0]) for row in connection.execute(f"PRAGMA integrity_check({MAX_FINDINGS})")]
