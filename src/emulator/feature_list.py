@@ -114,10 +114,9 @@ class Features:
             raise ValueError(f"{kind[:64]}: unknown kind of {type_name(shape)}; known kinds: {known}")
         try:
             found.check(record)
-        except BadRequest as error:
-            raise ValueError(f"{_record_name(record, found)}: {'; '.join(error.details)}") from None
-        except ValueError as error:
-            raise ValueError(f"{_record_name(record, found)}: {error}") from None
+        except (BadRequest, ValueError) as error:
+            problem = "; ".join(error.details) if isinstance(error, BadRequest) else str(error)
+            raise ValueError(f"{_record_name(record, found)}: {problem}") from None
 
 
 def _record_name(record: Record, stored: Stored) -> str:

@@ -184,7 +184,8 @@ def read_settings(
             raise ConfigurationError(problem)
     _check_root_path(settings.root_path)
     for host in settings.control_hosts:
-        _check_host(host)
+        if parse_address(host) is None and not _HOST_NAME.fullmatch(host):
+            raise ConfigurationError(f"--control-host: {host!r} must be a host name, without scheme and port")
     for proxy in settings.proxies:
         _check_proxy(proxy)
     try:
@@ -223,11 +224,6 @@ def _check_root_path(text: str) -> None:
         raise ConfigurationError(f"--root-path: {text!r} {problem}: write it like /muxy")
     if _SERVICE_PATH.match(text):
         raise ConfigurationError(f"--root-path: {text!r} looks like a path of the service itself: use one like /muxy")
-
-
-def _check_host(text: str) -> None:
-    if parse_address(text) is None and not _HOST_NAME.fullmatch(text):
-        raise ConfigurationError(f"--control-host: {text!r} must be a host name, without scheme and port")
 
 
 def _check_proxy(text: str) -> None:
