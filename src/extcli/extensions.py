@@ -41,7 +41,7 @@ def parse_text(path: Path, text: str) -> ExtensionsFile:
         return extensions_file.parse(path, text)
 
 
-def list_extensions(path: Path, environ: Mapping[str, str] = os.environ) -> list[dict[str, Any]]:
+def list_extensions(path: Path) -> list[dict[str, Any]]:
     """Return a record of each extension in the order of the file, without its secrets.
 
     Raises `UsageError` if the service could not start with the file.
@@ -49,7 +49,8 @@ def list_extensions(path: Path, environ: Mapping[str, str] = os.environ) -> list
     file = parse_text(path, read_text(path))
     with _usage_errors("`extcli extension rotate` makes a new secret"):
         file.check_not_empty()
-        return [_record(client_id, table, file.secrets(client_id, environ)) for client_id, table in file.tables.items()]
+        tables = file.tables.items()
+        return [_record(client_id, table, file.secrets(client_id, os.environ)) for client_id, table in tables]
 
 
 @contextmanager

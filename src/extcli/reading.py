@@ -65,7 +65,7 @@ def expect_shape(response: Response | None) -> Iterator[None]:
         if response is None:
             raise
         missing = isinstance(error, KeyError) and error.args and isinstance(error.args[0], str)
-        problem = f"it has no field {shortened(error.args[0], 40)!r}" if missing else ""
+        problem = f"the response has no field {shortened(error.args[0], 40)!r}" if missing else ""
         raise UnexpectedResponse(response, problem) from error
 
 
@@ -78,7 +78,7 @@ def shape_problem(value: object, shape: Shape, path: str = "") -> str:
     if not any(_is_a(value, each) for each in kinds):
         wanted = " or ".join(_TYPE_NAMES[each] for each in kinds)
         came = next((name for each, name in _TYPE_NAMES.items() if _is_a(value, each)), "a number")
-        return f"{path or 'it'} must be {wanted}, not {came}"
+        return f"{path or 'the document'} must be {wanted}, not {came}"
     found: Iterable[str] = ()
     if isinstance(shape, Mapping) and isinstance(value, dict):
         found = (_problem_of_member(value, name, each, path) for name, each in shape.items())
@@ -91,7 +91,7 @@ def _problem_of_member(value: dict[str, Any], name: str, shape: Shape, path: str
     key = name.removesuffix("?")
     if key in value:
         return shape_problem(value[key], shape, f"{path}.{key}" if path else key)
-    return f"{path or 'it'} has no field {key!r}" if key == name else ""
+    return f"{path or 'the document'} has no field {key!r}" if key == name else ""
 
 
 def _is_a(value: object, kind: Any) -> bool:

@@ -13,7 +13,7 @@ from extcli.errors import UsageError
 from extcli.output import times, views
 from extcli.session import BROADCASTER, VIEWER, Session
 
-app = noun("Rankings: each user gives one text as answer; equal answers are counted.")
+app = noun("Rankings: each user submits one text; equal texts are counted.")
 accumulate_app = noun("Buffers: users add small JSON documents, a backend reads them.")
 
 Ranking = Annotated[str, argument("ID", "The ranking's id.")]

@@ -144,8 +144,8 @@ def apply(session: Session, file: File, trust_seed: TrustSeed = False) -> None:
 
     Replaces the service's data under the same ids; other data stays. Files that the seed names must
     be in the seed's folder. Where the seed writes a token to an existing file, that file must hold
-    a token. To choose a namespace, pass its URL. To start without other data, run `extcli reset`
-    first.
+    a token. To choose a namespace, pass its URL with --url. To start without other data, run
+    `extcli reset` first.
 
     \b
     Examples:
