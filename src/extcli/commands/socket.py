@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from extcli import clock
 from extcli.cli import Watch, argument, command, confirm, flag, noun, option, shared, show_live
@@ -15,14 +15,27 @@ from extcli.errors import ExpectationFailed, UsageError
 from extcli.output import times, views
 from extcli.output.columns import Column, listing, safe_text
 from extcli.output.format import flush
-from extcli.output.sanitize import json_text, visible
+from extcli.output.sanitize import json_text, visible, visible_lines
 from extcli.session import Session
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
 
 app = noun("The WebSocket: send requests, print updates, list and close sockets.")
 
 SocketNumber = Annotated[int | None, argument("N", "The socket's number in `socket list`.")]
 AllSockets = Annotated[bool, flag("--all", "Apply to all open sockets.")]
 NoAuth = Annotated[bool, flag("--no-auth", "Send the request without authenticating first.")]
+
+
+def _topics_below(document: dict[str, Any], table: Table) -> RenderableType:
+    """Add the topics of each socket below the table, because there may be many."""
+    lines = []
+    for each in document["sockets"]:
+        name = f"{each['number']} (stalled)" if each["stalled"] else str(each["number"])
+        lines.append(f"{name} subscribes to {', '.join(each['subscriptions']) or 'nothing'}")
+    return views.stack(table, visible_lines("\n".join(lines)))
 
 
 SOCKETS = listing(
@@ -37,10 +50,11 @@ SOCKETS = listing(
     Column("out", "frames", right=True),
     Column("unread", right=True),
     Column("", "opened_at", "opened", lambda at: times.utc_text(at)[11:19]),
-    Column("state", lambda each: "stalled" if each["stalled"] else "open"),
-    Column("subscriptions", lambda each: " ".join(each["subscriptions"]), "topics"),
+    Column("state", lambda each: "stalled" if each["stalled"] else "open", in_table=False),
+    Column("subscriptions", lambda each: " ".join(each["subscriptions"]), in_table=False),
     Column("user", "user_id", in_table=False),
     else_shown="no open sockets",
+    around=_topics_below,
 )
 SELECTED_SOCKETS = listing("sockets", Column("number", str, ""), else_shown="no open sockets")
 """The numbers of sockets that were closed, stalled or released."""
