@@ -38,7 +38,7 @@ def _check_code_set(codes: dict[str, Any], path: positions.Path, report: Report)
     if ("file" in codes) == ("codes" in codes):
         report((*path, "codes"), "give either file or codes")
     elif "column" in codes and "codes" in codes:
-        report((*path, "column"), "is for file only")
+        report((*path, "column"), "must be left out without file")
 
 
 CODES_IN_FILE = Table(

@@ -108,7 +108,7 @@ class Session:
         """Return why the command counts as going to production; empty if it does not."""
         address = self.resolver.ws_url() if over_socket else self.resolver.url()
         if profile := self.resolver.production():
-            is_known = profile.is_of(address)
+            is_known = profile.is_at(address)
             return f"profile {profile.name} is production{': ' if is_known else ', and may be '}{address}"
         environment = self.environment(over_socket=over_socket) if environment is None else environment
         if environment == "sandbox" or (not environment and is_loopback(urlsplit(address).hostname or "")):
@@ -212,7 +212,7 @@ class Session:
     def _warn_if_elsewhere(self, address: str, found: Found[str] | None) -> None:
         """Report that the command goes to an address that differs from the named profile's, which may be a mistake."""
         profile = self.resolver.profile
-        if profile and found and self.resolver.named_profile and not profile.is_of(address):
+        if profile and found and self.resolver.named_profile and not profile.is_at(address):
             self.output.report(
                 f"{found.origin} is {address}, not an address of profile {profile.name}: "
                 "the profile's secret and token are not used"

@@ -77,11 +77,11 @@ def test_without_an_emulator_mint_signs_by_the_clock_of_this_machine(mint, live:
         ({}, []),
         (
             {"exp": 1, "allowed_stage": "sandbox", "name": "?>~?>~" * 3},
-            ["it expired", "its stage is sandbox", "its payload has - or _"],
+            ["it expired", "its allowed_stage is sandbox", "its payload has - or _"],
         ),
         ({"exp": 1_900_000_000_000}, ["exp is more than a year away"]),
-        ({"use": "pin"}, ["it is valid only after the broadcaster has entered the PIN"]),
-        ({"use": "refresh"}, ["it is for no endpoint"]),
+        ({"use": "pin"}, ["it is the token of a PIN (use: pin), valid only after the broadcaster enters the PIN"]),
+        ({"use": "refresh"}, ["it is a refresh token"]),
     ],
     ids=["none", "several", "milliseconds", "pin", "refresh"],
 )

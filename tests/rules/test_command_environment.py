@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from extcli.config.urls import reachable
+from extcli.config.urls import reachable_url
 from extcli.errors import UsageError
 from extcli.running.exec_run import parse_variable
 
@@ -62,4 +62,4 @@ def test_braces_that_are_no_field_are_refused_before_anything_starts(text: str):
     ],
 )
 def test_a_client_connects_to_loopback_if_the_service_listens_on_all_addresses(url: str, connected: str):
-    assert connected == reachable(url)
+    assert connected == reachable_url(url)

@@ -7,7 +7,7 @@ from email.utils import formatdate
 import pytest
 
 from extcli import clock
-from extcli.api.call import FLOOR, pause, retry_after, until_done
+from extcli.api.call import SHORTEST_PAUSE, pause, retry, retry_after
 from extcli.errors import Refused
 
 
@@ -28,8 +28,8 @@ def test_retry_after_may_be_a_date():
 
 
 def test_a_pause_is_never_shorter_than_the_floor():
-    assert all(FLOOR <= pause("0") <= 2 * FLOOR for _ in range(100))
-    assert all(60 <= pause("60") <= 60 + FLOOR for _ in range(100))
+    assert all(SHORTEST_PAUSE <= pause("0") <= 2 * SHORTEST_PAUSE for _ in range(100))
+    assert all(60 <= pause("60") <= 60 + SHORTEST_PAUSE for _ in range(100))
 
 
 @pytest.mark.parametrize(("attempts", "middle"), [(0, 0.5), (1, 1.0), (3, 4.0), (9, 8.0), (10_000, 8.0)])
@@ -50,6 +50,6 @@ def test_a_call_is_repeated_as_retry_after_says_until_no_time_is_left(monkeypatc
         raise error
 
     with pytest.raises(Refused):
-        until_done(call, 50)
+        retry(call, 50)
 
     assert [100, 120, 140] == [round(at) for at in called]

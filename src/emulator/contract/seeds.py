@@ -118,13 +118,13 @@ POLL = Table(
         "prompt": Field(Text(bytes=limits.MAX_PROMPT_BYTES), "the question"),
         "options": Field(_OPTIONS, "the options; a vote for the first has value 0"),
         "user_data": Field(Json(limits.MAX_USER_DATA_BYTES), "your own data"),
-        "starts_at": Field(_INSTANT, "when it opens"),
-        "ends_at": Field(_INSTANT, "when it ends; it has its votes even if that is past"),
+        "starts_at": Field(_INSTANT, "when it starts"),
+        "ends_at": Field(_INSTANT, "when it ends; an ended poll still gets its votes"),
         "user_id_voting": Field(_FLAG, "whether only users who share their identity can vote"),
         "distinct_options_per_user": Field(_DISTINCT, "the most options of one user; 1 by default"),
-        "total_votes_per_user": Field(_VOTES, "the most votes of one user; 1 by default, more add up"),
+        "total_votes_per_user": Field(_VOTES, "the most votes of one user; 1 by default, and with more, votes add up"),
         "votes_per_option": Field(_VOTES, "the most votes of one user for one option; 1 by default"),
-        "disabled": Field(_FLAG, "whether it refuses votes"),
+        "disabled": Field(_FLAG, "whether the poll refuses votes"),
         "votes": Field(MapOf(_OneOrMoreVotes()), "the votes by user, in order"),
         **_PLACE,
     },
@@ -141,14 +141,14 @@ ENTRY = Table({"user": _required(USER, "who added it"), "data": _required(Json(2
 BUFFER = Table(
     {
         "id": _required(_ID, "the buffer's id"),
-        "entries": _required(ListOf(ENTRY, "buffers.entries"), "tables, oldest first"),
+        "entries": _required(ListOf(ENTRY, "buffers.entries"), "the entries, oldest first"),
         **_PLACE,
     }
 )
 STORE = Table(
     {
         "store": _required(one_of(STORES), "the store"),
-        "user": Field(USER, "whose it is, for viewer_state and extension_viewer_state"),
+        "user": Field(USER, "the store's user, for viewer_state and extension_viewer_state only"),
         "data": _required(Json(limits.MAX_STORE_BYTES, is_object=True), "its content"),
         **_PLACE,
     },
@@ -171,7 +171,7 @@ CODES = Table(
     }
 )
 LINK = Table(_PLACE)
-CLOCK = Table({"at": Field(_INSTANT, "the time to set it to"), "frozen": Field(_FLAG, "whether it stands still")})
+CLOCK = Table({"at": Field(_INSTANT, "the clock's new time"), "frozen": Field(_FLAG, "whether the clock stands still")})
 _FAULT = Simple("a fault as POST /_emulator/faults takes it", lambda value: isinstance(value, dict))
 SEED = Table(
     {

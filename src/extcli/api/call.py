@@ -24,17 +24,17 @@ T = TypeVar("T")
 SERVICE = "/v1/e/"
 CONTROL = "/_emulator/"
 NAMESPACES = "/_ns"
-_READERS = ("/_emulator/explain", "/_emulator/journal")
+_UNRECORDED_PATHS = ("/_emulator/explain", "/_emulator/journal")
 """Paths that the journal does not record."""
 
 RATE_LIMITED: Final = 429
 """The request was not applied, so sending it again is always harmless."""
 UNAVAILABLE: Final = 503
 """The request may have been applied."""
-FLOOR: Final = 0.1
+SHORTEST_PAUSE: Final = 0.1
 """The least seconds before a request is sent again, whatever the service says. A part of it is random."""
-_FIRST: Final = 0.5
-_LONGEST: Final = 8.0
+_FIRST_PAUSE: Final = 0.5
+_LONGEST_PAUSE: Final = 8.0
 """Seconds before the first and the latest repetitions, if the service does not say when."""
 _LONGEST_OUTAGE: Final = 120.0
 """Seconds after which a lost connection is given up."""
@@ -73,27 +73,27 @@ def encoded(value: object) -> bytes:
 
 def vote_cast(value: int, *, poll: str, count: int | None = None) -> Call:
     """Return the call `POST vote`."""
-    return _writing("vote", poll, encoded({"value": value} | ({} if count is None else {"count": count})))
+    return _write_call("vote", poll, encoded({"value": value} | ({} if count is None else {"count": count})))
 
 
 def answer_submission(key: str, *, ranking: str) -> Call:
     """Return the call `POST rank`."""
-    return _writing("rank", ranking, encoded({"key": key}))
+    return _write_call("rank", ranking, encoded({"key": key}))
 
 
 def buffer_addition(blob: bytes, *, buffer: str) -> Call:
     """Return the call `POST accumulate`. `blob` is JSON, sent unchanged."""
-    return _writing("accumulate", buffer, blob)
+    return _write_call("accumulate", buffer, blob)
 
 
-def _writing(name: str, id: str, body: bytes) -> Call:
-    return Call("POST", f"{SERVICE}{name}", {"id": nonempty(id)}, body)
+def _write_call(name: str, id: str, body: bytes) -> Call:
+    return Call("POST", f"{SERVICE}{name}", {"id": nonempty_id(id)}, body)
 
 
-def nonempty(id: str) -> str:
+def nonempty_id(id: str) -> str:
     """Return the id of a poll, ranking, buffer or JSON store. Raises `UsageError` for an empty one."""
     if not id:
-        raise UsageError("the id is empty", fix="is a shell variable unset? The service would act on `default`")
+        raise UsageError("the id is empty", fix="is a shell variable unset? Without an id, the service uses `default`")
     return id
 
 
@@ -118,7 +118,7 @@ def error_of(call: Call, response: Response, advice: str = "", place: Sequence[s
     error.retry_after, error.place = fields.get("retry-after"), place
     if kind is Refused:
         error.hint, error.code = fields.get(HINT_HEADER, ""), fields.get(CODE_HEADER, "")
-        error.is_explained = MARK_HEADER in fields and not call.path.startswith(_READERS)
+        error.is_explained = MARK_HEADER in fields and not call.path.startswith(_UNRECORDED_PATHS)
     return error
 
 
@@ -162,14 +162,14 @@ def asks_to_wait(status: int, header: str | None) -> bool:
 
 
 def pause(header: str | None, attempts: int = 0) -> float:
-    """Return the seconds to wait before a request is sent again, at least about `FLOOR`, with jitter.
+    """Return the seconds to wait before a request is sent again, at least about `SHORTEST_PAUSE`, with jitter.
 
     Without a usable `Retry-After`, the wait doubles with each earlier repetition, up to 8 seconds.
     """
     asked = retry_after(header)
     if asked is None:
-        return min(_FIRST * 2.0 ** min(attempts, 16), _LONGEST) * uniform(0.75, 1.25)
-    return max(asked, FLOOR) + uniform(0, FLOOR)
+        return min(_FIRST_PAUSE * 2.0 ** min(attempts, 16), _LONGEST_PAUSE) * uniform(0.75, 1.25)
+    return max(asked, SHORTEST_PAUSE) + uniform(0, SHORTEST_PAUSE)
 
 
 class Deadline:
@@ -229,18 +229,18 @@ class Outage:
         return seconds
 
 
-def may_help(error: CliError) -> bool:
+def is_retryable(error: CliError) -> bool:
     """Return whether a request may succeed later: after 429, 5xx or no response."""
     is_limited = isinstance(error, Refused) and error.status == RATE_LIMITED
     return is_limited or isinstance(error, (ServerError, Unreachable))
 
 
-def is_asked_for(error: CliError) -> bool:
+def asks_to_retry(error: CliError) -> bool:
     """Return whether the service asked to send a request again later."""
     return isinstance(error, ErrorResponse) and asks_to_wait(error.status, error.retry_after)
 
 
-def until_done(call: Callable[[], T], seconds: float, repeats: Callable[[CliError], bool] = may_help) -> T:
+def retry(call: Callable[[], T], seconds: float, repeats: Callable[[CliError], bool] = is_retryable) -> T:
     """Make a call, and after an error that `repeats` accepts, again for `seconds`; then raise the last error.
 
     `Retry-After` is kept: if it asks for more time than is left, the error is raised at once.

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
-from extcli.api.call import SERVICE, Body, Call, encoded, error_of, is_expired, nonempty
+from extcli.api.call import SERVICE, Body, Call, encoded, error_of, is_expired, nonempty_id
 from extcli.api.http import RESPONSE, Http, Response
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Service:
         With `expected`, the service responds 409 unless that is the current definition; empty means none.
         """
         more = {} if expected is None else {"expected": expected}
-        return self.post("vote_config", {"id": nonempty(poll), "config": config, **more})
+        return self.post("vote_config", {"id": nonempty_id(poll), "config": config, **more})
 
     def broadcast(
         self, event: str, data: object, *, target: str, method: str, channel: str | None = None, path: str = "broadcast"
@@ -91,7 +91,7 @@ class Service:
     def _call(self, method: str, path: str, body: Body | None, query: Mapping[str, Any]) -> Call:
         given = {name: value for name, value in query.items() if value is not None}
         if self.base == SERVICE and "id" in given:
-            nonempty(given["id"])
+            nonempty_id(given["id"])
         return Call(method, path if path.startswith("/") else self.base + path, given, body)
 
     @contextmanager

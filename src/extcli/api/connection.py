@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import ssl
 
 _PORTS = {"http": 80, "https": 443}
-_LARGEST = 4 << 20
+_MAX_RESPONSE_BYTES = 4 << 20
 """Bytes of a response."""
 _STATUS = re.compile(rb"HTTP/1\.[01] ([1-5][0-9][0-9])\b")
 
@@ -43,7 +43,7 @@ def authority() -> Path:
 
 
 @cache
-def certificates() -> ssl.SSLContext:
+def tls_context() -> ssl.SSLContext:
     """Return the TLS context of every client: it trusts the system's authorities, and that of `serve --tls`."""
     import ssl
 
@@ -73,14 +73,14 @@ def get(url: str, path: str, *, seconds: float, authorization: str = "") -> Resp
     """
     parts = urlsplit(url)
     if parts.scheme not in _PORTS or re.search("[^ -~]", f"{url}{path}{authorization}"):
-        raise Failed(f"{url} is not an http address")
+        raise Failed(f"{url} is not an http or https URL")
     lines = [f"GET {parts.path.rstrip('/')}{path} HTTP/1.0", f"host: {parts.netloc}", f"x-request-id: {probe_id()}"]
     if authorization:
         lines.append(f"authorization: {authorization}")
     try:
         with _connect(parts, seconds) as connection, connection.makefile("rb") as answer:
             connection.sendall("\r\n".join([*lines, "", ""]).encode())
-            received = answer.read(_LARGEST)
+            received = answer.read(_MAX_RESPONSE_BYTES)
     except TimeoutError:
         raise Failed("no response in time") from None
     except OSError as error:

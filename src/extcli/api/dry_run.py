@@ -35,7 +35,7 @@ class DryRun:
 
     def __init__(self, resolver: Resolver, output: Output, form: str) -> None:
         if form not in FORMS:
-            raise UsageError(f"{form!r} (--dry-run) is not a form", fix="use --dry-run, or --dry-run=curl")
+            raise UsageError(f"--dry-run={form} is unknown", fix="use --dry-run, or --dry-run=curl")
         self._resolver = resolver
         self._output = output
         self._curl = form == CURL
@@ -64,7 +64,7 @@ class DryRun:
     def withhold_frame(self, frame: str) -> NoReturn:
         """Print a frame of the WebSocket. Raises `Withheld`."""
         if self._curl:
-            raise _not_for_curl("it goes over the WebSocket")
+            raise _not_for_curl("curl does not send it over the WebSocket")
         self._print("SEND", self._resolver.ws_url(), {}, masked(json.loads(frame)))
         raise RequestWithheld
 
@@ -112,7 +112,7 @@ class DryRun:
 def _shown_body(body: Body | None) -> Any:
     """Return the body to print: JSON with secrets masked, or its size."""
     if not isinstance(body, bytes):
-        return body and "(made from files while they are sent)"
+        return body and "(streamed from files)"
     with suppress(ValueError):
         return masked(bounded_json.decoded(body))
     return f"({len(body):,} bytes that are not JSON)"

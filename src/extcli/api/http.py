@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from emulator.contract.names import TOKEN_HEADER
 from extcli import __version__, clock
 from extcli.api.call import Body, Call
-from extcli.api.connection import certificates, probe_id
+from extcli.api.connection import probe_id, tls_context
 from extcli.api.masking import shown, shown_body, shown_url
 from extcli.config.urls import is_loopback
 from extcli.errors import CliError, ExitCode, TooLarge, Unreachable, UsageError
@@ -121,7 +121,7 @@ class Http:
 
     def set_timeout(self, seconds: float) -> None:
         """Change the timeout of requests."""
-        self._client.timeout = _limits(seconds)
+        self._client.timeout = _httpx_timeout(seconds)
 
     def close(self) -> None:
         """Close the connection."""
@@ -214,15 +214,15 @@ def client_options(url: str, timeout: float) -> dict[str, Any]:
     """Return the arguments for every httpx client of extcli."""
     parts = urlsplit(url)
     return {
-        "timeout": _limits(timeout),
+        "timeout": _httpx_timeout(timeout),
         # Loading the CA certificates takes longer than most calls, and http does not need them.
-        "verify": ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if parts.scheme == "http" else certificates(),
+        "verify": ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if parts.scheme == "http" else tls_context(),
         # A service on this machine is never behind a proxy.
         "trust_env": not is_loopback(parts.hostname or ""),
     }
 
 
-def _limits(seconds: float) -> httpx.Timeout:
+def _httpx_timeout(seconds: float) -> httpx.Timeout:
     return httpx.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS))
 
 

@@ -15,7 +15,9 @@ _CREDENTIALS = frozenset({"refresh", "jwt", "transactionreceipt"})
 """Names of members that are secret in requests of the service API, in lower case."""
 _REWARDS = frozenset({"code", "codes", "all_prizes", "redeemed"})
 """Names of members with reward codes, unless they are numbers: an error has a number `code`."""
-SENDING = frozenset({"broadcast", "extension_broadcast", "broadcast_extension", "whisper_self", "pusher_broadcast"})
+SENDING_PATHS = frozenset(
+    {"broadcast", "extension_broadcast", "broadcast_extension", "whisper_self", "pusher_broadcast"}
+)
 """Paths that send a message, some also with GET, and the action of a socket. A message may be a secret, such as a code,
 under any name."""
 _MESSAGE = frozenset({"data", "message"})
@@ -33,13 +35,13 @@ def shown(text: str | bytes) -> str:
 def shown_body(path: str, body: bytes) -> str:
     """Return the body of a request to this path for `--verbose`: its size, and its JSON unless it is a message."""
     size = f"{len(body)} bytes"
-    return size if _sends(path) else f"{size}: {shown(body)}"
+    return size if _is_message_path(path) else f"{size}: {shown(body)}"
 
 
 def shown_frame(text: str) -> str:
     """Return a frame to a socket for `--verbose`: JSON with secrets and messages masked."""
     frame = bounded_json.members(text)
-    if "data" in frame and str(frame.get("action")) in SENDING:
+    if "data" in frame and str(frame.get("action")) in SENDING_PATHS:
         text = json_text(frame | {"data": _MASK})
     return shown(text)
 
@@ -47,7 +49,7 @@ def shown_frame(text: str) -> str:
 def shown_url(url: str) -> str:
     """Return a URL with the secrets and the message in its query masked."""
     path, mark, query = url.partition("?")
-    secret = _CREDENTIALS | _REWARDS | (_MESSAGE if _sends(path) else frozenset())
+    secret = _CREDENTIALS | _REWARDS | (_MESSAGE if _is_message_path(path) else frozenset())
     parts = query.split("&")
     for index, part in enumerate(parts):
         typed = part.partition("=")[0]
@@ -57,14 +59,14 @@ def shown_url(url: str) -> str:
     return SECRET_TEXT.sub(_MASK, f"{path}{mark}{'&'.join(parts)}")
 
 
-def _sends(path: str) -> bool:
-    return path.rstrip("/").rpartition("/")[2] in SENDING
+def _is_message_path(path: str) -> bool:
+    return path.rstrip("/").rpartition("/")[2] in SENDING_PATHS
 
 
 def masked(value: Any) -> Any:
     """Return a JSON value with its secrets masked: the members of certain names, and all tokens."""
     if isinstance(value, dict):
-        return {name: _member(name, member) for name, member in value.items()}
+        return {name: _masked_member(name, member) for name, member in value.items()}
     if isinstance(value, list):
         return [masked(member) for member in value]
     return _masked_text(value) if isinstance(value, str) else value
@@ -79,7 +81,7 @@ def _masked_text(text: str) -> str:
     return SECRET_TEXT.sub(_MASK, text)
 
 
-def _member(name: str, value: Any) -> Any:
+def _masked_member(name: str, value: Any) -> Any:
     is_reward = name.lower() in _REWARDS and not isinstance(value, int | float)
     if not (is_reward or is_secret(name) or name.lower() in _CREDENTIALS):
         return masked(value)

@@ -16,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from extcli import bounded_json, clock
-from extcli.api.call import CONTROL, RATE_LIMITED, SERVICE, Call, encoded, error_of, is_asked_for, until_done
+from extcli.api.call import CONTROL, RATE_LIMITED, SERVICE, Call, asks_to_retry, encoded, error_of, retry
 from extcli.config import settings
 from extcli.config.resolver import Resolver
 from extcli.config.settings import DEFAULT_CHANNEL, SECRET_FILE, Identity
@@ -79,7 +79,7 @@ def inspect(text: str, *, now: int) -> Inspection:
     segments = words[-1].split(".") if words else []
     if len(segments) != 3:
         raise UsageError("this is not a token", why=f"a JWT has three parts separated by dots, not {len(segments)}")
-    header, claims = _segment(segments[0], "header"), _segment(segments[1], "payload")
+    header, claims = _decoded_segment(segments[0], "header"), _decoded_segment(segments[1], "payload")
     return Inspection(header, claims, _likely_refusals(header, claims, segments[1], now))
 
 
@@ -90,7 +90,7 @@ def claims_in(token: str) -> Mapping[str, Any]:
     return {}
 
 
-def _segment(segment: str, name: str) -> Mapping[str, Any]:
+def _decoded_segment(segment: str, name: str) -> Mapping[str, Any]:
     value = None
     with suppress(ValueError, RecursionError):
         value = json.loads(base64.urlsafe_b64decode(f"{segment}=="))  # it ignores padding that is too long
@@ -102,17 +102,17 @@ def _segment(segment: str, name: str) -> Mapping[str, Any]:
 def _likely_refusals(header: Mapping[str, Any], claims: Mapping[str, Any], payload: str, now: int) -> list[str]:
     exp, use = times.claim_instant(claims.get("exp")), claims.get("use")
     left, waits = (exp or now) - now, (times.claim_instant(claims.get("nbf")) or now) - now
-    linked = "the broadcaster has entered the PIN that was issued with it: `extcli pin status` says whether one has"
+    linked = "the broadcaster enters the PIN that was issued with it; `extcli pin status` shows if that happened"
     found = {
         "it has no exp: production refuses it": exp is None,
         f"it expired {times.duration_text(left)} ago": exp is not None and left <= 0,
         "exp is more than a year away: is it in milliseconds? It must be in seconds": left > 366 * 86_400_000,
-        f"it is not valid for another {times.duration_text(waits)} (nbf)": waits > 0,
+        f"it is not valid yet: nbf is {times.duration_text(waits)} away": waits > 0,
         f"it is signed with {header.get('alg')!r}: the service requires HS256": header.get("alg") != "HS256",
-        "its stage is sandbox: production refuses it": claims.get("allowed_stage") == "sandbox",
-        f"it is valid only after {linked} (use: pin)": use == "pin",
-        "it is for no endpoint: exchange it over the WebSocket for an access token (use: refresh)": use == "refresh",
-        "it has no role: it counts as viewer": "role" not in claims,
+        "its allowed_stage is sandbox: production refuses it": claims.get("allowed_stage") == "sandbox",
+        f"it is the token of a PIN (use: pin), valid only after {linked}": use == "pin",
+        "it is a refresh token (use: refresh): exchange it for an access token over the WebSocket": use == "refresh",
+        "it has no role: it counts as a viewer's token": "role" not in claims,
         "its payload has - or _: the published JavaScript SDK cannot decode it and reports it as expired": bool(
             {"-", "_"} & set(payload)
         ),
@@ -179,14 +179,14 @@ class SelfSigned(Credentials):
     http: Http
     lifetime: int = LIFETIME
     """How long its tokens are valid, in ms."""
-    ahead: int = 0
+    clock_offset: int = 0
     """How far the service's clock is ahead of this machine's, in ms."""
     origin = "a self-signed token"
     command = "mint"
 
     def __post_init__(self) -> None:
         name = "EXTCLI_SECRET (or EXTCLI_SECRET_FILE) or the profile's secret"
-        self.advice = f"is {name} that of client id {self.client_id}?"
+        self.advice = f"check that {name} belongs to client id {self.client_id}"
 
     def token(self) -> str:
         return self._sign(self.identity)
@@ -202,11 +202,11 @@ class SelfSigned(Credentials):
         now = service_time(self.http)
         if now is None:
             return False
-        self.ahead = now - clock.now()
+        self.clock_offset = now - clock.now()
         return True
 
     def _sign(self, identity: Identity) -> str:
-        now = clock.now() + self.ahead
+        now = clock.now() + self.clock_offset
         return sign(claims_of(identity, channel=self.channel, now=now, lifetime=self.lifetime), self.secret)
 
 
@@ -223,48 +223,45 @@ class SandboxTokens(Credentials):
     for_helper: bool = False
     """Whether tokens replace Twitch's own, and stay valid when the clock is moved."""
     _token: str = ""
-    advice = "set EXTCLI_SECRET (or EXTCLI_SECRET_FILE) or EXTCLI_TOKEN: this service requires other credentials"
+    advice = "set EXTCLI_SECRET (or EXTCLI_SECRET_FILE) or EXTCLI_TOKEN: the service refuses its own sandbox token"
     origin = "a sandbox token"
     command = "sandbox"
 
     def token(self) -> str:
         if not self._token:
-            [self._token] = self._fetch({"user_id": self.identity.user, "opaque_user_id": self.opaque}, 1)
+            [self._token] = self._request_tokens({"user_id": self.identity.user, "opaque_user_id": self.opaque}, 1)
         return self._token
 
     def tokens_for(self, users: Sequence[str]) -> list[str]:
         found: list[str] = []
         while len(found) < len(users):
-            batch = _batch(users[len(found) :])
-            fetch = partial(self._fetch, {"user_ids": batch}, len(batch))
-            found += until_done(fetch, self.http.timeout, is_asked_for)
+            batch = _users_of_one_request(users[len(found) :])
+            fetch = partial(self._request_tokens, {"user_ids": batch}, len(batch))
+            found += retry(fetch, self.http.timeout, asks_to_retry)
         return found
 
     def renew(self) -> bool:
         self._token = ""
         return True
 
-    def _fetch(self, who: dict[str, Any], count: int) -> list[str]:
+    def _request_tokens(self, who: dict[str, Any], count: int) -> list[str]:
         request = {"app_id": self.client_id, "role": self.identity.role, "channel_id": self.channel, **who}
         given = {name: value for name, value in request.items() if value}
         call = Call("POST", f"{SERVICE}authtoken", body=encoded(given))
         query = "?helper=1" if self.for_helper else ""
         response = self.http.send(call.method, call.path + query, body=call.body)
         if response.status_code >= 300:
-            raise _no_token(call, response)
+            raise _token_refusal(call, response)
         # The service returns `token` for one user and `tokens` for several.
-        found = _member(response, "tokens") or [_member(response, "token")]
-        if not isinstance(found, list) or len(found) != count or not all(map(_is_token, found)):
+        found = _json_member(response, "tokens") or [_json_member(response, "token")]
+        is_list_of_texts = isinstance(found, list) and all(isinstance(each, str) for each in found)
+        if not is_list_of_texts or len(found) != count or not all(re.fullmatch("[!-~]+", each) for each in found):
             expected = "a token" if count == 1 else f"{count:,} tokens"
             raise UnexpectedResponse(response, f"it must have {expected} of printable ASCII without spaces")
         return found
 
 
-def _is_token(value: object) -> bool:
-    return isinstance(value, str) and bool(re.fullmatch("[!-~]+", value))
-
-
-def _no_token(call: Call, response: Response) -> ErrorResponse:
+def _token_refusal(call: Call, response: Response) -> ErrorResponse:
     """Return the error for a refused token. This is often the first request, so the address may be wrong."""
     error, status = error_of(call, response), response.status_code
     if 400 <= status < 500 and status != RATE_LIMITED:
@@ -274,7 +271,7 @@ def _no_token(call: Call, response: Response) -> ErrorResponse:
     return error
 
 
-def _batch(users: Sequence[str]) -> list[str]:
+def _users_of_one_request(users: Sequence[str]) -> list[str]:
     """Return as many users from the start of the list as fit into one request of at most 64 KiB."""
     size, count = 0, 0
     while count < len(users) and (size := size + len(encoded(users[count])) + 1) <= _LARGEST_REQUEST:
@@ -282,7 +279,7 @@ def _batch(users: Sequence[str]) -> list[str]:
     return list(users[: max(count, 1)])
 
 
-def _member(response: Response, name: str) -> Any:
+def _json_member(response: Response, name: str) -> Any:
     """Return a field of a JSON response; `None` if the response lacks the field or is not an object."""
     return bounded_json.members(response.content).get(name)
 
@@ -294,8 +291,8 @@ def service_time(http: Http, report: Callable[[str], None] = lambda _: None) -> 
     """
     response = http.send("GET", f"{CONTROL}clock")
     if response.status_code == 403 and b"EXTCLI_CONTROL_TOKEN" in response.content:
-        report("the emulator does not show its clock, so this machine's counts: set EXTCLI_CONTROL_TOKEN")
-    now = _member(response, "now")
+        report("the emulator hides its clock, so extcli uses this machine's clock: set EXTCLI_CONTROL_TOKEN")
+    now = _json_member(response, "now")
     return now if isinstance(now, int) else None
 
 

@@ -20,7 +20,7 @@ from websockets.uri import parse_uri
 from emulator.contract.names import MARK_HEADER
 from extcli import __version__, bounded_json, clock
 from extcli.api.call import encoded
-from extcli.api.connection import certificates
+from extcli.api.connection import tls_context
 from extcli.api.http import CONNECT_SECONDS, ended_early, not_connected, proxy_refused, timed_out
 from extcli.api.masking import shown, shown_frame
 from extcli.config.urls import is_loopback
@@ -92,7 +92,7 @@ _ADVICE = {401: "authenticate first: omit --no-auth", 403: FIX_403, 429: "retry 
 
 
 def _refusal(name: str, status: int, body: bytes, fix: str = "") -> ErrorResponse:
-    """Return the error for a request or handshake; `fix` is the advice about a status that is not in `_ADVICE`."""
+    """Return the error for a request or handshake. `fix` is the advice about statuses that `_ADVICE` does not have."""
     if status >= 500:
         return ServerError(name, status, body)
     return Refused(name, status, body, fix=_ADVICE.get(status, fix))
@@ -117,7 +117,7 @@ class WebSocketClient:
                 compression=None,
                 # A service on this machine is never behind a proxy.
                 proxy=None if is_loopback(urlsplit(url).hostname or "") else True,
-                ssl=certificates() if url.startswith("wss:") else None,
+                ssl=tls_context() if url.startswith("wss:") else None,
                 open_timeout=min(timeout, CONNECT_SECONDS),
                 close_timeout=min(timeout, _CLOSE_SECONDS),
                 max_size=_LARGEST_MESSAGE,
@@ -176,7 +176,7 @@ class WebSocketClient:
             return None
         message = read_message(text)
         if message is None:
-            what = f"{self.url} returned a message without meta"
+            what = f"{self.url} sent a message without the field meta"
             raise Closed(what, fix=_CHECK_ADDRESS, exit_code=ExitCode.SERVICE_FAILED)
         return message
 
@@ -223,23 +223,15 @@ class Closed(CliError):
     The exit code says whether the client, the service or the network is the cause.
     """
 
-    def __init__(
-        self,
-        what: str,
-        *,
-        why: str = "",
-        fix: str,
-        exit_code: ExitCode,
-        code: int | None = None,
-    ) -> None:
+    def __init__(self, what: str, *, why: str = "", fix: str, exit_code: ExitCode, code: int | None = None) -> None:
         super().__init__(what, why=why, fix=fix)
         self.exit_code = exit_code
         self.code = code
         """The close code, if the service sent one."""
 
 
-_CHECK_ADDRESS = "set EXTCLI_WS_URL to the address of the service's WebSocket, and EXTCLI_URL instead of --url"
-_REFUSED = (1003, 1007, 1008, 1009)
+_CHECK_ADDRESS = "set EXTCLI_WS_URL to the WebSocket's address; --url overrides it, so set EXTCLI_URL instead of --url"
+_CLIENT_FAULT_CODES = (1003, 1007, 1008, 1009)
 """The close codes for what the client has sent."""
 
 
@@ -269,8 +261,8 @@ def _closed_error(url: str, close: Close | None) -> CliError:
         # If a service refuses a large frame that it has only read in part, its close frame is lost.
         fix = "start the service again; if the last request was large, send fewer bytes at once"
         return Unreachable(f"{url} dropped the connection", why="no close frame was received", fix=fix)
-    exit_code, fix = ExitCode.UNREACHABLE, "repeat the requests without a reply once `extcli wait` succeeds"
-    if close.code in _REFUSED:
+    exit_code, fix = ExitCode.UNREACHABLE, "once `extcli wait` succeeds, repeat the requests that got no reply"
+    if close.code in _CLIENT_FAULT_CODES:
         exit_code, fix = ExitCode.REFUSED, ""
     elif close.code == CloseCode.INTERNAL_ERROR:
         exit_code, fix = ExitCode.SERVICE_FAILED, "the service's log has details"

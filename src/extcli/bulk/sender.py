@@ -9,7 +9,7 @@ from functools import partial
 from itertools import chain
 
 from extcli import bounded_json, clock
-from extcli.api.call import RATE_LIMITED, Deadline, asks_to_wait, error_of, is_asked_for, is_expired, pause, until_done
+from extcli.api.call import RATE_LIMITED, Deadline, asks_to_retry, asks_to_wait, error_of, is_expired, pause, retry
 from extcli.api.client import Service
 from extcli.api.dry_run import DryRun
 from extcli.api.http import PROBE, NotConnected, Response, bounded, client_options, headers, httpx, translate_errors
@@ -160,7 +160,7 @@ class BulkRun:
         if self._source.name_users and users:
             tokens = self._credentials.tokens_for(users)
         else:
-            tokens = [until_done(self._credentials.token, self._timeout, is_asked_for) for _ in users]
+            tokens = [retry(self._credentials.token, self._timeout, asks_to_retry) for _ in users]
         by_user = dict(zip(users, tokens, strict=True))
         for line in lines:
             line.token = by_user[line.user]
@@ -227,7 +227,7 @@ class BulkRun:
             service = self._session.service_with(GivenToken(line.token))
             adds_up = partial(votes_add_up, service, self._operation.poll)
             try:
-                self.may_repeat = not await asyncio.to_thread(until_done, adds_up, self._timeout, is_asked_for)
+                self.may_repeat = not await asyncio.to_thread(retry, adds_up, self._timeout, asks_to_retry)
             except CliError:
                 return False
         return bool(self.may_repeat)

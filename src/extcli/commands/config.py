@@ -142,7 +142,7 @@ def _profile_to_edit(session: Session, verb: str) -> str:
             fix = f"to change the profile, use `extcli config set {each.key} VALUE`"
             raise UsageError(f"`extcli config {verb}` takes no {each.option}", fix=fix)
     chosen = session.resolver.named_profile
-    name = chosen[0] if chosen else profiles.default_in(session.resolver.profiles_file)
+    name = chosen[0] if chosen else profiles.default_profile_name(session.resolver.profiles_file)
     if name is None:
         raise UsageError("no profile is selected", fix="use -p NAME, or select one with `extcli profile use NAME`")
     return name

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from extcli.cli import argument, flag, option, shared
 from extcli.config.settings import DEFAULT_CHANNEL
-from extcli.config.urls import reachable
+from extcli.config.urls import reachable_url
 from extcli.errors import UsageError
 from extcli.output import views
 from extcli.session import Session
@@ -40,7 +40,7 @@ def has_display(environ: Mapping[str, str], platform: str) -> bool:
 def dashboard_url(url: str, screen: str = "overview") -> str:
     """Return the address of a screen of the dashboard of a service."""
     path = {"overview": "", "rig": "rig"}.get(screen, f"ui/{screen}")
-    return f"{reachable(url)}/_emulator/{path}"
+    return f"{reachable_url(url)}/_emulator/{path}"
 
 
 SCREENS = (

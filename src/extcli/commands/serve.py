@@ -26,7 +26,7 @@ from extcli.cli import argument, flag, option
 from extcli.cli.options import parameters_of, replace_parameters
 from extcli.cli.parsing import SERVE_PANEL, PlainCommand, message_on_one_line
 from extcli.cli.serve_options import VARIABLE_PREFIX, ServeOptions
-from extcli.config.urls import reachable
+from extcli.config.urls import reachable_url
 from extcli.errors import CliError, ExitCode, UsageError
 from extcli.output import terminal
 from extcli.output.printer import write_stderr
@@ -200,7 +200,7 @@ def _listening_callback(options: ServeOptions, stack: ExitStack) -> Any:
     def announce(url: str, environment: str, location: str) -> None:
         _warn_of_visible_password(options.data)
         if sys.stderr.isatty() and options.lifeline is None:
-            terminal.print_renderable(terminal.banner(reachable(url), environment, location), sys.stderr)
+            terminal.print_renderable(terminal.banner(reachable_url(url), environment, location), sys.stderr)
         if register:
             register(url, environment, location)
         if options.open_:

@@ -234,12 +234,12 @@ def listen(
     from extcli.realtime.listener import Listener
 
     listener = Listener(session, events or [])
-    identity = listener.begin()
+    identity = listener.subscribe()
     session.output.report(f"ready: {visible(', '.join(events)) if events else 'all events'}, {identity}")
     deadline = clock.elapsed() + session.resolver.timeout() if session.resolver.flags.timeout else None
     received = 0
     for update in listener.updates(deadline):
-        session.output.show_value(views.event_of(update), views.EVENT)
+        session.output.show_value(views.event_facts(update), views.EVENT)
         flush()
         received += 1
         if received == count:

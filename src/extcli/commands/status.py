@@ -11,7 +11,7 @@ from extcli.cli import Watch, argument, shared, show_live
 from extcli.commands.connect import shell_variables
 from extcli.config.flags import Flags
 from extcli.config.resolver import Resolver
-from extcli.config.urls import reachable
+from extcli.config.urls import reachable_url
 from extcli.errors import ExpectationFailed, Unreachable
 from extcli.output import times
 from extcli.output.columns import Column, listing
@@ -53,7 +53,7 @@ def status(
         service = registry.choose_service(registry.named_services(), name)
         if not service.url:
             raise ExpectationFailed(f"{service.name} is starting")
-        flags = Flags(url=reachable(service.url), client_id=session.resolver.flags.client_id)
+        flags = Flags(url=reachable_url(service.url), client_id=session.resolver.flags.client_id)
         session.output.line(shell_variables(Resolver(flags, os.environ)))
         return
 

@@ -113,7 +113,7 @@ def use_link(session: Session, header: Header = False) -> None:
       EXTCLI_TOKEN=$(extcli link token) extcli user info
       curl -H "$(extcli link token --header)" http://127.0.0.1:8282/v1/e/vote
     """
-    _print_token(session, login.renew(session, login.stored_link(session)).access, header)
+    _print_token(session, login.renew_tokens(session, login.stored_link(session)).access, header)
 
 
 @command(link_app, "list", prints=link_views.LINKS)
@@ -125,7 +125,7 @@ def list_links(session: Session) -> None:
 
     Example: extcli link list
     """
-    session.output.show_value([link_views.facts_of(link) for link in session.link_store.all()], link_views.LINKS)
+    session.output.show_value([link_views.link_facts(link) for link in session.link_store.all()], link_views.LINKS)
 
 
 @command(link_app, "end", loses="all links and PINs of the channel end")
@@ -141,9 +141,9 @@ def end_link(session: Session) -> None:
     link = login.stored_link(session)
     where = f"channel {link.channel_id} of {link.client_id} at {link.service}"
     try:
-        pair = login.renew(session, link)
+        pair = login.renew_tokens(session, link)
     except Refused as error:
-        if not login.is_invalid(error):
+        if error.status != 400:  # the service refuses anything but the refresh token
             raise
         session.output.report(f"the link to {where} was no longer valid, and was deleted")
         return

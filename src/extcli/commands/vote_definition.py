@@ -11,7 +11,7 @@ import typer
 
 from emulator.contract.shell import join_words
 from emulator.contract.shell import quote_posix as quote
-from extcli.api.call import until_done
+from extcli.api.call import retry
 from extcli.cli import argument, command, confirm, flag, option
 from extcli.cli.confirm import Yes
 from extcli.cli.json_input import read_json
@@ -205,7 +205,7 @@ def restart(session: Session, poll: Poll, ends_at: EndsAt = None, ends_in: EndsI
     check, *lossy = calls
     check()
     try:
-        answers = [until_done(call, session.resolver.timeout()) for call in lossy]
+        answers = [retry(call, session.resolver.timeout()) for call in lossy]
     except (CliError, KeyboardInterrupt) as error:
         _add_restore_command(error, session, poll, members)
         raise

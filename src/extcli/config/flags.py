@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 DEFAULT_URL = "http://127.0.0.1:8282"
 DEFAULT_CLIENT_ID = "my-extension"
-_PLACE = {
+_OPTIONS = {
     "profile": "-p", "url": "--url", "client_id": "--client-id", "channel": "--channel", "acts_as": "--as",
     "token_file": "--token-file",
 }  # fmt: skip
@@ -52,7 +52,7 @@ class Flags(NamedTuple):
 
         With these, another command of extcli finds the same service.
         """
-        given = ((_PLACE[name], getattr(self, name)) for name in names or _PLACE)
+        given = ((_OPTIONS[name], getattr(self, name)) for name in names or _OPTIONS)
         return [word for option, value in given if value for word in (option, str(value))]
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from extcli.toml_file import TomlEdit
 
 _HEADING = "# Deployments for `extcli -p NAME`. `extcli profile` and `extcli config` edit this file.\n"
-_LIKE = 'write it like [profiles.dev] and, below, url = "http://127.0.0.1:8282"'
+_EXAMPLE = 'write it like [profiles.dev] and, below, url = "http://127.0.0.1:8282"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +44,11 @@ class Profile:
         text = self.texts.get(key)
         return str(self.file.parent / expanduser(text)) if text and key in FILE_KEYS else text
 
-    def is_of(self, address: str) -> bool:
+    def is_at(self, address: str) -> bool:
         """Return whether the deployment has this URL or WebSocket address. A profile without a URL matches any."""
         return not self._addresses or any(same_address(address, each) for each in self._addresses)
 
-    def may_be_of(self, address: str) -> bool:
+    def may_be_at(self, address: str) -> bool:
         """Return whether a URL may be the deployment under another name. For warnings: true in case of doubt."""
         return any(may_be_one_service(address, each) for each in self._addresses)
 
@@ -70,7 +70,7 @@ class Profiles:
         """The name of the profile to use when none is named."""
         self.by_name: dict[str, Profile] = {}
         for name, table in document.get("profiles", {}).items():
-            _check(file, name, table)
+            _check_profile(file, name, table)
             texts = {key: value for key, value in table.items() if key != PRODUCTION}
             self.by_name[name] = Profile(name, file, texts, table.get(PRODUCTION, False))
 
@@ -81,7 +81,7 @@ class Profiles:
         raise _not_found(self.file, f"{name!r} ({origin})", name, self.by_name)
 
 
-def default_in(file: Path) -> str | None:
+def default_profile_name(file: Path) -> str | None:
     """Return the name of the default profile, even if the rest of the file is invalid."""
     name = _document_of(file).get("profile")
     return name if isinstance(name, str) else None
@@ -97,7 +97,7 @@ def _not_found(file: Path, asked: str, name: str, known: Iterable[str]) -> Usage
 
 def _text_of(file: Path) -> str:
     """Return the file's text; empty if it does not exist. Raises `UsageError` if it cannot be read."""
-    fix = "EXTCLI_CONFIG names another file"
+    fix = "set EXTCLI_CONFIG to use another file"
     try:
         return user_files.text(file, user_files.MAX_CONFIGURATION_BYTES)
     except OSError as error:
@@ -116,9 +116,9 @@ def _document_of(file: Path) -> dict[str, Any]:
     try:
         return user_files.parse_toml(text)
     except ValueError as error:  # invalid TOML, or a number with more digits than Python parses
-        raise UsageError(f"{file} is not TOML: {str(error).splitlines()[0]}", fix=_LIKE) from None
+        raise UsageError(f"{file} is not TOML: {str(error).splitlines()[0]}", fix=_EXAMPLE) from None
     except RecursionError:
-        raise UsageError(f"{file} is nested too deeply", fix=_LIKE) from None
+        raise UsageError(f"{file} is nested too deeply", fix=_EXAMPLE) from None
 
 
 def _check_layout(file: Path, document: Mapping[str, Any]) -> None:
@@ -126,14 +126,14 @@ def _check_layout(file: Path, document: Mapping[str, Any]) -> None:
     for key, value in document.items():
         if key == "profiles":
             if not (isinstance(value, Mapping) and all(isinstance(each, Mapping) for each in value.values())):
-                raise UsageError(f"{file}: profiles must be a table of tables", fix=_LIKE)
+                raise UsageError(f"{file}: profiles must be a table of tables", fix=_EXAMPLE)
         elif key != "profile":
-            raise UsageError(f"{file}: {key!r} is not a known key", fix=_LIKE)
+            raise UsageError(f"{file}: {key!r} is not a known key", fix=_EXAMPLE)
         elif not (isinstance(value, str) and value):
             raise UsageError(f"{file}: profile must be the name of a profile", fix='write it like profile = "dev"')
 
 
-def _check(file: Path, name: str, table: Mapping[str, Any]) -> None:
+def _check_profile(file: Path, name: str, table: Mapping[str, Any]) -> None:
     """Raise `UsageError` for an invalid profile: also for a secret, which stands in a file of its own."""
     where = f"{file}: profiles.{name}"
     if not re.fullmatch(r"[A-Za-z0-9_-]+", name):  # the file or a shell would need quotes
@@ -152,7 +152,7 @@ def _check_url(file: Path, name: str, table: Mapping[str, Any]) -> None:
     """Raise `UsageError` for a secret or token without the URL of the service that it opens."""
     if URL.key not in table and (key := next((key for key in FILE_KEYS if key in table), None)):
         what = f"{file}: profiles.{name}.{key} needs a {URL.key} in the same profile"
-        raise UsageError(what, why="it is sent to that service only", fix='write it like url = "https://…"')
+        raise UsageError(what, why="extcli uses it for that service only", fix='write it like url = "https://…"')
 
 
 # Edits. Errors in other profiles do not stop them
@@ -164,25 +164,25 @@ def add(file: Path, name: str, values: Mapping[str, str]) -> None:
 
     with atomic_file.write_errors(file):
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with _edited(file) as edit:
+    with _open_edit(file) as edit:
         if name in edit.document.get("profiles", {}):
             fix = f"change it with `extcli config set KEY VALUE -p {name}`"
             raise UsageError(f"{file}: profiles.{name} exists already", fix=fix)
         edit.append(name, {key: _typed_value(file, name, key, text) for key, text in values.items()})
-        _check(file, name, edit.document.unwrap()["profiles"][name])
+        _check_profile(file, name, edit.document.unwrap()["profiles"][name])
 
 
 def set_value(file: Path, name: str, key: str, text: str) -> None:
     """Change a setting of a profile. Raises `UsageError` if there is no such profile: the name may be a typo."""
-    with _edited(file) as edit:
-        _table(file, edit, name)[key] = _typed_value(file, name, key, text)
-        _check(file, name, edit.document.unwrap()["profiles"][name])
+    with _open_edit(file) as edit:
+        _profile_table(file, edit, name)[key] = _typed_value(file, name, key, text)
+        _check_profile(file, name, edit.document.unwrap()["profiles"][name])
 
 
 def unset_value(file: Path, name: str, key: str) -> None:
     """Remove a key from a profile, even an invalid key."""
-    with _edited(file) as edit:
-        table = _table(file, edit, name)
+    with _open_edit(file) as edit:
+        table = _profile_table(file, edit, name)
         if key not in table:
             raise UsageError(f"{file}: profiles.{name}.{key} is not set")
         del table[key]
@@ -192,15 +192,15 @@ def unset_value(file: Path, name: str, key: str) -> None:
 
 def use(file: Path, name: str) -> None:
     """Make a profile the default."""
-    with _edited(file) as edit:
-        _table(file, edit, name)
+    with _open_edit(file) as edit:
+        _profile_table(file, edit, name)
         edit.document["profile"] = name
 
 
 def remove(file: Path, name: str) -> None:
     """Remove a profile. If it was the default, no default remains."""
-    with _edited(file) as edit:
-        _table(file, edit, name)
+    with _open_edit(file) as edit:
+        _profile_table(file, edit, name)
         del edit.document["profiles"][name]
         if not edit.document["profiles"]:
             del edit.document["profiles"]  # an empty table of tables cannot be written
@@ -215,7 +215,7 @@ def _typed_value(file: Path, name: str, key: str, text: str) -> str | bool:
         return text == "true"
     if key in FILE_KEYS and text:
         path = Path(expanduser(text)).absolute()
-        content, origin = settings.secret_text(path, where), f"{path} ({where})"
+        content, origin = settings.read_secret_file(path, where), f"{path} ({where})"
         if key == settings.SECRET_FILE.key:
             settings.decoded_secret(content, origin)
         else:
@@ -226,7 +226,7 @@ def _typed_value(file: Path, name: str, key: str, text: str) -> str | bool:
     return text
 
 
-def _edited(file: Path) -> AbstractContextManager[TomlEdit]:
+def _open_edit(file: Path) -> AbstractContextManager[TomlEdit]:
     from extcli import toml_file
 
     def read() -> str:
@@ -236,7 +236,7 @@ def _edited(file: Path) -> AbstractContextManager[TomlEdit]:
     return toml_file.edit_table(file, "profiles", read, _HEADING)
 
 
-def _table(file: Path, edit: TomlEdit, name: str) -> Any:
+def _profile_table(file: Path, edit: TomlEdit, name: str) -> Any:
     """Return the table of a profile. Raises `UsageError` if there is none."""
     tables = edit.document.get("profiles", {})
     if name not in tables:

@@ -147,7 +147,7 @@ class Resolver:
         if chosen and chosen.production and (self.named_profile or "url" not in chosen.texts):
             return chosen
         there = (each for each in self.profiles.by_name.values() if each.production)
-        return next((each for each in there if each.may_be_of(self.url()) or each.may_be_of(self.ws_url())), None)
+        return next((each for each in there if each.may_be_at(self.url()) or each.may_be_at(self.ws_url())), None)
 
     # Addresses
 
@@ -163,7 +163,7 @@ class Resolver:
         url, socket = self.find(settings.URL), self.find(settings.WS_URL)
         if url and socket and socket.source > url.source:
             named = self.profile if socket.in_profile else None
-            return socket if named and "url" in named.texts and named.is_of(url.value) else None
+            return socket if named and "url" in named.texts and named.is_at(url.value) else None
         return socket
 
     def ws_url(self) -> str:
@@ -210,7 +210,7 @@ class Resolver:
             return Found(flags.token_file, Source.FLAG, "--token-file", "token")
         if flags.acts_as:
             return None
-        given, own = self._in_text("EXTCLI_TOKEN", "token"), self._own_file(settings.TOKEN_FILE, to)
+        given, own = self._in_text_variable("EXTCLI_TOKEN", "token"), self._own_file(settings.TOKEN_FILE, to)
         if flags.profile:
             identity = self.in_profile(settings.ACTS_AS) or self._own_file(settings.SECRET_FILE, to)
             return own if own or identity else given
@@ -227,17 +227,17 @@ class Resolver:
     def token(self, to: str | None = None) -> str | None:
         """Return the token that `find_token` finds, read from its file if necessary. Raises `UsageError`."""
         found = self.find_token(to)
-        return None if found is None else header_word(self._content(found), _place_of(found), "token")
+        return None if found is None else header_word(self._read_text(found), _secret_label(found), "token")
 
     def secret(self, to: str | None = None) -> bytes | None:
         """Return the secret that `find_secret` finds, decoded. Raises `UsageError`."""
         found = self.find_secret(to)
-        return None if found is None else settings.decoded_secret(self._content(found), found.label)
+        return None if found is None else settings.decoded_secret(self._read_text(found), found.label)
 
     def control_token(self) -> str | None:
         """Return the token for the control API of the service, if one is configured. Raises `UsageError`."""
         found = self._in_text_or_file("EXTCLI_CONTROL_TOKEN", settings.CONTROL_TOKEN_FILE, None)
-        return None if found is None else header_word(self._content(found), _place_of(found), "control token")
+        return None if found is None else header_word(self._read_text(found), _secret_label(found), "control token")
 
     def _in_text_or_file(self, variable: str, file: Setting[Path], to: str | None) -> Found[str | Path] | None:
         """Return what the variable holds, otherwise the path of the file that its variable or the profile names.
@@ -247,25 +247,25 @@ class Resolver:
         own = self._own_file(file, to)
         if own and self.flags.profile:
             return own
-        return self._in_text(variable, file.key.removesuffix("_file")) or self.in_variable(file) or own
+        return self._in_text_variable(variable, file.key.removesuffix("_file")) or self.in_variable(file) or own
 
-    def _in_text(self, variable: str, key: str) -> Found[str | Path] | None:
+    def _in_text_variable(self, variable: str, key: str) -> Found[str | Path] | None:
         text = self.variable(variable)
         return Found(text, Source.VARIABLE, variable, key) if text else None
 
     def _own_file(self, file: Setting[Path], to: str | None) -> Found[str | Path] | None:
         """Return the profile's secret or token file, unless the address belongs to another service."""
         found = self.in_profile(file)
-        return found if found and self.profile and self.profile.is_of(to or self.url()) else None
+        return found if found and self.profile and self.profile.is_at(to or self.url()) else None
 
-    def _content(self, found: Found[str | Path]) -> str:
+    def _read_text(self, found: Found[str | Path]) -> str:
         if isinstance(found.value, str):
             return found.value.strip()
         if not self.flags.quiet and found.value not in self.checked_files:
             self.checked_files.add(found.value)
             write_stderr(filter(None, [settings.permission_warning(found.value)]))
-        return settings.secret_text(found.value, found.label)
+        return settings.read_secret_file(found.value, found.label)
 
 
-def _place_of(found: Found[str | Path]) -> str:
+def _secret_label(found: Found[str | Path]) -> str:
     return f"{found.value} ({found.label})" if isinstance(found.value, Path) else found.label

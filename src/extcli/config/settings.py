@@ -116,10 +116,6 @@ def _method(text: str, origin: str) -> str:
     return text.upper()
 
 
-def _path(text: str, _: str) -> Path:
-    return Path(text)
-
-
 _client_id = partial(header_word, what="client id")
 
 URL = Setting("url", partial(checked_url, like=DEFAULT_URL), "EXTCLI_URL", "--url", DEFAULT_URL)
@@ -127,9 +123,9 @@ WS_URL = Setting("ws_url", partial(checked_url, schemes=SOCKET, like=socket_of(D
 CLIENT_ID = Setting("client_id", _client_id, "EXTCLI_CLIENT_ID", "--client-id", DEFAULT_CLIENT_ID)
 ACTS_AS = Setting("as", Identity.parse, "EXTCLI_AS", "--as")
 CHANNEL = Setting("channel", _not_empty, "EXTCLI_CHANNEL", "--channel")
-SECRET_FILE = Setting("secret_file", _path, "EXTCLI_SECRET_FILE")
-TOKEN_FILE = Setting("token_file", _path, option="--token-file")
-CONTROL_TOKEN_FILE = Setting("control_token_file", _path, "EXTCLI_CONTROL_TOKEN_FILE")
+SECRET_FILE = Setting("secret_file", lambda text, _: Path(text), "EXTCLI_SECRET_FILE")
+TOKEN_FILE = Setting("token_file", lambda text, _: Path(text), option="--token-file")
+CONTROL_TOKEN_FILE = Setting("control_token_file", lambda text, _: Path(text), "EXTCLI_CONTROL_TOKEN_FILE")
 PIN_PATH = Setting("pin_path", checked_path, "EXTCLI_PIN_PATH", default=DEFAULT_PIN_PATH)
 BROADCAST_METHOD = Setting("broadcast_method", _method, "EXTCLI_BROADCAST_METHOD", default="GET")
 OUTPUT = Setting("output", _format, "EXTCLI_OUTPUT", "--output")
@@ -147,22 +143,22 @@ KEYS = (*SETTINGS, PRODUCTION)
 
 VARIABLES = {
     URL.variable: "The service's address",
-    WS_URL.variable: "The address of its WebSocket; by default derived from the service's",
+    WS_URL.variable: "The WebSocket's address; by default derived from EXTCLI_URL",
     CLIENT_ID.variable: "The extension's client id",
-    ACTS_AS.variable: "Identity: ROLE or ROLE:USER",
+    ACTS_AS.variable: "The identity to act as: ROLE or ROLE:USER",
     CHANNEL.variable: "The channel",
     "EXTCLI_SECRET": "The extension's secret, in base64",
-    SECRET_FILE.variable: "The file of that secret",
+    SECRET_FILE.variable: "A file with that secret",
     "EXTCLI_TOKEN": "A ready-made token",
     "EXTCLI_CONTROL_TOKEN": "The control token of an emulator on another machine or in a container",
-    CONTROL_TOKEN_FILE.variable: "The file of that token",
+    CONTROL_TOKEN_FILE.variable: "A file with that token",
     "EXTCLI_PROFILE": "The profile to use",
-    OUTPUT.variable: "Output format: table, plain, json, jsonl or csv",
-    TIMEOUT.variable: "How long to wait, such as 5s or 2m",
+    OUTPUT.variable: "The output format: table, plain, json, jsonl or csv",
+    TIMEOUT.variable: "The timeout, such as 5s or 2m",
     PIN_PATH.variable: "The path below /v1/e/ that issues PINs",
-    BROADCAST_METHOD.variable: "GET or POST, for broadcasts",
+    BROADCAST_METHOD.variable: "The method of broadcasts: GET or POST",
     "EXTCLI_CONFIG": "The profiles file",
-    "EXTCLI_STATE_DIR": "Where links are stored",
+    "EXTCLI_STATE_DIR": "The folder with stored links",
 }
 """Every variable that commands read, with its meaning. The variables of `serve` are declared with its options."""
 
@@ -170,7 +166,7 @@ VARIABLES = {
 # The files of secrets and tokens
 
 
-def secret_text(file: Path, label: str) -> str:
+def read_secret_file(file: Path, label: str) -> str:
     """Return the text of a file. `label` names the setting. Raises `UsageError`."""
     try:
         return user_files.text(file, user_files.SECRET, pipes=True).strip()

@@ -80,7 +80,7 @@ def is_loopback(host: str) -> bool:
     return number.is_loopback
 
 
-def reachable(url: str) -> str:
+def reachable_url(url: str) -> str:
     """Return the URL of a service, with an address to connect to if it listens on all addresses."""
     parts = urlsplit(url)
     host, colon, port = parts.netloc.rpartition(":")

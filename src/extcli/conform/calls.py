@@ -12,7 +12,7 @@ from extcli import bounded_json, clock
 from extcli.api import tokens
 from extcli.api.call import RATE_LIMITED, SERVICE, Call, Deadline, encoded
 from extcli.api.http import PROBE, Http
-from extcli.api.masking import SENDING, masked
+from extcli.api.masking import SENDING_PATHS, masked
 from extcli.conform.rule import Differs, Rule, Skipped, expect, expect_members, expect_status, shown
 from extcli.errors import TooLarge
 from extcli.reading import document_of
@@ -299,7 +299,7 @@ class Caller:
     def _check_may_write(self, method: str, path: str) -> None:
         """Raise an error if a rule writes but is not declared as `writes`. Such rules run only with --writes."""
         name = path.partition("?")[0].strip("/").rpartition("/")[2]
-        if "writes" not in self._at.rule.traits and (method not in READ_METHODS or name in SENDING):
+        if "writes" not in self._at.rule.traits and (method not in READ_METHODS or name in SENDING_PATHS):
             raise AssertionError(f"{self._at.rule.name} writes ({method} {path}), but is not marked `writes`")
 
 

@@ -64,7 +64,7 @@ class CheckContext:
         self.scheme, self.host = parts.scheme, parts.hostname or ""
         self.port = parts.port or {"http": 80}.get(parts.scheme, 443)
         profile = session.resolver.profile
-        self.profile = profile if profile and profile.is_of(self.url) else None
+        self.profile = profile if profile and profile.is_at(self.url) else None
         """The chosen profile, unless the URL from an option or a variable belongs to another service."""
 
 

@@ -12,7 +12,7 @@ from extcli.errors import CliError
 from extcli.realtime import login
 from extcli.session import VIEWER, Session
 
-ALL = "*"
+ALL_EVENTS = "*"
 
 
 class Listener:
@@ -21,11 +21,11 @@ class Listener:
     def __init__(self, session: Session, events: Sequence[str]) -> None:
         self._session = session
         self._report = session.output.report
-        self._events = list(dict.fromkeys(events)) or [ALL]
+        self._events = list(dict.fromkeys(events)) or [ALL_EVENTS]
         self._identity = ""
         """The identity that it listens as, in words. Unless chosen, it changes once a link is stored."""
 
-    def begin(self) -> str:
+    def subscribe(self) -> str:
         """Authenticate and subscribe. Returns the identity in words."""
         identity = login.authenticate(self._session, VIEWER)
         for event in self._events:
@@ -56,7 +56,7 @@ class Listener:
     def _reconnect(self, outage: Outage, left: float) -> None:
         before = self._identity
         self._session.reconnect(left)
-        self.begin()
+        self.subscribe()
         self._report(f"gap: not connected for {outage.end():.1f} s; events in between are lost")
         if self._identity != before:
-            self._report(f"now {self._identity}; it was {before}")
+            self._report(f"now listening {self._identity}; before the gap: {before}")

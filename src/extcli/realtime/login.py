@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-OPEN_SOCKETS = "sockets that are open keep their rights; `extcli socket close --all` closes sockets of an emulator"
+OPEN_SOCKETS = "open sockets keep their rights; on an emulator, `extcli socket close --all` closes them"
 """The data that a revocation keeps (ruling X4)."""
 _LENGTH_OF_PIN = 6
 _RETRIES = 3
@@ -46,7 +46,7 @@ def log_in(session: Session, pin: str) -> tuple[TokenPair, Link]:
     """Exchange a PIN for tokens, and store the refresh token."""
     from extcli.config.link_store import Link
 
-    pair, resolver = _pair_of(session, _send_authenticate(session, pin=pin)), session.resolver
+    pair, resolver = _token_pair(session, _send_authenticate(session, pin=pin)), session.resolver
     link = Link(
         service=resolver.url(),
         socket=resolver.ws_url(),
@@ -60,12 +60,12 @@ def log_in(session: Session, pin: str) -> tuple[TokenPair, Link]:
     return pair, link
 
 
-def renew(session: Session, link: Link) -> TokenPair:
+def renew_tokens(session: Session, link: Link) -> TokenPair:
     """Exchange a stored refresh token for new tokens, and store the new one. Deletes the link if it is invalid."""
     try:
-        pair = _pair_of(session, _send_authenticate(session, refresh=link.refresh), link.channel_id)
+        pair = _token_pair(session, _send_authenticate(session, refresh=link.refresh), link.channel_id)
     except Refused as error:
-        if is_invalid(error):
+        if error.status == 400:  # the refresh token itself is refused
             session.link_store.delete(link)
             error.what = f"the stored link to channel {link.channel_id} is no longer valid, and was deleted"
             error.fix = "link again with `extcli pin login`; a service without --data loses all links when it stops"
@@ -93,11 +93,6 @@ def own_channel(session: Session) -> str:
     return tokens.channel_of(session.resolver.identity(BROADCASTER), session.resolver) or settings.DEFAULT_CHANNEL
 
 
-def is_invalid(error: Refused) -> bool:
-    """Return whether the service refused the refresh token itself: `authenticate` returns 400."""
-    return error.status == 400
-
-
 def stored_link(session: Session) -> Link:
     """Return the link to this service, client id and channel. Raises `UsageError` if there is none."""
     if link := _find_link(session):
@@ -119,7 +114,7 @@ def authenticate(session: Session, acts_as: str = BROADCASTER) -> str:
     resolver = session.resolver
     is_chosen = bool(resolver.find(settings.ACTS_AS) or resolver.find_token(resolver.ws_url()))
     if not is_chosen and (link := _find_link(session)):
-        renew(session, link)
+        renew_tokens(session, link)
         return f"as broadcaster of channel {link.channel_id}, with the stored refresh token"
     credentials = session.credentials(acts_as, to=resolver.ws_url())
     try:
@@ -133,7 +128,7 @@ def authenticate(session: Session, acts_as: str = BROADCASTER) -> str:
         reply = _send_authenticate(session, jwt=credentials.token())
     if credentials.given:
         return f"with {credentials.origin}"
-    channel = _text(reply.data.get("twitch_id"))
+    channel = _text_or_empty(reply.data.get("twitch_id"))
     where = f" of channel {channel}" if channel else ""
     return f"as {resolver.identity(acts_as).role}{where}, with {credentials.origin}"
 
@@ -156,23 +151,23 @@ def _send_authenticate(session: Session, **by: str) -> Message:
     return session.open_socket().request("authenticate", data={"client_id": session.resolver.client_id(), **by})
 
 
-def _pair_of(session: Session, reply: Message, known_channel: str = "") -> TokenPair:
+def _token_pair(session: Session, reply: Message, known_channel: str = "") -> TokenPair:
     """Return the tokens in a reply, for the channel that is known, or that the reply, its token or the user names."""
-    access, refresh = _text(reply.data.get("jwt")), _text(reply.data.get("refresh"))
+    access, refresh = _text_or_empty(reply.data.get("jwt")), _text_or_empty(reply.data.get("refresh"))
     if not (access and refresh):
         fix = "is EXTCLI_WS_URL (or --url) an extension service?"
         error = CliError(f"{session.resolver.ws_url()} replied without tokens", fix=fix)
         error.exit_code = ExitCode.SERVICE_FAILED
         raise error
-    named = _text(reply.data.get("twitch_id")) or _channel_of(access)
+    named = _text_or_empty(reply.data.get("twitch_id")) or _channel_of(access)
     channel = known_channel or named or session.resolver.channel()
     if not channel:
         what = "the tokens for this PIN name no channel, so no link was stored"
-        raise UsageError(what, fix="use a new PIN, with --channel ID")
-    return TokenPair(access, refresh, channel, _text(reply.data.get("twitch_name")) or channel)
+        raise UsageError(what, fix="request a new PIN, and pass --channel ID")
+    return TokenPair(access, refresh, channel, _text_or_empty(reply.data.get("twitch_name")) or channel)
 
 
-def _text(value: object) -> str:
+def _text_or_empty(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
@@ -183,7 +178,7 @@ def expiry_of(token: str) -> int | None:
 
 def _channel_of(token: str) -> str:
     """Return the channel in the token's claims; the specified reply does not name it."""
-    return _text(tokens.claims_in(token).get("channel_id"))
+    return _text_or_empty(tokens.claims_in(token).get("channel_id"))
 
 
 # PINs

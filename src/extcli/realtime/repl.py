@@ -57,11 +57,11 @@ class Repl:
         # `sys.stdin` has a lock that a waiting thread would still hold when Python exits.
         edits = self._interactive and sys.stdout.isatty()
         with _edited_lines() if edits else nullcontext():
-            lines = self._typed() if edits else os.fdopen(sys.stdin.fileno(), "rb", closefd=False)
+            lines = self._typed_lines() if edits else os.fdopen(sys.stdin.fileno(), "rb", closefd=False)
             Thread(target=self._send_all, args=(lines,), daemon=True).start()
             try:
                 while True:
-                    self._print(self._next())
+                    self._print(self._next_message())
             except CliError:
                 if not self._is_over:
                     raise
@@ -73,7 +73,7 @@ class Repl:
             error.exit_code = ExitCode.SERVICE_FAILED if min(self._refused) >= 500 else ExitCode.REFUSED
             raise error
 
-    def _next(self) -> Message:
+    def _next_message(self) -> Message:
         """Return the next message. Raises `CliError` at the end of the connection, or if a reply takes too long."""
         seconds = self._websocket.timeout
         while (message := self._websocket.receive(seconds)) is None:
@@ -118,7 +118,7 @@ class Repl:
         with self._replied:
             self._replied.wait_for(lambda: self._sent - self._answered <= but)
 
-    def _typed(self) -> Iterator[bytes]:
+    def _typed_lines(self) -> Iterator[bytes]:
         """Yield the lines that are typed. The next prompt appears when the last request is answered."""
         with suppress(EOFError, UnicodeError):
             while True:
@@ -133,7 +133,7 @@ class Repl:
     def _send(self, text: bytes, number: int) -> bool:
         """Send a line; return whether the next one may follow."""
         try:
-            frame = self._frame(text)
+            frame = self._frame_of_line(text)
         except UsageError as error:
             if self._interactive:
                 write_stderr(error.lines())
@@ -149,7 +149,7 @@ class Repl:
             return False  # the other thread gets what arrived before the end, and then the error
         return True
 
-    def _frame(self, line: bytes) -> str:
+    def _frame_of_line(self, line: bytes) -> str:
         try:
             text = line.decode()
         except UnicodeDecodeError:

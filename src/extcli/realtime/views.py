@@ -23,7 +23,7 @@ _INSTANT_WIDTH, _SCOPE_WIDTH = len("2026-11-20 20:15:00.250Z"), len("extension")
 # Events
 
 
-def event_of(update: Message) -> dict[str, Any]:
+def event_facts(update: Message) -> dict[str, Any]:
     """Return the facts of an update, with defaults for what a deployment omits."""
     meta = update.document["meta"]
     defaults = {"event": meta.get("target", ""), "data": None, "channel_id": "", "scope": ""}
@@ -82,7 +82,7 @@ LOGIN = View(table=_login_table, rows=RECORD.rows)
 """The channel that a game is linked to, and when its tokens expire."""
 
 
-def facts_of(link: Link) -> dict[str, Any]:
+def link_facts(link: Link) -> dict[str, Any]:
     """Return a link as a record without its token."""
     return {name: getattr(link, name) for name in ("service", "client_id", "channel_id", "since", "until")}
 

@@ -25,7 +25,7 @@ from extcli import atomic_file, bounded_json
 from extcli.api.call import Call
 from extcli.api.connection import authority, probe_id
 from extcli.config.settings import DEFAULT_CLIENT_ID, SERVICE_SETTINGS, random_secret, write_secret
-from extcli.config.urls import reachable, socket_of
+from extcli.config.urls import reachable_url, socket_of
 from extcli.errors import CliError, ExitCode, UsageError, shortened
 from extcli.output.printer import write_stderr
 from extcli.output.sanitize import visible
@@ -171,7 +171,7 @@ def run_with_service(settings: RunSettings, serve: Callable[[int], int]) -> int:
         url = supervisor.wait_until_ready()
         if not url:
             return _end_without_command(settings, supervisor, log)
-        url = reachable(url)
+        url = reachable_url(url)
         code = _exit_code_of(partial(_run_command, settings, supervisor, directory, url))
         if supervisor.has_lost_service and not supervisor.first_signal:
             code = ExitCode.SERVICE_FAILED

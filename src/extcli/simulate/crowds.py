@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from extcli import clock
-from extcli.api.call import Call, is_asked_for, pause, retry_after, until_done
+from extcli.api.call import Call, asks_to_retry, pause, retry, retry_after
 from extcli.api.http import client_options, headers, httpx, url_of
 from extcli.api.tokens import Credentials, SelfSigned
 from extcli.bulk.connections import ONE_CONNECTION, ConnectionPool, PerUserQueue, raise_first_error
@@ -201,10 +201,10 @@ def simulate(subject: Subject, plan: Plan, options: Options) -> None:
     plan_run = PlanRun(url, plan, make_request, options, timeout, subject.repeated_statuses, close_poll)
     run_with_progress(session, plan_run.run(), plan_run, subject.requests)
     outcomes = plan_run.outcomes
-    comparison = until_done(
+    comparison = retry(
         lambda: subject.compare(plan, outcomes.status, before, late_vote_faults(plan, outcomes)),
         timeout,
-        is_asked_for,  # the crowd itself may have used up the rate of its client id
+        asks_to_retry,  # the crowd itself may have used up the rate of its client id
     )
     about = {"simulation": subject.verb, "what": subject.what, "id": subject.name, "requests": subject.requests}
     numbers = {"seed": plan.seed, "viewers": plan.viewers, "will": will, "notes": plan.notes}

@@ -23,7 +23,7 @@ from websockets.exceptions import ConnectionClosed
 from extcli import bounded_json, clock
 from extcli.api import websocket
 from extcli.api.call import SERVICE, Call, encoded
-from extcli.api.connection import certificates
+from extcli.api.connection import tls_context
 from extcli.config.urls import is_loopback
 from extcli.errors import Refused
 from extcli.reading import SHAPE_ERRORS
@@ -84,7 +84,7 @@ class Listener:
                         self.url,
                         compression=None,
                         proxy=None if is_loopback(urlsplit(self.url).hostname or "") else True,
-                        ssl=certificates() if self.url.startswith("wss:") else None,
+                        ssl=tls_context() if self.url.startswith("wss:") else None,
                         close_timeout=1,
                         max_queue=None,
                         ping_interval=None,
