@@ -9,6 +9,7 @@ from itertools import takewhile
 import pytest
 
 from extcli.app import NOUNS
+from extcli.cli.parsing import REMOVED
 from extcli.config.settings import SETTINGS
 from extcli.errors import ExitCode
 
@@ -31,6 +32,11 @@ def test_a_usage_error_names_the_option_and_the_help(extcli, words: str):
     assert what.startswith("extcli: ")
     assert named in what
     assert f"`{command} -h`" in advice
+
+
+@pytest.mark.parametrize("words", REMOVED)
+def test_a_removed_command_or_option_names_what_to_use_instead(extcli, words: str):
+    assert REMOVED[words] in extcli(*words.split(), exits=2).stderr
 
 
 GET_STATE = "socket send get state"

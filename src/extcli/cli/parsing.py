@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable
 from enum import StrEnum
 from functools import partial
-from typing import Any, NamedTuple, get_args
+from typing import Any, Final, NamedTuple, get_args
 
 from typer.core import TyperCommand
 
@@ -125,7 +125,30 @@ def _parse_value(value: Any, kind: Any, limits: Any) -> Any:
     return _UNPARSED
 
 
-# Usage errors: what is wrong, then where to read the usage
+# Usage errors: what is wrong, then where to read the usage; for what was removed, what to use instead
+
+REMOVED: Final = {
+    "broadcast as-page": "use `extcli broadcast send`, or as a page does, `extcli api POST pusher_broadcast`",
+    "codes check": "use `extcli codes upload --dry-run`",
+    "exec --workers": "start several `extcli serve` on one Redis; see docs/scaling.md",
+    "pin check": "use `extcli pin status`; with the token of a game, `extcli user info` shows whether it is valid",
+    "pin revoke": "use `extcli link end`, or without a stored link `extcli api DELETE pin`",
+    "policies": "use `extcli explain --rulings`, or with an id `extcli explain`; `extcli conform` tests a service",
+    "serve --no-upgrade": "leave it out; data of another format is never changed",
+    "serve --workers": "start several `extcli serve` on one Redis; see docs/scaling.md",
+    "vote define --show": "use `extcli vote config`",
+    "wait ready": "use `extcli wait`",
+}
+"""What to use instead of a removed command, or of its removed option."""
+
+
+def removal_error(path: str, name: str) -> str:
+    """Return the error for an option or verb that was removed from the command at `path`, such as `extcli codes`.
+
+    Empty for any other.
+    """
+    instead = REMOVED.get(f"{path.removeprefix('extcli')} {name}".strip())
+    return f"{name} no longer exists: {instead}" if instead else ""
 
 
 def is_noun_without_verb(error: Any) -> bool:
@@ -141,5 +164,7 @@ def usage_error(error: Any) -> UsageError:
 
 
 def message_on_one_line(error: Any) -> str:
-    """Return Typer's message about the arguments, without line breaks."""
-    return " ".join(error.format_message().replace("Value error, ", "").split())
+    """Return Typer's message about the arguments, without line breaks, or what replaces a removed option."""
+    context = getattr(error, "ctx", None)
+    removed = removal_error(context.command_path, getattr(error, "option_name", "")) if context else ""
+    return removed or " ".join(error.format_message().replace("Value error, ", "").split())

@@ -18,7 +18,7 @@ from typer.main import get_command
 
 from extcli import clock
 from extcli.cli.options import Function, as_annotated, flag, option, parameters_of, replace_parameters
-from extcli.cli.parsing import SHARED_PANEL, PlainCommand, use_fast_parser, write_parameter_help
+from extcli.cli.parsing import SHARED_PANEL, PlainCommand, removal_error, use_fast_parser, write_parameter_help
 from extcli.config.flags import Flags
 from extcli.errors import CliError, RequestWithheld, UsageError
 from extcli.output.format import Format, discard_rest
@@ -105,6 +105,8 @@ class Group(TyperGroup):
         return _move_shared_options(ctx, super().parse_args(ctx, args))
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if removed := removal_error(ctx.command_path, cmd_name):
+            raise UsageError(removed)
         return self.commands.get(cmd_name) or self.commands.get(_VERB_ALIASES.get(cmd_name, ""))
 
     def get_help(self, ctx: Any) -> str:
