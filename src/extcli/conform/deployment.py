@@ -297,8 +297,10 @@ class Deployment(Probing):
                 return f"json_store {id}", partial(self.admin.post, name, {}, id=id)
             case "channel_state" | "channel_config":
                 return name, partial(self.broadcaster.post, name, {})
-            case _ if caller and name.endswith(("_state", "_config")):
-                return f"{name} of a {caller.role}", partial(caller.post, name, {})
+            case "extension_state" | "extension_config" | "extension_hidden_state":
+                return name, partial(self.extension_backend.post, name, {})
+            case "viewer_state" | "extension_viewer_state" if caller:
+                return f"{name} of the role {caller.role}", partial(caller.post, name, {})
             case _ if name in _PATHS_OF_LINKS:
                 return "links", partial(self.broadcaster.delete, "pin")
         return None
