@@ -41,7 +41,7 @@ class DryRun:
         self._curl = form == CURL
 
     def withhold(self, url: str, call: Call, credentials: Credentials | None) -> None:
-        """Print a call to `url` that may change something, and raise `Withheld`. Ignores one that only reads."""
+        """Print a call to `url` that may change something, and raise `RequestWithheld`. Ignores one that only reads."""
         if call.method not in _READS or call.body is not None:  # a GET with a body is a broadcast
             self.show(url, call, credentials)
             raise RequestWithheld
@@ -62,7 +62,7 @@ class DryRun:
         self._print(call.method, shown_url(url), headers(call.body, authorization), _shown_body(call.body))
 
     def withhold_frame(self, frame: str) -> NoReturn:
-        """Print a frame of the WebSocket. Raises `Withheld`."""
+        """Print a frame of the WebSocket. Raises `RequestWithheld`."""
         if self._curl:
             raise _not_for_curl("curl does not send it over the WebSocket")
         self._print("SEND", self._resolver.ws_url(), {}, masked(json.loads(frame)))

@@ -210,7 +210,7 @@ class UnsentWebSocket(WebSocketClient):
         self._dry_run = dry_run
 
     def request(self, action: str, target: str = "", data: object = None) -> NoReturn:
-        """Print the request. Raises `Withheld`."""
+        """Print the request. Raises `RequestWithheld`."""
         self._dry_run.withhold_frame(request(action, target, data, 1))
 
     def close(self) -> None:
