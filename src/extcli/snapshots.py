@@ -21,7 +21,7 @@ from extcli import atomic_file, bounded_json
 from extcli.api.call import Streamed
 from extcli.errors import UnexpectedResponse, UsageError
 from extcli.output import times
-from extcli.output.columns import Column, listing, name_and_count_columns, one_item, thousands
+from extcli.output.columns import Column, int_column, listing, name_and_count_columns, one_item
 from extcli.output.sanitize import visible
 from extcli.output.views import stack
 from extcli.reading import LARGEST_ITEM, shape_problem
@@ -290,7 +290,7 @@ FACTS = listing(
     "records",
     Column("type", heading="records"),
     Column("kind"),
-    Column("count", heading="", text=thousands, right=True),
+    int_column("count", heading=""),
     else_shown=lambda facts: _facts_above(facts, "no records"),
     around=_facts_above,
     items=one_item,

@@ -55,8 +55,7 @@ def value_name(parameter: Any) -> str:
 
 def write_parameter_help(command: Any, ctx: Any, formatter: Any, *, shared: bool = True) -> None:
     """Write the arguments and options of a command into its help, the `shared` ones last or not at all."""
-    titles = ["Arguments", "Options", SHARED_PANEL, SERVE_PANEL]
-    sections: dict[str, list[tuple[str, str]]] = {title: [] for title in titles}
+    sections: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": [], SHARED_PANEL: [], SERVE_PANEL: []}
     for parameter in command.get_params(ctx):
         record = parameter.get_help_record(ctx)
         if record is None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from extcli.output.columns import Column, build_table, listing, thousands
+from extcli.output.columns import Column, build_table, int_column, listing, thousands
 from extcli.output.printer import View
 from extcli.output.sanitize import field, visible
 
@@ -20,8 +20,8 @@ _MOST_VISIBLE = 4
 _INDEX_COLUMN = Column("index", text=lambda index: thousands(index) if index != "" else "", right=True)
 _NAME_COLUMN = Column("name")
 _COUNT_COLUMNS = (
-    Column("handed out", "distributed", text=thousands, right=True, optional=True),
-    Column("left", text=thousands, right=True, optional=True),
+    int_column("handed out", "distributed", optional=True),
+    int_column("left", optional=True),
 )
 
 
@@ -95,17 +95,17 @@ def _eligibility_table(document: Mapping[str, Any]) -> RenderableType:
     return build_table(_ELIGIBILITY_COLUMNS, found) if found else "eligible for nothing"
 
 
-_ELIGIBILITY_COLUMNS = (_INDEX_COLUMN, Column("count", "eligible", "redeemable", thousands, right=True))
+_ELIGIBILITY_COLUMNS = (_INDEX_COLUMN, int_column("count", "eligible", "redeemable"))
 ELIGIBILITY = replace(listing(_eligibility_records, *_ELIGIBILITY_COLUMNS), table=_eligibility_table)
 
 CHECKED_SETS = listing(
     "",
     Column("index", right=True),
     _NAME_COLUMN,
-    Column("codes", text=thousands, right=True),
-    Column("longest", text=thousands, right=True),
-    Column("duplicates", text=thousands, right=True),
-    Column("in earlier sets", "in_earlier_sets", text=thousands, right=True),
+    int_column("codes"),
+    int_column("longest"),
+    int_column("duplicates"),
+    int_column("in earlier sets", "in_earlier_sets"),
     Column("replaces", lambda each: each["replaces"] or "", optional=True),
 )
 """The counts of checked sets and, for a dry run, the names of the sets that they replace."""

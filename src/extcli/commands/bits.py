@@ -9,7 +9,7 @@ from extcli.cli import argument, command, noun, option
 from extcli.cli.json_input import read_bytes
 from extcli.errors import UsageError
 from extcli.output import times, views
-from extcli.output.columns import Column, listing
+from extcli.output.columns import Column, grouped, listing
 from extcli.output.sanitize import visible
 from extcli.session import VIEWER, Session
 
@@ -27,7 +27,7 @@ PURCHASES = listing(
     Column("", "timestamp", "posted (UTC)", times.utc_text),
     Column("id"),
     Column("sku", heading="product"),
-    Column("cost", right=True, text="{:,}".format),
+    Column("cost", right=True, text=grouped),
     Column("currency", heading=""),
     Column("user", "userId", "buyer"),
     Column("posted", "timestamp", in_table=False),
@@ -60,18 +60,19 @@ def purchase(
     """
     if (sku is None) == (receipt is None):
         raise UsageError("give either SKU or --receipt FILE")
-    if receipt is not None:
+    if receipt is None:
+        transaction = transaction or secrets.token_hex(8)
+        product = {"sku": sku, "displayName": name or sku, "cost": {"amount": cost, "type": "bits"}}
+        user = session.resolver.identity(VIEWER).user or ""
+        token = _signed_receipt(session, {"transactionId": transaction, "userId": user, "product": product})
+    else:
         token = read_bytes(receipt if receipt == "-" else f"@{receipt}").decode(errors="replace").strip()
-        purchase = {"transactionReceipt": token, "displayName": buyer}
-        session.output.show(session.service(VIEWER).post("bits/transactions", purchase), views.RECORD)
-        return
-    transaction = transaction or secrets.token_hex(8)
-    product = {"sku": sku, "displayName": name or sku, "cost": {"amount": cost, "type": "bits"}}
-    user = session.resolver.identity(VIEWER).user or ""
-    data = {"transactionId": transaction, "userId": user, "product": product}
-    purchase = {"transactionReceipt": _signed_receipt(session, data), "displayName": buyer}
-    session.service(VIEWER).post("bits/transactions", purchase)
-    session.output.show_value({"id": transaction}, views.SOLE_VALUE)
+    purchase = {"transactionReceipt": token, "displayName": buyer}
+    response = session.service(VIEWER).post("bits/transactions", purchase)
+    if receipt is None:
+        session.output.show_value({"id": transaction}, views.SOLE_VALUE)
+    else:
+        session.output.show(response, views.RECORD)
 
 
 @command(app, "list", prints=PURCHASES)

@@ -39,7 +39,7 @@ class Condition:
 def poll(
     session: Session,
     poll: str = argument("ID", "The poll's id.", "default"),
-    count: Annotated[str | None, _count_option("Number of votes")] = None,
+    count: str | None = _count_option("Number of votes"),
     value: list[str] | None = option("--value V=N", "Votes for V: 0=2 is at least two votes for 0, 0==2 exactly two."),
     total: str | None = option("--sum N|=N", f"The sum of all values: {_COUNT_SYNTAX}"),
     since: Since = None,
@@ -60,7 +60,7 @@ def rank(
     ranking: str = argument("ID", "The ranking's id.", "default"),
     key: str | None = option("--key TEXT", "Count only this answer."),
     score: str | None = option("--score N|=N", f"Users who gave the answer of --key: {_COUNT_SYNTAX}"),
-    count: Annotated[str | None, _count_option("Users who gave any answer")] = None,
+    count: str | None = _count_option("Users who gave any answer"),
     since: Since = None,
 ) -> Condition:
     """Wait for the answers of a ranking, by default for at least one answer.
@@ -73,7 +73,7 @@ def rank(
 def accumulate(
     session: Session,
     buffer: str = argument("ID", "The buffer's id.", "default"),
-    count: Annotated[str | None, _count_option("Number of entries")] = None,
+    count: str | None = _count_option("Number of entries"),
     latest: str | None = option("--latest JSON", "The value of the newest entry, as JSON."),
     since: Since = None,
 ) -> Condition:
@@ -141,7 +141,7 @@ def _value_parameters(path: str | None, equals: str | None, since: int | None) -
 def pin(
     session: Session,
     event: str = argument("issued|used|revoked", "The event: a PIN is issued or used, or a link is revoked."),
-    count: Annotated[str | None, _count_option("Number of events")] = None,
+    count: str | None = _count_option("Number of events"),
     since: Since = None,
 ) -> Condition:
     """Wait for a PIN to be issued or used, or a link to end.
@@ -154,9 +154,7 @@ def pin(
 def _count_condition(subject: str, things: str) -> Callable[..., Condition]:
     """Return the condition about how many things of a kind there are."""
 
-    def condition(
-        session: Session, count: Annotated[str | None, _count_option("How many")] = None, since: Since = None
-    ) -> Condition:
+    def condition(session: Session, count: str | None = _count_option("How many"), since: Since = None) -> Condition:
         return Condition(subject, "*", {"count": count, "since": since})
 
     condition.__doc__ = f"""Wait for {things}, by default for at least one.
@@ -171,7 +169,7 @@ def _count_condition(subject: str, things: str) -> Callable[..., Condition]:
 def broadcast(
     session: Session,
     event: str = argument("EVENT", "The event's name."),
-    count: Annotated[str | None, _count_option("Number of broadcasts")] = None,
+    count: str | None = _count_option("Number of broadcasts"),
     since: Since = None,
 ) -> Condition:
     """Wait for broadcasts of an event, by default for at least one broadcast.
@@ -187,7 +185,7 @@ def broadcast(
 def journal(
     session: Session,
     endpoint: str = argument("ENDPOINT", "Such as POST /v1/e/vote, /v1/e/vote, a socket action or a topic.", "*"),
-    count: Annotated[str | None, _count_option("Number of entries")] = None,
+    count: str | None = _count_option("Number of entries"),
     since: int | None = option("--since NUMBER", "Count only entries after this number, as `extcli logs` shows it."),
     *,
     query: dict[str, str | None],
@@ -208,7 +206,7 @@ def journal(
 def sockets(
     session: Session,
     topic: str = argument("TOPIC", "poll:ID, event:NAME, state:channel, …; or page, or connected.", "connected"),
-    count: Annotated[str | None, _count_option("Number of sockets")] = None,
+    count: str | None = _count_option("Number of sockets"),
 ) -> Condition:
     """Wait for open sockets or for subscribers of a topic, by default for at least one.
 

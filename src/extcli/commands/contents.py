@@ -11,7 +11,7 @@ from extcli.cli.confirm import Yes
 from extcli.commands.listing import show_all_pages
 from extcli.errors import ExpectationFailed, UsageError
 from extcli.output import columns, times, views
-from extcli.output.columns import Column, listing, one_item, thousands, time_text
+from extcli.output.columns import Column, int_column, listing, one_item, time_text
 from extcli.reading import document_of
 from extcli.session import Session
 
@@ -38,9 +38,9 @@ RECORDS = listing(
     Column("channel_id", heading="channel"),
     Column("user", lambda each: each.get("user", ""), optional=True),
     Column("name", optional=True),
-    Column("count", text=thousands, right=True, optional=True),
-    Column("left", text=thousands, right=True, optional=True),
-    Column("size", heading="bytes", text=thousands, right=True, optional=True),
+    int_column("count", optional=True),
+    int_column("left", optional=True),
+    int_column("size", heading="bytes", optional=True),
     Column("status", optional=True),
     Column("latest", in_table=False),
     Column("expires_at", heading="expires (UTC)", text=time_text),

@@ -11,7 +11,7 @@ import typer
 from extcli.cli import command, confirm, flag
 from extcli.cli.confirm import Yes
 from extcli.errors import UnexpectedResponse, UsageError, shortened
-from extcli.output.columns import Column, listing, thousands, time_text
+from extcli.output.columns import Column, int_column, listing, time_text
 from extcli.output.format import Format
 from extcli.output.printer import View
 from extcli.output.sanitize import visible
@@ -35,7 +35,7 @@ def _list_view(member: str, counted: str, latest: str, *own: Column) -> View:
         member,
         Column("id"),
         Column("channel", "channel_id"),
-        Column(counted, "count", text=thousands, right=True),
+        int_column(counted, "count"),
         *own,
         Column(latest, "latest", "latest (UTC)", time_text),
         else_shown=f"no {member}",

@@ -9,7 +9,7 @@ from extcli.cli import argument, command, noun, option
 from extcli.cli.options import with_options
 from extcli.errors import Refused, UsageError
 from extcli.output import views
-from extcli.output.columns import Column, listing, one_item, thousands
+from extcli.output.columns import Column, int_column, listing, one_item
 from extcli.output.printer import View
 from extcli.output.sanitize import visible
 from extcli.reading import document_of
@@ -78,7 +78,7 @@ QUESTION = listing(
 LEADERBOARD = listing(
     "leaderboard",
     Column("team", "team_id"),
-    Column("score", "combined_score", text=thousands, right=True),
+    int_column("score", "combined_score"),
     else_shown="no teams yet",
 )
 

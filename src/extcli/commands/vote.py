@@ -17,7 +17,7 @@ from extcli.commands import vote_definition
 from extcli.commands.listing import POLLS, add_list_command, add_rm_command
 from extcli.errors import CliError, UsageError
 from extcli.output import times, views
-from extcli.output.columns import Column, build_table, listing, safe_text, thousands
+from extcli.output.columns import Column, build_table, int_column, listing, safe_text, thousands
 from extcli.output.format import Format
 from extcli.output.printer import View
 from extcli.output.sanitize import visible
@@ -65,7 +65,7 @@ def _result_view(outside: Mapping[int, int], definition: Json) -> View:
         total = poll["stats"]["count"] or 1
         columns = [
             Column("value", right=True),
-            Column("votes", "count", text=thousands, right=True),
+            int_column("votes", "count"),
             Column("", "count", text=lambda count: bar(count / total), fills=True),
             Column("share", "count", text=lambda count: f"{count / total:.1%}", right=True),
         ]

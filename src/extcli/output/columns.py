@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from operator import itemgetter
 from shutil import get_terminal_size
@@ -62,6 +63,10 @@ class Column:
     def of(self, record: Any) -> Any:
         """Return the column's value of a record."""
         return self.value(record) if callable(self.value) else record[self.member]
+
+
+int_column = partial(Column, text=thousands, right=True)
+"""A column of whole numbers."""
 
 
 def build_table(

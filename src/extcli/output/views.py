@@ -12,11 +12,11 @@ from extcli.output import times
 from extcli.output.columns import (
     Column,
     build_table,
+    int_column,
     listing,
     name_and_count_columns,
     name_with_spaces,
     one_item,
-    thousands,
 )
 from extcli.output.printer import NOTHING as NOTHING
 from extcli.output.printer import View
@@ -52,7 +52,7 @@ def ranking_view(top: int | None) -> View:
         answers,
         Column("", "place", right=True),
         Column("key", heading="answer"),
-        Column("score", text=thousands, right=True),
+        int_column("score"),
         Column("", "share", text=bar, fills=True),
         else_shown="no answers yet",
         items=lambda document: document["data"][:top],

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from extcli import atomic_file
 from extcli.errors import CliError, ExpectationFailed, Unreachable, UsageError, shortened
-from extcli.output.columns import Column, build_table, thousands
+from extcli.output.columns import Column, build_table, int_column
 from extcli.output.printer import View
 from extcli.output.sanitize import field, visible
 from extcli.output.terminal import bar
@@ -150,8 +150,8 @@ def _as_table(found: Mapping[str, Any]) -> RenderableType:
     figures, most = found["figures"], _largest_count(found)
     columns = (
         Column("", "name"),
-        Column("planned", text=thousands, right=True),
-        Column("found", text=thousands, right=True),
+        int_column("planned"),
+        int_column("found"),
         Column("", "found", text=lambda number: bar(number / most), fills=True),
         Column("", lambda each: each["planned"] != each["found"], text=lambda it: Text("differs" if it else "", "bad")),
     )
