@@ -35,8 +35,6 @@ MAX_MESSAGE_BYTES = 4_096
 """The limit of a message: compact JSON, or base64 of its zlib compression (Limits; ruling B2)."""
 MAX_UNCOMPRESSED_BYTES = 512 * 1024
 """The limit of compact JSON before compression. Games receive it uncompressed, and many accept at most 1 MiB."""
-DEFAULT_MAX_BODY = 64 * 1024
-"""The default limit of the body of a request, and of the data of a socket request."""
 
 PIN_LIFETIME = 5 * 60_000
 """How long a PIN can be used, in ms (ruling T1)."""

@@ -62,10 +62,7 @@ ALIASES = {
 }
 """Other paths below `/v1/e/` of the service API, and the specified ones."""
 SECRET_NAMES = ("pin", "auth", "authorization")
-SECRET_ENDS = (
-    *("token", "secret", "password", "passwd", "pwd", "passphrase", "credential"),
-    *("apikey", "privatekey"),
-)
+SECRET_ENDS = ("token", "secret", "password", "passwd", "pwd", "passphrase", "credential", "apikey", "privatekey")
 """Ends of the names of other secret members, in lower case, without `_` and `-`, and in the singular."""
 SECRET_TOKEN = r"eyJ[\w-]{8,}(?:\.[\w-]*)*|ZXlK[\w+/-]{8,}"
 """A JWT, or a truncated one: base64 that starts with `{"`. Or the base64 of that."""

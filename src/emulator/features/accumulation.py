@@ -21,7 +21,7 @@ from emulator.core.observability.facts import ABSENT, notice
 from emulator.core.wire import json_codec
 from emulator.core.wire.json_codec import stream_array
 from emulator.features.id_quota import IdQuota
-from emulator.features.kinds import Kind, Measured, Subject
+from emulator.features.kinds import Kind, ListedRecord, Measured, Subject
 from emulator.http.endpoint import CHANNEL, PAGE, Call, Nothing, Parameter, endpoint, id_of
 from emulator.storage.kinds import VALUE, Stored, decoded, wrong
 from emulator.storage.records import ItemRecord
@@ -77,16 +77,8 @@ _MAX_COUNTED_USERS = 100_000
 """Users whose entries are counted: those who added one last."""
 
 
-class ListedBuffer(Struct):
-    """One buffer."""
-
-    id: str
-    channel_id: str
-    """Empty for entries that belong to no channel."""
-    count: int
-    """Its entries."""
-    latest: int
-    """Unix ms of the newest."""
+class ListedBuffer(ListedRecord):
+    """One buffer; `count` is the number of entries."""
 
 
 class BufferList(Struct):

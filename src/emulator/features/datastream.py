@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from msgspec import Struct
-
 from emulator.contract.limits import MAX_MESSAGE_BYTES
 from emulator.core.callers import ANYONE, CHANNEL_WRITERS, EXTENSION_WRITERS, Caller, required_channel
 from emulator.core.clock import SECOND, Clock
@@ -40,19 +38,6 @@ BYTES_PER_REQUEST = 256
 """Bytes of events that a caller may send for each request that its rate allows."""
 
 
-class StreamEvent(Struct):
-    """One event, with its arrival in Unix seconds."""
-
-    event: Any
-    timestamp: int
-
-
-class StreamEvents(Struct):
-    """The data of an update."""
-
-    events: list[StreamEvent]
-
-
 class Datastream:
     """Events from a channel's pages to its games, in order of arrival. Nothing is stored."""
 
@@ -80,7 +65,7 @@ class Datastream:
             is_counted = caller.role not in EXTENSION_WRITERS
             if is_counted and (wait := self._rate.delay((caller.client_id, caller.opaque_id), size)):
                 raise too_many_bytes(limit=self._limit, seconds=whole_seconds(wait))
-        update = StreamEvents([StreamEvent(event, self._clock.now() // SECOND)])
+        update = {"events": [{"event": event, "timestamp": self._clock.now() // SECOND}]}
         await self._publisher.publish(topic, DATASTREAM_TARGET, update)
         return Nothing()
 

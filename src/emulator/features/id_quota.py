@@ -37,7 +37,7 @@ _RELEASED_ID = b'[0,""]'
 """The document of an id that no longer counts, until it is deleted."""
 _VIEWER_SHARES = 4
 """One viewer may begin this fraction of the ids that viewers may begin."""
-_VIEWER = Role.VIEWER
+
 _RECORD_AGAIN_AFTER = HOUR
 _MAX_CACHED = 100_000
 
@@ -70,7 +70,7 @@ class IdQuota:
         To be awaited at once. Raises `BadRequest` above the limit. If nothing is written, because `write` raises, or
         returns false or a refused cast, an id that it would have begun does not count.
         """
-        if caller.role is _VIEWER and self._is_recent(key, now):
+        if caller.role is Role.VIEWER and self._is_recent(key, now):
             return write()
         return self._count_and_write(key, caller, now, now + lifetime, write)
 

@@ -75,11 +75,7 @@ def id_text(value: str | int | None) -> str:
     return text
 
 
-def _check_id(record: DocumentRecord) -> None:
-    text_of(record.value, VALUE)
-
-
-STORED = tuple(Stored(DocumentRecord, kind, _check_id) for kind in ("user", "opaque"))
+STORED = tuple(Stored(DocumentRecord, kind, lambda record: text_of(record.value, VALUE)) for kind in ("user", "opaque"))
 
 
 IDS_PER_PAGE = 1_000

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple
 
+from msgspec import Struct
+
 from emulator.core.callers import Caller
 from emulator.storage.kinds import Stored
 
@@ -16,6 +18,17 @@ class Measured(NamedTuple):
     """How many, by value or key; by an empty text if there is no value."""
     content: bytes | None = None
     """The content of a store, or the newest entry of a buffer, as JSON; `None` if there is none."""
+
+
+class ListedRecord(Struct):
+    """A poll, ranking or buffer in a listing."""
+
+    id: str
+    channel_id: str
+    """Empty for a record of no channel, such as one with a global id."""
+    count: int
+    latest: int
+    """Unix ms of the latest vote, answer or entry; 0 if there is none."""
 
 
 Measure = Callable[[Caller, str | None, str, str], Awaitable[Measured]]

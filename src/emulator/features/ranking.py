@@ -16,7 +16,7 @@ from emulator.core.observability.audit import audit
 from emulator.core.observability.facts import ABSENT, notice
 from emulator.core.wire.refusals import too_long
 from emulator.features.id_quota import IdQuota
-from emulator.features.kinds import Kind, Measured, Subject
+from emulator.features.kinds import Kind, ListedRecord, Measured, Subject
 from emulator.http.endpoint import CHANNEL, PAGE, Call, Nothing, endpoint, id_of
 from emulator.storage.kinds import Stored, accept_any, text_of, wrong
 from emulator.storage.records import BallotRecord, ChoiceRecord, EntryRecord
@@ -64,16 +64,8 @@ class Score(Struct):
     score: int
 
 
-class ListedRanking(Struct):
-    """One ranking."""
-
-    id: str
-    channel_id: str
-    """Empty for a ranking of no channel, such as a global one."""
-    count: int
-    """The users who answered."""
-    latest: int
-    """Unix ms of the latest answer."""
+class ListedRanking(ListedRecord):
+    """One ranking; `count` is the number of users who answered."""
 
 
 class RankingList(Struct):
@@ -156,10 +148,8 @@ class Rankings:
         """
         group, now = Key("rank", call.caller.client_id, "", call.channel), self._clock.now()
         found, next = await call.page.read(self._ballots.listing, group, now=now)
-        rankings = [
-            ListedRanking(
-                key.name, key.channel or "", casts, expires_at - LIFETIME
-            )  # that long after its latest answer
+        rankings = [  # a ranking expires that long after its latest answer
+            ListedRanking(key.name, key.channel or "", casts, expires_at - LIFETIME)
             for key, casts, expires_at, _ in found
         ]
         return RankingList(rankings, next)

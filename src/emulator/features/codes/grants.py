@@ -307,10 +307,8 @@ class Grants:
     async def renew_grants(self, client_id: str) -> None:
         """Delete the grants whose sets have all ended, and extend the others to the expiry of the last set."""
         async for page in self.rosters.all(roster_key(client_id, ""), now=self.clock.now()):
-            sets, now = (
-                await self.current_sets(client_id),
-                self.clock.now(),
-            )  # after the page: it has no grants of newer sets
+            # Read after the page, so that the page has no grants of newer sets.
+            sets, now = await self.current_sets(client_id), self.clock.now()
             alive = {each.set_id for each in sets.values()}
             live: list[Key] = []
             ended: list[Key] = []

@@ -99,7 +99,7 @@ endpoints = (*(each for store in rules.STORES for each in _endpoints_of(store)),
 
 
 _STATE_STORES = {"channel": rules.CHANNEL_STATE, "extension": rules.EXTENSION_STATE}
-_CONFIG_STORES = {"channel": rules.CHANNEL_CONFIG, "extension": rules.EXTENSION_CONFIG}
+
 _COMBINED = "combined"
 
 
@@ -172,8 +172,8 @@ async def read_config(stores: Stores, message: Message) -> ConfigReply:
     config_id = message.body(ConfigBody).config_id
     if config_id == _COMBINED:
         both = await stores.read_all(rules.ALL_CONFIG, message.caller, message.channel)
-        return ConfigReply({name: both[name] for name in _CONFIG_STORES}, _COMBINED)
-    store = _named_store(_CONFIG_STORES, config_id, "config_id", _COMBINED)
+        return ConfigReply(both, _COMBINED)
+    store = _named_store(rules.ALL_CONFIG, config_id, "config_id", _COMBINED)
     return ConfigReply(await stores.read(store, message.caller, message.channel), config_id)
 
 
@@ -209,7 +209,7 @@ async def state_topic(stores: Stores, message: Message) -> tuple[Key, ...]:
 async def config_topic(stores: Stores, message: Message) -> tuple[Key, ...]:
     """Follow the config store that `config_id` names."""
     body = message.body(TopicBody)
-    store = _named_store(_CONFIG_STORES, body.config_id or body.topic_id, "config_id")
+    store = _named_store(rules.ALL_CONFIG, body.config_id or body.topic_id, "config_id")
     return (stores.key(store, message.caller, message.channel),)
 
 
@@ -226,7 +226,7 @@ def _state_store(message: Message, body: StateBody) -> Store:
 
 
 def _config_store(body: ConfigBody) -> Store:
-    return _named_store(_CONFIG_STORES, body.config_id or "channel", "config_id")
+    return _named_store(rules.ALL_CONFIG, body.config_id or "channel", "config_id")
 
 
 def _writable(message: Message, store: Store, content: Any, member: str) -> tuple[Store, Any]:

@@ -24,7 +24,7 @@ _MAX_SEGMENTS = 500
 """Segments of a path. A document cannot be nested more deeply than Python's stack."""
 _MAX_SHOWN_LENGTH = 60
 """Characters of a path in an error message."""
-_OPERATIONS = "add, remove, replace, move, copy, test, add_intermediates"
+_OPERATIONS = ("add", "remove", "replace", "move", "copy", "test", "add_intermediates")
 _INDEX_PATTERN = re.compile(r"0|[1-9][0-9]{0,8}")
 _NUMBER_PATTERN = re.compile(r"[0-9]+")
 _BAD_ESCAPE = re.compile(r"~(?![01])")
@@ -80,24 +80,25 @@ class _PatchedDocument:
         return document
 
     def _perform(self, operation: Document) -> None:
-        match operation.get("op"):
+        op = operation.get("op")
+        if op not in _OPERATIONS:
+            raise _Failed(f"op: must be one of {', '.join(_OPERATIONS)}")
+        path = _path_segments(operation, "path")
+        match op:
             case "add" | "add_intermediates":
-                self._add(_path_segments(operation, "path"), _required_value(operation))
+                self._add(path, _required_value(operation))
             case "remove":
-                self._take_value(_path_segments(operation, "path"))
+                self._take_value(path)
             case "replace":
-                path, value = _path_segments(operation, "path"), _required_value(operation)
-                parent = self._find(path[:-1])
+                value, parent = _required_value(operation), self._find(path[:-1])
                 parent[_member_or_index(parent, path[-1])] = _copy_value(value)
             case "move":
-                self._move(_path_segments(operation, "path"), _path_segments(operation, "from"))
+                self._move(path, _path_segments(operation, "from"))
             case "copy":
-                self._copy(_path_segments(operation, "path"), _path_segments(operation, "from"))
+                self._copy(path, _path_segments(operation, "from"))
             case "test":
-                if not are_equal_json(_required_value(operation), self._find(_path_segments(operation, "path"))):
+                if not are_equal_json(_required_value(operation), self._find(path)):
                     raise _Failed(f"test failed: the value at {_shown_segment(operation['path'])} is different")
-            case _:
-                raise _Failed(f"op: must be one of {_OPERATIONS}")
 
     def _add(self, path: list[str], value: Any) -> None:
         """Add a value; create missing parent objects."""

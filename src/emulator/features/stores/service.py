@@ -114,10 +114,10 @@ class Stores:
         written = await self._apply_patches(store, caller, {key: patch})
         return msgspec.Raw(written[key])
 
-    async def edit_member(self, caller: Caller, channel: str, name: str, edit: Callable[[Any], Any]) -> bool:
+    async def edit_member(self, caller: Caller, channel: str, name: str, edit: Callable[[Any], Any]) -> None:
         """Change one member of the channel state. `edit` takes and returns its value, or `UNSET` for none.
 
-        Return whether the value is another one. Raises `BadRequest` if the state grows too large.
+        Raises `BadRequest` if the state grows too large.
         """
         key = self.key(CHANNEL_STATE, caller, channel)
 
@@ -129,7 +129,7 @@ class Stores:
                 del members[name]
             return {} if after is before else {key: rules.encode_document(members, name=CHANNEL_STATE.name)}
 
-        return bool(await self._write(CHANNEL_STATE, [key], change))
+        await self._write(CHANNEL_STATE, [key], change)
 
     async def patch(self, store: Store, caller: Caller, channel: str | None, raw: bytes) -> None:
         """Apply a JSON Patch (array) or a merge patch (object), atomically (ruling S2).
@@ -259,19 +259,12 @@ class Stores:
         )
 
 
-class JsonStoreUpdate(msgspec.Struct):
-    """The data of the event that pages receive after a write to a JSON store (ruling B5)."""
-
-    id: str
-    value: msgspec.Raw
-
-
 async def publish_store(publisher: Publisher, pages: PageEvents, change: Change) -> None:
     """Publish a written store to its subscribers (rulings X5, B5). The content of `change` is the store's text."""
     key, text = change.key, cast("bytes", change.content)
     store = _STORES_BY_NAME.get(key.kind)
     if store is None:
-        update = JsonStoreUpdate(key.name, msgspec.Raw(text))
+        update = {"id": key.name, "value": msgspec.Raw(text)}
         await pages.publish(key, f"json_store_update:{key.name}", json_codec.encode(update))
         return
     if store.is_config:

@@ -22,7 +22,7 @@ from emulator.core.keys import Key
 from emulator.core.scheduler import Scheduler, Throttle
 from emulator.core.wire import json_codec
 from emulator.features.broadcast.service import PageEvents
-from emulator.features.kinds import Kind, Subject
+from emulator.features.kinds import Kind, ListedRecord, Subject
 from emulator.features.votes.rules import LIFETIME, STORED, Definition
 from emulator.realtime.publisher import Publisher
 from emulator.storage.shapes import Ballots, ListedBallot
@@ -43,15 +43,10 @@ class Stats(Struct):
     specific: list[int]
 
 
-class Poll(Struct):
+class Poll(Stats):
     """The response of GET and POST `vote`: `stats`, and the same fields at the top level (ruling P1)."""
 
     stats: Stats
-    stddev: float
-    mean: float
-    sum: int
-    count: int
-    specific: list[int]
     vote: int | UnsetType = UNSET
     """The caller's latest vote; absent if there is none."""
 
@@ -60,7 +55,7 @@ class Poll(Struct):
         """Return the response for the number of votes for each value, and the caller's choice."""
         stats = stats_of(counts)
         vote = UNSET if choice is None else int(choice)
-        return cls(stats, stats.stddev, stats.mean, stats.sum, stats.count, stats.specific, vote)
+        return cls(stats.stddev, stats.mean, stats.sum, stats.count, stats.specific, stats, vote)
 
 
 def stats_of(counts: Iterable[tuple[str, int]]) -> Stats:
@@ -137,18 +132,11 @@ class PollReader:
         return stats_of(tally.counts)
 
 
-class ListedPoll(Struct):
-    """One poll."""
+class ListedPoll(ListedRecord):
+    """One poll; `count` is the number of votes."""
 
-    id: str
-    channel_id: str
-    """Empty for a poll of no channel, such as a global one."""
-    count: int
-    """All votes."""
     status: str
     """`pending`, `active` or `expired`; `active` without a definition."""
-    latest: int
-    """Unix ms of the latest vote; 0 if there is none."""
     disabled: bool | UnsetType = UNSET
     """`true` if it refuses votes, whatever its status; else absent."""
 
@@ -168,7 +156,7 @@ def listed_poll(ballot: ListedBallot, *, now: int) -> ListedPoll:
         definition = msgspec.json.decode(ballot.definition, type=Definition)
         status, disabled = definition.status_at(now), definition.disabled
     latest = ballot.expires_at - LIFETIME if ballot.casts else 0
-    return ListedPoll(ballot.key.name, ballot.key.channel or "", ballot.casts, status, latest, disabled or UNSET)
+    return ListedPoll(ballot.key.name, ballot.key.channel or "", ballot.casts, latest, status, disabled or UNSET)
 
 
 SOCKET_INTERVAL = 1.0
@@ -176,13 +164,6 @@ SOCKET_INTERVAL = 1.0
 PAGE_INTERVAL = 5.0
 """The same for pages."""
 _DEFINED_KIND = "poll_definition"
-
-
-class PageUpdate(Struct):
-    """The data of the event `vote_update:<poll>` for pages."""
-
-    id: str
-    stats: Stats
 
 
 @dataclass(eq=False, repr=False)
@@ -268,7 +249,7 @@ class PollUpdates:
             self._updating_pages.trigger(poll)
 
     async def _send_page_update(self, poll: Key) -> None:
-        update = PageUpdate(poll.name, await self._reader.stats(poll))
+        update = {"id": poll.name, "stats": await self._reader.stats(poll)}
         self._pages.deliver(poll, f"vote_update:{poll.name}", json_codec.encode(update))
 
     def _request_socket_update(self, poll: Key) -> None:

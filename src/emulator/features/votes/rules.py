@@ -279,12 +279,8 @@ def _checked_options(options: list[str] | UnsetType) -> list[str]:
     if options is UNSET:
         return []
     if not 1 <= len(options) <= limits.MAX_OPTIONS:
-        raise invalid_member(
-            "options",
-            f"{len(options)} options",
-            f"1 to {limits.MAX_OPTIONS} options; for none, leave the field out",
-            f"{len(options)} options given; a poll has 1 to {limits.MAX_OPTIONS}; for none, leave the field out",
-        )
+        given, needed = f"{len(options)} options", f"1 to {limits.MAX_OPTIONS} options; for none, leave the field out"
+        raise invalid_member("options", given, needed, f"{given} given; a poll has {needed}")
     for index, option in enumerate(options):
         _check_size(f"options[{index}]", option, limits.MAX_OPTION_BYTES)
     return options

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -187,7 +187,7 @@ class Polls:
         await self._changes.committed(*(Change(dropped, "cleared", caller.opaque_id) for dropped in found))
         for dropped in found:
             await self._id_quota.release(dropped)
-            if dropped.channel and await self._edit_announcement(caller, dropped, partial(rules.aligned_member, None)):
+            if dropped.channel:
                 await self._align_announcement(caller, dropped)
 
     @endpoint("GET", "/v1/e/vote_logs", roles=EXTENSION_WRITERS, answer=VoteLog, query=(_POLL, CHANNEL, _SINCE, _LIMIT))
@@ -260,7 +260,8 @@ class Polls:
 
         async def announce_and_define() -> None:  # in this order, so that a poll over the limit is not announced
             if key.channel:
-                await self._edit_announcement(caller, key, lambda found: rules.announcement(definition))
+                announcement = rules.announcement(definition)
+                await self._channel_state.edit_member(caller, key.channel, key.name, lambda found: announcement)
             await self._define(caller, key, definition)
 
         await self._id_quota.write(key, caller, LIFETIME, now, announce_and_define)
@@ -359,9 +360,6 @@ class Polls:
         await self._changes.committed(Change(key, "defined", at=now, content=definition))
         return True
 
-    async def _edit_announcement(self, caller: Caller, key: Key, edit: Callable[[Any], Any]) -> bool:
-        return await self._channel_state.edit_member(caller, key.channel or "", key.name, edit)
-
     async def _align_announcement(self, caller: Caller, key: Key) -> None:
         """Announce a poll that exists, and no other, after a write of it and of its announcement.
 
@@ -371,7 +369,8 @@ class Polls:
         is_agreed = False
         while not is_agreed:
             definition = await self._reader.definition(key)
-            await self._edit_announcement(caller, key, partial(rules.aligned_member, definition))
+            edit = partial(rules.aligned_member, definition)
+            await self._channel_state.edit_member(caller, key.channel or "", key.name, edit)
             is_agreed = (await self._reader.definition(key) is None) is (definition is None)
 
     async def _has_additive_votes(self, key: Key) -> bool:
