@@ -104,8 +104,7 @@ class GrantBody(Struct):
         Raises `BadRequest` for a wrong limit or prize.
         """
         if not 1 <= len(self.prizes) <= _MAX_PRIZES:
-            count, needed = len(self.prizes), f"a list of 1 to {_MAX_PRIZES} indices of sets"
-            raise invalid_member("prizes", f"{count} indices", needed, f"has {count} indices; must be {needed}")
+            raise invalid_member("prizes", f"{len(self.prizes)} indices", f"1 to {_MAX_PRIZES} indices of sets")
         for position, limit in enumerate(self.prize_limits):
             if not 0 <= limit <= _MAX_PRIZE_LIMIT:
                 raise invalid_member(f"prize_limits[{position}]", limit, f"within 0 to {_MAX_PRIZE_LIMIT}")
