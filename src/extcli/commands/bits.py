@@ -9,7 +9,7 @@ from extcli.cli import argument, command, noun, option
 from extcli.cli.json_input import read_bytes
 from extcli.errors import UsageError
 from extcli.output import times, views
-from extcli.output.columns import Column, grouped, listing
+from extcli.output.columns import Column, listing, thousands
 from extcli.output.sanitize import visible
 from extcli.session import VIEWER, Session
 
@@ -27,7 +27,7 @@ PURCHASES = listing(
     Column("", "timestamp", "posted (UTC)", times.utc_text),
     Column("id"),
     Column("sku", heading="product"),
-    Column("cost", right=True, text=grouped),
+    Column("cost", right=True, text=thousands),
     Column("currency", heading=""),
     Column("user", "userId", "buyer"),
     Column("posted", "timestamp", in_table=False),

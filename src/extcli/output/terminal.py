@@ -140,7 +140,7 @@ _DELAY_SECONDS = 1.0
 
 @contextmanager
 def progress_bar(total: int | None, *, quiet: bool, of_bytes: str = "") -> Iterator[Callable[[int], None]]:
-    """Show a bar with the time left, if the work takes long.
+    """Show a bar with the rate and the time left, if the work takes long.
 
     Yields a function that takes how many steps of `total` are done; or bytes, if `of_bytes` says what is done to them.
     """
@@ -148,10 +148,18 @@ def progress_bar(total: int | None, *, quiet: bool, of_bytes: str = "") -> Itera
         yield lambda _: None
         return
     from rich import progress as rich
+    from rich.table import Column
+    from rich.text import Text
 
+    class CountColumn(rich.ProgressColumn):
+        def render(self, task: rich.Task) -> Text:
+            total = "so far" if task.total is None else f"of {task.total:,.0f}"
+            return Text(f"{task.completed:,.0f} {total}" + (f" · {task.speed:,.0f}/s" if task.speed else ""))
+
+    counts = (rich.DownloadColumn(), rich.TransferSpeedColumn()) if of_bytes else (CountColumn(Column(no_wrap=True)),)
     progress = rich.Progress(
         rich.TextColumn("{task.description}"),
-        rich.DownloadColumn() if of_bytes else rich.MofNCompleteColumn(),
+        *counts,
         rich.TimeRemainingColumn(),
         rich.BarColumn(None, style="quiet", complete_style="none", finished_style="none"),
         console=styled_console(sys.stderr),
