@@ -17,7 +17,7 @@ from support.seeds import CHRISTMAS, CHRISTMAS_MS, PLACE, apply, details
 from support.service import CHANNEL, OTHER_ID, Client, LiveServer, live_server
 from support.socket_client import linked_game
 
-WHOLE_BODY = {
+EVERYTHING = {
     "clock": {"at": CHRISTMAS, "frozen": True},
     "polls": [
         {"id": "lunch", "prompt": "Where?", "options": ["A", "B"], "votes": {"U1": 0, "U2": 1, "5": 1}},
@@ -43,7 +43,7 @@ WHOLE_BODY = {
 
 
 def test_a_seeded_poll_has_its_definition_and_votes(live: LiveServer):
-    apply(live, **WHOLE_BODY)
+    apply(live, **EVERYTHING)
     viewer = live.client("viewer", user="U2", opaque="U2", channel=CHANNEL)
 
     lunch, ended = (viewer.get(f"vote?id={poll}").json() for poll in ("lunch", "global-x"))
@@ -58,7 +58,7 @@ def test_a_seeded_poll_has_its_definition_and_votes(live: LiveServer):
 
 
 def test_seeded_answers_entries_and_stores_can_be_read(live: LiveServer):
-    apply(live, **WHOLE_BODY)
+    apply(live, **EVERYTHING)
     backend = live.client("backend", channel=CHANNEL)
 
     assert [("red", 2), ("blue", 1)] == [tuple(each.values()) for each in backend.get("rank?id=color").json()["data"]]
@@ -73,7 +73,7 @@ def test_seeded_answers_entries_and_stores_can_be_read(live: LiveServer):
 
 
 def test_marked_users_redeem_seeded_codes(live: LiveServer):
-    apply(live, **WHOLE_BODY)
+    apply(live, **EVERYTHING)
     one, three = (live.client("viewer", user=user, opaque=user, channel=CHANNEL) for user in ("U1", "U3"))
 
     assert ([2, 0, 0, 0], [0, 0, 0, 1]) == (eligible(one), eligible(three))
@@ -82,7 +82,7 @@ def test_marked_users_redeem_seeded_codes(live: LiveServer):
 
 
 def test_a_game_is_linked_by_the_refresh_token_of_a_seeded_link(live: LiveServer):
-    links = apply(live, **WHOLE_BODY)["links"]
+    links = apply(live, **EVERYTHING)["links"]
 
     with linked_game(live) as game:
         found = [authenticate(game, refresh=link["refresh"])["twitch_id"] for link in links]
@@ -92,9 +92,9 @@ def test_a_game_is_linked_by_the_refresh_token_of_a_seeded_link(live: LiveServer
 
 
 def test_a_seed_applied_twice_leaves_the_same_state(live: LiveServer):
-    first = apply(live, **WHOLE_BODY)["links"][0]["refresh"]
+    first = apply(live, **EVERYTHING)["links"][0]["refresh"]
     once = records(live)
-    apply(live, **WHOLE_BODY)
+    apply(live, **EVERYTHING)
 
     assert once == records(live)
     with linked_game(live) as game:
@@ -168,13 +168,16 @@ REFUSED: list[tuple[dict[str, Any], list[str]]] = [
     ({"codes": [SETS[1] | {"codes": ["Z"]}, SETS[2] | {"index": 2, "name": "A", "codes": ["Z"]}]}, ["codes"]),
     ({"codes": [{**SETS[2], "name": "A", "marked": {"\n": 1}}]}, ['codes[0].marked["\\n"]']),
     ({"links": [{}, {"channel": CHANNEL}]}, ["links[1].channel"]),
+    ({"polls": [{"id": "global-a", "channel": name} for name in "AB"]}, ["polls[1].id"]),
+    ({"stores": [{"store": "channel_state", "client_id": name, "data": {}} for name in "ab"]}, ["stores[1].store"]),
+    ({"stores": [{"store": "extension_state", "channel": name, "data": {}} for name in "AB"]}, ["stores[1].store"]),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("parts", "fields"), REFUSED, ids=lambda each: each[0] if isinstance(each, list) else None)
 def test_a_refused_seed_names_the_fields_and_changes_nothing(live: LiveServer, parts, fields):
     live.set(CHRISTMAS_MS)
-    apply(live, **WHOLE_BODY)
+    apply(live, **EVERYTHING)
     before = records(live)
 
     found = details(live, {**PLACE, "stores": [{"store": "extension_state", "data": {"round": 2}}], **parts})
@@ -203,7 +206,7 @@ def test_a_seed_is_held_to_the_options_of_the_service(settings: Settings, seed: 
 
 def test_a_seed_goes_into_its_namespace_only(live: LiveServer, viewer):
     with Client(base_url=f"{live.url}/_ns/blue") as client:
-        client.put("/_emulator/seed", json=PLACE | WHOLE_BODY).raise_for_status()
+        client.put("/_emulator/seed", json=PLACE | EVERYTHING).raise_for_status()
         client.delete("/")
 
     assert 0 == viewer().get("vote?id=lunch").json()["count"]

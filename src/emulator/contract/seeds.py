@@ -25,7 +25,7 @@ from emulator.contract.kinds import (
     instant_of,
     one_of,
 )
-from emulator.contract.names import CLIENT_ID, CLIENT_ID_RULE, POLL_ID, POLL_ID_RULE, VIEWER_STORES
+from emulator.contract.names import CLIENT_ID, CLIENT_ID_RULE, GLOBAL, POLL_ID, POLL_ID_RULE, VIEWER_STORES
 from emulator.contract.positions import Path
 
 STORES = (
@@ -90,6 +90,21 @@ def _check_store(store: dict[str, Any], path: Path, report: Report) -> None:
         report((*path, "user"), f"{problem}; {store['store']} belongs to {'a' if is_of_user else 'no'} user")
 
 
+_SHARED_PREFIXES = {"polls": GLOBAL, "rankings": GLOBAL, "json_stores": "global"}
+"""How ids start that all channels share."""
+
+
+def _shared_fields(kind: str, table: dict[str, Any]) -> dict[str, None]:
+    """Return the fields, each with `None`, that make no difference: all extensions or channels share the record."""
+    if kind == "stores":
+        is_of_channel = table["store"].startswith("channel_")
+        if is_of_channel or table["store"] == "viewer_state":
+            return {"client_id": None} if is_of_channel else {}
+        return {"channel": None}
+    prefix = _SHARED_PREFIXES.get(kind)
+    return {"channel": None} if prefix and table["id"].startswith(prefix) else {}
+
+
 _UNIQUE = (
     *((kind, "id", "client_id", "channel") for kind in ("polls", "rankings", "buffers", "json_stores")),
     ("stores", "store", "client_id", "channel", "user"),
@@ -106,7 +121,7 @@ def check_seed(seed: dict[str, Any], path: Path, report: Report) -> None:
     for kind, *names in _UNIQUE:
         first_positions: dict[str, int] = {}
         for at, table in enumerate(seed.get(kind, [])):
-            whole = seed | table
+            whole = seed | table | _shared_fields(kind, table)
             identity = repr([whole.get(name) for name in names])
             if names[0] in whole and (first := first_positions.setdefault(identity, at)) != at:
                 report((kind, at, names[0]), f"{kind}[{first}] has the same {names[0]}")

@@ -166,7 +166,7 @@ def progress_bar(total: int | None, *, quiet: bool, of_bytes: str = "") -> Itera
         transient=True,
         expand=True,
     )
-    task = progress.add_task(of_bytes or "done", total=total)
+    task = progress.add_task(of_bytes, total=total)
     starting = Timer(_DELAY_SECONDS, progress.start)
     starting.start()
     try:
