@@ -127,7 +127,7 @@ def test_with_a_secret_tokens_are_signed_locally_and_a_wrong_one_stops_at_the_fi
     assert [["3", "1"], ["4", "1"]] == extcli("vote", "get", "signed", *where, env=SIGNED).rows
     wrong = extcli("vote", "cast", "--from", file("U1,3\n" * 100), *where, env={"EXTCLI_SECRET": "d3Jvbmc="}, fails=4)
     assert "401 Unauthorized" in wrong.stderr
-    assert "is EXTCLI_SECRET" in wrong.stderr
+    assert "check that EXTCLI_SECRET" in wrong.stderr
 
 
 def test_expired_tokens_are_signed_again_by_the_service_s_clock(extcli, live, file):

@@ -112,7 +112,7 @@ def test_a_terminal_shows_how_far_a_file_is_sent(extcli, lines):
     ballots = ("--from", lines(*["U1,3"] * 60), "--concurrency", "1")
 
     with Terminal("vote", "cast", *ballots, TERM="xterm-256color") as terminal:
-        terminal.read_until("/60")
+        terminal.read_until(" of 60")
         terminal.read_until("0:00:0")
         terminal.read_until("60 accepted")
 

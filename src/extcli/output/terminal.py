@@ -156,17 +156,18 @@ def progress_bar(total: int | None, *, quiet: bool, of_bytes: str = "") -> Itera
             total = "so far" if task.total is None else f"of {task.total:,.0f}"
             return Text(f"{task.completed:,.0f} {total}" + (f" · {task.speed:,.0f}/s" if task.speed else ""))
 
-    counts = (rich.DownloadColumn(), rich.TransferSpeedColumn()) if of_bytes else (CountColumn(Column(no_wrap=True)),)
+    columns: list[rich.ProgressColumn] = [CountColumn(Column(no_wrap=True))]
+    if of_bytes:
+        columns = [rich.TextColumn(of_bytes), rich.DownloadColumn(), rich.TransferSpeedColumn()]
     progress = rich.Progress(
-        rich.TextColumn("{task.description}"),
-        *counts,
+        *columns,
         rich.TimeRemainingColumn(),
         rich.BarColumn(None, style="quiet", complete_style="none", finished_style="none"),
         console=styled_console(sys.stderr),
         transient=True,
         expand=True,
     )
-    task = progress.add_task(of_bytes, total=total)
+    task = progress.add_task("", total=total)
     starting = Timer(_DELAY_SECONDS, progress.start)
     starting.start()
     try:
