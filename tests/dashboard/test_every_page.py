@@ -35,23 +35,22 @@ document.addEventListener('securitypolicyviolation', (event) => {
 """
 OPEN_DETAILS = "(all) => all.forEach((each) => { each.name = ''; each.open = true; })"
 WITHOUT_COMMANDS = """(main) => {
-  const commands = main.querySelectorAll('code[data-command], .timeline');
+  const commands = main.querySelectorAll('code[data-command], .timeline, .card .big');
   commands.forEach((each) => { each.style.display = 'none'; });
   const value = main.innerText;
   commands.forEach((each) => { each.style.display = ''; });
   return value;
 }"""
-"""Without the picture of the last five minutes either, which moves. In one step, so that no update comes between."""
+"""Without the picture and the figures of the last minutes either, which move. In one step, so that no update comes
+between."""
 WIDE = {"width": 1280, "height": 900}
 SAMPLES = 3
 """Pages of one kind, such as pages of single polls, that are opened to find names that run."""
 SLOW_EFFECTS = 100
 """Milliseconds after the load for what a hostile name would start: images, timers, triggers of htmx."""
-VARYING = re.compile(
-    r"\d\d:\d\d:\d\d\.\d{3}|(\d+ \w+ )+(ago|behind)|\d+ ms|(?<=\t)(\d+ (min|s) ?)+(?=\t)|[\d.]+(?= peak)"
-)
-"""Texts that differ between two loads of a page, although the clock is frozen: the machine's time. The last forms are a
-cell with an age, and the present rate of votes."""
+VARYING = re.compile(r"\d\d:\d\d:\d\d\.\d{3}|(\d+ \w+ )+(ago|behind)|\d+ ms|(?<=\t)(\d+ (min|s) ?)+(?=\t)")
+"""Texts that differ between two loads of a page, although the clock is frozen: the machine's time. The last form is a
+cell with an age."""
 
 
 class Visit(NamedTuple):

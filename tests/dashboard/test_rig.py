@@ -144,7 +144,7 @@ def test_the_bar_broadcasts_to_all_frames_and_links_a_game_by_its_pin(live: Live
     expect(shown).to_contain_text("the PIN is wrong or has expired")
     page.get_by_label("PIN that the game shows").fill(pin)
     page.get_by_role("button", name="Enter as broadcaster").click()
-    expect(shown).to_contain_text("The PIN is valid: the game that has it is linked to the channel.")
+    expect(shown).to_contain_text("The PIN is valid: the game that shows it is now linked to the channel.")
 
 
 @pytest.mark.long
