@@ -242,18 +242,9 @@ RESULTS = View(
 
 def junit_xml(document: dict[str, Any]) -> str:
     """Return the results as JUnit XML: one test case per rule. `unknown` counts as skipped."""
-    counts, rules = document["counts"], document["rules"]
     suites = Xml.Element("testsuites")
-    suite = Xml.SubElement(
-        suites,
-        "testsuite",
-        name="extcli conform",
-        tests=str(len(rules)),
-        failures=str(sum(is_failure(each) for each in rules)),
-        errors="0",
-        skipped=str(counts["skipped"] + counts["unknown"]),
-    )
-    for each in rules:
+    suite = Xml.SubElement(suites, "testsuite", name="extcli conform", errors="0")
+    for each in document["rules"]:
         case = Xml.SubElement(suite, "testcase", classname=f"conform.{each['source']}", name=each["rule"])
         if is_failure(each):
             result = Xml.SubElement(case, "failure", message=each.get("what") or each["recorded"])
@@ -263,6 +254,8 @@ def junit_xml(document: dict[str, Any]) -> str:
         else:
             continue
         result.text = "\n".join(_result_lines(each))
+    for name, path in (("tests", "testcase"), ("failures", "testcase/failure"), ("skipped", "testcase/skipped")):
+        suite.set(name, str(len(suite.findall(path))))
     Xml.indent(suites)
     text = _NOT_XML.sub("\ufffd", Xml.tostring(suites, "unicode"))
     return f"<?xml version='1.0' encoding='utf-8'?>\n{text}\n"
