@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partialmethod
 from typing import Any
-from urllib.parse import parse_qs, urlencode, urlsplit
+from urllib.parse import parse_qs, urlencode
 
 from extcli import bounded_json, clock
 from extcli.api import tokens
@@ -45,9 +45,6 @@ class Target:
     """Whether probes may change what belongs to the whole extension."""
     clock_lead: int
     """How far the service's clock is ahead of this machine's, in ms."""
-    timeout: float
-    has_default_ws: bool = True
-    """Whether the address of the socket follows from the URL."""
     unremoved: list[str] = field(default_factory=list)
     """The data that probes wrote and could not remove."""
 
@@ -164,18 +161,7 @@ class Reply:
         try:
             return bounded_json.decoded(self.content)
         except ValueError:
-            raise Differs(f"the body of {self.request}", "JSON", self._start) from None
-
-    def check(self, status: int = 200, case: str = "") -> None:
-        """Raise `Differs` unless the response has this status, and after a success JSON.
-
-        `case` says more about the call: `with an expired token`.
-        """
-        # Only an error is shown: what a success has may be secret, such as a PIN.
-        text = "" if self.status < 300 else self._start
-        expect_status(f"the status of {self.request} {case}".rstrip(), status, self.status, text)
-        if status == 200:
-            self.json  # noqa: B018
+            raise Differs(f"the body of {self.request}", "JSON", self.start) from None
 
     def returns(self, body: object, what: str = "") -> None:
         """Raise `Differs` unless the response has this body. `what` says what it is: `the ranking`."""
@@ -190,7 +176,8 @@ class Reply:
         expect(f"{name} of {self.request} ({self.status})", value, self.headers.get(name))
 
     @property
-    def _start(self) -> str:
+    def start(self) -> str:
+        """The beginning of the body, for reports."""
         return self.content[:200].decode(errors="replace")
 
 
@@ -206,28 +193,29 @@ class Caller:
         self,
         method: str,
         path: str,
-        json: Any = NOTHING,
+        body: Any = NOTHING,
         *,
         status: int = 200,
         case: str = "",
-        content: bytes | None = None,
         headers: Mapping[str, str] | None = None,
         repeat: bool = True,
         **query: Any,
     ) -> Reply:
-        """Send a request, check the status of its response as `Reply.check` does, and return it.
+        """Send a request and return its response, which must have this status, and be JSON if the status is 200.
 
-        With `status=ANY` the response may be a refusal. A path without a leading slash is below `/v1/e/`. `json` is
-        the body, or `content` its bytes; `query` adds parameters. After 429 the call is repeated when the service
-        allows it, unless `repeat` is false. Raises `Differs` for another status, and `Unreachable`.
+        With `status=ANY` the response may be a refusal. A path without a leading slash is below `/v1/e/`. `body` is
+        sent as JSON; bytes are sent as they are. `case` says more about the call in reports: `with an expired token`.
+        `query` adds parameters. After 429 the call is repeated when the service allows it, unless `repeat` is false.
+        Raises `Differs` for another response, and `Unreachable`.
         """
         self._check_may_write(method, path)
-        body = content if json is NOTHING else encoded(json)
+        if not isinstance(body, bytes):
+            body = None if body is NOTHING else encoded(body)
         url = f"{path}{'&' if '?' in path else '?'}{urlencode(query)}" if query else path
         try:
             reply = self._send(method, url, body, headers, repeat=repeat)
         except BaseException:  # also Ctrl-C: the service may have taken the write
-            self._note_write(method, path, query, body, is_certain=False)
+            self._note_write(method, url, body, is_certain=False)
             raise
         noted = (*REPORTED_HEADERS, *CORS_HEADERS) if "origin" in (headers or {}) else REPORTED_HEADERS
         self._at.exchanges.append(
@@ -242,9 +230,14 @@ class Caller:
             )
         )
         if reply.status < 300:
-            self._note_write(method, path, query, body, is_certain=True)
+            self._note_write(method, url, body, is_certain=True)
         if status != ANY:
-            reply.check(status, " ".join(filter(None, (f"as {self.role}", _body_text(body), case))))
+            what = f"the status of {reply.request} as {self.role}"
+            # Only an error is shown: what a success has may be secret, such as a PIN.
+            text = "" if reply.status < 300 else reply.start
+            expect_status(" ".join(filter(None, (what, _body_text(body), case))), status, reply.status, text)
+        if status == 200:
+            reply.json  # noqa: B018
         return reply
 
     get = partialmethod[Reply](call, "GET")
@@ -254,10 +247,9 @@ class Caller:
     delete = partialmethod[Reply](call, "DELETE")
 
     def refuses(self, path: str, *bodies: Any, method: str = "POST", **query: Any) -> None:
-        """Raise `Differs` unless each of these bodies is refused with 400. Bytes are sent as they are."""
+        """Raise `Differs` unless each of these bodies is refused with 400."""
         for body in bodies:
-            sent = {"content": body} if isinstance(body, bytes) else {"json": body}
-            self.call(method, path, status=400, **sent, **query)
+            self.call(method, path, body, status=400, **query)
 
     def user_info(self, status: int = 200, case: str = "") -> Any:
         """Return the body of `user_info`, after the same check as `call` makes; `None` if the caller is refused."""
@@ -286,15 +278,12 @@ class Caller:
             if is_final or not deadline.wait(answer.headers.get("retry-after")):
                 return Reply(f"{method} {path}", answer.status_code, answer.headers, content)
 
-    def _note_write(
-        self, method: str, path: str, query: Mapping[str, Any], body: bytes | None, *, is_certain: bool
-    ) -> None:
-        if method in READ_METHODS or (not is_certain and path.startswith(EXTENSION_WIDE)):
+    def _note_write(self, method: str, url: str, body: bytes | None, *, is_certain: bool) -> None:
+        if method in READ_METHODS or (not is_certain and url.startswith(EXTENSION_WIDE)):
             return
-        where, sent = urlsplit(path), bounded_json.decoded_or_text(body or b"")
-        members = sent if isinstance(sent, dict) else {}
-        id = query.get("id") or parse_qs(where.query).get("id", [""])[0] or members.get("id") or "default"
-        self._at.writes.append((self, where.path.strip("/").removeprefix("v1/e/"), str(id)))
+        path, _, query = url.partition("?")
+        id = parse_qs(query).get("id", [""])[0] or bounded_json.members(body or b"").get("id") or "default"
+        self._at.writes.append((self, path.strip("/").removeprefix("v1/e/"), str(id)))
 
     def _check_may_write(self, method: str, path: str) -> None:
         """Raise an error if a rule writes but is not declared as `writes`. Such rules run only with --writes."""

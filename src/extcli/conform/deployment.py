@@ -15,7 +15,7 @@ from extcli.api.websocket import WebSocketClient
 from extcli.config.urls import socket_of
 from extcli.conform.calls import ANY, PREFIX, Caller, Probing, Reply, Target
 from extcli.conform.rule import ROLES, Rule, Skipped, expect_that
-from extcli.conform.sockets import PAGE_PATH, GameSocket, PageSocket
+from extcli.conform.sockets import GameSocket, PageSocket
 from extcli.doctor.service import Probe, ServiceKind, probe
 from extcli.errors import CliError, ErrorResponse, ExpectationFailed, Unreachable, UsageError, shortened
 
@@ -27,8 +27,7 @@ def make_target(session: Session, *, writes: bool, whole_extension: bool) -> Tar
     """Return the service at the URL. Raises `Unreachable`, `ExpectationFailed` for another program, or `UsageError`."""
     found = _checked_probe(session)
     url = session.resolver.url()
-    environment = _find_environment(session, found)
-    is_sandbox_emulator = found.kind is ServiceKind.EMULATOR and environment == "sandbox"
+    environment = found.environment or _find_environment(session)
     secret = session.resolver.secret(url)
     token = _given_token(session) if secret is None or session.resolver.flags.token_file else None
     target = Target(
@@ -43,10 +42,8 @@ def make_target(session: Session, *, writes: bool, whole_extension: bool) -> Tar
         writes=writes,
         whole_extension=whole_extension,
         clock_lead=found.now - clock.now(),
-        timeout=session.resolver.timeout(),
-        has_default_ws=session.resolver.configured_ws_url() is None,
     )
-    if is_sandbox_emulator and token is None:
+    if target.is_emulator and environment == "sandbox" and token is None:
         _use_own_extension(target)
     return target
 
@@ -90,25 +87,14 @@ def _use_own_extension(target: Target) -> None:
             target.client_id, target.whole_extension = client_id, True
 
 
-def _find_environment(session: Session, found: Probe) -> str:
-    if found.environment:
-        return found.environment
-    # A deployment does not say it; only a sandbox issues tokens.
+def _find_environment(session: Session) -> str:
+    """Return the environment of a deployment, which does not state it: only a sandbox issues tokens."""
     body = encoded({"app_id": session.resolver.client_id(), "role": "viewer", "channel_id": "1", "user_id": "1"})
     answer = session.http.send("POST", f"{SERVICE}authtoken", body=body)
     return "sandbox" if answer.status_code == 200 else "production"
 
 
-_STORE_ALIASES = {"config/channel": "channel_config"}
-"""The other paths of stores to which rules write."""
-_PATHS_OF_LINKS = ("validate_pin", "link/pin", "gamelink/pin", "gamelink/token", "pin")
 Removal = Callable[..., Reply]
-_REMOVED_STATUSES = (200, 404)
-"""The statuses of a removal after which nothing is left."""
-
-
-_SLACK = 60_000
-"""How far a time of the service may be from this machine's idea of it, in ms."""
 OWN: Any = object()
 """Stands for the rule's own channel or user."""
 
@@ -118,20 +104,12 @@ class Deployment(Probing):
 
     def __init__(self, target: Target, rule: Rule) -> None:
         super().__init__(target, rule)
+        self.client_id = target.client_id
         self.names: dict[str, str] = {target.client_id: "<client-id>"}
         """The random texts of this probe, with their names in recordings."""
         self.channel = self.fresh("channel")
         self.user = self.fresh("user")
         self._sockets: list[WebSocketClient] = []
-
-    @property
-    def client_id(self) -> str:
-        return self.target.client_id
-
-    @property
-    def request_id(self) -> str:
-        """The id of the latest request; empty if the service returns none."""
-        return next((each.request_id for each in reversed(self.exchanges) if each.request_id), "")
 
     def fresh(self, kind: str = "id", *, prefix: str = "") -> str:
         """Return a new id: `conform-…`, at most 32 characters. `prefix` makes it `global-conform-…`."""
@@ -139,10 +117,6 @@ class Deployment(Probing):
         count = sum(each.startswith(f"<{kind}-") for each in self.names.values()) + 1
         self.names[name] = f"<{kind}-{count}>"
         return name
-
-    def now(self) -> int:
-        """Return the service's time in Unix ms, from its difference to this machine's at the start of the run."""
-        return self.target.now()
 
     # Callers
 
@@ -194,7 +168,7 @@ class Deployment(Probing):
 
     def token(
         self,
-        role: str | None,
+        role: str,
         user: str | None = OWN,
         *,
         channel: str | None = OWN,
@@ -209,23 +183,21 @@ class Deployment(Probing):
         """
         where = self.channel if channel is OWN else channel
         if user is OWN:
-            user = {"viewer": self.user, "broadcaster": where}.get(role or "")
+            user = {"viewer": self.user, "broadcaster": where}.get(role)
         if opaque is OWN:
             opaque = opaque_id(user) if isinstance(user, str) else None
         ids = {"role": role, "channel_id": where, "user_id": user, "opaque_user_id": opaque}
         given = {name: value for name, value in ids.items() if value is not None}
-        app = client_id or self.client_id
-        return self.target.token_of({**given, **claims}, app)
+        return self.target.token_of({**given, **claims}, client_id or self.client_id)
 
-    def check_readers(self, readers: Collection[str], path: str, kind: str = "") -> None:
-        """Raise `Differs` unless these roles can read a path, and others get 403. `kind` is what a new id is for."""
+    def check_readers(self, readers: Collection[str], path: str, **query: str) -> None:
+        """Raise `Differs` unless these roles can read a path, and others get 403."""
         for role in ROLES:
-            query = {"id": self.fresh(kind)} if kind else {}
             self.caller(role).get(path, status=200 if role in readers else 403, **query)
 
     def check_are_recent(self, what: str, times: Sequence[Any]) -> None:
         """Raise `Differs` unless these are times in Unix ms less than a minute from the service's."""
-        are_recent = all(isinstance(each, int) and abs(each - self.now()) < _SLACK for each in times)
+        are_recent = all(isinstance(each, int) and abs(each - self.target.now()) < 60_000 for each in times)
         expect_that(what, are_recent, "the time of the call in Unix ms", times)
 
     # Sockets
@@ -243,25 +215,29 @@ class Deployment(Probing):
         return 101
 
     def _connect(self, path: str | None) -> WebSocketClient:
-        url = self.target.ws_url
+        url, http = self.target.ws_url, self.target.http
         if path is not None:
-            if not self.target.has_default_ws:
+            if url != socket_of(http.url):
                 raise Skipped("the address of the socket cannot be derived from the URL")
-            url = socket_of(self.target.http.url).removesuffix("/ws") + path
-        client = WebSocketClient(url, timeout=self.target.timeout, trace=lambda _: None)
+            url = url.removesuffix("/ws") + path
+        client = WebSocketClient(url, timeout=http.timeout, trace=lambda _: None)
         self._sockets.append(client)
         return client
 
     def game(self, role: str = "broadcaster", **options: Any) -> GameSocket:
         """Open a game socket with the rights of a token, by default of the channel's owner."""
+        return self.linked_game(jwt=self.token(role, **options))
+
+    def linked_game(self, **credential: str) -> GameSocket:
+        """Open a game socket, and authenticate with this `pin`, `jwt` or `refresh`."""
         socket = self.socket()
-        socket.authenticate(jwt=self.token(role, **options))
+        socket.authenticate(**credential)
         return socket
 
     def page(self) -> PageSocket:
         """Open a page's connection. Raises `Skipped` if the service has none."""
         try:
-            return PageSocket(self, self._connect(PAGE_PATH))
+            return PageSocket(self, self._connect("/app/conform?protocol=7"))
         except ErrorResponse as refused:
             if refused.status != 404:
                 raise
@@ -275,7 +251,7 @@ class Deployment(Probing):
             self._sockets.pop().close()
         removals = {}
         for caller, name, id in list(self.writes):
-            if found := self._removal(caller, _STORE_ALIASES.get(name, name), id):
+            if found := self._removal(caller, name, id):
                 what, removal = found
                 removals[what, caller.authorization if caller and "viewer_state" in name else ""] = removal
         return [what for (what, _), removal in reversed(removals.items()) if not _is_gone(removal)]
@@ -295,19 +271,20 @@ class Deployment(Probing):
                 return f"question {id}", partial(self.admin.delete, name, {"id": id})
             case "json_store":
                 return f"json_store {id}", partial(self.admin.post, name, {}, id=id)
-            case "channel_state" | "channel_config":
+            case "channel_state" | "channel_config" | "config/channel":
                 return name, partial(self.broadcaster.post, name, {})
             case "extension_state" | "extension_config" | "extension_hidden_state":
                 return name, partial(self.extension_backend.post, name, {})
             case "viewer_state" | "extension_viewer_state" if caller:
                 return f"{name} of the role {caller.role}", partial(caller.post, name, {})
-            case _ if name in _PATHS_OF_LINKS:
+            case "validate_pin" | "link/pin" | "pin":
                 return "links", partial(self.broadcaster.delete, "pin")
         return None
 
 
 def _is_gone(removal: Removal) -> bool:
+    """Remove data, and return whether nothing is left of it."""
     try:
-        return removal(status=ANY).status in _REMOVED_STATUSES
+        return removal(status=ANY).status in (200, 404)
     except CliError:
         return False

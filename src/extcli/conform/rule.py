@@ -35,11 +35,6 @@ class Rule:
     probe: Probe
     traits: frozenset[Trait]
 
-    @property
-    def specified(self) -> bool:
-        """Whether the specification says so. Otherwise other services may differ: the result is `unknown`."""
-        return self.source.startswith("spec:") or "specified" in self.traits
-
 
 def reads(source: str, *traits: Trait) -> Callable[[Probe], Rule]:
     """Make a probe a rule, named after its source and the function. Its docstring is the sentence of reports."""

@@ -87,20 +87,20 @@ def probe_rules(rules: Sequence[Rule], target: Target) -> Iterator[Result]:
             continue
         at = Deployment(target, rule)
         try:
-            status, facts = _probe_result(rule, at, is_own=target.is_emulator)
+            status, facts = _probe_result(at)
             result = Result(rule, status, facts, list(at.exchanges), at.names)
         finally:
             target.unremoved += at.close()
         yield result
 
 
-def _probe_result(rule: Rule, at: Deployment, *, is_own: bool) -> tuple[Status, dict[str, str]]:
-    """Probe a rule, and return its result.
+def _probe_result(at: Deployment) -> tuple[Status, dict[str, str]]:
+    """Probe the rule, and return its result.
 
     Where the specification is silent, another service's difference is `unknown`.
     """
     try:
-        rule.probe(at)
+        at.rule.probe(at)
     except Skipped as skipped:
         return Status.SKIPPED, {"reason": str(skipped)}
     except Differs as difference:
@@ -118,11 +118,12 @@ def _probe_result(rule: Rule, at: Deployment, *, is_own: bool) -> tuple[Status, 
         found = Differs("the connection", "it stays open", "; ".join(filter(None, (error.what, error.why))))
     else:
         return Status.PASS, {}
-    silent = not rule.specified or isinstance(found, Unspecified)
-    is_unknown = isinstance(found, Unknown) or (silent and not is_own)
+    is_specified = at.rule.source.startswith("spec:") or "specified" in at.rule.traits
+    may_differ = not at.target.is_emulator and (not is_specified or isinstance(found, Unspecified))
     facts = {"what": found.what, "expected": _text_of(found.expected), "seen": _text_of(found.seen)}
-    facts |= {"request_id": at.request_id} if at.request_id else {}
-    return Status.UNKNOWN if is_unknown else Status.FAIL, facts
+    if ids := [each.request_id for each in at.exchanges if each.request_id]:
+        facts["request_id"] = ids[-1]
+    return Status.UNKNOWN if may_differ or isinstance(found, Unknown) else Status.FAIL, facts
 
 
 def _text_of(value: object) -> str:

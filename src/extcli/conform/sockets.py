@@ -32,6 +32,7 @@ class GameSocket:
         """Send a request without waiting for the reply, and return its id."""
         if "writes" not in self._at.rule.traits and action not in READ_ACTIONS:
             raise AssertionError(f"{self._at.rule.name} writes ({action} {target}), but is not marked `writes`")
+        self._note_write(action, target, data)
         self._last += 1
         self.client.send(websocket.request(action, target, data, self._last))
         return self._last
@@ -44,46 +45,25 @@ class GameSocket:
 
     def request(self, action: str, target: str = "", data: Any = None) -> Json:
         """Send a request and return the whole reply, which must have its id."""
-        try:
-            number = self.send(action, target, data)
-            reply = self.reply()
-        except BaseException:  # also Ctrl-C: the service may have taken the write
-            self._note_write(action, target, data)
-            raise
+        number = self.send(action, target, data)
+        reply = self.reply()
         name = f"{action} {target}".strip()
         errors = reply.get("errors")
         status = errors[0].get("status", 0) if isinstance(errors, list) and errors else 200
         self._at.exchanges.append(Exchange("game", name, data, status, reply, {}, self._request_id))
         if reply["meta"].get("request_id") != number:
             raise Differs(f"the request_id in the reply to {name}", number, reply["meta"].get("request_id"))
-        if status == 200:
-            self._note_write(action, target, data)
         return reply
 
     def data(self, action: str, target: str = "", data: Any = None) -> Json:
         """Send a request that must succeed, and return the data of its reply."""
-        reply = self.request(action, target, data)
-        if "errors" in reply or not isinstance(reply.get("data"), dict):
-            raise Differs(f"the reply to {action} {target}".strip(), "data", reply.get("errors", reply))
-        return dict(reply["data"])
+        return {**self.request(action, target, data)["data"]}
 
     def error(self, action: str, target: str = "", data: Any = None) -> Json:
         """Send a request that must fail, and return its first error."""
-        reply = self.request(action, target, data)
-        errors = reply.get("errors")
-        if not (isinstance(errors, list) and errors and isinstance(errors[0], dict)):
-            raise Differs(f"the reply to {action} {target}".strip(), "errors", reply.get("data", reply))
-        return dict(errors[0])
+        return {**self.request(action, target, data)["errors"][0]}
 
-    def refuses(
-        self,
-        status: int,
-        action: str,
-        target: str = "",
-        data: Any = None,
-        *,
-        case: str = "",
-    ) -> Json:
+    def refuses(self, status: int, action: str, target: str = "", data: Any = None, *, case: str = "") -> Json:
         """Send a request that must fail with this status, and return its first error."""
         error = self.error(action, target, data)
         expect_status(f"the status {case or f'of {action} {target}'.strip()}", status, error.get("status"))
@@ -97,19 +77,15 @@ class GameSocket:
         """Authenticate with a credential that must be refused, and return the error."""
         return self.error("authenticate", data={"client_id": self._at.target.client_id, **credential})
 
-    def update(self, what: str = "an update", *, is_noted: bool = True) -> Json:
-        """Return the next complete update. Raises `Differs` if none arrives in time.
-
-        If the number of updates depends on the pace of the service, they are not noted for a recording.
-        """
+    def update(self, what: str = "an update") -> Json:
+        """Return the next complete update. Raises `Differs` if none arrives in time."""
         if self._updates:
             message = self._updates.popleft()
         else:
             message = self.message(what)
             if message["meta"].get("action") != "update":
                 raise Differs(what, "an update", message)
-        if is_noted:
-            self._at.exchanges.append(Exchange("game", "update", None, 0, message, {}, self._request_id))
+        self._at.exchanges.append(Exchange("game", "update", None, 0, message, {}, self._request_id))
         return message
 
     def next_updates(self, number: int) -> list[Json]:
@@ -130,13 +106,13 @@ class GameSocket:
             return closed.code
 
     def _note_write(self, action: str, target: str, data: Any) -> None:
-        """Record what to remove after a request that has succeeded, or may have."""
+        """Record what to remove after a request, which may succeed even if no reply arrives."""
         members, written = data if isinstance(data, dict) else {}, self._at.writes
         if action == "create" and target == "poll":
             written += [(None, "vote", str(members.get("poll_id", "default"))), (None, "channel_state", "")]
         elif action in ("set", "patch") and target in ("state", "config"):
             written.append((None, f"channel_{target}", ""))
-        elif action == "authenticate" and "writes" in self._at.rule.traits and ("pin" in members or "jwt" in members):
+        elif action == "authenticate" and "writes" in self._at.rule.traits and "jwt" in members:
             written.append((None, "pin", ""))
 
     @property
@@ -159,10 +135,7 @@ class GameSocket:
         return message.document
 
 
-PAGE_PATH = "/app/conform?protocol=7"
-_GREETING = "pusher:connection_established"
 _SUBSCRIBED = "pusher_internal:subscription_succeeded"
-_REFUSED = "pusher:subscription_error"
 
 
 class PageSocket:
@@ -171,13 +144,13 @@ class PageSocket:
     def __init__(self, at: Probing, client: WebSocketClient) -> None:
         self._at = at
         self._client = client
-        self._receive("a greeting", _GREETING)
+        self._receive("a greeting", "pusher:connection_established")
 
     def subscribe(self, channel: str, authorization: str = "") -> int:
         """Subscribe to an extension's events in a channel, or in `all`. Returns 200, or the status of the refusal."""
         topic = f"twitch.pubsub.{self._at.target.client_id}.{channel}"
         self._send("pusher:subscribe", {"channel": topic, "auth": authorization})
-        event, data = self._receive("the reply to pusher:subscribe", _SUBSCRIBED, _REFUSED)
+        event, data = self._receive("the reply to pusher:subscribe", _SUBSCRIBED, "pusher:subscription_error")
         status = 200 if event == _SUBSCRIBED else int(data["status"])
         self._at.exchanges.append(Exchange("page", "pusher:subscribe", {"channel": channel}, status, data, {}, ""))
         return status

@@ -21,13 +21,9 @@ class Buffer:
         for value in values:
             self.add(value)
 
-    def add(self, value: Any, by: Caller | None = None) -> None:
-        """Add a value as the probe's viewer, or another caller."""
-        (by or self._at.viewer).post("accumulate", value, id=self.id)
-
-    def add_text(self, text: str, status: int = 200) -> None:
-        """Add this JSON text, and check the status of the response."""
-        self._at.viewer.post("accumulate", content=text.encode(), id=self.id, status=status)
+    def add(self, value: Any, by: Caller | None = None, *, status: int = 200) -> None:
+        """Add a value as the probe's viewer, or another caller. Bytes are sent as they are."""
+        (by or self._at.viewer).post("accumulate", value, id=self.id, status=status)
 
     def read(self, by: Caller | None = None, **query: Any) -> Any:
         """Return the buffer as its broadcaster, or another caller, reads it."""
@@ -50,7 +46,7 @@ def size_of_a_value(at: Deployment) -> None:
     """A value of 255 bytes is stored; one of 256 is refused with 400."""
     buffer, fits = Buffer(at), "x" * 253
     at.viewer.post("accumulate", fits, id=buffer.id).returns({})
-    buffer.add_text(f'"{fits}x"', 400)
+    buffer.add(f"{fits}x", status=400)
     buffer.holds(fits)
 
 
@@ -58,9 +54,9 @@ def size_of_a_value(at: Deployment) -> None:
 def compact_size_of_a_value(at: Deployment) -> None:
     """The limit of a value counts bytes of compact UTF-8 JSON: not spaces, and not escapes of letters."""
     buffer, letters = Buffer(at), "\u00e9" * 126
-    buffer.add_text(json.dumps(letters))
-    buffer.add_text(f'"{letters}\u00e9"', 400)
-    buffer.add_text('{ "a" : 1 }' + " " * 1000)
+    buffer.add(json.dumps(letters).encode())
+    buffer.add(f"{letters}\u00e9", status=400)
+    buffer.add(b'{ "a" : 1 }' + b" " * 1000)
     buffer.holds({"a": 1}, letters)
 
 
@@ -95,8 +91,7 @@ def entries_of_a_buffer(at: Deployment) -> None:
 @writes("R2")
 def opaque_user_id_of_an_entry(at: Deployment) -> None:
     """`opaque_user_id` is the poster's opaque id, also if the user id is shared."""
-    entry = Buffer(at, 1).read()["data"][0]
-    expect("`opaque_user_id`", opaque_id(at.user), entry.get("opaque_user_id"))
+    expect("`opaque_user_id`", opaque_id(at.user), Buffer(at, 1).read()["data"][0]["opaque_user_id"])
 
 
 @writes("spec: Accumulation")

@@ -35,13 +35,7 @@ def new_set(at: Deployment, size: int = 1, **members: Any) -> list[str]:
     return codes
 
 
-def grant(
-    at: Deployment,
-    *users: str,
-    prizes: list[int],
-    limits: list[int],
-    status: int = 200,
-) -> Reply:
+def grant(at: Deployment, *users: str, prizes: list[int], limits: list[int], status: int = 200) -> Reply:
     """Grant users prizes, and return the response."""
     body = {"users": list(users), "prizes": prizes, "prize_limits": limits}
     return at.backend.post("codes/mark_from_list", body, status=status)
@@ -76,7 +70,7 @@ def readers_of_codes(at: Deployment) -> None:
     """Only admins and backends list code sets (others get 403); any user reads the codes that they have redeemed."""
     at.check_readers(("admin", "backend"), "codes")
     for role in ROLES:
-        redeemed = at.caller(role).get("codes/redeemed").json.get("redeemed")
+        redeemed = at.caller(role).get("codes/redeemed").json["redeemed"]
         expect_that(f"`redeemed` for role {role}", isinstance(redeemed, list), "an array", redeemed)
 
 
@@ -169,7 +163,7 @@ def codes_handed_out_once(at: Deployment) -> None:
     for index, user, wanted in ((0, at.user, codes[0]), (7, other, codes[1])):
         define_sets(at, codes, indices=[index])
         grant(at, user, prizes=[index], limits=[1] * 10)
-        expect("the code of a new set with the same codes", wanted, redeem(at, user, index).get("code"))
+        expect("the code of a new set with the same codes", wanted, redeem(at, user, index)["code"])
         at.backend.delete("codes")
 
 
@@ -211,8 +205,7 @@ def grants_from_a_poll(at: Deployment) -> None:
         (cast_at // 1000 - 1, 1),
         (cast_at // 1000, 2),
     ):
-        reply = at.backend.post("codes/mark_from_poll", {**body, "cutoff_timestamp": cutoff}, id=poll.id)
-        reply.returns({})
+        at.backend.post("codes/mark_from_poll", {**body, "cutoff_timestamp": cutoff}, id=poll.id).returns({})
         expect("the codes of the right voter", [wanted], eligible_counts(at, right))
     expect("the codes of the wrong voter", [0], eligible_counts(at, wrong))
 
@@ -258,7 +251,7 @@ def redeemed_codes_of_ended_sets(at: Deployment) -> None:
     """After DELETE, a user's codes stay in `redeemed`, and eligibility ends."""
     first, _ = new_set(at, 2, indices=[1])
     grant(at, at.user, prizes=[1, 1], limits=[2, 2])
-    expect("the code", first, redeem(at, at.user, 1).get("code"))
+    expect("the code", first, redeem(at, at.user, 1)["code"])
     at.backend.delete("codes")
     at.viewer.get("codes/redeemed").has(redeemed=[[], [first]])
     define_new_sets(at, 1, indices=[1])

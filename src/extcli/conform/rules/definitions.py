@@ -52,7 +52,7 @@ def definition_by_role(at: Deployment) -> None:
     for poll in (own, shared):
         poll.define({"prompt": "?"}, at.admin)
     shared.define({"global": True}, at.admin)
-    expect("`global` of the shared poll", True, shared.definition().get("global"))
+    expect("`global` of the shared poll", True, shared.definition()["global"])
 
 
 @writes("P4")
@@ -72,7 +72,7 @@ def open_polls(at: Deployment) -> None:
         ({"endsIn": 3600}, "active", 200),
     ):
         poll = Poll(at, config=config)
-        expect(f"the state with {shown(config)}", state, poll.definition().get("status"))
+        expect(f"the state with {shown(config)}", state, poll.definition()["status"])
         poll.cast(1, status=status)
 
 
@@ -103,7 +103,7 @@ def additive_votes(at: Deployment) -> None:
     answer = poll.cast(-5, count=3).json
     expect_members({"count": 34, "sum": 47}, answer["stats"])
     expect("the number of votes for 2, and the latest vote", [31, -5], [answer["stats"]["specific"][2], answer["vote"]])
-    log = [[entry["value"], entry.get("count")] for entry in poll.log()]
+    log = [[entry["value"], entry["count"]] for entry in poll.log()]
     expect("the values and counts of the log", [[2, 31], [-5, 3]], log)
     for count in (-1, 0, 31, 10**30):
         poll.cast(2, count=count, status=400)

@@ -30,7 +30,7 @@ def refuses_claim(at: Deployment, name: str, *values: Any) -> None:
 
 def seconds_from_now(at: Deployment, offset: int) -> int:
     """Return the service's time in seconds, moved by `offset`."""
-    return at.now() // 1000 + offset
+    return at.target.now() // 1000 + offset
 
 
 @reads("spec: Authentication")
@@ -57,15 +57,15 @@ def malformed_token(at: Deployment) -> None:
 def four_roles(at: Deployment) -> None:
     """The roles of tokens are viewer, broadcaster, admin and backend."""
     for role in ROLES:
-        expect(f"the role of a {role}", role, at.caller(role).user_info().get("role"))
+        expect(f"the role of a {role}", role, at.caller(role).user_info()["role"])
 
 
 @reads("spec: Authentication")
 def readers_of_answers(at: Deployment) -> None:
     """Admins and backends read vote logs; they and broadcasters read rankings and buffers; others get 403."""
-    at.check_readers(("admin", "backend"), "vote_logs", "poll")
+    at.check_readers(("admin", "backend"), "vote_logs", id=at.fresh("poll"))
     for path in ("rank", "accumulate"):
-        at.check_readers(("broadcaster", "admin", "backend"), path, "id")
+        at.check_readers(("broadcaster", "admin", "backend"), path, id=at.fresh())
 
 
 @reads("A1", "secret", "specified")
@@ -108,13 +108,13 @@ def ignored_signature(at: Deployment) -> None:
     head, claims, _ = at.token("viewer").split(".")
     for signature in ("any", ""):
         found = at.bearer(f"{head}.{claims}.{signature}").user_info(case=f"with the signature {shown(signature)}")
-        expect("the role", "viewer", found.get("role"))
+        expect("the role", "viewer", found["role"])
 
 
 @reads("A1", "secret", "production")
 def exp_in_production(at: Deployment) -> None:
     """Production refuses tokens of viewers and broadcasters with 401 unless they have an `exp` in seconds."""
-    refuses_claim(at, "exp", None, at.now() + LATER * 1000, 10**11)
+    refuses_claim(at, "exp", None, at.target.now() + LATER * 1000, 10**11)
     at.caller("viewer", exp=10**11 - 1).user_info(case="with exp 10**11 - 1")
     for role, status in (("viewer", 401), ("broadcaster", 401), ("admin", 200), ("backend", 200)):
         at.caller(role, exp=OMIT).user_info(status)
@@ -141,8 +141,8 @@ def key_in_the_header(at: Deployment) -> None:
 @writes("spec: Authentication", "sandbox", "anonymous")
 def authtoken(at: Deployment) -> None:
     """The sandbox issues tokens."""
-    token = str(request_token(at).json.get("token"))
-    expect("the role of the token", "viewer", at.bearer(token).user_info().get("role"))
+    token = str(request_token(at).json["token"])
+    expect("the role of the token", "viewer", at.bearer(token).user_info()["role"])
 
 
 @writes("spec: Authentication", "production", "anonymous")
@@ -161,7 +161,7 @@ def request_token(at: Deployment, status: int = 200) -> Reply:
 def unknown_role(at: Deployment) -> None:
     """An unknown role counts as viewer."""
     for role in ("moderator", "Admin", ""):
-        expect(f"the role for {shown(role)}", "viewer", at.caller(role).user_info().get("role"))
+        expect(f"the role for {shown(role)}", "viewer", at.caller(role).user_info()["role"])
         at.caller(role).get("vote_logs", id=at.fresh("poll"), status=403)
 
 
@@ -197,9 +197,8 @@ def one_person(at: Deployment) -> None:
 @reads("A6")
 def hidden_address(at: Deployment) -> None:
     """`user_info` hides the last part of the caller's address."""
-    found = at.viewer.user_info().get("ip_address")
-    address = ip_address(found) if found else None  # a service behind a Unix socket knows none
-    if address is not None:
+    if found := at.viewer.user_info().get("ip_address"):  # a service behind a Unix socket knows none
+        address = ip_address(found)
         bits = 24 if address.version == 4 else 48
         hidden = ip_network(f"{address}/{bits}", strict=False).network_address
         expect(f"the address, of which only the first {bits} bits are shown", str(hidden), found)

@@ -8,9 +8,7 @@ from extcli.api import tokens
 from extcli.conform.calls import ANY, Caller, Reply
 from extcli.conform.deployment import Deployment
 from extcli.conform.rule import expect, expect_members, expect_string, expect_that, reads, writes
-from extcli.conform.sockets import GameSocket
 
-DAY = 86_400
 WRONG = "ZZZZZZ"
 """A PIN that is never issued: it would be one in 700 million."""
 
@@ -34,13 +32,6 @@ def issue_pin(at: Deployment) -> tuple[str, str]:
     """Return the token and the PIN of `POST pin`."""
     found = at.anonymous.post("pin", {"identifier": at.client_id}).json
     return str(found["token"]), str(found["pin"])
-
-
-def linked_game(at: Deployment, **credential: str) -> GameSocket:
-    """Return a game socket after a successful `authenticate`."""
-    game = at.socket()
-    game.authenticate(**credential)
-    return game
 
 
 # Tokens of `POST pin`
@@ -70,7 +61,7 @@ def payload_of_a_token(at: Deployment) -> None:
         payload = token.split(".")[1]
         expect(f"the characters - and _ in the payload of {name}", "", re.sub("[^-_]", "", payload))
         claims = tokens.claims_in(token)
-        expect(f"the lifetime of {name} in days", days, (claims.get("exp", 0) - claims.get("iat", 0)) / DAY)
+        expect(f"the lifetime of {name} in days", days, (claims.get("exp", 0) - claims.get("iat", 0)) / 86_400)
 
 
 @writes("T5")
@@ -99,8 +90,8 @@ def pair_of_tokens(at: Deployment) -> None:
     pair = at.socket().authenticate(pin=bound_pin(at))
     for name in ("jwt", "refresh"):
         expect_string(name, pair.get(name))
-    caller = at.bearer(pair["jwt"]).user_info()
-    expect_members({"role": "broadcaster", "channel_id": at.channel}, caller, "of the access token")
+    wanted = {"role": "broadcaster", "channel_id": at.channel}
+    expect_members(wanted, at.bearer(pair["jwt"]).user_info(), "of the access token")
     at.bearer(pair["refresh"]).user_info(401, "with the refresh token")
 
 
@@ -121,7 +112,7 @@ def repeated_use(at: Deployment) -> None:
     pin = bound_pin(at)
     pair = at.socket().authenticate(pin=pin)
     for credential in ({"pin": pin}, {"refresh": pair["refresh"]}, {"refresh": pair["refresh"]}):
-        linked_game(at, **credential)
+        at.linked_game(**credential)
 
 
 @writes("T2")
@@ -232,8 +223,7 @@ def nine_failures(at: Deployment) -> None:
 @writes("T4", "production")
 def wrong_pins_of_a_channel(at: Deployment) -> None:
     """Production allows a channel 10 wrong PINs a minute, then gives 429 and, in `Retry-After`, the seconds to wait."""
-    owner = at.broadcaster
-    replies = [owner.post("validate_pin", {"pin": WRONG}, status=ANY, repeat=False) for _ in range(11)]
+    replies = [at.broadcaster.post("validate_pin", {"pin": WRONG}, status=ANY, repeat=False) for _ in range(11)]
     expect("the statuses", [*[400] * 10, 429], [reply.status for reply in replies])
     after = replies[-1].headers.get("retry-after")
-    expect_that("retry-after", bool(after and after.isdecimal() and int(after)), "seconds above zero", after)
+    expect_that("retry-after", bool(re.fullmatch("[1-9][0-9]*", after or "")), "seconds above zero", after)

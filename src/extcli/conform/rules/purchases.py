@@ -17,14 +17,14 @@ def post_receipt(at: Deployment, purchase: str) -> Reply:
     """Post a receipt for this purchase as the buyer, and return the response."""
     product = {"sku": "conform", "displayName": "A hat", "cost": {"amount": 5, "type": "bits"}}
     data = {"transactionId": purchase, "userId": at.user, "product": product}
-    claims = {"topic": "bits_transaction_receipt", "exp": at.now() // 1000 + 600, "data": data}
+    claims = {"topic": "bits_transaction_receipt", "exp": at.target.now() // 1000 + 600, "data": data}
     receipt = tokens.sign(claims, at.target.secret or secrets.token_bytes(32))
     return at.viewer.post("bits/transactions", {"transactionReceipt": receipt, "displayName": "Ann"}, status=201)
 
 
 def outstanding_ids(game: Any) -> list[Any]:
     """Return the ids of the outstanding purchases of the game's channel."""
-    return [each.get("id") for each in game.data("get", "transaction", {"sku": "conform"})["transactions"]]
+    return [each["id"] for each in game.data("get", "transaction", {"sku": "conform"})["transactions"]]
 
 
 @writes(SOURCE)

@@ -26,7 +26,7 @@ class Ranking:
     def shows(self, *wanted: tuple[str, int], by: Caller | None = None) -> None:
         """Raise `Differs` unless its broadcaster, or another caller, reads these answers with their scores."""
         rows = (by or self._at.broadcaster).get("rank", id=self.id).json["data"]
-        expect("the ranking", wanted, [(row.get("key"), row.get("score")) for row in rows])
+        expect("the ranking", wanted, [(row["key"], row["score"]) for row in rows])
 
 
 @writes("spec: Ranking")

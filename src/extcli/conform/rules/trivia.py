@@ -28,8 +28,7 @@ class Question:
     def move(self, state: str) -> None:
         """Move the question to a state; its winner is o1."""
         winner = {"winner": "o1"} if state == RESULTS else {}
-        reply = self._at.admin.post("curated_poll_state", {"transition": state, **winner}, id=self.id)
-        reply.returns({"state": state})
+        self._at.admin.post("curated_poll_state", {"transition": state, **winner}, id=self.id).returns({"state": state})
 
     def vote(self, status: int, option: str = "o1") -> None:
         """Vote as the probe's viewer, and check the status of the response."""

@@ -151,7 +151,7 @@ def answer_to_a_vote(at: Deployment) -> None:
         "specific": specific_counts(v1=1, v4=1),
     }
     expect("`stats`", wanted, answer["stats"])
-    expect("the voter's vote", 4, answer.get("vote"))
+    expect("the voter's vote", 4, answer["vote"])
     expect("the poll read by the voter", answer, poll.read())
 
 
@@ -160,7 +160,7 @@ def second_vote(at: Deployment) -> None:
     """A user's second vote replaces the first and is not counted again."""
     answer = Poll(at).cast_each((at.fresh("user"), 1), (at.user, 3), (at.user, 5))
     expect_members({"count": 2, "sum": 6, "specific": specific_counts(v1=1, v5=1)}, answer["stats"])
-    expect("the voter's vote", 5, answer.get("vote"))
+    expect("the voter's vote", 5, answer["vote"])
 
 
 @writes("spec: Voting")
@@ -169,8 +169,8 @@ def own_vote(at: Deployment) -> None:
     poll, other = Poll(at), at.stranger()
     poll.cast(7, other)
     poll.cast(3)
-    expect("the vote of one user", 3, poll.read().get("vote"))
-    expect("the vote of another", 7, poll.read(other).get("vote"))
+    expect("the vote of one user", 3, poll.read()["vote"])
+    expect("the vote of another", 7, poll.read(other)["vote"])
     read = poll.read(at.stranger())
     expect_that("the poll read by a user without a vote", "vote" not in read, "no member `vote`", read.get("vote"))
 
@@ -279,7 +279,7 @@ def poll_of_a_channel(at: Deployment) -> None:
     read = poll.read(elsewhere)
     expect("count and vote in another channel", [0, None], [read["stats"]["count"], read.get("vote")])
     expect_members({"count": 1, "sum": 4}, poll.cast(4, elsewhere).json["stats"], "in another channel")
-    expect("the vote in the first channel", 3, poll.read().get("vote"))
+    expect("the vote in the first channel", 3, poll.read()["vote"])
 
 
 @writes("spec: Resources")
