@@ -74,7 +74,7 @@ def test_ns_chooses_the_journal_of_a_namespace(extcli, live: LiveServer, filled)
 
 def test_production_has_no_journal(extcli, production: LiveServer):
     for arguments in (["logs"], ["logs", "-f"], ["logs", "export", "--har", "x.har"], ["logs", "replay", "latest"]):
-        extcli(*arguments, "--url", production.url, exits=2)
+        extcli(*arguments, "--url", production.url, exits=4)
 
 
 def test_show_prints_all_of_a_refusal(extcli, live: LiveServer, filled):

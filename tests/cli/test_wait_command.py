@@ -121,11 +121,10 @@ def test_a_request_that_got_another_response_is_among_the_last_changes(extcli, l
     assert said in result.stderr
 
 
-def test_a_service_without_a_control_api_is_a_usage_error_that_names_listen(extcli, production):
+def test_a_service_without_a_control_api_refuses_conditions(extcli, production):
     for verb in ("wait", "expect"):
-        said = extcli(verb, "poll", "--url", production.url, exits=2).stderr
-        assert "has no control API" in said
-        assert "`extcli listen EVENT --count N --timeout 5s`" in said
+        said = extcli(verb, "poll", "--url", production.url, exits=4).stderr
+        assert "only an emulator in sandbox has this path" in said
 
 
 # `extcli expect parity`: no request that production would have responded differently

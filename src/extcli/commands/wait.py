@@ -24,7 +24,6 @@ from extcli.reading import document_of, expect_shape
 from extcli.session import VIEWER, Session
 
 if TYPE_CHECKING:
-    from extcli.api.client import Service
     from extcli.api.http import Response
 
 _CHECK_SECONDS = 0.1
@@ -131,26 +130,12 @@ def _outcome_within(session: Session, query: dict[str, Any], seconds: float) -> 
     """Return the outcome of a condition, once it is met or after so many seconds, and the response that has it."""
     session.http.set_timeout(seconds + _LATE_SECONDS)
     try:
-        response = _read_control(session, session.control(), "wait", **query, timeout=round(seconds * 1000))
+        response = session.control().get("wait", **query, timeout=round(seconds * 1000))
     except Refused as refused:
         if refused.status == 400:
             raise UsageError("the condition is invalid", why=error_member(refused.body, "info")) from None
         raise
     return response, document_of(response, _OUTCOME)
-
-
-def _read_control(session: Session, control: Service, path: str, /, **query: Any) -> Response:
-    """Return a response of the control API. Raises `UsageError` if the service has none."""
-    try:
-        return control.get(path, **query)
-    except Refused as refused:
-        if refused.status != 404:
-            raise
-        raise UsageError(
-            f"{session.resolver.url()} has no control API, which this command needs",
-            why="only a sandbox emulator has one",
-            fix="`extcli listen EVENT --count N --timeout 5s` waits for events of any service",
-        ) from None
 
 
 _add_conditions(app, waits=True)
@@ -162,7 +147,7 @@ def mark(session: Session) -> None:
 
     Example: extcli wait mark
     """
-    response = _read_control(session, session.control().probing(), "clock")
+    response = session.control().probing().get("clock")
     mark = response.headers.get(MARK_HEADER)
     if mark is None:
         raise UsageError(
@@ -208,7 +193,7 @@ def parity(
       extcli expect parity '!lifetime'
     """
     selection = RuleSelection(rules)
-    response = _read_control(session, session.control(), "parity", of="service" if whole else "namespace")
+    response = session.control().get("parity", of="service" if whole else "namespace")
     found = selection.failures(document_of(response, VERDICTS_SHAPE))
     session.output.show_value({"rules": found}, _VERDICTS)
     if found:

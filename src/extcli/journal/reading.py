@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from math import inf
 from typing import Any
 
 from extcli import bounded_json, clock
 from extcli.api.call import SERVICE, Outage, encoded
-from extcli.api.client import Service
-from extcli.errors import CliError, Refused, TooLarge, UnexpectedResponse, Unreachable, UsageError
+from extcli.errors import CliError, TooLarge, UnexpectedResponse, Unreachable, UsageError
 from extcli.output import times
 from extcli.reading import document_of, expect_shape, shape_problem, stream_lines
 from extcli.session import Session
@@ -52,22 +50,9 @@ def parse_mark(text: str) -> int | None:
     return int(text) if re.fullmatch("[0-9]{1,9}", text) else None
 
 
-@contextmanager
-def _journal_service(session: Session) -> Iterator[Service]:
-    """Yield the service whose journal is read. Raises `UsageError` if it has none."""
-    try:
-        yield session.control()
-    except Refused as refused:
-        if refused.status != 404:
-            raise
-        what, why = f"{session.http.url} has no journal", "only an emulator in sandbox keeps one"
-        raise UsageError(what, why=why, fix="check --url (EXTCLI_URL)") from None
-
-
 def read_page(session: Session, query: Mapping[str, Any]) -> Json:
-    """Return one part of the journal. Raises `UsageError` if the service has none."""
-    with _journal_service(session) as service:
-        return dict(document_of(service.get("journal", **query), _PAGE_SHAPE))
+    """Return one part of the journal."""
+    return dict(document_of(session.control().get("journal", **query), _PAGE_SHAPE))
 
 
 def latest_entries(session: Session, query: Mapping[str, Any], *, since: str | None, limit: int | None) -> Json:
@@ -169,7 +154,7 @@ class JournalFollower:
         """Yield the lines of one stream: entries, and marks. Raises `UnexpectedResponse`."""
         timeout = None if seconds == inf else round(seconds * 1000)
         query = {**self.query, "since": self.mark, "timeout": timeout}
-        with _journal_service(self.session) as service, service.stream("journal/stream", **query) as response:
+        with self.session.control().stream("journal/stream", **query) as response:
             for line in stream_lines(response.iter_bytes(), "the journal"):
                 with expect_shape(response):
                     item = bounded_json.decoded(line)
