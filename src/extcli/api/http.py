@@ -8,6 +8,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from copy import copy
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -37,8 +38,6 @@ _CONTROL = ("/_emulator", "/_ns")
 """Beginnings of the paths of the control API."""
 _NO_TLS = re.compile("WRONG_VERSION_NUMBER|RECORD_LAYER_FAILURE|PACKET_LENGTH_TOO_LONG")
 """OpenSSL's reasons, in different versions, if the other side answers without TLS."""
-_STARTED = "extcli.started"
-"""The extension of a request with the time at which it was sent."""
 
 Response = httpx.Response
 
@@ -60,8 +59,6 @@ class Http:
         self._control_token = control_token
         self._trace = trace
         self._client = httpx.Client(**client_options(url, timeout))
-        if trace:
-            self._client.event_hooks = {"request": [self._trace_request], "response": [self._trace_response]}
 
     @property
     def timeout(self) -> float:
@@ -108,11 +105,10 @@ class Http:
             request = self._client.build_request(
                 call.method, self.url + call.path, params=call.query or None, content=call.body, headers=fields
             )
-            response = self._client.send(request, stream=True)
-            if limit is None and response.status_code >= 300:
-                limit = RESPONSE
-            with closing(bounded(response, self.url, limit=limit, within=within)) as limited:
-                yield limited
+            with closing(self._send(request)) as response:
+                if limit is None and response.status_code >= 300:
+                    limit = RESPONSE
+                yield bounded(response, self.url, limit=limit, within=within)
 
     def trace_body(self, response: Response) -> None:
         """Trace the body of a response that was read, with secrets masked."""
@@ -127,8 +123,10 @@ class Http:
         """Close the connection."""
         self._client.close()
 
-    def _trace_request(self, request: httpx.Request) -> None:
-        assert self._trace
+    def _send(self, request: httpx.Request) -> Response:
+        """Send a request, and trace it and the response."""
+        if not self._trace:
+            return self._client.send(request, stream=True)
         self._trace(f"> {request.method} {shown_url(str(request.url))}")
         client_id, space, _ = request.headers.get("authorization", "").partition(" ")
         if client_id:
@@ -138,25 +136,20 @@ class Http:
             length = request.headers.get("content-length", "an unknown number of")
             is_whole = isinstance(request.stream, httpx.ByteStream)
             self._trace(f"> {shown_body(request.url.path, request.content) if is_whole else f'{length} bytes'}")
-        request.extensions[_STARTED] = clock.elapsed()
-
-    def _trace_response(self, response: Response) -> None:
-        assert self._trace
-        milliseconds = (clock.elapsed() - response.request.extensions[_STARTED]) * 1000
-        self._trace(f"< {response.status_code} {response.reason_phrase}, {milliseconds:.1f} ms")
+        started = clock.elapsed()
+        response = self._client.send(request, stream=True)
+        self._trace(f"< {response.status_code} {response.reason_phrase}, {(clock.elapsed() - started) * 1000:.1f} ms")
         if request_id := response.headers.get("x-request-id"):
             self._trace(f"< x-request-id: {request_id}")
+        return response
 
 
+@dataclass
 class _Body(httpx.SyncByteStream, httpx.AsyncByteStream):
-    """The decoded body of a response, for synchronous and asynchronous clients, with a limit of size and of time."""
+    """The decoded body of a response, for synchronous and asynchronous clients. Each piece is checked."""
 
-    def __init__(self, response: Response, url: str, limit: int | None, deadline: float | None) -> None:
-        self._response = response
-        self._url = url
-        self._limit = limit
-        self._deadline = deadline
-        self._size = 0
+    _response: Response
+    _checked: Callable[[bytes], bytes]
 
     def __iter__(self) -> Iterator[bytes]:
         return map(self._checked, self._response.iter_bytes())
@@ -165,28 +158,28 @@ class _Body(httpx.SyncByteStream, httpx.AsyncByteStream):
         async for piece in self._response.aiter_bytes():
             yield self._checked(piece)
 
-    def _checked(self, piece: bytes) -> bytes:
-        self._size += len(piece)
-        if self._limit is not None and self._size > self._limit:
-            raise TooLarge(f"a response of {self._url}", self._limit)
-        if self._deadline is not None and clock.elapsed() > self._deadline:
-            raise timed_out(self._url)
-        return piece
-
-    def close(self) -> None:
-        self._response.close()
-
-    async def aclose(self) -> None:
-        await self._response.aclose()
-
 
 def bounded(response: Response, url: str, *, limit: int | None, within: float | None = None) -> Response:
-    """Return a response whose decoded body is limited in bytes, and in seconds from now."""
+    """Return a response whose decoded body is limited in bytes, and in seconds from now.
+
+    The caller closes the response that it has given.
+    """
     deadline = None if within is None else clock.elapsed() + within
+    size = 0
+
+    def checked(piece: bytes) -> bytes:
+        nonlocal size
+        size += len(piece)
+        if limit is not None and size > limit:
+            raise TooLarge(f"a response of {url}", limit)
+        if deadline is not None and clock.elapsed() > deadline:
+            raise timed_out(url)
+        return piece
+
     return Response(
         response.status_code,
         headers=[(name, value) for name, value in response.headers.multi_items() if name != "content-encoding"],
-        stream=_Body(response, url, limit, deadline),
+        stream=_Body(response, checked),
         request=response.request,
         extensions=response.extensions,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import aclosing
 from functools import partial
 from itertools import chain
 
@@ -246,11 +247,9 @@ class BulkRun:
                 if self._trace:  # each line names its line, because connections write concurrently
                     size = f"authorization: {self._client_id} ***, {len(request.content)} bytes"
                     self._trace(f"> line {line.number}: {call.method} {shown_url(str(request.url))}, {size}")
-                response = bounded(await client.send(request, stream=True), self._url, limit=PROBE)
-                try:
+                async with aclosing(await client.send(request, stream=True)) as unbounded:
+                    response = bounded(unbounded, self._url, limit=PROBE)
                     await response.aread()
-                finally:
-                    await response.aclose()
                 if self._trace:
                     took = f"{response.reason_phrase}, {(clock.elapsed() - started) * 1000:.1f} ms"
                     self._trace(f"< line {line.number}: {response.status_code} {took}")
