@@ -212,11 +212,11 @@ def reason_of(body: bytes) -> str:
         return _HTML
     if not isinstance(document, Mapping):
         return shortened(document if isinstance(document, str) else json.dumps(document))
-    words = [_text_or_empty(document.get("reason")), _text_or_empty(document.get("info"))]
+    words = [text_or_empty(document.get("reason")), text_or_empty(document.get("info"))]
     errors = document.get("errors")
     for entry in errors if isinstance(errors, list) else []:
         if isinstance(entry, Mapping):
-            words.append(_text_or_empty(entry.get("detail")) or _text_or_empty(entry.get("title")))
+            words.append(text_or_empty(entry.get("detail")) or text_or_empty(entry.get("title")))
     distinct = dict.fromkeys(filter(None, words))
     return shortened(": ".join(distinct) or body.decode(errors="replace"))
 
@@ -224,7 +224,7 @@ def reason_of(body: bytes) -> str:
 def error_member(body: bytes, name: str) -> str:
     """Return `reason` or `info` of an error body (ruling W4); empty if it has none."""
     document = _decoded_body(body)
-    return _text_or_empty(document.get(name)) if isinstance(document, Mapping) else ""
+    return text_or_empty(document.get(name)) if isinstance(document, Mapping) else ""
 
 
 FIX_403: Final = "this identity may not do that: use another token, or another role with --as"
@@ -251,5 +251,6 @@ def _decoded_body(body: bytes) -> Any:
     return bounded_json.decoded_or_text(body)
 
 
-def _text_or_empty(value: object) -> str:
+def text_or_empty(value: object) -> str:
+    """Return a value of JSON if it is a text, otherwise an empty one."""
     return value if isinstance(value, str) else ""

@@ -29,16 +29,10 @@ _DROPPED_TEXTS = {"secrets": "an inline secret", "secret_files": "{}; its file w
 _SOURCE_NAMES = {"secrets": "inline", "secret_files": "file", "secret_env": "env"}
 
 
-def read_text(path: Path) -> str:
-    """Return the file's text. Raises `UsageError`."""
+def read_file(path: Path) -> ExtensionsFile:
+    """Return the file. Raises `UsageError`, also for unknown keys and values of the wrong type."""
     with _usage_errors():
-        return extensions_file.read_text(path)
-
-
-def parse_text(path: Path, text: str) -> ExtensionsFile:
-    """Return the file with this text. Raises `UsageError` for unknown keys and values of the wrong type."""
-    with _usage_errors():
-        return extensions_file.parse(path, text)
+        return extensions_file.parse(path, extensions_file.read_text(path))
 
 
 def list_extensions(path: Path) -> list[dict[str, Any]]:
@@ -46,7 +40,7 @@ def list_extensions(path: Path) -> list[dict[str, Any]]:
 
     Raises `UsageError` if the service could not start with the file.
     """
-    file = parse_text(path, read_text(path))
+    file = read_file(path)
     with _usage_errors("`extcli extension rotate` makes a new secret"):
         file.check_not_empty()
         tables = file.tables.items()
@@ -143,15 +137,17 @@ def _edit_file(path: Path, client_id: str, *, is_new: bool = False) -> AbstractC
     from extcli import toml_file
 
     def read() -> str:
-        text = "" if is_new and not path.exists() else read_text(path)
-        tables = parse_text(path, text).tables
+        if is_new and not path.exists():
+            return ""
+        file = read_file(path)
+        tables = file.tables
         if is_new and client_id in tables:
             fix = f"give it a new secret with `extcli extension rotate --client-id {client_id}`"
             raise UsageError(f"{path}: extensions.{client_id} is already registered", fix=fix)
         if not is_new and client_id not in tables:
             known = f"registered: {', '.join(tables)}" if tables else "the file has no extensions"
             raise UsageError(f"{path}: extensions.{client_id} is not registered", why=known)
-        return text
+        return file.text
 
     return toml_file.edit_table(path, "extensions", read, _HEADING)
 

@@ -253,7 +253,8 @@ class SandboxTokens(Credentials):
         if response.status_code >= 300:
             raise _token_refusal(call, response)
         # The service returns `token` for one user and `tokens` for several.
-        found = _json_member(response, "tokens") or [_json_member(response, "token")]
+        document = bounded_json.members(response.content)
+        found = document.get("tokens") or [document.get("token")]
         is_list_of_texts = isinstance(found, list) and all(isinstance(each, str) for each in found)
         if not is_list_of_texts or len(found) != count or not all(re.fullmatch("[!-~]+", each) for each in found):
             expected = "a token" if count == 1 else f"{count:,} tokens"
@@ -279,11 +280,6 @@ def _users_of_one_request(users: Sequence[str]) -> list[str]:
     return list(users[: max(count, 1)])
 
 
-def _json_member(response: Response, name: str) -> Any:
-    """Return a field of a JSON response; `None` if the response lacks the field or is not an object."""
-    return bounded_json.members(response.content).get(name)
-
-
 def service_time(http: Http, report: Callable[[str], None] = lambda _: None) -> int | None:
     """Return the time of an emulator's clock in Unix ms, or `None` if the service does not say it.
 
@@ -292,7 +288,7 @@ def service_time(http: Http, report: Callable[[str], None] = lambda _: None) -> 
     response = http.send("GET", f"{CONTROL}clock")
     if response.status_code == 403 and b"EXTCLI_CONTROL_TOKEN" in response.content:
         report("the emulator hides its clock, so extcli uses this machine's clock: set EXTCLI_CONTROL_TOKEN")
-    now = _json_member(response, "now")
+    now = bounded_json.members(response.content).get("now")
     return now if isinstance(now, int) else None
 
 

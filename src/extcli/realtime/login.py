@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 from extcli import clock
 from extcli.api import tokens
 from extcli.config import settings
-from extcli.errors import CliError, ExitCode, Refused, UsageError
+from extcli.errors import CliError, ExitCode, Refused, UsageError, text_or_empty
 from extcli.output.printer import write_stderr
 from extcli.output.times import claim_instant
 from extcli.session import BROADCASTER, Session
@@ -128,7 +128,7 @@ def authenticate(session: Session, acts_as: str = BROADCASTER) -> str:
         reply = _send_authenticate(session, jwt=credentials.token())
     if credentials.given:
         return f"with {credentials.origin}"
-    channel = _text_or_empty(reply.data.get("twitch_id"))
+    channel = text_or_empty(reply.data.get("twitch_id"))
     where = f" of channel {channel}" if channel else ""
     return f"as {resolver.identity(acts_as).role}{where}, with {credentials.origin}"
 
@@ -153,22 +153,18 @@ def _send_authenticate(session: Session, **by: str) -> Message:
 
 def _token_pair(session: Session, reply: Message, known_channel: str = "") -> TokenPair:
     """Return the tokens in a reply, for the channel that is known, or that the reply, its token or the user names."""
-    access, refresh = _text_or_empty(reply.data.get("jwt")), _text_or_empty(reply.data.get("refresh"))
+    access, refresh = text_or_empty(reply.data.get("jwt")), text_or_empty(reply.data.get("refresh"))
     if not (access and refresh):
         fix = "is EXTCLI_WS_URL (or --url) an extension service?"
         error = CliError(f"{session.resolver.ws_url()} replied without tokens", fix=fix)
         error.exit_code = ExitCode.SERVICE_FAILED
         raise error
-    named = _text_or_empty(reply.data.get("twitch_id")) or _channel_of(access)
+    named = text_or_empty(reply.data.get("twitch_id")) or _channel_of(access)
     channel = known_channel or named or session.resolver.channel()
     if not channel:
         what = "the tokens for this PIN name no channel, so no link was stored"
         raise UsageError(what, fix="request a new PIN, and pass --channel ID")
-    return TokenPair(access, refresh, channel, _text_or_empty(reply.data.get("twitch_name")) or channel)
-
-
-def _text_or_empty(value: object) -> str:
-    return value if isinstance(value, str) else ""
+    return TokenPair(access, refresh, channel, text_or_empty(reply.data.get("twitch_name")) or channel)
 
 
 def expiry_of(token: str) -> int | None:
@@ -178,7 +174,7 @@ def expiry_of(token: str) -> int | None:
 
 def _channel_of(token: str) -> str:
     """Return the channel in the token's claims; the specified reply does not name it."""
-    return _text_or_empty(tokens.claims_in(token).get("channel_id"))
+    return text_or_empty(tokens.claims_in(token).get("channel_id"))
 
 
 # PINs

@@ -109,9 +109,9 @@ class RunSettings:
         """
         if self.extensions is None:
             return self.client_id or DEFAULT_CLIENT_ID, None
-        from extcli.extensions import parse_text, read_text
+        from extcli.extensions import read_file
 
-        file = parse_text(self.extensions, read_text(self.extensions))
+        file = read_file(self.extensions)
         chosen = self.client_id or next(iter(file.tables), DEFAULT_CLIENT_ID)
         secrets = file.secrets(chosen, os.environ) if chosen in file.tables else []
         return chosen, base64.b64encode(secrets[0].value).decode() if secrets else None
