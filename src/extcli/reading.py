@@ -110,7 +110,7 @@ def _is_a(value: object, kind: Any) -> bool:
 
 LARGEST_ITEM = 16 << 20
 """Bytes of one line or item. The largest record of an extension service is far smaller."""
-LARGEST_WHOLE = 256 << 20
+MAX_BYTES_IN_MEMORY = 256 << 20
 """Bytes of a streamed response, or of all pages of a list, that are held in memory for a table or a query."""
 
 _JSON_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
@@ -170,12 +170,12 @@ def stream_items(pieces: Iterable[bytes], at: str, source: str) -> Iterator[Any]
 
 
 def limit_size(pieces: Iterable[bytes], source: str) -> Iterator[bytes]:
-    """Yield pieces that are held in memory as a whole. Raises `TooLarge` above `LARGEST_WHOLE`."""
+    """Yield pieces that are held in memory as a whole. Raises `TooLarge` above `MAX_BYTES_IN_MEMORY`."""
     size = 0
     for piece in pieces:
         size += len(piece)
-        if size > LARGEST_WHOLE:
-            raise TooLarge(source, LARGEST_WHOLE)
+        if size > MAX_BYTES_IN_MEMORY:
+            raise TooLarge(source, MAX_BYTES_IN_MEMORY)
         yield piece
 
 

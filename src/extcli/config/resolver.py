@@ -222,7 +222,7 @@ class Resolver:
 
         There is no option for it, because arguments are visible in process lists and shell histories.
         """
-        return self._in_text_or_file("EXTCLI_SECRET", settings.SECRET_FILE, to)
+        return self._find_value_or_file("EXTCLI_SECRET", settings.SECRET_FILE, to)
 
     def token(self, to: str | None = None) -> str | None:
         """Return the token that `find_token` finds, read from its file if necessary. Raises `UsageError`."""
@@ -236,10 +236,10 @@ class Resolver:
 
     def control_token(self) -> str | None:
         """Return the token for the control API of the service, if one is configured. Raises `UsageError`."""
-        found = self._in_text_or_file("EXTCLI_CONTROL_TOKEN", settings.CONTROL_TOKEN_FILE, None)
+        found = self._find_value_or_file("EXTCLI_CONTROL_TOKEN", settings.CONTROL_TOKEN_FILE, None)
         return None if found is None else header_word(self._read_text(found), _secret_label(found), "control token")
 
-    def _in_text_or_file(self, variable: str, file: Setting[Path], to: str | None) -> Found[str | Path] | None:
+    def _find_value_or_file(self, variable: str, file: Setting[Path], to: str | None) -> Found[str | Path] | None:
         """Return what the variable holds, otherwise the path of the file that its variable or the profile names.
 
         The profile comes first if it is named on the command line.
