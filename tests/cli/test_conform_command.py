@@ -121,7 +121,7 @@ def test_writes_are_removed(extcli, live):
     result = extcli("conform", "--writes", "-o", "json")
 
     assert (0, 0) == (result.exit_code, result.json["counts"]["fail"])
-    assert {"changes data: --writes"}.isdisjoint(each.get("reason") for each in result.json["rules"])
+    assert {"changes data: allow with --writes"}.isdisjoint(each.get("reason") for each in result.json["rules"])
     found = contents(live)
     assert [0, 0, 0] == [found[name] for name in REMOVED]
     with Client(base_url=live.url) as client:

@@ -30,7 +30,7 @@ from extcli.output.sanitize import visible
 if TYPE_CHECKING:
     from extcli.api.dry_run import DryRun
 
-NO_REQUEST = 65_535
+ID_WITHOUT_REQUEST = 65_535
 """The request id of updates, and of replies to requests that had none."""
 _CLOSE_SECONDS = 2.0
 _LARGEST_MESSAGE = 16 * 1024 * 1024
@@ -50,7 +50,11 @@ class Message:
     @property
     def is_update(self) -> bool:
         """Whether the message is an update, not a reply."""
-        return self.document["meta"].get("action") == "update" and self.request_id == NO_REQUEST and not self.errors
+        return (
+            self.document["meta"].get("action") == "update"
+            and self.request_id == ID_WITHOUT_REQUEST
+            and not self.errors
+        )
 
     @property
     def data(self) -> dict[str, Any]:
@@ -130,7 +134,7 @@ class WebSocketClient:
 
     def request(self, action: str, target: str = "", data: object = None) -> Message:
         """Send a request and return its reply. Raises `Refused`, `ServerError` or `Unreachable`."""
-        request_id = self._last_id = self._last_id % (NO_REQUEST - 1) + 1
+        request_id = self._last_id = self._last_id % (ID_WITHOUT_REQUEST - 1) + 1
         self.send(request(action, target, data, request_id))
         number = self._count
         deadline = clock.elapsed() + self.timeout

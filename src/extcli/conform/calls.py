@@ -60,9 +60,9 @@ class Target:
         if "emulator" in rule.traits and not self.has_control:
             return "needs the control API of an emulator"
         if "writes" in rule.traits and not self.writes:
-            return "changes data: --writes"
+            return "changes data: allow with --writes"
         if "extension" in rule.traits and not self.whole_extension:
-            return "replaces data of the whole extension: --whole-extension"
+            return "replaces data of the whole extension: allow with --whole-extension"
         if self.token is not None:
             return self._needs_secret() if {"secret", "writes"} & rule.traits else ""
         needs_token = self.environment == "production" and "anonymous" not in rule.traits

@@ -249,7 +249,7 @@ def junit_xml(document: dict[str, Any]) -> str:
         if is_failure(each):
             result = Xml.SubElement(case, "failure", message=each.get("what") or each["recorded"])
         elif each["status"] in ("skipped", "unknown"):
-            reason = each.get("reason") or "the specification is silent, and this service differs"
+            reason = each.get("reason") or "the specification is silent; this service differs from extcli serve"
             result = Xml.SubElement(case, "skipped", message=reason)
         else:
             continue

@@ -158,7 +158,7 @@ class Repl:
             return text
         action, _, rest = text.partition(" ")
         target, _, data = ("", "", rest) if rest.lstrip().startswith("{") else rest.strip().partition(" ")
-        number = self._sent % (websocket.NO_REQUEST - 1) + 1
+        number = self._sent % (websocket.ID_WITHOUT_REQUEST - 1) + 1
         try:
             return websocket.request(action, target, json.loads(data) if data.strip() else None, number)
         except (ValueError, RecursionError) as error:

@@ -186,7 +186,7 @@ def credential_of_a_page(at: Deployment) -> None:
         ("no credential", at.channel, "", 401),
         ("no token", at.channel, at.client_id, 401),
         ("a malformed token", at.channel, f"{at.client_id} a.b.c", 401),
-        ("no credential for all channels", "all", "", 401),
+        ("no credential, for all channels", "all", "", 401),
         ("a token of another channel", at.fresh("channel"), own, 403),
         ("a token of the channel", at.channel, own, 200),
         ("a token, for all channels", "all", own, 200),

@@ -149,7 +149,7 @@ def order_of_codes(at: Deployment) -> None:
     """Codes are handed out in the order of their list, one for each grant."""
     first, second, _ = new_set(at, 3)
     grant(at, at.user, prizes=[0, 0], limits=[2])
-    expect("the codes that the user may redeem", [2], eligible_counts(at, at.user))
+    expect("the number of codes that the user may redeem", [2], eligible_counts(at, at.user))
     expect("redemption 1", {"code": first, "all_prizes": [first]}, redeem(at, at.user))
     expect("redemption 2", {"code": second, "all_prizes": [first, second]}, redeem(at, at.user))
     expect("redemption 3", {"all_prizes": [first, second]}, redeem(at, at.user))
@@ -163,7 +163,7 @@ def codes_handed_out_once(at: Deployment) -> None:
     for index, user, wanted in ((0, at.user, codes[0]), (7, other, codes[1])):
         define_sets(at, codes, indices=[index])
         grant(at, user, prizes=[index], limits=[1] * 10)
-        expect("the code of a new set with the same codes", wanted, redeem(at, user, index)["code"])
+        expect(f"the first unused code of set {index}", wanted, redeem(at, user, index)["code"])
         at.backend.delete("codes")
 
 
@@ -179,7 +179,7 @@ def limits_of_prizes(at: Deployment) -> None:
         ([0], 0, 3),
     ):
         grant(at, at.user, prizes=prizes, limits=[limit]).returns({})
-        expect(f"the codes after prizes {shown(prizes)} with limit {limit}", [wanted], eligible_counts(at, at.user))
+        expect(f"the codes granted by prizes {shown(prizes)}, limit {limit}", [wanted], eligible_counts(at, at.user))
 
 
 @writes("C3", "extension")
@@ -188,7 +188,7 @@ def unknown_prizes(at: Deployment) -> None:
     new_set(at)
     for prizes in ([1], [0, 9], [-1], []):
         grant(at, at.user, prizes=prizes, limits=[9] * 10, status=400)
-    expect("the codes that the user may redeem", [0], eligible_counts(at, at.user))
+    expect("the number of codes that the user may redeem", [0], eligible_counts(at, at.user))
 
 
 @writes("C4", "extension")
@@ -206,8 +206,8 @@ def grants_from_a_poll(at: Deployment) -> None:
         (cast_at // 1000, 2),
     ):
         at.backend.post("codes/mark_from_poll", {**body, "cutoff_timestamp": cutoff}, id=poll.id).returns({})
-        expect("the codes of the right voter", [wanted], eligible_counts(at, right))
-    expect("the codes of the wrong voter", [0], eligible_counts(at, wrong))
+        expect("the number of codes for the correct vote", [wanted], eligible_counts(at, right))
+    expect("the number of codes for a wrong vote", [0], eligible_counts(at, wrong))
 
 
 @writes("C4", "extension")
@@ -226,11 +226,11 @@ def redemption_of_nothing(at: Deployment) -> None:
     new_set(at)
     first, second = at.user, at.fresh("user")
     for prize in (0, 9):
-        expect(f"the response for set {prize} without a grant", {"all_prizes": []}, redeem(at, first, prize))
+        expect(f"the response for set {prize} to a user without a grant", {"all_prizes": []}, redeem(at, first, prize))
     grant(at, first, second, prizes=[0], limits=[1])
     expect("whether the first user got the only code", True, "code" in redeem(at, first))
     expect("the response when no code is left", {"all_prizes": []}, redeem(at, second))
-    expect("the codes that the second user may redeem", [1], eligible_counts(at, second))
+    expect("the number of codes that the second user may redeem", [1], eligible_counts(at, second))
 
 
 @writes("C5")

@@ -52,7 +52,7 @@ def definition_by_role(at: Deployment) -> None:
     for poll in (own, shared):
         poll.define({"prompt": "?"}, at.admin)
     shared.define({"global": True}, at.admin)
-    expect("`global` of the shared poll", True, shared.definition()["global"])
+    expect("the member `global` of the shared poll's definition", True, shared.definition()["global"])
 
 
 @writes("P4")

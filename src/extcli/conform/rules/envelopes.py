@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from extcli.api.websocket import NO_REQUEST, request
+from extcli.api.websocket import ID_WITHOUT_REQUEST, request
 from extcli.conform.deployment import Deployment
 from extcli.conform.rule import expect, expect_members, expect_status, expect_string, expect_that, reads, shown, writes
 from extcli.conform.sockets import GameSocket
@@ -90,7 +90,7 @@ def request_id_of_a_reply(at: Deployment) -> None:
         game.client.send(request("get", "state", STATE, number))
         found = game.reply()
         seen = found["meta"].get("request_id"), found.get("errors", [{}])[0].get("status")
-        expect(f"request id and status for {shown(number)}", (NO_REQUEST, 400), seen)
+        expect(f"request id and status of the reply to request id {shown(number)}", (ID_WITHOUT_REQUEST, 400), seen)
 
 
 @writes("X2")

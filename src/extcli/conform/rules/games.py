@@ -44,7 +44,7 @@ def token_of_another_role(at: Deployment) -> None:
         game, token = at.socket(), at.token(role)
         found = game.authenticate(jwt=token)
         expect_members({"refresh": None, "twitch_id": at.channel}, found, f"for a {role}")
-        expect("whether `jwt` is the token", True, found["jwt"] == token)
+        expect("whether `jwt` is the token that was sent", True, found["jwt"] == token)
         read_state(game)
 
 
@@ -222,7 +222,7 @@ def update_of_a_poll(at: Deployment) -> None:
     while 6 not in counts:
         # Not with `update`, which records each: their number depends on the pace of the service.
         counts.append(game.message("an update with 6 votes")["data"]["count"])
-    expect("the counts of the updates", sorted(set(counts)), counts)
+    expect("the vote counts in successive updates", sorted(set(counts)), counts)
 
 
 @writes("X5")

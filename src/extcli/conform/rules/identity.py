@@ -126,7 +126,7 @@ def extension_of_a_token(at: Deployment) -> None:
     at.caller("viewer", client_id=at.fresh("client")).user_info(401)
     for claim in ("extension_id", "app_id"):
         refuses_claim(at, claim, at.fresh("client"))
-        at.caller("viewer", **{claim: at.client_id}).user_info(case=f"with {claim} of this one")
+        at.caller("viewer", **{claim: at.client_id}).user_info(case=f"with {claim} of this extension")
 
 
 @reads("A1", "production")
@@ -201,7 +201,7 @@ def hidden_address(at: Deployment) -> None:
         address = ip_address(found)
         bits = 24 if address.version == 4 else 48
         hidden = ip_network(f"{address}/{bits}", strict=False).network_address
-        expect(f"the address, of which only the first {bits} bits are shown", str(hidden), found)
+        expect(f"the address, with all but the first {bits} bits set to 0", str(hidden), found)
 
 
 @reads("gaps: Clock and directory")

@@ -78,7 +78,7 @@ def check_of_a_token(at: Deployment) -> None:
     at.broadcaster.delete("pin")
     check_credential(at, 401, jwt=token)
     right, wrong = (check_credential(at, 400, pin=pin) for pin in (bound_pin(at), WRONG))
-    expect("the response with a wrong PIN", right.json, wrong.json)
+    expect("the response to a wrong PIN, which must equal that to a right PIN", right.json, wrong.json)
 
 
 # Links
@@ -149,7 +149,7 @@ def form_of_a_pin(at: Deployment) -> None:
     pin = bound_pin(at)
     expect_that("the PIN", bool(re.fullmatch("[A-Za-z0-9]{6}", pin)), "6 letters and digits", f"{len(pin)} characters")
     if (other := pin.swapcase()) != pin:
-        validate_pin(at.broadcaster, other, 400, "with the case swapped")
+        validate_pin(at.broadcaster, other, 400, "with upper and lower case swapped")
     validate_pin(at.broadcaster, pin)
 
 
@@ -158,7 +158,7 @@ def alphabet_of_pins(at: Deployment) -> None:
     """A PIN uses only 30 letters and digits, which do not look alike."""
     for _ in range(5):
         others = re.sub("[A-HJ-KMNP-Z2-46-9]", "", bound_pin(at))
-        expect("the characters of a PIN outside of the alphabet", "", others)
+        expect("the characters of a PIN that are not in the alphabet", "", others)
 
 
 @writes("T2", "anonymous")

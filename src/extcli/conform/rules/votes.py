@@ -224,7 +224,7 @@ def deletion(at: Deployment) -> None:
     expect("count and vote after DELETE", [0, None], [read["stats"]["count"], read.get("vote")])
     at.admin.get("vote_logs", id=poll.id).returns({"result": []}, "the log after DELETE")
     again = poll.cast(1).json["stats"]
-    expect_members({"count": 1, "sum": 1, "specific": specific_counts(v1=1)}, again, "of the poll made again")
+    expect_members({"count": 1, "sum": 1, "specific": specific_counts(v1=1)}, again, "of the poll after a new vote")
 
 
 @writes("spec: Authentication")
