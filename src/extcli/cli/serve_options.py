@@ -31,9 +31,9 @@ def _limit(help: str, in_production: int, unit: str = "N") -> Any:
 class ServeOptions:
     """All options of `extcli serve`, with their defaults."""
 
-    host: str = _option("HOST", "Address to listen on; for a name, all its addresses. Default: 127.0.0.1 and ::1.", "")
+    host: str = _option("HOST", "Address to listen on; a name means all its addresses. Default: 127.0.0.1 and ::1.", "")
     port: int = _option("PORT", "Port to listen on; 0 chooses a free port.", 8282, min=0, max=65535)
-    tls: bool = _flag("Serve https and wss with a certificate that extcli makes; line 2 says how to trust it.")
+    tls: bool = _flag("Serve https and wss with a certificate that extcli makes; output line 2 says how to trust it.")
     tls_cert: Path | None = _option("FILE", "Serve https and wss with this PEM certificate.")
     tls_key: Path | None = _option("FILE", "The PEM key of --tls-cert, unencrypted.")
     root_path: str = _option("PATH", "Prefix of all paths behind a proxy, such as /muxy. The proxy may strip it.", "")
@@ -50,38 +50,38 @@ class ServeOptions:
     channel_stores: str = _option("shared|extension", "Whether all extensions share channel stores.", "shared")
     page_events: str = _option("all|none", "Whether pages receive events after votes and writes to stores.", "all")
     control_host: list[str] | None = _option(
-        "NAME", "Host name, besides loopback, that opens the control API, even to clients behind a proxy. Repeatable."
+        "NAME", "Allow the control API at this host name too, even for clients behind a proxy. Repeatable."
     )
     max_body: int = _option("KIB", "Largest request body, in KiB.", 64, min=1)
     max_user_map: int = _option("MIB", "Largest PATCH body for many users, in MiB.", 4, min=1)
     max_codes: int = _option("MIB", "Largest upload of codes, in MiB.", 1024, min=1)
     max_user_list: int = _option("MIB", "Largest list of users to mark for codes, in MiB.", 64, min=1)
-    max_uploads: int = _option("N", "Most simultaneous uploads of codes, user lists, seeds and snapshots.", 16, min=1)
+    max_uploads: int = _option("N", "At most N uploads at once: codes, user lists, seeds, snapshots.", 16, min=1)
     max_frame: int = _option("KIB", "Largest socket message, in KiB.", 2048, min=1)
-    max_sockets: int = _option("N", "Most game sockets of one client id, and most page sockets in all.", 10_000, min=1)
-    max_subscriptions: int = _option("N", "Most topics of one socket; an event uses about six.", 1_000, min=1)
+    max_sockets: int = _option("N", "At most N game sockets per client id, and N page sockets in all.", 10_000, min=1)
+    max_subscriptions: int = _option("N", "At most N topics per socket; one event counts as about six.", 1_000, min=1)
     max_ids: int = _option(
-        "N", "Most polls in a channel, N more by viewers; the same for rankings, buffers, JSON stores.", 1_000, min=1
+        "N", "At most N polls per channel, plus N by viewers; same for rankings, buffers, JSON stores.", 1_000, min=1
     )
-    caller_rate: int | None = _limit("Most requests per second of a viewer or game; backends get ten times that.", 100)
-    client_rate: int = _option("N", "Most requests per second of a client id, per process. 0: no limit.", 0, min=0)
-    address_pins: int | None = _limit("Most PINs per minute for one address without a token.", 30)
-    address_pin_attempts: int | None = _limit("Most wrong PINs per minute from one address.", 10)
+    caller_rate: int | None = _limit("At most N requests per second per viewer or game, tenfold per backend.", 100)
+    client_rate: int = _option("N", "At most N requests per second of a client id, per process. 0: no limit.", 0, min=0)
+    address_pins: int | None = _limit("At most N PINs per minute for an address without a token.", 30)
+    address_pin_attempts: int | None = _limit("At most N wrong PINs per minute from one address.", 10)
     client_pin_attempts: int | None = _limit(
-        "Most wrong PINs per minute for one client id. Beyond that, each address may send 5 per hour.", 60
+        "At most N wrong PINs per minute for a client id, then 5 per hour from each address.", 60
     )
-    address_sockets: int | None = _limit("Most game sockets of one user, and of one address before authentication.", 50)
-    max_unauthenticated: int | None = _limit("Most unauthenticated game sockets of all addresses together.", 2000)
+    address_sockets: int | None = _limit("At most N game sockets per user, and per address before authentication.", 50)
+    max_unauthenticated: int | None = _limit("At most N unauthenticated game sockets in all.", 2000)
     login_timeout: int | None = _limit("Time limit for a game socket to authenticate.", 600, "SECONDS")
-    address_connections: int | None = _limit("Most HTTP connections of one address.", 500)
-    address_pages: int | None = _limit("Most page sockets of one address, and most game sockets of its viewers.", 500)
-    address_kib: int | None = _limit("Most KiB per minute from one address before authentication.", 4096, "KIB")
+    address_connections: int | None = _limit("At most N HTTP connections per address.", 500)
+    address_pages: int | None = _limit("At most N page sockets, and N game sockets of viewers, per address.", 500)
+    address_kib: int | None = _limit("The most KiB per minute from one address before authentication.", 4096, "KIB")
     request_timeout: int = _option("SECONDS", "Time to receive a request and send a response. 0: no limit.", 30, min=0)
     proxy: list[str] | None = _option(
         "ADDRESS", "Trust X-Forwarded-For and X-Forwarded-Proto from this proxy or network. Repeatable."
     )
     log_level: str = _option(
-        "LEVEL", "Lowest level to log: debug, info, warning, error or critical; audit lines ignore it.", "info"
+        "LEVEL", "Lowest level to log: debug, info, warning, error or critical. Audit lines ignore the level.", "info"
     )
     log_format: str = _option("text|json", "Log as text, or as one JSON object per line.", "text")
     log_requests: bool = _flag("Log each response. This lowers the throughput by a third.")
