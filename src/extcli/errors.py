@@ -33,14 +33,14 @@ class ExitCode(IntEnum):
 
 EXIT_CODE_MEANINGS = {
     ExitCode.DONE: "Success",
-    ExitCode.BUG: "A bug in `extcli`, please report it; or `serve` could not write its export",
+    ExitCode.BUG: "A bug in `extcli`, please report it; or `serve` could not write the file of --export-on-exit",
     ExitCode.USAGE: "Wrong usage or configuration, a declined confirmation, or an output that cannot be written",
     ExitCode.UNREACHABLE: "The service is unreachable, or does not answer before `--timeout`",
     ExitCode.REFUSED: "The service refuses the request (4xx), or some lines of a file",
     ExitCode.SERVICE_FAILED: "The service fails (5xx)",
     ExitCode.EXPECTATION_NOT_MET: (
-        "An expectation is not met: `wait`, `expect`, `doctor`, `conform`, a difference between snapshots, "
-        "damaged data, no such service, no code to redeem, too few events, a simulation that differs, an unset key"
+        "The result is negative: a condition is not met (`wait`, `expect`), a check fails (`doctor`, `conform`), "
+        "snapshots or a simulation differ, data is damaged, or a service, code, event or key is missing"
     ),
     ExitCode.INTERRUPTED: "Interrupted",
 }
@@ -227,7 +227,7 @@ def error_member(body: bytes, name: str) -> str:
     return text_or_empty(document.get(name)) if isinstance(document, Mapping) else ""
 
 
-FIX_403: Final = "this identity may not do that: use another token, or another role with --as"
+FIX_403: Final = "this identity may not send this request: use another token, or another role with --as"
 """What to do about a 403 to a call with credentials."""
 
 

@@ -107,7 +107,7 @@ def delay_members(text: str) -> dict[str, int]:
     if dots:
         found["delay_max"] = times.parse_duration(longest)
         if found["delay_max"] < found["delay"]:
-            raise UsageError(f"{text!r} is not a delay", why="the second duration is the longest: 200ms..2s")
+            raise UsageError(f"{text!r} is not a delay", why="write the shorter duration first: 200ms..2s")
     return found
 
 

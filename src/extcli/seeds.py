@@ -38,14 +38,14 @@ def _check_code_set(codes: dict[str, Any], path: positions.Path, report: Report)
     if ("file" in codes) == ("codes" in codes):
         report((*path, "codes"), "give either file or codes")
     elif "column" in codes and "codes" in codes:
-        report((*path, "column"), "must be left out without file")
+        report((*path, "column"), "works only with file")
 
 
 CODES_IN_FILE = Table(
     {
         **CODES.fields,
         "file": Field(Text(4096), "a file of codes, relative to the seed: text, CSV, JSON or JSON lines"),
-        "column": Field(Text(256), "the column of a CSV file, by heading or number; the member of JSON lines"),
+        "column": Field(Text(256), "the column or member with the code: a CSV heading or number, or a JSON name"),
         "codes": replace(CODES.fields["codes"], meaning=_CODES, required=False),
     },
     _check_code_set,
@@ -68,7 +68,7 @@ def reference(table: Table = SEED_FILE, prefix: str = "") -> Iterator[tuple[str,
     """Yield every field as three texts: its path, what it accepts, and its meaning."""
     for name, each in table.fields.items():
         kind, path = each.kind, f"{prefix}{name}"
-        allowed = "a client id, as at the top" if prefix and kind is CLIENT else kind.allowed
+        allowed = "a client id (see client_id)" if prefix and kind is CLIENT else kind.allowed
         if isinstance(kind, ListOf) and isinstance(kind.kind, Table):
             kind, path, allowed = kind.kind, f"{path}[]", "a list of tables"
         yield path, f"{allowed}; required" if each.required else allowed, each.meaning

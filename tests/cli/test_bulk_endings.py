@@ -255,7 +255,7 @@ def test_retrying_ends_at_the_timeout_and_names_where_to_resume(extcli, answerin
 
     assert RETRYING in result.stderr
     assert "  sent but unconfirmed: line 2\n" in result.stderr
-    assert "  to resume, add --skip 1: a repeated answer replaces the first\n" in result.stderr
+    assert "  to resume, add --skip 1: an answer sent twice counts once\n" in result.stderr
     assert "  send the remaining lines when the service works again" in result.stderr
 
 
@@ -294,7 +294,7 @@ TOKEN = "POST /v1/e/authtoken"
             "line 1: POST /v1/e/vote",
             http_response("403 Forbidden"),
             4,
-            "this identity may not do that: use another token",
+            "this identity may not send this request: use another token",
         ),
         ("line 1: POST /v1/e/vote", http_response("302 Found", location="https://e.example"), 4, "https://e.example"),
         ("line 1: POST /v1/e/vote", http_response("503 Service Unavailable"), 5, "send the remaining lines when"),

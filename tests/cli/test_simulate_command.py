@@ -161,7 +161,7 @@ def test_a_crowd_fills_a_buffer(extcli):
     assert [{"name": "entries", "planned": 200, "found": 200}] == ran.json["counts"]
     again = ("simulate", "accumulate", "--viewers", "5", "--buffer", "cheers", "--rate", "2000/s")
     assert 2 == extcli(*again).exit_code
-    assert "already has entries of seed 0" in extcli(*again, "--add").stderr
+    assert "already has entries of viewers of seed 0" in extcli(*again, "--add").stderr
     assert 0 == extcli(*again, "--add", "--seed", "1").exit_code
 
 

@@ -63,7 +63,7 @@ def test_a_running_service_is_used_and_left_empty_and_production_would_take_its_
 
     assert "1 failed, 1 passed" in run.output, run.output
     assert f"{known.url}/_ns/test_fails-" in run.output
-    assert f"the log of {known.url} has its lines: this run did not start that service" in run.output
+    assert f"see the log of the service at {known.url}, which this run did not start" in run.output
     assert ([], {}) == (namespaces_of_tests(known), rules(known, "service"))
 
 

@@ -134,7 +134,7 @@ def _advice(call: Call, response: Response, of_credentials: str) -> str:
     if status in (405, 411) and call.method == "GET" and call.body is not None:
         return "this service does not accept GET with a body: use --post or EXTCLI_BROADCAST_METHOD=POST"
     if status == 404 and call.path.startswith(CONTROL) and MARK_HEADER not in fields:
-        return "only an emulator in sandbox has this path: check --url (EXTCLI_URL)"
+        return "only a sandbox emulator has this path: check --url (EXTCLI_URL)"
     if status == 404 and not fields.get("content-type", "").startswith("application/json"):
         return "check that --url (EXTCLI_URL) is an extension service"
     if status == RATE_LIMITED:

@@ -64,7 +64,7 @@ class DryRun:
     def withhold_frame(self, frame: str) -> NoReturn:
         """Print a frame of the WebSocket. Raises `RequestWithheld`."""
         if self._curl:
-            raise _not_for_curl("curl does not send it over the WebSocket")
+            raise _not_for_curl("curl cannot send a request over the WebSocket")
         self._print("SEND", self._resolver.ws_url(), {}, masked(json.loads(frame)))
         raise RequestWithheld
 

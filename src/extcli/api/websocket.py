@@ -234,7 +234,7 @@ class Closed(CliError):
         """The close code, if the service sent one."""
 
 
-_CHECK_ADDRESS = "set EXTCLI_WS_URL to the WebSocket's address; --url overrides it, so set EXTCLI_URL instead of --url"
+_CHECK_ADDRESS = "set EXTCLI_WS_URL to the WebSocket's address, and EXTCLI_URL in place of --url, which overrides both"
 _CLIENT_FAULT_CODES = (1003, 1007, 1008, 1009)
 """The close codes for what the client has sent."""
 

@@ -62,7 +62,7 @@ def vote_operation(poll: str) -> Operation:
     """Cast a vote for each line."""
     return Operation(
         lambda line: vote_cast(_vote_value(line), poll=poll),
-        repeatable="a repeated vote replaces the first, unless votes of the poll add up",
+        repeatable="a vote sent twice counts once, unless votes of the poll add up",
         poll=poll,
     )
 
@@ -78,7 +78,7 @@ def _vote_value(line: Line) -> int:
 def answer_operation(ranking: str) -> Operation:
     """Submit an answer for each line."""
     return Operation(
-        lambda line: answer_submission(line.content, ranking=ranking), repeatable="a repeated answer replaces the first"
+        lambda line: answer_submission(line.content, ranking=ranking), repeatable="an answer sent twice counts once"
     )
 
 

@@ -32,12 +32,12 @@ def refuse_options_without_file(options: Mapping[str, object]) -> None:
     """Raise `UsageError` if an option is given that needs --from."""
     for name, value in options.items():
         if value not in (None, 0):
-            raise UsageError(f"{name} requires --from", why="it applies to the lines of a file")
+            raise UsageError(f"{name} requires --from", why="the option is only for lines of a file")
 
 
 # The journal
 
-Since = Annotated[str | None, option("--since MARK|TIME", "Only entries after this number, or from the last 5m, 1h, …")]
+Since = Annotated[str | None, option("--since MARK|TIME", "Only entries after this number, or since TIME, such as 5m.")]
 
 
 def journal_filters(

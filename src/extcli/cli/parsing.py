@@ -127,13 +127,13 @@ def _parse_value(value: Any, kind: Any, limits: Any) -> Any:
 # Usage errors: what is wrong, then where to read the usage; for what was removed, what to use instead
 
 REMOVED: Final = {
-    "broadcast as-page": "use `extcli broadcast send`, or as a page does, `extcli api POST pusher_broadcast`",
+    "broadcast as-page": "use `extcli broadcast send`, or the endpoint for pages: `extcli api POST pusher_broadcast`",
     "codes check": "use `extcli codes upload --dry-run`",
     "exec --workers": "start several `extcli serve` on one Redis; see docs/scaling.md",
     "pin check": "use `extcli pin status`; with the token of a game, `extcli user info` shows whether it is valid",
     "pin revoke": "use `extcli link end`, or without a stored link `extcli api DELETE pin`",
-    "policies": "use `extcli explain --rulings`, or with an id `extcli explain`; `extcli conform` tests a service",
-    "serve --no-upgrade": "leave it out; data of another format is never changed",
+    "policies": "use `extcli explain --rulings` or `extcli explain RULE`; `extcli conform` tests a service",
+    "serve --no-upgrade": "leave it out; `serve` never changes data of another format",
     "serve --workers": "start several `extcli serve` on one Redis; see docs/scaling.md",
     "vote define --show": "use `extcli vote config`",
     "wait ready": "use `extcli wait`",

@@ -71,7 +71,7 @@ def _shared_options(
     timeout: str | None = _option("--timeout TIME", "Wait at most this long, such as 5s or 2m [EXTCLI_TIMEOUT; 30s]."),
     quiet: bool = _flag("-q --quiet", "Print only errors on standard error."),
     verbose: bool = _flag("-v --verbose", "Show requests and responses, without secrets."),
-    dry_run: str | None = _option("--dry-run [=curl]", "Print writes instead of sending them, with =curl as curl."),
+    dry_run: str | None = _option("--dry-run [=curl]", "Print writes, do not send them; =curl: as curl commands."),
     query: str | None = _option("--query JMESPATH", "Print this part of the JSON response, such as stats.count."),
 ) -> None:
     """Declares the shared options."""

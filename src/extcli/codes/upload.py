@@ -244,7 +244,7 @@ def upload_sets(
         new = {each.index: repr(visible(each.name)) for each in sets}
         if old and not yes and not confirm.in_sandbox(session):
             losses = [f"set {index}: {new[index]} replaces {name} and its codes" for index, name in old.items()]
-            confirm.ask_about_loss(session, losses, "Codes of the old sets not handed out will be lost. Replace sets?")
+            confirm.ask_about_loss(session, losses, "Codes not handed out from old sets will be lost. Replace sets?")
         others: dict[str, Any] = {"names": [each.name for each in sets]}
         if indices:  # otherwise the service counts from 0
             others["indices"] = indices

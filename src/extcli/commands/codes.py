@@ -24,7 +24,7 @@ app = noun("Reward codes: upload sets, mark winners, redeem.")
 
 Column = Annotated[
     str | None,
-    option("--column NAME|N", "The column of CSV, by heading or by number from 1, or the member of JSON lines."),
+    option("--column NAME|N", "The column or member to read: a CSV heading, a number from 1, or a name in JSON lines."),
 ]
 EntryFormat = Annotated[FileFormat | None, option("--format", "The format of the files. Default: by the file names.")]
 Prizes = Annotated[list[int], option("--prize I", "Grant one code of the set at index I. Repeatable.", min=0, max=9)]
@@ -43,7 +43,7 @@ Reveal = Annotated[bool, flag("--reveal", "Show complete codes in tables, where 
 def upload(
     session: Session,
     sets: list[str] = option("--set NAME=FILE|-", "A set's name, and the file of its codes. Repeatable.", ...),
-    index: list[int] | None = option("--index N", "The index of each --set. Default: 0, 1, ….", min=0, max=9),
+    index: list[int] | None = option("--index N", "The index of each --set. Default: numbered from 0.", min=0, max=9),
     column: Column = None,
     form: EntryFormat = None,
     yes: Yes = False,
@@ -109,7 +109,7 @@ def mark_from_poll(
     prizes: Prizes,
     poll: str = argument("POLL", "The poll's id.", "default"),
     limits: Limits = None,
-    cutoff: str | None = option("--cutoff TIME", f"Ignore later votes: {times.FORMS_AGO}. Default: now."),
+    cutoff: str | None = option("--cutoff TIME", f"Ignore votes after this time: {times.FORMS_AGO}. Default: now."),
     unit: CutoffUnit = option("--cutoff-unit", "Send the cutoff in seconds, rounded up, or in ms.", CutoffUnit.SECONDS),
 ) -> None:
     """Grant codes to the users who chose the correct option. Acts as backend.
@@ -206,6 +206,6 @@ def redeem(session: Session, prize: int = argument("PRIZE", "The index of the se
     if not code_views.redeemed_code(document_of(response, object)):
         raise ExpectationFailed(
             f"no code of set {prize} is available",
-            why="the viewer is not marked for it or has redeemed it already, or the set is used up",
+            why="the viewer is not marked for the set, or has redeemed the code, or no code is left",
             fix="find out with `extcli codes eligible`, `codes redeemed` and `codes list`",
         )

@@ -159,7 +159,7 @@ def _count_condition(subject: str, things: str) -> Callable[..., Condition]:
 
     condition.__doc__ = f"""Wait for {things}, by default for at least one.
 
-    With --since, counts what was added after that mark instead.
+    With --since, counts only what was added after the mark.
 
     Example: extcli wait {subject} --count 1
     """
@@ -205,7 +205,7 @@ def journal(
 
 def sockets(
     session: Session,
-    topic: str = argument("TOPIC", "poll:ID, event:NAME, state:channel, …; or page, or connected.", "connected"),
+    topic: str = argument("TOPIC", "A topic such as poll:ID, or `page`, or `connected`; see above.", "connected"),
     count: str | None = _count_option("Number of sockets"),
 ) -> Condition:
     """Wait for open sockets or for subscribers of a topic, by default for at least one.

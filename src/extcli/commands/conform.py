@@ -76,7 +76,7 @@ def conform(
         raise Unreachable(error.what, why=f"{error.why}; {done}" if error.why else done, fix=error.fix) from None
     finally:
         if target.unremoved:
-            session.output.report(f"could not remove these, which will expire: {', '.join(target.unremoved)}")
+            session.output.report(f"could not remove this data, which expires later: {', '.join(target.unremoved)}")
     document = _print_results(session, target, found)
     if record:
         report.write_recording(record, target.environment, found)

@@ -169,7 +169,7 @@ def _path_from_url(url: str | None) -> str:
     except ValueError as error:
         raise UsageError(f"--data: {error}") from None
     if path is None:
-        fix = "extcli snapshot saves and loads them; for Redis, use its own tools, such as BGSAVE"
+        fix = "use `extcli snapshot save` and `snapshot load`; for Redis, also its own tools, such as BGSAVE"
         raise UsageError("--data: data in memory or on Redis has no file", fix=fix)
     return path
 

@@ -77,7 +77,7 @@ def _read_pages(read: Callable[[str], Response], member: str) -> Iterator[tuple[
         if cursor == END_CURSOR:
             return
         if cursor in seen:
-            raise UnexpectedResponse(response, f"next must be another cursor, not {shortened(cursor, 40)!r}")
+            raise UnexpectedResponse(response, f"`next` must be a new cursor, not {shortened(cursor, 40)!r}")
         seen.add(cursor)
 
 

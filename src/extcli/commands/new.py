@@ -89,7 +89,7 @@ def new(
     if not _FOLDER_NAME.fullmatch(name):
         raise UsageError(
             f"NAME: {name[:80]!r} is not a valid folder name",
-            fix="use at most 64 letters, digits, `.`, `-`, `_`; no `.` at an end, no `-` first, no device such as con",
+            fix="use up to 64 letters, digits, `.`, `-`, `_`; no `.` or `-` first, no `.` last, no device such as con",
         )
     folder, files = Path(name), _project_files(name, backend, session.resolver)
     try:

@@ -53,7 +53,7 @@ SCREENS = (
 @shared
 def open(
     session: Session,
-    screen: str = argument("SCREEN", "The screen: polls, requests, clock… Default: overview.", "overview"),
+    screen: str = argument("SCREEN", "The screen, such as polls, requests or clock. Default: overview.", "overview"),
     name: str | None = argument("NAME", "With poll: the poll's id.", None),
     present: bool = flag("--present", "With poll: show only its question and results, for a stream or a big screen."),
 ) -> None:

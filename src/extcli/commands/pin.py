@@ -93,7 +93,7 @@ def login(session: Session, source: FromPipe = None) -> None:
     }
     session.output.show_value(facts, link_views.LOGIN)
     session.output.note(f"the refresh token is stored in {session.link_store.path}")
-    session.output.note("`extcli listen` and `extcli socket` use the link. Other commands need a token from it:")
+    session.output.note("`extcli listen` and `extcli socket` use the link. For other commands, use the link's token:")
     session.output.note("EXTCLI_TOKEN=$(extcli link token) extcli user info")
 
 

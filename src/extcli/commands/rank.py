@@ -83,7 +83,7 @@ def add(
     session: Session,
     words: list[str] | None = argument("[ID] JSON|-|@FILE|KEY=JSON", "The buffer's id, then the document.", None),
     source: Path | None = option("--from FILE", "Add many documents, one JSON document per line; - is standard input."),
-    user_field: str | None = option("--user-field NAME", "With --from: the member that names the user; also sent."),
+    user_field: str | None = option("--user-field NAME", "With --from: the member with the user id, sent too."),
     skip: Skip = 0,
     concurrency: int | None = option("--concurrency N", "Parallel requests, with --user-field [32].", min=1, max=1024),
 ) -> None:

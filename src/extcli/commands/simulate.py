@@ -29,7 +29,7 @@ class Kind(StrEnum):
 
 Viewers = Annotated[int, option("--viewers N", "The number of viewers, each a different user.", min=1, max=1_000_000)]
 Mix = Annotated[str, option("--mix CHOICE:WEIGHT,…", "The final choices and their weights, such as 0:60,1:30,2:10.")]
-ChangeMind = Annotated[str, option("--change-mind SHARE", "Share of viewers who first choose another, such as 5%.")]
+ChangeMind = Annotated[str, option("--change-mind SHARE", "Share of viewers whose first choice differs, such as 5%.")]
 Rate = Annotated[str | None, option("--rate RATE", "Send requests at this steady rate [500/s; in production 100/s].")]
 Burst = Annotated[str | None, option("--burst TIME", "Send all requests within this time, most of them at the start.")]
 Add = Annotated[bool, flag("--add", "Allow existing data; compare only what the simulation adds.")]

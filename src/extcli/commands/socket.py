@@ -63,8 +63,8 @@ SELECTED_SOCKETS = listing("sockets", Column("number", str, ""), else_shown="no 
 @command(app)
 def send(
     session: Session,
-    action: str = argument("ACTION", "The action: get, set, patch, subscribe, create, …"),
-    target: str = argument("TARGET", "The target of the action: state, config, poll, …", ""),
+    action: str = argument("ACTION", "The action, such as get, set, patch or subscribe."),
+    target: str = argument("TARGET", "The target of the action, such as state, config or poll.", ""),
     data: str | None = option("--data JSON|@FILE|-", "The data of the request, as JSON."),
     wait: int = option("--wait N", "After the reply, wait for N updates and print each as one line of JSON.", 0, min=0),
     no_auth: NoAuth = False,

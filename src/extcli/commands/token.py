@@ -67,7 +67,7 @@ def sandbox(
     session: Session,
     role: Role = None,
     user: User = None,
-    opaque: str | None = option("--opaque ID", "The opaque id: U… or A…. Without --user, no user id is shared."),
+    opaque: str | None = option("--opaque ID", "Opaque id, such as U1 or A1. Without --user, no user id is shared."),
     header: Header = False,
 ) -> None:
     """Request a token from a sandbox, for viewer:U1 by default.

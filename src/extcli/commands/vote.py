@@ -118,7 +118,7 @@ def cast(
     session: Session,
     poll: Poll = "default",
     number: int | None = argument("N", f"The vote, from {LOWEST} to {HIGHEST}. Options are numbered from 0.", None),
-    value: int | None = option("--value N", "The vote, in place of N. Without POLL, votes in the poll `default`."),
+    value: int | None = option("--value N", "The vote, if N is not given. The default POLL is `default`."),
     count: int | None = option("--count N", "Cast N votes at once. The poll must allow several votes per user."),
     source: Path | None = option("--from FILE", "Cast each line of a CSV or JSONL file of user and value; - is stdin."),
     columns: Columns = None,

@@ -151,7 +151,7 @@ def mark(session: Session) -> None:
     mark = response.headers.get(MARK_HEADER)
     if mark is None:
         raise UsageError(
-            f"{session.resolver.url()} does not number changes", why="only an emulator in one process does"
+            f"{session.resolver.url()} does not number changes", why="only a single-process emulator numbers them"
         )
     with expect_shape(response):
         session.output.show_value(int(mark), views.JSON_VALUE)
@@ -175,7 +175,7 @@ _add_conditions(expect_app, waits=False)
 @command(expect_app, prints=_VERDICTS)
 def parity(
     session: Session,
-    rules: str = argument("RULE,…", "Only these rules, or all but !RULE; `rate` is both limits [all but unknown].", ""),
+    rules: str = argument("RULE,…", "The rules, or all but !RULE; `rate`: both rate limits [all but unknown].", ""),
     whole: bool = flag("--service", "Check all namespaces, since the service started."),
 ) -> None:
     """Expect that production would respond as the sandbox did.

@@ -152,7 +152,7 @@ def _check_url(file: Path, name: str, table: Mapping[str, Any]) -> None:
     """Raise `UsageError` for a secret or token without the URL of the service that it opens."""
     if URL.key not in table and (key := next((key for key in FILE_KEYS if key in table), None)):
         what = f"{file}: profiles.{name}.{key} needs a {URL.key} in the same profile"
-        raise UsageError(what, why="extcli uses it for that service only", fix='write it like url = "https://…"')
+        raise UsageError(what, why="extcli uses it only at that URL", fix='write it like url = "https://…"')
 
 
 # Edits. Errors in other profiles do not stop them

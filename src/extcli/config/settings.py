@@ -83,7 +83,7 @@ class Setting(Generic[T_co]):
 def header_word(text: str, origin: str, what: str) -> str:
     """Return the text if it fits in a header: printable ASCII without spaces. Raises `UsageError`."""
     if not text:
-        raise UsageError(f"{origin} is empty", fix="check the command that writes it")
+        raise UsageError(f"{origin} is empty", fix=f"check the command that writes the {what}")
     if not re.fullmatch(r"[!-~]+", text):
         raise UsageError(f"{origin} is not a valid {what}", why="it has spaces, line breaks or non-ASCII characters")
     return text
@@ -148,10 +148,10 @@ VARIABLES = {
     ACTS_AS.variable: "The identity to act as: ROLE or ROLE:USER",
     CHANNEL.variable: "The channel",
     "EXTCLI_SECRET": "The extension's secret, in base64",
-    SECRET_FILE.variable: "A file with that secret",
+    SECRET_FILE.variable: "A file with the extension's secret",
     "EXTCLI_TOKEN": "A ready-made token",
     "EXTCLI_CONTROL_TOKEN": "The control token of an emulator on another machine or in a container",
-    CONTROL_TOKEN_FILE.variable: "A file with that token",
+    CONTROL_TOKEN_FILE.variable: "A file with the control token",
     "EXTCLI_PROFILE": "The profile to use",
     OUTPUT.variable: "The output format: table, plain, json, jsonl or csv",
     TIMEOUT.variable: "The timeout, such as 5s or 2m",

@@ -261,7 +261,7 @@ def judge_proxy(scheme: str, host: str, port: int) -> Finding:
         return ok(f"NO_PROXY exempts {', '.join(wanted)} from {used}")
     if not is_loopback(host):
         return note(f"calls to {host} go through the proxy in {used}", f"to avoid that, append to NO_PROXY: {host}")
-    meaning = f"{used} applies to {', '.join(caught)}: other clients than extcli send these calls to the proxy"
+    meaning = f"{used} applies to {', '.join(caught)}: clients other than extcli send these calls to the proxy"
     return fail(meaning, f"append to NO_PROXY: {','.join(caught)}")
 
 

@@ -105,12 +105,12 @@ def stored_link(session: Session) -> Link:
 
 
 def authenticate(session: Session, acts_as: str = BROADCASTER) -> str:
-    """Authenticate the connection and return the identity in words.
+    """Authenticate the connection and return the identity in words, or "" in a dry run, which sends nothing.
 
     An identity or token that the user chose comes first, then a stored link, then a token for `acts_as`.
     """
     if session.dry_run:
-        return "without identity: nothing is sent"
+        return ""
     resolver = session.resolver
     is_chosen = bool(resolver.find(settings.ACTS_AS) or resolver.find_token(resolver.ws_url()))
     if not is_chosen and (link := _find_link(session)):
@@ -223,5 +223,5 @@ def _checked_pin(text: str) -> str:
     raise _InvalidPin(
         "this is not a PIN",
         why=f"a PIN is {_LENGTH_OF_PIN} letters and digits",
-        fix="pipe in the PIN alone: `extcli pin request -o plain`, or with --game its first column, `cut -f1`",
+        fix="pipe in only the PIN: `extcli pin request -o plain`; with --game, add `| cut -f1`",
     )

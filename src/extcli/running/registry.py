@@ -100,7 +100,7 @@ def choose_service(services: list[NamedService], name: str | None) -> NamedServi
     """
     chosen = [each for each in services if name in (None, each.name)]
     if not chosen:
-        which = "no service runs under a name" if name is None else f"no service {shortened(name)!r} is running"
+        which = "no named service runs" if name is None else f"no service {shortened(name)!r} is running"
         raise ExpectationFailed(which, fix="`extcli serve --name NAME` starts one")
     if len(chosen) > 1:
         names = ", ".join(each.name for each in chosen)
@@ -157,7 +157,7 @@ def _check_owner(directory: Path) -> None:
     is_own = own.st_uid == os.getuid() and above.st_uid in (0, os.getuid())
     is_shared = own.st_mode & _WRITABLE_BY_OTHERS or above.st_mode & (_WRITABLE_BY_ALL | _STICKY) == _WRITABLE_BY_ALL
     if not is_own or is_shared or not (S_ISDIR(own.st_mode) and S_ISDIR(above.st_mode)):
-        problem = "it or its folder is a link, or belongs to another user, or others can write to it: chmod 700"
+        problem = "it or its parent is a link, or another user owns it or can write to it: use chmod 700"
         raise UsageError(f"cannot trust {directory}, the folder of named services: {problem}, or set XDG_RUNTIME_DIR")
 
 

@@ -15,7 +15,7 @@ from extcli import clock
 from extcli.running.supervisor import GRACE_SECONDS, CommandNotStarted, ServiceLog, Supervisor
 
 if sys.platform == "win32":
-    raise ImportError("there are no process groups: `extcli.running.windows` takes its place")
+    raise ImportError("Windows has no process groups: use `extcli.running.windows`")
 
 _END_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _CAUGHT_SIGNALS = (*_END_SIGNALS, signal.SIGCHLD, signal.SIGTSTP, signal.SIGCONT)

@@ -20,7 +20,7 @@ from typing import Final
 from extcli import clock
 from extcli.running.supervisor import GRACE_SECONDS, CommandNotStarted, ServiceLog, Supervisor
 
-assert sys.platform == "win32", "`extcli.running.unix` and signals are for this system"
+assert sys.platform == "win32", "only Windows can use this module: use `extcli.running.unix`"
 
 _SERVICE_COMMAND: Final = [sys.executable, "-P", "-c", "from extcli.running.windows import run_service; run_service()"]
 _ENDED_BY_CTRL_C: Final = 0xC000013A

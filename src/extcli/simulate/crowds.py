@@ -193,7 +193,7 @@ def simulate(subject: Subject, plan: Plan, options: Options) -> None:
     tokens = credentials.tokens_for(users)
     if options.adds and subject.has_crowd_of_seed(plan.seed, tokens[0]):
         raise UsageError(
-            f"{subject.what} {visible(subject.name)} already has {subject.requests} of seed {plan.seed}",
+            f"{subject.what} {visible(subject.name)} already has {subject.requests} of viewers of seed {plan.seed}",
             why="--add needs viewers who have not taken part yet",
             fix="use another --seed",
         )

@@ -198,7 +198,7 @@ def late_vote_faults(plan: Plan, outcomes: RequestOutcomes) -> list[str]:
     late = range(plan.late_from, len(plan))
     accepted = sum(is_accepted(outcomes.status[index]) for index in late)
     other = sum(is_refused(outcomes.status[index]) and not outcomes.is_refused_as_closed(index) for index in late)
-    faults = {"accepted": accepted, "refused for another reason than the end of the poll": other}
+    faults = {"accepted": accepted, "refused, but not because the poll was closed": other}
     return [f"late votes {outcome}: {count:,}" for outcome, count in faults.items() if count]
 
 

@@ -57,7 +57,7 @@ def parse_mix(text: str) -> dict[str, Fraction]:
     for part in text.split(","):
         choice, _, weight = part.strip().rpartition(":")
         if not choice or choice in weights or not re.fullmatch(_NUMBER, weight) or not Fraction(weight):
-            what = "CHOICE:WEIGHT with another choice than before and a weight above 0"
+            what = "CHOICE:WEIGHT with a new choice and a weight above 0"
             raise _option_error("--mix", part, what, "0:60,1:30,2:10")
         weights[choice] = Fraction(weight)
     return weights

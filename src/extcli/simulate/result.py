@@ -161,7 +161,7 @@ def _as_table(found: Mapping[str, Any]) -> RenderableType:
     if figures["late"]:
         facts.append(("late", f"{figures['late']:,} refused, as planned"))
     if figures["repeated"]:
-        facts.append(("repeated", f"{figures['repeated']:,} after 429 or 503, as Retry-After demands"))
+        facts.append(("repeated", f"{figures['repeated']:,} sent again after 429 or 503 with Retry-After"))
     facts.append(("rate", f"{figures['rate']:,.1f}/s"))
     facts.append(("latency", ", ".join(f"{name} {value:,.1f} ms" for name, value in found["latencies"].items())))
     for reason, count in list(found["reasons"].items())[:5]:

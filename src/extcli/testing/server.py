@@ -70,7 +70,7 @@ class Server:
     def log_of(self, namespace: str) -> str:
         """Return the log lines of a namespace, with their tracebacks, or why there are none."""
         if self.log is None:
-            return f"the log of {self.url} has its lines: this run did not start that service"
+            return f"see the log of the service at {self.url}, which this run did not start"
         try:
             # A later request, so that the lines of earlier ones are written.
             self.http.send("GET", "/_emulator/live")
