@@ -102,7 +102,7 @@ def _decoded_segment(segment: str, name: str) -> Mapping[str, Any]:
 def _likely_refusals(header: Mapping[str, Any], claims: Mapping[str, Any], payload: str, now: int) -> list[str]:
     exp, use = times.claim_instant(claims.get("exp")), claims.get("use")
     left, waits = (exp or now) - now, (times.claim_instant(claims.get("nbf")) or now) - now
-    linked = "the broadcaster enters that PIN; `extcli pin status` shows whether the PIN was entered"
+    linked = "the broadcaster enters the PIN; `extcli pin status` shows whether the PIN was entered"
     found = {
         "it has no exp: production refuses it": exp is None,
         f"it expired {times.duration_text(left)} ago": exp is not None and left <= 0,
