@@ -6,7 +6,7 @@ import asyncio
 
 from emulator.core.keys import NEVER, Key
 from emulator.storage.engine import Engine
-from emulator.storage.shapes import CastRequest, Item, ListedBallot, ListedLog, Terms
+from emulator.storage.shapes import CastRequest, ListedBallot, ListedLog, LogEntry, Terms
 from engines.shorthand import (
     END,
     EVERYWHERE,
@@ -46,7 +46,7 @@ class LogsContract:
         for at in (5, 9, 2):
             await append(engine, b"%d" % at, now=NOW + at)
 
-        assert [Item(NOW + 9, b"9"), Item(NOW + 5, b"5"), Item(NOW + 2, b"2")] == await items(engine)
+        assert [LogEntry(NOW + 9, b"9"), LogEntry(NOW + 5, b"5"), LogEntry(NOW + 2, b"2")] == await items(engine)
 
     async def test_entries_of_the_same_time_come_in_reverse_order_of_arrival(self, engine: Engine) -> None:
         for value in (b"1", b"2", b"3"):
@@ -129,7 +129,7 @@ class LogsContract:
         await purged(engine, now=END)
         await append(engine, b"2", now=END, expires_at=NEVER)
 
-        assert [Item(END, b"2")] == await items(engine, now=END)
+        assert [LogEntry(END, b"2")] == await items(engine, now=END)
 
     async def test_a_listing_leaves_out_other_kinds_and_owners(self, engine: Engine) -> None:
         await fill(engine, [key("a"), key("a", owner="else"), key("a")._replace(kind="else")])

@@ -10,7 +10,7 @@ from typing import Self, TypeVar
 from emulator.core.errors import EngineError
 from emulator.core.keys import NEVER, Expired, Key
 from emulator.storage.engine import Engine
-from emulator.storage.shapes import BallotEntry, Cast, CastRequest, Item, Terms
+from emulator.storage.shapes import BallotEntry, Cast, CastRequest, LogEntry, Terms
 
 NOW = 1_700_000_000_000
 END = NOW + 60_000
@@ -114,7 +114,7 @@ async def append(engine: Engine, value: bytes, at: Key | None = None, *, now: in
     await engine.logs.append(at or key(), value, now=now, expires_at=expires_at)
 
 
-async def items(engine: Engine, at: Key | None = None, *, now: int = NOW, since: int = 0) -> list[Item]:
+async def items(engine: Engine, at: Key | None = None, *, now: int = NOW, since: int = 0) -> list[LogEntry]:
     return await all_of((await engine.logs.read(at or key(), now=now, since=since)).pages)
 
 

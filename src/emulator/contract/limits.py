@@ -8,8 +8,8 @@ MAX_CLIENT_ID_LENGTH = 100
 MAX_USER_LENGTH = 256
 """Characters in the id of a user, and in each id in a request for a token or for a call as any caller."""
 
-LOWEST = -99
-HIGHEST = 99
+LOWEST_VOTE = -99
+HIGHEST_VOTE = 99
 """The values of a vote."""
 MAX_PROMPT_BYTES = 256
 MAX_OPTION_BYTES = 128

@@ -45,7 +45,7 @@ _INSTANT = Simple('a time from 1970 on with a zone in RFC 3339, such as "2026-12
 CLIENT = Text(pattern=CLIENT_ID, rule=f"a client id: {CLIENT_ID_RULE}")
 CHANNEL = _ID = Text(limits.MAX_ID_LENGTH)
 _POLL_ID = Text(pattern=POLL_ID, rule=POLL_ID_RULE)
-_VOTE = Whole(limits.LOWEST, limits.HIGHEST)
+_VOTE = Whole(limits.LOWEST_VOTE, limits.HIGHEST_VOTE)
 _VOTES = Whole(1, limits.MAX_VOTES)
 _OPTIONS = ListOf(Text(bytes=limits.MAX_OPTION_BYTES), "options", limits.MAX_OPTIONS, 1)
 _DISTINCT = Whole(1, limits.MAX_DISTINCT_OPTIONS)

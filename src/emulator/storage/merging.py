@@ -8,7 +8,7 @@ from heapq import heapify, heappop, heappush
 from typing import Any
 
 from emulator.core.keys import NEVER
-from emulator.storage.shapes import Item
+from emulator.storage.shapes import LogEntry
 
 PAGE_SIZE = 500
 """Rows in a page, which SQLite reads in less than a millisecond, and Redis in some."""
@@ -53,7 +53,7 @@ async def merged_pages(fetches: Sequence[FetchRows], limit: int | None = None) -
         yield page
 
 
-async def merged_items(fetches: Sequence[FetchRows]) -> AsyncIterator[list[Item]]:
+async def merged_items(fetches: Sequence[FetchRows]) -> AsyncIterator[list[LogEntry]]:
     """Iterate over pages of the items of logs. Their rows are the time and a number, both negative, and the value."""
     async for rows in merged_pages(fetches):
-        yield [Item(-negative, value) for negative, _, value in rows]
+        yield [LogEntry(-negative, value) for negative, _, value in rows]

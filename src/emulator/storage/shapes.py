@@ -247,7 +247,7 @@ class Ballots(Protocol):
         """
 
 
-class Item(NamedTuple):
+class LogEntry(NamedTuple):
     """One entry of a log."""
 
     at: int
@@ -259,7 +259,7 @@ class LogPages(NamedTuple):
 
     latest: int
     """The `at` of the newest live entry, regardless of `since`; 0 if there is none."""
-    pages: AsyncIterator[Sequence[Item]]
+    pages: AsyncIterator[Sequence[LogEntry]]
     """Newest first; ties in reverse order of arrival. Entries that arrive after the read started are left out."""
 
 

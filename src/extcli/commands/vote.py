@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from emulator.contract.limits import HIGHEST, LOWEST
+from emulator.contract.limits import HIGHEST_VOTE, LOWEST_VOTE
 from extcli.api.call import vote_cast
 from extcli.cli import Watch, argument, command, noun, option, show_live
 from extcli.cli.option_groups import Columns, Concurrency, Skip, value_or_file
@@ -117,7 +117,7 @@ _VOTE_LOG = listing(
 def cast(
     session: Session,
     poll: Poll = "default",
-    number: int | None = argument("N", f"The vote, from {LOWEST} to {HIGHEST}. Options are numbered from 0.", None),
+    number: int | None = argument("N", f"The vote, {LOWEST_VOTE} to {HIGHEST_VOTE}. Option numbers start at 0.", None),
     value: int | None = option("--value N", "The vote, if N is not given. The default POLL is `default`."),
     count: int | None = option("--count N", "Cast N votes at once. The poll must allow several votes per user."),
     source: Path | None = option("--from FILE", "Cast each line of a CSV or JSONL file of user and value; - is stdin."),

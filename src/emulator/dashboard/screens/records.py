@@ -16,7 +16,7 @@ from emulator.dashboard.json_text import escape_reordering
 from emulator.dashboard.screen import ROWS, Query, Service, screen_of_records
 from emulator.features.accumulation import MAX_ENTRY_BYTES, BufferEntry
 from emulator.features.ranking import MAX_RANKED_ANSWERS
-from emulator.storage.shapes import BallotEntry, Item
+from emulator.storage.shapes import BallotEntry, LogEntry
 
 _MAX_SKIPPED = 20_000
 _MAX_DIGITS = 15
@@ -79,7 +79,7 @@ def _parse_position(start: str) -> tuple[int, int]:
 async def _read_buffer(service: Service, key: Key, query: Query) -> dict[str, Any]:
     now, start = service.clock.now(), _parse_start(query["start"])
     latest, pages = await service.engine.logs.read(key, now=now, since=start)
-    found: list[Item] = []
+    found: list[LogEntry] = []
     async for page in pages:
         found += page
         if len(found) > ROWS:
@@ -98,7 +98,7 @@ async def _read_buffer(service: Service, key: Key, query: Query) -> dict[str, An
     }
 
 
-def _entry_line(item: Item) -> dict[str, Any]:
+def _entry_line(item: LogEntry) -> dict[str, Any]:
     """Return an entry as a line of the page: its value is JSON on one line if it is short, otherwise indented."""
     entry = msgspec.json.decode(item.value, type=BufferEntry)
     text = bytes(entry.data).decode()

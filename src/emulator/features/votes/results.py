@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from emulator.contract.limits import HIGHEST, LOWEST
+from emulator.contract.limits import HIGHEST_VOTE, LOWEST_VOTE
 from emulator.core.callers import GLOBAL, is_global
 from emulator.core.changes import Change
 from emulator.core.clock import SECOND, Clock
@@ -29,7 +29,7 @@ from emulator.storage.shapes import Ballots, ListedBallot
 
 SPECIFIC_VALUES = 64
 """`specific` counts the values 0 to 63."""
-_VALUES = {str(value): value for value in range(LOWEST, HIGHEST + 1)}
+_VALUES = {str(value): value for value in range(LOWEST_VOTE, HIGHEST_VOTE + 1)}
 """The values by their text, which an engine stores; a lookup costs a third of `int`."""
 
 

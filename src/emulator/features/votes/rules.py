@@ -14,7 +14,7 @@ from msgspec import UNSET, Struct, UnsetType, field
 
 from emulator.contract import limits
 from emulator.contract.kinds import are_equal_json
-from emulator.contract.limits import HIGHEST, LOWEST, MAX_VOTES
+from emulator.contract.limits import HIGHEST_VOTE, LOWEST_VOTE, MAX_VOTES
 from emulator.contract.names import POLL_ID, POLL_ID_RULE
 from emulator.core.callers import GLOBAL, is_global
 from emulator.core.clock import END_OF_TIME, SECOND, WEEK
@@ -342,10 +342,10 @@ def _check_entry(record: EntryRecord) -> None:
 
 def _check_value(choice: str) -> None:
     if choice not in _VALUE_TEXTS:
-        raise wrong("choice", f"{choice[:40]!r} is not within {LOWEST} to {HIGHEST}")
+        raise wrong("choice", f"{choice[:40]!r} is not within {LOWEST_VOTE} to {HIGHEST_VOTE}")
 
 
-_VALUE_TEXTS = frozenset(map(str, range(LOWEST, HIGHEST + 1)))
+_VALUE_TEXTS = frozenset(map(str, range(LOWEST_VOTE, HIGHEST_VOTE + 1)))
 STORED = (
     Stored(BallotRecord, "poll", _check_poll),
     Stored(ChoiceRecord, "poll", lambda record: _check_value(record.choice)),

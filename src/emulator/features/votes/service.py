@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import UNSET, Struct, UnsetType
 
-from emulator.contract.limits import HIGHEST, LOWEST
+from emulator.contract.limits import HIGHEST_VOTE, LOWEST_VOTE
 from emulator.core.callers import (
     ANYONE,
     CHANNEL_WRITERS,
@@ -141,8 +141,8 @@ class Polls:
         body, caller, channel, poll_id = call.body(VoteBody), call.caller, call.channel, call.id
         key = _poll_key(caller, channel or "", poll_id)
         value, count = body.value, body.count
-        if not LOWEST <= value <= HIGHEST:
-            raise rules.value_out_of_bounds(value=value, lowest=LOWEST, highest=HIGHEST)
+        if not LOWEST_VOTE <= value <= HIGHEST_VOTE:
+            raise rules.value_out_of_bounds(value=value, lowest=LOWEST_VOTE, highest=HIGHEST_VOTE)
         now = self._clock.now()
         if count != 1 and not await self._has_additive_votes(key):
             count = 1
