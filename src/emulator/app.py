@@ -337,7 +337,7 @@ class Service(ServiceApp):
                 audit("tokens revoked", extension=client_id)
         services = [self] if self.namespaces is None else self.namespaces.open_services
         if count := sum(each.expel_ended() for each in services):
-            _log.info("closed %s sockets: their secrets were retired, or their links have ended", count)
+            _log.info("closed %s sockets whose secret was retired or whose link has ended", count)
 
     async def close(self) -> None:
         """Cancel scheduled work, and wait for running callbacks."""

@@ -22,10 +22,10 @@ KEYS: dict[str, tuple[Callable[[bytes], bytes], str | None]] = {
     "CRLF": (lambda key: ENCODE(key).rstrip(b"=") + b"\r\n", "the base64 text of the secret and a line break;"),
     "a tab": (lambda key: ENCODE(key) + b"\t", "the base64 text of the secret and white space;"),
     "quotes": (lambda key: b"'" + ENCODE(key) + b"'\n", "the base64 text of the secret in quotes;"),
-    "a mark": (lambda key: b"\xef\xbb\xbf" + ENCODE(key), "the base64 text of the secret after a byte order mark;"),
+    "a mark": (lambda key: b"\xef\xbb\xbf" + ENCODE(key), "the base64 text of the secret with a byte order mark"),
     "hex": (lambda key: key.hex().upper().encode() + b"\n", "the hex text of the secret and a line break;"),
-    "text": (lambda key: key.decode("latin-1").encode(), "the decoded secret as text;"),
-    "decoded to text": (lambda key: key.decode("utf-8", "replace").encode(), "the decoded secret as text;"),
+    "text": (lambda key: key.decode("latin-1").encode(), "the decoded secret converted to text;"),
+    "decoded to text": (lambda key: key.decode("utf-8", "replace").encode(), "the decoded secret converted to text;"),
     "another": (lambda key: b"a secret that no extension has, at all", None),
 }
 

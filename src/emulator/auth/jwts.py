@@ -98,8 +98,8 @@ _TEXT_AROUND_SECRET = {
     (b"", b""): "",
     **{(b"", end): " and a line break" for end in (b"\n", b"\r\n", b"\r", b"\n\n", b" \n")},
     **{(b"", end): " and white space" for end in (b" ", b"  ", b"\t")},
-    (b" ", b""): " after a space",
-    **{(b"\xef\xbb\xbf", end): " after a byte order mark" for end in (b"", b"\n", b"\r\n")},
+    (b" ", b""): " with a space in front",
+    **{(b"\xef\xbb\xbf", end): " with a byte order mark in front" for end in (b"", b"\n", b"\r\n")},
     **{(each, each + end): " in quotes" for each in (b'"', b"'") for end in (b"", b"\n", b"\r\n")},
 }
 """What may stand around a text of the secret, in words."""
@@ -125,7 +125,7 @@ def _wrong_keys(secret: bytes) -> Iterator[tuple[bytes, str]]:
         for (before, after), around in _TEXT_AROUND_SECRET.items():
             yield before + text + after, f"the {kind} text of the secret{around}; decode the secret before you sign"
     for decoded in secret.decode("utf-8", "replace"), secret.decode("latin-1"):
-        yield decoded.encode(), "the decoded secret as text; sign with its bytes"
+        yield decoded.encode(), "the decoded secret converted to text; sign with the decoded bytes"
     letters = re.sub(rb"[^A-Za-z0-9+/]", b"", secret.replace(b"-", b"+").replace(b"_", b"/"))
     if len(letters) % 4 != 1:
         yield base64.b64decode(letters + b"=="), "the secret decoded twice; decode it once"

@@ -15,10 +15,10 @@ _BAD_CLAIM = (Unauthorized, UNAUTHORIZED, "A2")
 _HEADER_FORM = "Authorization: <client id> <JWT>"
 _NEW_TOKEN = "`extcli token sandbox` gets one, `extcli token mint` signs one with your secret"
 _BY_THIS_CLOCK = (
-    "Sign the token by this service's clock, as `extcli token mint` does; `extcli clock now` prints its time. Or set "
-    "the clock to the system's time: `extcli clock set system`."
+    "Set the token's times by this service's clock, as `extcli token mint` does; `extcli clock now` prints the time. "
+    "Or set the clock to the system's time: `extcli clock set system`."
 )
-_SIGN = "Sign it with a secret of this extension: set EXTCLI_SECRET, then `extcli token mint`."
+_SIGN = "Sign the token with a secret of this extension: set EXTCLI_SECRET, then `extcli token mint`."
 _REGISTER = (
     "The client id is not registered",
     "Register the extension with `extcli extension init`, and start the service with --extensions FILE.",
@@ -59,7 +59,7 @@ def long_header(*, limit: int) -> Facts:
 
 
 @refusal(*_BAD_TOKEN, "The token has expired",
-         f"Send a new token: {_NEW_TOKEN}; `extcli token inspect` shows its times.")  # fmt: skip
+         f"Send a new token: {_NEW_TOKEN}; `extcli token inspect` shows a token's times.")  # fmt: skip
 def expired(*, exp: int, now: int) -> Facts:
     ago = duration_text(now - exp)
     detail = f"token expired: exp is {exp}, and the service's time is {now}"
@@ -74,7 +74,7 @@ def expired_by_moved_clock(*, exp: int, now: int, lead: str) -> Facts:
 
 
 @refusal(*_BAD_TOKEN, "The token is not valid yet",
-         "Sign the token with an earlier nbf, or wait; `extcli token inspect` shows its times.")  # fmt: skip
+         "Sign the token with an earlier nbf, or wait; `extcli token inspect` shows a token's times.")  # fmt: skip
 def not_valid_yet(*, nbf: int) -> Facts:
     return Facts(f"token not valid yet: nbf is {nbf}", f"nbf {_utc_text(nbf)}, in the future", "nbf in the past")
 
@@ -98,7 +98,7 @@ def no_exp() -> Facts:
 @refusal(*_BAD_TOKEN, *_NO_EXP)
 def no_exp_of_role(*, role: str, claimed: str) -> Facts:
     why = f"; {claimed}" if claimed else ""
-    held, needed = f"no exp, role {role}", "exp in Unix seconds, which viewers and broadcasters need"
+    held, needed = f"no exp, role {role}", "exp in Unix seconds, required for viewers and broadcasters"
     return Facts(f"the token has no exp claim; the role {role} needs one{why}", held, needed)
 
 
@@ -120,10 +120,10 @@ def refused_stage(*, stage: str) -> Facts:
     return Facts("Allowed stage mismatch", f"allowed_stage {stage}", f"a token without allowed_stage {stage}")
 
 
-@refusal(*_BAD_CLAIM, "A claim has the wrong type", "Sign the token with this claim as a string.")
+@refusal(*_BAD_CLAIM, "A claim has the wrong type", "Sign the token with {claim} as a string.")
 def claim_is_no_text(*, claim: str) -> Facts:
     detail = f"{_MALFORMED_TOKEN}the claim {claim} is neither a string nor a number"
-    return Facts(detail, f"{claim} as another type", f"{claim} as a string or a number")
+    return Facts(detail, f"{claim} of another type", f"{claim} as a string or a number")
 
 
 @refusal(*_BAD_CLAIM, "A claim has a forbidden character",
@@ -133,10 +133,10 @@ def forbidden_character(*, claim: str, character: str) -> Facts:
     return Facts(detail, f"{claim} with a {character}", f"{claim} without a {character}")
 
 
-@refusal(*_BAD_TOKEN, "A time in the token is not a number", "Sign the token with this claim in Unix seconds.")
+@refusal(*_BAD_TOKEN, "A time in the token is not a number", "Sign the token with {claim} in Unix seconds.")
 def claim_is_no_time(*, claim: str) -> Facts:
     detail = f"{_MALFORMED_TOKEN}the claim {claim} is not a number of seconds"
-    return Facts(detail, f"{claim} as another type", f"{claim} in Unix seconds")
+    return Facts(detail, f"{claim} of another type", f"{claim} in Unix seconds")
 
 
 @refusal(*_BAD_TOKEN, "The token has a wrong signature", _SIGN)
@@ -149,7 +149,7 @@ def bad_signature() -> Facts:
          "Sign the token with only alg and typ in its header, as `extcli token mint` does.")  # fmt: skip
 def key_in_header(*, names: str) -> Facts:
     detail = f"{_MALFORMED_TOKEN}the token's header must not contain {names}"
-    return Facts(detail, f"{names} in the header", "a header with alg HS256, without keys")
+    return Facts(detail, f"{names} in the header", f"a header with alg HS256, without {names}")
 
 
 _NOT_A_JWT = ("The token is not a JWT", f"Send a JWT: {_NEW_TOKEN}; `extcli token inspect` shows what is wrong.")
@@ -184,7 +184,7 @@ def never_issued() -> Facts:
     return Facts("the service's own key signed the token, but the service issues no such claims", held, needed)
 
 
-@refusal(*_BAD_TOKEN, "The token belongs to another extension", "Send the token with the client id that it is for.")
+@refusal(*_BAD_TOKEN, "The token belongs to another extension", "Send the client id that the token names.")
 def other_extension(*, claim: str) -> Facts:
     held, needed = f"{claim} of another client id", f"{claim} equal to the client id of the header"
     return Facts(f"the token's {claim} is not the client id of the header", held, needed)
@@ -193,7 +193,7 @@ def other_extension(*, claim: str) -> Facts:
 @refusal(Unauthorized, UNAUTHORIZED, "T3", "The link behind the token has ended",
          "Link the game again: `extcli pin request -o plain | extcli pin login`.")  # fmt: skip
 def ended_link() -> Facts:
-    detail = "the token's link has ended: it was revoked, has expired, or its secret was retired; link again"
+    detail = "the token's link has ended: the link was revoked or has expired, or the secret was retired; link again"
     return Facts(detail, "a token of a link that has ended", "a token of a current link")
 
 
