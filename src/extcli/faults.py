@@ -160,7 +160,7 @@ FAULT = Table(
         "lose": Field(_TRUE, "effect: do not deliver the broadcast"),
         "double": Field(_TRUE, "effect: deliver the broadcast twice"),
         "reorder": Field(_TRUE, "effect: deliver the broadcast after the next one"),
-        "times": Field(Whole(*VALUE_RANGES["times"]), "end after this many hits"),
+        "times": Field(Whole(*VALUE_RANGES["times"]), "the fault ends after this many hits"),
         "share": Field(_SHARE, "act on only this share of the matches, at random"),
         "seed": Field(Whole(*VALUE_RANGES["seed"]), "the seed of the random share and delay; 0 by default"),
         "for": Field(_DURATION, "only for this long, by the service's clock"),

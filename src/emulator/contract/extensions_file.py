@@ -49,10 +49,10 @@ _SECRETS = ListOf(Text(), "strings", 1_000)
 EXTENSION_TABLE = Table(
     {
         "secrets": Field(_SECRETS, "secrets in base64, newest first"),
-        "secret_files": Field(_SECRETS, "files with a secret in base64, relative to this one"),
-        "secret_env": Field(Text(), "the environment variable with a secret in base64"),
+        "secret_files": Field(_SECRETS, "paths, relative to this file, of files with one secret in base64 each"),
+        "secret_env": Field(Text(), "the name of the environment variable with a secret in base64"),
         "owner_user_id": Field(Text(), "the user who owns the extension"),
-        NOT_BEFORE: Field(_TIME, "links and issued tokens from before this time have ended"),
+        NOT_BEFORE: Field(_TIME, "links and tokens that the service issued before this time are invalid"),
     }
 )
 """The table of one client id."""

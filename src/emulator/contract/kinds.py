@@ -165,7 +165,7 @@ class ListOf:
     @property
     def allowed(self) -> str:
         if isinstance(self.kind, Table) and not self.least:
-            return f"a list of tables; in TOML, write [[{self.what}]] above each"
+            return f"a list of tables; in TOML, write [[{self.what}]] above each table"
         return f"a list of {self.least or 'up'} to {self.most} {self.what}"
 
     def check(self, value: object, path: Path, report: Report) -> None:

@@ -40,7 +40,7 @@ STORES = (
 
 _required = partial(Field, required=True)
 _FLAG = Simple("true or false", lambda value: isinstance(value, bool))
-_INSTANT = Simple('a time from 1970 on with a zone in RFC 3339, such as "2026-12-24T18:00:00Z"', instant_of)
+_INSTANT = Simple('an RFC 3339 time with a zone, from 1970 on, such as "2026-12-24T18:00:00Z"', instant_of)
 """A TOML date and time, or a text in RFC 3339."""
 CLIENT = Text(pattern=CLIENT_ID, rule=f"a client id: {CLIENT_ID_RULE}")
 CHANNEL = _ID = Text(limits.MAX_ID_LENGTH)
@@ -50,14 +50,14 @@ _VOTES = Whole(1, limits.MAX_VOTES)
 _OPTIONS = ListOf(Text(bytes=limits.MAX_OPTION_BYTES), "options", limits.MAX_OPTIONS, 1)
 _DISTINCT = Whole(1, limits.MAX_DISTINCT_OPTIONS)
 _CODES = ListOf(Text(limits.MAX_CODE_LENGTH), "codes", limits.MAX_CODES)
-_OF_EXTENSION = {"client_id": Field(CLIENT, "the client id, if not the one at the top")}
-_PLACE = {**_OF_EXTENSION, "channel": Field(CHANNEL, "the channel, if not the one at the top")}
+_OF_EXTENSION = {"client_id": Field(CLIENT, "the client id; default: the client id of the seed")}
+_PLACE = {**_OF_EXTENSION, "channel": Field(CHANNEL, "the channel; default: the channel of the seed")}
 
 
 class _OneOrMoreVotes:
     """The kind of the votes of a user: a value, or a list of values."""
 
-    allowed = f"{_VOTE.allowed}, or a list of them"
+    allowed = f"{_VOTE.allowed}, or a list of these numbers"
 
     def check(self, value: object, path: Path, report: Report) -> None:
         kind = ListOf(_VOTE, "values", limits.MAX_VOTES) if isinstance(value, list) else _VOTE
@@ -129,30 +129,30 @@ def check_seed(seed: dict[str, Any], path: Path, report: Report) -> None:
 
 POLL = Table(
     {
-        "id": _required(_POLL_ID, "the poll's id; all channels share one that starts with global-"),
+        "id": _required(_POLL_ID, "the poll's id; all channels share a poll whose id starts with global-"),
         "prompt": Field(Text(bytes=limits.MAX_PROMPT_BYTES), "the question"),
         "options": Field(_OPTIONS, "the options; a vote for the first has value 0"),
         "user_data": Field(Json(limits.MAX_USER_DATA_BYTES), "your own data"),
-        "starts_at": Field(_INSTANT, "when it starts"),
-        "ends_at": Field(_INSTANT, "when it ends; an ended poll still gets its votes"),
+        "starts_at": Field(_INSTANT, "when the poll starts"),
+        "ends_at": Field(_INSTANT, "when the poll ends; a seed can add votes to an ended poll"),
         "user_id_voting": Field(_FLAG, "whether only users who share their identity can vote"),
-        "distinct_options_per_user": Field(_DISTINCT, "the most options of one user; 1 by default"),
-        "total_votes_per_user": Field(_VOTES, "the most votes of one user; 1 by default, and with more, votes add up"),
+        "distinct_options_per_user": Field(_DISTINCT, "the most options that one user may vote for; 1 by default"),
+        "total_votes_per_user": Field(_VOTES, "the most votes of one user; 1 by default; if more, votes add up"),
         "votes_per_option": Field(_VOTES, "the most votes of one user for one option; 1 by default"),
         "disabled": Field(_FLAG, "whether the poll refuses votes"),
-        "votes": Field(MapOf(_OneOrMoreVotes()), "the votes by user, in order"),
+        "votes": Field(MapOf(_OneOrMoreVotes()), "the votes of each user, cast in this order"),
         **_PLACE,
     },
     _check_poll,
 )
 RANKING = Table(
     {
-        "id": _required(_ID, "the ranking's id; all channels share one that starts with global-"),
-        "answers": _required(MapOf(Text(bytes=limits.MAX_ANSWER_BYTES)), "the answers by user, in order"),
+        "id": _required(_ID, "the ranking's id; all channels share a ranking whose id starts with global-"),
+        "answers": _required(MapOf(Text(bytes=limits.MAX_ANSWER_BYTES)), "the answer of each user, in this order"),
         **_PLACE,
     }
 )
-ENTRY = Table({"user": _required(USER, "who added it"), "data": _required(Json(255), "the JSON value")})
+ENTRY = Table({"user": _required(USER, "the user who added the entry"), "data": _required(Json(255), "the JSON value")})
 BUFFER = Table(
     {
         "id": _required(_ID, "the buffer's id"),
@@ -171,7 +171,7 @@ STORE = Table(
 )
 JSON_STORE = Table(
     {
-        "id": _required(_ID, "the store's id; all channels share one that starts with global"),
+        "id": _required(_ID, "the store's id; all channels share a store whose id starts with global"),
         "data": _required(Json(limits.MAX_JSON_STORE_BYTES, is_object=True), "its content"),
         **_PLACE,
     }
@@ -181,19 +181,19 @@ CODES = Table(
         "index": _required(Whole(0, limits.MAX_SETS - 1), "the set's index"),
         "name": _required(Text(limits.MAX_SET_NAME_LENGTH), "the set's name"),
         "codes": _required(_CODES, "the codes themselves"),
-        "marked": Field(MapOf(Whole(1, 1_000)), "how many of the codes each marked user may redeem"),
+        "marked": Field(MapOf(Whole(1, 1_000)), "for each user, how many of the codes the user may redeem"),
         **_OF_EXTENSION,
     }
 )
 LINK = Table(_PLACE)
 CLOCK = Table({"at": Field(_INSTANT, "the clock's new time"), "frozen": Field(_FLAG, "whether the clock stands still")})
-_FAULT = Simple("a fault as POST /_emulator/faults takes it", lambda value: isinstance(value, dict))
+_FAULT = Simple("a fault, as in the body of POST /_emulator/faults", lambda value: isinstance(value, dict))
 SEED = Table(
     {
         "extcli": _required(Whole(1, 1), "the version of this format"),
         "client_id": _required(CLIENT, "the extension's client id"),
         "channel": _required(CHANNEL, "the channel"),
-        "clock": Field(CLOCK, "the service's clock, which then runs on unless it is frozen"),
+        "clock": Field(CLOCK, "the service's clock; after the set time, the clock runs on unless frozen"),
         "polls": Field(ListOf(POLL, "polls"), "polls: definitions and votes"),
         "rankings": Field(ListOf(RANKING, "rankings"), "rankings: the answers of users"),
         "buffers": Field(ListOf(BUFFER, "buffers"), "buffers of small JSON values"),
