@@ -143,7 +143,7 @@ def test_what_is_not_copied_is_named(live: LiveServer, backend):
     backend.put("codes", json={"codes": [["A-1"]], "names": ["Hat"]})
     assert "# replace [hidden] with the secret" in copied(live, "extcli")
     live._http.get("/v1/e/user_info")
-    assert "# the request had no valid token, so none is sent here" in copied(live, "curl")
+    assert "# the recorded request had no valid token, so this text sends no token" in copied(live, "curl")
     assert "--no-auth" in copied(live, "extcli")
 
 

@@ -58,7 +58,7 @@ def test_an_unknown_name_is_a_404_with_the_nearest_rules(stranger: Client, query
     answer = stranger.get(f"/_emulator/explain?{query}")
 
     assert (404, True) == (answer.status_code, answer.json()["info"].startswith("there is no rule "))
-    assert "A1" in answer.json()["info"].rpartition("nearest rules are ")[2].split(", ") or "x7" in query
+    assert "A1" in answer.json()["info"].rpartition("rules with similar names: ")[2].split(", ") or "x7" in query
 
 
 def test_a_rule_is_read_by_its_name(stranger: Client):

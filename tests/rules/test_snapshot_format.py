@@ -117,7 +117,7 @@ def test_any_value_is_kept_byte_for_byte(value: bytes):
             for digest in ("xyz", "0a 0a " + "0" * 26, "0A" * 16, "0a" * 15, "0a" * 17, "٣" * 32, "0a" * 16 + "\\n", "")
         ),
         ('{"type":"member","key":["a"],"member":"\\u0000"}', "must not contain NUL"),
-        ('{"type":"document","key":["a"]}', "misses the field `value`"),
+        ('{"type":"document","key":["a"]}', "the field `value` is missing"),
         ('{"type":"document","key":["a"],"value":1,"value_text":"1"}', "give exactly one of value, value_text"),
         ('{"type":"document","key":["a"],"value_base64":"?"}', "value_base64: must be base64"),
         ("[]", "expected an object, got an array"),

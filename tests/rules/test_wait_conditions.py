@@ -59,7 +59,7 @@ def test_a_query_names_what_is_wanted(query: dict[str, str], expected: dict[str,
     ("query", "words"),
     [
         ({}, "for: '' is not one of poll, rank"),
-        ({"for_": "poll", "counts": "3"}, "counts: does not apply to poll; use count, sum, value"),
+        ({"for_": "poll", "counts": "3"}, "counts: does not apply to poll; use one of count, sum, value"),
         ({"for_": "poll", "count": "0"}, "count: at least 0 is always true; =0 means exactly 0"),
         ({"for_": "poll", "count": "-1"}, "count: -1 is not 0 or more"),
         ({"for_": "poll", "count": "three"}, "count: 'three' is not a number"),

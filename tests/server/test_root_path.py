@@ -99,8 +99,11 @@ def test_what_the_service_names_begins_with_the_path(below: LiveServer):
 @pytest.mark.parametrize(
     ("path", "problem"),
     [
-        *((path, "write it like /muxy") for path in ("muxy", "/", "/muxy/", "//muxy", "/a b", "/ä", "/a%20b", "/..")),
-        *((path, "use one like /muxy") for path in ("/v1", "/_ns/blue", "/a/_emulator", "/schema/docs", "/ws")),
+        *(
+            (path, "between slashes, such as /muxy")
+            for path in ("muxy", "/", "/muxy/", "//muxy", "/a b", "/ä", "/a%20b", "/..")
+        ),
+        *((path, "use another, such as /muxy") for path in ("/v1", "/_ns/blue", "/a/_emulator", "/schema/docs", "/ws")),
     ],
 )
 def test_another_path_is_refused_with_what_to_do(path: str, problem: str):

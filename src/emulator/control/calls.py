@@ -24,7 +24,7 @@ from emulator.http.endpoint import Call, control_endpoint
 
 MAX_RESPONSE = 1024 * 1024
 """Bytes of a response that are returned."""
-CUT_NOTE = f"the response is longer than {MAX_RESPONSE:,} bytes; body holds only its beginning, as text"
+CUT_NOTE = f"the response is longer than {MAX_RESPONSE:,} bytes; the member body has only the beginning, as text"
 
 
 class CallBody(Struct):

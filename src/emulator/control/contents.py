@@ -290,7 +290,7 @@ async def read_coming_expiries(contents: Contents, call: Call) -> ComingExpiries
 def endpoints_of(kinds: Sequence[Kind]) -> tuple[Endpoint, ...]:
     """Return the endpoints about these kinds."""
     counts = msgspec.defstruct("Counts", [(kind.name, int) for kind in kinds])
-    counts.__doc__ = "The number of records of each kind, up to 10,000."
+    counts.__doc__ = "The number of records of each kind, counted up to 10,000."
 
     @control_endpoint("GET", "/_emulator/contents", answer=counts)
     async def count_contents(contents: Contents, call: Call) -> Any:

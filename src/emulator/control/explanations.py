@@ -271,7 +271,7 @@ def _explain_detail(detail: str) -> Explanation | None:
 
 def _similar_rules_hint(name: str) -> str:
     found = similar_rules(name)
-    return f"; the nearest rules are {', '.join(found)}" if found else ""
+    return f"; rules with similar names: {', '.join(found)}" if found else ""
 
 
 _EXPLAIN_PARAMETERS = (

@@ -103,7 +103,7 @@ def parse_match(match: str, known: MatchTargets) -> FaultPattern:
         return _socket_pattern(match, words[1:], known)
     if words[0] == _BROADCAST:
         if len(words) < 2:
-            raise invalid_member("match", match, "BROADCAST and an event, or '*'")
+            raise invalid_member("match", match, "BROADCAST followed by an event or '*'")
         return FaultPattern(BROADCAST, match.split(None, 1)[1].strip())
     return _request_pattern(match, words, known)
 
@@ -125,13 +125,13 @@ def _socket_pattern(match: str, words: list[str], known: MatchTargets) -> FaultP
 
 def _request_pattern(match: str, words: list[str], known: MatchTargets) -> FaultPattern:
     if len(words) != 2:
-        raise invalid_member("match", match, "a method and a path, SOCKET … or BROADCAST …")
+        raise invalid_member("match", match, "a method and a path, or a pattern with SOCKET or BROADCAST")
     method, path = words[0].upper(), words[1]
     pattern = FaultPattern(REQUEST, method, path if path.endswith(ANY) else normalize_path(path))
     if not any(pattern.matches(FaultSubject(REQUEST, *each)) for each in known.endpoints):
         if path.startswith("/_emulator"):
             needed = (
-                "a path below /v1/e/, SOCKET … or BROADCAST …: faults never act on the control API or the dashboard"
+                "a path below /v1/e/, or else SOCKET or BROADCAST: faults never act on the control API or the dashboard"
             )
             raise invalid_member("match", match, needed)
         raise _unknown_match(match, "an endpoint", [" ".join(each) for each in known.endpoints])
@@ -152,12 +152,12 @@ def _check_effect(fault: Fault, pattern: FaultPattern) -> None:
         raise invalid_member("effect", fault.effect, f"one of {', '.join(ALL_EFFECTS)}")
     if fault.effect not in effects:
         needed = (
-            f"one of {', '.join(effects)}: the effects on {MATCHES[pattern.kind].name} such as {fault.match[:80]!r}"
+            f"one of {', '.join(effects)}: the effects for {MATCHES[pattern.kind].name} such as {fault.match[:80]!r}"
         )
         raise invalid_member("effect", fault.effect, needed)
     for name, effect in _EFFECT_OF_MEMBER.items():
         if effect != fault.effect and getattr(fault, name) is not None:
-            problem = f"must be absent with the effect {fault.effect!r}; it is for the effect {effect!r}"
+            problem = f"belongs to the effect {effect!r}, not to {fault.effect!r}"
             raise invalid_member(name, getattr(fault, name), f"no {name}, or the effect {effect}", problem)
     if fault.effect == DELAY and fault.delay is None:
         raise missing_member("delay", f"the effect 'delay' needs a delay of 0 to {VALUE_RANGES['delay'][1]} ms")

@@ -35,15 +35,15 @@ def no_control_token() -> Facts:
     return Facts(detail, held, "the control token, or a client on this machine")
 
 
-@refusal(*_FORBIDDEN, _ELSEWHERE, "Call it on this machine, or start `extcli serve --control-host NAME`.")
+@refusal(*_FORBIDDEN, _ELSEWHERE, "Call the control API on this machine, or start `extcli serve --control-host NAME`.")
 def foreign_proxy() -> Facts:
     detail = "a proxy forwarded this request from another machine, which the control API does not accept; "
     detail += "allow the proxy's host name with --control-host"
-    return Facts(detail, "a proxy with a client elsewhere", "a client on this machine")
+    return Facts(detail, "a proxy that forwards for a client on another machine", "a client on this machine")
 
 
 @refusal(*_FORBIDDEN, "A web page of another origin called the control API",
-         "Call it from a program or from a page of the service itself.")  # fmt: skip
+         "Call the control API from a program or from a page of the service itself.")  # fmt: skip
 def foreign_page() -> Facts:
     held = "the header Origin or Sec-Fetch-Site of another site"
     detail = "the control API does not accept requests from web pages of another origin"

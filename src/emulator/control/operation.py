@@ -33,7 +33,7 @@ from emulator.storage.records import Record
 @refusal(Forbidden, "Cannot fork", "docs: Namespaces", "This storage cannot copy a namespace",
          "Start `extcli serve --data sqlite://`.")  # fmt: skip
 def no_fork(*, engine: str) -> Facts:
-    detail = f"namespaces on {engine} cannot be forked: a copy needs SQLite (serve --data sqlite://…)"
+    detail = f"namespaces on {engine} cannot be forked: a copy needs SQLite: serve --data sqlite://"
     return Facts(detail, f"data on {engine}", "data on SQLite")
 
 

@@ -38,7 +38,7 @@ from emulator.storage.records import DocumentRecord, Record
 
 
 @refusal(BadRequest, "Invalid seed", "docs: Seeds", "The seed is invalid",
-         "Edit the fields named; `extcli seed check FILE` finds their lines.")  # fmt: skip
+         "Correct the named fields; `extcli seed check FILE` finds the lines.")  # fmt: skip
 def invalid_seed(*, problems: Sequence[str]) -> Facts:
     return Facts(problems[0], problems[0], "a seed as `extcli seed example` prints it", problems[1:])
 

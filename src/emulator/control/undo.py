@@ -40,7 +40,7 @@ class ResetResult(Struct):
 
 
 _SECONDS_PARAMETER = Parameter(
-    "undo", f"Seconds in which the reset can be undone, at most {MAX_UNDO_SECONDS}. Default: 0.", "integer"
+    "undo", f"How many seconds the reset can be undone, at most {MAX_UNDO_SECONDS}. Default: 0.", "integer"
 )
 _TOKEN_PARAMETER = Parameter("undo", "The token that the reset returned. Default: the latest reset.")
 

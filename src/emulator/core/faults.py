@@ -165,7 +165,7 @@ class FaultHit:
             status = self.fault.status or DEFAULT_STATUS
             return FaultError(self, f"answered {status}", status, self.fault.retry_after)
         if self.fault.effect == DELAY:
-            return FaultError(self, "delayed this until the service was reset or stopped", 503)
+            return FaultError(self, "delayed the response until the service was reset or stopped", 503)
         return NoResponse(self, _EFFECT_TEXTS[self.fault.effect])
 
 

@@ -139,8 +139,8 @@ class Hints:
         channel_id, own = query.get("channel_id"), caller.channel_id or ""
         if channel_id not in (None, own) and not caller.spans_channels:
             others = " and ".join(role for role in Role if role in EXTENSION_WRITERS)
-            where = f"the role {caller.role} acts in the channel of its token, {own or 'which has none'}"
-            context.give_hint(f"channel_id={channel_id} is ignored: {where}; only the roles {others} may name another")
+            where = f"the role {caller.role} acts in the channel of its token, {own or 'but the token has none'}"
+            context.give_hint(f"channel_id={channel_id} is ignored: {where}; only {others} may choose a channel")
 
     async def _fact_hint(self, fact: str, what: str, key: Key) -> str:
         """Return the hint that a fact is; empty if it needs a similar name, and there is none."""

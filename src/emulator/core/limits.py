@@ -43,8 +43,8 @@ def too_many_ids(*, used: int, whose: str, channel: str, limit: int) -> Facts:
 
 
 @refusal(TooManyRequests, "Too many connections", "gaps: Limits", "Too many connections are open",
-         "Close some, or raise the limit of open files, or --max-sockets, --address-connections, --address-sockets or "
-         "--address-pages of `extcli serve`.")  # fmt: skip
+         "Close some connections, or raise the limit of open files, or --max-sockets, --address-connections, "
+         "--address-sockets or --address-pages of `extcli serve`.")  # fmt: skip
 def too_many_connections(*, what: str, count: int, limit: int) -> Facts:
     detail = f"{count} {what} are open; the limit is {limit}"
     return Facts(detail, f"{count} open {what}", f"at most {limit}", (), _RETRY_AFTER)
@@ -61,7 +61,7 @@ def too_many_requests(*, by: str, seconds: int) -> Facts:
 
 
 @refusal(*_RATE_REFUSAL, "Too many invalid credentials",
-         "Wait {seconds} s, and send a valid token; `extcli token inspect` shows why.")  # fmt: skip
+         "Wait {seconds} s and send a valid token; `extcli token inspect` shows what is wrong.")  # fmt: skip
 def too_many_credentials(*, seconds: int) -> Facts:
     detail = f"too many invalid credentials from this address; retry in {seconds} s"
     return Facts(detail, "more invalid credentials than the rate allows", f"a wait of {seconds} s", (), seconds)

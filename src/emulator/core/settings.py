@@ -171,9 +171,9 @@ def read_settings(
     is_open, token = extensions is None, settings.control_token
     problems = (
         (production and is_open, "--production needs --extensions FILE: it serves only registered client ids"),
-        (strict and production, "--strict: --production is strict already; use one of the two"),
+        (strict and production, "--strict: leave it out, because --production is strict already"),
         (strict and is_open, "--strict needs --extensions FILE: it serves only registered client ids"),
-        (settings.registered_only and is_open, "--registered-only needs --extensions FILE: no client id is registered"),
+        (settings.registered_only and is_open, "--registered-only needs --extensions FILE, which registers client ids"),
         (production and settings.control_hosts, "--control-host: --production has no control API"),
         (production and token, f"{CONTROL_TOKEN}: --production has no control API"),
         # Never the value: it is a secret.
@@ -207,7 +207,7 @@ def _journal_size(text: str) -> int:
     size = int(match["number"]) * _SIZE_UNITS[match["unit"]] if match else -1
     if size and size < MIN_JOURNAL:
         raise ConfigurationError(
-            f"--journal: {text!r} must be 0, for none, or a size of at least {MIN_JOURNAL // KIB}KiB, such as 16MiB"
+            f"--journal: {text!r} must be 0 for no journal, or at least {MIN_JOURNAL // KIB}KiB, such as 16MiB"
         )
     return size
 
@@ -220,10 +220,10 @@ def _is_first_choice(option: str, value: str, first: str, second: str) -> bool:
 
 def _check_root_path(text: str) -> None:
     if not _ROOT_PATH.fullmatch(text):
-        problem = "must begin with a slash, not end with one, and have only letters, digits and -._~ between slashes"
-        raise ConfigurationError(f"--root-path: {text!r} {problem}: write it like /muxy")
+        problem = "must begin but not end with a slash, and have only letters, digits and -._~ between slashes"
+        raise ConfigurationError(f"--root-path: {text!r} {problem}, such as /muxy")
     if _SERVICE_PATH.match(text):
-        raise ConfigurationError(f"--root-path: {text!r} looks like a path of the service itself: use one like /muxy")
+        raise ConfigurationError(f"--root-path: {text!r} looks like a path of the service; use another, such as /muxy")
 
 
 def _check_proxy(text: str) -> None:

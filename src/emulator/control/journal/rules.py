@@ -182,10 +182,10 @@ class Filter(NamedTuple):
 
 
 _STATUS_TEXT = "A status such as 403 or 4xx, or `none` if a fault prevented the response. Join several with commas."
-_PRODUCTION_TEXT = "`refuse`, `unknown`, `differ`, `any` or a rule such as `stage`. Join several with commas."
+_PRODUCTION_TEXT = "Verdict: `refuse`, `unknown`, `differ`, `any` or a rule such as `stage`. Join several with commas."
 FILTERS: Mapping[str, Filter] = {
     "status": Filter(_STATUS_TEXT, _matches_status, has_alternatives=True),
-    "path": Filter("A part of the path, the action or the topic.", _matches_path),
+    "path": Filter("A part of the path, of the action or of the topic.", _matches_path),
     "method": Filter("The HTTP method. Join several with commas.", _matches_method, has_alternatives=True),
     "role": Filter("The role of the caller. Join several with commas.", _matches_role, has_alternatives=True),
     "client_id": Filter("The extension of the caller, or of the topic of a delivery.", _matches_client_id),

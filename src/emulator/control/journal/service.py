@@ -27,7 +27,7 @@ from emulator.http.endpoint import Call, Parameter, Reply, control_endpoint
 @refusal(NotFound, "No such entry", "docs: Journal", "The journal has no such entry",
          "List the entries: `extcli logs`.")  # fmt: skip
 def no_entry(*, id: str) -> Facts:
-    detail = f"id: the journal has no entry {id!r}; it may be too old, or from before a reset or a restart"
+    detail = f"id: the journal has no entry {id!r}; the entry may be too old, or from before a reset or restart"
     return Facts(detail, f"id {id!r}", "an entry that the journal still keeps")
 
 
@@ -149,12 +149,12 @@ class JournalPage(Struct):
     """Identifies the run of the service. After a restart it differs, and numbers start again."""
 
 
-_SINCE = Parameter("since", "Return only entries after this number.", "integer")
-_TIMEOUT = Parameter("timeout", "Ms of real time until the stream ends. Default: it stays open.", "integer")
+_SINCE = Parameter("since", "Return only entries with a higher number.", "integer")
+_TIMEOUT = Parameter("timeout", "Real ms until the stream ends. Default: the stream stays open.", "integer")
 _FILTERS = tuple(Parameter(name, each.meaning) for name, each in rules.FILTERS.items())
 _PAGE = (
     _SINCE,
-    Parameter("before", "Return only entries before this number.", "integer"),
+    Parameter("before", "Return only entries with a lower number.", "integer"),
     Parameter("limit", f"Return at most this many entries, 1 to {MAX_LIMIT:,}. Default: {DEFAULT_LIMIT}.", "integer"),
     Parameter("order", "`newest` or `oldest` first. Default: oldest first with `since`, otherwise newest first."),
 )
@@ -178,8 +178,8 @@ class Journals:
         "GET",
         "/_emulator/journal/entry",
         query=(
-            Parameter("id", "A request id, the number of an entry, or `latest`, which skips probes."),
-            Parameter("as", f"Return the request as text in this form: {', '.join(SNIPPET_FORMS)}."),
+            Parameter("id", "A request id, an entry's number, or `latest`: the newest that is not of extcli itself."),
+            Parameter("as", f"Return the request as text in one of these forms: {', '.join(SNIPPET_FORMS)}."),
             Parameter("url", f"With `as`: the base URL of the service. Default: {DEFAULT_URL}."),
         ),
         answer=JournalEntry,

@@ -43,7 +43,7 @@ def snippet_of(entry: Entry, form: str, url: str) -> str:
     if make is None:
         raise invalid_word("as", form, f"one of {', '.join(SNIPPET_FORMS)}")
     if entry.kind != REQUEST and not (entry.kind == FRAME and form == "extcli"):
-        needed = "extcli, the only form for a frame" if entry.kind == FRAME else f"a form: a {entry.kind} has none"
+        needed = "extcli, the only form for a frame" if entry.kind == FRAME else f"a form; a {entry.kind} has no form"
         raise invalid_word("as", form, needed)
     notes = "".join(f"# {note}\n" for note in _missing_parts(entry, form))
     return f"{notes}{make(entry, url or DEFAULT_URL)}\n"
@@ -57,11 +57,11 @@ def _missing_parts(entry: Entry, form: str) -> list[str]:
         notes.append(f"replace {HIDDEN} with the secret")
     path = entry.name.partition(" ")[2]
     if entry.caller is None and entry.status in (401, 403) and path.startswith(SERVICE):
-        notes.append("the request had no valid token, so none is sent here")
+        notes.append("the recorded request had no valid token, so this text sends no token")
     if form == "pytest" and entry.request and _decoded_json(entry.request) is None:
-        notes.append("the body is left out: a test can send only JSON other than null")
+        notes.append("the body is left out: a test can send only JSON, and not null")
     if form == "pytest" and entry.caller is not None and _needs_token(entry.caller):
-        notes.append(f"the opaque id was {entry.caller.opaque_id!r}; a test can choose only the user id")
+        notes.append(f"the caller's opaque id was {entry.caller.opaque_id!r}; a test can choose only the user id")
     return notes
 
 
@@ -114,7 +114,7 @@ def _pytest(entry: Entry, url: str) -> str:
     caller = entry.caller
     if caller is None or not entry.path.startswith(SERVICE):
         raise invalid_word(
-            "as", "pytest", f"a form for this entry; a test needs a request below {SERVICE} with a caller"
+            "as", "pytest", f"a form of this entry: a test needs a request below {SERVICE} with a valid token"
         )
     name = entry.name.partition(" ")[2].removeprefix(SERVICE)
     query = parameters_of(entry.path.partition("?")[2])
@@ -204,13 +204,13 @@ def _frame_words(entry: Entry) -> list[str]:
     """
     frame = _decoded_json(entry.request)
     if not isinstance(frame, dict) or not isinstance(frame.get("action"), str):
-        raise invalid_word("as", "extcli", "a form for this frame: the frame is not a request")
+        raise invalid_word("as", "extcli", "a form of this frame, which is not a request")
     params, data = frame.get("params"), frame.get("data")
     target = params.get("target") if isinstance(params, dict) else None
     words = [frame["action"], *([target] if isinstance(target, str) else [])]
     options = ["--data", json.dumps(data)] if data is not None else []
     if any(each.startswith("-") for each in words):
         raise invalid_word(
-            "as", "extcli", "a form for this frame: its action or target begins with '-', like an option"
+            "as", "extcli", "a form of this frame, whose action or target begins with '-', as options do"
         )
     return ["socket", "send", *words, *options]

@@ -305,7 +305,7 @@ def _bytes_from_line(fields: dict[str, Any], name: str) -> bytes | None:
         except (binascii.Error, ValueError):
             raise ValueError(f"{name}_base64: must be base64") from None
     if name not in _OMITTED_VALUES:
-        raise ValueError(f"the object misses the field `{name}`")
+        raise ValueError(f"the field `{name}` is missing")
     absent: bytes | None = _OMITTED_VALUES[name]
     return absent
 

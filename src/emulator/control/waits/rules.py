@@ -198,7 +198,7 @@ def _check_names(query: Mapping[str, str], subject: Subject) -> None:
     """Refuse a parameter with no meaning: a misspelled one would change the condition."""
     if unknown := sorted(query.keys() - subject.parameters - _COMMON_PARAMETERS):
         known = ", ".join(sorted(subject.parameters))
-        problem = f"does not apply to {subject.name}; use {known}"
+        problem = f"does not apply to {subject.name}; use one of {known}"
         raise invalid_parameter(unknown[0], query[unknown[0]], f"one of {known}", problem)
 
 
@@ -245,7 +245,7 @@ def _parse_value_checks(text: str) -> Iterator[Check]:
     for part in text.split(","):
         value, separator, number = part.partition("=")
         if not separator or not re.fullmatch(r"-?[0-9]{1,2}", value):
-            raise invalid_parameter("value", part, "VALUE=COUNT: 0=2 is at least two votes for 0, 0==2 exactly two")
+            raise invalid_parameter("value", part, "VALUE=COUNT: 0=2 means at least two votes for 0, 0==2 exactly two")
         value = str(int(value))
         yield Check(f"value {value}", parse_comparison("value", number), partial(_count_of, value))
 

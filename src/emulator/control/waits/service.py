@@ -92,7 +92,7 @@ def _check_mark(since: int | None, latest: int, what: str, *, is_kept: bool) -> 
     """Refuse a mark after the latest one, or after which not everything is kept."""
     if since is not None and since > latest:
         numbers = "numbers" if what == "entry" else "marks"
-        problem = f"is after the latest {what}, {latest}; {numbers} begin again when the service starts"
+        problem = f"is after the latest {what}, {latest}; {numbers} start over when the service starts"
         raise mark_unusable(since=since, problem=problem)
     if since is not None and not is_kept:
         raise mark_unusable(since=since, problem="is too old; take a new mark just before the wait")
@@ -232,10 +232,10 @@ _PARAMETERS = (
     Parameter("channel_id", "The channel. Default: all channels together."),
     Parameter("user", "The user of a viewer store, or of journal entries."),
     Parameter("count", "The number of votes, answers, entries, events or sockets: `3` is at least 3, `=3` exactly 3."),
-    Parameter("value", "The votes by value of a poll: `0=2,1==3` for at least two for 0, and exactly three for 1."),
+    Parameter("value", "The votes of a poll by value: `0=2,1==3` is at least two votes for 0 and exactly three for 1."),
     Parameter("sum", "The sum of the values of a poll, written like `count`."),
     Parameter("key", "An answer of a ranking."),
-    Parameter("score", "The number of users with that answer, written like `count`. Default: at least 1."),
+    Parameter("score", "The number of users with the answer `key`, written like `count`. Default: at least 1."),
     Parameter("latest", "The newest entry of a buffer, as JSON."),
     Parameter("path", "A JSON pointer into a store. Default: the whole store. For the journal, a part of the path."),
     Parameter("equals", "The value at `path`, as JSON. Default: any value."),

@@ -84,7 +84,7 @@ def missing_parameter(field: str, needed: str) -> Facts:
          "Start with cursor 0, then send `next` of the previous page.")  # fmt: skip
 def invalid_cursor(cursor: str) -> Facts:
     detail = "cursor: use '0', or `next` of an earlier page"
-    return Facts(detail, f"cursor {_shown_value(cursor)}", "0, or next of an earlier page")
+    return Facts(detail, f"cursor {_shown_value(cursor)}", "0, or `next` of an earlier page")
 
 
 @refusal(BadRequest, "{reason}", "W8", "A string has the wrong form",
