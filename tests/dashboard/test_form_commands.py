@@ -155,5 +155,5 @@ def test_an_id_that_begins_with_a_dash_becomes_no_option_of_a_command(live: Live
     live.client("viewer", user="5", channel="777").post("vote", params={"id": id}, json={"value": 1}).raise_for_status()
     main = main_of(f"{live.url}/_emulator/ui/polls?id={id}&client_id={CLIENT_ID}&channel_id=777")
 
-    assert "# no command: an argument begins with -, like an option" in main
+    assert "# no command, because an argument begins with -" in main
     assert f"extcli vote get {id}" not in main

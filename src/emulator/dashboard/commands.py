@@ -81,7 +81,7 @@ def record_command(*words: str | Part, key: Key, role: str = "") -> list[str | P
 
 
 _OPTION_PATTERN = re.compile("--[a-z-]+|-f")
-_NO_COMMAND = "# no command: an argument begins with -, like an option"
+_NO_COMMAND = "# no command, because an argument begins with -"
 
 
 def command_of(words: list[Any]) -> str | Command:

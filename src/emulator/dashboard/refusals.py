@@ -7,7 +7,7 @@ from emulator.core.errors import BadRequest, Conflict, Facts, MethodNotAllowed, 
 _RULE = "docs: Control"
 
 
-@refusal(NotFound, "Not Found", _RULE, "There is no such screen", "Open one that the navigation lists.")
+@refusal(NotFound, "Not Found", _RULE, "There is no such screen", "Open a screen that the navigation lists.")
 def no_screen(*, name: str) -> Facts:
     return Facts(f"there is no screen {name}", f"screen {name}", "a screen of the navigation")
 
@@ -24,7 +24,7 @@ def no_forms(*, screen: str) -> Facts:
 
 
 @refusal(BadRequest, "Malformed {field} parameter", _RULE, "A setting of the rig is invalid",
-         "Change {field} in the form of the rig: {problem}.")  # fmt: skip
+         "Change {field} under Pages and viewers: {problem}.")  # fmt: skip
 def wrong_arrangement(field: str, problem: str) -> Facts:
     return Facts(f"{field}: {problem}", f"an invalid {field}", problem)
 
@@ -33,4 +33,4 @@ def wrong_arrangement(field: str, problem: str) -> Facts:
          "Read why in the journal: `extcli logs --status 4xx`.")  # fmt: skip
 def crowd_stopped(*, poll: str, votes: int, status: int) -> Facts:
     detail = f"{votes} viewers have voted in the poll {poll}; the service answered the next vote with {status}"
-    return Facts(detail, f"a vote that the service answered with {status}", "an open poll, and no fault")
+    return Facts(detail, f"a vote that the service answered with {status}", "an open poll, and no matching fault")

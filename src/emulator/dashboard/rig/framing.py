@@ -64,7 +64,7 @@ async def check_page(url: str, service: str) -> Finding:
     except (OSError, ValueError, httpx.HTTPError, httpx.InvalidURL) as error:
         is_refused = isinstance(error, httpx.ConnectError) and "SSL" not in str(error)
         reason = "connection refused" if is_refused else "no valid response"
-        return Finding(url, "failed", f"The server of this page does not answer: {reason}. Start it, then reload.")
+        return Finding(url, "failed", f"This page's server does not answer: {reason}. Start the server, then reload.")
     if status in range(300, 400):
         return Finding(url, "failed", f"This page redirects to {final[:200]}, which the frame does not load.")
     if status >= 400:

@@ -72,7 +72,7 @@ def _parse_position(start: str) -> tuple[int, int]:
         raise invalid_parameter("from", start, "the value from a link to the next page")
     if int(skipped) > _MAX_SKIPPED:
         problem = f"at most {_MAX_SKIPPED:,} entries of one instant are shown"
-        raise invalid_parameter("from", start, f"after at most {_MAX_SKIPPED:,} entries", problem)
+        raise invalid_parameter("from", start, f"a place in the first {_MAX_SKIPPED:,} entries of an instant", problem)
     return clamp_instant(int(at)), int(skipped)
 
 

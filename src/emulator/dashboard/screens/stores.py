@@ -150,7 +150,7 @@ async def _read_store(service: Service, query: Query) -> OpenedStore:
         if user:
             opaque_id = (await viewer_of(service, *place, user)).opaque_id
         elif kind.per_viewer:
-            raise missing_parameter("user", f"{store} has one store per user; name one")
+            raise missing_parameter("user", f"{store} has one store per user; name a user")
         key = service.stores.key(kind, admin, place.channel_id, opaque_id)
     else:
         raise invalid_parameter("store", store[:40], f"one of {', '.join(_STORE_KINDS)}, json_store")
@@ -178,7 +178,7 @@ def _problem_line(problem: str, draft: str) -> str:
 def _refusal_text(body: object) -> str:
     """Return why a call was refused."""
     answer = msgspec.json.decode(bytes(body)) if isinstance(body, msgspec.Raw) else {}
-    return str(answer.get("info") or answer.get("reason") or "the service refused it")
+    return str(answer.get("info") or answer.get("reason") or "the service refused the call")
 
 
 SCREENS = (Screen("stores", "Stores", read, submit=submit, is_live=lambda query: not query["edit"]),)
