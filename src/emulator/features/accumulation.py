@@ -38,7 +38,7 @@ def document_too_large(*, size: int) -> Facts:
 @refusal(TooManyRequests, "Too many entries", "R2", "The user adds too many entries to buffers",
          "Wait {seconds} s and send less often, or add the entries as admin or backend.")  # fmt: skip
 def too_many_entries(*, role: str, limit: int, seconds: int) -> Facts:
-    detail = f"a {role} adds at most {limit} entries a day to the buffers of an extension; retry in {seconds} s"
+    detail = f"a {role} may add at most {limit} entries a day to the buffers of an extension; retry in {seconds} s"
     return Facts(detail, f"more than {limit} entries", f"a wait of {seconds} s before the next entry", (), seconds)
 
 

@@ -27,7 +27,7 @@ from emulator.storage.records import DocumentRecord
 TOKEN_LIFETIME = 30 * MINUTE
 """Lifetime of a sandbox token in ms; the published SDK refreshes it every 25 minutes."""
 _HELPER = Parameter(
-    "helper", "Any text: issue a token for a page's script or a test; it stays valid as the clock moves."
+    "helper", "Any text requests a token for a page's script or a test, which stays valid when the clock moves."
 )
 """The parameter with which the pages' scripts and the test fixtures of the emulator request tokens."""
 
@@ -61,7 +61,7 @@ def simulated_users(body: AuthtokenBody) -> list[tuple[str | None, str]]:
     opaque_id = id_text(body.opaque_user_id)
     if opaque_id:
         if not opaque_id.startswith(("U", "A")) or len(named) > 1:
-            raise invalid_member("opaque_user_id", opaque_id, "the id of one user that starts with U or A")
+            raise invalid_member("opaque_user_id", opaque_id, "an id that starts with U or A, for only one user")
         return [(named[0] if named else None, opaque_id)]
     return [(user_id, opaque_id_of(user_id)) for user_id in named] or [(None, new_anonymous_id())]
 

@@ -156,7 +156,7 @@ def decode_receipt(token: str) -> ReceiptData:
         text = base64.urlsafe_b64decode(payload + padding)
         return msgspec.json.decode(text, type=Receipt).data
     except (msgspec.MsgspecError, binascii.Error, ValueError, RecursionError):
-        raise malformed_receipt(problem="the payload of the JWT is not that of a receipt") from None
+        raise malformed_receipt(problem="the payload of the JWT is not a receipt") from None
 
 
 def purchase_in_receipt(data: ReceiptData, body: TransactionBody, *, own_id: str, now: int) -> Transaction:

@@ -20,10 +20,10 @@ from emulator.http.endpoint import Call, Endpoint, Nothing, Parameter, endpoint
 from emulator.realtime.action import Done, Message, action, feed
 
 _QUERY = (
-    Parameter("event", "If the GET has no body: the event."),
-    Parameter("data", "If the GET has no body: the message as JSON."),
-    Parameter("target", "If the GET has no body: `broadcast` or `whisper-<user id>`."),
-    Parameter("user_id", "If the GET has no body: the channel; also `channel_id`."),
+    Parameter("event", "The event of a GET without a body."),
+    Parameter("data", "The message of a GET without a body, as JSON."),
+    Parameter("target", "The target of a GET without a body: `broadcast` or `whisper-<user id>`."),
+    Parameter("user_id", "The channel of a GET without a body. `channel_id` means the same."),
 )
 
 

@@ -78,7 +78,7 @@ def no_such_prize(*, index: int, highest: int) -> Facts:
 @refusal(Unavailable, "Users removed", "C3", "A reset removed the users of the call", "Send the call again.")
 def users_removed() -> Facts:
     detail = "during the call, the service was reset or loaded other data; nothing was changed"
-    return Facts(detail, "an incomplete list of users", "a call that no reset interrupts")
+    return Facts(detail, "a call that a reset interrupted", "a call that no reset interrupts")
 
 
 @refusal(BadRequest, "Unknown prize", "C3", "There is no code set at this index",

@@ -64,7 +64,7 @@ def name_in_use(*, position: int, index: int) -> Facts:
 @refusal(Unavailable, "Codes removed", "C2", "A reset removed the uploaded codes", "Upload the codes again.")
 def codes_removed() -> Facts:
     detail = "during the upload, the service was reset or loaded other data; nothing was changed"
-    return Facts(detail, "an incomplete list of codes", "an upload that no reset interrupts")
+    return Facts(detail, "an upload that a reset interrupted", "an upload that no reset interrupts")
 
 
 class NamesBody(Struct):

@@ -36,14 +36,14 @@ _TOO_MANY = (TooManyRequests, "Too many requests", "T4")
 @refusal(*_TOO_MANY, "Too many PINs were requested", "Wait {seconds} s, then request the PIN again.")
 def too_many_pins(*, seconds: int) -> Facts:
     what = "PINs requested from this address"
-    detail, needed = f"too many {what}; retry in {seconds} s", f"the next one in {seconds} s"
-    return Facts(detail, f"{what} above the limit", needed, (), seconds)
+    detail, needed = f"too many {what}; retry in {seconds} s", f"the next request in {seconds} s"
+    return Facts(detail, f"more {what} than the limit", needed, (), seconds)
 
 
 @refusal(*_TOO_MANY, "Too many wrong PINs", "Wait {seconds} s, then type the PIN that the extension shows.")
 def too_many_wrong_pins(*, what: str, seconds: int) -> Facts:
     detail = f"too many {what}; retry in {seconds} s"
-    return Facts(detail, f"{what} above the limit", f"the next attempt in {seconds} s", (), seconds)
+    return Facts(detail, f"more {what} than the limit", f"the next attempt in {seconds} s", (), seconds)
 
 
 _HOURLY_LIMITS = (5, 20, 1_000, 1)

@@ -20,7 +20,7 @@ from emulator.features.stores.service import EXPECTED, Stores
 from emulator.http.endpoint import CHANNEL, Call, Endpoint, Nothing, Parameter, endpoint
 from emulator.realtime.action import Message, action, feed
 
-_USER_IDS = Parameter("user_ids", "For admins: up to 1,000 user ids, separated by commas. Returns the stores by id.")
+_USER_IDS = Parameter("user_ids", "For admins: up to 1,000 user ids, separated by commas. Returns a store per id.")
 _USER_ID = Parameter("userID", "For backends: the user whose store to return, in place of the caller's.")
 _ADMIN_ONLY = frozenset({Role.ADMIN})
 

@@ -27,7 +27,7 @@ _REMOVE_SOME = "Remove some: `extcli trivia rm` or `extcli trivia rm-option`."
 
 
 @refusal(NotFound, "Not Found", TRIVIA_RULE, "There is no such question",
-         "Create it first: `extcli trivia define {question}`; `extcli trivia list` lists all.")  # fmt: skip
+         "Create it first: `extcli trivia define {question}`; `extcli trivia list` lists all questions.")  # fmt: skip
 def no_question(*, question: str) -> Facts:
     return Facts(f"there is no question {question}", f"question {question}", "a question of the extension")
 
@@ -35,7 +35,7 @@ def no_question(*, question: str) -> Facts:
 @refusal(NotFound, "Not Found", TRIVIA_RULE, "The question is not open, or does not exist",
          "Open it: `extcli trivia move {question} unlocked`; `extcli trivia list --as backend` lists all.")  # fmt: skip
 def question_not_open(*, question: str) -> Facts:
-    return Facts(f"there is no open question {question}", f"question {question}", "a question that is not inactive")
+    return Facts(f"there is no open question {question}", f"question {question}", "an open question")
 
 
 @refusal(NotFound, "Not Found", TRIVIA_RULE, "The question has no such option",
@@ -47,7 +47,7 @@ def no_option(*, question: str, option: str) -> Facts:
 @refusal(BadRequest, "question is not unlocked", TRIVIA_RULE, "The question takes no votes now",
          "Unlock it: `extcli trivia move {question} unlocked`.")  # fmt: skip
 def not_unlocked(*, question: str, state: str) -> Facts:
-    detail = f"the question {question} is in {state}; it takes votes only in {State.UNLOCKED}"
+    detail = f"the question {question} is {state}, and takes votes only when {State.UNLOCKED}"
     return Facts(detail, f"state {state}", f"state {State.UNLOCKED}")
 
 

@@ -255,7 +255,7 @@ class Trivia:
 
 TRIVIA = Kind(
     "trivia",
-    "the extensions with trivia questions, and the size of each one's questions",
+    "the extensions with trivia questions, and the size of these questions",
     (CONTEST,),
     None,
     STORED,

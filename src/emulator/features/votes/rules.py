@@ -77,7 +77,7 @@ def poll_changed(*, poll: str, members: str) -> Facts:
 @refusal(Conflict, "Poll changed", "P4", "The poll has a definition already", "Edit it: `extcli vote edit {poll}`.")
 def already_defined(*, poll: str) -> Facts:
     detail = f"expected: {{}} means no definition, but the poll {poll} has one"
-    return Facts(detail, f"{{}}, no definition, for poll {poll}", "the current definition")
+    return Facts(detail, f"{{}} as expected, which means no definition, for poll {poll}", "the current definition")
 
 
 @refusal(NotFound, "Not Found", rule="P4", title="The poll has no definition", next_step=_DEFINE_POLL_FIRST)
