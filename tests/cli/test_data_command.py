@@ -85,7 +85,7 @@ def test_a_backup_is_never_put_next_to_the_log_of_another_database(extcli, store
 
     refused = extcli("data", "backup", str(copy), "--data", f"sqlite://{data}", *force)
 
-    expected = f"extcli: {log} exists: a program uses {copy}, or was killed; choose another name\n"
+    expected = f"extcli: {log} exists, so a program uses {copy} or was killed; choose another name\n"
     assert (2, expected) == (refused.exit_code, refused.stderr)
 
 

@@ -149,7 +149,7 @@ def test_serve_suggests_port_0_only_if_the_port_is_taken(extcli, live):
     taken = extcli("serve", "--port", live.url.rpartition(":")[2], fails=2)
     elsewhere = extcli("serve", "--host", "192.0.2.1", fails=2)
 
-    assert "--port 0 takes a free port" in taken.stderr
+    assert "--port 0 chooses a free port" in taken.stderr
     assert "--port 0" not in elsewhere.stderr
 
 

@@ -122,7 +122,7 @@ async def opening_error(url: str) -> str:
 async def test_opening_fails_without_a_usable_server(own_server: RedisServer) -> None:
     assert (await opening_error("redis://nowhere.invalid:1/0")).startswith("Redis: ")
     hint = await opening_error(own_server.url().replace("redis:", "rediss:", 1))
-    assert hint.endswith("; rediss:// needs a server with TLS; use redis:// for any other")
+    assert hint.endswith("; rediss:// needs a server with TLS; without TLS, use redis://")
     with redis.Redis.from_url(own_server.url()) as database:
         database.replicaof("127.0.0.1", "1")  # there is no such primary
     assert "read only" in await opening_error(own_server.url())

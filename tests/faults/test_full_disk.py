@@ -95,5 +95,5 @@ def test_ready_returns_503_and_names_the_limit_while_files_cannot_grow(tmp_path:
         served.process.terminate()
         _, log = served.process.communicate(timeout=10)
 
-    assert f"this process may write {LIMIT} " in log
+    assert f"this process may write at most {LIMIT} " in log
     assert account.faultless, account

@@ -70,7 +70,7 @@ def test_a_second_service_on_a_file_or_a_port_is_refused(windows: Windows):
         same_port = windows.extcli("serve", "--port", port, fails=2)
 
     assert "in use by another extcli serve" in same_file
-    assert "--port 0 takes a free port" in same_port
+    assert "--port 0 chooses a free port" in same_port
 
 
 def test_ctrl_c_stops_a_service_and_keeps_its_data(windows: Windows):

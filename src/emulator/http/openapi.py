@@ -68,7 +68,7 @@ def _describe_operation(endpoint: Endpoint) -> dict[str, Any]:
     if endpoint.audience is Audience.CLIENTS:
         notes.append(f"Roles: {', '.join(sorted(endpoint.roles))}.")
     if names := sorted(alias for alias, name in ALIASES.items() if SERVICE + name == endpoint.path):
-        notes.append(f"Also answered at: {', '.join(f'`{SERVICE}{name}`' for name in names)}.")
+        notes.append(f"Also available at: {', '.join(f'`{SERVICE}{name}`' for name in names)}.")
     if endpoint.body is not None:
         notes.append(f"The body is parsed as JSON whatever its content type, up to {limit:,} bytes by default.")
     described: dict[str, Any] = {

@@ -20,13 +20,13 @@ from emulator.core.wire.url import CONTROL, SERVICE
 
 
 @refusal(Unavailable, "Too many uploads", "gaps: Limits", "Too many uploads are running",
-         "Send it again when one has ended, or raise --max-uploads of `extcli serve`.")  # fmt: skip
+         "Send the upload again when another has ended, or raise --max-uploads of `extcli serve`.")  # fmt: skip
 def too_many_uploads(*, limit: int, is_share: bool = False) -> Facts:
     """Refuse an upload because too many run. `is_share` means that the limit is one extension's share."""
     found = f"{limit} uploads are running, which is the limit --max-uploads"
     if is_share:
         found = f"this extension runs {limit} uploads already, half of --max-uploads; the rest is for other extensions"
-    detail = f"{found}; nothing was changed, so send it again later"
+    detail = f"{found}; nothing was changed; send the upload again later"
     return Facts(detail, f"{limit} uploads at once", f"fewer than {limit}", retry_after=5)
 
 
@@ -93,19 +93,19 @@ def wrong_method(*, path: str, method: str) -> Facts:
 
 
 @refusal(BadRequest, "Bad Request", "W4", "The request is not valid HTTP",
-         "Compare it with `extcli api … -v`, which shows a valid request.")  # fmt: skip
+         "Compare the request with a valid one, which `extcli api GET vote -v` shows.")  # fmt: skip
 def invalid_request(*, problem: str) -> Facts:
     return Facts(problem, problem, "a valid HTTP request")
 
 
 @refusal(BadRequest, "Bad Request", "docs: Waits", "The client disconnected before the response",
-         "Give the client a longer timeout than ?timeout=.")  # fmt: skip
+         "Give the client a longer timeout than the parameter `timeout`.")  # fmt: skip
 def left_early() -> Facts:
     return Facts("the client disconnected before the response", "a closed connection", "a connection that stays open")
 
 
 @refusal(Forbidden, "Header not allowed", "docs: CORS", "A page may not send this header",
-         "Leave the header out, or send its value in the query or the body; only browsers refuse it.")  # fmt: skip
+         "Leave the header out, or send its value in the query or body; only browsers apply this rule.")  # fmt: skip
 def header_not_allowed(*, header: str, allowed: str) -> Facts:
     detail = f"a page may not send the header {header}; allowed: {allowed}"
     return Facts(detail, f"{header} in Access-Control-Request-Headers", f"no headers but {allowed}")
@@ -153,4 +153,4 @@ def too_many_headers(*, count: int, limit: int) -> Facts:
          "Send the body faster, or raise --request-timeout of `extcli serve`.")  # fmt: skip
 def request_timeout(*, seconds: str) -> Facts:
     detail = f"the request did not arrive within {seconds} seconds"
-    return Facts(detail, f"an incomplete request after {seconds} s", f"all of it within {seconds} s, plus 1 s per KiB")
+    return Facts(detail, f"an incomplete request after {seconds} s", f"all bytes within {seconds} s, plus 1 s per KiB")

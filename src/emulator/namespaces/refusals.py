@@ -13,14 +13,14 @@ _CONFLICT = (Conflict, "Namespace in use", _RULE)
 @refusal(*_NOT_FOUND, "The namespace does not exist, and this caller cannot create it",
          "Create it first: `extcli ns new {name}`.")  # fmt: skip
 def not_created(*, name: str) -> Facts:
-    detail = f"{name}: the namespace does not exist; web pages of another origin, and calls to a host name without "
-    detail += f"--control-host, cannot create one: run `extcli ns new {name}` first, or call an IP address"
+    detail = f"{name}: the namespace does not exist; web pages of another origin, and calls to a host name not in "
+    detail += f"--control-host, cannot create namespaces: run `extcli ns new {name}` first, or call an IP address"
     return Facts(detail, f"namespace {name}, which does not exist", "a namespace that exists")
 
 
 @refusal(*_NOT_FOUND, "The source namespace is not in use", "Fork a namespace that `extcli ns list` lists.")
 def no_source(*, name: str) -> Facts:
-    detail = f"from: no namespace {name} is in use; `extcli ns list` lists those in use"
+    detail = f"from: the namespace {name} is not in use; `extcli ns list` lists the namespaces in use"
     return Facts(detail, f"namespace {name}, not in use", "a namespace in use")
 
 
@@ -56,6 +56,6 @@ def invalid_name(*, name: str) -> Facts:
     return Facts(f"namespace: must be {NAME_RULE}", f"the name {name[:64]!r}", NAME_RULE)
 
 
-@refusal(NotFound, "Not Found", _RULE, "The path names no namespace", "Put a name into the path: /_ns/NAME/v1/e/…")
+@refusal(NotFound, "Not Found", _RULE, "The path names no namespace", "Put a name into the path: /_ns/NAME/v1/e/vote")
 def no_name() -> Facts:
-    return Facts("the path of a namespace is /_ns/<name>/…", "no name", "/_ns/<name>/…")
+    return Facts("the path of a namespace begins with /_ns/<name>/", "no name", "a path that begins with /_ns/<name>/")

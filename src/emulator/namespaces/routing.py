@@ -89,7 +89,7 @@ async def _create_or_drop(namespaces: Registry, call: Call, name: str) -> NewNam
 def _agreed_value(member: str, given: str, other: str, other_name: str) -> str:
     """Return the value that the body or another part of the request gives. Raises `BadRequest` if they differ."""
     if given and other and given != other:
-        raise invalid_member(member, given, f"the {other_name}, {other[:64]!r}; leave out one of them")
+        raise invalid_member(member, given, f"the {other_name}, {other[:64]!r}; leave out one of the two")
     return given or other
 
 

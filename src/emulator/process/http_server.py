@@ -120,7 +120,7 @@ def listen(host: str, port: int) -> list[socket.socket]:
         reason = getattr(error, "strerror", None) or str(error)
         problem = f"--host {shown} --port {port}: {reason}"
         if is_port_taken(error):
-            raise PortTaken(f"{problem}; --port 0 takes a free port", port) from None
+            raise PortTaken(f"{problem}; --port 0 chooses a free port", port) from None
         raise ConfigurationError(problem) from None
 
 

@@ -209,7 +209,7 @@ def log_warnings(warnings: Iterable[str]) -> None:
 def settings_warnings(settings: Settings, engine: Engine) -> Iterator[str]:
     """Yield warnings of settings that are valid but risky: lost data, readable secrets."""
     if settings.environment.is_strict and not engine.survives_restart:
-        yield "--production keeps data in memory, so a stop loses all of it: set --data"
+        yield "--production keeps data in memory, and a stop loses all data: set --data"
     # Only regular files: a pipe can be read once.
     if settings.extensions_file is not None and settings.extensions_file.is_file() and sys.platform != "win32":
         for file in _files_with_secrets(settings.extensions_file):

@@ -150,7 +150,7 @@ def warn_of_short_secrets(current: Mapping[str, Extension]) -> None:
     for extension in current.values():
         if any(len(secret) < MIN_SECRET_BYTES for secret in extension.secrets):
             _log.warning(
-                "%s: a secret is shorter than the %s bytes HS256 requires", extension.client_id, MIN_SECRET_BYTES
+                "%s: a secret is shorter than the %s bytes that HS256 requires", extension.client_id, MIN_SECRET_BYTES
             )
 
 

@@ -50,7 +50,7 @@ class Tracing:
         try:
             self._provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
         except (ValueError, OSError) as error:
-            raise ConfigurationError(f"--otel: an OTEL_… variable is invalid: {error}") from None
+            raise ConfigurationError(f"--otel: an environment variable is invalid: {error}") from None
 
     def wrap(self, app: ASGIApp) -> ASGIApp:
         """Return `app` with a span for each request: the declared route, method and status; no path, query, header or

@@ -22,7 +22,7 @@ _SOCKETS_RULE = "gaps: Links and sockets"
 
 
 @refusal(Unavailable, "Service Unavailable", "docs: Restarts", "The service stopped",
-         "Connect again when it is ready: `extcli wait`.")  # fmt: skip
+         "Connect again when the service is ready: `extcli wait`.")  # fmt: skip
 def stopped() -> Facts:
     detail = "the service is stopping"
     return Facts(detail, "an open connection", "a running service", close_code=CloseCode.GOING_AWAY)
@@ -45,7 +45,7 @@ def closed_by_fault(*, fault: str, code: int) -> Facts:
 @refusal(Forbidden, "{reason}", "docs: Control", "A call to the control API closed the connection",
          "Connect again: `POST /_emulator/sockets/close` closed it on purpose.")  # fmt: skip
 def closed_by_call(*, reason: str, code: int) -> Facts:
-    return Facts(reason, f"a call that closed it with code {code}", "no such call", close_code=code)
+    return Facts(reason, f"a call that closed the connection with code {code}", "no such call", close_code=code)
 
 
 @refusal(*_BAD_FRAME, "A binary message closed the connection", "Send text.")
@@ -113,14 +113,14 @@ def late(*, seconds: int) -> Facts:
 @refusal(TooManyRequests, "Replaced by a newer connection", _SOCKETS_RULE, "A newer connection took its place",
          "Authenticate soon, and close unused connections.")  # fmt: skip
 def replaced() -> Facts:
-    held = "a viewer's or unauthenticated connection, of the network with the most connections"
-    return Facts("replaced by a newer connection", held, "fewer connections of this network, or another role")
+    held = "an unauthenticated or a viewer's connection, from the network with the most connections"
+    return Facts("replaced by a newer connection", held, "fewer connections from this network, or another role")
 
 
 @refusal(TooManyRequests, "Too much before authentication", _SOCKETS_RULE, "Too much was sent before authentication",
          "Authenticate first.")  # fmt: skip
 def talkative() -> Facts:
-    held = "more data than --address-kib in a minute"
+    held = "more KiB in a minute than --address-kib allows"
     return Facts("too much before authentication", held, "less data, or an authenticated connection")
 
 

@@ -9,7 +9,7 @@ _WRONG_REQUEST = (BadRequest, "Malformed request")
 _WRONG_FRAME = (BadRequest, "Bad frame")
 _SEND_LESS = "Send less data, or raise --max-body of `extcli serve`."
 _SUBSCRIBE_AGAIN = "Subscribe again with a new token as `auth` of pusher:subscribe."
-_OWN_TOPICS = "Subscribe to twitch.pubsub.<client id>.<channel>, as in the token, or to twitch.pubsub.<client id>.all."
+_OWN_TOPICS = "Subscribe to twitch.pubsub.<client id>.<channel of the token> or twitch.pubsub.<client id>.all."
 
 
 @refusal(
@@ -21,11 +21,11 @@ _OWN_TOPICS = "Subscribe to twitch.pubsub.<client id>.<channel>, as in the token
 )
 def not_authenticated() -> Facts:
     detail = "authenticate first: until then, only authenticate and a subscription to authentication are allowed"
-    return Facts(detail, "an unauthenticated connection", "authenticate with pin, jwt or refresh")
+    return Facts(detail, "an unauthenticated connection", "the action authenticate with pin, jwt or refresh")
 
 
 @refusal(*_WRONG_REQUEST, "X3", "The message is not valid JSON",
-         "Send one JSON object per message; `extcli socket send` does.")  # fmt: skip
+         "Send one JSON object per message, as `extcli socket send` does.")  # fmt: skip
 def malformed_message(*, problem: str) -> Facts:
     return Facts(f"the request is not valid JSON: {problem}", problem, "a JSON object")
 
@@ -121,7 +121,7 @@ def wrong_message(*, problem: str, needed: str) -> Facts:
 
 
 @refusal(Unauthorized, "AuthError", "B7", "The page sent no credential",
-         "Send `<client id> <JWT>` as `auth` of pusher:subscribe, or as ?token= of the connection.")  # fmt: skip
+         "Send `<client id> <JWT>` as `auth` of pusher:subscribe, or as ?token= when you connect.")  # fmt: skip
 def no_credential() -> Facts:
     detail = "no credential: data.auth must hold '<client id> <JWT>'"
     return Facts(detail, "no credential", "the client id and a token")
@@ -129,13 +129,13 @@ def no_credential() -> Facts:
 
 @refusal(Forbidden, "AuthError", "B7", "The token does not allow this topic", _OWN_TOPICS)
 def other_topic() -> Facts:
-    detail = "data.channel: the token allows only its own channel and its extension's channel"
-    return Facts(detail, "a topic of another channel or extension", "the token's own channel, or the extension's")
+    detail = "data.channel: the token allows only the topics of its channel and its extension"
+    return Facts(detail, "a topic of another channel or extension", "the topic of the token's channel or extension")
 
 
 @refusal(Unauthorized, "AuthError", "B7", "The subscription's token has expired", _SUBSCRIBE_AGAIN)
 def token_expired() -> Facts:
-    detail = "token expired: subscribe again with a new one in data.auth"
+    detail = "token expired: subscribe again with a new token in data.auth"
     return Facts(detail, "an expired token", "a token that has not expired")
 
 

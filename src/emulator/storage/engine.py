@@ -90,14 +90,14 @@ class Engine(Protocol):
         Data kept earlier is deleted. A killed process loses its kept data. Raises `EngineError` unless
         `can_copy`.
         """
-        raise EngineError(f"{self.name.capitalize()} cannot set the data of a namespace aside")
+        raise EngineError(f"{self.name.capitalize()} cannot keep the data of a namespace for an undo")
 
     async def take_back(self) -> None:
         """Replace everything in this namespace with the data that `set_aside` kept, in constant time and in one step.
 
         Raises `EngineError` if nothing is kept.
         """
-        raise EngineError(f"{self.name.capitalize()} cannot set the data of a namespace aside")
+        raise EngineError(f"{self.name.capitalize()} cannot keep the data of a namespace for an undo")
 
     async def drop_aside(self) -> None:
         """Delete the data that `set_aside` kept, if there is any."""

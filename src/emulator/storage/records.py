@@ -206,7 +206,7 @@ class RecordChecks:
                     raise ValueError(f"EntryRecord: times: the total must be below {_CASTS_END}")
             case PoolRecord(key, number, _, source):
                 if number != 1 and (PoolRecord, (key, number - 1)) not in self._wholes:
-                    raise ValueError("PoolRecord: number: the pools of a key are numbered 1, 2, 3…")
+                    raise ValueError("PoolRecord: number: the pools of a key are numbered from 1, without gaps")
                 self._wholes.add((PoolRecord, (key, number)))
                 if source is not None and (ListRecord, source) not in self._wholes:
                     raise ValueError("PoolRecord: source: there is no such list, or another pool uses it")

@@ -64,7 +64,7 @@ class RedisEngine(RedisDump, Engine):
         except BaseException as error:
             await self.__aexit__()
             if self._speaks_tls and isinstance(error, NoReply):  # a server without TLS waits for more input
-                raise EngineError(f"{error}; rediss:// needs a server with TLS; use redis:// for any other") from error
+                raise EngineError(f"{error}; rediss:// needs a server with TLS; without TLS, use redis://") from error
             raise
         return self
 

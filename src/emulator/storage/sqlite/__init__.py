@@ -133,7 +133,7 @@ class SqliteEngine(SqliteDump, SqliteLoad, SqlitePurge, Engine):
     def take_back(self) -> None:
         """Give the namespace the id that `set_aside` kept. Raises `EngineError` if nothing is set aside."""
         if not self._namespace.find_id(self._aside):
-            raise EngineError("no data was set aside")
+            raise EngineError("no data is kept for an undo")
         self.group_commit.flush_caches()
         self._namespace.rename(self._aside, self._name)
 

@@ -52,7 +52,7 @@ def back_up(path: str, target: Path, *, now: int, replace: bool) -> FileFacts:
         raise EngineError(f"{target} is the data file itself; choose another name")
     for log in [f"{target}{end}" for end in _LOG_ENDINGS]:
         if os.path.exists(log) and os.path.getsize(log):  # it would be applied to the copy
-            raise EngineError(f"{log} exists: a program uses {target}, or was killed; choose another name")
+            raise EngineError(f"{log} exists, so a program uses {target} or was killed; choose another name")
     with file_errors(f"cannot back up {path} to {target}", path), _new_copy(path, target, now) as copy:
         if findings := verify_file(copy):
             raise EngineError(f"cannot back up {path}: it is corrupt ({findings[0]}); run extcli data verify {path}")

@@ -132,7 +132,7 @@ def check_space(path: str) -> None:
     for file in (path, f"{path}-wal"):
         size = os.path.getsize(file) if os.path.exists(file) else 0
         if limit is not None and size + MIN_FREE_SPACE > limit:
-            raise EngineError(f"{file} has {size} bytes, and this process may write {limit} to a file (ulimit -f)")
+            raise EngineError(f"{file} has {size} bytes, and this process may write at most {limit} (ulimit -f)")
 
 
 def size_limit() -> int | None:
@@ -193,7 +193,7 @@ def describe_error(error: BaseException) -> str:
         return type(error).__name__
     limit = size_limit()
     if limit is not None and _primary_code(error) in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL):
-        return f"{error}; this process may write {limit} bytes to a file (ulimit -f)"
+        return f"{error}; this process may write at most {limit} bytes to a file (ulimit -f)"
     return str(error)
 
 

@@ -171,7 +171,7 @@ class GroupCommit:
         """Find out whether the open files were deleted or replaced, and log it once. They may come back."""
         lost = find_lost_file(self._files)
         if lost and not self._lost:
-            _log.error("%s; writes are refused. Put it back, or stop the service and %s", lost, restore_hint(self.path))
+            _log.error("%s; writes fail. Put the file back, or stop the service and %s", lost, restore_hint(self.path))
         self._lost = lost
 
     def check_files(self) -> None:
