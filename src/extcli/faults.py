@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from emulator.contract.faults import CLOSE_CODES, MATCHES, MAX_FAULTS, MAX_TEXT_LENGTH, VALUE_RANGES
+from emulator.contract import faults
+from emulator.contract.faults import VALUE_RANGES
 from emulator.contract.kinds import Field, ListOf, Report, Simple, Table, Text, Whole, one_of
 from emulator.contract.names import NAME_PATTERN, NAME_RULE, Role
 from emulator.contract.positions import Path
@@ -17,13 +18,10 @@ from extcli.tables import open_source
 if TYPE_CHECKING:
     from extcli.api.client import Service
 
-EFFECTS: Final = ("status", "delay", "drop", "reset", "truncate", "stall", "close", "lose", "double", "reorder")
-"""A fault has exactly one of these options."""
 _BROADCAST_EFFECTS: Final = ("lose", "double", "reorder")
 _EFFECT_MEMBERS: Final = {"status": "status", "truncate": "bytes", "close": "code"}
 """The members that hold the value of an effect."""
-_CONDITIONS: Final = MATCHES["broadcast"].conditions
-_COPIED_OPTIONS: Final = ("id", *_CONDITIONS, "retry_after", "times", "share", "seed")
+_COPIED_OPTIONS: Final = ("id", *faults.CONDITIONS, "retry_after", "times", "share", "seed")
 
 Named = Callable[[str], str]
 """Returns an option as the user writes it: `--retry-after` or `retry_after`."""
@@ -31,9 +29,9 @@ Named = Callable[[str], str]
 
 def option_problems(options: Mapping[str, Any], named: Named) -> Iterator[tuple[str, str]]:
     """Yield problems with the combination of options: the wrong option, or "" if no single one, and the problem."""
-    effects = [name for name in EFFECTS if name in options]
+    effects = [name for name in faults.EFFECTS if name in options]
     if not effects:
-        yield "", f"give one effect: {_listed_names(EFFECTS, named)}"
+        yield "", f"give one effect: {_listed_names(faults.EFFECTS, named)}"
     for name in effects[1:]:
         yield name, f"a fault has one effect, and {named(effects[0])} is also given"
     if "retry_after" in options and "status" not in options:
@@ -57,20 +55,19 @@ def option_problems(options: Mapping[str, Any], named: Named) -> Iterator[tuple[
 
 def _disallowed_options(effect: str, options: Mapping[str, Any], named: Named) -> Iterator[tuple[str, str]]:
     """Yield the effect, conditions and close code that are not allowed for the fault's kind of match."""
-    kind = MATCHES[_kind_of(options.get("match", "BROADCAST"))]
+    kind = faults.MATCHES[_kind_of(options.get("match", "BROADCAST"))]
     if effect not in kind.effects:
         yield effect, f"does not act on {kind.name}; use {_listed_names(kind.effects, named)}"
-    for name in _CONDITIONS:
+    for name in faults.CONDITIONS:
         if name in options and name not in kind.conditions:
             only = ", ".join(map(named, kind.conditions))
             yield name, f"must be absent: {kind.name} have only the conditions {only}"
-    if effect == "close" and not any(low <= options["close"] <= high for low, high in CLOSE_CODES):
-        allowed = ", ".join(f"{low} to {high}" for low, high in CLOSE_CODES)
-        yield "close", f"{options['close']} may not be sent; use {allowed}"
+    if effect == "close" and not faults.is_close_code(options["close"]):
+        yield "close", f"{options['close']} may not be sent; use {faults.CLOSE_CODES}"
 
 
 def _kind_of(match: str) -> str:
-    """Return the kind of a match, as a key of `MATCHES`. The service checks the rest of the match."""
+    """Return the kind of a match, as a key of `faults.MATCHES`. The service checks the rest of the match."""
     words = match.split()
     if words[:1] == ["SOCKET"]:
         return "connect" if words[1:] == ["connect"] else "message"
@@ -87,7 +84,7 @@ def checked_members(given: Mapping[str, Any], named: Named) -> dict[str, Any]:
 
 def api_members(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return options without problems as members of the API."""
-    (effect,) = (name for name in EFFECTS if name in options)
+    (effect,) = (name for name in faults.EFFECTS if name in options)
     document = {name: options[name] for name in _COPIED_OPTIONS if name in options}
     document["match"] = options.get("match") or f"BROADCAST {document.pop('event')}"
     document["effect"] = effect
@@ -135,7 +132,7 @@ def _check_options(fault: dict[str, Any], path: Path, report: Report) -> None:
         report((*path, name) if name else path, problem)
 
 
-_TEXT = Text(MAX_TEXT_LENGTH)
+_TEXT = Text(faults.MAX_TEXT_LENGTH)
 _TRUE = Simple("true", lambda value: value is True)
 _DURATION = Simple('a duration over 0, such as "10s"', _parses(lambda text: {"lasts": times.parse_duration(text)}))
 _DELAY = Simple('a duration of at most 10 minutes or a range of two, such as "200ms..2s"', _parses(delay_members))
@@ -167,7 +164,7 @@ FAULT = Table(
     },
     _check_options,
 )
-FAULTS = ListOf(FAULT, "faults", MAX_FAULTS)
+FAULTS = ListOf(FAULT, "faults", faults.MAX_FAULTS)
 FAULTS_FILE = Table({"faults": Field(FAULTS, "the faults", required=True)})
 """A file of faults."""
 
@@ -178,5 +175,5 @@ def load_faults(path: str, environ: Mapping[str, str], service: Service) -> Any:
     If the file or the service finds an error, nothing was changed.
     """
     opened = open_source(path)
-    faults = [api_members(fault) for fault in opened.value(FAULTS_FILE, environ)["faults"]]
-    return opened.send(service, "faults", encoded({"faults": faults}))
+    members = [api_members(fault) for fault in opened.value(FAULTS_FILE, environ)["faults"]]
+    return opened.send(service, "faults", encoded({"faults": members}))

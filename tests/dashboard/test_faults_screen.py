@@ -37,7 +37,7 @@ def test_the_screen_lists_faults_with_conditions_hits_and_what_is_left(live: Liv
     viewer().post("vote", json={"value": 1})
     main = main_of(screen)
 
-    for shown in ("POST /v1/e/vote", "role <bdi>viewer</bdi>", "status 503", "2 of 3", "25 %", "extcli fault rm f2"):
+    for shown in ("POST /v1/e/vote", "role <bdi>viewer</bdi>", "status 503", "2 of 3", "25%", "extcli fault rm f2"):
         assert shown in main
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from emulator.contract import faults
 from emulator.core.faults import BROADCAST, CONNECT, MESSAGE, REQUEST
-from extcli.faults import EFFECTS, api_members, delay_members, option_problems
+from extcli.faults import api_members, delay_members, option_problems
 
 VOTE = "POST /v1/e/vote"
 
@@ -57,7 +57,7 @@ MATCHES = {REQUEST: VOTE, MESSAGE: "SOCKET set state", CONNECT: "SOCKET connect"
 def test_an_effect_or_condition_is_allowed_exactly_if_the_service_allows_it(kind: str):
     effects = [
         name
-        for name in EFFECTS
+        for name in faults.EFFECTS
         if not list(option_problems({"match": MATCHES[kind], name: VALUES.get(name, True)}, str))
     ]
     conditions = [

@@ -11,7 +11,16 @@ from typing import Any, NamedTuple
 
 from msgspec import UNSET, Struct, UnsetType
 
-from emulator.contract.faults import CLOSE_CODES, MATCHES, MAX_FAULTS, MAX_TEXT_LENGTH, VALUE_RANGES
+from emulator.contract.faults import (
+    CLOSE_CODES,
+    CONDITIONS,
+    EFFECTS,
+    MATCHES,
+    MAX_FAULTS,
+    MAX_TEXT_LENGTH,
+    VALUE_RANGES,
+    is_close_code,
+)
 from emulator.contract.names import NAME_PATTERN, NAME_RULE
 from emulator.core.callers import Role
 from emulator.core.clock import Clock, clamp_instant
@@ -148,8 +157,8 @@ def _unknown_match(match: str, what: str, names: Iterable[str]) -> ServiceError:
 
 def _check_effect(fault: Fault, pattern: FaultPattern) -> None:
     effects = MATCHES[pattern.kind].effects
-    if fault.effect not in ALL_EFFECTS:
-        raise invalid_member("effect", fault.effect, f"one of {', '.join(ALL_EFFECTS)}")
+    if fault.effect not in EFFECTS:
+        raise invalid_member("effect", fault.effect, f"one of {', '.join(EFFECTS)}")
     if fault.effect not in effects:
         needed = (
             f"one of {', '.join(effects)}: the effects for {MATCHES[pattern.kind].name} such as {fault.match[:80]!r}"
@@ -169,7 +178,7 @@ def _check_conditions_and_ranges(fault: Fault, kind: str) -> None:
     if fault.id and not re.fullmatch(NAME_PATTERN, fault.id):
         raise invalid_member("id", fault.id, NAME_RULE)
     conditions = MATCHES[kind].conditions
-    for name in MATCHES[BROADCAST].conditions:
+    for name in CONDITIONS:
         value: str = getattr(fault, name)
         if value and name not in conditions:
             only = f"{MATCHES[kind].name} have only the conditions {', '.join(conditions)}"
@@ -184,12 +193,8 @@ def _check_conditions_and_ranges(fault: Fault, kind: str) -> None:
             raise invalid_member(name, number, f"within {low} to {high}")
     if fault.share is not None and not 0 < fault.share <= 1:
         raise invalid_member("share", fault.share, "above 0 and at most 1")
-    if fault.code is not None and not any(low <= fault.code <= high for low, high in CLOSE_CODES):
-        ranges = ", ".join(f"{low} to {high}" for low, high in CLOSE_CODES)
-        raise invalid_member("code", fault.code, f"within {ranges}")
-
-
-ALL_EFFECTS = tuple(dict.fromkeys(effect for kind in MATCHES.values() for effect in kind.effects))
+    if fault.code is not None and not is_close_code(fault.code):
+        raise invalid_member("code", fault.code, f"within {CLOSE_CODES}")
 
 
 class FaultList(Struct, forbid_unknown_fields=True):

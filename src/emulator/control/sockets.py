@@ -8,6 +8,7 @@ from operator import attrgetter
 
 from msgspec import Struct
 
+from emulator.contract.faults import DEFAULT_CLOSE_CODE, is_close_code
 from emulator.core.changes import Change, Changes
 from emulator.core.errors import Facts, NotFound, refusal
 from emulator.core.keys import Key
@@ -47,10 +48,6 @@ TOPIC_KINDS: Mapping[str, str] = {
 _TARGETS = {kind: target for target, kind in TOPIC_KINDS.items()}
 MAX_REASON = 123
 """Bytes of the reason in a close frame, by RFC 6455."""
-_STANDARD_CODES = frozenset({1000, 1001, 1002, 1003, *range(1007, 1015)})
-"""The codes below 3000 that an endpoint may send."""
-DEFAULT_CLOSE_CODE = 1012
-"""Service restart: games and pages reconnect. In the Pusher protocol, 4000 to 4099 forbid that."""
 
 
 class SocketSelection(Struct):
@@ -198,7 +195,7 @@ class Sockets:
     async def close_sockets(self, call: Call) -> SelectedSockets:
         """Close a socket, or all, with a close code and a reason."""
         closing = call.body(CloseRequest)
-        if closing.code not in _STANDARD_CODES and not 3000 <= closing.code <= 4999:
+        if not is_close_code(closing.code):
             raise invalid_member("code", closing.code, "within 1000 to 1003, 1007 to 1014 or 3000 to 4999")
         if (size := len(closing.reason.encode())) > MAX_REASON:
             raise too_long("reason", size=size, unit="bytes", limit=MAX_REASON)

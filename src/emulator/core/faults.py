@@ -11,6 +11,7 @@ from weakref import WeakSet
 
 from msgspec import Struct
 
+from emulator.contract.faults import DEFAULT_STATUS
 from emulator.core.callers import Caller
 from emulator.core.clock import Clock
 from emulator.core.errors import TITLES, Facts, ServiceError, refusal
@@ -40,11 +41,6 @@ REORDER = "reorder"
 
 FAULT_REASON = "Fault"
 """The reason of every response that a fault makes."""
-
-
-DEFAULT_STATUS = 503
-DEFAULT_CLOSE_CODE = 1012
-"""The close code for a service that restarts."""
 
 
 class Fault(Struct, forbid_unknown_fields=True):

@@ -6,13 +6,13 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
+from emulator.contract.faults import DEFAULT_CLOSE_CODE
 from emulator.core.callers import Caller
 from emulator.core.errors import EngineError
 from emulator.core.faults import (
     BROADCAST,
     CLOSE,
     CONNECT,
-    DEFAULT_CLOSE_CODE,
     DELAY,
     DOUBLE,
     LOSE,

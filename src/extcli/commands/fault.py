@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
+from emulator.contract.faults import CONDITIONS, effect_text, remaining_limits
 from extcli.cli import Watch, argument, command, flag, noun, option, show_live
 from extcli.cli.options import parameters_of, replace_parameters
 from extcli.faults import checked_members, load_faults
@@ -17,48 +18,25 @@ from extcli.simulate.plan import parse_share
 
 app = noun("Faults: failures that the emulator makes on purpose, to test how a client copes.")
 
-_CONDITION_NAMES = ("role", "channel", "user", "client_id", "event")
 
-
-def condition_text(fault: dict[str, Any]) -> str:
+def _condition_text(fault: dict[str, Any]) -> str:
     """Return the conditions of a fault besides its match: `role=viewer channel=1001`."""
-    return " ".join(f"{name}={fault[name]}" for name in _CONDITION_NAMES if fault.get(name))
+    return " ".join(f"{name}={fault[name]}" for name in CONDITIONS if fault[name])
 
 
-def effect_of(fault: dict[str, Any]) -> str:
-    """Return what a fault does: `status 503, retry after 1 s`."""
-    effect, after, longest = str(fault["effect"]), fault.get("retry_after"), fault.get("delay_max")
-    if effect == "status":
-        return f"status {fault['status']}" + (f", retry after {after} s" if after is not None else "")
-    if effect == "delay":
-        end = f" to {times.duration_text(longest)}" if longest else ""
-        return f"delay {times.duration_text(fault['delay'])}{end}"
-    if effect == "truncate":
-        return f"truncate after {fault['bytes']} bytes"
-    return f"close {fault['code']}" if effect == "close" else effect
-
-
-def remaining_limits(fault: dict[str, Any]) -> str:
-    """Return how much longer a fault acts: `2 of 3`, `10% at random`, `until 20:15:00Z`; empty if nothing limits it."""
-    parts = []
-    if fault.get("left") is not None:
-        parts.append(f"{fault['left']} of {fault['times']}")
-    if fault.get("share") is not None:
-        parts.append(f"{fault['share'] * 100:.4g}% at random")
-    if fault.get("ends_at") is not None:
-        parts.append(f"until {times.utc_text(fault['ends_at'] // 1000 * 1000)}")
-    return ", ".join(parts)
+def _second_text(milliseconds: int) -> str:
+    return times.utc_text(milliseconds // 1000 * 1000)
 
 
 FAULTS = listing(
     "faults",
     Column("id", heading=""),
     Column("match", in_table=False),
-    Column("conditions", condition_text, in_table=False),
-    Column("", lambda each: f"{each['match']} {condition_text(each)}".strip(), "match"),
-    Column("effect", effect_of),
+    Column("conditions", _condition_text, in_table=False),
+    Column("", lambda each: f"{each['match']} {_condition_text(each)}".strip(), "match"),
+    Column("effect", lambda fault: effect_text(fault, times.duration_text)),
     Column("hits", right=True),
-    Column("left", remaining_limits),
+    Column("left", lambda fault: remaining_limits(fault, _second_text)),
     else_shown="no faults",
 )
 FAULT_BY_ID = member_view("id", lambda fault: FAULTS.table({"faults": [fault]}))
