@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Final
 
@@ -87,6 +88,21 @@ class UsageError(CliError):
     """Wrong usage or configuration, found before anything was sent."""
 
     exit_code = ExitCode.USAGE
+
+
+@contextmanager
+def file_errors(action: str) -> Iterator[None]:
+    """Turn an `OSError` in the block into the `UsageError` that `action`, such as `read hats.txt`, is not possible."""
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(f"cannot {action}", why=error.strerror or "") from None
+
+
+def refuse_both(one: object, other: object, names: str) -> None:
+    """Raise `UsageError` if both of two options are given. `names` has both: `--rate and --burst`."""
+    if one and other:
+        raise UsageError(f"{names} exclude each other")
 
 
 class Unreachable(CliError):

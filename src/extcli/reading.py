@@ -5,17 +5,39 @@ from __future__ import annotations
 import csv
 import json
 import re
+import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import accumulate
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from emulator.contract import user_files
 from extcli import bounded_json
-from extcli.errors import TooLarge, UnexpectedResponse, UsageError, shortened
+from extcli.errors import TooLarge, UnexpectedResponse, UsageError, file_errors, shortened
 
 if TYPE_CHECKING:
     from httpx import Response
+
+# Files
+
+
+def source_name(path: str | Path) -> str:
+    """Return what messages call a file, or standard input for `-`."""
+    return "standard input" if str(path) == "-" else str(path)
+
+
+def read_source(path: str | Path) -> bytes:
+    """Return the content of a file, or of standard input for `-`. Raises `UsageError`."""
+    if str(path) == "-" and sys.__stdin__ is None:
+        # `main` replaced it by the null device, which would read as an empty file.
+        raise UsageError("standard input is closed")
+    with file_errors(f"read {source_name(path)}"):
+        if str(path) == "-":
+            return user_files.read_bounded(sys.stdin.buffer, user_files.MAX_DOCUMENT_BYTES)
+        return user_files.content(path, user_files.MAX_DOCUMENT_BYTES, pipes=True)
+
 
 # The fields that a response must have
 

@@ -20,7 +20,7 @@ from extcli import atomic_file
 from extcli.codes.entries import Entries
 from extcli.codes.upload import entry_problem
 from extcli.config.settings import DEFAULT_CHANNEL, DEFAULT_CLIENT_ID
-from extcli.errors import UsageError
+from extcli.errors import UsageError, file_errors
 from extcli.faults import FAULTS, api_members
 from extcli.reading import document_of
 from extcli.tables import Problem, Source, open_source
@@ -112,10 +112,8 @@ def _check_replaceable(file: Path) -> None:
 
 def _codes_by_place(file: Path, column: str | None) -> list[tuple[str, Any]]:
     """Return the codes of a file, each with its place for messages. Raises `UsageError`."""
-    try:
+    with file_errors(f"read {file}"):
         user_files.opened(file).close()  # a device or a pipe might never end
-    except OSError as error:
-        raise UsageError(f"cannot read {file}", why=error.strerror or "") from None
     with closing(Entries(str(file), column=column)) as entries:
         found = [(entries.place(number), item) for number, item in entries]
     if not 1 <= len(found) <= limits.MAX_CODES:

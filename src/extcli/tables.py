@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +15,7 @@ from emulator.contract.kinds import Report, Table
 from emulator.contract.positions import START, Position, field_positions, nearest_position, path_text
 from extcli import bounded_json
 from extcli.errors import Refused, UsageError
-from extcli.reading import shape_problem
+from extcli.reading import read_source, shape_problem, source_name
 
 if TYPE_CHECKING:
     from extcli.api.client import Service
@@ -149,20 +148,9 @@ def open_source(path: str | Path) -> Source:
 
     A file whose name ends in .json is JSON, as is standard input that begins with a brace; any other is TOML.
     """
-    name = "standard input" if str(path) == "-" else str(path)
-    return Source(name, Path() if name != str(path) else Path(path).parent, _read_text(path, name))
-
-
-def _read_text(path: str | Path, name: str) -> str:
+    name, raw = source_name(path), read_source(path)
     try:
-        if str(path) == "-":
-            raw = user_files.read_bounded(sys.stdin.buffer, user_files.MAX_DOCUMENT_BYTES)
-        else:
-            raw = user_files.content(path, user_files.MAX_DOCUMENT_BYTES, pipes=True)
-    except OSError as error:
-        raise UsageError(f"cannot read {name}", why=error.strerror or "") from None
-    try:
-        return raw.decode("utf-8-sig").replace("\r\n", "\n")
+        return Source(name, Path(path).parent, raw.decode("utf-8-sig").replace("\r\n", "\n"))
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         raise InvalidFile(name, [_fault_line(name, Position(line, 1), "not UTF-8 text")]) from None

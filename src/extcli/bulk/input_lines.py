@@ -19,7 +19,7 @@ from threading import Thread
 from typing import Any, TypeVar
 
 from extcli.api.call import Call, answer_submission, buffer_addition, vote_cast
-from extcli.errors import UsageError, shortened
+from extcli.errors import UsageError, file_errors, shortened
 from extcli.reading import NumberedLines, csv_rows, may_be_headings
 
 T = TypeVar("T")
@@ -104,10 +104,8 @@ class InputLines:
         self._is_drained = False
         """Whether no complete line is left, so that reading the next one may block."""
         is_pipe = str(source) == "-"
-        try:
+        with file_errors(f"read {source}"):
             self._file = FileIO(sys.stdin.fileno() if is_pipe else source, closefd=not is_pipe)
-        except OSError as error:
-            raise UsageError(f"cannot read {source}", why=error.strerror or "") from None
 
     def __iter__(self) -> Iterator[list[Line]]:
         """Yield the lines without the first `skip`."""

@@ -2,36 +2,20 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import Any
 
-from emulator.contract import user_files
 from extcli import bounded_json
 from extcli.errors import UsageError
-from extcli.reading import not_json_error
-
-
-def read_bytes(source: str) -> bytes:
-    """Return the bytes of `-` (standard input), of `@file`, or of the argument itself."""
-    if source != "-" and not source.startswith("@"):
-        return source.encode(errors="surrogateescape")
-    if source == "-" and sys.__stdin__ is None:
-        # `main` replaced it by the null device, which would read as an empty value.
-        raise UsageError("standard input is closed")
-    name = "standard input" if source == "-" else source[1:]
-    try:
-        if source == "-":
-            return user_files.read_bounded(sys.stdin.buffer, user_files.MAX_DOCUMENT_BYTES)
-        return user_files.content(name, user_files.MAX_DOCUMENT_BYTES, pipes=True)
-    except OSError as error:
-        raise UsageError(f"cannot read {name}", why=error.strerror or "") from None
+from extcli.reading import not_json_error, read_source
 
 
 def read_json(source: str, what: str) -> Any:
     """Return the JSON in standard input (`-`), `@file` or the argument. Raises `UsageError` that names `what`."""
     try:
-        return bounded_json.decoded(read_bytes(source))
+        is_text = source != "-" and not source.startswith("@")
+        text = source.encode(errors="surrogateescape") if is_text else read_source(source.removeprefix("@"))
+        return bounded_json.decoded(text)
     except ValueError as error:
         raise not_json_error(what, error) from None
 

@@ -19,8 +19,8 @@ from typing import BinaryIO, cast
 
 from emulator.contract import user_files
 from extcli import bounded_json
-from extcli.errors import UsageError
-from extcli.reading import NumberedLines, csv_rows, is_heading, stream_items
+from extcli.errors import UsageError, file_errors
+from extcli.reading import NumberedLines, csv_rows, is_heading, source_name, stream_items
 
 _CHUNK = 1 << 18
 _MAX_LINE = 1 << 20
@@ -57,13 +57,11 @@ class Entries:
 
     def __init__(self, argument: str, *, form: FileFormat | None = None, column: str | None = None) -> None:
         """Raises `UsageError`."""
-        self.name = "standard input" if argument == "-" else argument
+        self.name = source_name(argument)
         self._form = form or _format_from_name(argument)
         self._column = column
-        try:
+        with file_errors(f"read {self.name}"):
             self._file = _open_seekable(argument)
-        except OSError as error:
-            raise UsageError(f"cannot read {self.name}", why=error.strerror or "") from None
 
     def __iter__(self) -> NumberedEntries:
         """Read from the start. Raises `UsageError` when the file cannot be read."""

@@ -15,7 +15,7 @@ from extcli import clock
 from extcli.api.call import Streamed, encoded
 from extcli.codes.entries import Entries, FileFormat, Unreadable
 from extcli.codes.views import CHECKED_SETS, names_by_index
-from extcli.errors import UsageError
+from extcli.errors import UsageError, file_errors
 from extcli.output.printer import NOTHING
 from extcli.output.sanitize import visible
 from extcli.output.terminal import progress_bar
@@ -102,7 +102,7 @@ def check_entries(files: Sequence[CheckedFile], body: IO[bytes], errors: Validat
 
     Adds an error for each invalid entry, and for a file without entries.
     """
-    try:
+    with file_errors("write a temporary file"):
         for each in files:
             before = b"[" if each is files[0] else b",["
             for number, item in each.entries:
@@ -117,8 +117,6 @@ def check_entries(files: Sequence[CheckedFile], body: IO[bytes], errors: Validat
             body.write(b"]")
             if not each.count:
                 errors.add(each.entries.name, "has no entries")
-    except OSError as error:
-        raise UsageError("cannot write a temporary file", why=error.strerror or "") from None
 
 
 _HASH_BITS = 29

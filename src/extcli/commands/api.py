@@ -13,12 +13,13 @@ from extcli.api.call import CONTROL, SERVICE, encoded
 from extcli.api.http import url_of
 from extcli.cli import argument, confirm, flag, option, shared
 from extcli.cli.confirm import Yes
-from extcli.cli.json_input import read_bytes, read_pairs
+from extcli.cli.json_input import read_pairs
 from extcli.commands.stores import CONFIG, STATE
-from extcli.errors import ErrorResponse, UsageError
+from extcli.errors import ErrorResponse, refuse_both
 from extcli.output.format import Format
 from extcli.output.printer import Output
 from extcli.output.views import JSON_VALUE
+from extcli.reading import read_source
 from extcli.session import BROADCASTER, Session
 
 _JSON_OR_LINES = replace(JSON_VALUE, items=lambda document: document if isinstance(document, list) else [document])
@@ -51,11 +52,10 @@ def api(
       extcli api PATCH channel_state -f round=5
       extcli api GET /_emulator/ready --no-auth
     """
-    if fields and source is not None:
-        raise UsageError("-f and --input exclude each other")
+    refuse_both(fields, source, "-f and --input")
     body = None
     if source is not None:
-        body = read_bytes(source if source == "-" else f"@{source}")
+        body = read_source(source)
     elif fields:
         body = encoded(read_pairs(fields))
     method = method.upper()

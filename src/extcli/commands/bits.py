@@ -6,11 +6,11 @@ import secrets
 from typing import Annotated, Any
 
 from extcli.cli import argument, command, noun, option
-from extcli.cli.json_input import read_bytes
 from extcli.errors import UsageError
 from extcli.output import times, views
 from extcli.output.columns import Column, listing, thousands
 from extcli.output.sanitize import visible
+from extcli.reading import read_source
 from extcli.session import VIEWER, Session
 
 app = noun("Purchases: a page posts a receipt, and the channel's games list, validate or refund the purchase.")
@@ -66,7 +66,7 @@ def purchase(
         user = session.resolver.identity(VIEWER).user or ""
         token = _signed_receipt(session, {"transactionId": transaction, "userId": user, "product": product})
     else:
-        token = read_bytes(receipt if receipt == "-" else f"@{receipt}").decode(errors="replace").strip()
+        token = read_source(receipt).decode(errors="replace").strip()
     purchase = {"transactionReceipt": token, "displayName": buyer}
     response = session.service(VIEWER).post("bits/transactions", purchase)
     if receipt is None:

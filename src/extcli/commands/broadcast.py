@@ -9,7 +9,7 @@ from emulator.contract.limits import MAX_MESSAGE_BYTES, MAX_UNCOMPRESSED_BYTES
 from extcli.api.call import encoded
 from extcli.cli import argument, command, flag, noun, option
 from extcli.cli.json_input import read_json
-from extcli.errors import ExpectationFailed, UsageError
+from extcli.errors import ExpectationFailed, UsageError, refuse_both
 from extcli.output import views
 from extcli.session import BACKEND, BROADCASTER, VIEWER, Session
 
@@ -41,8 +41,7 @@ def send(
     document = read_json(data, "DATA")
     method = session.resolver.broadcast_method(post=post)
     target = "broadcast" if to is None else f"whisper-{to}"
-    if extension_wide and session.resolver.flags.channel:
-        raise UsageError("--extension-wide and --channel exclude each other")
+    refuse_both(extension_wide, session.resolver.flags.channel, "--extension-wide and --channel")
     channel = None if extension_wide else _channel_to_name(session)
     path = "extension_broadcast" if extension_wide else "broadcast"
     service = session.service(BACKEND if extension_wide else BROADCASTER)

@@ -9,7 +9,7 @@ from emulator.contract.limits import MAX_UNDO_SECONDS
 from extcli.cli import argument, command, confirm, flag, noun, option, shared
 from extcli.cli.confirm import Yes
 from extcli.commands.listing import show_all_pages
-from extcli.errors import ExpectationFailed, UsageError
+from extcli.errors import ExpectationFailed, UsageError, refuse_both
 from extcli.output import columns, times, views
 from extcli.output.columns import Column, int_column, listing, one_item, time_text
 from extcli.reading import document_of
@@ -100,8 +100,7 @@ def reset(
     """
     from extcli.realtime import login
 
-    if undo and keep is not None:
-        raise UsageError("--undo and --keep exclude each other")
+    refuse_both(undo, keep, "--undo and --keep")
     seconds, rest = divmod(times.parse_duration(keep or "0s"), 1_000)
     if rest or seconds > MAX_UNDO_SECONDS or (keep is not None and not seconds):
         raise UsageError(f"--keep: {keep} is not a whole number of seconds from 1s to 10m")

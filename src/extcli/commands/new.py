@@ -15,7 +15,7 @@ from emulator.contract.shell import quote_posix as quote
 from extcli.cli import argument, option, shared
 from extcli.commands.connect import SIGNING_WRITERS, WRITERS, ClientKind, Writer, fill_template, template_settings
 from extcli.config.resolver import Resolver
-from extcli.errors import UsageError
+from extcli.errors import UsageError, file_errors
 from extcli.output import views
 from extcli.running.registry import NO_WINDOWS_DEVICE
 from extcli.session import Session
@@ -92,10 +92,8 @@ def new(
             fix="use up to 64 letters, digits, `.`, `-`, `_`; no `.` or `-` first, no `.` last, no device such as con",
         )
     folder, files = Path(name), _project_files(name, backend, session.resolver)
-    try:
+    with file_errors(f"create the folder {name}"):
         folder.mkdir()
-    except OSError as error:
-        raise UsageError(f"cannot create the folder {name}", why=error.strerror or "") from None
     try:
         for path, text in files.items():
             (folder / path).parent.mkdir(parents=True, exist_ok=True)

@@ -8,7 +8,7 @@ from emulator.contract.limits import PIN_LIFETIME
 from extcli.api.tokens import Credentials
 from extcli.cli import argument, command, flag, noun, option
 from extcli.config.settings import PIN_PATH
-from extcli.errors import UsageError
+from extcli.errors import refuse_both
 from extcli.output import times, views
 from extcli.output.format import Format
 from extcli.output.sanitize import visible
@@ -40,8 +40,7 @@ def request(
       extcli pin request -o plain | extcli pin login
       extcli pin request --game
     """
-    if game and unbound:
-        raise UsageError("--game and --unbound exclude each other")
+    refuse_both(game, unbound, "--game and --unbound")
     if game:
         response = session.service_with(None).post("pin", {"identifier": session.resolver.client_id()})
         session.output.show(response, link_views.PIN_AND_TOKEN)
@@ -126,8 +125,7 @@ def expire(
       extcli pin request -o plain | extcli pin expire -
     """
     control = session.control()
-    if source and digest:
-        raise UsageError("- and --digest exclude each other")
+    refuse_both(source, digest, "- and --digest")
     if source or digest:
         path, owner = "pins/expire", {"client_id": session.resolver.client_id()}
         if digest:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from extcli.cli import command, flag, noun, option
 from extcli.cli.confirm import Yes, ask_in_production, in_production
 from extcli.cli.options import with_options
-from extcli.errors import UsageError
+from extcli.errors import UsageError, refuse_both
 from extcli.session import Session
 
 if TYPE_CHECKING:
@@ -67,8 +67,7 @@ def load_options(
     from extcli.simulate import plan as planning
     from extcli.simulate.result import Options, parse_expectation
 
-    if rate and burst:
-        raise UsageError("--rate and --burst exclude each other")
+    refuse_both(rate, burst, "--rate and --burst")
     check_writable(report, "--report")
     is_production = in_production(session) if session.dry_run else session.is_production()
     if burst:

@@ -12,7 +12,7 @@ import typer
 from extcli.api.call import encoded
 from extcli.cli import argument, command, noun, option
 from extcli.cli.json_input import read_document
-from extcli.errors import UsageError
+from extcli.errors import UsageError, refuse_both
 from extcli.output import views
 from extcli.output.sanitize import visible
 from extcli.session import ADMIN, BACKEND, BROADCASTER, VIEWER, Session
@@ -74,8 +74,7 @@ def _get_state(
       extcli state get viewer --user U7 --channel 1001
       extcli state get extension-viewer --users 1,2,3
     """
-    if user is not None and users is not None:
-        raise UsageError("--user and --users exclude each other")
+    refuse_both(user, users, "--user and --users")
     if (user or users) and "viewer" not in scope:
         raise UsageError(f"the store {scope} has no users", fix="read the store viewer or extension-viewer")
     store = STATE[scope]

@@ -12,11 +12,11 @@ from typing import Annotated
 from extcli import clock
 from extcli.api import tokens
 from extcli.cli import argument, command, flag, noun, option
-from extcli.cli.json_input import read_bytes
 from extcli.commands.listing import show_all_pages
 from extcli.config.settings import Identity
-from extcli.errors import CliError, Refused, UsageError
+from extcli.errors import CliError, Refused, UsageError, refuse_both
 from extcli.output import times, views
+from extcli.reading import read_source
 from extcli.realtime import login
 from extcli.realtime import views as link_views
 from extcli.session import BACKEND, VIEWER, Session
@@ -196,11 +196,10 @@ def _read_token(session: Session, source: str) -> str:
             if (token := session.resolver.token()) is None:
                 raise UsageError("no token was given", fix="pipe it in, name its file, or set EXTCLI_TOKEN")
             return token
-        return read_bytes(source).decode(errors="replace")
-    if (("." in source and "eyJ" in source) or source.count(".") == 2) and not Path(source).exists():
+    elif (("." in source and "eyJ" in source) or source.count(".") == 2) and not Path(source).exists():
         why = "process lists and shell histories show it"
         raise UsageError("a token cannot be an argument", why=why, fix="pipe it in, or name its file")
-    return read_bytes(f"@{source}").decode(errors="replace")
+    return read_source(source).decode(errors="replace")
 
 
 def _service_time(session: Session) -> int:
@@ -213,8 +212,7 @@ def _service_time(session: Session) -> int:
 
 
 def _chosen_identity(session: Session, role: str | None, user: str | None, default: str) -> Identity:
-    if role is not None and session.resolver.flags.acts_as:
-        raise UsageError("--role and --as exclude each other")
+    refuse_both(role, session.resolver.flags.acts_as, "--role and --as")
     chosen = Identity.parse(role, "--role") if role is not None else session.resolver.identity(default)
     return chosen if user is None else Identity.parse(f"{chosen.role}:{user}", "--user")
 

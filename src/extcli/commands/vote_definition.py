@@ -16,7 +16,7 @@ from extcli.cli import argument, command, confirm, flag, option
 from extcli.cli.confirm import Yes
 from extcli.cli.json_input import read_json
 from extcli.cli.options import with_options
-from extcli.errors import CliError, Refused, RequestWithheld, UsageError
+from extcli.errors import CliError, Refused, RequestWithheld, UsageError, refuse_both
 from extcli.output import times
 from extcli.output.printer import write_stderr
 from extcli.output.sanitize import visible
@@ -86,8 +86,7 @@ def _definition_options(
 
 def _time_limit(session: Session, name: str, at: str | None, after: str | None) -> dict[str, int]:
     """Return `startsAt` or `startsIn` (or `ends…`) in seconds, rounded up: 0 would mean no limit."""
-    if at is not None and after is not None:
-        raise UsageError(f"--{name}-at and --{name}-in exclude each other")
+    refuse_both(at, after, f"--{name}-at and --{name}-in")
     if at is not None:
         return {f"{name}At": -(-times.parse_instant(at, session.now) // 1000)}
     return {f"{name}In": -(-times.parse_duration(after) // 1000)} if after is not None else {}
