@@ -181,7 +181,10 @@ def timeline_lanes(
     bars: Sequence[Bar], faults: Mapping[str, ArmedFault], now: int, filters: Mapping[str, str]
 ) -> dict[str, list[Mark]]:
     """Return the marks of each lane. `faults` are those of the service at `now`, and `filters` chose the bars."""
-    requests, refused, broadcasts, control = list[Mark](), list[Mark](), list[Mark](), list(_spans(bars, faults, now))
+    requests: list[Mark] = []
+    refused: list[Mark] = []
+    broadcasts: list[Mark] = []
+    control = list(_spans(bars, faults, now))
     highest = max(bar.requests for bar in bars)
     for place, bar in enumerate(bars):
         left, time = 100 * place / BARS, instant(bar.at)[11:19]

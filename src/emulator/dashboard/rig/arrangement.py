@@ -23,7 +23,17 @@ _MAX_ID = 64
 _HOST = re.compile(r"[a-z0-9_]([a-z0-9_.-]{0,252}[a-z0-9_])?")
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _LANGUAGE = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,3}")
-_REGIONS = dict(cs="CZ", da="DK", el="GR", en="US", ja="JP", ko="KR", sv="SE", vi="VN", zh="CN")
+_REGIONS = {
+    "cs": "CZ",
+    "da": "DK",
+    "el": "GR",
+    "en": "US",
+    "ja": "JP",
+    "ko": "KR",
+    "sv": "SE",
+    "vi": "VN",
+    "zh": "CN",
+}
 """Twitch's region of languages whose own code, in capitals, is another region or none."""
 
 
