@@ -23,11 +23,11 @@ _EFFECT_MEMBERS: Final = {"status": "status", "truncate": "bytes", "close": "cod
 """The members that hold the value of an effect."""
 _COPIED_OPTIONS: Final = ("id", *faults.CONDITIONS, "retry_after", "times", "share", "seed")
 
-Named = Callable[[str], str]
+OptionSpelling = Callable[[str], str]
 """Returns an option as the user writes it: `--retry-after` or `retry_after`."""
 
 
-def option_problems(options: Mapping[str, Any], named: Named) -> Iterator[tuple[str, str]]:
+def option_problems(options: Mapping[str, Any], named: OptionSpelling) -> Iterator[tuple[str, str]]:
     """Yield problems with the combination of options: the wrong option, or "" if no single one, and the problem."""
     effects = [name for name in faults.EFFECTS if name in options]
     if not effects:
@@ -53,7 +53,7 @@ def option_problems(options: Mapping[str, Any], named: Named) -> Iterator[tuple[
             yield name, f"{error.what}; {error.fix or error.why}"
 
 
-def _disallowed_options(effect: str, options: Mapping[str, Any], named: Named) -> Iterator[tuple[str, str]]:
+def _disallowed_options(effect: str, options: Mapping[str, Any], named: OptionSpelling) -> Iterator[tuple[str, str]]:
     """Yield the effect, conditions and close code that are not allowed for the fault's kind of match."""
     kind = faults.MATCHES[_kind_of(options.get("match", "BROADCAST"))]
     if effect not in kind.effects:
@@ -74,7 +74,7 @@ def _kind_of(match: str) -> str:
     return "broadcast" if words[:1] == ["BROADCAST"] else "request"
 
 
-def checked_members(given: Mapping[str, Any], named: Named) -> dict[str, Any]:
+def checked_members(given: Mapping[str, Any], named: OptionSpelling) -> dict[str, Any]:
     """Return the options that are given as members of the API. Raises `UsageError` for the first problem."""
     options = {name: value for name, value in given.items() if value is not None and value is not False}
     for name, problem in option_problems(options, named):
@@ -108,7 +108,7 @@ def delay_members(text: str) -> dict[str, int]:
     return found
 
 
-def _listed_names(names: Sequence[str], named: Named) -> str:
+def _listed_names(names: Sequence[str], named: OptionSpelling) -> str:
     *others, last = map(named, names)
     return f"{', '.join(others)} or {last}"
 

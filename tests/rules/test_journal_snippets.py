@@ -46,7 +46,7 @@ def test_a_parameter_with_the_name_of_a_keyword_makes_a_valid_test():
 def test_a_comment_says_that_a_test_cannot_send_a_body_that_is_not_json():
     made = snippet_of(entry("POST /v1/e/vote", "/v1/e/vote", b"{"), "pytest", URL)
 
-    assert made.startswith("# the body is left out: a test can send only JSON, and not null\n")
+    assert made.startswith("# the body is left out: it is not JSON, or it is null, and a test can send neither\n")
 
 
 @pytest.mark.parametrize("body", [b"a\0b", b"-\0001%d%%\\n\\x41'\"\x01\n", b"\0", "ä\0\u200bz".encode()])

@@ -43,8 +43,8 @@ def too_many_ids(*, used: int, whose: str, channel: str, limit: int) -> Facts:
 
 
 @refusal(TooManyRequests, "Too many connections", "gaps: Limits", "Too many connections are open",
-         "Close some connections, or raise the limit of open files, or --max-sockets, --address-connections, "
-         "--address-sockets or --address-pages of `extcli serve`.")  # fmt: skip
+         "Close some connections, or raise the limit named here: the system's limit of open files (`ulimit -n`), or "
+         "--max-sockets, --address-connections, --address-sockets or --address-pages of `extcli serve`.")  # fmt: skip
 def too_many_connections(*, what: str, count: int, limit: int) -> Facts:
     detail = f"{count} {what} are open; the limit is {limit}"
     return Facts(detail, f"{count} open {what}", f"at most {limit}", (), _RETRY_AFTER)

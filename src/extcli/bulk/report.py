@@ -14,7 +14,7 @@ from extcli.output.format import Format, flush
 from extcli.output.printer import Output, write_stderr
 from extcli.output.sanitize import compact
 
-_MOST_NAMED = 20
+_MAX_NAMED_LINES = 20
 """Refused and invalid lines that are named at the end."""
 
 
@@ -70,7 +70,7 @@ class RunReport:
         if self.output.format is Format.JSONL:
             self.output.line(compact(refusal))
             flush()
-        elif len(self._first_refusals) < _MOST_NAMED:
+        elif len(self._first_refusals) < _MAX_NAMED_LINES:
             self._first_refusals.append(refusal)
 
     def _mark_processed(self, number: int) -> None:

@@ -194,7 +194,9 @@ def redeemed(session: Session, reveal: Reveal = False) -> None:
 
 
 @command(app)
-def redeem(session: Session, prize: int = argument("PRIZE", "The index of the set."), reveal: Reveal = False) -> None:
+def redeem(
+    session: Session, prize: int = argument("PRIZE", "The index of the code set."), reveal: Reveal = False
+) -> None:
     """Redeem a code and print it. Acts as viewer:U1.
 
     A terminal shows it masked. Exits 7 if no code is available.

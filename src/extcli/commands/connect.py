@@ -137,7 +137,7 @@ const std::string address = {json.dumps(address)};
     if sample := _address_for_examples(address):
         host, port = sample
         text += f"""\
-// For the transport of the library's examples, which takes no scheme:
+// For WebsocketConnection of the library's examples: it takes a host and a port, without ws://.
 WebsocketConnection connection({json.dumps(host)}, {port});
 """
     return text

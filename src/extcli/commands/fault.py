@@ -39,7 +39,7 @@ FAULTS = listing(
     Column("left", lambda fault: remaining_limits(fault, _second_text)),
     else_shown="no faults",
 )
-FAULT_BY_ID = member_view("id", lambda fault: FAULTS.table({"faults": [fault]}))
+ADDED_FAULT_VIEW = member_view("id", lambda fault: FAULTS.table({"faults": [fault]}))
 REMOVED_COUNT = member_view("removed", lambda document: f"{document['removed']} removed")
 
 
@@ -88,7 +88,7 @@ def add(session: Session, **options: Any) -> None:
     if options["share"] is not None:
         options["share"] = float(parse_share(options["share"], "--share"))
     members = checked_members(options, lambda name: f"--{name.replace('_', '-')}")
-    session.output.show(session.control().post("faults", members), FAULT_BY_ID)
+    session.output.show(session.control().post("faults", members), ADDED_FAULT_VIEW)
 
 
 command(app)(replace_parameters(add, [*parameters_of(add)[:1], *parameters_of(FaultOptions)]))

@@ -151,7 +151,7 @@ def mark(session: Session) -> None:
     mark = response.headers.get(MARK_HEADER)
     if mark is None:
         raise UsageError(
-            f"{session.resolver.url()} does not number changes", why="only a single-process emulator numbers them"
+            f"{session.resolver.url()} has no mark", why="only a single-process emulator counts its changes"
         )
     with expect_shape(response):
         session.output.show_value(int(mark), views.JSON_VALUE)

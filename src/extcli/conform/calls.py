@@ -64,11 +64,11 @@ class Target:
         if "extension" in rule.traits and not self.whole_extension:
             return "replaces data of the whole extension: allow with --whole-extension"
         if self.token is not None:
-            return self._needs_secret() if {"secret", "writes"} & rule.traits else ""
+            return self._reason_without_secret() if {"secret", "writes"} & rule.traits else ""
         needs_token = self.environment == "production" and "anonymous" not in rule.traits
-        return self._needs_secret() if self.secret is None and (needs_token or "secret" in rule.traits) else ""
+        return self._reason_without_secret() if self.secret is None and (needs_token or "secret" in rule.traits) else ""
 
-    def _needs_secret(self) -> str:
+    def _reason_without_secret(self) -> str:
         """Return why a rule is skipped that needs other tokens than there are."""
         given = "" if self.token is None else f": the given token has the role {self._given_role}"
         return f"needs the extension's secret (EXTCLI_SECRET){given}"
@@ -84,7 +84,7 @@ class Target:
         """
         if self.token is not None:
             if claims.get("role") != self._given_role:
-                raise Skipped(self._needs_secret())
+                raise Skipped(self._reason_without_secret())
             return self.token
         if self.secret is not None:
             claims = {"exp": (self.now() + tokens.LIFETIME) // 1000, **claims}

@@ -36,7 +36,7 @@ STALE_VOTE_AGE = 3_600_000
 """The age in ms from which votes may be from an earlier run."""
 _MOST_POLLS = 20
 """Polls whose oldest vote is read; each takes a call."""
-_MOST_NAMED = 3
+_MAX_NAMED = 3
 _CONNECT_SECONDS = 1.0
 _FAULTS_SHAPE = {"faults": [{"id": str, "left": (int, None), "ends_at": (int, None)}]}
 
@@ -206,7 +206,7 @@ def judge_port(port: int, holders: Sequence[PortHolder] | None, kind: ServiceKin
         return ok(f"port {port} answers, but no program listens here: the port is forwarded")
     if not holders:
         return ok(f"port {port} is free: `extcli serve --port {port}` can use it")
-    named = ", ".join(map(str, holders[:_MOST_NAMED])) + (" and more" if len(holders) > _MOST_NAMED else "")
+    named = ", ".join(map(str, holders[:_MAX_NAMED])) + (" and more" if len(holders) > _MAX_NAMED else "")
     if kind in (ServiceKind.NOTHING, ServiceKind.OTHER):
         action = "stop that program, or use `extcli serve --port 0` and the URL it prints"
         return fail(f"port {port} is held by {named}, which does not answer as an extension service", action)
@@ -314,8 +314,8 @@ def _check_polls(context: CheckContext) -> Finding:
     if not stale:
         polls = f"poll {context.poll}" if context.poll else "the service"
         return ok(f"{polls} has no votes over an hour old")
-    names = ", ".join(f"{poll} ({times.duration_text(now - at)})" for at, poll, _ in stale[:_MOST_NAMED])
-    more = f" and {len(stale) - _MOST_NAMED} more" if len(stale) > _MOST_NAMED else ""
+    names = ", ".join(f"{poll} ({times.duration_text(now - at)})" for at, poll, _ in stale[:_MAX_NAMED])
+    more = f" and {len(stale) - _MAX_NAMED} more" if len(stale) > _MAX_NAMED else ""
     meaning = f"votes over an hour old, which may be from an earlier run: {names}{more}"
     _, first, channel = stale[0]
     where = f" --channel {quote_word(channel)}" if channel else ""

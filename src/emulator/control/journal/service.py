@@ -178,7 +178,10 @@ class Journals:
         "GET",
         "/_emulator/journal/entry",
         query=(
-            Parameter("id", "A request id, an entry's number, or `latest`: the newest that is not of extcli itself."),
+            Parameter(
+                "id",
+                "A request id, an entry's number, or `latest`: the newest request that extcli did not send for itself.",
+            ),
             Parameter("as", f"Return the request as text in one of these forms: {', '.join(SNIPPET_FORMS)}."),
             Parameter("url", f"With `as`: the base URL of the service. Default: {DEFAULT_URL}."),
         ),

@@ -59,7 +59,7 @@ def _missing_parts(entry: Entry, form: str) -> list[str]:
     if entry.caller is None and entry.status in (401, 403) and path.startswith(SERVICE):
         notes.append("the recorded request had no valid token, so this text sends no token")
     if form == "pytest" and entry.request and _decoded_json(entry.request) is None:
-        notes.append("the body is left out: a test can send only JSON, and not null")
+        notes.append("the body is left out: it is not JSON, or it is null, and a test can send neither")
     if form == "pytest" and entry.caller is not None and _needs_token(entry.caller):
         notes.append(f"the caller's opaque id was {entry.caller.opaque_id!r}; a test can choose only the user id")
     return notes

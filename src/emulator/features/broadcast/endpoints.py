@@ -23,7 +23,7 @@ _QUERY = (
     Parameter("event", "The event of a GET without a body."),
     Parameter("data", "The message of a GET without a body, as JSON."),
     Parameter("target", "The target of a GET without a body: `broadcast` or `whisper-<user id>`."),
-    Parameter("user_id", "The channel of a GET without a body. `channel_id` means the same."),
+    Parameter("user_id", "The id of the channel, for a GET without a body. `channel_id` is another name for it."),
 )
 
 

@@ -34,7 +34,7 @@ Patch = dict[str, Any] | list[Any] | msgspec.Raw
 """Undecoded if it comes from a large map."""
 _EMPTY_STORE = b"{}"
 _PATCH_FORM = "an array of operations or an object to merge"
-EXPECTED = Parameter("expected", "The SHA-256, in hex, of the text that you read; 409 if the store has changed since.")
+EXPECTED = Parameter("expected", "Write only if the store still has the text with this SHA-256, in hex; otherwise 409.")
 _RECORDS_PER_STEP = 16
 """Records read between two returns to the event loop."""
 _STORES_BY_NAME = {store.name: store for store in STORES}

@@ -61,7 +61,7 @@ def four_roles(at: Deployment) -> None:
 
 
 @reads("spec: Authentication")
-def readers_of_answers(at: Deployment) -> None:
+def readers_of_results(at: Deployment) -> None:
     """Admins and backends read vote logs; they and broadcasters read rankings and buffers; others get 403."""
     at.check_readers(("admin", "backend"), "vote_logs", id=at.fresh("poll"))
     for path in ("rank", "accumulate"):
