@@ -124,7 +124,7 @@ def test_a_request_that_got_another_response_is_among_the_last_changes(extcli, l
 def test_a_service_without_a_control_api_refuses_conditions(extcli, production):
     for verb in ("wait", "expect"):
         said = extcli(verb, "poll", "--url", production.url, exits=4).stderr
-        assert "only an emulator in sandbox has this path" in said
+        assert "only a sandbox emulator has this path" in said
 
 
 # `extcli expect parity`: no request that production would have responded differently

@@ -196,6 +196,6 @@ FILTERS: Mapping[str, Filter] = {
     "production": Filter(_PRODUCTION_TEXT, _matches_production, has_alternatives=True),
     "reason": Filter("The `reason` in the body of a refusal, or `any` for all refusals.", _matches_reason),
     "search": Filter("A text in the path, bodies, caller or refusal; case does not matter.", _matches_search),
-    "probes": Filter("`true` includes requests that extcli sends for itself; their ids begin with `probe-`.", _matches_probes),
+    "probes": Filter("`true` includes extcli's own requests; their ids begin with `probe-`.", _matches_probes),
 }
 """The parameters that select entries."""
