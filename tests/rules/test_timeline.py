@@ -26,7 +26,7 @@ def lanes(*entries: Entry) -> dict[str, list[Mark]]:
     for each in entries:
         activity.add(each)
     activity.move_to(NOW)
-    return timeline_lanes(activity.bars, {}, NOW, {})
+    return timeline_lanes(activity.bars, {}, {})
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from random import Random
 from typing import NamedTuple, Protocol
@@ -285,6 +285,11 @@ class Faults:
         """Return a fault with its present state, if it is still there."""
         armed = self.armed.get(id)
         return armed.fault if armed else None
+
+    def all(self) -> Mapping[str, ArmedFault]:
+        """Return all faults by id, oldest first. Each says whether it is over."""
+        self._end_expired()
+        return self.armed
 
     def needs_caller(self, attempt: FaultSubject) -> bool:
         """Whether a fault that could match has conditions on the caller."""

@@ -17,14 +17,14 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from emulator.contract.shell import quote_posix, quote_windows, quote_word
-from emulator.core.errors import BadRequest, Conflict, EngineError, NotFound, ServiceError, storage_failed
+from emulator.core.errors import BadRequest, EngineError, NotFound, ServiceError, storage_failed
 from emulator.core.observability.request_context import DEFAULT_NAMESPACE as DEFAULT
 from emulator.dashboard import commands, refusals, texts
 from emulator.dashboard import screens as screens_package
 from emulator.dashboard.commands import Command, command_of
 from emulator.dashboard.rig.page import frame_calls, rig_page
 from emulator.dashboard.screen import Query, Screen, Service, suggested_place
-from emulator.dashboard.screens.faults import effect_of, is_over
+from emulator.dashboard.screens.faults import effect_of
 from emulator.dashboard.static_files import version_of
 from emulator.dashboard.stream import GONE_EVENT, region_digest, screen_events, with_last_chunk
 from emulator.http.response import HTML, PAGE_HEADERS, Reply
@@ -234,9 +234,7 @@ async def _frame_values(service: Service) -> dict[str, Any]:
         for name, screen in shown_on.items():
             counts[screen] = counts.get(screen, 0) + held[name]
         names = await service.namespaces.recent_names() if service.namespaces is not None else []
-    faults, now = [], service.clock.now()
-    with suppress(Conflict):  # several processes have none
-        faults = [effect_of(each) for each in service.faults.read().faults if not is_over(each, now)]
+    faults = [effect_of(each.fault) for each in service.faults.all().values() if not each.is_over]
     recent = service.journal.newest(_MAX_ENTRIES_READ)
     live = {"requests": len(service.journal), "sockets": service.sockets, "faults": len(faults)}
     return {

@@ -20,7 +20,7 @@ from emulator.core.journal import DELIVERY, REQUEST, Entry, Journal
 from emulator.core.wire.url import SERVICE, parameters_of
 from emulator.dashboard.screen import Service
 from emulator.dashboard.screens.broadcasts import EVENT_PREFIX
-from emulator.dashboard.screens.faults import effect_of, is_over
+from emulator.dashboard.screens.faults import effect_of
 from emulator.dashboard.texts import instant, offset
 from emulator.features.votes.service import PollConfigBody
 
@@ -178,13 +178,13 @@ async def latest_bars(service: Service, filters: Mapping[str, str]) -> list[Bar]
 
 
 def timeline_lanes(
-    bars: Sequence[Bar], faults: Mapping[str, ArmedFault], now: int, filters: Mapping[str, str]
+    bars: Sequence[Bar], faults: Mapping[str, ArmedFault], filters: Mapping[str, str]
 ) -> dict[str, list[Mark]]:
-    """Return the marks of each lane. `faults` are those of the service at `now`, and `filters` chose the bars."""
+    """Return the marks of each lane. `faults` are those of the service, and `filters` chose the bars."""
     requests: list[Mark] = []
     refused: list[Mark] = []
     broadcasts: list[Mark] = []
-    control = list(_spans(bars, faults, now))
+    control = list(_spans(bars, faults))
     highest = max(bar.requests for bar in bars)
     for place, bar in enumerate(bars):
         left, time = 100 * place / BARS, instant(bar.at)[11:19]
@@ -202,13 +202,12 @@ def timeline_lanes(
     return {"requests": requests, "refused": refused, "broadcasts": broadcasts, "control": _place_in_rows(control)}
 
 
-def _spans(bars: Sequence[Bar], faults: Mapping[str, ArmedFault], now: int) -> Iterator[Mark]:
+def _spans(bars: Sequence[Bar], faults: Mapping[str, ArmedFault]) -> Iterator[Mark]:
     """Yield each time that a fault acted: from its first hit to its latest, or until now if it still acts."""
     for id in {id: None for bar in bars for id in bar.faults}:
         acts, effect = False, ""
         if id in faults:
-            fault = faults[id].fault
-            acts, effect = not is_over(fault, now), f" {effect_of(fault)}"
+            acts, effect = not faults[id].is_over, f" {effect_of(faults[id].fault)}"
         runs = _hit_runs([bar.faults[id] for bar in bars])
         for first, last, hits in runs:
             end = last + 1

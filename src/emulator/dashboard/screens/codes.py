@@ -30,13 +30,14 @@ async def read(service: Service, query: Query) -> dict[str, Any]:
     found = await service.contents.page("codes", ContentFilter(client_id), limit=MAX_ROWS)
     place = suggested_place(service, query)
     polls = await service.contents.page("polls", ContentFilter(*place), limit=MAX_ROWS)
+    poll_ids = [row.id for row in polls.rows] or ["default"]
     names = {row.id: f"{row.id}, {row.name}" for row in found.rows if row.client_id == place.client_id}
     return {
         "rows": found.rows,
         "is_whole": found.next == FIRST,
         "redemptions": list(islice(_redemptions(service, client_id), _MAX_REDEMPTIONS)),
         "sets": [(index, names.get(index, index)) for index in map(str, range(MAX_SETS))],
-        "polls": [(f"{_MARK_PATH}{row.id}", row.id) for row in polls.rows] or [(f"{_MARK_PATH}default", "default")],
+        "polls": [(f"{_MARK_PATH}{id}", id) for id in poll_ids],
         "shares": await _shares_of_user(service, place, user) if user else [],
     }
 

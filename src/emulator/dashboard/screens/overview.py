@@ -59,7 +59,7 @@ async def _latest_activity(service: Service) -> dict[str, Any]:
     durations = sorted(each for bar in minute for each in bar.durations) or [0.0]
     recent = [each for each in service.journal.newest(_MAX_ENTRIES_READ) if not each.is_probe]
     return {
-        "lanes": timeline_lanes(bars, service.faults.armed, service.clock.now(), {}),
+        "lanes": timeline_lanes(bars, service.faults.all(), {}),
         "votes": [bar.votes * SECOND / BAR_MS for bar in bars],
         "slowest": [1000 * max(bar.durations, default=0) for bar in bars],
         "median": 1000 * durations[len(durations) // 2],

@@ -62,7 +62,7 @@ async def _read_page(service: Service, query: Query, filters: Mapping[str, str])
         "has_newer": has_newer,
         "has_earlier": has_earlier,
         "is_slowest": is_slowest,
-        "lanes": timeline_lanes(bars, service.faults.armed, service.clock.now(), filters),
+        "lanes": timeline_lanes(bars, service.faults.all(), filters),
     }
 
 
